@@ -1,0 +1,2 @@
+//! zonda-bench.
+fn main() {}

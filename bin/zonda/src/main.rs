@@ -1,0 +1,2 @@
+//! zonda.
+fn main() {}

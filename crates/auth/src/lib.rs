@@ -1,0 +1,1 @@
+//! One query and one snapshot to one response.

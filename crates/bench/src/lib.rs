@@ -1,0 +1,1 @@
+//! Generators, echo and load: the parts of zonda-bench.

@@ -1,0 +1,1 @@
+//! Everything slow: settings, files, timers, operators.

@@ -1,0 +1,1 @@
+//! Canonical forms, digests, NSEC3 hashes and signature checks.

@@ -1,0 +1,1 @@
+//! Sockets and threads: octets in, octets out, through a handler.

@@ -1,0 +1,1 @@
+//! Snapshots that readers load without waiting, and their reclamation.

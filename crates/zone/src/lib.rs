@@ -1,0 +1,1 @@
+//! The zone pack: builder, mapped reader, lookup.

@@ -1,0 +1,1 @@
+//! Master files: presentation format to records and back.

@@ -1,0 +1,1 @@
+//! Tests through the program, beside other servers.
