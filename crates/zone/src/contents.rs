@@ -1,0 +1,399 @@
+//! The records of one zone in canonical order, each name classified: the step between text and pack.
+//!
+//! ```text
+//! records in any order --ContentsBuilder--> Contents --check--> findings
+//!                                              `------build--> pack
+//! ```
+//!
+//! Everything is columns, not objects: one arena of keys, one of RDATA, rows that point into them. A
+//! zone of eight million records costs a few allocations. Names are kept as keys (see [`wire::key`])
+//! relative to the apex; the apex itself is the empty key and always node 0.
+
+use wire::key::name_of;
+use wire::{Key, Name, NameBuf};
+
+mod classify;
+mod order;
+
+/// Where a record was read: which file of the load, which line (1 the first, 0 unknown).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Number of the file, in the order in which the reader met them.
+    pub file: u16,
+    /// Line of the record's first field.
+    pub line: u32,
+}
+
+/// Facts about a node, as bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(pub u16);
+
+impl Flags {
+    /// The apex of the zone.
+    pub const APEX: Flags = Flags(1);
+    /// A zone cut: NS records below the apex (RFC 1034 4.2.1).
+    pub const CUT: Flags = Flags(2);
+    /// Has a DNAME record that redirects what is below (RFC 6672).
+    pub const DNAME: Flags = Flags(4);
+    /// Below a zone cut or a DNAME: not part of the zone's authoritative data (RFC 9499, occluded name).
+    pub const OCCLUDED: Flags = Flags(8);
+    /// No records of its own, but names below it (RFC 4592 2.2.2, empty non-terminal).
+    pub const EMPTY: Flags = Flags(16);
+    /// Has a child named `*`: a source of synthesis (RFC 4592 3.3.1).
+    pub const WILDCARD_CHILD: Flags = Flags(32);
+    /// Has names below it.
+    pub const PARENT: Flags = Flags(64);
+    /// Its first label is `*`.
+    pub const WILDCARD: Flags = Flags(128);
+    /// Holds nothing but NSEC3 records and their signatures: not a name of the zone (RFC 5155 7.2.8).
+    pub const NSEC3: Flags = Flags(256);
+    /// Has a CNAME record.
+    pub const CNAME: Flags = Flags(512);
+
+    /// Whether all bits of `other` are set.
+    pub fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether any bit of `other` is set.
+    pub fn has_any(self, other: Flags) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Sets the bits of `other`.
+    pub fn set(&mut self, other: Flags) {
+        self.0 |= other.0;
+    }
+}
+
+/// Why a record was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The owner is not at or below the apex.
+    OutOfZone,
+    /// The zone has more names or records than 32-bit numbers can count.
+    TooMany,
+}
+
+/// One name: a row of [`Contents`]. 24 octets, since a zone can have 10^8 of them.
+#[derive(Clone, Copy, Debug)]
+struct NodeRow {
+    key_at: u64,
+    /// Number of the node one label up; the apex points at itself.
+    parent: u32,
+    /// Number of its first record; those of the next node end them.
+    first_record: u32,
+    key_octets: u16,
+    flags: Flags,
+}
+
+/// One record: 24 octets.
+#[derive(Clone, Copy, Debug)]
+struct RecordRow {
+    rdata_at: u64,
+    ttl: u32,
+    line: u32,
+    rdata_octets: u16,
+    rtype: u16,
+    file: u16,
+}
+
+/// Takes records in any order.
+pub struct ContentsBuilder {
+    apex: NameBuf,
+    apex_key: Box<[u8]>,
+    key: Key,
+    keys: Vec<u8>,
+    rdata: Vec<u8>,
+    runs: Vec<Run>,
+    records: Vec<RecordRow>,
+}
+
+/// Consecutive records of one owner.
+#[derive(Clone, Copy)]
+struct Run {
+    key_at: u64,
+    first_record: u32,
+    key_octets: u16,
+}
+
+impl ContentsBuilder {
+    /// An empty zone named `apex`.
+    pub fn new(apex: &Name) -> ContentsBuilder {
+        let key = Key::of(apex);
+        ContentsBuilder {
+            apex: apex.to_owned(),
+            apex_key: key.octets().into(),
+            key,
+            keys: Vec::new(),
+            rdata: Vec::new(),
+            runs: Vec::new(),
+            records: Vec::new(),
+        }
+    }
+
+    /// Adds a record. `same_owner` promises that `owner` equals that of the record before, which saves
+    /// the work on it; `rdata`: uncompressed wire form, at most 65,535 octets.
+    pub fn push(
+        &mut self,
+        owner: &Name,
+        same_owner: bool,
+        rtype: u16,
+        ttl: u32,
+        rdata: &[u8],
+        place: Place,
+    ) -> Result<(), Refusal> {
+        if self.records.len() >= u32::MAX as usize {
+            return Err(Refusal::TooMany);
+        }
+        if !same_owner || self.runs.is_empty() {
+            self.start_run(owner)?;
+        }
+        self.records.push(RecordRow {
+            rdata_at: self.rdata.len() as u64,
+            ttl,
+            line: place.line,
+            rdata_octets: rdata.len() as u16,
+            rtype,
+            file: place.file,
+        });
+        self.rdata.extend_from_slice(rdata);
+        Ok(())
+    }
+
+    fn start_run(&mut self, owner: &Name) -> Result<(), Refusal> {
+        self.key.set(owner);
+        let relative = self.key.octets().strip_prefix(&*self.apex_key).ok_or(Refusal::OutOfZone)?;
+        if let Some(last) = self.runs.last() {
+            let at = last.key_at as usize;
+            if self.keys[at..at + last.key_octets as usize] == *relative {
+                return Ok(());
+            }
+        }
+        self.runs.push(Run {
+            key_at: self.keys.len() as u64,
+            first_record: self.records.len() as u32,
+            key_octets: relative.len() as u16,
+        });
+        self.keys.extend_from_slice(relative);
+        Ok(())
+    }
+
+    /// How many records were taken so far.
+    pub fn record_count(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Sorts, joins records into RRsets, drops duplicates, adds empty non-terminals, classifies names.
+    pub fn finish(self) -> Contents {
+        let mut contents = order::sort(self);
+        classify::classify(&mut contents);
+        contents
+    }
+}
+
+/// The records of one zone; see the module.
+pub struct Contents {
+    apex: NameBuf,
+    apex_key: Box<[u8]>,
+    keys: Vec<u8>,
+    rdata: Vec<u8>,
+    nodes: Vec<NodeRow>,
+    records: Vec<RecordRow>,
+    duplicates: Vec<Duplicate>,
+    duplicate_count: u64,
+}
+
+/// A record that was dropped because the RRset held it already.
+#[derive(Clone, Copy, Debug)]
+pub struct Duplicate {
+    /// The node it belongs to.
+    pub node: u32,
+    /// Its type.
+    pub rtype: u16,
+    /// Where it stood.
+    pub place: Place,
+}
+
+/// How many dropped duplicates are kept with their place; more are only counted.
+pub const DUPLICATES_KEPT_MAX: usize = 100;
+
+impl Contents {
+    /// The name of the zone.
+    pub fn apex(&self) -> &Name {
+        &self.apex
+    }
+
+    /// The key of the apex; a node's full key is this followed by its own.
+    pub fn apex_key(&self) -> &[u8] {
+        &self.apex_key
+    }
+
+    /// How many names, empty non-terminals and NSEC3 owners included. At least 1: the apex.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// How many records, duplicates dropped.
+    pub fn record_count(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Dropped duplicates, the first [`DUPLICATES_KEPT_MAX`] of them.
+    pub fn duplicates(&self) -> &[Duplicate] {
+        &self.duplicates
+    }
+
+    /// How many duplicates were dropped.
+    pub fn duplicate_count(&self) -> u64 {
+        self.duplicate_count
+    }
+
+    /// Node number `number` in canonical order; 0 is the apex.
+    pub fn node(&self, number: usize) -> NodeRef<'_> {
+        NodeRef { contents: self, row: &self.nodes[number], number: number as u32 }
+    }
+
+    /// All nodes in canonical order.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = NodeRef<'_>> + DoubleEndedIterator + Clone {
+        (0..self.nodes.len()).map(|number| self.node(number))
+    }
+
+    /// The node with this relative key, by binary search.
+    pub fn find(&self, relative_key: &[u8]) -> Option<NodeRef<'_>> {
+        let number = self.nodes.binary_search_by(|row| self.key(row).cmp(relative_key)).ok()?;
+        Some(self.node(number))
+    }
+
+    /// The node named `name`, if it is in the zone.
+    pub fn find_name(&self, name: &Name) -> Option<NodeRef<'_>> {
+        let key = Key::of(name);
+        self.find(key.octets().strip_prefix(&*self.apex_key)?)
+    }
+
+    fn key(&self, row: &NodeRow) -> &[u8] {
+        &self.keys[row.key_at as usize..][..row.key_octets as usize]
+    }
+
+    fn record_range(&self, number: usize) -> std::ops::Range<usize> {
+        let end = self.nodes.get(number + 1).map_or(self.records.len(), |next| next.first_record as usize);
+        self.nodes[number].first_record as usize..end
+    }
+
+    fn rdata_of(&self, row: &RecordRow) -> &[u8] {
+        &self.rdata[row.rdata_at as usize..][..row.rdata_octets as usize]
+    }
+}
+
+/// One name of the zone.
+#[derive(Clone, Copy)]
+pub struct NodeRef<'c> {
+    contents: &'c Contents,
+    row: &'c NodeRow,
+    number: u32,
+}
+
+impl<'c> NodeRef<'c> {
+    /// Its number in canonical order.
+    pub fn number(&self) -> usize {
+        self.number as usize
+    }
+
+    /// Its key relative to the apex.
+    pub fn key(&self) -> &'c [u8] {
+        self.contents.key(self.row)
+    }
+
+    /// Its name, lower-cased.
+    pub fn name(&self) -> NameBuf {
+        name_of(&self.contents.apex_key, self.key()).expect("keys in contents were made from names")
+    }
+
+    /// What it is.
+    pub fn flags(&self) -> Flags {
+        self.row.flags
+    }
+
+    /// The node one label up; the apex is its own parent.
+    pub fn parent(&self) -> NodeRef<'c> {
+        self.contents.node(self.row.parent as usize)
+    }
+
+    /// The RRsets, by ascending type; signatures are the RRset of type RRSIG, see [`NodeRef::signatures`].
+    pub fn rrsets(&self) -> impl Iterator<Item = RRsetRef<'c>> + Clone + use<'c> {
+        let contents = self.contents;
+        let rows = &contents.records[contents.record_range(self.number as usize)];
+        rows.chunk_by(|a, b| a.rtype == b.rtype).map(move |rows| RRsetRef { contents, rows })
+    }
+
+    /// The RRset of one type.
+    pub fn rrset(&self, rtype: u16) -> Option<RRsetRef<'c>> {
+        self.rrsets().find(|set| set.rtype() == rtype)
+    }
+
+    /// The signatures that cover type `covered`.
+    pub fn signatures(&self, covered: u16) -> Option<RRsetRef<'c>> {
+        let all = self.rrset(wire::iana::rtype::RRSIG)?;
+        // Records are sorted by RDATA, which begins with the covered type in network order.
+        let covers = |row: &RecordRow| {
+            let rdata = self.contents.rdata_of(row);
+            rdata.get(..2).map_or(0, |octets| u16::from_be_bytes([octets[0], octets[1]]))
+        };
+        let first = all.rows.partition_point(|row| covers(row) < covered);
+        let end = all.rows.partition_point(|row| covers(row) <= covered);
+        (first < end).then(|| RRsetRef { contents: self.contents, rows: &all.rows[first..end] })
+    }
+}
+
+/// Records of one name and type, sorted by RDATA as octets, without duplicates.
+#[derive(Clone, Copy)]
+pub struct RRsetRef<'c> {
+    contents: &'c Contents,
+    rows: &'c [RecordRow],
+}
+
+impl<'c> RRsetRef<'c> {
+    /// The type.
+    pub fn rtype(&self) -> u16 {
+        self.rows[0].rtype
+    }
+
+    /// The lowest TTL of the set (RFC 2181 5.2), which is the one served.
+    pub fn ttl(&self) -> u32 {
+        self.rows.iter().map(|row| row.ttl).min().unwrap_or(0)
+    }
+
+    /// How many records, at least 1.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Never: an RRset has records.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The records.
+    pub fn records(&self) -> impl ExactSizeIterator<Item = RecordRef<'c>> + Clone + use<'c> {
+        let contents = self.contents;
+        self.rows.iter().map(move |row| RecordRef {
+            ttl: row.ttl,
+            rdata: contents.rdata_of(row),
+            place: Place { file: row.file, line: row.line },
+        })
+    }
+}
+
+/// One record of an RRset.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordRef<'c> {
+    /// Its TTL as read; the set is served with its lowest.
+    pub ttl: u32,
+    /// Uncompressed RDATA, case as read.
+    pub rdata: &'c [u8],
+    /// Where it was read.
+    pub place: Place,
+}
+
+#[cfg(test)]
+mod tests;

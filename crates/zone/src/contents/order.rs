@@ -1,0 +1,124 @@
+//! Brings the records of a zone into canonical order and joins them into RRsets.
+//!
+//! Most large zones arrive sorted: then records stay where they are. Otherwise runs are sorted by the
+//! first eight octets of their key, whole keys deciding ties, and their rows are copied in that order.
+
+use super::{
+    Contents, ContentsBuilder, DUPLICATES_KEPT_MAX, Duplicate, Flags, NodeRow, Place, RecordRow, Run,
+};
+use wire::iana::rtype;
+
+/// Sorts what the builder took. Nodes come out without flags, parents and empty non-terminals.
+pub(super) fn sort(mut builder: ContentsBuilder) -> Contents {
+    fn key<'k>(keys: &'k [u8], run: &Run) -> &'k [u8] {
+        &keys[run.key_at as usize..][..run.key_octets as usize]
+    }
+    let apex_missing = !builder.runs.iter().any(|run| run.key_octets == 0);
+    if apex_missing {
+        // The apex is a name of the zone even where the file forgot its records.
+        let run = Run { key_at: 0, first_record: 0, key_octets: 0 };
+        builder.runs.insert(0, run);
+    }
+    let keys = &builder.keys;
+    let sorted = builder.runs.windows(2).all(|pair| key(keys, &pair[0]) < key(keys, &pair[1]));
+    if !sorted {
+        let (runs, records) = permute(&builder.runs, &builder.records, |run| key(keys, run));
+        builder.runs = runs;
+        builder.records = records;
+    }
+    let mut contents = Contents {
+        apex: builder.apex,
+        apex_key: builder.apex_key,
+        nodes: Vec::with_capacity(builder.runs.len()),
+        keys: builder.keys,
+        rdata: builder.rdata,
+        records: builder.records,
+        duplicates: Vec::new(),
+        duplicate_count: 0,
+    };
+    join(&mut contents, &builder.runs);
+    contents
+}
+
+/// Runs in key order, those of equal key joined, and the records in the order of the runs.
+fn permute<'k>(
+    runs: &[Run],
+    records: &[RecordRow],
+    key: impl Fn(&Run) -> &'k [u8],
+) -> (Vec<Run>, Vec<RecordRow>) {
+    let mut order: Vec<(u64, u32)> = runs.iter().zip(0..).map(|(run, at)| (prefix(key(run)), at)).collect();
+    let tie = |at: u32| key(&runs[at as usize]);
+    // The place in the file decides last, so that equal keys keep their order.
+    order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| tie(a.1).cmp(tie(b.1))).then(a.1.cmp(&b.1)));
+    let mut new_runs: Vec<Run> = Vec::with_capacity(runs.len());
+    let mut new_records = Vec::with_capacity(records.len());
+    for (_, at) in order {
+        let run = &runs[at as usize];
+        let end = runs.get(at as usize + 1).map_or(records.len(), |next| next.first_record as usize);
+        if new_runs.last().is_none_or(|last| key(last) != key(run)) {
+            new_runs.push(Run { first_record: new_records.len() as u32, ..*run });
+        }
+        new_records.extend_from_slice(&records[run.first_record as usize..end]);
+    }
+    (new_runs, new_records)
+}
+
+/// The first eight octets of a key as a number that sorts as they do.
+fn prefix(key: &[u8]) -> u64 {
+    let mut octets = [0; 8];
+    let length = key.len().min(8);
+    octets[..length].copy_from_slice(&key[..length]);
+    u64::from_be_bytes(octets)
+}
+
+/// Makes a node of each run: sorts its records by type and RDATA, drops duplicates, closes the gaps.
+fn join(contents: &mut Contents, runs: &[Run]) {
+    let mut kept = 0;
+    for (number, run) in runs.iter().enumerate() {
+        let end = runs.get(number + 1).map_or(contents.records.len(), |next| next.first_record as usize);
+        let range = run.first_record as usize..end;
+        let rdata = &contents.rdata;
+        let rdata_of = |row: &RecordRow| &rdata[row.rdata_at as usize..][..row.rdata_octets as usize];
+        let order =
+            |a: &RecordRow, b: &RecordRow| a.rtype.cmp(&b.rtype).then_with(|| rdata_of(a).cmp(rdata_of(b)));
+        let rows = &mut contents.records[range.clone()];
+        if rows.len() > 1 && !rows.is_sorted_by(|a, b| order(a, b).is_lt()) {
+            rows.sort_by(order);
+        }
+        let mut flags = Flags::default();
+        let first_record = kept;
+        for at in range {
+            let row = contents.records[at];
+            let is_duplicate = kept > first_record && {
+                let last = &contents.records[kept - 1];
+                last.rtype == row.rtype && rdata_of(last) == rdata_of(&row)
+            };
+            if is_duplicate {
+                let last = &mut contents.records[kept - 1];
+                last.ttl = last.ttl.min(row.ttl);
+                contents.duplicate_count += 1;
+                if contents.duplicates.len() < DUPLICATES_KEPT_MAX {
+                    let place = Place { file: row.file, line: row.line };
+                    contents.duplicates.push(Duplicate { node: number as u32, rtype: row.rtype, place });
+                }
+                continue;
+            }
+            match row.rtype {
+                rtype::NS => flags.set(Flags::CUT),
+                rtype::DNAME => flags.set(Flags::DNAME),
+                rtype::CNAME => flags.set(Flags::CNAME),
+                _ => {}
+            }
+            contents.records[kept] = row;
+            kept += 1;
+        }
+        contents.nodes.push(NodeRow {
+            key_at: run.key_at,
+            parent: 0,
+            first_record: first_record as u32,
+            key_octets: run.key_octets,
+            flags,
+        });
+    }
+    contents.records.truncate(kept);
+}
