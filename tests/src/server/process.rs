@@ -1,0 +1,98 @@
+//! A child process that cannot outlive the test program.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// Runs `"$@"`, notes its process ID, and kills it once standard input (a pipe from the test program) closes.
+/// Two seconds for an orderly end, then the hard way.
+const GUARD: &str = r#"
+exec 3<&0 </dev/null
+pidfile=$1; shift
+"$@" 3<&- &
+pid=$!
+echo $pid >"$pidfile.new" && mv "$pidfile.new" "$pidfile"
+(cat <&3 >/dev/null; kill $pid; sleep 2; kill -KILL $pid) 2>/dev/null &
+watch=$!
+exec 3<&-
+wait $pid; status=$?
+kill $watch 2>/dev/null
+exit $status
+"#;
+
+/// A program under guard.
+pub struct Guarded {
+    child: Child,
+    pid: u32,
+}
+
+impl Guarded {
+    /// Starts `command`; its standard output and error go to the file `log`.
+    pub fn spawn(command: Command, log: &Path) -> Guarded {
+        let pid_path = log.with_extension("pid");
+        let output = File::create(log).expect("a log file");
+        let errors = output.try_clone().expect("a second handle");
+        let mut guard = Command::new("/bin/sh");
+        guard.args(["-c", GUARD, "guard"]).arg(&pid_path);
+        guard.arg(command.get_program()).args(command.get_args());
+        if let Some(folder) = command.get_current_dir() {
+            guard.current_dir(folder);
+        }
+        let child = guard.stdin(Stdio::piped()).stdout(output).stderr(errors).spawn().expect("a shell");
+        let until = Instant::now() + Duration::from_secs(10);
+        while Instant::now() < until {
+            if let Some(pid) = std::fs::read_to_string(&pid_path).ok().and_then(|text| text.trim().parse().ok()) {
+                return Guarded { child, pid };
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        panic!("{command:?} did not start");
+    }
+
+    /// Process ID of the program itself.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether the program still runs.
+    pub fn is_running(&self) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        // The state stands behind the name, which is in parentheses and may contain anything.
+        status.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
+    }
+
+    /// Waits for the program to end by itself; `None` if it does not in time.
+    pub fn wait(&mut self, wait: Duration) -> Option<ExitStatus> {
+        let until = Instant::now() + wait;
+        while Instant::now() < until {
+            if let Some(status) = self.child.try_wait().expect("a child to wait for") {
+                return Some(status);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        None
+    }
+
+    /// Ends the program: closes the pipe, which makes the guard terminate it, and waits.
+    pub fn stop(&mut self) {
+        drop(self.child.stdin.take());
+        if self.wait(Duration::from_secs(4)).is_none() {
+            signal(self.pid, "KILL");
+            self.child.kill().ok();
+            self.child.wait().ok();
+        }
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Sends a signal to a process this program started.
+pub fn signal(pid: u32, name: &str) {
+    let status = Command::new("kill").arg(format!("-{name}")).arg(pid.to_string()).status();
+    status.expect("the program kill");
+}

@@ -1,0 +1,67 @@
+//! The server under test: its program, settings and control commands.
+
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use super::{Server, write};
+use crate::zone::{ZoneFile, repository};
+
+/// The program `zonda`: the one `ZONDA` names, else built from these sources, once a test program.
+pub fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| match std::env::var_os("ZONDA") {
+        Some(path) => path.into(),
+        None => build(),
+    })
+}
+
+/// Builds the program with the profile and target folder of this test program.
+fn build() -> PathBuf {
+    let test = std::env::current_exe().expect("the path of this test program");
+    let profile = test.ancestors().nth(2).expect("a test program lies in target/PROFILE/deps");
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["build", "--quiet", "--package", "zonda", "--target-dir"]);
+    command.arg(profile.parent().expect("a target folder")).current_dir(repository());
+    if profile.ends_with("release") {
+        command.arg("--release");
+    }
+    assert!(command.status().expect("the program cargo").success(), "zonda does not build");
+    profile.join("zonda")
+}
+
+/// A command line that begins with the program.
+pub fn program_command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(program());
+    command.args(arguments);
+    command
+}
+
+/// Settings that serve these zones at this address, with a control socket in `folder`.
+pub fn settings(folder: &Path, address: SocketAddr, zones: &[ZoneFile], more: &str) -> String {
+    let socket = folder.join("control.sock");
+    let mut text = format!("[server]\nlisten = [\"{address}\"]\nworkers = 1\ncontrol = \"{}\"\n", socket.display());
+    text.push_str(more);
+    for zone in zones {
+        let (origin, path) = (zone.origin.escape_default(), zone.path.display());
+        write!(text, "\n[[zone]]\nname = \"{origin}\"\nfile = \"{path}\"\n").expect("a string grows");
+    }
+    text
+}
+
+/// The command line that starts the server.
+pub fn command(folder: &Path, address: SocketAddr, zones: &[ZoneFile], more: &str) -> Command {
+    let path = write(folder, "zonda.toml", &settings(folder, address, zones, more));
+    let mut command = Command::new(program());
+    command.args(["serve", "--config"]).arg(path).current_dir(folder);
+    command
+}
+
+/// Runs `zonda ctl` against a server.
+pub fn ctl(server: &Server, arguments: &[&str]) -> Output {
+    let mut command = Command::new(program());
+    command.args(["ctl", "--config"]).arg(server.path("zonda.toml")).args(arguments);
+    command.output().expect("the program zonda")
+}
