@@ -1,0 +1,102 @@
+//! Rules that explain differences, read from `rules.toml`.
+
+use serde::Deserialize;
+use zonda_tests::exchange::Transport;
+use zonda_tests::response::{Record, Response};
+use zonda_tests::rtype;
+use zonda_tests::server::Kind;
+
+use crate::queries::Case;
+
+/// All rules.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rules {
+    /// In the order of the file.
+    #[serde(rename = "rule")]
+    pub rules: Vec<Rule>,
+}
+
+/// One explained difference: what of which servers is left out of the comparison, and when.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Name; heading of its paragraph in `EXPLAINED.md`.
+    pub name: String,
+    /// Servers whose response shows it.
+    pub servers: Vec<String>,
+    /// Part of the response: `rcode`, `aa`, ..., `answer`, `authority`, `additional`.
+    pub aspect: String,
+    /// Only records of these types are left out (an RRSIG counts as the type it covers); else the whole part.
+    #[serde(default)]
+    pub types: Vec<String>,
+    /// Kinds of response (`Response::kind`); any if empty.
+    #[serde(default)]
+    pub kinds: Vec<String>,
+    /// QTYPEs; any if empty.
+    #[serde(default)]
+    pub qtypes: Vec<String>,
+    /// `udp` or `tcp`; any if absent.
+    pub transport: Option<String>,
+    /// DO set or not; any if absent.
+    pub dnssec: Option<bool>,
+    /// Origins of zones; any if empty.
+    #[serde(default)]
+    pub zones: Vec<String>,
+    /// QNAME equals one of these or is below one, written without the origin of the zone; any if empty.
+    #[serde(default)]
+    pub below: Vec<String>,
+    /// The RCODE of the server's response; any if absent.
+    pub rcode: Option<u16>,
+    /// RFC section; required where a rule speaks of Zonda.
+    pub rfc: Option<String>,
+    /// Why it is so, in a line.
+    pub reason: String,
+}
+
+impl Rules {
+    /// Reads the file that stands beside this one.
+    pub fn read() -> Rules {
+        let rules: Rules = toml::from_str(include_str!("rules.toml")).expect("rules.toml");
+        for rule in &rules.rules {
+            let of_zonda = rule.servers.iter().any(|name| name == "zonda");
+            assert!(!of_zonda || rule.rfc.is_some(), "rule {} speaks of zonda and names no RFC", rule.name);
+            assert!(!rule.reason.is_empty(), "rule {} gives no reason", rule.name);
+            for name in rule.types.iter().chain(&rule.qtypes) {
+                assert!(rtype::number(name).is_some(), "rule {}: no type {name}", rule.name);
+            }
+        }
+        rules
+    }
+}
+
+impl Rule {
+    /// Whether the rule is about this aspect of this server's response to this query.
+    pub fn applies(&self, aspect: &str, kind: Kind, case: &Case, response: &Response) -> bool {
+        let listed = |list: &[String], value: &str| list.is_empty() || list.iter().any(|entry| entry == value);
+        let transport = if case.transport == Transport::Udp { "udp" } else { "tcp" };
+        self.aspect == aspect
+            && self.servers.iter().any(|name| name == kind.label())
+            && listed(&self.kinds, response.kind())
+            && listed(&self.qtypes, &rtype::name(case.query.qtype))
+            && listed(&self.zones, &case.zone)
+            && self.transport.as_ref().is_none_or(|wanted| wanted == transport)
+            && self.dnssec.is_none_or(|wanted| wanted == case.dnssec())
+            && self.rcode.is_none_or(|wanted| wanted == response.rcode())
+            && self.is_below(case)
+    }
+
+    fn is_below(&self, case: &Case) -> bool {
+        let absolute = |relative: &str| match relative {
+            "@" => zonda_tests::name::Name::parse(&case.zone),
+            relative => zonda_tests::name::Name::parse(&format!("{relative}.{}", case.zone)),
+        };
+        self.below.is_empty() || self.below.iter().any(|name| case.query.name.is_at_or_below(&absolute(name)))
+    }
+
+    /// Whether the rule leaves this record out.
+    pub fn covers(&self, record: &Record) -> bool {
+        let rtype = record.covered().unwrap_or(record.rtype);
+        self.types.is_empty() || self.types.iter().any(|name| rtype::number(name) == Some(rtype))
+    }
+}
