@@ -130,7 +130,14 @@ impl Key {
         &self.octets[..self.ends[self.labels as usize] as usize]
     }
 
+    /// The buffer, of which the key is the beginning: for loops that read past a label's end.
+    #[inline(always)]
+    pub fn padded(&self) -> &[u8] {
+        &self.octets
+    }
+
     /// How many labels, root excluded.
+    #[inline(always)]
     pub fn label_count(&self) -> usize {
         self.labels as usize
     }

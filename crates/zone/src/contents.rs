@@ -49,6 +49,12 @@ impl Flags {
     pub const NSEC3: Flags = Flags(256);
     /// Has a CNAME record.
     pub const CNAME: Flags = Flags(512);
+    /// In packs: has an NSEC record, so that it can cover names.
+    pub const NSEC: Flags = Flags(1024);
+    /// In packs: the references begin with the number of the NSEC3 record that matches or covers the name.
+    pub const HASHED: Flags = Flags(2048);
+    /// In packs: then follows the place of its glue list in the pool.
+    pub const GLUE: Flags = Flags(4096);
 
     /// Whether all bits of `other` are set.
     pub fn has(self, other: Flags) -> bool {

@@ -1,9 +1,22 @@
 //! The zone store: packs, immutable once published, and how names are found in them.
 //!
 //! * [`contents`]: the records of one zone, sorted and classified; what checks read and packs are built from.
+//! * [`pack`], [`section`]: the image of many zones; [`index`], [`block`], [`shape`], [`fragment`]: its parts.
+//! * [`lookup`]: from a name to a node of a zone; [`catalog`]: from a name to a zone.
 //!
 //! The crate opens no files and knows no clock; octets come in, octets go out.
 
+pub mod block;
+pub mod catalog;
 pub mod contents;
+pub mod fragment;
+pub mod index;
+pub mod lookup;
+pub mod pack;
+pub mod section;
+pub mod shape;
 
-pub use contents::{Contents, ContentsBuilder};
+pub use catalog::Catalog;
+pub use contents::{Contents, ContentsBuilder, Flags};
+pub use lookup::{Data, Match, MatchKind, Node, RRset, Zone};
+pub use pack::{Backing, Pack};

@@ -1,0 +1,364 @@
+//! Fragments: RRsets as they go on the wire, independent of who owns them and where they will stand.
+//!
+//! ```text
+//! head:        records u16: 13 bits, 0x8000 has signatures, 0x4000 has pointers | rendered octets u16
+//! pointers:    count u8 | places u16 each                                     (if any)
+//! records:     RDLENGTH: u8, or 255 and u16 | RDATA as rendered                each
+//! signatures:  count u8 | rendered octets u16 | length u16 and RDATA without covered type, each
+//! ```
+//!
+//! "Rendered" is what stands in a message from the end of the first owner name on, when all other owners
+//! are compression pointers of two octets. A *place* counts from there; at each place stand two octets,
+//! network order, that become a compression pointer when rendered:
+//!
+//! | value | points at |
+//! |---|---|
+//! | [`TO_OWNER`] | the owner name |
+//! | [`TO_APEX`] | the apex of the zone |
+//! | less | that many octets after the end of the first owner: a name in an earlier record |
+//!
+//! Equal RRsets have equal fragments, whoever owns them: a pack stores each once.
+
+use crate::section::u16_at;
+
+/// Pointer to the owner name.
+pub const TO_OWNER: u16 = 0x3fff;
+/// Pointer to the apex of the zone.
+pub const TO_APEX: u16 = 0x3ffe;
+/// Pointers inside a fragment reach this far at most, so that a fragment near the start of a message never
+/// needs a pointer beyond 14 bits.
+pub const REACH_MAX: usize = 0x2000;
+/// Most records of an RRset: a message of 65,535 octets holds 5,461 of the smallest (RFC 1035 4.1.3), and 13 bits count to 8,191.
+pub const RECORDS_MAX: usize = 8191;
+/// Most signatures of an RRset.
+pub const SIGNATURES_MAX: usize = 255;
+/// Most pointers of a fragment; names after that stay uncompressed.
+pub const POINTERS_MAX: usize = 255;
+/// Fragments begin at multiples of this in the pool, so that 32 bits reach 16 GiB.
+pub const POOL_ALIGNMENT: usize = 4;
+
+const HAS_SIGNATURES: u16 = 0x8000;
+const HAS_POINTERS: u16 = 0x4000;
+
+/// A fragment, taken apart. Octets after it are visible and never interpreted.
+#[derive(Clone, Copy)]
+pub struct Fragment<'p> {
+    count: u16,
+    signed: bool,
+    rendered: u16,
+    places: &'p [u8],
+    records: &'p [u8],
+}
+
+impl<'p> Fragment<'p> {
+    /// The fragment that begins at `octets`; `None` when its head is cut off.
+    #[inline(always)]
+    pub fn at(octets: &'p [u8]) -> Option<Fragment<'p>> {
+        let head = u16_at(octets.get(..4)?, 0);
+        let rendered = u16_at(octets, 2);
+        let mut rest = &octets[4..];
+        let mut places: &[u8] = &[];
+        if head & HAS_POINTERS != 0 {
+            let (&count, after) = rest.split_first()?;
+            (places, rest) = after.split_at_checked(2 * count as usize)?;
+        }
+        let count = head & (HAS_POINTERS - 1);
+        Some(Fragment { count, signed: head & HAS_SIGNATURES != 0, rendered, places, records: rest })
+    }
+
+    /// How many records.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether it holds no record; never so in a sound pack.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Octets of all records when rendered, first owner name excluded.
+    #[inline(always)]
+    pub fn rendered_octets(&self) -> usize {
+        self.rendered as usize
+    }
+
+    /// Where pointers stand, in rendered octets.
+    #[inline(always)]
+    pub fn places(&self) -> impl ExactSizeIterator<Item = usize> + use<'p> {
+        let (places, _) = self.places.as_chunks::<2>();
+        places.iter().map(|place| u16::from_le_bytes(*place) as usize)
+    }
+
+    /// The RDATA of each record as rendered, pointers not yet turned.
+    #[inline(always)]
+    pub fn records(&self) -> Records<'p> {
+        Records { rest: self.records, left: self.count }
+    }
+
+    /// The signatures; empty for an unsigned RRset.
+    #[inline(always)]
+    pub fn signatures(&self) -> Signatures<'p> {
+        if !self.signed {
+            return Signatures { rest: &[], left: 0, rendered: 0 };
+        }
+        let mut records = self.records();
+        while records.next().is_some() {}
+        records.signatures()
+    }
+
+    /// Whether it has signatures.
+    pub fn is_signed(&self) -> bool {
+        self.signed
+    }
+}
+
+/// Iterator over the RDATA of a fragment. Ends early in a damaged pack.
+#[derive(Clone)]
+pub struct Records<'p> {
+    rest: &'p [u8],
+    left: u16,
+}
+
+impl<'p> Iterator for Records<'p> {
+    type Item = &'p [u8];
+    #[inline(always)]
+    fn next(&mut self) -> Option<&'p [u8]> {
+        if self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let (&octet, mut rest) = self.rest.split_first()?;
+        let mut length = octet as usize;
+        if octet == 255 {
+            length = u16_at(rest, 0) as usize;
+            rest = rest.get(2..)?;
+        }
+        let (rdata, rest) = rest.split_at_checked(length)?;
+        self.rest = rest;
+        Some(rdata)
+    }
+}
+
+impl<'p> Records<'p> {
+    /// The signatures that follow the records; call after the last record of a signed fragment.
+    #[inline(always)]
+    pub fn signatures(&self) -> Signatures<'p> {
+        match self.rest {
+            [count, low, high, rest @ ..] => {
+                Signatures { rest, left: *count, rendered: u16::from_le_bytes([*low, *high]) }
+            }
+            _ => Signatures { rest: &[], left: 0, rendered: 0 },
+        }
+    }
+}
+
+/// Iterator over signatures: RDATA of RRSIG records from the algorithm on, that is without covered type.
+#[derive(Clone)]
+pub struct Signatures<'p> {
+    rest: &'p [u8],
+    left: u8,
+    rendered: u16,
+}
+
+impl Signatures<'_> {
+    /// Octets of all signatures when rendered, each with an owner of two octets.
+    #[inline(always)]
+    pub fn rendered_octets(&self) -> usize {
+        self.rendered as usize
+    }
+}
+
+impl<'p> Iterator for Signatures<'p> {
+    type Item = &'p [u8];
+    #[inline(always)]
+    fn next(&mut self) -> Option<&'p [u8]> {
+        if self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let length = u16_at(self.rest, 0) as usize;
+        let (rdata, rest) = self.rest.get(2..)?.split_at_checked(length)?;
+        self.rest = rest;
+        Some(rdata)
+    }
+}
+
+/// Octets of a record on the wire beside its RDATA when its owner is a pointer.
+pub const RECORD_HEAD_OCTETS: usize = 12;
+
+/// Appends the stored form. `records`: RDATA as rendered, with pointers at `places`; `signatures`: RDATA of
+/// RRSIG without covered type. Returns false, and appends nothing, when a limit of the format is passed:
+/// such a set fits no message.
+pub fn encode(records: &[&[u8]], places: &[u16], signatures: &[&[u8]], out: &mut Vec<u8>) -> bool {
+    let rendered: usize = records.iter().map(|rdata| RECORD_HEAD_OCTETS + rdata.len()).sum();
+    let signed: usize = signatures.iter().map(|rdata| RECORD_HEAD_OCTETS + 2 + rdata.len()).sum();
+    let fits = !records.is_empty()
+        && records.len() <= RECORDS_MAX
+        && signatures.len() <= SIGNATURES_MAX
+        && places.len() <= POINTERS_MAX
+        && rendered + signed <= u16::MAX as usize;
+    if !fits {
+        return false;
+    }
+    let mut head = records.len() as u16;
+    head |= if signatures.is_empty() { 0 } else { HAS_SIGNATURES };
+    head |= if places.is_empty() { 0 } else { HAS_POINTERS };
+    out.extend_from_slice(&head.to_le_bytes());
+    out.extend_from_slice(&(rendered as u16 - 2).to_le_bytes());
+    if !places.is_empty() {
+        out.push(places.len() as u8);
+        places.iter().for_each(|place| out.extend_from_slice(&place.to_le_bytes()));
+    }
+    for rdata in records {
+        match rdata.len() {
+            length @ 0..255 => out.push(length as u8),
+            length => {
+                out.push(255);
+                out.extend_from_slice(&(length as u16).to_le_bytes());
+            }
+        }
+        out.extend_from_slice(rdata);
+    }
+    if !signatures.is_empty() {
+        out.push(signatures.len() as u8);
+        out.extend_from_slice(&(signed as u16).to_le_bytes());
+        for rdata in signatures {
+            out.extend_from_slice(&(rdata.len() as u16).to_le_bytes());
+            out.extend_from_slice(rdata);
+        }
+    }
+    true
+}
+
+/// Glue of a zone cut: addresses of its name servers below it or below another cut of the zone, in the order
+/// in which they go into a message. What must not be left out without TC comes first (RFC 9471 3.1).
+///
+/// ```text
+/// groups u8 | each: record of the NS RRset u8 | kind u8 | addresses u8 | zero u8 | TTL (network order) u32 | addresses
+/// ```
+#[derive(Clone, Copy)]
+pub struct GlueGroup<'p> {
+    /// Which record of the NS RRset names the server.
+    pub server: usize,
+    /// A or AAAA.
+    pub rtype: u16,
+    /// Below this very cut (RFC 9471 2.1, in-domain): TC when it does not fit.
+    pub in_domain: bool,
+    /// TTL in network order.
+    pub ttl: [u8; 4],
+    /// Four octets each for A, sixteen for AAAA.
+    pub addresses: &'p [u8],
+}
+
+/// Kind octet of a group: AAAA instead of A.
+pub const GLUE_AAAA: u8 = 1;
+/// Kind octet of a group: an in-domain server.
+pub const GLUE_IN_DOMAIN: u8 = 2;
+
+/// Iterator over the glue of a cut. Ends early in a damaged pack.
+#[derive(Clone)]
+pub struct Glue<'p> {
+    rest: &'p [u8],
+    left: u8,
+}
+
+impl<'p> Glue<'p> {
+    /// The list that begins at `octets`.
+    #[inline(always)]
+    pub fn at(octets: &'p [u8]) -> Glue<'p> {
+        match octets.split_first() {
+            Some((&left, rest)) => Glue { rest, left },
+            None => Glue { rest: &[], left: 0 },
+        }
+    }
+}
+
+impl<'p> Iterator for Glue<'p> {
+    type Item = GlueGroup<'p>;
+    #[inline(always)]
+    fn next(&mut self) -> Option<GlueGroup<'p>> {
+        if self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let (&[server, kind, count, _, a, b, c, d], rest) = self.rest.split_first_chunk::<8>()?;
+        let (rtype, octets) = if kind & GLUE_AAAA == 0 { (1, 4) } else { (28, 16) };
+        let (addresses, rest) = rest.split_at_checked(count as usize * octets)?;
+        self.rest = rest;
+        let in_domain = kind & GLUE_IN_DOMAIN != 0;
+        Some(GlueGroup { server: server as usize, rtype, in_domain, ttl: [a, b, c, d], addresses })
+    }
+}
+
+/// Appends a glue list, mandatory groups first. At most 255 groups of at most 255 addresses: more would fit no message.
+pub fn encode_glue<'g>(groups: &[GlueGroup<'g>], out: &mut Vec<u8>) {
+    let groups = &groups[..groups.len().min(255)];
+    out.push(groups.len() as u8);
+    let (first, second): (Vec<&GlueGroup<'g>>, Vec<&GlueGroup<'g>>) =
+        groups.iter().partition(|group| group.in_domain);
+    for group in first.into_iter().chain(second) {
+        let (kind, octets) = if group.rtype == 1 { (0, 4) } else { (GLUE_AAAA, 16) };
+        let count = (group.addresses.len() / octets).min(255);
+        let kind = kind | if group.in_domain { GLUE_IN_DOMAIN } else { 0 };
+        out.extend_from_slice(&[group.server as u8, kind, count as u8, 0]);
+        out.extend_from_slice(&group.ttl);
+        out.extend_from_slice(&group.addresses[..count * octets]);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trip() {
+        let long = [7; 300];
+        let records: [&[u8]; 3] = [b"abc", b"", &long];
+        let mut out = Vec::new();
+        assert!(encode(&records, &[10, 500], &[b"signature", b""], &mut out));
+        out.extend_from_slice(b"next");
+        let fragment = Fragment::at(&out).unwrap();
+        assert!(fragment.records().eq(records));
+        assert!(fragment.places().eq([10, 500]));
+        assert_eq!(fragment.rendered_octets(), 3 * 12 - 2 + 303);
+        assert!(fragment.signatures().eq([&b"signature"[..], b""]));
+        assert_eq!(fragment.signatures().rendered_octets(), 2 * 14 + 9);
+    }
+
+    #[test]
+    fn too_large_for_any_message() {
+        let mut out = Vec::new();
+        assert!(!encode(&[&[0; 40_000], &[0; 30_000]], &[], &[], &mut out));
+        assert!(!encode(&[], &[], &[], &mut out));
+        assert!(out.is_empty());
+    }
+
+    #[test]
+    fn damaged_fragments_end_early() {
+        let mut out = Vec::new();
+        encode(&[b"abc", b"def"], &[3], &[b"signature"], &mut out);
+        for end in 0..out.len() {
+            if let Some(fragment) = Fragment::at(&out[..end]) {
+                let _ = (fragment.records().count(), fragment.places().len(), fragment.signatures().count());
+            }
+        }
+    }
+
+    #[test]
+    fn glue_puts_in_domain_servers_first() {
+        let group = |server, in_domain, addresses| GlueGroup {
+            server,
+            rtype: 1,
+            in_domain,
+            ttl: [0, 0, 0, 9],
+            addresses,
+        };
+        let mut out = Vec::new();
+        encode_glue(&[group(0, false, b"abcd"), group(1, true, b"efghijkl")], &mut out);
+        let servers: Vec<_> = Glue::at(&out).map(|group| (group.server, group.addresses.len())).collect();
+        assert_eq!(servers, [(1, 8), (0, 4)]);
+        assert!((0..out.len()).all(|end| Glue::at(&out[..end]).count() <= 1 || end > 10));
+    }
+}

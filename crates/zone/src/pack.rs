@@ -1,0 +1,246 @@
+//! Packs: zones as one immutable, position-independent range of octets, mapped from a file or in memory.
+//!
+//! A pack is checked when it is opened: header, bounds of sections and zones, and the checksum of every
+//! section. Beyond that readers check every reference that they follow, so that even a pack made to
+//! deceive gives no more than wrong or missing answers.
+#![allow(unsafe_code)] // `Pack` keeps slices of the octets that it owns, see `Pack::open`
+
+use crate::fragment::POOL_ALIGNMENT;
+use crate::section::{self, Header, PackError, Section, u16_at, u32_at, u64_at};
+use wire::Name;
+
+/// Octets of a row in the section of zones.
+pub const ZONE_ROW_OCTETS: usize = 64;
+/// Octets of a row in the section of NSEC3 records: hash, place of the fragment, TTL.
+pub const NSEC3_ROW_OCTETS: usize = 28;
+/// A reference that points nowhere.
+pub const NOWHERE: u32 = u32::MAX;
+
+/// Where the octets of a pack live.
+pub enum Backing {
+    /// In memory, right after a load from text.
+    Memory(Vec<u8>),
+    /// Anonymous pages, for large packs in memory.
+    Anonymous(memmap2::MmapMut),
+    /// A mapped file. The file must not be changed while it is mapped: replace it by renaming a new one.
+    Mapped(memmap2::Mmap),
+}
+
+impl Backing {
+    fn octets(&self) -> &[u8] {
+        match self {
+            Backing::Memory(octets) => octets,
+            Backing::Anonymous(map) => map,
+            Backing::Mapped(map) => map,
+        }
+    }
+}
+
+/// An opened pack.
+pub struct Pack {
+    header: Header,
+    /// Slices of `backing`; their lifetime is not really static, so they leave only through methods that
+    /// shorten it to the borrow of the pack.
+    sections: [&'static [u8]; Section::COUNT],
+    backing: Backing,
+}
+
+/// A row of the section of zones.
+///
+/// | octets | what |
+/// |---|---|
+/// | 0..4 | place of the apex's name in the pool: wire octets u8, wire form, key octets u16, key |
+/// | 4..8, 8..12 | first block, number of blocks |
+/// | 12..16 | names, the apex included |
+/// | 16..20, 20..24 | first row of NSEC3 hashes, number of rows |
+/// | 24..28 | place of the NSEC3 parameters in the pool: iterations u16, salt octets u8, salt; or nowhere |
+/// | 28..32 | bits: 1 signed with NSEC, 2 with NSEC3, 4 has signatures |
+/// | 32..36 | serial of the SOA record |
+/// | 36..44 | records |
+/// | 44..48 | TTL of negative answers (RFC 2308 5) |
+/// | 48..56 | time of the text that it was made from, in nanoseconds since 1970, 0 unknown |
+/// | 56..64 | octets of that text |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ZoneRow {
+    /// Place of the apex's name in the pool.
+    pub apex: u32,
+    /// Number of the first block.
+    pub first_block: u32,
+    /// How many blocks.
+    pub block_count: u32,
+    /// How many names, empty non-terminals included.
+    pub node_count: u32,
+    /// First row of NSEC3 hashes.
+    pub nsec3_first: u32,
+    /// How many NSEC3 records.
+    pub nsec3_count: u32,
+    /// Place of the NSEC3 parameters.
+    pub nsec3_parameters: u32,
+    /// [`ZoneRow::NSEC`], [`ZoneRow::NSEC3`], [`ZoneRow::SIGNED`].
+    pub bits: u32,
+    /// Serial of the SOA record.
+    pub serial: u32,
+    /// How many records.
+    pub record_count: u64,
+    /// TTL of negative answers.
+    pub negative_ttl: u32,
+    /// Modification time of the text, nanoseconds since 1970.
+    pub text_time: u64,
+    /// Octets of the text.
+    pub text_octets: u64,
+}
+
+impl ZoneRow {
+    /// Bit: absence is proved with NSEC.
+    pub const NSEC: u32 = 1;
+    /// Bit: absence is proved with NSEC3.
+    pub const NSEC3: u32 = 2;
+    /// Bit: there are signatures.
+    pub const SIGNED: u32 = 4;
+
+    /// The stored form.
+    pub fn encode(&self) -> [u8; ZONE_ROW_OCTETS] {
+        let mut out = [0; ZONE_ROW_OCTETS];
+        let words = [
+            self.apex,
+            self.first_block,
+            self.block_count,
+            self.node_count,
+            self.nsec3_first,
+            self.nsec3_count,
+            self.nsec3_parameters,
+            self.bits,
+            self.serial,
+        ];
+        for (to, word) in out.chunks_exact_mut(4).zip(words) {
+            to.copy_from_slice(&word.to_le_bytes());
+        }
+        out[36..44].copy_from_slice(&self.record_count.to_le_bytes());
+        out[44..48].copy_from_slice(&self.negative_ttl.to_le_bytes());
+        out[48..56].copy_from_slice(&self.text_time.to_le_bytes());
+        out[56..64].copy_from_slice(&self.text_octets.to_le_bytes());
+        out
+    }
+
+    /// Reads the stored form.
+    pub fn decode(row: &[u8]) -> ZoneRow {
+        ZoneRow {
+            apex: u32_at(row, 0),
+            first_block: u32_at(row, 4),
+            block_count: u32_at(row, 8),
+            node_count: u32_at(row, 12),
+            nsec3_first: u32_at(row, 16),
+            nsec3_count: u32_at(row, 20),
+            nsec3_parameters: u32_at(row, 24),
+            bits: u32_at(row, 28),
+            serial: u32_at(row, 32),
+            record_count: u64_at(row, 36),
+            negative_ttl: u32_at(row, 44),
+            text_time: u64_at(row, 48),
+            text_octets: u64_at(row, 56),
+        }
+    }
+}
+
+impl Pack {
+    /// Checks octets and takes them over.
+    pub fn open(backing: Backing) -> Result<Pack, PackError> {
+        let octets = backing.octets();
+        let header = section::decode_header(octets)?;
+        let mut sections: [&'static [u8]; Section::COUNT] = [&[]; Section::COUNT];
+        for (section, (range, sum)) in Section::ALL.into_iter().zip(&header.sections) {
+            let slice = &octets[range.clone()];
+            if section::checksum(slice) != *sum {
+                return Err(PackError::SectionChecksum { section: section.name() });
+            }
+            // SAFETY: the slice points into heap memory or pages that `backing` owns. They do not move when
+            // the `Backing` value moves, are never written while the pack exists, and are freed only with it;
+            // the slice leaves this struct only with the lifetime of a borrow of it (`Pack::section`).
+            sections[section as usize] = unsafe { std::slice::from_raw_parts(slice.as_ptr(), slice.len()) };
+        }
+        let pack = Pack { header, sections, backing };
+        pack.check_bounds()?;
+        Ok(pack)
+    }
+
+    fn check_bounds(&self) -> Result<(), PackError> {
+        let rows = [
+            (Section::Zones, ZONE_ROW_OCTETS),
+            (Section::Index, crate::index::BUCKET_OCTETS),
+            (Section::Directory, crate::block::DIRECTORY_ROW_OCTETS),
+            (Section::ShapeOffsets, 4),
+            (Section::Nsec3, NSEC3_ROW_OCTETS),
+        ];
+        for (section, octets) in rows {
+            if !self.section(section).len().is_multiple_of(octets) {
+                return Err(PackError::SectionBounds { section: section.name() });
+            }
+        }
+        let blocks = (self.section(Section::Directory).len() / crate::block::DIRECTORY_ROW_OCTETS) as u64;
+        let hashes = (self.section(Section::Nsec3).len() / NSEC3_ROW_OCTETS) as u64;
+        for number in 0..self.zone_count() {
+            let row = self.zone_row(number);
+            let fits = u64::from(row.first_block) + u64::from(row.block_count) <= blocks
+                && row.block_count > 0
+                && u64::from(row.node_count) <= u64::from(row.block_count) * crate::block::NAMES_MAX as u64
+                && u64::from(row.nsec3_first) + u64::from(row.nsec3_count) <= hashes
+                && self.apex(&row).is_some();
+            if !fits {
+                return Err(PackError::ZoneBounds { zone: number });
+            }
+        }
+        Ok(())
+    }
+
+    /// A section's octets.
+    #[inline(always)]
+    pub fn section(&self, section: Section) -> &[u8] {
+        self.sections[section as usize]
+    }
+
+    /// All octets, to be written to a file.
+    pub fn octets(&self) -> &[u8] {
+        self.backing.octets()
+    }
+
+    /// Whether a file backs it.
+    pub fn is_mapped(&self) -> bool {
+        matches!(self.backing, Backing::Mapped(_))
+    }
+
+    /// The seed of the index.
+    #[inline(always)]
+    pub fn seed(&self) -> u64 {
+        self.header.seed
+    }
+
+    /// How many zones.
+    pub fn zone_count(&self) -> u32 {
+        (self.section(Section::Zones).len() / ZONE_ROW_OCTETS) as u32
+    }
+
+    /// The row of zone `number`, which must be less than [`Pack::zone_count`].
+    #[inline(always)]
+    pub fn zone_row(&self, number: u32) -> ZoneRow {
+        let at = number as usize * ZONE_ROW_OCTETS;
+        ZoneRow::decode(&self.section(Section::Zones)[at..at + ZONE_ROW_OCTETS])
+    }
+
+    /// Octets of the pool from place `place` on; empty for a place outside.
+    #[inline(always)]
+    pub fn pool(&self, place: u32) -> &[u8] {
+        self.section(Section::Pool).get(place as usize * POOL_ALIGNMENT..).unwrap_or(&[])
+    }
+
+    /// Name and key of a zone's apex; `None` in a damaged pack.
+    #[inline(always)]
+    pub fn apex(&self, row: &ZoneRow) -> Option<(&Name, &[u8])> {
+        let (&wire_octets, rest) = self.pool(row.apex).split_first()?;
+        let (wire, rest) = rest.split_at_checked(wire_octets as usize)?;
+        let key = rest.get(2..2 + u16_at(rest, 0) as usize)?;
+        if wire.is_empty() {
+            return None;
+        }
+        Some((Name::trusted(wire), key))
+    }
+}
