@@ -1,0 +1,162 @@
+//! A server: bound sockets, then running workers.
+//!
+//! ```text
+//! Listen -> Server::bind -> (privileges dropped) -> Server::start -> Running -> stop
+//! ```
+
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use std::{io, iter};
+
+use crate::admit::{Admission, TcpLimits};
+use crate::affinity;
+use crate::bind::{self, Listener};
+use crate::bind_error::BindError;
+use crate::counters::{Counters, WorkerCounters};
+use crate::handler::Handler;
+use crate::listen::Listen;
+use crate::stop::Stop;
+use crate::systemd::Activated;
+use crate::tcp::Streams;
+use crate::udp::Backend;
+use crate::worker::{Prepared, Worker};
+
+/// More workers than any machine has processors; beyond that a number is a typing error.
+pub const WORKERS_MAX: usize = 1024;
+
+/// Longest wait for clients at the end; no service manager waits longer.
+const PATIENCE_MAX: Duration = Duration::from_secs(3600);
+
+/// All sockets bound, no thread started.
+pub struct Server {
+    prepared: Vec<Prepared>,
+    listeners: Vec<Listener>,
+    cpus: Vec<Option<usize>>,
+    backend: Backend,
+    admission: Arc<Admission>,
+    stop: Arc<Stop>,
+}
+
+impl Server {
+    /// Binds every address of `listen` for UDP and TCP, for each worker.
+    pub fn bind(listen: &Listen) -> Result<Self, BindError> {
+        Self::bind_with(listen, Vec::new())
+    }
+
+    /// As [`Server::bind`], and serves the sockets a service manager opened too; an address of `listen` that one of
+    /// them has is not bound again. Unix sockets among them are ignored (and closed): take those out first.
+    pub fn bind_with(listen: &Listen, inherited: Vec<Activated>) -> Result<Self, BindError> {
+        let workers = if listen.workers == 0 { affinity::worker_count_default() } else { listen.workers };
+        if workers > WORKERS_MAX {
+            return Err(BindError::Workers { asked: workers, most: WORKERS_MAX });
+        }
+        let cpus = affinity::plan(&listen.pin, workers).map_err(|cpu| BindError::Processor { cpu })?;
+        let (sockets, listeners) = bind::bind_all(listen, &cpus, inherited)?;
+        let event = |cause| BindError::Event { cause };
+        let stop = Arc::new(Stop::new().map_err(event)?);
+        let prepare = |sockets| Prepared::new(sockets, &stop).map_err(event);
+        let prepared = sockets.into_iter().map(prepare).collect::<Result<Vec<_>, _>>()?;
+        let admission = Arc::new(Admission::new(&listen.tcp));
+        Ok(Self { prepared, listeners, cpus, backend: listen.backend, admission, stop })
+    }
+
+    /// What is listened on.
+    #[must_use]
+    pub fn listeners(&self) -> &[Listener] {
+        &self.listeners
+    }
+
+    /// How many workers there will be.
+    #[must_use]
+    pub fn worker_count(&self) -> usize {
+        self.prepared.len()
+    }
+
+    /// Starts the workers, each with the handler that `factory` makes for its number (0 and up).
+    ///
+    /// Fails if the system refuses a thread; workers already started are ended again.
+    pub fn start<H: Handler + 'static>(self, mut factory: impl FnMut(usize) -> H) -> io::Result<Running> {
+        let mut running = Running {
+            threads: Vec::new(),
+            counters: Vec::new(),
+            listeners: self.listeners,
+            admission: self.admission,
+            stop: self.stop,
+        };
+        for (index, (prepared, cpu)) in iter::zip(self.prepared, self.cpus).enumerate() {
+            let counters = Arc::new(Counters::default());
+            running.counters.push(Arc::clone(&counters));
+            let (handler, backend) = (factory(index), self.backend);
+            let (admission, stop) = (Arc::clone(&running.admission), Arc::clone(&running.stop));
+            let run = move || {
+                if let Some(Err(cause)) = cpu.map(affinity::pin_to) {
+                    tracing::warn!(worker = index, cpu, %cause, "a worker could not be tied to its processor");
+                }
+                // Made here, after pinning, so that the memory is on the worker's side of the machine.
+                let mut prepared = prepared;
+                let listeners = std::mem::take(&mut prepared.sockets.tcp);
+                let streams = Streams::new(listeners, admission);
+                Worker::new(index, handler, prepared, backend, streams, stop, counters).run();
+            };
+            let thread = thread::Builder::new().name(format!("worker-{index}")).spawn(run);
+            match thread {
+                Ok(thread) => running.threads.push(thread),
+                Err(cause) => {
+                    running.stop(Duration::ZERO);
+                    return Err(cause);
+                }
+            }
+        }
+        Ok(running)
+    }
+}
+
+/// Workers at work. Dropping it ends them without waiting for connections to be flushed.
+pub struct Running {
+    threads: Vec<JoinHandle<()>>,
+    counters: Vec<Arc<Counters>>,
+    listeners: Vec<Listener>,
+    admission: Arc<Admission>,
+    stop: Arc<Stop>,
+}
+
+impl Running {
+    /// What is listened on.
+    #[must_use]
+    pub fn listeners(&self) -> &[Listener] {
+        &self.listeners
+    }
+
+    /// What each worker has counted so far.
+    #[must_use]
+    pub fn counters(&self) -> Vec<WorkerCounters> {
+        self.counters.iter().map(|counters| counters.read()).collect()
+    }
+
+    /// Puts new limits of TCP in force, for connections that exist too.
+    pub fn set_tcp_limits(&self, limits: &TcpLimits) {
+        self.admission.set(limits);
+    }
+
+    /// Ends all workers: queries that have arrived are answered, connections are closed once what waits for their
+    /// clients is sent, but after `patience` at the latest. Returns the last counts.
+    pub fn stop(mut self, patience: Duration) -> Vec<WorkerCounters> {
+        self.end(patience);
+        self.counters()
+    }
+
+    fn end(&mut self, patience: Duration) {
+        self.stop.request(Instant::now() + patience.min(PATIENCE_MAX));
+        for thread in self.threads.drain(..) {
+            // A worker catches panics of its handler; one of its own has been printed already.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end(Duration::ZERO);
+    }
+}

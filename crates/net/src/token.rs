@@ -1,0 +1,73 @@
+//! What an epoll event is about, packed into the 64 bits that epoll keeps for us.
+//!
+//! ```text
+//!  63    62 61                 32 31                  0
+//! | kind   | generation          | index               |
+//! ```
+
+use rustix::event::epoll::EventData;
+
+/// The source of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Token {
+    /// UDP socket of this number.
+    Udp(usize),
+    /// TCP listener of this number.
+    Listener(usize),
+    /// A connection.
+    Stream(Place),
+    /// The signal to stop.
+    Stop,
+}
+
+/// Where a connection sits in its worker's table.
+///
+/// The generation tells it from an earlier connection at the same index, for which an event may still be waiting in
+/// the turn in which that one was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) index: u32,
+    /// Below `GENERATIONS`.
+    pub(crate) generation: u32,
+}
+
+/// Generations until they start over.
+pub(crate) const GENERATIONS: u32 = 1 << 30;
+
+impl Token {
+    pub(crate) fn data(self) -> EventData {
+        let pack = |kind: u64, generation: u32, index: u64| kind << 62 | u64::from(generation) << 32 | index;
+        EventData::new_u64(match self {
+            Self::Udp(index) => pack(0, 0, index as u64),
+            Self::Listener(index) => pack(1, 0, index as u64),
+            Self::Stream(place) => pack(2, place.generation, u64::from(place.index)),
+            Self::Stop => pack(3, 0, 0),
+        })
+    }
+}
+
+impl From<EventData> for Token {
+    fn from(data: EventData) -> Self {
+        let data = data.u64();
+        let index = data as u32;
+        match data >> 62 {
+            0 => Self::Udp(index as usize),
+            1 => Self::Listener(index as usize),
+            2 => Self::Stream(Place { index, generation: (data >> 32) as u32 & (GENERATIONS - 1) }),
+            _ => Self::Stop,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_survive_the_way_through_the_kernel() {
+        let place = Place { index: u32::MAX, generation: GENERATIONS - 1 };
+        for token in [Token::Udp(7), Token::Listener(0), Token::Stream(place), Token::Stop] {
+            assert_eq!(Token::from(token.data()), token);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Batches by `recvmmsg` and `sendmmsg`.
+//!
+//! The message headers, their I/O vectors, the space for addresses and for control messages are allocated once.
+//! Headers for receiving are preset: they always point to the same buffers, and after a call only the three fields
+//! that the kernel overwrote are restored, in the headers it used. Headers for sending are filled per response and
+//! point to the address (and control message) that came with the query.
+#![allow(unsafe_code)] // Two batch system calls and what they read and write; listed in ARCHITECTURE.md.
+
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::net::{SocketAddr, SocketAddrV6};
+use std::os::fd::AsRawFd;
+
+use super::address::{self, INFO_V4_OCTETS, INFO_V6_OCTETS, NAME_OCTETS, Name};
+use super::arena::Arena;
+use super::{BATCH, Port, STRIDE, Slots, UDP_QUERY_OCTETS_MAX, send};
+use crate::counters::Counters;
+
+/// Room for control messages per datagram. The one we ask for, `in6_pktinfo`, takes 40 octets with its header; an
+/// inherited socket may have others switched on, and what does not fit is cut by the kernel.
+const CONTROL_OCTETS: usize = 128;
+
+/// How long to wait for a full send buffer. At 1 Gbit/s a buffer of 200 KiB drains in 2 ms.
+const WAIT_MS_MAX: libc::c_int = 5;
+
+/// Control messages of one datagram, aligned as `struct cmsghdr` demands.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct Control([u8; CONTROL_OCTETS]);
+
+/// The preset headers of one worker.
+///
+/// Invariant "preset": `headers[i]` points to `iovecs[i]`, `names[i]` and `controls[i]`, and `iovecs[i]` to receive
+/// buffer `i` of the [`Slots`] this was made for, [`UDP_QUERY_OCTETS_MAX`] long. Both live in the same `Receiver`.
+pub(super) struct Mmsg {
+    headers: Arena<libc::mmsghdr>,
+    _iovecs: Arena<libc::iovec>,
+    names: Arena<Name>,
+    controls: Arena<Control>,
+    /// Headers for sending; the first entries are written before each call.
+    replies: Arena<libc::mmsghdr>,
+    reply_iovecs: Arena<libc::iovec>,
+    /// Headers at the front of `headers` that the kernel has written to since they were last restored.
+    used: usize,
+}
+
+// SAFETY: the pointers in the headers lead only into arenas owned by this value and by the `Slots` that move with it.
+unsafe impl Send for Mmsg {}
+
+impl Mmsg {
+    pub(super) fn new(slots: &Slots) -> Self {
+        // SAFETY: all-zero octets are valid values of these plain C structures (null pointers, no lengths).
+        let (header, iovec): (libc::mmsghdr, libc::iovec) = unsafe { (zeroed(), zeroed()) };
+        let names = Arena::new(vec![Name([0; NAME_OCTETS]); BATCH]);
+        let controls = Arena::new(vec![Control([0; CONTROL_OCTETS]); BATCH]);
+        let mut iovecs = Arena::new(vec![iovec; BATCH]);
+        for (index, iovec) in iovecs.as_mut_slice().iter_mut().enumerate() {
+            iovec.iov_base = slots.queries.pointer(index * STRIDE).cast();
+            iovec.iov_len = UDP_QUERY_OCTETS_MAX;
+        }
+        let mut headers = Arena::new(vec![header; BATCH]);
+        for (index, header) in headers.as_mut_slice().iter_mut().enumerate() {
+            header.msg_hdr.msg_name = names.pointer(index).cast();
+            header.msg_hdr.msg_iov = iovecs.pointer(index);
+            header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_control = controls.pointer(index).cast();
+        }
+        let replies = Arena::new(vec![header; BATCH]);
+        let reply_iovecs = Arena::new(vec![iovec; BATCH]);
+        Self { headers, _iovecs: iovecs, names, controls, replies, reply_iovecs, used: BATCH }
+    }
+
+    /// Takes up to `BATCH` datagrams and admits them to `slots`; returns how many were taken.
+    pub(super) fn receive(
+        &mut self,
+        port: &Port,
+        slots: &mut Slots,
+        counters: &Counters,
+    ) -> io::Result<usize> {
+        self.restore();
+        let descriptor = port.socket.as_raw_fd();
+        // SAFETY: by "preset" the kernel writes only into arenas that live through the call, of which no slice is
+        // in use here; the descriptor is open because `port` is borrowed.
+        let outcome = unsafe {
+            libc::recvmmsg(
+                descriptor,
+                self.headers.pointer(0),
+                BATCH as libc::c_uint,
+                libc::MSG_DONTWAIT as _,
+                std::ptr::null_mut(),
+            )
+        };
+        if outcome < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let datagrams = (outcome as usize).min(BATCH);
+        self.used = datagrams;
+        for index in 0..datagrams {
+            self.admit(index, port, slots, counters);
+        }
+        Ok(datagrams)
+    }
+
+    /// Sends the responses in `slots`, whose queries came by the last `receive`.
+    pub(super) fn send(&mut self, port: &Port, slots: &mut Slots, counters: &Counters) {
+        let count = self.prepare(port, slots);
+        counters.udp_unanswered.add((slots.queries_held - count) as u64);
+        let descriptor = port.socket.as_raw_fd();
+        let replies = &self.replies;
+        let outcome = send::drain(
+            count,
+            |from| {
+                // SAFETY: `prepare` wrote headers 0 to `count`; their pointers lead into arenas that live through
+                // the call and are not written meanwhile. `from < count <= BATCH`.
+                let sent = unsafe {
+                    libc::sendmmsg(
+                        descriptor,
+                        replies.pointer(from),
+                        (count - from) as libc::c_uint,
+                        libc::MSG_DONTWAIT as _,
+                    )
+                };
+                if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(sent as usize) }
+            },
+            || wait_writable(descriptor),
+        );
+        counters.udp_responses.add(outcome.sent as u64);
+        counters.udp_send_failures.add(outcome.failed as u64);
+        counters.udp_send_overflows.add(outcome.overflowed as u64);
+    }
+
+    /// Restores in the headers of the last call what the kernel overwrote.
+    fn restore(&mut self) {
+        for header in &mut self.headers.as_mut_slice()[..self.used] {
+            header.msg_hdr.msg_namelen = NAME_OCTETS as libc::socklen_t;
+            header.msg_hdr.msg_controllen = CONTROL_OCTETS as _;
+            header.msg_hdr.msg_flags = 0;
+        }
+        self.used = 0;
+    }
+
+    /// Hands datagram `index` of the last call to `slots`, unless its address is missing.
+    fn admit(&mut self, index: usize, port: &Port, slots: &mut Slots, counters: &Counters) {
+        let header = &self.headers.as_slice()[index];
+        let (flags, name_octets) = (header.msg_hdr.msg_flags, header.msg_hdr.msg_namelen as usize);
+        let octets = if flags & libc::MSG_TRUNC == 0 { header.msg_len as usize } else { usize::MAX };
+        let client = address::decode(&self.names.as_slice()[index].0, name_octets);
+        let local = if port.wildcard { self.local(index, port.local) } else { Some(port.local) };
+        match (client, local) {
+            (Some(client), Some(local)) => slots.admit(index, octets, client, local, counters),
+            _ => counters.udp_no_address.add(1),
+        }
+    }
+
+    /// The local address in the control messages of datagram `index`, which are replaced by the one that makes its
+    /// response leave from there. `None` if the kernel sent none.
+    fn local(&mut self, index: usize, bound: SocketAddr) -> Option<SocketAddr> {
+        let header = &raw const self.headers.as_slice()[index].msg_hdr;
+        // SAFETY: `header` is a message header that the kernel filled; by "preset" its control area is
+        // `controls[index]`, and the kernel set the length of what it wrote there. The CMSG functions walk that range.
+        unsafe {
+            let mut message = libc::CMSG_FIRSTHDR(header);
+            while !message.is_null() {
+                let kind = ((*message).cmsg_level, (*message).cmsg_type);
+                let data_octets = ((*message).cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
+                let data = libc::CMSG_DATA(message);
+                if kind == (libc::IPPROTO_IP, libc::IP_PKTINFO) && data_octets >= INFO_V4_OCTETS {
+                    let (source, reply) =
+                        address::decode_info_v4(&data.cast::<[u8; INFO_V4_OCTETS]>().read());
+                    self.write_control(index, kind, &reply);
+                    return Some(SocketAddr::new(source, bound.port()));
+                }
+                if kind == (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) && data_octets >= INFO_V6_OCTETS {
+                    let (source, scope, reply) =
+                        address::decode_info_v6(&data.cast::<[u8; INFO_V6_OCTETS]>().read());
+                    self.write_control(index, kind, &reply);
+                    return Some(SocketAddrV6::new(source, bound.port(), 0, scope).into());
+                }
+                message = libc::CMSG_NXTHDR(header, message);
+            }
+        }
+        None
+    }
+
+    /// Makes `info` the only control message of datagram `index`.
+    fn write_control(&mut self, index: usize, (level, kind): (i32, i32), info: &[u8]) {
+        // SAFETY: all-zero octets are a valid `cmsghdr`.
+        let mut message: libc::cmsghdr = unsafe { zeroed() };
+        // SAFETY: these two only compute lengths.
+        let (octets, space) =
+            unsafe { (libc::CMSG_LEN(info.len() as u32), libc::CMSG_SPACE(info.len() as u32)) };
+        message.cmsg_len = octets as _;
+        message.cmsg_level = level;
+        message.cmsg_type = kind;
+        let control = self.controls.pointer(index);
+        assert!(space as usize <= CONTROL_OCTETS, "a control message is longer than its area");
+        // SAFETY: the area is aligned for `cmsghdr` (its type says so) and, by the assertion, long enough for header
+        // and data; no slice of `controls` is in use.
+        unsafe {
+            control.cast::<libc::cmsghdr>().write(message);
+            let data = control.cast::<u8>().add(size_of::<libc::cmsghdr>());
+            std::ptr::copy_nonoverlapping(info.as_ptr(), data, info.len());
+        }
+        self.headers.as_mut_slice()[index].msg_hdr.msg_controllen = space as _;
+    }
+
+    /// Writes a header for each response that is to be sent; returns how many.
+    fn prepare(&mut self, port: &Port, slots: &Slots) -> usize {
+        let mut count = 0;
+        for index in 0..slots.queries_held {
+            let octets = slots.response_octets[index] as usize;
+            if octets == 0 {
+                continue;
+            }
+            let received = self.headers.as_slice()[usize::from(slots.origins[index])].msg_hdr;
+            let iovec = &mut self.reply_iovecs.as_mut_slice()[count];
+            iovec.iov_base = slots.responses.pointer(index * STRIDE).cast();
+            iovec.iov_len = octets;
+            let iovec = self.reply_iovecs.pointer(count);
+            let reply = &mut self.replies.as_mut_slice()[count].msg_hdr;
+            reply.msg_name = received.msg_name;
+            reply.msg_namelen = received.msg_namelen;
+            reply.msg_iov = iovec;
+            reply.msg_iovlen = 1;
+            if port.wildcard {
+                reply.msg_control = received.msg_control;
+                reply.msg_controllen = received.msg_controllen;
+            } else {
+                reply.msg_control = std::ptr::null_mut();
+                reply.msg_controllen = 0;
+            }
+            count += 1;
+        }
+        count
+    }
+}
+
+/// Waits until the socket takes another datagram; `false` if it does not within [`WAIT_MS_MAX`].
+fn wait_writable(descriptor: libc::c_int) -> bool {
+    let mut poll = libc::pollfd { fd: descriptor, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one `pollfd`, which lives through the call; the descriptor is open because `send` borrows its port.
+    unsafe { libc::poll(&raw mut poll, 1, WAIT_MS_MAX) == 1 }
+}

@@ -1,0 +1,214 @@
+//! Datagrams in batches: receive up to [`BATCH`], have them answered, send the responses.
+//!
+//! ```text
+//! recvmmsg -> Slots.queries, spans, facts -> Handler::handle_batch -> Slots.responses -> sendmmsg
+//! ```
+//!
+//! One [`Receiver`] belongs to a worker and serves all its UDP sockets in turn. All memory is allocated when it is
+//! made; a query costs no allocation and no lock. `mmsg` is the back end for Linux and the only part of this crate
+//! that uses raw pointers; `portable` does the same with the standard library, one datagram per call, and is the
+//! reference the tests compare with.
+
+mod address;
+mod arena;
+mod mmsg;
+pub(crate) mod option;
+mod portable;
+mod send;
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+
+use crate::counters::Counters;
+use crate::handler::{Batch, Facts, Span, Transport};
+use arena::Arena;
+
+/// Datagrams per system call. Below 16 the cost of the call shows in every query; above 64 the gain is lost in the
+/// noise while the first query of a batch waits for the last and the buffers leave the first-level cache.
+pub const BATCH: usize = 64;
+
+/// Longest datagram accepted as a query. Queries with a signature (SIG(0) of a post-quantum kind apart) or an EDNS
+/// option stay below 2 KiB; UPDATE messages that are longer belong on TCP (RFC 2136 6.2).
+pub const UDP_QUERY_OCTETS_MAX: usize = 4096;
+
+/// Longest response over UDP: the largest payload size that operators ever configure. The handler goes by what the
+/// client and the settings say, usually 1232.
+pub const UDP_RESPONSE_OCTETS_MAX: usize = 4096;
+
+/// Distance of two buffers. One cache line more than a power of two: at 4096 octets the first lines of all buffers,
+/// which are the ones that every query touches, would compete for the same set of the first-level cache. The
+/// excess also shows the portable back end that a datagram was too long.
+const STRIDE: usize = 4096 + 64;
+
+const _: () = assert!(UDP_QUERY_OCTETS_MAX < STRIDE && UDP_RESPONSE_OCTETS_MAX < STRIDE);
+
+/// Which system calls carry datagrams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backend {
+    /// `recvmmsg` and `sendmmsg`: a batch per call, and the right source address on wildcard sockets.
+    #[default]
+    Mmsg,
+    /// One datagram per call through the standard library. On a wildcard socket the system picks the source address
+    /// of a response, which is wrong on hosts with several addresses: for comparison and for other systems.
+    Portable,
+}
+
+/// One UDP socket of a worker.
+#[derive(Debug)]
+pub(crate) struct Port {
+    /// Non-blocking.
+    pub(crate) socket: UdpSocket,
+    /// The address it is bound to.
+    pub(crate) local: SocketAddr,
+    /// Whether `local` is a wildcard address, so that each datagram must say where it was sent to.
+    pub(crate) wildcard: bool,
+}
+
+impl Port {
+    /// Wraps a bound, non-blocking socket.
+    pub(crate) fn new(socket: UdpSocket) -> io::Result<Self> {
+        let local = socket.local_addr()?;
+        Ok(Self { socket, local, wildcard: local.ip().is_unspecified() })
+    }
+}
+
+/// Receives and sends on behalf of one worker.
+pub(crate) struct Receiver {
+    slots: Slots,
+    calls: Calls,
+}
+
+/// The system calls in use. Boxed: the first is a few kilobytes of preset headers.
+enum Calls {
+    Mmsg(Box<mmsg::Mmsg>),
+    Portable,
+}
+
+/// What one receive call brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Received {
+    /// Datagrams taken from the socket, those dropped at once included.
+    pub(crate) datagrams: usize,
+    /// Queries among them that are to be answered.
+    pub(crate) queries: usize,
+}
+
+impl Receiver {
+    pub(crate) fn new(backend: Backend) -> Self {
+        let slots = Slots::new();
+        let calls = match backend {
+            Backend::Mmsg => Calls::Mmsg(Box::new(mmsg::Mmsg::new(&slots))),
+            Backend::Portable => Calls::Portable,
+        };
+        Self { slots, calls }
+    }
+
+    /// Takes up to [`BATCH`] datagrams that wait at `port`. Never blocks. An error is counted and reads as nothing
+    /// received: errors of UDP sockets are about earlier datagrams, and the socket stays usable.
+    pub(crate) fn receive(&mut self, port: &Port, counters: &Counters) -> Received {
+        self.slots.queries_held = 0;
+        let outcome = match &mut self.calls {
+            Calls::Mmsg(mmsg) => mmsg.receive(port, &mut self.slots, counters),
+            Calls::Portable => portable::receive(port, &mut self.slots, counters),
+        };
+        match outcome {
+            Ok(0) => {}
+            Ok(_) => counters.udp_batches.add(1),
+            Err(ref error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => counters.udp_receive_errors.add(1),
+        }
+        counters.udp_queries.add(self.slots.queries_held as u64);
+        Received { datagrams: outcome.unwrap_or(0), queries: self.slots.queries_held }
+    }
+
+    /// The queries received last, for the handler.
+    pub(crate) fn batch(&mut self) -> Batch<'_> {
+        self.slots.batch()
+    }
+
+    /// Sends the responses to the queries received last. May wait for a full send buffer, a few milliseconds at
+    /// most; what still cannot be sent is dropped and counted.
+    pub(crate) fn send(&mut self, port: &Port, counters: &Counters) {
+        match &mut self.calls {
+            Calls::Mmsg(mmsg) => mmsg.send(port, &mut self.slots, counters),
+            Calls::Portable => portable::send(port, &mut self.slots, counters),
+        }
+        self.slots.queries_held = 0;
+    }
+}
+
+/// Buffers of one batch. Query number `i` has span, facts and response `i`; its octets lie in the receive buffer
+/// `origins[i]`, which differs where datagrams before it were dropped.
+struct Slots {
+    /// `BATCH` receive buffers, `STRIDE` apart.
+    queries: Arena<u8>,
+    /// `BATCH` response buffers, `STRIDE` apart.
+    responses: Arena<u8>,
+    spans: Box<[Span; BATCH]>,
+    facts: Box<[Facts; BATCH]>,
+    origins: Box<[u16; BATCH]>,
+    response_octets: Box<[u32; BATCH]>,
+    /// How many queries the first entries of the arrays describe.
+    queries_held: usize,
+}
+
+impl Slots {
+    fn new() -> Self {
+        let nobody = SocketAddr::from(([0, 0, 0, 0], 0));
+        let facts = Facts { transport: Transport::Udp, client: nobody, local: nobody };
+        Self {
+            queries: Arena::new(vec![0; BATCH * STRIDE]),
+            responses: Arena::new(vec![0; BATCH * STRIDE]),
+            spans: Box::new([Span::default(); BATCH]),
+            facts: Box::new([facts; BATCH]),
+            origins: Box::new([0; BATCH]),
+            response_octets: Box::new([0; BATCH]),
+            queries_held: 0,
+        }
+    }
+
+    /// Admits the datagram of `octets` octets in receive buffer `origin` as the next query, or drops it.
+    fn admit(
+        &mut self,
+        origin: usize,
+        octets: usize,
+        client: SocketAddr,
+        local: SocketAddr,
+        counters: &Counters,
+    ) {
+        if octets > UDP_QUERY_OCTETS_MAX {
+            counters.udp_truncated.add(1);
+        } else if client.port() == 0 {
+            // Nothing can be sent to port 0; whoever uses it as a source is not a client (RFC 6335 6).
+            counters.udp_port_zero.add(1);
+        } else {
+            let index = self.queries_held;
+            self.spans[index] = Span { start: (origin * STRIDE) as u32, octets: octets as u32 };
+            self.facts[index] = Facts { transport: Transport::Udp, client, local };
+            self.origins[index] = origin as u16;
+            self.queries_held = index + 1;
+        }
+    }
+
+    fn batch(&mut self) -> Batch<'_> {
+        let held = self.queries_held;
+        self.response_octets[..held].fill(0);
+        Batch {
+            queries: self.queries.as_slice(),
+            spans: &self.spans[..held],
+            facts: &self.facts[..held],
+            responses: self.responses.as_mut_slice(),
+            response_stride: STRIDE,
+            response_octets_max: UDP_RESPONSE_OCTETS_MAX,
+            response_octets: &mut self.response_octets[..held],
+        }
+    }
+
+    /// The octets to send for query `index`; empty for none.
+    fn response(&self, index: usize) -> &[u8] {
+        &self.responses.as_slice()[index * STRIDE..][..self.response_octets[index] as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! The socket options that no safe library sets: packet information, TCP Fast Open, choice of the socket by CPU.
+#![allow(unsafe_code)] // One `setsockopt` with plain values; listed in ARCHITECTURE.md.
+
+use std::io;
+use std::mem::size_of_val;
+use std::os::fd::{AsFd, AsRawFd};
+
+/// Has the system say, with each datagram, which local address it was sent to.
+pub(crate) fn report_local_address(socket: &impl AsFd, ipv6: bool) -> io::Result<()> {
+    if ipv6 {
+        set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, &[1_i32])
+    } else {
+        set(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, &[1_i32])
+    }
+}
+
+/// Accepts data in the first packet of a connection whose client holds a cookie (RFC 7413); `queue` bounds the
+/// connections not yet acknowledged.
+pub(crate) fn accept_fast_open(socket: &impl AsFd, queue: u16) -> io::Result<()> {
+    set(socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN, &[i32::from(queue)])
+}
+
+/// Has the group of sockets that `socket` belongs to choose by the processor that received the packet:
+/// `owners[i]` is the processor of the socket bound as number `i`. Packets of other processors are spread over all.
+pub(crate) fn steer_by_cpu(socket: &impl AsFd, owners: &[usize]) -> io::Result<()> {
+    // BPF_MAXINSNS of the kernel; two instructions per owner and three more.
+    const OWNERS_MAX: usize = 2_000;
+    if owners.is_empty() || owners.len() > OWNERS_MAX {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let load_cpu = (libc::SKF_AD_OFF + libc::SKF_AD_CPU) as u32;
+    let mut program = vec![instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, load_cpu)];
+    for (index, &cpu) in owners.iter().enumerate() {
+        program.push(instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, cpu as u32));
+        program.push(instruction(libc::BPF_RET | libc::BPF_K, 0, 0, index as u32));
+    }
+    program.push(instruction(libc::BPF_ALU | libc::BPF_MOD | libc::BPF_K, 0, 0, owners.len() as u32));
+    program.push(instruction(libc::BPF_RET | BPF_A, 0, 0, 0));
+    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF, &[filter])
+}
+
+/// Returns the accumulator; the one operand the C library's bindings lack.
+const BPF_A: u32 = 0x10;
+
+fn instruction(code: u32, jump_true: u8, jump_false: u8, operand: u32) -> libc::sock_filter {
+    libc::sock_filter { code: code as u16, jt: jump_true, jf: jump_false, k: operand }
+}
+
+/// Sets an option whose value is what `value` holds.
+fn set<T: Copy>(socket: &impl AsFd, level: i32, name: i32, value: &[T]) -> io::Result<()> {
+    let descriptor = socket.as_fd().as_raw_fd();
+    let octets = size_of_val(value) as libc::socklen_t;
+    // SAFETY: the descriptor is borrowed and open; the kernel reads `octets` octets from `value`, which lives through
+    // the call. A filter program it points to is alive in `steer_by_cpu`, the one caller that passes a pointer.
+    let outcome = unsafe { libc::setsockopt(descriptor, level, name, value.as_ptr().cast(), octets) };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

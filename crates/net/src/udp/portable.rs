@@ -1,0 +1,51 @@
+//! The same batches with the standard library alone, one datagram per system call.
+//!
+//! Reference for `mmsg` and fallback for systems without it. It cannot learn which address of a wildcard socket a
+//! query was sent to, so there the facts carry the wildcard address and the system chooses the source.
+
+use std::io;
+use std::time::Duration;
+
+use super::{BATCH, Port, STRIDE, Slots, send};
+use crate::counters::Counters;
+
+/// As `Mmsg::receive`.
+pub(super) fn receive(port: &Port, slots: &mut Slots, counters: &Counters) -> io::Result<usize> {
+    let mut datagrams = 0;
+    while datagrams < BATCH {
+        let buffer = &mut slots.queries.as_mut_slice()[datagrams * STRIDE..][..STRIDE];
+        match port.socket.recv_from(buffer) {
+            // A datagram longer than the limit fills the excess of the buffer too, which `admit` sees.
+            Ok((octets, client)) => slots.admit(datagrams, octets, client, port.local, counters),
+            Err(error) if datagrams == 0 => return Err(error),
+            Err(_) => break,
+        }
+        datagrams += 1;
+    }
+    Ok(datagrams)
+}
+
+/// As `Mmsg::send`.
+pub(super) fn send(port: &Port, slots: &mut Slots, counters: &Counters) {
+    let wanted: u64 =
+        slots.response_octets[..slots.queries_held].iter().filter(|&&octets| octets > 0).count() as u64;
+    counters.udp_unanswered.add(slots.queries_held as u64 - wanted);
+    for index in 0..slots.queries_held {
+        let response = slots.response(index);
+        if response.is_empty() {
+            continue;
+        }
+        let client = slots.facts[index].client;
+        let outcome = send::drain(
+            1,
+            |_| port.socket.send_to(response, client).map(|_| 1),
+            || {
+                std::thread::sleep(Duration::from_millis(1));
+                true
+            },
+        );
+        counters.udp_responses.add(outcome.sent as u64);
+        counters.udp_send_failures.add(outcome.failed as u64);
+        counters.udp_send_overflows.add(outcome.overflowed as u64);
+    }
+}

@@ -1,0 +1,182 @@
+//! One worker: a pinned thread that waits for its sockets and answers what they bring.
+//!
+//! Each turn of the loop handles every socket that is ready, but none of them for long: a UDP socket gets at most
+//! [`BATCHES_PER_TURN`] batches, a connection one read, a listener a few connections. What is left over is still
+//! ready in the next turn (epoll is level-triggered), so neither UDP nor TCP can starve the other.
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{io, process};
+
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+
+use crate::bind::Sockets;
+use crate::counters::Counters;
+use crate::handler::Handler;
+use crate::stop::Stop;
+use crate::tcp::Streams;
+use crate::token::Token;
+use crate::udp::{BATCH, Backend, Port, Receiver};
+
+/// Batches one UDP socket gets per turn: 512 queries, some hundred microseconds during which TCP waits.
+const BATCHES_PER_TURN: usize = 8;
+
+/// A batch at least this full suggests that more datagrams have arrived meanwhile, so that asking again at once is
+/// cheaper than asking epoll first.
+const BATCH_WORTH_REPEATING: usize = BATCH / 4;
+
+/// Sockets handled per turn; the others come in the next.
+const EVENTS_PER_TURN: usize = 128;
+
+/// Panics of the handler that a worker survives. Each costs one batch and all TCP connections of the worker; a
+/// handler that fails this often is better replaced by the service manager.
+const PANICS_MAX: u32 = 100;
+
+/// Everything one worker owns.
+pub(crate) struct Worker<H> {
+    index: usize,
+    handler: H,
+    epoll: OwnedFd,
+    udp: Vec<Port>,
+    receiver: Receiver,
+    streams: Streams,
+    stop: Arc<Stop>,
+    counters: Arc<Counters>,
+}
+
+/// The parts of a worker that are made before its thread starts, so that a failure is reported at once.
+pub(crate) struct Prepared {
+    pub(crate) sockets: Sockets,
+    pub(crate) epoll: OwnedFd,
+}
+
+impl Prepared {
+    /// Registers the sockets and the stop signal with a new epoll instance.
+    pub(crate) fn new(sockets: Sockets, stop: &Stop) -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let mut flags = epoll::EventFlags::IN;
+        if sockets.shared {
+            // One socket for several workers: wake one of them, not all.
+            flags |= epoll::EventFlags::EXCLUSIVE;
+        }
+        for (index, port) in sockets.udp.iter().enumerate() {
+            epoll::add(&epoll, &port.socket, Token::Udp(index).data(), flags)?;
+        }
+        for (index, port) in sockets.tcp.iter().enumerate() {
+            epoll::add(&epoll, &port.socket, Token::Listener(index).data(), flags)?;
+        }
+        epoll::add(&epoll, stop.as_fd(), Token::Stop.data(), epoll::EventFlags::IN)?;
+        Ok(Self { sockets, epoll })
+    }
+}
+
+impl<H: Handler> Worker<H> {
+    pub(crate) fn new(
+        index: usize,
+        handler: H,
+        prepared: Prepared,
+        backend: Backend,
+        streams: Streams,
+        stop: Arc<Stop>,
+        counters: Arc<Counters>,
+    ) -> Self {
+        let Prepared { sockets, epoll } = prepared;
+        let receiver = Receiver::new(backend);
+        Self { index, handler, epoll, udp: sockets.udp, receiver, streams, stop, counters }
+    }
+
+    /// Serves until told to stop.
+    pub(crate) fn run(mut self) {
+        let mut panics = 0;
+        // The handler may be in any state after a panic, but it is memory safe, and the next `begin_batch` starts
+        // over; connections are dropped because their framing may be lost.
+        while catch_unwind(AssertUnwindSafe(|| self.serve())).is_err() {
+            panics += 1;
+            self.counters.handler_panics.add(1);
+            tracing::error!(worker = self.index, panics, "the handler panicked; a batch of queries is lost");
+            if panics == PANICS_MAX {
+                tracing::error!(worker = self.index, "the handler panics again and again: giving up");
+                process::abort();
+            }
+            self.streams.close_all(&self.counters);
+        }
+        self.streams.close_all(&self.counters);
+    }
+
+    /// Turns until told to stop, then until connections are flushed or the deadline is over.
+    fn serve(&mut self) {
+        while !self.turn(None) {}
+        let deadline = self.stop.deadline();
+        // What had arrived before is still answered: one more turn without waiting, then only what is unsent.
+        self.turn(Some(Instant::now()));
+        self.streams.finish(&self.epoll, &self.counters);
+        while self.streams.has_unsent() && Instant::now() < deadline {
+            self.turn(Some(deadline));
+        }
+    }
+
+    /// Waits for sockets to be ready, until `deadline` at most, and handles them. Says whether to stop.
+    fn turn(&mut self, deadline: Option<Instant>) -> bool {
+        let mut space = [const { MaybeUninit::<epoll::Event>::uninit() }; EVENTS_PER_TURN];
+        let timeout = self.timeout(deadline);
+        let events = match epoll::wait(&self.epoll, &mut space, timeout.as_ref()) {
+            Ok((events, _)) => events,
+            Err(Errno::INTR) => return false,
+            // The instance and the memory are ours and valid: nothing else can go wrong.
+            Err(errno) => panic!("waiting for sockets failed: {errno}"),
+        };
+        let now = Instant::now();
+        let mut stop = false;
+        for event in events {
+            match Token::from(event.data) {
+                Token::Udp(index) => self.answer_datagrams(index),
+                Token::Listener(index) => self.streams.accept(index, now, &self.epoll, &self.counters),
+                Token::Stream(place) => {
+                    self.streams.turn(
+                        place,
+                        event.flags,
+                        now,
+                        &self.epoll,
+                        &mut self.handler,
+                        &self.counters,
+                    );
+                }
+                Token::Stop => stop = true,
+            }
+        }
+        self.streams.expire(now, &self.epoll, &self.counters);
+        stop
+    }
+
+    fn timeout(&self, deadline: Option<Instant>) -> Option<Timespec> {
+        let until = match (self.streams.next_deadline(), deadline) {
+            (Some(one), Some(other)) => one.min(other),
+            (one, other) => one.or(other)?,
+        };
+        // Rounded up to a millisecond, or the loop would spin through the last one.
+        let wait = until.saturating_duration_since(Instant::now());
+        let wait = if wait.is_zero() { wait } else { wait + Duration::from_millis(1) };
+        Timespec::try_from(wait).ok()
+    }
+
+    /// Answers what waits at UDP socket `index`, a bounded number of batches.
+    fn answer_datagrams(&mut self, index: usize) {
+        let Some(port) = self.udp.get(index) else { return };
+        for _ in 0..BATCHES_PER_TURN {
+            let received = self.receiver.receive(port, &self.counters);
+            if received.queries > 0 {
+                self.handler.begin_batch();
+                self.handler.handle_batch(&mut self.receiver.batch());
+                self.handler.end_batch();
+                self.receiver.send(port, &self.counters);
+            }
+            if received.datagrams < BATCH_WORTH_REPEATING {
+                return;
+            }
+        }
+    }
+}
