@@ -20,37 +20,19 @@ enum Shape {
     A6,
 }
 
-/// Types without a constant of their own elsewhere: nothing but canonical form and history.
-mod old {
-    pub const MD: u16 = 3;
-    pub const MF: u16 = 4;
-    pub const MB: u16 = 7;
-    pub const MG: u16 = 8;
-    pub const MR: u16 = 9;
-    pub const MINFO: u16 = 14;
-    pub const RP: u16 = 17;
-    pub const AFSDB: u16 = 18;
-    pub const RT: u16 = 21;
-    pub const SIG: u16 = 24;
-    pub const PX: u16 = 26;
-    pub const NXT: u16 = 30;
-    pub const KX: u16 = 36;
-    pub const A6: u16 = 38;
-}
-
 /// The list of RFC 4034 6.2 item 3 without NSEC, whose next name keeps its case (RFC 6840 5.1). HINFO is on that
 /// list too, though it holds no name.
 fn shape(rtype: u16) -> Shape {
     let (skip, names) = match rtype {
         rtype::NS | rtype::CNAME | rtype::PTR | rtype::DNAME => (0, 1),
-        old::MD | old::MF | old::MB | old::MG | old::MR | old::NXT => (0, 1),
-        rtype::SOA | old::MINFO | old::RP => (0, 2),
-        rtype::MX | old::AFSDB | old::RT | old::KX => (2, 1),
-        old::PX => (2, 2),
+        rtype::MD | rtype::MF | rtype::MB | rtype::MG | rtype::MR | rtype::NXT => (0, 1),
+        rtype::SOA | rtype::MINFO | rtype::RP => (0, 2),
+        rtype::MX | rtype::AFSDB | rtype::RT | rtype::KX => (2, 1),
+        rtype::PX => (2, 2),
         rtype::SRV => (6, 1),
-        rtype::RRSIG | old::SIG => (18, 1),
+        rtype::RRSIG | rtype::SIG => (18, 1),
         rtype::NAPTR => return Shape::Naptr,
-        old::A6 => return Shape::A6,
+        rtype::A6 => return Shape::A6,
         _ => return Shape::Plain,
     };
     Shape::Names { skip, names }
@@ -165,12 +147,12 @@ mod tests {
         check(rtype::SOA, b"\x01A\0\x01B\0ABCD", b"\x01a\0\x01b\0ABCD");
         check(rtype::MX, b"AB\x01C\0", b"AB\x01c\0");
         check(rtype::SRV, b"ABCDEF\x01G\0", b"ABCDEF\x01g\0");
-        check(old::PX, b"AB\x01C\0\x01D\0", b"AB\x01c\0\x01d\0");
+        check(rtype::PX, b"AB\x01C\0\x01D\0", b"AB\x01c\0\x01d\0");
         check(rtype::RRSIG, b"ABCDEFGHIJKLMNOPQR\x01S\0TUV", b"ABCDEFGHIJKLMNOPQR\x01s\0TUV");
         check(rtype::NAPTR, b"ABCD\x01U\x00\x02XY\x01R\0", b"ABCD\x01U\x00\x02XY\x01r\0");
-        check(old::A6, b"\x40ABCDEFGH\x01Z\0", b"\x40ABCDEFGH\x01z\0");
-        check(old::A6, b"\x00ABCDEFGHIJKLMNOP", b"\x00ABCDEFGHIJKLMNOP");
-        check(old::NXT, b"\x01A\0BITS", b"\x01a\0BITS");
+        check(rtype::A6, b"\x40ABCDEFGH\x01Z\0", b"\x40ABCDEFGH\x01z\0");
+        check(rtype::A6, b"\x00ABCDEFGHIJKLMNOP", b"\x00ABCDEFGHIJKLMNOP");
+        check(rtype::NXT, b"\x01A\0BITS", b"\x01a\0BITS");
     }
 
     #[test]
@@ -186,8 +168,8 @@ mod tests {
         check(rtype::NS, b"\x05Ab", b"\x05Ab");
         check(rtype::NAPTR, b"ABCD\x09U", b"ABCD\x09U");
         check(rtype::SOA, b"\x01A\0\xc0\x00ABCD", b"\x01a\0\xc0\x00ABCD");
-        check(old::A6, b"", b"");
-        check(old::A6, b"\xffA", b"\xffA");
+        check(rtype::A6, b"", b"");
+        check(rtype::A6, b"\xffA", b"\xffA");
     }
 
     /// RFC 4034 6.3: by octets, absence of an octet before any octet; equal records once.

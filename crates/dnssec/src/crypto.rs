@@ -4,7 +4,8 @@ use ring::signature::{
     self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
 };
 
-use crate::key::algorithm;
+use wire::iana::algorithm;
+
 use crate::verify::Fault;
 
 /// Smallest RSA modulus the library verifies: 1024 bits. Keys may be as small as 512 (RFC 3110 2), but those can be
@@ -21,7 +22,7 @@ pub(crate) fn verify_octets(
     signature: &[u8],
 ) -> Result<(), Fault> {
     match algorithm {
-        algorithm::RSASHA1 | algorithm::RSASHA1_NSEC3_SHA1 => {
+        algorithm::RSASHA1 | algorithm::RSASHA1NSEC3SHA1 => {
             rsa(&signature::RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY, public_key, message, signature)
         }
         algorithm::RSASHA256 => {

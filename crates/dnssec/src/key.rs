@@ -1,42 +1,24 @@
-//! DNSKEY and DS records (RFC 4034 2 and 5), key tags (RFC 4034 Appendix B), algorithm numbers.
+//! DNSKEY and DS records (RFC 4034 2 and 5), key tags (RFC 4034 Appendix B), what is known of algorithms.
 
-/// Security algorithms by number (RFC 4034 A.1 and the registry of algorithm numbers).
-pub mod algorithm {
-    /// RSA/MD5: never to be used (RFC 6944), known here for its key tag only.
-    pub const RSAMD5: u8 = 1;
-    /// DSA with SHA-1 (RFC 2536).
-    pub const DSA: u8 = 3;
-    /// RSA with SHA-1 (RFC 3110).
-    pub const RSASHA1: u8 = 5;
-    /// The same as [`DSA`], in zones with NSEC3 (RFC 5155 2).
-    pub const DSA_NSEC3_SHA1: u8 = 6;
-    /// The same as [`RSASHA1`], in zones with NSEC3 (RFC 5155 2).
-    pub const RSASHA1_NSEC3_SHA1: u8 = 7;
-    /// RSA with SHA-256 (RFC 5702).
-    pub const RSASHA256: u8 = 8;
-    /// RSA with SHA-512 (RFC 5702).
-    pub const RSASHA512: u8 = 10;
-    /// GOST R 34.10-2001 (RFC 5933, historic by RFC 9906).
-    pub const ECC_GOST: u8 = 12;
-    /// ECDSA on P-256 with SHA-256 (RFC 6605).
-    pub const ECDSAP256SHA256: u8 = 13;
-    /// ECDSA on P-384 with SHA-384 (RFC 6605).
-    pub const ECDSAP384SHA384: u8 = 14;
-    /// Ed25519 (RFC 8080).
-    pub const ED25519: u8 = 15;
-    /// Ed448 (RFC 8080).
-    pub const ED448: u8 = 16;
+use wire::iana::algorithm::{
+    DSA, DSANSEC3SHA1, ECCGOST, ECDSAP256SHA256, ECDSAP384SHA384, ED25519, RSAMD5, RSASHA1, RSASHA1NSEC3SHA1,
+    RSASHA256, RSASHA512,
+};
 
-    /// Whether signatures of this algorithm can be verified here.
-    pub fn is_supported(algorithm: u8) -> bool {
-        matches!(algorithm, RSASHA1 | RSASHA1_NSEC3_SHA1 | RSASHA256 | RSASHA512)
-            || matches!(algorithm, ECDSAP256SHA256 | ECDSAP384SHA384 | ED25519)
-    }
+/// Whether signatures of this algorithm can be verified here.
+pub fn is_supported(algorithm: u8) -> bool {
+    matches!(algorithm, RSASHA1 | RSASHA1NSEC3SHA1 | RSASHA256 | RSASHA512)
+        || matches!(algorithm, ECDSAP256SHA256 | ECDSAP384SHA384 | ED25519)
+}
 
-    /// Whether new signatures should not be made with it (RFC 9904: broken or weak digests, DSA, GOST).
-    pub fn is_deprecated(algorithm: u8) -> bool {
-        matches!(algorithm, RSAMD5 | DSA | RSASHA1 | DSA_NSEC3_SHA1 | RSASHA1_NSEC3_SHA1 | ECC_GOST)
-    }
+/// Whether new signatures should not be made with it (RFC 9904: broken or weak digests, DSA, GOST).
+pub fn is_deprecated(algorithm: u8) -> bool {
+    matches!(algorithm, RSAMD5 | DSA | RSASHA1 | DSANSEC3SHA1 | RSASHA1NSEC3SHA1 | ECCGOST)
+}
+
+/// Whether the algorithm was assigned before NSEC3, so that its zones must use NSEC (RFC 5155 2).
+pub fn is_nsec_only(algorithm: u8) -> bool {
+    matches!(algorithm, RSAMD5 | DSA | RSASHA1)
 }
 
 /// The key may sign records of the zone (RFC 4034 2.1.1).
@@ -55,7 +37,7 @@ pub struct Dnskey<'a> {
     pub flags: u16,
     /// [`PROTOCOL_DNSSEC`] in every valid key.
     pub protocol: u8,
-    /// See [`algorithm`].
+    /// See [`wire::iana::algorithm`].
     pub algorithm: u8,
     /// In the form of the algorithm.
     pub public_key: &'a [u8],
@@ -89,7 +71,7 @@ impl<'a> Dnskey<'a> {
 
 /// The key tag of a DNSKEY's RDATA (RFC 4034 Appendix B).
 pub fn key_tag(rdata: &[u8]) -> u16 {
-    if let &[_, _, _, algorithm::RSAMD5, .., high, low, _] = rdata {
+    if let &[_, _, _, RSAMD5, .., high, low, _] = rdata {
         return u16::from_be_bytes([high, low]); // B.1: part of the modulus
     }
     let sum = rdata.iter().enumerate().fold(0u32, |sum, (at, &octet)| {

@@ -16,7 +16,7 @@ use crate::key::Dnskey;
 pub struct Rrsig<'a> {
     /// Type of the RRset signed.
     pub covered: u16,
-    /// See [`crate::key::algorithm`].
+    /// See [`wire::iana::algorithm`].
     pub algorithm: u8,
     /// Labels of the owner, root and a leading `*` not counted; fewer than the owner has when a wildcard was expanded.
     pub labels: u8,

@@ -1,10 +1,10 @@
 #![allow(clippy::unwrap_used)]
 //! Signatures made here with a fresh key; those of RFCs and of the root zone are in `tests/`.
 use super::*;
-use crate::key::{Dnskey, algorithm};
+use crate::key::Dnskey;
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use wire::NameBuf;
-use wire::iana::rtype;
+use wire::iana::{algorithm, rtype};
 
 struct Signer {
     pair: Ed25519KeyPair,
