@@ -1,1 +1,8 @@
-//! Snapshots that readers load without waiting, and their reclamation.
+//! Sharing between the threads that answer and the threads that change what is answered.
+//!
+//! [`snapshot`]: a value that is replaced as a whole; readers load one pointer and never wait.
+
+mod primitives;
+pub mod snapshot;
+
+pub use snapshot::{Published, Reader};
