@@ -181,11 +181,6 @@ impl Builder {
     pub fn finish(self) -> Vec<u8> {
         self.octets
     }
-
-    /// The section as built so far.
-    pub fn octets(&self) -> &[u8] {
-        &self.octets
-    }
 }
 
 #[cfg(test)]

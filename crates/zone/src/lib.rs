@@ -2,11 +2,13 @@
 //!
 //! * [`contents`]: the records of one zone, sorted and classified; what checks read and packs are built from.
 //! * [`pack`], [`section`]: the image of many zones; [`index`], [`block`], [`shape`], [`fragment`]: its parts.
+//! * [`build`]: from contents to packs.
 //! * [`lookup`]: from a name to a node of a zone; [`catalog`]: from a name to a zone.
 //!
 //! The crate opens no files and knows no clock; octets come in, octets go out.
 
 pub mod block;
+pub mod build;
 pub mod catalog;
 pub mod contents;
 pub mod fragment;
@@ -16,6 +18,7 @@ pub mod pack;
 pub mod section;
 pub mod shape;
 
+pub use build::{PackBuilder, TextStamp};
 pub use catalog::Catalog;
 pub use contents::{Contents, ContentsBuilder, Flags};
 pub use lookup::{Data, Match, MatchKind, Node, RRset, Zone};

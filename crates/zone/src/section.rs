@@ -205,15 +205,23 @@ pub fn decode_header(pack: &[u8]) -> Result<Header, PackError> {
         return Err(PackError::Length { expected: length, found: pack.len() as u64 });
     }
     let mut sections = std::array::from_fn(|_| (0..0, 0));
+    let mut written = HEADER_OCTETS;
     for (section, row) in Section::ALL.iter().zip(octets[64..].chunks_exact(32)) {
         let bounds = PackError::SectionBounds { section: section.name() };
         let start = usize::try_from(u64_at(row, 0)).map_err(|_| bounds)?;
         let octets = usize::try_from(u64_at(row, 8)).map_err(|_| bounds)?;
         let end = start.checked_add(octets).ok_or(bounds)?;
-        if end > pack.len() || start < HEADER_OCTETS || !start.is_multiple_of(SECTION_ALIGNMENT) {
+        // Sections follow one another; what fills up to the alignment is zero, so that no bit is unaccounted for.
+        let filled =
+            end <= pack.len() && start >= written && pack[written..start].iter().all(|octet| *octet == 0);
+        if !filled || !start.is_multiple_of(SECTION_ALIGNMENT) {
             return Err(bounds);
         }
+        written = end;
         sections[*section as usize] = (start..end, u64_at(row, 16));
+    }
+    if pack[written..].iter().any(|octet| *octet != 0) {
+        return Err(PackError::SectionBounds { section: Section::Nsec3.name() });
     }
     Ok(Header { seed: u64_at(octets, 24), octets: length, sections })
 }

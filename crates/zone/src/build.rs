@@ -1,0 +1,421 @@
+//! Builds packs: zones in, one after the other, each written front to back.
+//!
+//! ```text
+//! Contents --names--> blocks, directory, shapes   --hashes--> index (at the end, when all are known)
+//!     `-----RRsets--> fragments and glue lists --> pool (each different one once)
+//! ```
+//!
+//! What a query would have to search for is found here: glue of each cut, the NSEC3 record of each name, the
+//! last NSEC before each block.
+
+mod denial;
+mod glue;
+mod pool;
+mod rrset;
+
+use crate::block::{self, DIRECTORY_ROW_OCTETS, NAMES_MAX};
+use crate::contents::{Contents, Flags, NodeRef};
+use crate::index::{self, Hash};
+use crate::lookup::key_prefix;
+use crate::pack::{Backing, NOWHERE, ZoneRow};
+use crate::section::{self, HEADER_OCTETS, Header, SECTION_ALIGNMENT, Section};
+use crate::shape::{self, ROW_OCTETS, Row};
+use pool::Pool;
+use std::collections::HashMap;
+use wire::iana::rtype;
+use wire::{Name, NameBuf};
+
+/// Packs of more octets than this live in pages of their own, which the system can join to large ones.
+const ANONYMOUS_OCTETS_MIN: usize = 1 << 20;
+
+/// Which text a zone was made from: a pack is current as long as these are the text's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TextStamp {
+    /// Modification time in nanoseconds since 1970; 0 unknown.
+    pub time: u64,
+    /// Octets of the text.
+    pub octets: u64,
+}
+
+/// Why a zone does not fit into a pack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// An RRset with its signatures fits no message (RFC 1035 4.2.2: 65,535 octets).
+    RRsetTooLarge {
+        /// Owner of the RRset.
+        owner: NameBuf,
+        /// Its type.
+        rtype: u16,
+    },
+    /// The zone has no SOA record at its apex, or one too short: nothing could be answered.
+    NoSoa,
+    /// An NSEC3PARAM record whose iterations pass the bound (RFC 9276 3.2), or of an unknown algorithm.
+    Nsec3Parameters,
+    /// The pack would pass the reach of its references (16 GiB of names or of data, 2^32 names).
+    PackFull,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Problem::RRsetTooLarge { owner, rtype } => {
+                match rtype::mnemonic(*rtype) {
+                    Some(mnemonic) => write!(f, "RRset {owner} {mnemonic}")?,
+                    None => write!(f, "RRset {owner} TYPE{rtype}")?,
+                }
+                f.write_str(": more than 65,535 octets with its signatures, fits no message")
+            }
+            Problem::NoSoa => f.write_str("no SOA record at the apex"),
+            Problem::Nsec3Parameters => {
+                f.write_str("NSEC3 chain of unknown algorithm or of too many iterations")
+            }
+            Problem::PackFull => f.write_str("zone too large for one pack"),
+        }
+    }
+}
+
+/// Builds one pack.
+pub struct PackBuilder {
+    seed: u64,
+    zones: Vec<u8>,
+    zone_count: u32,
+    directory: Vec<u8>,
+    blocks: Vec<u8>,
+    block: block::Builder,
+    shapes: Shapes,
+    pool: Pool,
+    nsec3: Vec<u8>,
+    /// Hash of every name, zone after zone.
+    hashes: Vec<Hash>,
+    /// For each zone: the number of its first name, and how many it has.
+    numbers: Vec<(u32, u32)>,
+}
+
+impl PackBuilder {
+    /// An empty pack. `seed`: of the index, random so that nobody can choose names that crowd it.
+    pub fn new(seed: u64) -> PackBuilder {
+        PackBuilder {
+            seed,
+            zones: Vec::new(),
+            zone_count: 0,
+            directory: Vec::new(),
+            blocks: Vec::new(),
+            block: block::Builder::default(),
+            shapes: Shapes::default(),
+            pool: Pool::new(seed),
+            nsec3: Vec::new(),
+            hashes: Vec::new(),
+            numbers: Vec::new(),
+        }
+    }
+
+    /// How many zones were added.
+    pub fn zone_count(&self) -> u32 {
+        self.zone_count
+    }
+
+    /// Adds a zone; its number in the pack is the count before. When there are problems, all are returned
+    /// (at most [`PROBLEMS_MAX`]) and the pack is as before, apart from data that nothing refers to.
+    pub fn add_zone(&mut self, contents: &Contents, stamp: TextStamp) -> Result<(), Vec<Problem>> {
+        let (hashes, directory, blocks, nsec3) =
+            (self.hashes.len(), self.directory.len(), self.blocks.len(), self.nsec3.len());
+        let mut zone = ZoneBuild::new(contents);
+        zone.run(self);
+        if zone.problems.is_empty() {
+            let row = zone.row(self, stamp);
+            self.zones.extend_from_slice(&row.encode());
+            self.numbers.push((row.first_block * NAMES_MAX as u32, row.node_count));
+            self.zone_count += 1;
+            return Ok(());
+        }
+        self.hashes.truncate(hashes);
+        self.directory.truncate(directory);
+        self.blocks.truncate(blocks);
+        self.nsec3.truncate(nsec3);
+        Err(zone.problems)
+    }
+
+    /// Builds the index and puts the sections together. The only failure is an index in which some name found
+    /// no place, which another seed mends.
+    pub fn finish(self) -> Result<Backing, index::Crowded> {
+        let mut index = index::Builder::new(self.hashes.len());
+        let mut hashes = self.hashes.iter();
+        for (first, count) in self.numbers {
+            for (number, hash) in (first..first + count).zip(&mut hashes) {
+                index.insert(*hash, number)?;
+            }
+        }
+        drop(self.hashes);
+        let mut offsets = Vec::with_capacity(4 * self.shapes.offsets.len());
+        self.shapes.offsets.iter().for_each(|offset| offsets.extend_from_slice(&offset.to_le_bytes()));
+        let sections: [Vec<u8>; Section::COUNT] = [
+            self.zones,
+            index.finish(),
+            self.directory,
+            self.blocks,
+            offsets,
+            self.shapes.octets,
+            self.pool.finish(),
+            self.nsec3,
+        ];
+        Ok(assemble(self.seed, sections))
+    }
+}
+
+/// How many problems of one zone are reported.
+pub const PROBLEMS_MAX: usize = 100;
+
+/// Lays the sections out behind the header.
+fn assemble(seed: u64, sections: [Vec<u8>; Section::COUNT]) -> Backing {
+    let mut at = HEADER_OCTETS.next_multiple_of(SECTION_ALIGNMENT);
+    let places = sections.each_ref().map(|section| {
+        let range = at..at + section.len();
+        at = range.end.next_multiple_of(SECTION_ALIGNMENT);
+        (range, section::checksum(section))
+    });
+    let header = Header { seed, octets: at as u64, sections: places };
+    let fill = |out: &mut [u8]| {
+        out[..HEADER_OCTETS].copy_from_slice(&section::encode_header(&header));
+        for (section, (range, _)) in sections.into_iter().zip(&header.sections) {
+            out[range.clone()].copy_from_slice(&section);
+        }
+    };
+    if at >= ANONYMOUS_OCTETS_MIN
+        && let Ok(mut map) = memmap2::MmapMut::map_anon(at)
+    {
+        fill(&mut map);
+        return Backing::Anonymous(map);
+    }
+    let mut octets = vec![0; at];
+    fill(&mut octets);
+    Backing::Memory(octets)
+}
+
+/// The different shapes of a pack.
+#[derive(Default)]
+struct Shapes {
+    octets: Vec<u8>,
+    offsets: Vec<u32>,
+    numbers: HashMap<Vec<u8>, u32>,
+    last: u32,
+}
+
+impl Shapes {
+    /// The number of a shape, new or known.
+    fn number(&mut self, encoded: &[u8]) -> usize {
+        // Neighbours mostly have the same shape.
+        if let Some(&offset) = self.offsets.get(self.last as usize)
+            && self.octets[offset as usize..].starts_with(encoded)
+        {
+            return self.last as usize;
+        }
+        self.last = match self.numbers.get(encoded) {
+            Some(&number) => number,
+            None => {
+                let number = self.offsets.len() as u32;
+                self.offsets.push(self.octets.len() as u32);
+                self.octets.extend_from_slice(encoded);
+                self.numbers.insert(encoded.to_vec(), number);
+                number
+            }
+        };
+        self.last as usize
+    }
+}
+
+/// The work on one zone.
+struct ZoneBuild<'c> {
+    contents: &'c Contents,
+    problems: Vec<Problem>,
+    glue: glue::GlueCache,
+    denial: denial::Denial,
+    first_block: u32,
+    node_count: u32,
+    last_nsec: u32,
+    has_nsec: bool,
+    is_signed: bool,
+    /// Hash of each name on the way from the apex to the present one, and the length of its key.
+    path: Vec<(Hash, usize)>,
+    rows: Vec<Row>,
+    references: Vec<u8>,
+    encoded: Vec<u8>,
+    rrset: rrset::Encoder,
+}
+
+impl<'c> ZoneBuild<'c> {
+    fn new(contents: &'c Contents) -> ZoneBuild<'c> {
+        ZoneBuild {
+            contents,
+            problems: Vec::new(),
+            glue: glue::GlueCache::default(),
+            denial: denial::Denial::default(),
+            first_block: 0,
+            node_count: 0,
+            last_nsec: NOWHERE,
+            has_nsec: false,
+            is_signed: false,
+            path: Vec::new(),
+            rows: Vec::new(),
+            references: Vec::new(),
+            encoded: Vec::new(),
+            rrset: rrset::Encoder::new(contents.apex()),
+        }
+    }
+
+    fn problem(&mut self, problem: Problem) {
+        if self.problems.len() < PROBLEMS_MAX {
+            self.problems.push(problem);
+        }
+    }
+
+    fn run(&mut self, pack: &mut PackBuilder) {
+        self.first_block = (pack.directory.len() / DIRECTORY_ROW_OCTETS) as u32;
+        let names = self.contents.node_count();
+        let full = u64::from(self.first_block) + (names / NAMES_MAX) as u64 + 1 >= u64::from(u32::MAX >> 4);
+        if full || self.contents.node(0).rrset(rtype::SOA).is_none_or(|soa| soa_numbers(soa).is_none()) {
+            return self.problem(if full { Problem::PackFull } else { Problem::NoSoa });
+        }
+        match denial::Denial::collect(self.contents) {
+            Ok(denial) => self.denial = denial,
+            Err(problem) => return self.problem(problem),
+        }
+        self.denial_rows(pack);
+        let apex = Hash::of_apex(pack.seed, pack.zone_count);
+        for node in self.contents.nodes() {
+            if node.flags().has(Flags::NSEC3) && self.denial.has(node.number()) {
+                continue;
+            }
+            self.hash(pack, apex, node.key());
+            self.name(pack, node);
+        }
+        self.close_block(pack);
+        if pack.blocks.len() > u32::MAX as usize * block::BLOCK_ALIGNMENT || pack.pool.is_full() {
+            self.problem(Problem::PackFull);
+        }
+    }
+
+    /// Enters the hash of the next name, going on from that of its parent.
+    fn hash(&mut self, pack: &mut PackBuilder, apex: Hash, key: &[u8]) {
+        let hash = match key {
+            [] => apex,
+            [head @ .., _] => {
+                let from = head.iter().rposition(|&octet| octet == 0).map_or(0, |at| at + 1);
+                while self.path.last().is_some_and(|&(_, length)| length > from) {
+                    self.path.pop();
+                }
+                let parent = self.path.last().map_or(apex, |&(hash, _)| hash);
+                parent.extend(key, from, key.len())
+            }
+        };
+        self.path.push((hash, key.len()));
+        pack.hashes.push(hash);
+    }
+
+    /// Enters one name: RRsets to the pool, what refers to them to the block.
+    fn name(&mut self, pack: &mut PackBuilder, node: NodeRef<'c>) {
+        self.rows.clear();
+        self.references.clear();
+        let mut flags = node.flags();
+        if let Some(rank) = self.denial.rank(node) {
+            flags.set(Flags::HASHED);
+            self.references.extend_from_slice(&rank.to_le_bytes());
+        }
+        let fixed = self.references.len();
+        self.rrset.start_owner(node);
+        for set in node.rrsets() {
+            self.rrset(pack, node, set);
+        }
+        if flags.has(Flags::CUT)
+            && let Some(place) = self.glue_of(pack, node, fixed)
+        {
+            flags.set(Flags::GLUE);
+            self.references.splice(fixed..fixed, place.to_le_bytes());
+        }
+        let number = self.first_block * NAMES_MAX as u32 + self.node_count;
+        let is_nsec = !flags.has(Flags::OCCLUDED) && self.rows.iter().any(|row| row.rtype() == rtype::NSEC);
+        if is_nsec {
+            flags.set(Flags::NSEC);
+            self.has_nsec = true;
+        }
+        self.encoded.clear();
+        shape::encode(flags, self.references.len(), &self.rows, &mut self.encoded);
+        debug_assert_eq!(self.encoded.len(), ROW_OCTETS * (1 + self.rows.len()));
+        if pack.block.is_empty() {
+            self.open_block(pack, node.key());
+        }
+        let shape = pack.shapes.number(&self.encoded);
+        self.node_count += 1;
+        if pack.block.push(node.key(), shape, &self.references) {
+            self.close_block(pack);
+        }
+        if is_nsec {
+            self.last_nsec = number;
+        }
+    }
+
+    fn open_block(&mut self, pack: &mut PackBuilder, key: &[u8]) {
+        let at = pack.blocks.len().div_ceil(block::BLOCK_ALIGNMENT);
+        self.encoded_row(pack, key, at as u32);
+    }
+
+    fn encoded_row(&mut self, pack: &mut PackBuilder, key: &[u8], at: u32) {
+        pack.directory.extend_from_slice(&key_prefix(key).to_le_bytes());
+        pack.directory.extend_from_slice(&at.to_le_bytes());
+        pack.directory.extend_from_slice(&self.last_nsec.to_le_bytes());
+    }
+
+    fn close_block(&mut self, pack: &mut PackBuilder) {
+        if !pack.block.is_empty() {
+            pack.block.finish(&mut pack.blocks);
+        }
+    }
+
+    /// The zone's row.
+    fn row(&self, pack: &mut PackBuilder, stamp: TextStamp) -> ZoneRow {
+        let soa = self.contents.node(0).rrset(rtype::SOA);
+        let (serial, negative_ttl) = soa.and_then(soa_numbers).unwrap_or((0, 0));
+        let blocks = (pack.directory.len() / DIRECTORY_ROW_OCTETS) as u32 - self.first_block;
+        let bits = if self.has_nsec { ZoneRow::NSEC } else { 0 }
+            | if self.denial.is_empty() { 0 } else { ZoneRow::NSEC3 }
+            | if self.is_signed { ZoneRow::SIGNED } else { 0 };
+        ZoneRow {
+            apex: apex_place(pack, self.contents),
+            first_block: self.first_block,
+            block_count: blocks,
+            node_count: self.node_count,
+            nsec3_first: self.denial.first_row(),
+            nsec3_count: self.denial.len(),
+            nsec3_parameters: self.denial.parameters(&mut pack.pool),
+            bits,
+            serial,
+            record_count: self.contents.record_count() as u64,
+            negative_ttl,
+            text_time: stamp.time,
+            text_octets: stamp.octets,
+        }
+    }
+}
+
+/// Stores the apex's name as [`crate::Pack::apex`] reads it.
+fn apex_place(pack: &mut PackBuilder, contents: &Contents) -> u32 {
+    let wire = contents.apex().octets().to_ascii_lowercase();
+    let key = contents.apex_key();
+    let mut octets = vec![wire.len() as u8];
+    octets.extend_from_slice(&wire);
+    octets.extend_from_slice(&(key.len() as u16).to_le_bytes());
+    octets.extend_from_slice(key);
+    pack.pool.place_of(&octets)
+}
+
+/// Serial, and the TTL of negative answers: the lower of the record's own and its MINIMUM (RFC 2308 5).
+fn soa_numbers(soa: crate::contents::RRsetRef<'_>) -> Option<(u32, u32)> {
+    let rdata = soa.records().next()?.rdata;
+    let (_, rest) = Name::split_from(rdata).ok()?;
+    let (_, rest) = Name::split_from(rest).ok()?;
+    let (words, []) = rest.as_chunks::<4>() else { return None };
+    let [serial, _, _, _, minimum] = words else { return None };
+    Some((u32::from_be_bytes(*serial), soa.ttl().min(u32::from_be_bytes(*minimum))))
+}
+
+#[cfg(test)]
+mod tests;

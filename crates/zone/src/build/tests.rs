@@ -1,0 +1,161 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+use crate::contents::{ContentsBuilder, Place};
+use crate::lookup::{Data, MatchKind, Zone};
+use crate::pack::Pack;
+use wire::Key;
+
+const SOA: &[u8] = b"\x02ns\x07example\0\x01h\x07example\0\0\0\0\x07\0\0\0\x01\0\0\0\x02\0\0\0\x03\0\0\0\x09";
+const ADDRESS: &[u8] = &[192, 0, 2, 1];
+
+fn wire(text: &str) -> Vec<u8> {
+    text.parse::<NameBuf>().unwrap().octets().to_vec()
+}
+
+fn contents(apex: &str, records: &[(&str, u16, Vec<u8>)]) -> Contents {
+    let mut builder = ContentsBuilder::new(&apex.parse::<NameBuf>().unwrap());
+    for (owner, rtype, rdata) in records {
+        let owner = owner.parse::<NameBuf>().unwrap();
+        builder.push(&owner, false, *rtype, 300, rdata, Place::default()).unwrap();
+    }
+    builder.finish()
+}
+
+fn pack(zones: &[Contents]) -> Pack {
+    let mut builder = PackBuilder::new(77);
+    for zone in zones {
+        builder.add_zone(zone, TextStamp::default()).unwrap();
+    }
+    Pack::open(builder.finish().unwrap()).unwrap()
+}
+
+fn example() -> Contents {
+    contents(
+        "example",
+        &[
+            ("example", rtype::SOA, SOA.to_vec()),
+            ("example", rtype::NS, wire("ns.example")),
+            ("ns.example", rtype::A, ADDRESS.to_vec()),
+            ("a.b.example", rtype::AAAA, vec![1; 16]),
+            ("*.w.example", rtype::A, ADDRESS.to_vec()),
+            ("sub.example", rtype::NS, wire("ns1.sub.example")),
+            ("sub.example", rtype::NS, wire("ns.example")),
+            ("ns1.sub.example", rtype::A, ADDRESS.to_vec()),
+            ("d.example", rtype::DNAME, wire("other")),
+        ],
+    )
+}
+
+#[test]
+fn walks_end_where_they_should() {
+    let pack = pack(&[example()]);
+    let zone = Zone::new(&pack, 0).unwrap();
+    let walk = |name: &str| {
+        let found = zone.walk(&Key::of(&name.parse::<NameBuf>().unwrap())).unwrap();
+        (found.kind, found.labels)
+    };
+    assert_eq!(walk("example"), (MatchKind::Exact, 1));
+    assert_eq!(walk("NS.Example"), (MatchKind::Exact, 2));
+    assert_eq!(walk("b.example"), (MatchKind::Exact, 2));
+    assert_eq!(walk("a.b.example"), (MatchKind::Exact, 3));
+    assert_eq!(walk("x.a.b.example"), (MatchKind::Encloser, 3));
+    assert_eq!(walk("x.example"), (MatchKind::Encloser, 1));
+    assert_eq!(walk("sub.example"), (MatchKind::Cut, 2));
+    assert_eq!(walk("ns1.sub.example"), (MatchKind::Cut, 2));
+    assert_eq!(walk("d.example"), (MatchKind::Exact, 2));
+    assert_eq!(walk("x.y.d.example"), (MatchKind::Dname, 2));
+    let found = zone.walk(&Key::of(&"q.w.example".parse::<NameBuf>().unwrap())).unwrap();
+    assert!(zone.wildcard_below(&found).unwrap().rrset(rtype::A).is_some());
+    assert_eq!((zone.row().serial, zone.row().negative_ttl), (7, 9));
+}
+
+#[test]
+fn glue_is_found_and_marked() {
+    let pack = pack(&[example()]);
+    let zone = Zone::new(&pack, 0).unwrap();
+    let cut = zone.walk(&Key::of(&"sub.example".parse::<NameBuf>().unwrap())).unwrap().node;
+    let glue: Vec<_> = cut.glue().unwrap().map(|group| (group.server, group.in_domain)).collect();
+    // Servers in the order of RDATA: ns.example, ns1.sub.example.
+    assert_eq!(glue, [(1, true), (0, false)]);
+    let Data::Fragment(fragment) = cut.rrset(rtype::NS).unwrap().data() else { panic!() };
+    let stored: Vec<_> = fragment.records().collect();
+    assert_eq!(stored, [&b"\x02ns\x3f\xfe"[..], b"\x03ns1\x3f\xff"]);
+    assert!(fragment.places().eq([10 + 3, 10 + 5 + 12 + 4]));
+}
+
+#[test]
+fn equal_sets_are_stored_once() {
+    let records = |host: &str| -> Vec<(String, u16, Vec<u8>)> {
+        (0..100)
+            .flat_map(|number| {
+                ["a", "b"].map(|server| {
+                    (format!("{host}{number}.example"), rtype::NS, wire(&format!("{server}.provider.net")))
+                })
+            })
+            .collect()
+    };
+    let build = |list: &[(String, u16, Vec<u8>)]| {
+        let mut all = vec![("example", rtype::SOA, SOA.to_vec())];
+        all.extend(list.iter().map(|(owner, rtype, rdata)| (owner.as_str(), *rtype, rdata.clone())));
+        contents("example", &all)
+    };
+    let one = pack(&[build(&records("x")[..2])]);
+    let many = pack(&[build(&records("x"))]);
+    assert_eq!(one.section(Section::Pool).len(), many.section(Section::Pool).len());
+}
+
+#[test]
+fn many_zones_share_a_pack() {
+    let zones: Vec<Contents> = (0..50)
+        .map(|number| {
+            let apex = format!("z{number}");
+            let host = format!("www.z{number}");
+            contents(&apex, &[(&apex, rtype::SOA, SOA.to_vec()), (&host, rtype::A, vec![10, 0, 0, number])])
+        })
+        .collect();
+    let pack = pack(&zones);
+    for number in 0..50u8 {
+        let zone = Zone::new(&pack, u32::from(number)).unwrap();
+        let node = zone.walk(&Key::of(&format!("www.z{number}").parse::<NameBuf>().unwrap())).unwrap().node;
+        let Data::Inline(address) = node.rrset(rtype::A).unwrap().data() else { panic!() };
+        assert_eq!(address, [10, 0, 0, number]);
+        assert_eq!(zone.nodes().count(), 2);
+    }
+}
+
+#[test]
+fn zones_that_do_not_fit_leave_the_pack_as_it_was() {
+    let mut builder = PackBuilder::new(1);
+    let empty = contents("example", &[]);
+    assert_eq!(builder.add_zone(&empty, TextStamp::default()), Err(vec![Problem::NoSoa]));
+    let records: Vec<_> = (0..300)
+        .map(|_| ())
+        .zip(0u16..)
+        .map(|(_, n)| [vec![250; 251], n.to_be_bytes().to_vec()].concat())
+        .collect();
+    let mut all = vec![("example", rtype::SOA, SOA.to_vec())];
+    all.extend(records.into_iter().map(|rdata| ("t.example", rtype::TXT, rdata)));
+    let problems = builder.add_zone(&contents("example", &all), TextStamp::default()).unwrap_err();
+    assert_eq!(
+        problems[0].to_string(),
+        "RRset t.example. TXT: more than 65,535 octets with its signatures, fits no message"
+    );
+    builder.add_zone(&example(), TextStamp::default()).unwrap();
+    let pack = Pack::open(builder.finish().unwrap()).unwrap();
+    assert_eq!(Zone::new(&pack, 0).unwrap().nodes().count(), 9);
+}
+
+#[test]
+fn damage_is_found() {
+    let mut builder = PackBuilder::new(3);
+    builder.add_zone(&example(), TextStamp::default()).unwrap();
+    let Backing::Memory(octets) = builder.finish().unwrap() else { panic!() };
+    for bit in 0..octets.len() * 8 {
+        let mut damaged = octets.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        assert!(Pack::open(Backing::Memory(damaged)).is_err(), "bit {bit}");
+    }
+    for end in 0..octets.len() {
+        assert!(Pack::open(Backing::Memory(octets[..end].to_vec())).is_err());
+    }
+}
