@@ -9,6 +9,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -42,8 +43,6 @@ pub struct Listener {
 pub(crate) struct Sockets {
     pub(crate) udp: Vec<Port>,
     pub(crate) tcp: Vec<TcpPort>,
-    /// Whether any of them is also waited on by other workers.
-    pub(crate) shared: bool,
 }
 
 /// One listening TCP socket of a worker.
@@ -51,6 +50,8 @@ pub(crate) struct Sockets {
 pub(crate) struct TcpPort {
     /// Non-blocking.
     pub(crate) socket: TcpListener,
+    /// What epoll is to wait for.
+    pub(crate) flags: EventFlags,
 }
 
 /// Opens the sockets of `cpus.len()` workers and takes over those a service manager handed us.
@@ -145,7 +146,7 @@ fn bind_tcp(address: SocketAddr, listen: &Listen) -> Result<TcpPort, BindError> 
     }
     try_bind(&socket, address, Transport::Tcp)?;
     rustix::net::listen(&socket, BACKLOG).map_err(|errno| failed(Step::Listen, errno.into()))?;
-    Ok(TcpPort { socket: socket.into() })
+    Ok(TcpPort { socket: socket.into(), flags: EventFlags::IN })
 }
 
 /// Opens a non-blocking socket for `address` with the options that both a probe and a real one need.
@@ -236,7 +237,8 @@ fn steer(
 fn share(activated: Activated, workers: &mut [Sockets]) -> Result<Option<Listener>, BindError> {
     let name = activated.name.clone();
     let failed = |cause| BindError::Inherited { name: name.clone(), cause };
-    let shared = workers.len() > 1;
+    // One socket for several workers: wake one of them, not all.
+    let flags = if workers.len() > 1 { EventFlags::IN | EventFlags::EXCLUSIVE } else { EventFlags::IN };
     let (address, transport) = match activated.socket {
         ActivatedSocket::Udp(socket) => {
             socket.set_nonblocking(true).map_err(failed)?;
@@ -244,8 +246,8 @@ fn share(activated: Activated, workers: &mut [Sockets]) -> Result<Option<Listene
             prepare_udp(&socket, address).map_err(failed)?;
             for sockets in workers {
                 let socket = socket.try_clone().map_err(failed)?;
-                sockets.udp.push(Port::new(socket).map_err(failed)?);
-                sockets.shared |= shared;
+                let port = Port::new(socket).map_err(failed)?;
+                sockets.udp.push(Port { flags, ..port });
             }
             (address, Transport::Udp)
         }
@@ -254,8 +256,7 @@ fn share(activated: Activated, workers: &mut [Sockets]) -> Result<Option<Listene
             let address = socket.local_addr().map_err(failed)?;
             sockopt::set_tcp_nodelay(&socket, true).map_err(|errno| failed(errno.into()))?;
             for sockets in workers {
-                sockets.tcp.push(TcpPort { socket: socket.try_clone().map_err(failed)? });
-                sockets.shared |= shared;
+                sockets.tcp.push(TcpPort { socket: socket.try_clone().map_err(failed)?, flags });
             }
             (address, Transport::Tcp)
         }

@@ -19,6 +19,8 @@ mod send;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
+use rustix::event::epoll::EventFlags;
+
 use crate::counters::Counters;
 use crate::handler::{Batch, Facts, Span, Transport};
 use arena::Arena;
@@ -62,13 +64,15 @@ pub(crate) struct Port {
     pub(crate) local: SocketAddr,
     /// Whether `local` is a wildcard address, so that each datagram must say where it was sent to.
     pub(crate) wildcard: bool,
+    /// What epoll is to wait for.
+    pub(crate) flags: EventFlags,
 }
 
 impl Port {
     /// Wraps a bound, non-blocking socket.
     pub(crate) fn new(socket: UdpSocket) -> io::Result<Self> {
         let local = socket.local_addr()?;
-        Ok(Self { socket, local, wildcard: local.ip().is_unspecified() })
+        Ok(Self { socket, local, wildcard: local.ip().is_unspecified(), flags: EventFlags::IN })
     }
 }
 

@@ -1,0 +1,137 @@
+//! Accepting connections, and what to do when there is no room for another.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll::{self, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, acceptfrom_with};
+
+use super::{Connection, Streams};
+use crate::admit::{Place as Seat, Refused};
+use crate::bind::TcpPort;
+use crate::counters::Counters;
+use crate::token::Token;
+
+/// Connections accepted per turn and listener, so that a flood of them does not keep UDP waiting.
+const ACCEPTS_PER_TURN: usize = 16;
+
+/// Pause after descriptors or kernel memory ran out. The backlog stays ready meanwhile, so asking again at once
+/// would spin; a tenth of a second is soon enough for clients and nothing for the processor.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A socket that connections arrive at.
+pub(super) struct Listening {
+    socket: TcpListener,
+    /// The address connections are made to; `None` on a wildcard socket, where each knows its own.
+    local: Option<SocketAddr>,
+    flags: EventFlags,
+}
+
+impl Listening {
+    pub(super) fn new(port: TcpPort) -> Self {
+        let local = port.socket.local_addr().ok().filter(|local| !local.ip().is_unspecified());
+        Self { socket: port.socket, local, flags: port.flags }
+    }
+}
+
+/// Why accepting stopped for this turn.
+enum Stopped {
+    /// There is nobody else.
+    Empty,
+    /// The process or the system has no descriptor or memory left.
+    Exhausted,
+}
+
+impl Streams {
+    /// Accepts what waits at listener `index`, a bounded number.
+    pub(crate) fn accept(&mut self, index: usize, now: Instant, epoll: &OwnedFd, counters: &Counters) {
+        for _ in 0..ACCEPTS_PER_TURN {
+            if self.paused_until.is_some() {
+                return;
+            }
+            match self.accept_one(index, now, epoll, counters) {
+                Ok(()) => {}
+                Err(Stopped::Empty) => return,
+                Err(Stopped::Exhausted) => self.make_room(now, epoll, counters),
+            }
+        }
+    }
+
+    fn accept_one(
+        &mut self,
+        index: usize,
+        now: Instant,
+        epoll: &OwnedFd,
+        counters: &Counters,
+    ) -> Result<(), Stopped> {
+        let Some(listening) = self.listeners.get(index) else { return Err(Stopped::Empty) };
+        let (socket, client) =
+            match acceptfrom_with(&listening.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok((socket, client)) => (TcpStream::from(socket), client),
+                Err(Errno::AGAIN) => return Err(Stopped::Empty),
+                Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+                    return Err(Stopped::Exhausted);
+                }
+                // Errors of the connection that was to be accepted, as accept(2) lists them: it is gone.
+                Err(_) => return Ok(()),
+            };
+        let Some(client) = client.and_then(|client| SocketAddr::try_from(client).ok()) else { return Ok(()) };
+        let Some(local) = listening.local.or_else(|| socket.local_addr().ok()) else { return Ok(()) };
+        let Some(seat) = self.find_seat(client, counters) else { return Ok(()) };
+        let place = self.table.insert(Connection::new(socket, client, local, Some(seat), now));
+        counters.tcp_accepted.add(1);
+        counters.tcp_open.add(1);
+        let registered = self.table.value_mut(place).is_some_and(|connection| {
+            epoll::add(epoll, &connection.socket, Token::Stream(place).data(), EventFlags::IN).is_ok()
+        });
+        if !registered {
+            self.close(place, &counters.tcp_errors, counters);
+        }
+        Ok(())
+    }
+
+    /// A place within the limits for a connection of `client`, if need be that of the connection here which made no
+    /// progress for longest. Connections of other workers are out of reach: if all are theirs, the new one is refused.
+    fn find_seat(&mut self, client: SocketAddr, counters: &Counters) -> Option<Seat> {
+        match self.admission.enter(client.ip()) {
+            Ok(seat) => Some(seat),
+            Err(Refused::Prefix) => {
+                counters.tcp_limit_prefix.add(1);
+                None
+            }
+            Err(Refused::All) => {
+                counters.tcp_limit_all.add(1);
+                let (oldest, _) = self.table.oldest()?;
+                self.remove(oldest, counters);
+                self.admission.enter(client.ip()).ok()
+            }
+        }
+    }
+
+    /// Frees a descriptor by closing the connection that made no progress for longest; where there is none, others
+    /// hold the descriptors, and accepting pauses.
+    fn make_room(&mut self, now: Instant, epoll: &OwnedFd, counters: &Counters) {
+        if let Some((oldest, _)) = self.table.oldest() {
+            return self.close(oldest, &counters.tcp_limit_all, counters);
+        }
+        counters.tcp_accept_pauses.add(1);
+        for listening in &self.listeners {
+            let _ = epoll::delete(epoll, &listening.socket);
+        }
+        self.paused_until = Some(now + PAUSE);
+    }
+
+    /// Accepts again after a pause.
+    pub(super) fn resume(&mut self, now: Instant, epoll: &OwnedFd) {
+        self.paused_until = None;
+        for (index, listening) in self.listeners.iter().enumerate() {
+            match epoll::add(epoll, &listening.socket, Token::Listener(index).data(), listening.flags) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                // Still no memory: later.
+                Err(_) => self.paused_until = Some(now + PAUSE),
+            }
+        }
+    }
+}

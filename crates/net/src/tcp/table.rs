@@ -1,0 +1,186 @@
+//! The connections of one worker: found by index, and kept in the order of their last progress.
+//!
+//! ```text
+//! entries   [ conn 0 | free   | conn 2 | conn 3 ]      slab; free entries form a list
+//! order     oldest -> 2 <-> 0 <-> 3 <- newest          doubly linked through the entries
+//! ```
+//!
+//! All connections share one idle time, so the oldest is the first to expire and the first to make room; opening,
+//! closing and moving to the end cost a few writes, however many there are.
+
+use crate::token::{GENERATIONS, Place};
+
+/// No entry.
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug)]
+pub(super) struct Table<T> {
+    entries: Vec<Entry<T>>,
+    free: u32,
+    oldest: u32,
+    newest: u32,
+    count: usize,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    /// `None` in free entries, whose `newer` is the next free one.
+    value: Option<T>,
+    generation: u32,
+    older: u32,
+    newer: u32,
+}
+
+impl<T> Table<T> {
+    pub(super) fn new() -> Self {
+        Self { entries: Vec::new(), free: NONE, oldest: NONE, newest: NONE, count: 0 }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Adds a value as the newest.
+    pub(super) fn insert(&mut self, value: T) -> Place {
+        let index = if self.free == NONE {
+            self.entries.push(Entry { value: None, generation: 0, older: NONE, newer: NONE });
+            (self.entries.len() - 1) as u32
+        } else {
+            let index = self.free;
+            self.free = self.entries[index as usize].newer;
+            index
+        };
+        self.count += 1;
+        let entry = &mut self.entries[index as usize];
+        entry.value = Some(value);
+        let place = Place { index, generation: entry.generation };
+        self.link_newest(index);
+        place
+    }
+
+    pub(super) fn value_mut(&mut self, place: Place) -> Option<&mut T> {
+        let entry = self.entries.get_mut(place.index as usize)?;
+        if entry.generation == place.generation { entry.value.as_mut() } else { None }
+    }
+
+    /// Takes a value out; its place is never valid again (before 2^30 others had it).
+    pub(super) fn remove(&mut self, place: Place) -> Option<T> {
+        let entry = self.entries.get_mut(place.index as usize)?;
+        if entry.generation != place.generation {
+            return None;
+        }
+        let value = entry.value.take()?;
+        entry.generation = (entry.generation + 1) % GENERATIONS;
+        self.unlink(place.index);
+        self.entries[place.index as usize].newer = self.free;
+        self.free = place.index;
+        self.count -= 1;
+        Some(value)
+    }
+
+    /// Makes a value the newest.
+    pub(super) fn touch(&mut self, place: Place) {
+        if self.value_mut(place).is_some() && self.newest != place.index {
+            self.unlink(place.index);
+            self.link_newest(place.index);
+        }
+    }
+
+    /// The value that has not been touched for longest.
+    pub(super) fn oldest(&self) -> Option<(Place, &T)> {
+        self.at(self.oldest)
+    }
+
+    /// All values, oldest first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Place, &T)> {
+        std::iter::successors(self.at(self.oldest), |(place, _)| {
+            self.at(self.entries[place.index as usize].newer)
+        })
+    }
+
+    fn at(&self, index: u32) -> Option<(Place, &T)> {
+        let entry = self.entries.get(index as usize)?;
+        Some((Place { index, generation: entry.generation }, entry.value.as_ref()?))
+    }
+
+    fn link_newest(&mut self, index: u32) {
+        let older = std::mem::replace(&mut self.newest, index);
+        let entry = &mut self.entries[index as usize];
+        (entry.older, entry.newer) = (older, NONE);
+        match self.entries.get_mut(older as usize) {
+            Some(entry) => entry.newer = index,
+            None => self.oldest = index,
+        }
+    }
+
+    fn unlink(&mut self, index: u32) {
+        let Entry { older, newer, .. } = self.entries[index as usize];
+        match self.entries.get_mut(older as usize) {
+            Some(entry) => entry.newer = newer,
+            None => self.oldest = newer,
+        }
+        match self.entries.get_mut(newer as usize) {
+            Some(entry) => entry.older = older,
+            None => self.newest = older,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Insert,
+        Remove(usize),
+        Touch(usize),
+        Stale(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            3 => Just(Step::Insert),
+            2 => any::<usize>().prop_map(Step::Remove),
+            3 => any::<usize>().prop_map(Step::Touch),
+            1 => any::<usize>().prop_map(Step::Stale),
+        ]
+    }
+
+    proptest! {
+        /// The table agrees with a plain list that is kept in order.
+        #[test]
+        fn agrees_with_a_list(steps in proptest::collection::vec(step(), 0..200)) {
+            let mut table = Table::new();
+            let (mut list, mut gone): (Vec<(Place, usize)>, Vec<Place>) = (Vec::new(), Vec::new());
+            for (number, step) in steps.into_iter().enumerate() {
+                match step {
+                    Step::Insert => list.push((table.insert(number), number)),
+                    Step::Remove(which) if !list.is_empty() => {
+                        let (place, value) = list.remove(which % list.len());
+                        prop_assert_eq!(table.remove(place), Some(value));
+                        gone.push(place);
+                    }
+                    Step::Touch(which) if !list.is_empty() => {
+                        let item = list.remove(which % list.len());
+                        list.push(item);
+                        table.touch(item.0);
+                    }
+                    Step::Stale(which) if !gone.is_empty() => {
+                        let place = gone[which % gone.len()];
+                        table.touch(place);
+                        prop_assert_eq!(table.value_mut(place), None);
+                        prop_assert_eq!(table.remove(place), None);
+                    }
+                    _ => {}
+                }
+                let seen: Vec<_> = table.iter().map(|(place, &value)| (place, value)).collect();
+                prop_assert_eq!(&seen, &list);
+                prop_assert_eq!(table.count(), list.len());
+                prop_assert_eq!(table.oldest().map(|(place, _)| place), list.first().map(|item| item.0));
+            }
+        }
+    }
+}
