@@ -1,2 +1,45 @@
-//! zonda-bench.
-fn main() {}
+//! `zonda-bench`: measures name servers. Each command has a file of its own here; the work is in the `bench` crate.
+//!
+//! Exit status: 0 done, 1 failed or (search) nothing held, 2 wrong usage.
+
+mod echo;
+mod generate;
+mod load;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Measures name servers: generators of zones and queries, an echo server as the limit, a load generator.
+#[derive(Parser)]
+#[command(name = "zonda-bench", version, about, max_term_width = 110)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Make zones or queries; the same options and seed give the same octets.
+    #[command(subcommand)]
+    Gen(generate::Command),
+    /// Answer every UDP packet at once: the limit of what a server on the same calls can reach.
+    Echo(echo::Arguments),
+    /// Send queries to a server and count what comes back, or search its loss-free maximum.
+    Load(load::Arguments),
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Gen(command) => generate::run(command),
+        Command::Echo(arguments) => echo::run(arguments),
+        Command::Load(arguments) => load::run(arguments),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("zonda-bench: {error}");
+        match error {
+            bench::Error::Option { .. } => ExitCode::from(2),
+            _ => ExitCode::FAILURE,
+        }
+    })
+}

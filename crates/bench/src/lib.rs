@@ -1,1 +1,26 @@
-//! Generators, echo and load: the parts of zonda-bench.
+//! The parts of `zonda-bench`: generators of zones and queries, an echo server, a load generator.
+//!
+//! * [`generate`]: zones (a top-level zone, many small ones, a flat one) and queries for them, by seed;
+//!   from [`labels`] and [`random`].
+//! * [`query`]: query files and packets; [`trace`]: queries of captures.
+//! * [`echo`]: the limit program, replying with recorded [`sizes`].
+//! * [`load`]: trials in open and closed loop; [`search`]: the loss-free maximum.
+//! * [`mmsg`]: sockets and batches of datagrams, as a server's worker uses them; the one place with unsafe code.
+//! * [`machine`]: what a result must say about where it was measured.
+//!
+//! Nothing here knows Zonda: it measures any name server.
+
+pub mod echo;
+pub mod error;
+pub mod generate;
+pub mod labels;
+pub mod load;
+pub mod machine;
+pub mod mmsg;
+pub mod query;
+pub mod random;
+pub mod search;
+pub mod sizes;
+pub mod trace;
+
+pub use error::Error;

@@ -1,0 +1,253 @@
+//! `zonda-bench load`.
+
+use std::{net::SocketAddr, path::PathBuf, process::ExitCode, time::Duration};
+
+use bench::{
+    Error,
+    load::{Generator, Outcome, Pace, Settings, Trial, flows::FLOWS_MAX},
+    machine, mmsg,
+    query::QuerySet,
+    search::{self, Plan, Verdict},
+    sizes::{Sizes, query_hash},
+};
+use clap::Args;
+use serde_json::json;
+
+/// Options of the load generator.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  zonda-bench load --server 127.0.0.1:5300 --queries root.txt --rate 50000 --seconds 10
+  zonda-bench load --server 127.0.0.1:5300 --queries root.txt --closed 100 --json
+  zonda-bench load --server 127.0.0.1:5300 --queries root.txt --record-sizes root.sizes
+  zonda-bench load --server 10.0.0.1:53 --queries root.txt --find-maximum --cpu 1
+A query file has one query a line: NAME TYPE, then any of edns, do, edns=SIZE, do=SIZE, rd, cd.")]
+pub struct Arguments {
+    /// Address and port of the server.
+    #[arg(long, value_name = "ADDR:PORT")]
+    server: SocketAddr,
+    /// Query file.
+    #[arg(long, value_name = "FILE")]
+    queries: PathBuf,
+    /// Open loop: so many queries a second whatever the server does.
+    #[arg(long, value_name = "PER_SECOND", group = "pace")]
+    rate: Option<f64>,
+    /// Closed loop: so many queries outstanding.
+    #[arg(long, value_name = "WINDOW", group = "pace")]
+    closed: Option<u64>,
+    /// Search the highest rate at which no query is lost.
+    #[arg(long, group = "pace")]
+    find_maximum: bool,
+    /// Ask every query once and record how large each answer is, for `echo --sizes`.
+    #[arg(long, value_name = "FILE", group = "pace")]
+    record_sizes: Option<PathBuf>,
+    /// Length of the run.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    seconds: f64,
+    /// End after so many queries.
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
+    /// Source ports.
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    flows: usize,
+    /// Queries a system call sends at most.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    burst: usize,
+    /// A reply later than this is lost.
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 1000)]
+    timeout_ms: u64,
+    /// Core to run on.
+    #[arg(long, value_name = "CORE")]
+    cpu: Option<usize>,
+    /// Result as JSON on standard output.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    search: SearchArguments,
+}
+
+/// Options of the search.
+#[derive(Args)]
+#[command(next_help_heading = "Search (--find-maximum)")]
+struct SearchArguments {
+    /// Length of the doubling bursts.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
+    burst_seconds: f64,
+    /// Length of the trials of the bisection.
+    #[arg(long, value_name = "SECONDS", default_value_t = 8.0)]
+    trial_seconds: f64,
+    /// Length of the confirming trials.
+    #[arg(long, value_name = "SECONDS", default_value_t = 20.0)]
+    confirm_seconds: f64,
+    /// Confirming trials; 0 for none.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    confirm_trials: usize,
+    /// Precision as share of the rate.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    width: f64,
+    /// Share of lost queries that is accepted.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    lost_share: f64,
+    /// First rate tried.
+    #[arg(long, value_name = "PER_SECOND", default_value_t = 1000.0)]
+    rate_start: f64,
+    /// Then offer 1.5 times the maximum, to see whether answers hold up under overload.
+    #[arg(long)]
+    overload: bool,
+}
+
+/// How far beyond the maximum the overload trial goes.
+const OVERLOAD: f64 = 1.5;
+/// Longest run or trial: a day. Times of a query are counted in 64-bit nanoseconds, so longer would work too, but
+/// is a slip of the finger.
+const SECONDS_MAX: f64 = 86_400.0;
+/// Most queries outstanding: what the flows have places for.
+const WINDOW_MAX: u64 = 1 << 20;
+/// Queries outstanding while sizes are recorded: few enough for any server's buffers.
+const RECORD_WINDOW: u64 = 100;
+
+pub fn run(arguments: Arguments) -> Result<ExitCode, Error> {
+    check(&arguments)?;
+    let queries = QuerySet::read(&arguments.queries)?;
+    pin(arguments.cpu)?;
+    let settings = Settings {
+        server: arguments.server,
+        flows: arguments.flows,
+        burst: arguments.burst,
+        timeout: Duration::from_millis(arguments.timeout_ms),
+    };
+    let mut generator = Generator::new(settings, &queries)?;
+    if arguments.find_maximum {
+        return find_maximum(&arguments, &mut generator);
+    }
+    let mut trial = Trial {
+        pace: Pace::Closed { window: arguments.closed.unwrap_or(RECORD_WINDOW) },
+        seconds: arguments.seconds,
+        queries_max: arguments.count.unwrap_or(u64::MAX),
+    };
+    if let Some(rate) = arguments.rate {
+        trial.pace = Pace::Open { rate };
+    }
+    if arguments.record_sizes.is_some() {
+        (trial.seconds, trial.queries_max) = (SECONDS_MAX, queries.count() as u64);
+    }
+    let outcome = generator.run(trial)?;
+    if let Some(path) = &arguments.record_sizes {
+        let sizes = generator.sizes().iter().enumerate().filter(|&(_, &size)| size > 0);
+        let pairs: Vec<_> = sizes.map(|(index, &size)| (query_hash(queries.packet(index)), size)).collect();
+        Sizes::write(path, &pairs)?;
+    }
+    show(&outcome, arguments.json);
+    Ok(if outcome.received > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn check(arguments: &Arguments) -> Result<(), Error> {
+    let search = &arguments.search;
+    let seconds = [arguments.seconds, search.burst_seconds, search.trial_seconds, search.confirm_seconds];
+    let rules = [
+        (
+            "--rate",
+            arguments.rate.is_none_or(|rate| (0.001..=1e8).contains(&rate)),
+            "must be from 0.001 to 100000000",
+        ),
+        ("--rate-start", (1.0..=1e8).contains(&search.rate_start), "must be from 1 to 100000000"),
+        (
+            "--closed",
+            arguments.closed.is_none_or(|window| (1..=WINDOW_MAX).contains(&window)),
+            "must be from 1 to 1048576",
+        ),
+        (
+            "--seconds",
+            seconds.iter().all(|seconds| (0.001..=SECONDS_MAX).contains(seconds)),
+            "must be from 0.001 to 86400",
+        ),
+        ("--count", arguments.count != Some(0), "must be at least 1"),
+        ("--flows", (1..=FLOWS_MAX).contains(&arguments.flows), "must be from 1 to 28000"),
+        ("--burst", (1..=mmsg::BATCH_MAX).contains(&arguments.burst), "must be from 1 to 1024"),
+        ("--timeout-ms", (1..=60_000).contains(&arguments.timeout_ms), "must be from 1 to 60000"),
+        ("--width", (0.0001..=1.0).contains(&search.width), "must be from 0.0001 to 1"),
+        ("--lost-share", (0.0..1.0).contains(&search.lost_share), "must be from 0 to below 1"),
+        ("--confirm-trials", search.confirm_trials <= 100, "must be at most 100"),
+        ("--rate", arguments.has_pace(), "or --closed, --find-maximum or --record-sizes is needed"),
+    ];
+    match rules.into_iter().find(|&(_, kept, _)| !kept) {
+        Some((option, _, rule)) => Err(Error::Option { option, rule }),
+        None => Ok(()),
+    }
+}
+
+impl Arguments {
+    fn has_pace(&self) -> bool {
+        self.rate.is_some() || self.closed.is_some() || self.find_maximum || self.record_sizes.is_some()
+    }
+}
+
+fn find_maximum(arguments: &Arguments, generator: &mut Generator) -> Result<ExitCode, Error> {
+    let search = &arguments.search;
+    let plan = Plan {
+        burst_seconds: search.burst_seconds,
+        trial_seconds: search.trial_seconds,
+        confirm_seconds: search.confirm_seconds,
+        confirm_trials: search.confirm_trials,
+        width: search.width,
+        lost_share: search.lost_share,
+        rate_start: search.rate_start,
+    };
+    let queries_max = arguments.count.unwrap_or(u64::MAX);
+    let mut last = None;
+    let mut offer = |rate, seconds| {
+        let outcome = generator.run(Trial { pace: Pace::Open { rate }, seconds, queries_max })?;
+        last = Some(outcome.clone());
+        Ok(outcome)
+    };
+    let maximum = search::find_maximum(&plan, &mut offer, |step| {
+        let verdict = search::verdict_text(step.verdict);
+        eprintln!(
+            "{:>10.0}/s for {} s: {} of {} lost, {verdict}",
+            step.rate, step.seconds, step.lost, step.sent
+        );
+    })?;
+    let overload = match search.overload && maximum.rate > 0.0 {
+        true => Some(offer(maximum.rate * OVERLOAD, search.trial_seconds)?),
+        false => None,
+    };
+    if arguments.json {
+        let mut value = json!({ "machine": machine::describe(), "maximum": maximum.to_json() });
+        value["last_trial"] = last.map(|outcome| outcome.to_json()).into();
+        value["overload"] = overload.map(|outcome| outcome.to_json()).into();
+        println!("{value}");
+    } else {
+        let confirmed = if maximum.confirmed { "confirmed" } else { "not confirmed" };
+        println!(
+            "loss-free maximum {:.0}/s ({confirmed}); beyond it: {}",
+            maximum.rate,
+            search::verdict_text(maximum.limit)
+        );
+        println!("up to {} % lost: {:.0}/s", search::NEARLY_SHARE * 100.0, maximum.rate_nearly);
+        if let Some(outcome) = overload {
+            println!("offered {OVERLOAD} times that: {:.0} answers/s", outcome.answers_per_second());
+        }
+        if maximum.limit == Verdict::Behind {
+            println!("warning: the generator was the limit, the server may do more");
+        }
+    }
+    Ok(if maximum.rate > 0.0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn show(outcome: &Outcome, as_json: bool) {
+    if as_json {
+        println!("{}", json!({ "machine": machine::describe(), "outcome": outcome.to_json() }));
+    } else {
+        print!("{outcome}");
+    }
+}
+
+/// Keeps this process on one core where asked to.
+pub fn pin(core: Option<usize>) -> Result<(), Error> {
+    match core {
+        Some(core) => {
+            mmsg::pin(core).map_err(|cause| Error::System { action: "run on the core of --cpu", cause })
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,164 @@
+//! What can go wrong in a tool of the benchmark kit, each with what an operator needs to mend it.
+
+use std::{fmt, io, net::SocketAddr, path::PathBuf};
+
+/// Why a command stopped. Every variant names the file, line, address or option at fault.
+#[derive(Debug)]
+pub enum Error {
+    /// A file or folder could not be read, written or made.
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was tried: `open`, `read`, `write`, `create`.
+        action: &'static str,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// A line of a text file is not what its format asks for.
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        problem: LineProblem,
+    },
+    /// A capture is damaged or of a kind this tool does not read.
+    Capture {
+        /// The capture.
+        path: PathBuf,
+        /// Octets read before the fault.
+        offset: u64,
+        /// What is wrong there.
+        problem: CaptureProblem,
+    },
+    /// A socket call failed.
+    Socket {
+        /// The address it was about.
+        address: SocketAddr,
+        /// What was tried.
+        action: &'static str,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The server never answered and the system says nobody listens there.
+    Refused {
+        /// The address asked.
+        address: SocketAddr,
+    },
+    /// A system call that concerns neither a file nor an address.
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// A file holds nothing of what was looked for.
+    Empty {
+        /// The file.
+        path: PathBuf,
+        /// What was looked for: `queries`, `names`, `sizes`.
+        wanted: &'static str,
+    },
+    /// Options whose values cannot be met.
+    Option {
+        /// The option.
+        option: &'static str,
+        /// The rule its value breaks.
+        rule: &'static str,
+    },
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineProblem {
+    /// The line lacks a field: the second of a query, or of a size table.
+    MissingField,
+    /// A field that is not a domain name.
+    Name(wire::name::NameError),
+    /// An RR type that is neither a mnemonic nor `TYPEnnn`.
+    UnknownType,
+    /// A word after the type that is none of the flags of the format.
+    UnknownFlag,
+    /// A number that does not parse or is out of range.
+    BadNumber,
+    /// The line is longer than the reader takes.
+    TooLong,
+}
+
+/// What is wrong with a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CaptureProblem {
+    /// Neither pcap nor pcapng, or a damaged header.
+    NotACapture,
+    /// A block that ends before its length says, or has an impossible length.
+    Truncated,
+    /// No link layer this tool reads (Ethernet, raw IP, loopback, Linux cooked).
+    UnknownLink,
+}
+
+impl fmt::Display for LineProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LineProblem::MissingField => f.write_str("a field is missing"),
+            LineProblem::Name(error) => write!(f, "bad name: {error}"),
+            LineProblem::UnknownType => {
+                f.write_str("unknown RR type: expected a mnemonic such as AAAA, or TYPE65280")
+            }
+            LineProblem::UnknownFlag => {
+                f.write_str("unknown word after the type: expected edns, do, edns=SIZE, do=SIZE, rd or cd")
+            }
+            LineProblem::BadNumber => f.write_str("bad number"),
+            LineProblem::TooLong => f.write_str("line too long"),
+        }
+    }
+}
+
+impl fmt::Display for CaptureProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CaptureProblem::NotACapture => {
+                "neither pcap nor pcapng (compressed? pipe it through xz -dc or zstd -dc)"
+            }
+            CaptureProblem::Truncated => "a block is damaged or the file ends inside it",
+            CaptureProblem::UnknownLink => {
+                "unknown link layer: expected Ethernet, raw IP, loopback or Linux cooked"
+            }
+        })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::File { path, action, cause } => write!(f, "cannot {action} {}: {cause}", path.display()),
+            Error::Line { path, line, problem } => write!(f, "{}:{line}: {problem}", path.display()),
+            Error::Capture { path, offset, problem } => {
+                write!(f, "{}: after {offset} octets: {problem}", path.display())
+            }
+            Error::Socket { address, action, cause } => write!(f, "cannot {action} {address}: {cause}"),
+            Error::Refused { address } => {
+                write!(f, "no answer from {address}: connection refused; does a server listen there?")
+            }
+            Error::System { action, cause } => write!(f, "cannot {action}: {cause}"),
+            Error::Empty { path, wanted } => write!(f, "{}: holds no {wanted}", path.display()),
+            Error::Option { option, rule } => write!(f, "{option}: {rule}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::File { cause, .. } | Error::Socket { cause, .. } | Error::System { cause, .. } => {
+                Some(cause)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Short form for the many places where a file call fails.
+pub(crate) fn file(path: &std::path::Path, action: &'static str) -> impl FnOnce(io::Error) -> Error {
+    move |cause| Error::File { path: path.to_owned(), action, cause }
+}

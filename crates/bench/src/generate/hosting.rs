@@ -1,0 +1,147 @@
+//! Many small zones, as a hosting company has them: SOA, two NS and a number of addresses each (the paper's
+//! 10,000 zones of 100 A), one file a zone, with the settings that make Zonda and its peers serve them.
+//!
+//! ```text
+//! FOLDER/zones/NAME.zone   one for each zone
+//! FOLDER/zones.txt         apex names, one a line
+//! FOLDER/zonda.toml named.conf nsd.conf knot.conf   zone sections only, to append to a base
+//! ```
+
+use std::{
+    fs::{self, File},
+    io::{self, BufWriter, Write},
+    path::Path,
+};
+
+use super::text::{Counts, Style, ZoneText, ipv4};
+use crate::{Error, error, labels::Labels, random::Random};
+
+/// TTL of the records, an hour: what hosting panels default to.
+const TTL_SECONDS: u32 = 3600;
+/// First hosts of a zone; numbered ones follow.
+const COMMON_HOSTS: [&str; 8] = ["www", "mail", "ftp", "smtp", "imap", "webmail", "shop", "blog"];
+/// Where the zones are registered.
+const PARENTS: [&str; 3] = ["com", "net", "org"];
+
+/// Writes one zone for each label with `addresses` hosts below the folder; returns the sum of all counts.
+pub fn write(folder: &Path, labels: &Labels, addresses: usize, seed: u64) -> Result<Counts, Error> {
+    let zones = folder.join("zones");
+    fs::create_dir_all(&zones).map_err(error::file(&zones, "create"))?;
+    let mut settings = Settings::begin(folder)?;
+    let mut total = Counts::default();
+    for index in 0..labels.count() {
+        let apex =
+            format!("{}.{}.", String::from_utf8_lossy(labels.label(index)), PARENTS[index % PARENTS.len()]);
+        let path = zones.join(format!("{apex}zone"));
+        let output = BufWriter::new(File::create(&path).map_err(error::file(&path, "create"))?);
+        let random = Random::part(seed, 10_000 + index as u64);
+        let counts = write_zone(output, &apex, addresses, 1, random).map_err(error::file(&path, "write"))?;
+        total.records += counts.records;
+        total.ns += counts.ns;
+        total.a += counts.a;
+        settings.zone(&apex)?;
+    }
+    settings.end()?;
+    Ok(total)
+}
+
+/// One zone: SOA with `serial`, two name servers of the company, `addresses` hosts with an A each.
+pub fn write_zone<W: Write>(
+    output: W,
+    apex: &str,
+    addresses: usize,
+    serial: u32,
+    mut random: Random,
+) -> io::Result<Counts> {
+    let mut zone = ZoneText::begin(output, Style::Relative, apex, TTL_SECONDS)?;
+    zone.soa("ns1.hosting-company.example.", "hostmaster.hosting-company.example.", serial)?;
+    zone.ns(b"@", b"ns1.hosting-company.example.")?;
+    zone.ns(b"@", b"ns2.hosting-company.example.")?;
+    for index in 0..addresses {
+        match COMMON_HOSTS.get(index) {
+            Some(host) => zone.a(host.as_bytes(), ipv4(&mut random))?,
+            None => zone.a(format!("host{index}").as_bytes(), ipv4(&mut random))?,
+        }
+    }
+    zone.end()
+}
+
+/// Sections that name the zones, in the form of each server.
+struct Settings {
+    files: [Fragment; 5],
+}
+
+/// One output and how a zone is written there; `@` stands for the apex without final dot.
+struct Fragment {
+    output: BufWriter<File>,
+    path: std::path::PathBuf,
+    each: &'static str,
+}
+
+impl Settings {
+    fn begin(folder: &Path) -> Result<Settings, Error> {
+        let open = |name: &str, head: &str, each: &'static str| {
+            let path = folder.join(name);
+            let mut output = BufWriter::new(File::create(&path).map_err(error::file(&path, "create"))?);
+            output.write_all(head.as_bytes()).map_err(error::file(&path, "write"))?;
+            Ok(Fragment { output, path, each })
+        };
+        Ok(Settings {
+            files: [
+                open("zones.txt", "", "@.\n")?,
+                open("zonda.toml", "", "[[zone]]\nname = \"@.\"\nfile = \"zones/@.zone\"\n\n")?,
+                open("named.conf", "", "zone \"@\" { type primary; file \"zones/@.zone\"; };\n")?,
+                open("nsd.conf", "", "zone:\n  name: \"@\"\n  zonefile: \"zones/@.zone\"\n")?,
+                open("knot.conf", "zone:\n", "  - domain: \"@\"\n    file: \"zones/@.zone\"\n")?,
+            ],
+        })
+    }
+
+    fn zone(&mut self, apex: &str) -> Result<(), Error> {
+        let bare = apex.strip_suffix('.').unwrap_or(apex);
+        for fragment in &mut self.files {
+            let text = fragment.each.replace('@', bare);
+            fragment.output.write_all(text.as_bytes()).map_err(error::file(&fragment.path, "write"))?;
+        }
+        Ok(())
+    }
+
+    fn end(self) -> Result<(), Error> {
+        for mut fragment in self.files {
+            fragment.output.flush().map_err(error::file(&fragment.path, "write"))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zones_and_settings() {
+        let folder = tempfile::tempdir().unwrap();
+        let labels = crate::labels::make(7, None, 1).unwrap();
+        let counts = write(folder.path(), &labels, 100, 1).unwrap();
+        assert_eq!(counts, Counts { records: 7 * 103, ns: 14, a: 700, aaaa: 0 });
+        let apexes = fs::read_to_string(folder.path().join("zones.txt")).unwrap();
+        assert_eq!(apexes.lines().count(), 7);
+        for apex in apexes.lines() {
+            let text = fs::read_to_string(folder.path().join(format!("zones/{apex}zone"))).unwrap();
+            assert_eq!(text.lines().count(), 105);
+            assert!(text.starts_with(&format!("$ORIGIN {apex}\n")));
+        }
+        for (name, needle) in [
+            ("zonda.toml", "[[zone]]"),
+            ("named.conf", "primary"),
+            ("nsd.conf", "zonefile:"),
+            ("knot.conf", "file:"),
+        ] {
+            let text = fs::read_to_string(folder.path().join(name)).unwrap();
+            assert_eq!(text.matches(needle).count(), 7, "{name}");
+            let apex = apexes.lines().next().unwrap();
+            assert!(text.contains(&format!("zones/{apex}zone")), "{name}");
+        }
+    }
+}

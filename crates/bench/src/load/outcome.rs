@@ -1,0 +1,177 @@
+//! What a trial brought: counts, latencies, and how well the generator itself kept its plan.
+
+use std::fmt;
+
+use hdrhistogram::Histogram;
+use serde_json::{Value, json};
+use wire::iana::rcode;
+
+/// Times from a nanosecond to a minute, to three digits.
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("bounds and digits within what the type allows")
+}
+
+/// Percentiles shown.
+const PERCENTILES: [(&str, f64); 5] =
+    [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9), ("max", 100.0)];
+/// The generator kept its schedule where 99 % of its queries left within this of their planned time.
+pub const LATENESS_NS_MAX: u64 = 1_000_000;
+
+/// Result of a trial.
+#[derive(Clone)]
+pub struct Outcome {
+    /// Queries the plan asked for; in a closed loop those sent.
+    pub planned: u64,
+    /// Queries sent.
+    pub sent: u64,
+    /// Replies to them within the time-out.
+    pub received: u64,
+    /// Replies after the time-out, counted as lost too.
+    pub late: u64,
+    /// Replies that belong to no query in flight.
+    pub stray: u64,
+    /// Replies whose header or question is not that of the query (of a sample).
+    pub wrong: u64,
+    /// Replies with TC set.
+    pub truncated: u64,
+    /// Replies by response code, the four bits of the header.
+    pub rcodes: [u64; 16],
+    /// Octets of all replies.
+    pub octets: u64,
+    /// Times the system refused a connection (nobody listens).
+    pub refused: u64,
+    /// Times the system could not take a query at once.
+    pub blocked: u64,
+    /// Queries that made room for newer ones; see [`super::flows`].
+    pub overrun: u64,
+    /// Replies that this machine received and dropped for want of buffer: the generator's own loss.
+    pub own_drops: u64,
+    /// Length of the sending phase.
+    pub seconds: f64,
+    /// From the planned time of a query to its reply, in nanoseconds.
+    pub latency: Histogram<u64>,
+    /// From the planned time of a query to its sending, in nanoseconds.
+    pub lateness: Histogram<u64>,
+}
+
+impl Default for Outcome {
+    fn default() -> Outcome {
+        Outcome {
+            planned: 0,
+            sent: 0,
+            received: 0,
+            late: 0,
+            stray: 0,
+            wrong: 0,
+            truncated: 0,
+            rcodes: [0; 16],
+            octets: 0,
+            refused: 0,
+            blocked: 0,
+            overrun: 0,
+            own_drops: 0,
+            seconds: 0.0,
+            latency: histogram(),
+            lateness: histogram(),
+        }
+    }
+}
+
+impl Outcome {
+    /// Queries sent and not answered in time.
+    pub fn lost(&self) -> u64 {
+        self.sent - self.received
+    }
+
+    /// Lost queries as share of those sent.
+    pub fn lost_share(&self) -> f64 {
+        self.lost() as f64 / self.sent.max(1) as f64
+    }
+
+    /// Answers a second of the sending phase.
+    pub fn answers_per_second(&self) -> f64 {
+        self.received as f64 / self.seconds.max(1e-9)
+    }
+
+    /// Whether the generator sent all it was to send, nearly all in time, and lost no reply itself.
+    pub fn kept_schedule(&self) -> bool {
+        self.sent == self.planned
+            && self.own_drops == 0
+            && self.lateness.value_at_percentile(99.0) < LATENESS_NS_MAX
+    }
+
+    /// As a JSON object; times in microseconds.
+    pub fn to_json(&self) -> Value {
+        let times = |histogram: &Histogram<u64>| -> Value {
+            let of = |&(name, at): &(&str, f64)| {
+                (name.to_owned(), json!(micros(histogram.value_at_percentile(at))))
+            };
+            PERCENTILES.iter().map(of).collect::<serde_json::Map<_, _>>().into()
+        };
+        let rcodes: serde_json::Map<_, _> =
+            self.rcodes_seen().map(|(name, count)| (name, json!(count))).collect();
+        json!({
+            "planned": self.planned, "sent": self.sent, "received": self.received, "lost": self.lost(),
+            "late": self.late, "stray": self.stray, "wrong": self.wrong, "truncated": self.truncated,
+            "refused": self.refused, "blocked": self.blocked, "overrun": self.overrun,
+            "own_drops": self.own_drops, "seconds": self.seconds, "rcodes": rcodes,
+            "answers_per_second": self.answers_per_second(),
+            "octets_per_answer": self.octets as f64 / self.received.max(1) as f64,
+            "kept_schedule": self.kept_schedule(),
+            "latency_us": times(&self.latency), "lateness_us": times(&self.lateness),
+        })
+    }
+
+    fn rcodes_seen(&self) -> impl Iterator<Item = (String, u64)> {
+        let seen = self.rcodes.iter().enumerate().filter(|&(_, &count)| count > 0);
+        seen.map(|(code, &count)| match rcode::mnemonic(code as u16) {
+            Some(name) => (name.to_owned(), count),
+            None => (format!("RCODE{code}"), count),
+        })
+    }
+}
+
+fn micros(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1000.0
+}
+
+/// A table for people.
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "sent      {} of {} planned in {:.3} s", self.sent, self.planned, self.seconds)?;
+        writeln!(f, "answered  {} ({:.0}/s)", self.received, self.answers_per_second())?;
+        writeln!(f, "lost      {} ({:.4} %)", self.lost(), self.lost_share() * 100.0)?;
+        write!(f, "rcodes   ")?;
+        for (name, count) in self.rcodes_seen() {
+            write!(f, " {name} {:.1} %", count as f64 * 100.0 / self.received.max(1) as f64)?;
+        }
+        writeln!(f, "; mean reply {:.0} octets", self.octets as f64 / self.received.max(1) as f64)?;
+        for (what, histogram) in [("latency  ", &self.latency), ("lateness ", &self.lateness)] {
+            write!(f, "{what}")?;
+            for (name, at) in PERCENTILES {
+                write!(f, " {name} {:.1}", micros(histogram.value_at_percentile(at)))?;
+            }
+            writeln!(f, " us")?;
+        }
+        for (what, count) in [
+            ("late", self.late),
+            ("stray", self.stray),
+            ("wrong", self.wrong),
+            ("truncated", self.truncated),
+            ("refused", self.refused),
+            ("overrun", self.overrun),
+            ("dropped by this machine's own buffers", self.own_drops),
+        ] {
+            if count > 0 {
+                writeln!(f, "note: {count} {what}")?;
+            }
+        }
+        if !self.kept_schedule() {
+            writeln!(
+                f,
+                "warning: the generator did not keep its schedule; it may be the limit, not the server"
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    net::UdpSocket,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+};
+
+use super::*;
+use crate::{
+    echo::{BATCH, Counters, Echo, ReplySize},
+    query::Query,
+};
+
+fn queries(count: usize) -> QuerySet {
+    let mut set = QuerySet::default();
+    for number in 0..count {
+        let line = format!("name{number}.example. A{}", if number % 2 == 0 { " do" } else { "" });
+        set.push(&Query::from_line(line.as_bytes()).unwrap().unwrap());
+    }
+    set
+}
+
+/// An echo server in a thread, stopped and joined at the end.
+struct RunningEcho {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Counters>>,
+    address: SocketAddr,
+}
+
+impl RunningEcho {
+    fn start(sizes: ReplySize) -> RunningEcho {
+        let echo = Echo::bind("127.0.0.1:0".parse().unwrap(), sizes, BATCH).unwrap();
+        let (stop, address) = (Arc::new(AtomicBool::new(false)), echo.address());
+        let flag = Arc::clone(&stop);
+        RunningEcho { stop, thread: Some(std::thread::spawn(move || echo.run(&flag).unwrap())), address }
+    }
+
+    fn end(mut self) -> Counters {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+fn settings(server: SocketAddr) -> Settings {
+    Settings { server, flows: 64, burst: 32, timeout: Duration::from_secs(2) }
+}
+
+#[test]
+fn open_loop_keeps_its_count() {
+    let echo = RunningEcho::start(ReplySize::Fixed(100));
+    let queries = queries(1000);
+    let mut generator = Generator::new(settings(echo.address), &queries).unwrap();
+    let trial = Trial { pace: Pace::Open { rate: 5_000.0 }, seconds: 0.4, queries_max: u64::MAX };
+    let outcome = generator.run(trial).unwrap();
+    let counters = echo.end();
+    assert_eq!(outcome.planned, 2_000);
+    assert_eq!(counters.received, outcome.sent);
+    assert_eq!((outcome.received, outcome.lost(), outcome.wrong, outcome.stray), (outcome.sent, 0, 0, 0));
+    assert_eq!(outcome.octets, outcome.received * 100);
+    assert_eq!(outcome.rcodes[0], outcome.received);
+    assert_eq!((outcome.latency.len(), outcome.lateness.len()), (outcome.received, outcome.sent));
+    // Counted from the planned time, so never below the lateness of the same query.
+    assert!(outcome.latency.max() >= outcome.lateness.value_at_percentile(50.0));
+}
+
+#[test]
+fn closed_loop_asks_every_query_once() {
+    let echo = RunningEcho::start(ReplySize::Same);
+    let queries = queries(777);
+    let mut generator = Generator::new(settings(echo.address), &queries).unwrap();
+    let trial = Trial { pace: Pace::Closed { window: 10 }, seconds: 20.0, queries_max: 777 };
+    let outcome = generator.run(trial).unwrap();
+    assert_eq!((outcome.planned, outcome.sent, outcome.received), (777, 777, 777));
+    let expected: Vec<_> = (0..777).map(|index| queries.packet(index).len() as u16).collect();
+    assert_eq!(generator.sizes(), expected);
+    assert_eq!(echo.end().sent, 777);
+}
+
+#[test]
+fn closed_loop_goes_on_past_lost_queries() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let queries = queries(10);
+    let timeout = Duration::from_millis(50);
+    let settings = Settings { timeout, ..settings(silent.local_addr().unwrap()) };
+    let mut generator = Generator::new(settings, &queries).unwrap();
+    let trial = Trial { pace: Pace::Closed { window: 4 }, seconds: 0.5, queries_max: u64::MAX };
+    let outcome = generator.run(trial).unwrap();
+    assert!((8..=44).contains(&outcome.sent), "{}", outcome.sent);
+    assert_eq!((outcome.received, outcome.lost()), (0, outcome.sent));
+}
+
+#[test]
+fn wrong_replies_are_seen() {
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    server.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    let address = server.local_addr().unwrap();
+    let answering = std::thread::spawn(move || {
+        let mut room = [0; 512];
+        while let Ok((length, client)) = server.recv_from(&mut room) {
+            room[2] |= 0x80;
+            room[3] |= 3;
+            room[13] ^= 0x20; // another letter case in the question
+            server.send_to(&room[..length], client).unwrap();
+            server.send_to(&room[..length], client).unwrap();
+        }
+    });
+    let queries = queries(64);
+    let mut generator = Generator::new(settings(address), &queries).unwrap();
+    let trial = Trial { pace: Pace::Closed { window: 1 }, seconds: 20.0, queries_max: 64 };
+    let outcome = generator.run(trial).unwrap();
+    answering.join().unwrap();
+    assert_eq!((outcome.received, outcome.rcodes[3]), (64, 64));
+    assert_eq!(outcome.wrong, 64 / CHECK_EACH);
+    assert!((63..=64).contains(&outcome.stray), "{}", outcome.stray);
+}
+
+#[test]
+fn nobody_there() {
+    let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let queries = queries(10);
+    let settings = Settings { timeout: Duration::from_millis(100), ..settings(address) };
+    let mut generator = Generator::new(settings, &queries).unwrap();
+    let trial = Trial { pace: Pace::Open { rate: 1000.0 }, seconds: 0.1, queries_max: 100 };
+    assert!(matches!(generator.run(trial), Err(Error::Refused { .. })));
+}

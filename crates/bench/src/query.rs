@@ -1,0 +1,265 @@
+//! Queries as text and as packets.
+//!
+//! A query file has one query a line, as queryperf and dnsperf read them: `NAME TYPE`, then, for this tool,
+//! words that those two ignore or that are left away:
+//!
+//! | word | meaning |
+//! |---|---|
+//! | `edns`, `edns=SIZE` | an OPT record with that payload size, 1232 by default (RFC 6891) |
+//! | `do`, `do=SIZE` | the same with DO set (RFC 3225) |
+//! | `rd`, `cd` | the header bit set |
+//!
+//! Empty lines and lines that begin with `;` or `#` are ignored.
+
+use std::{
+    fmt,
+    fs::File,
+    io::{BufRead, BufReader},
+    path::Path,
+};
+
+use wire::{NameBuf, iana::rtype};
+
+use crate::{Error, error, error::LineProblem};
+
+/// Most queries kept in memory: at about 60 octets each, 1.2 GB.
+pub const QUERIES_MAX: usize = 20_000_000;
+/// Payload size where a line names none: what fits unfragmented nearly everywhere (DNS flag day 2020).
+pub const PAYLOAD_OCTETS: u16 = 1232;
+/// Longest line taken: a name of 255 octets, all escaped as `\DDD`, and the words.
+const LINE_OCTETS_MAX: usize = 1_200;
+/// Longest packet made: header, a name of 255 octets, type and class, and an OPT of 11.
+pub const QUERY_OCTETS_MAX: usize = 12 + 255 + 4 + 11;
+
+/// The OPT of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Edns {
+    /// Largest UDP payload the client takes.
+    pub payload_octets: u16,
+    /// DNSSEC records wanted (RFC 3225).
+    pub dnssec_ok: bool,
+}
+
+/// One query, class IN, opcode QUERY.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Query {
+    /// Name asked for, case as given.
+    pub name: NameBuf,
+    /// Type asked for.
+    pub rtype: u16,
+    /// OPT, if any.
+    pub edns: Option<Edns>,
+    /// Recursion desired.
+    pub rd: bool,
+    /// Checking disabled.
+    pub cd: bool,
+}
+
+impl Query {
+    /// Reads a line without its line end; `None` for empty lines and comments.
+    pub fn from_line(line: &[u8]) -> Result<Option<Query>, LineProblem> {
+        let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        let Some(name) = words.next() else { return Ok(None) };
+        if matches!(name[0], b';' | b'#') {
+            return Ok(None);
+        }
+        let root = wire::Name::root();
+        let name = NameBuf::from_text_at(name, Some(root)).map_err(LineProblem::Name)?;
+        let rtype = rtype::from_text(words.next().ok_or(LineProblem::MissingField)?)
+            .ok_or(LineProblem::UnknownType)?;
+        let mut query = Query { name, rtype, edns: None, rd: false, cd: false };
+        for word in words {
+            query.apply(word)?;
+        }
+        Ok(Some(query))
+    }
+
+    fn apply(&mut self, word: &[u8]) -> Result<(), LineProblem> {
+        let (key, size) = match word.iter().position(|&octet| octet == b'=') {
+            Some(at) => (&word[..at], Some(&word[at + 1..])),
+            None => (word, None),
+        };
+        let key = key.to_ascii_lowercase();
+        match (&key[..], size) {
+            (b"rd", None) => self.rd = true,
+            (b"cd", None) => self.cd = true,
+            (b"edns" | b"do", size) => {
+                let payload_octets = match size {
+                    Some(text) => number(text).ok_or(LineProblem::BadNumber)?,
+                    None => PAYLOAD_OCTETS,
+                };
+                self.edns = Some(Edns { payload_octets, dnssec_ok: key == b"do" });
+            }
+            _ => return Err(LineProblem::UnknownFlag),
+        }
+        Ok(())
+    }
+
+    /// The type as text.
+    pub fn rtype_text(&self) -> rtype::Text {
+        rtype::Text(self.rtype)
+    }
+
+    /// Appends the message in wire form with ID 0.
+    pub fn write(&self, packet: &mut Vec<u8>) {
+        let flags = u16::from(self.rd) << 8 | u16::from(self.cd) << 4;
+        let additional = u16::from(self.edns.is_some());
+        for field in [0, flags, 1, 0, 0, additional] {
+            packet.extend_from_slice(&field.to_be_bytes());
+        }
+        packet.extend_from_slice(self.name.octets());
+        packet.extend_from_slice(&self.rtype.to_be_bytes());
+        packet.extend_from_slice(&wire::iana::class::IN.to_be_bytes());
+        if let Some(edns) = self.edns {
+            packet.push(0);
+            packet.extend_from_slice(&rtype::OPT.to_be_bytes());
+            packet.extend_from_slice(&edns.payload_octets.to_be_bytes());
+            packet.extend_from_slice(&[0, 0, u8::from(edns.dnssec_ok) << 7, 0, 0, 0]);
+        }
+    }
+}
+
+/// The line of a query file.
+impl fmt::Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.rtype_text())?;
+        if let Some(edns) = self.edns {
+            f.write_str(if edns.dnssec_ok { " do" } else { " edns" })?;
+            if edns.payload_octets != PAYLOAD_OCTETS {
+                write!(f, "={}", edns.payload_octets)?;
+            }
+        }
+        f.write_str(if self.rd { " rd" } else { "" })?;
+        f.write_str(if self.cd { " cd" } else { "" })
+    }
+}
+
+/// Queries as packets, ready to send but for their ID.
+#[derive(Default)]
+pub struct QuerySet {
+    octets: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+impl QuerySet {
+    /// Reads a query file whole; errors name the line.
+    pub fn read(path: &Path) -> Result<QuerySet, Error> {
+        let mut set = QuerySet::default();
+        each_query(path, |query| {
+            set.push(&query);
+            set.count() < QUERIES_MAX
+        })?;
+        if set.count() == 0 {
+            return Err(Error::Empty { path: path.to_owned(), wanted: "queries" });
+        }
+        Ok(set)
+    }
+
+    /// Adds one query.
+    pub fn push(&mut self, query: &Query) {
+        query.write(&mut self.octets);
+        self.ends.push(self.octets.len() as u32);
+    }
+
+    /// How many queries there are.
+    pub fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Packet number `index`, which must be below the count.
+    pub fn packet(&self, index: usize) -> &[u8] {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
+        &self.octets[start..self.ends[index] as usize]
+    }
+}
+
+/// Hands each query of a file to `take` until that returns false.
+pub fn each_query(path: &Path, mut take: impl FnMut(Query) -> bool) -> Result<(), Error> {
+    let mut reader = BufReader::with_capacity(1 << 18, File::open(path).map_err(error::file(path, "open"))?);
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        let bounded = std::io::Read::take(&mut reader, LINE_OCTETS_MAX as u64).read_until(b'\n', &mut line);
+        if bounded.map_err(error::file(path, "read"))? == 0 {
+            break;
+        }
+        let whole = line.len() < LINE_OCTETS_MAX;
+        let query = if whole { Query::from_line(&line) } else { Err(LineProblem::TooLong) };
+        match query {
+            Ok(Some(query)) => {
+                if !take(query) {
+                    break;
+                }
+            }
+            Ok(None) => {}
+            Err(problem) => return Err(Error::Line { path: path.to_owned(), line: number, problem }),
+        }
+    }
+    Ok(())
+}
+
+/// An absolute name, with or without final dot; `None` where the text is no name.
+pub fn name_from_text(text: &str) -> Option<NameBuf> {
+    NameBuf::from_text(text).ok()
+}
+
+fn number(text: &[u8]) -> Option<u16> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, packet: &[u8]) {
+        let query = Query::from_line(line.as_bytes()).unwrap().unwrap();
+        let mut written = Vec::new();
+        query.write(&mut written);
+        assert_eq!(written, packet);
+        assert!(written.len() <= QUERY_OCTETS_MAX);
+        assert_eq!(Query::from_line(query.to_string().as_bytes()).unwrap().unwrap(), query);
+    }
+
+    #[test]
+    fn lines_and_packets() {
+        check("a.B. A", b"\0\0\0\0\0\x01\0\0\0\0\0\0\x01a\x01B\0\0\x01\0\x01");
+        check(". ns do=4096 rd", b"\0\0\x01\0\0\x01\0\0\0\0\0\x01\0\0\x02\0\x01\0\0\x29\x10\0\0\0\x80\0\0\0");
+        check(
+            "x\tTYPE65280 \tedns cd",
+            b"\0\0\0\x10\0\x01\0\0\0\0\0\x01\x01x\0\xff\0\0\x01\0\0\x29\x04\xd0\0\0\0\0\0\0",
+        );
+    }
+
+    #[test]
+    fn bad_lines() {
+        for (line, problem) in [
+            ("a.example", LineProblem::MissingField),
+            ("a.example NOTYPE", LineProblem::UnknownType),
+            ("a.example TYPE65536", LineProblem::UnknownType),
+            ("a.example A dnssec", LineProblem::UnknownFlag),
+            ("a.example A do=70000", LineProblem::BadNumber),
+            ("a..example A", LineProblem::Name(wire::name::NameError::EmptyLabel)),
+        ] {
+            assert_eq!(Query::from_line(line.as_bytes()), Err(problem), "{line}");
+        }
+        for line in ["", "  ", "; comment", "# comment"] {
+            assert_eq!(Query::from_line(line.as_bytes()), Ok(None));
+        }
+    }
+
+    #[test]
+    fn files() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "; head\na. A\n\nb. AAAA do\n").unwrap();
+        let set = QuerySet::read(file.path()).unwrap();
+        assert_eq!((set.count(), set.packet(0).len(), set.packet(1).len()), (2, 19, 30));
+        std::fs::write(file.path(), "a. A\nb.\n").unwrap();
+        assert!(matches!(QuerySet::read(file.path()), Err(Error::Line { line: 2, .. })));
+        std::fs::write(file.path(), "").unwrap();
+        assert!(matches!(QuerySet::read(file.path()), Err(Error::Empty { .. })));
+        std::fs::write(file.path(), "a".repeat(5000)).unwrap();
+        assert!(matches!(QuerySet::read(file.path()), Err(Error::Line { line: 1, .. })));
+    }
+}

@@ -1,0 +1,288 @@
+//! The highest rate a server takes without losing a query: the metric of the USENIX paper.
+//!
+//! 1. Double the rate in short bursts until a trial fails.
+//! 2. Bisect between the last good and the first bad rate with longer trials until they are close. A trial is
+//!    good where nothing was lost and the generator kept its schedule; a bad one is repeated once, for noise.
+//! 3. Confirm with a few long trials; where one fails twice, go down a step and confirm again.
+//!
+//! Every loop is bounded, so the search ends whatever the server does.
+
+use serde_json::{Value, json};
+
+use crate::{Error, load::Outcome};
+
+/// Rate of the first burst: any server takes that.
+const RATE_START: f64 = 1_000.0;
+/// Doublings from there: a million times as much, more than a machine can send.
+const DOUBLINGS_MAX: usize = 20;
+/// Halvings: from a factor of two to a width of a millionth.
+const HALVINGS_MAX: usize = 20;
+/// Steps down in the confirmation; further off, the bisection itself was disturbed.
+const STEPS_DOWN_MAX: usize = 10;
+/// Share of lost queries up to which a rate counts as nearly loss-free.
+pub const NEARLY_SHARE: f64 = 1e-4;
+
+/// Lengths of the trials and the precision wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Length of a doubling burst.
+    pub burst_seconds: f64,
+    /// Length of a trial of the bisection.
+    pub trial_seconds: f64,
+    /// Length of a trial of the confirmation.
+    pub confirm_seconds: f64,
+    /// How many of those; none to leave the confirmation away.
+    pub confirm_trials: usize,
+    /// Precision as share of the rate.
+    pub width: f64,
+    /// Share of lost queries that is accepted; 0 for loss-free.
+    pub lost_share: f64,
+    /// First rate tried; 0 for the default.
+    pub rate_start: f64,
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan {
+            burst_seconds: 2.0,
+            trial_seconds: 8.0,
+            confirm_seconds: 20.0,
+            confirm_trials: 3,
+            width: 0.01,
+            lost_share: 0.0,
+            rate_start: 0.0,
+        }
+    }
+}
+
+/// What a trial showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing lost, schedule kept.
+    Good,
+    /// Queries were lost though the generator kept its schedule.
+    Lost,
+    /// The generator could not keep its schedule: it is the limit.
+    Behind,
+}
+
+/// One trial of a search.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Offered queries a second.
+    pub rate: f64,
+    /// Length.
+    pub seconds: f64,
+    /// Queries sent.
+    pub sent: u64,
+    /// Queries lost.
+    pub lost: u64,
+    /// What it showed.
+    pub verdict: Verdict,
+}
+
+/// The result of a search.
+#[derive(Clone, Debug)]
+pub struct Maximum {
+    /// Highest rate that held; 0 where none did.
+    pub rate: f64,
+    /// Whether it passed the long trials.
+    pub confirmed: bool,
+    /// What stopped the next higher rate: [`Verdict::Behind`] means the true maximum may be higher.
+    pub limit: Verdict,
+    /// Highest rate tried at which no more than [`NEARLY_SHARE`] was lost.
+    pub rate_nearly: f64,
+    /// All trials in their order.
+    pub steps: Vec<Step>,
+}
+
+impl Maximum {
+    /// As a JSON object.
+    pub fn to_json(&self) -> Value {
+        let step = |step: &Step| {
+            let verdict = verdict_text(step.verdict);
+            json!({"rate": step.rate, "seconds": step.seconds, "sent": step.sent, "lost": step.lost, "verdict": verdict})
+        };
+        json!({
+            "rate": self.rate, "confirmed": self.confirmed, "limit": verdict_text(self.limit),
+            "rate_nearly": self.rate_nearly, "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// How a verdict is written.
+pub fn verdict_text(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Good => "good",
+        Verdict::Lost => "server lost queries",
+        Verdict::Behind => "generator behind schedule",
+    }
+}
+
+/// Searches with `trial`, which offers a rate for some seconds; `report` hears of each step.
+pub fn find_maximum(
+    plan: &Plan,
+    trial: impl FnMut(f64, f64) -> Result<Outcome, Error>,
+    report: impl FnMut(&Step),
+) -> Result<Maximum, Error> {
+    Search { plan, trial, report, limit: Verdict::Good, steps: Vec::new() }.run()
+}
+
+struct Search<'p, T, R> {
+    plan: &'p Plan,
+    trial: T,
+    report: R,
+    limit: Verdict,
+    steps: Vec<Step>,
+}
+
+impl<T: FnMut(f64, f64) -> Result<Outcome, Error>, R: FnMut(&Step)> Search<'_, T, R> {
+    fn run(mut self) -> Result<Maximum, Error> {
+        let (mut good, mut bad) = self.double()?;
+        for _ in 0..HALVINGS_MAX {
+            if good == 0.0 || bad / good <= 1.0 + self.plan.width {
+                break;
+            }
+            // The geometric mean: precision is relative.
+            let middle = (good * bad).sqrt();
+            if self.holds(middle, self.plan.trial_seconds)? { good = middle } else { bad = middle }
+        }
+        let confirmed = self.confirm(&mut good)?;
+        let nearly = |step: &&Step| {
+            step.lost as f64 <= step.sent as f64 * NEARLY_SHARE && step.verdict != Verdict::Behind
+        };
+        let rate_nearly = self.steps.iter().filter(nearly).map(|step| step.rate).fold(good, f64::max);
+        Ok(Maximum { rate: good, confirmed, limit: self.limit, rate_nearly, steps: self.steps })
+    }
+
+    /// The last good and the first bad rate; 0 for the former where the start is too high already even after
+    /// coming down as often as it may go up.
+    fn double(&mut self) -> Result<(f64, f64), Error> {
+        let start = if self.plan.rate_start > 0.0 { self.plan.rate_start } else { RATE_START };
+        let seconds = self.plan.burst_seconds;
+        if self.holds(start, seconds)? {
+            let mut good = start;
+            for _ in 0..DOUBLINGS_MAX {
+                if !self.holds(good * 2.0, seconds)? {
+                    break;
+                }
+                good *= 2.0;
+            }
+            return Ok((good, good * 2.0));
+        }
+        let mut bad = start;
+        for _ in 0..DOUBLINGS_MAX {
+            if bad * seconds < 2.0 {
+                break;
+            }
+            if self.holds(bad / 2.0, seconds)? {
+                return Ok((bad / 2.0, bad));
+            }
+            bad /= 2.0;
+        }
+        Ok((0.0, bad))
+    }
+
+    /// Brings `rate` down until the long trials pass; false where they are not asked for or never do.
+    fn confirm(&mut self, rate: &mut f64) -> Result<bool, Error> {
+        if self.plan.confirm_trials == 0 || *rate == 0.0 {
+            return Ok(false);
+        }
+        'steps: for _ in 0..STEPS_DOWN_MAX {
+            for _ in 0..self.plan.confirm_trials {
+                if !self.holds(*rate, self.plan.confirm_seconds)? {
+                    *rate *= 1.0 - self.plan.width;
+                    continue 'steps;
+                }
+            }
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Whether one of two trials at a rate is good.
+    fn holds(&mut self, rate: f64, seconds: f64) -> Result<bool, Error> {
+        for _ in 0..2 {
+            let verdict = self.step(rate, seconds)?;
+            if verdict == Verdict::Good {
+                return Ok(true);
+            }
+            self.limit = verdict;
+        }
+        Ok(false)
+    }
+
+    fn step(&mut self, rate: f64, seconds: f64) -> Result<Verdict, Error> {
+        let outcome = (self.trial)(rate, seconds)?;
+        let verdict = match outcome.kept_schedule() {
+            false => Verdict::Behind,
+            true if outcome.lost_share() > self.plan.lost_share => Verdict::Lost,
+            true => Verdict::Good,
+        };
+        let step = Step { rate, seconds, sent: outcome.sent, lost: outcome.lost(), verdict };
+        (self.report)(&step);
+        self.steps.push(step);
+        Ok(verdict)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// A server that loses what comes above `capacity`, and one query in a trial of `noise` of all trials; a
+    /// generator that can send `reach` queries a second.
+    fn search(plan: Plan, capacity: f64, reach: f64, noise: f64) -> Maximum {
+        let mut random = Random::new(1);
+        let trial = |rate: f64, seconds: f64| {
+            let planned = (rate * seconds) as u64;
+            let sent = (rate.min(reach) * seconds) as u64;
+            let mut lost = (sent as f64 - capacity * seconds).max(0.0) as u64;
+            lost += u64::from(random.chance(noise)).min(sent - lost);
+            Ok(Outcome { planned, sent, received: sent - lost, seconds, ..Outcome::default() })
+        };
+        find_maximum(&plan, trial, |_| {}).unwrap()
+    }
+
+    #[test]
+    fn finds_the_capacity() {
+        for capacity in [37.0, 900.0, 123_456.0, 3.3e6] {
+            let found = search(Plan::default(), capacity, 1e9, 0.0);
+            assert!(found.confirmed && found.limit == Verdict::Lost);
+            let ratio = found.rate / capacity;
+            assert!((0.985..=1.001).contains(&ratio), "{capacity}: {ratio}");
+            assert!(found.steps.len() < 60, "{}", found.steps.len());
+        }
+    }
+
+    #[test]
+    fn noise_costs_repeats_and_little_else() {
+        let found = search(Plan::default(), 200_000.0, 1e9, 0.1);
+        assert!((0.85..=1.001).contains(&(found.rate / 200_000.0)), "{}", found.rate);
+        assert!(found.rate_nearly >= found.rate);
+    }
+
+    #[test]
+    fn a_slow_generator_is_told() {
+        let found = search(Plan::default(), 1e9, 50_000.0, 0.0);
+        assert_eq!(found.limit, Verdict::Behind);
+        assert!(found.rate <= 50_001.0);
+    }
+
+    #[test]
+    fn ends_where_nothing_or_everything_holds() {
+        let nothing = search(Plan::default(), 0.0, 1e9, 1.0);
+        assert_eq!((nothing.rate, nothing.confirmed), (0.0, false));
+        let everything = search(Plan::default(), 1e30, 1e30, 0.0);
+        assert!(everything.rate > 1e8);
+    }
+
+    #[test]
+    fn accepted_loss() {
+        let plan = Plan { lost_share: 0.1, ..Plan::default() };
+        let found = search(plan, 90_000.0, 1e9, 0.0);
+        assert!((0.98..=1.01).contains(&(found.rate / 100_000.0)), "{}", found.rate);
+    }
+}
