@@ -41,10 +41,16 @@ fn servers_agree_but_for_explained_differences() {
     let effort = Effort::from_environment();
     let mut findings = Findings::new(Rules::read());
     let only = std::env::var("ZONDA_DIFFERENTIAL_SETS").ok();
-    for set in sets::all().into_iter().filter(|set| only.as_ref().is_none_or(|only| only.contains(set.name))) {
+    for set in sets::all().into_iter().filter(|set| only.as_ref().is_none_or(|only| only.contains(set.name)))
+    {
         let began = Instant::now();
         let asked = run(&set, &kinds, &effort, &mut findings);
-        eprintln!("{}: {asked} queries to {} servers in {:.1} s", set.name, kinds.len(), began.elapsed().as_secs_f32());
+        eprintln!(
+            "{}: {asked} queries to {} servers in {:.1} s",
+            set.name,
+            kinds.len(),
+            began.elapsed().as_secs_f32()
+        );
     }
     eprintln!("{}", findings.summary());
     let unexplained = findings.unexplained(CLASSES_SHOWN);
@@ -69,7 +75,8 @@ fn every_rule_is_explained_in_prose() {
 /// Asks one set of zones from all servers. Returns the number of queries.
 fn run(set: &ZoneSet, kinds: &[Kind], effort: &Effort, findings: &mut Findings) -> usize {
     let servers: Vec<Server> = std::thread::scope(|scope| {
-        let starts: Vec<_> = kinds.iter().map(|&kind| scope.spawn(move || Server::start(kind, &set.zones))).collect();
+        let starts: Vec<_> =
+            kinds.iter().map(|&kind| scope.spawn(move || Server::start(kind, &set.zones))).collect();
         starts.into_iter().map(|start| start.join().expect("a server that starts")).collect()
     });
     let mut cases = Vec::new();
@@ -81,7 +88,10 @@ fn run(set: &ZoneSet, kinds: &[Kind], effort: &Effort, findings: &mut Findings) 
         let answers: BTreeMap<Kind, Vec<Option<Vec<u8>>>> = std::thread::scope(|scope| {
             let asked: Vec<_> =
                 servers.iter().map(|server| (server.kind, scope.spawn(|| ask_all(server, chunk)))).collect();
-            asked.into_iter().map(|(kind, answers)| (kind, answers.join().expect("a whole exchange"))).collect()
+            asked
+                .into_iter()
+                .map(|(kind, answers)| (kind, answers.join().expect("a whole exchange")))
+                .collect()
         });
         for (at, case) in chunk.iter().enumerate() {
             let of_case = answers.iter().map(|(kind, answers)| (*kind, answers[at].as_deref())).collect();

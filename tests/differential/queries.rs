@@ -11,8 +11,21 @@ use zonda_tests::rtype;
 
 /// Types asked of every name of a zone besides those it has.
 const TYPES: [u16; 15] = [
-    rtype::A, rtype::AAAA, rtype::NS, rtype::SOA, rtype::CNAME, rtype::DNAME, rtype::MX, rtype::TXT, rtype::SRV,
-    rtype::DS, rtype::DNSKEY, rtype::NSEC, rtype::NSEC3PARAM, rtype::HTTPS, 65399,
+    rtype::A,
+    rtype::AAAA,
+    rtype::NS,
+    rtype::SOA,
+    rtype::CNAME,
+    rtype::DNAME,
+    rtype::MX,
+    rtype::TXT,
+    rtype::SRV,
+    rtype::DS,
+    rtype::DNSKEY,
+    rtype::NSEC,
+    rtype::NSEC3PARAM,
+    rtype::HTTPS,
+    65399,
 ];
 
 /// Types asked of names that are made up.
@@ -29,7 +42,8 @@ pub struct Effort {
 impl Effort {
     /// By `ZONDA_DIFFERENTIAL` and `ZONDA_DIFFERENTIAL_SEED`.
     pub fn from_environment() -> Effort {
-        let seed = std::env::var("ZONDA_DIFFERENTIAL_SEED").map(|text| text.parse().expect("a number as seed"));
+        let seed =
+            std::env::var("ZONDA_DIFFERENTIAL_SEED").map(|text| text.parse().expect("a number as seed"));
         Effort {
             full: std::env::var("ZONDA_DIFFERENTIAL").is_ok_and(|value| value == "full"),
             seed: seed.unwrap_or(1),
@@ -49,9 +63,29 @@ pub struct Case {
 }
 
 impl Case {
+    /// The largest response that the client takes, as far as servers go along (all stop at 1,232 octets by UDP).
+    pub fn limit(&self) -> usize {
+        match (self.transport, &self.query.edns) {
+            (Transport::Tcp, _) => 65535,
+            (Transport::Udp, None) => 512,
+            (Transport::Udp, Some(edns)) => usize::from(edns.payload_octets).min(1232),
+        }
+    }
+
     /// Whether DO is set.
     pub fn dnssec(&self) -> bool {
         self.query.edns.as_ref().is_some_and(|edns| edns.flags != 0)
+    }
+}
+
+impl std::fmt::Display for Case {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Query { name, qtype, flags, edns, .. } = &self.query;
+        write!(out, "{name} {} {:?} flags={flags:04x}", rtype::name(*qtype), self.transport)?;
+        match edns {
+            None => Ok(()),
+            Some(edns) => write!(out, " edns={} do={}", edns.payload_octets, u8::from(edns.flags != 0)),
+        }
     }
 }
 
@@ -68,7 +102,9 @@ const WAYS: [(Transport, Option<u16>, bool); 7] = [
 
 /// The queries for one zone, about `sample` of them unless everything is asked.
 pub fn of_zone(origin: &str, records: &[Record], effort: &Effort, sample: usize) -> Vec<Case> {
-    let mut random = Random::new(effort.seed ^ origin.bytes().fold(7, |sum, octet| sum * 31 + u64::from(octet)));
+    let mut random = Random::new(
+        effort.seed ^ origin.bytes().fold(7u64, |sum, octet| sum.wrapping_mul(31) ^ u64::from(octet)),
+    );
     let questions = questions(&Name::parse(origin), records, &mut random);
     let mut cases = Vec::new();
     let wanted = if effort.full { questions.len() * WAYS.len() } else { sample };
@@ -130,8 +166,12 @@ fn questions(origin: &Name, records: &[Record], random: &mut Random) -> Vec<(Nam
         made_up.extend(rtype::targets(record.rtype, &record.rdata).iter().map(Name::lower));
         types.entry(owner).or_default().insert(record.rtype);
     }
-    for owner in types.keys() {
-        made_up.extend(near(owner, origin, random));
+    for (owner, present) in &types {
+        // Owner names of NSEC3 records do not exist as far as answers are concerned (RFC 5155 7.2.8): asked themselves,
+        // they are test enough.
+        if !present.contains(&rtype::NSEC3) {
+            made_up.extend(near(owner, origin, random));
+        }
     }
     made_up.retain(|name| !types.contains_key(name));
     let mut questions = BTreeSet::new();
@@ -159,17 +199,22 @@ fn near(owner: &Name, origin: &Name, random: &mut Random) -> Vec<Name> {
     names.extend(owner.child(b"zz"));
     names.extend(owner.child(b"*"));
     names.extend(owner.child(b"a").and_then(|name| name.child(b"b")));
-    if let (Some(first), Some(parent)) = (owner.labels().first(), owner.parent()) {
-        if owner != origin {
-            let after = [first, &b"\0"[..]].concat();
-            names.extend(parent.child(&after));
-            let mut before = first.to_vec();
-            let last = before.len() - 1;
-            before[last] = before[last].wrapping_sub(1).to_ascii_lowercase();
-            names.extend(parent.child(&before));
-            let invented: Vec<u8> = (0..6).map(|_| b'a' + random.below(26) as u8).collect();
-            names.extend(parent.child(&invented));
-        }
+    // Long enough for a DNAME to make it too long (RFC 6672 2.2).
+    names.extend(
+        owner
+            .child(&[b'l'; 60])
+            .filter(|_| random.one_in(8) || owner.labels().first() == Some(&&b"long"[..])),
+    );
+    if let (Some(first), Some(parent)) = (owner.labels().first(), owner.parent())
+        && owner != origin
+    {
+        names.extend(parent.child(&[first, &b"\0"[..]].concat()));
+        let mut before = first.to_vec();
+        let last = before.len() - 1;
+        before[last] = before[last].wrapping_sub(1).to_ascii_lowercase();
+        names.extend(parent.child(&before));
+        let invented: Vec<u8> = (0..6).map(|_| b'a' + random.below(26) as u8).collect();
+        names.extend(parent.child(&invented));
     }
     names
 }

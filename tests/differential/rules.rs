@@ -25,8 +25,8 @@ pub struct Rule {
     pub name: String,
     /// Servers whose response shows it.
     pub servers: Vec<String>,
-    /// Part of the response: `rcode`, `aa`, ..., `answer`, `authority`, `additional`.
-    pub aspect: String,
+    /// Parts of the response: `rcode`, `aa`, ..., `answer`, `authority`, `additional`.
+    pub aspects: Vec<String>,
     /// Only records of these types are left out (an RRSIG counts as the type it covers); else the whole part.
     #[serde(default)]
     pub types: Vec<String>,
@@ -43,11 +43,13 @@ pub struct Rule {
     /// Origins of zones; any if empty.
     #[serde(default)]
     pub zones: Vec<String>,
-    /// QNAME equals one of these or is below one, written without the origin of the zone; any if empty.
+    /// Runs of labels, one of which QNAME contains: a name without the origin of its zone; any if empty.
     #[serde(default)]
     pub below: Vec<String>,
     /// The RCODE of the server's response; any if absent.
     pub rcode: Option<u16>,
+    /// Only where the largest response that is not truncated fills this share of what the client takes, in percent.
+    pub filled: Option<usize>,
     /// RFC section; required where a rule speaks of Zonda.
     pub rfc: Option<String>,
     /// Why it is so, in a line.
@@ -71,11 +73,20 @@ impl Rules {
 }
 
 impl Rule {
-    /// Whether the rule is about this aspect of this server's response to this query.
-    pub fn applies(&self, aspect: &str, kind: Kind, case: &Case, response: &Response) -> bool {
-        let listed = |list: &[String], value: &str| list.is_empty() || list.iter().any(|entry| entry == value);
+    /// Whether the rule is about this aspect of this server's response to this query; `largest` is the size of the
+    /// largest response that is not truncated.
+    pub fn applies(
+        &self,
+        aspect: &str,
+        kind: Kind,
+        case: &Case,
+        response: &Response,
+        largest: usize,
+    ) -> bool {
+        let listed =
+            |list: &[String], value: &str| list.is_empty() || list.iter().any(|entry| entry == value);
         let transport = if case.transport == Transport::Udp { "udp" } else { "tcp" };
-        self.aspect == aspect
+        self.aspects.iter().any(|name| name == aspect)
             && self.servers.iter().any(|name| name == kind.label())
             && listed(&self.kinds, response.kind())
             && listed(&self.qtypes, &rtype::name(case.query.qtype))
@@ -83,15 +94,19 @@ impl Rule {
             && self.transport.as_ref().is_none_or(|wanted| wanted == transport)
             && self.dnssec.is_none_or(|wanted| wanted == case.dnssec())
             && self.rcode.is_none_or(|wanted| wanted == response.rcode())
+            && self.filled.is_none_or(|percent| largest * 100 >= case.limit() * percent)
             && self.is_below(case)
     }
 
+    /// Whether one of the label runs of `below` stands in QNAME.
     fn is_below(&self, case: &Case) -> bool {
-        let absolute = |relative: &str| match relative {
-            "@" => zonda_tests::name::Name::parse(&case.zone),
-            relative => zonda_tests::name::Name::parse(&format!("{relative}.{}", case.zone)),
+        let qname = case.query.name.lower();
+        let labels = qname.labels();
+        let stands = |run: &String| {
+            let run = zonda_tests::name::Name::parse(run);
+            labels.windows(run.labels().len()).any(|window| window == run.labels())
         };
-        self.below.is_empty() || self.below.iter().any(|name| case.query.name.is_at_or_below(&absolute(name)))
+        self.below.is_empty() || self.below.iter().any(stands)
     }
 
     /// Whether the rule leaves this record out.

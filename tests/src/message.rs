@@ -68,7 +68,7 @@ impl Query {
 
     /// With this operation code.
     pub fn opcode(mut self, opcode: u16) -> Query {
-        self.flags = self.flags & !0x7800 | opcode << 11;
+        self.flags = (self.flags & !0x7800) | (opcode << 11);
         self
     }
 

@@ -6,7 +6,7 @@ pub struct Random(u64);
 impl Random {
     /// Starts from a seed; zero is as good as any.
     pub fn new(seed: u64) -> Random {
-        Random(seed ^ 0x9e37_79b9_7f4a_7c15 | 1)
+        Random((seed ^ 0x9e37_79b9_7f4a_7c15) | 1)
     }
 
     /// The next 64 bits.
@@ -19,7 +19,7 @@ impl Random {
 
     /// A number below `limit`, which is above zero.
     pub fn below(&mut self, limit: usize) -> usize {
-        ((self.bits() >> 32) * limit as u64 >> 32) as usize
+        (((self.bits() >> 32) * limit as u64) >> 32) as usize
     }
 
     /// True once in `n` times.

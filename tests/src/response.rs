@@ -41,7 +41,12 @@ impl Record {
 impl fmt::Debug for Record {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Record { owner, ttl, .. } = self;
-        write!(out, "{owner} {ttl} {} {}", rtype::name(self.rtype), rtype::rdata_text(self.rtype, &self.rdata))
+        write!(
+            out,
+            "{owner} {ttl} {} {}",
+            rtype::name(self.rtype),
+            rtype::rdata_text(self.rtype, &self.rdata)
+        )
     }
 }
 
@@ -204,7 +209,13 @@ impl<'a> Reader<'a> {
     }
 
     /// RDATA of `before` octets, `names` names, `after` octets, with the names in full.
-    fn written_out(mut self, before: usize, names: usize, after: usize, end: usize) -> Result<Vec<u8>, String> {
+    fn written_out(
+        mut self,
+        before: usize,
+        names: usize,
+        after: usize,
+        end: usize,
+    ) -> Result<Vec<u8>, String> {
         let mut rdata = self.take(before)?.to_vec();
         for _ in 0..names {
             rdata.extend_from_slice(self.name()?.wire());
@@ -223,7 +234,8 @@ fn name_at(message: &[u8], start: usize) -> Result<(Name, usize), String> {
     let mut at = start;
     let mut end = None;
     loop {
-        let length = *message.get(at).ok_or_else(|| format!("name at octet {start} runs out of the message"))?;
+        let length =
+            *message.get(at).ok_or_else(|| format!("name at octet {start} runs out of the message"))?;
         match length {
             0 => break,
             1..=63 => {
@@ -260,9 +272,9 @@ mod tests {
 
     #[test]
     fn compressed_names_are_written_out() {
-        let response = Response::parse(REFERRAL).unwrap();
+        let response = Response::parse(REFERRAL).expect("a sound message");
         assert_eq!(response.authority[0].rdata, b"\x01n\x01a\x00");
-        assert_eq!(response.edns.as_ref().unwrap().flags, 0x8000);
+        assert_eq!(response.edns.as_ref().expect("an OPT record").flags, 0x8000);
         assert_eq!(response.kind(), "referral");
     }
 

@@ -39,14 +39,17 @@ impl Guarded {
         if let Some(folder) = command.get_current_dir() {
             guard.current_dir(folder);
         }
-        let child = guard.stdin(Stdio::piped()).stdout(output).stderr(errors).spawn().expect("a shell");
+        let mut child = guard.stdin(Stdio::piped()).stdout(output).stderr(errors).spawn().expect("a shell");
         let until = Instant::now() + Duration::from_secs(10);
         while Instant::now() < until {
-            if let Some(pid) = std::fs::read_to_string(&pid_path).ok().and_then(|text| text.trim().parse().ok()) {
+            if let Some(pid) =
+                std::fs::read_to_string(&pid_path).ok().and_then(|text| text.trim().parse().ok())
+            {
                 return Guarded { child, pid };
             }
             std::thread::sleep(Duration::from_millis(2));
         }
+        child.kill().and_then(|()| child.wait().map(drop)).expect("an end of the guard");
         panic!("{command:?} did not start");
     }
 

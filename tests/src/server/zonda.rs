@@ -42,7 +42,8 @@ pub fn program_command(arguments: &[&str]) -> Command {
 /// Settings that serve these zones at this address, with a control socket in `folder`.
 pub fn settings(folder: &Path, address: SocketAddr, zones: &[ZoneFile], more: &str) -> String {
     let socket = folder.join("control.sock");
-    let mut text = format!("[server]\nlisten = [\"{address}\"]\nworkers = 1\ncontrol = \"{}\"\n", socket.display());
+    let mut text =
+        format!("[server]\nlisten = [\"{address}\"]\nworkers = 1\ncontrol = \"{}\"\n", socket.display());
     text.push_str(more);
     for zone in zones {
         let (origin, path) = (zone.origin.escape_default(), zone.path.display());
