@@ -165,7 +165,8 @@ impl Admission {
 
     fn prefix_of(&self, client: IpAddr) -> IpAddr {
         let prefixes = self.prefixes.load(Ordering::Relaxed);
-        match client {
+        // A dual-stack socket of the service manager shows IPv4 clients as mapped addresses.
+        match client.to_canonical() {
             IpAddr::V4(address) => {
                 let mask = u32::MAX.checked_shl(32 - (prefixes >> 8) as u32).unwrap_or(0);
                 IpAddr::V4((u32::from(address) & mask).into())
@@ -213,6 +214,7 @@ mod tests {
             (0, 0, "2001:db8::1", "::"),
             (24, 48, "203.0.113.7", "203.0.113.0"),
             (24, 48, "2001:db8:1:2::1", "2001:db8:1::"),
+            (24, 48, "::ffff:203.0.113.7", "203.0.113.0"),
             (200, 255, "203.0.113.7", "203.0.113.7"),
             (200, 255, "2001:db8::1", "2001:db8::1"),
         ] {

@@ -21,7 +21,8 @@ pub enum Transport {
 pub struct Facts {
     /// How it came.
     pub transport: Transport,
-    /// Who asked, as far as the transport tells.
+    /// Who asked, as far as the transport tells. Only on a dual-stack socket that a service manager opened does an
+    /// IPv4 client show as a mapped address.
     pub client: SocketAddr,
     /// The address it was sent to; the response leaves from there.
     pub local: SocketAddr,

@@ -1,6 +1,6 @@
 //! Sockets and threads: octets in, octets out, through a handler.
 //!
-//! A [`Server`] binds all its sockets, may then drop privileges, and starts one worker thread per processor. A
+//! A [`Server`] binds all its sockets, may then drop [`privileges`], and starts one worker thread per processor. A
 //! worker owns its sockets, connections, buffers and counters; it receives datagrams in batches, frames messages on
 //! TCP connections, calls its [`Handler`] and sends what that wrote. This crate never looks into a message beyond
 //! its length.
@@ -43,6 +43,7 @@ mod token;
 mod udp;
 mod worker;
 
+pub mod privileges;
 pub mod systemd;
 
 pub use admit::TcpLimits;

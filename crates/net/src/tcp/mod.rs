@@ -104,7 +104,8 @@ impl Streams {
     pub(crate) fn finish(&mut self, counters: &Counters) {
         self.listeners.clear();
         self.paused_until = None;
-        let places: Vec<Place> = self.table.iter().map(|(place, _)| place).collect();
+        let mut places = Vec::with_capacity(self.table.count());
+        places.extend(self.table.iter().map(|(place, _)| place));
         for place in places {
             match self.table.value_mut(place) {
                 Some(connection) if connection.has_unsent() => connection.close_when_sent(),
