@@ -75,6 +75,17 @@ impl Key {
         }
     }
 
+    /// Makes this the key of the name whose labels stand at `places` (of their length octets, from left to
+    /// right) in `message`; they need not follow each other, see [`crate::Places`].
+    pub fn set_places(&mut self, message: &[u8], places: &[u16]) {
+        self.clear();
+        for &place in places.iter().rev() {
+            let start = place as usize;
+            let length = message[start] as usize;
+            self.push_label_from(message, start + 1, length);
+        }
+    }
+
     /// Makes this the key of the root.
     pub fn clear(&mut self) {
         self.labels = 0;

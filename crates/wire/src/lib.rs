@@ -1,13 +1,26 @@
 //! Bytes of a DNS message to borrowed views and back; no allocation on any path a query takes.
 //!
-//! * [`name`]: domain names on the wire (RFC 1035 3.1) and in text; [`key`]: their order form.
+//! * [`name`]: domain names on the wire (RFC 1035 3.1) and in text; [`key`]: their order form; [`places`]: where the
+//!   labels of a name stand in a message.
+//! * [`header`], [`question`], [`record`], [`edns`]: the parts of a message; [`query`]: one that asks us something.
+//! * [`render`]: writing a message.
 //! * [`iana`]: code points of types, classes, response codes and options.
 //!
 //! This crate knows no sockets, no clock and no zone.
 
+pub mod edns;
+pub mod header;
 pub mod iana;
 pub mod key;
 pub mod name;
+pub mod places;
+pub mod query;
+pub mod question;
+pub mod record;
+pub mod render;
 
 pub use key::Key;
 pub use name::{Name, NameBuf};
+pub use places::Places;
+pub use query::Query;
+pub use render::Renderer;
