@@ -3,6 +3,7 @@
 //! * [`contents`]: the records of one zone, sorted and classified; what checks read and packs are built from.
 //! * [`pack`], [`section`]: the image of many zones; [`index`], [`block`], [`shape`], [`fragment`]: its parts.
 //! * [`build`]: from contents to packs.
+//! * [`check`]: semantic checks of contents.
 //! * [`lookup`]: from a name to a node of a zone; [`catalog`]: from a name to a zone.
 //!
 //! The crate opens no files and knows no clock; octets come in, octets go out.
@@ -10,6 +11,7 @@
 pub mod block;
 pub mod build;
 pub mod catalog;
+pub mod check;
 pub mod contents;
 pub mod fragment;
 pub mod index;

@@ -1,0 +1,274 @@
+//! Semantic checks of a zone: what careful operators want to hear before it is served.
+//!
+//! In: [`Contents`], sorted and classified. Out: [`Finding`]s through a callback, in a fixed order for a given zone, and a
+//! [`Summary`]. Records that never got into the contents (bad syntax, owners of other zones) are not seen here.
+//!
+//! ```text
+//! level     looks at                                              cost for each record
+//! Load      what makes a zone impossible to serve                 a look at its type
+//! Semantic  + delegations, glue, targets, names, shape of DNSSEC  + a hash lookup for each name in RDATA
+//! Full      + signatures, NSEC3 hashes, ZONEMD digests            + the arithmetic, on several threads
+//! ```
+//!
+//! Severities follow BIND and Knot DNS, the stricter of the two where an operator wants it;
+//! `docs/rfc-notes/checks.md` lists both for every check. The time is an argument: nothing here reads a clock.
+
+use dnssec::key::Dnskey;
+use wire::Name;
+use wire::iana::rtype;
+
+use crate::contents::{Contents, Flags, NodeRef, Place, RRsetRef};
+
+mod delegation;
+mod finding;
+mod keys;
+mod names;
+mod nsec;
+mod nsec3;
+mod signature;
+mod structure;
+mod target;
+mod zonemd;
+
+pub use finding::{CHECK_COUNT, Check, Detail, Finding, Severity, Summary};
+
+use names::NameIndex;
+
+/// How deep to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Only what makes the zone impossible to serve.
+    Load,
+    /// Everything that needs no cryptography.
+    Semantic,
+    /// Everything.
+    Full,
+}
+
+/// What to check, and how much to say.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How deep to look.
+    pub level: Level,
+    /// The time to hold signatures against, in seconds since 1970; `None`: periods of validity are not checked.
+    pub now: Option<u64>,
+    /// Findings of each kind that are reported one by one; all are counted.
+    pub findings_per_check_max: u64,
+    /// Threads that verify signatures; at least one is used.
+    pub threads: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { level: Level::Full, now: None, findings_per_check_max: FINDINGS_PER_CHECK_MAX, threads: 1 }
+    }
+}
+
+/// Default of [`Options::findings_per_check_max`]: more of one kind is one mistake made many times, and
+/// the summary has the number.
+pub const FINDINGS_PER_CHECK_MAX: u64 = 100;
+
+/// Checks a zone; each finding goes to `report`.
+pub fn check(contents: &Contents, options: &Options, report: &mut dyn FnMut(Finding)) -> Summary {
+    let mut reporter =
+        Reporter { per_check_max: options.findings_per_check_max, summary: Summary::default(), sink: report };
+    structure::check(contents, &mut reporter);
+    if options.level > Level::Load {
+        let facts = Facts::new(contents, *options);
+        structure::check_sets(&facts, &mut reporter);
+        delegation::check(&facts, &mut reporter);
+        target::check(&facts, &mut reporter);
+        keys::check(&facts, &mut reporter);
+        if facts.is_signed() {
+            signature::check(&facts, &mut reporter);
+            nsec::check(&facts, &mut reporter);
+            nsec3::check(&facts, &mut reporter);
+        }
+        zonemd::check(&facts, &mut reporter);
+    }
+    reporter.summary
+}
+
+/// The zone with what several checks ask of it.
+struct Facts<'c> {
+    contents: &'c Contents,
+    options: Options,
+    index: NameIndex<'c>,
+    soa: Option<Soa<'c>>,
+    keys: Vec<Dnskey<'c>>,
+}
+
+impl<'c> Facts<'c> {
+    fn new(contents: &'c Contents, options: Options) -> Facts<'c> {
+        let apex = contents.node(0);
+        let keys = apex.rrset(rtype::DNSKEY).into_iter().flat_map(|set| set.records());
+        Facts {
+            contents,
+            options,
+            index: NameIndex::new(contents),
+            soa: apex.rrset(rtype::SOA).and_then(Soa::of),
+            keys: keys.filter_map(|record| Dnskey::parse(record.rdata)).collect(),
+        }
+    }
+
+    fn apex(&self) -> NodeRef<'c> {
+        self.contents.node(0)
+    }
+
+    /// A zone with keys is meant to be signed; without, its signatures mean nothing.
+    fn is_signed(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
+    /// The TTL that NSEC and NSEC3 records should have (RFC 9077 3).
+    fn denial_ttl(&self) -> Option<u32> {
+        self.soa.map(|soa| soa.ttl.min(soa.minimum))
+    }
+
+    /// Reports denial records whose TTL is not the one that RFC 9077 asks for.
+    fn check_denial_ttl(&self, node: NodeRef<'c>, set: RRsetRef<'c>, reporter: &mut Reporter<'_>) {
+        if let Some(expected) = self.denial_ttl().filter(|&ttl| ttl != set.ttl()) {
+            let detail = || Detail::Numbers { found: set.ttl(), expected };
+            reporter.add(Check::NsecTtl, At::set(node, set), detail);
+        }
+    }
+}
+
+/// The SOA record.
+#[derive(Clone, Copy)]
+struct Soa<'c> {
+    ttl: u32,
+    mname: &'c Name,
+    rname: &'c Name,
+    serial: u32,
+    refresh: u32,
+    retry: u32,
+    expire: u32,
+    minimum: u32,
+    place: Place,
+}
+
+impl<'c> Soa<'c> {
+    /// Reads the first record of the set; `None` when it has another shape.
+    fn of(set: RRsetRef<'c>) -> Option<Soa<'c>> {
+        let record = set.records().next()?;
+        let (mname, rest) = Name::split_from(record.rdata).ok()?;
+        let (rname, rest) = Name::split_from(rest).ok()?;
+        let (numbers, []) = rest.as_chunks::<4>() else { return None };
+        let &[serial, refresh, retry, expire, minimum] = numbers else { return None };
+        let number = u32::from_be_bytes;
+        Some(Soa {
+            ttl: set.ttl(),
+            mname,
+            rname,
+            serial: number(serial),
+            refresh: number(refresh),
+            retry: number(retry),
+            expire: number(expire),
+            minimum: number(minimum),
+            place: record.place,
+        })
+    }
+}
+
+/// What a finding is about.
+#[derive(Clone, Copy)]
+struct At<'c> {
+    node: NodeRef<'c>,
+    rtype: Option<u16>,
+    place: Option<Place>,
+}
+
+impl<'c> At<'c> {
+    /// A name, without a record to point at.
+    fn node(node: NodeRef<'c>) -> At<'c> {
+        At { node, rtype: None, place: None }
+    }
+
+    /// An RRset that is not there.
+    fn absent(node: NodeRef<'c>, rtype: u16) -> At<'c> {
+        At { node, rtype: Some(rtype), place: None }
+    }
+
+    /// An RRset: the place is that of its first record.
+    fn set(node: NodeRef<'c>, set: RRsetRef<'c>) -> At<'c> {
+        At { node, rtype: Some(set.rtype()), place: set.records().next().map(|record| record.place) }
+    }
+
+    /// A record.
+    fn record(node: NodeRef<'c>, rtype: u16, place: Place) -> At<'c> {
+        At { node, rtype: Some(rtype), place: Some(place) }
+    }
+}
+
+/// Counts findings and passes on the first of each kind.
+struct Reporter<'r> {
+    per_check_max: u64,
+    summary: Summary,
+    sink: &'r mut dyn FnMut(Finding),
+}
+
+impl Reporter<'_> {
+    /// Reports with the usual severity; `detail` is only made when the finding is passed on.
+    fn add(&mut self, check: Check, at: At<'_>, detail: impl FnOnce() -> Detail) {
+        self.add_as(check, check.severity(), at, detail);
+    }
+
+    /// Reports with another severity.
+    fn add_as(&mut self, check: Check, severity: Severity, at: At<'_>, detail: impl FnOnce() -> Detail) {
+        if self.summary.add(check, severity) < self.per_check_max {
+            (self.sink)(Finding {
+                check,
+                severity,
+                owner: at.node.name(),
+                rtype: at.rtype,
+                place: at.place,
+                detail: detail(),
+            });
+        }
+    }
+
+    /// Counts findings that cannot be reported one by one.
+    fn count(&mut self, check: Check, count: u64) {
+        for _ in 0..count {
+            self.summary.add(check, check.severity());
+        }
+    }
+
+    /// Takes over what another reporter of the same zone found: `summary` counts all, `findings` are those passed on.
+    fn join(&mut self, summary: &Summary, findings: Vec<Finding>) {
+        let mut passed: Vec<u64> = Check::all().map(|check| self.summary.count(check)).collect();
+        for finding in findings {
+            let passed = &mut passed[finding.check as usize];
+            if *passed < self.per_check_max {
+                *passed += 1;
+                (self.sink)(finding);
+            }
+        }
+        self.summary.join(summary);
+    }
+}
+
+/// No more to say.
+fn nothing() -> Detail {
+    Detail::None
+}
+
+/// A detail that names a name.
+fn name_detail(name: &Name) -> impl FnOnce() -> Detail {
+    move || Detail::Name(name.to_owned())
+}
+
+/// Whether the zone answers from this node: neither hidden by a cut or DNAME nor an owner of NSEC3 records.
+fn is_authoritative(node: NodeRef<'_>) -> bool {
+    !node.flags().has_any(Flags(Flags::OCCLUDED.0 | Flags::NSEC3.0))
+}
+
+/// Whether an RRset of this type is authoritative at this node: at a zone cut only what the parent side has
+/// (RFC 4035 2.2), elsewhere everything.
+fn is_authoritative_set(node: NodeRef<'_>, rtype: u16) -> bool {
+    is_authoritative(node) && (!node.flags().has(Flags::CUT) || matches!(rtype, rtype::DS | rtype::NSEC))
+}
+
+#[cfg(test)]
+mod tests;
