@@ -1,0 +1,70 @@
+//! Control entries: `$ORIGIN`, `$INCLUDE` (RFC 1035 5.1), `$TTL` (RFC 2308 4), `$GENERATE` (named's).
+
+use wire::NameBuf;
+
+use crate::entry::Entries;
+use crate::error::{Cause, Fault};
+use crate::fields::{Field, Fields};
+use crate::octets::Octets;
+use crate::text::{number, string};
+
+/// What is left to do after a control entry was read.
+pub(crate) enum Directive {
+    /// Nothing.
+    Done,
+    /// To read this file with this origin.
+    Include { path: String, origin: Option<NameBuf>, start: usize },
+    /// To make records from the fields that are left.
+    Generate,
+}
+
+/// Reads the control entry whose first field is `name`.
+pub(crate) fn read(
+    name: &Field<'_>,
+    fields: &mut Fields<'_>,
+    entries: &mut Entries,
+) -> Result<Directive, Fault> {
+    let is = |directive: &str| name.text.eq_ignore_ascii_case(directive.as_bytes());
+    if is("$ORIGIN") {
+        let field = fields.take("a domain name")?;
+        let origin = domain_name(&field, entries)?;
+        fields.finish()?;
+        entries.origin.set(&origin);
+        entries.forget_text();
+    } else if is("$TTL") {
+        let field = fields.take("a TTL")?;
+        let ttl = number::ttl(field.text).ok_or_else(|| field.fault(Cause::Ttl))?;
+        fields.finish()?;
+        entries.default_ttl = Some(ttl);
+    } else if is("$INCLUDE") {
+        return include(fields, entries);
+    } else if is("$GENERATE") {
+        return Ok(Directive::Generate);
+    } else {
+        return Err(name.fault(Cause::UnknownDirective));
+    }
+    Ok(Directive::Done)
+}
+
+fn include(fields: &mut Fields<'_>, entries: &Entries) -> Result<Directive, Fault> {
+    let field = fields.take("a file name")?;
+    let origin = match fields.take_any() {
+        Some(origin) => Some(domain_name(&origin, entries)?),
+        None => None,
+    };
+    fields.finish()?;
+    let mut octets = Octets::new();
+    string::unescape(field.text, &mut octets).map_err(|_| field.fault(Cause::Escape))?;
+    let path = String::from_utf8(octets.as_slice().to_vec());
+    let path = path.ok().filter(|path| !path.is_empty());
+    let path = path.ok_or_else(|| field.fault(Cause::Field("a file name in UTF-8")))?;
+    Ok(Directive::Include { path, origin, start: field.start })
+}
+
+fn domain_name(field: &Field<'_>, entries: &Entries) -> Result<NameBuf, Fault> {
+    if field.text.is_empty() {
+        return Err(field.fault(Cause::Name(wire::name::NameError::EmptyLabel)));
+    }
+    NameBuf::from_text_at(field.text, Some(entries.origin.name()))
+        .map_err(|error| field.fault(Cause::Name(error)))
+}

@@ -1,0 +1,251 @@
+//! One entry to one record: owner, TTL, class and type in their orders, and what is inherited (RFC 1035 5.1).
+
+use wire::Name;
+use wire::iana::{class, rtype};
+
+use crate::error::{Cause, Fault, Found};
+use crate::fields::{Field, Fields};
+use crate::name::{self, NAME_ROOM, Origin};
+use crate::octets::Octets;
+use crate::text::number;
+use crate::{Place, Record, Refusal, Sink, rdata};
+
+/// What later entries inherit from earlier ones, and the buffers of the record being read.
+pub(crate) struct Entries {
+    pub origin: Origin,
+    /// Set by `$TTL`, or by an SOA record without TTL.
+    pub default_ttl: Option<u32>,
+    /// The TTL of the record before.
+    pub last_ttl: Option<u32>,
+    owner: Owner,
+    rdata: Octets,
+    /// Records handed over.
+    pub records: u64,
+}
+
+/// The owner name of the present entry, and whether it is that of the record before.
+struct Owner {
+    /// The present name and room for the next.
+    buffers: [[u8; NAME_ROOM]; 2],
+    lengths: [usize; 2],
+    /// Which of the two is the present name.
+    present: usize,
+    /// Whether an entry may inherit the name: not at the start of a file.
+    is_known: bool,
+    /// Where the text of the present name stands in the window, while origin and window stay the same.
+    text: Option<(usize, usize)>,
+    /// Whether the octets differ from the name of the record handed over last.
+    is_changed: bool,
+}
+
+/// The state that an included file must not change (RFC 1035 5.1 says so of the origin).
+pub(crate) struct Saved {
+    origin: wire::NameBuf,
+    default_ttl: Option<u32>,
+    last_ttl: Option<u32>,
+    owner: Option<wire::NameBuf>,
+}
+
+impl Entries {
+    pub fn new(origin: &Name, default_ttl: Option<u32>) -> Entries {
+        let owner = Owner {
+            buffers: [[0; NAME_ROOM]; 2],
+            lengths: [1; 2],
+            present: 0,
+            is_known: false,
+            text: None,
+            is_changed: true,
+        };
+        Entries {
+            origin: Origin::new(origin),
+            default_ttl,
+            last_ttl: None,
+            owner,
+            rdata: Octets::new(),
+            records: 0,
+        }
+    }
+
+    /// Keeps the inheritable state; the owner name is not handed down to an included file.
+    pub fn save(&mut self) -> Saved {
+        let owner = self.owner.is_known.then(|| self.owner.name().to_owned());
+        self.owner.is_known = false;
+        self.forget_text();
+        Saved {
+            origin: self.origin.name().to_owned(),
+            default_ttl: self.default_ttl,
+            last_ttl: self.last_ttl,
+            owner,
+        }
+    }
+
+    /// Brings back what was kept.
+    pub fn restore(&mut self, saved: Saved) {
+        self.origin.set(&saved.origin);
+        self.default_ttl = saved.default_ttl;
+        self.last_ttl = saved.last_ttl;
+        self.forget_text();
+        self.owner.is_known = saved.owner.is_some();
+        if let Some(name) = saved.owner {
+            self.owner.next()[..name.octets().len()].copy_from_slice(name.octets());
+            self.owner.accept(name.octets().len());
+        }
+    }
+
+    /// The window moved or the origin changed: equal text need no longer be an equal name.
+    pub fn forget_text(&mut self) {
+        self.owner.text = None;
+    }
+
+    /// Reads the record in `fields` and hands it over. `inherits`: the entry begins with a blank.
+    pub fn record(
+        &mut self,
+        fields: &mut Fields<'_>,
+        inherits: bool,
+        place: Place,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Failure> {
+        if !inherits {
+            let field = fields.take("an owner name")?;
+            self.set_owner(fields.octets, &field)?;
+        } else if !self.owner.is_known {
+            return Err(Failure::Fault(first_fault(fields, Cause::NoOwner)));
+        }
+        let (rtype, ttl) = self.type_and_ttl(fields)?;
+        self.rdata.clear();
+        rdata::parse::rdata(rtype, fields, &self.origin, &mut self.rdata)?;
+        let ttl = match ttl.or(self.default_ttl).or(self.last_ttl) {
+            Some(ttl) => ttl,
+            None => self.ttl_from_soa(rtype, fields)?,
+        };
+        self.last_ttl = Some(ttl);
+        let record = Record {
+            owner: self.owner.name(),
+            same_owner: !self.owner.is_changed,
+            rtype,
+            ttl,
+            rdata: self.rdata.as_slice(),
+            place,
+        };
+        sink.record(&record)?;
+        self.owner.is_changed = false;
+        self.records += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn set_owner(&mut self, octets: &[u8], field: &Field<'_>) -> Result<(), Fault> {
+        if let Some((start, end)) = self.owner.text
+            && octets[start..end] == *field.text
+        {
+            return Ok(());
+        }
+        let length = match name::to_wire(octets, field.start, field.end(), &self.origin, self.owner.next()) {
+            Ok(length) => length,
+            Err(error) => return Err(field.fault(Cause::Name(error))),
+        };
+        self.owner.accept(length);
+        self.owner.text = Some((field.start, field.end()));
+        Ok(())
+    }
+
+    /// TTL and class in either order, or none of them, then the type.
+    #[inline]
+    fn type_and_ttl(&mut self, fields: &mut Fields<'_>) -> Result<(u16, Option<u32>), Fault> {
+        const WHAT: &str = "a TTL, class or record type";
+        let mut ttl = None;
+        let mut has_class = false;
+        loop {
+            let field = fields.take(WHAT)?;
+            // No mnemonic of a type or class begins with a digit, and every TTL does.
+            if field.text.first().is_some_and(u8::is_ascii_digit) && ttl.is_none() {
+                let value = number::ttl(field.text).ok_or_else(|| field.fault(Cause::Ttl))?;
+                ttl = Some(value);
+                self.last_ttl = ttl;
+            } else if let Some(rtype) =
+                rtype::from_mnemonic(field.text).or_else(|| rtype::from_text(field.text))
+            {
+                if rtype::is_meta(rtype) {
+                    return Err(field.fault(Cause::MetaType));
+                }
+                return Ok((rtype, ttl));
+            } else {
+                match class::from_text(field.text) {
+                    Some(class::IN) if !has_class => has_class = true,
+                    Some(_) if !has_class => return Err(field.fault(Cause::Class)),
+                    _ if has_class || ttl.is_some() => return Err(field.fault(Cause::Type)),
+                    _ => return Err(field.fault(Cause::Missing(WHAT))),
+                }
+            }
+        }
+    }
+
+    /// An SOA record without any TTL takes its own minimum, which becomes the default, as named does it.
+    #[cold]
+    fn ttl_from_soa(&mut self, rtype: u16, fields: &Fields<'_>) -> Result<u32, Fault> {
+        let minimum = self.rdata.as_slice().last_chunk().filter(|_| rtype == rtype::SOA);
+        match minimum.map(|octets| u32::from_be_bytes(*octets)) {
+            Some(ttl) => {
+                let ttl = ttl.min(crate::limits::TTL_MAX);
+                self.default_ttl = Some(ttl);
+                Ok(ttl)
+            }
+            None => Err(Fault::saying(fields.entry_start(), Cause::NoTtl, Found::Unsaid)),
+        }
+    }
+}
+
+impl Owner {
+    fn name(&self) -> &Name {
+        Name::trusted(&self.buffers[self.present][..self.lengths[self.present]])
+    }
+
+    /// Room for the next name.
+    #[inline]
+    fn next(&mut self) -> &mut [u8; NAME_ROOM] {
+        &mut self.buffers[1 - self.present]
+    }
+
+    /// Makes the name in that room, `length` octets long, the present one.
+    #[inline]
+    fn accept(&mut self, length: usize) {
+        let next = 1 - self.present;
+        if self.is_known || !self.is_changed {
+            self.is_changed |= self.buffers[next][..length] != *self.name().octets();
+        }
+        self.lengths[next] = length;
+        self.present = next;
+        self.is_known = true;
+    }
+}
+
+/// A problem of the first field that is left, for want of something before it.
+#[cold]
+fn first_fault(fields: &Fields<'_>, cause: Cause) -> Fault {
+    match fields.peek() {
+        Some(field) => Fault::saying(field.start, cause, Found::Unsaid),
+        None => Fault::saying(fields.end_at(), cause, Found::EndOfEntry),
+    }
+}
+
+/// Why a record was not handed over.
+pub(crate) enum Failure {
+    /// The entry is wrong.
+    Fault(Fault),
+    /// The receiver refused the record.
+    Refused(Refusal),
+}
+
+impl From<Fault> for Failure {
+    #[cold]
+    fn from(fault: Fault) -> Failure {
+        Failure::Fault(fault)
+    }
+}
+
+impl From<Refusal> for Failure {
+    #[cold]
+    fn from(refusal: Refusal) -> Failure {
+        Failure::Refused(refusal)
+    }
+}

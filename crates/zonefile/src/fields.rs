@@ -1,0 +1,103 @@
+//! The fields of one entry, taken from left to right.
+
+use crate::error::{Cause, Fault, Found};
+use crate::token::QUOTED;
+
+/// One field: where it stands in the window, without quotes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field<'w> {
+    pub text: &'w [u8],
+    pub start: usize,
+    pub quoted: bool,
+}
+
+impl Field<'_> {
+    pub fn end(&self) -> usize {
+        self.start + self.text.len()
+    }
+
+    /// A problem with the whole field.
+    #[cold]
+    pub fn fault(&self, cause: Cause) -> Fault {
+        Fault::at(self.start, self.end(), cause)
+    }
+}
+
+/// What is left of an entry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fields<'w> {
+    /// The whole window, for loads beyond a field's end.
+    pub octets: &'w [u8],
+    edges: &'w [u32],
+    /// The first octet of the entry.
+    start: usize,
+    /// One past the newline of the entry.
+    end: usize,
+}
+
+impl<'w> Fields<'w> {
+    /// The fields that `edges` lists of the entry at `start..end`, its newline included.
+    pub fn new(octets: &'w [u8], edges: &'w [u32], start: usize, end: usize) -> Fields<'w> {
+        Fields { octets, edges, start, end }
+    }
+
+    /// Where the entry begins.
+    pub fn entry_start(&self) -> usize {
+        self.start
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.edges.len() < 2
+    }
+
+    /// The next field, left in place.
+    #[inline]
+    pub fn peek(&self) -> Option<Field<'w>> {
+        let &[start, end, ..] = self.edges else { return None };
+        let quoted = start & QUOTED != 0;
+        let start = (start & !QUOTED) as usize;
+        Some(Field { text: &self.octets[start..end as usize], start, quoted })
+    }
+
+    /// Drops the next field, if there is one.
+    #[inline]
+    pub fn skip(&mut self) {
+        self.edges = self.edges.get(2..).unwrap_or(&[]);
+    }
+
+    /// Takes the next field, which the entry must have; `what` it would be.
+    #[inline]
+    pub fn take(&mut self, what: &'static str) -> Result<Field<'w>, Fault> {
+        let Some(field) = self.peek() else { return Err(self.missing(what)) };
+        self.skip();
+        Ok(field)
+    }
+
+    /// Takes the next field, if any.
+    #[inline]
+    pub fn take_any(&mut self) -> Option<Field<'w>> {
+        let field = self.peek()?;
+        self.skip();
+        Some(field)
+    }
+
+    /// A field that should be there and is not.
+    #[cold]
+    pub fn missing(&self, what: &'static str) -> Fault {
+        Fault::saying(self.end_at(), Cause::Missing(what), Found::EndOfEntry)
+    }
+
+    /// Where the entry ends: its newline.
+    pub fn end_at(&self) -> usize {
+        self.end.saturating_sub(1)
+    }
+
+    /// Requires that no field is left.
+    #[inline]
+    pub fn finish(&self) -> Result<(), Fault> {
+        match self.peek() {
+            None => Ok(()),
+            Some(field) => Err(field.fault(Cause::End)),
+        }
+    }
+}

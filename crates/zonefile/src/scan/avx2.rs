@@ -1,0 +1,153 @@
+//! 64 octets at a time with AVX2: bit masks of blanks, newlines and odd octets, then the edges of the
+//! runs of all other octets.
+#![allow(unsafe_code)] // loads of 32 octets, and the one call into code that needs AVX2
+
+use std::arch::x86_64::*;
+
+use super::{EDGES_MAX, Line, PADDING, Tape};
+
+/// Proof that the machine has what this scanner needs; only [`Available::detect`] makes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Available(());
+
+impl Available {
+    pub(super) fn detect() -> Option<Available> {
+        let all = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt");
+        all.then_some(Available(()))
+    }
+
+    #[inline]
+    pub(super) fn line(self, octets: &[u8], at: usize, filled: usize, tape: &mut Tape) -> Line {
+        // SAFETY: a value of this type exists only where `detect` found all these features.
+        unsafe { line(octets, at, filled, tape) }
+    }
+}
+
+/// See [`super::Chosen::line`].
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn line(octets: &[u8], start: usize, filled: usize, tape: &mut Tape) -> Line {
+    let mut edges = 0;
+    let mut in_word = 0; // 1 when the octet before the block belongs to a field
+    let mut block = start;
+    while block < filled {
+        let Some(chunk) = octets.get(block..).and_then(|rest| rest.first_chunk::<64>()) else {
+            return Line::Odd; // the caller owes padding; without it the general way still works
+        };
+        let masks = masks(chunk);
+        // All bits below the newline; all bits where there is none.
+        let inside = if masks.newline == 0 { !0 } else { _blsmsk_u64(masks.newline) >> 1 };
+        let mut odd = masks.odd & inside;
+        let mut word = !masks.blank & inside;
+        if odd != 0 {
+            let newline = _tzcnt_u64(masks.newline);
+            if newline == 0
+                || newline == 64
+                || odd != 1 << (newline - 1)
+                || chunk[newline as usize - 1] != b'\r'
+            {
+                return Line::Odd;
+            }
+            word &= !odd;
+            odd = 0;
+        }
+        debug_assert_eq!(odd, 0);
+        let mut changes = word ^ (word << 1 | in_word);
+        in_word = word >> 63;
+        if edges + PADDING >= EDGES_MAX && changes != 0 {
+            return Line::Odd;
+        }
+        while changes != 0 {
+            tape[edges] = block as u32 + _tzcnt_u64(changes) as u32;
+            edges += 1;
+            changes = _blsr_u64(changes);
+        }
+        if masks.newline != 0 {
+            return Line::Plain { edges, end: block + _tzcnt_u64(masks.newline) as usize + 1 };
+        }
+        block += 64;
+    }
+    Line::Unended
+}
+
+struct Masks {
+    /// Space, tab, newline.
+    blank: u64,
+    newline: u64,
+    /// Quote, parentheses, semicolon, backslash, carriage return, zero.
+    odd: u64,
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn masks(chunk: &[u8; 64]) -> Masks {
+    // Octets of a set are looked up by their lower four bits and compared with what the table holds: an
+    // octet equals its entry only if it is in the set. 0xff stands where no octet of the set belongs; an
+    // octet with its top bit set always looks up 0, which it is not.
+    let blanks = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+        b' ' as i8,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        b'\t' as i8,
+        b'\n' as i8,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+    ));
+    let odds = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+        0,
+        -1,
+        b'"' as i8,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        b'(' as i8,
+        b')' as i8,
+        -1,
+        b';' as i8,
+        b'\\' as i8,
+        b'\r' as i8,
+        -1,
+        -1,
+    ));
+    let newlines = _mm256_set1_epi8(b'\n' as i8);
+    let (low, high) = load(chunk);
+    Masks {
+        blank: join(
+            _mm256_cmpeq_epi8(low, _mm256_shuffle_epi8(blanks, low)),
+            _mm256_cmpeq_epi8(high, _mm256_shuffle_epi8(blanks, high)),
+        ),
+        newline: join(_mm256_cmpeq_epi8(low, newlines), _mm256_cmpeq_epi8(high, newlines)),
+        odd: join(
+            _mm256_cmpeq_epi8(low, _mm256_shuffle_epi8(odds, low)),
+            _mm256_cmpeq_epi8(high, _mm256_shuffle_epi8(odds, high)),
+        ),
+    }
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn load(chunk: &[u8; 64]) -> (__m256i, __m256i) {
+    let start = chunk.as_ptr();
+    // SAFETY: both loads of 32 octets lie within the 64 octets of `chunk`; they need no alignment.
+    unsafe { (_mm256_loadu_si256(start.cast()), _mm256_loadu_si256(start.add(32).cast())) }
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn join(low: __m256i, high: __m256i) -> u64 {
+    u64::from(_mm256_movemask_epi8(low) as u32) | u64::from(_mm256_movemask_epi8(high) as u32) << 32
+}
