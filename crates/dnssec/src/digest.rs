@@ -63,8 +63,8 @@ impl<'a> Zonemd<'a> {
         let &[a, b, c, d, scheme, algorithm, ref digest @ ..] = rdata else { return None };
         let serial = u32::from_be_bytes([a, b, c, d]);
         let right_length = match zone_algorithm(algorithm) {
-            Some(known) => digest.len() == known.output_len(),
-            None => digest.len() >= ZONEMD_DIGEST_OCTETS_MIN,
+            Some(known) if scheme == SCHEME_SIMPLE => digest.len() == known.output_len(),
+            _ => digest.len() >= ZONEMD_DIGEST_OCTETS_MIN,
         };
         right_length.then_some(Zonemd { serial, scheme, algorithm, digest })
     }
