@@ -221,6 +221,33 @@ pub fn key_to_wire(key: &[u8], name: &mut Vec<u8>) -> Result<(), NameError> {
     if name.len() - begin >= NAME_OCTETS_MAX { Err(NameError::NameTooLong) } else { Ok(()) }
 }
 
+/// Writes to `to` the wire form, without root label, of the labels in `key` from left to right; returns its
+/// octets. `None` when `key` is not made of whole labels or they do not fit: the twin of [`key_to_wire`] for
+/// callers that allocate nothing.
+pub fn write_labels(key: &[u8], to: &mut [u8]) -> Option<usize> {
+    let (mut end, mut length_at) = (key.len(), 0);
+    while end > 0 {
+        if key[end - 1] != 0 {
+            return None;
+        }
+        let start = key[..end - 1].iter().rposition(|&octet| octet == 0).map_or(0, |at| at + 1);
+        let mut at = length_at + 1;
+        let mut is_escaped = false;
+        for &octet in &key[start..end - 1] {
+            if octet == 1 && !is_escaped {
+                is_escaped = true;
+                continue;
+            }
+            *to.get_mut(at)? = if is_escaped { octet.wrapping_sub(1) } else { octet };
+            is_escaped = false;
+            at += 1;
+        }
+        *to.get_mut(length_at)? = u8::try_from(at - length_at - 1).ok().filter(|length| (1..=63).contains(length))?;
+        (length_at, end) = (at, start);
+    }
+    Some(length_at)
+}
+
 /// The name whose key is `apex` followed by `relative`.
 pub fn name_of(apex: &[u8], relative: &[u8]) -> Result<NameBuf, NameError> {
     let mut octets = Vec::with_capacity(apex.len() + relative.len() + 2);
@@ -271,6 +298,14 @@ mod tests {
         assert_eq!(name_of(key.ancestor(2), &key.octets()[key.end(2)..]).unwrap(), name);
         let long = NameBuf::from_text(&"\\000".repeat(63).split_at(4 * 61).0.to_string()).unwrap();
         assert_eq!(name_of(b"", Key::of(&long).octets()).unwrap(), long);
+        let mut buffer = [0xee; 255];
+        let written = write_labels(Key::of(&long).octets(), &mut buffer).unwrap();
+        assert_eq!(buffer[..written], long.octets()[..written]);
+        assert_eq!(written + 1, long.octets().len());
+        assert_eq!(write_labels(Key::of(&long).octets(), &mut buffer[..50]), None);
+        assert_eq!(write_labels(b"a\0b", &mut buffer), None);
+        assert_eq!(write_labels(b"\0", &mut buffer), None);
+        assert_eq!(write_labels(b"", &mut buffer), Some(0));
     }
 
     #[test]

@@ -239,7 +239,7 @@ struct ZoneBuild<'c> {
     rows: Vec<Row>,
     references: Vec<u8>,
     encoded: Vec<u8>,
-    rrset: rrset::Encoder,
+    rrset: rrset::Encoder<'c>,
 }
 
 impl<'c> ZoneBuild<'c> {
@@ -285,7 +285,7 @@ impl<'c> ZoneBuild<'c> {
             if node.flags().has(Flags::NSEC3) && self.denial.has(node.number()) {
                 continue;
             }
-            self.hash(pack, apex, node.key());
+            self.hash(pack, apex, node);
             self.name(pack, node);
         }
         self.close_block(pack);
@@ -295,17 +295,15 @@ impl<'c> ZoneBuild<'c> {
     }
 
     /// Enters the hash of the next name, going on from that of its parent.
-    fn hash(&mut self, pack: &mut PackBuilder, apex: Hash, key: &[u8]) {
-        let hash = match key {
-            [] => apex,
-            [head @ .., _] => {
-                let from = head.iter().rposition(|&octet| octet == 0).map_or(0, |at| at + 1);
-                while self.path.last().is_some_and(|&(_, length)| length > from) {
-                    self.path.pop();
-                }
-                let parent = self.path.last().map_or(apex, |&(hash, _)| hash);
-                parent.extend(key, from, key.len())
-            }
+    fn hash(&mut self, pack: &mut PackBuilder, apex: Hash, node: NodeRef<'c>) {
+        let key = node.key();
+        let from = node.parent().key().len();
+        while self.path.last().is_some_and(|&(_, length)| length > from) {
+            self.path.pop();
+        }
+        let hash = match self.path.last() {
+            Some(&(parent, _)) => parent.extend(key, from, key.len()),
+            None => apex,
         };
         self.path.push((hash, key.len()));
         pack.hashes.push(hash);

@@ -334,7 +334,10 @@ impl<'c> NodeRef<'c> {
 
     /// The RRset of one type.
     pub fn rrset(&self, rtype: u16) -> Option<RRsetRef<'c>> {
-        self.rrsets().find(|set| set.rtype() == rtype)
+        let rows = &self.contents.records[self.contents.record_range(self.number as usize)];
+        let first = rows.iter().position(|row| row.rtype >= rtype)?;
+        let count = rows[first..].iter().take_while(|row| row.rtype == rtype).count();
+        (count > 0).then(|| RRsetRef { contents: self.contents, rows: &rows[first..first + count] })
     }
 
     /// The signatures that cover type `covered`.

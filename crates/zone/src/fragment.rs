@@ -187,41 +187,53 @@ impl<'p> Iterator for Signatures<'p> {
 /// Octets of a record on the wire beside its RDATA when its owner is a pointer.
 pub const RECORD_HEAD_OCTETS: usize = 12;
 
-/// Appends the stored form. `records`: RDATA as rendered, with pointers at `places`; `signatures`: RDATA of
-/// RRSIG without covered type. Returns false, and appends nothing, when a limit of the format is passed:
-/// such a set fits no message.
-pub fn encode(records: &[&[u8]], places: &[u16], signatures: &[&[u8]], out: &mut Vec<u8>) -> bool {
-    let rendered: usize = records.iter().map(|rdata| RECORD_HEAD_OCTETS + rdata.len()).sum();
-    let signed: usize = signatures.iter().map(|rdata| RECORD_HEAD_OCTETS + 2 + rdata.len()).sum();
-    let fits = !records.is_empty()
-        && records.len() <= RECORDS_MAX
-        && signatures.len() <= SIGNATURES_MAX
+/// Appends the stored form. `rendered`: all RDATA as rendered, one after the other, ending at `ends`, with
+/// pointers at `places`; `signatures`: RDATA of RRSIG without covered type. Returns false, and appends
+/// nothing, when a limit of the format is passed: such a set fits no message.
+pub fn encode<'s>(
+    rendered: &[u8],
+    ends: &[usize],
+    places: &[u16],
+    signatures: impl Iterator<Item = &'s [u8]> + Clone,
+    out: &mut Vec<u8>,
+) -> bool {
+    let octets = rendered.len() + RECORD_HEAD_OCTETS * ends.len();
+    let (mut count, mut signed) = (0, 0);
+    for rdata in signatures.clone() {
+        count += 1;
+        signed += RECORD_HEAD_OCTETS + 2 + rdata.len();
+    }
+    let fits = !ends.is_empty()
+        && ends.len() <= RECORDS_MAX
+        && count <= SIGNATURES_MAX
         && places.len() <= POINTERS_MAX
-        && rendered + signed <= u16::MAX as usize;
+        && octets + signed <= u16::MAX as usize;
     if !fits {
         return false;
     }
-    let mut head = records.len() as u16;
-    head |= if signatures.is_empty() { 0 } else { HAS_SIGNATURES };
+    let mut head = ends.len() as u16;
+    head |= if count == 0 { 0 } else { HAS_SIGNATURES };
     head |= if places.is_empty() { 0 } else { HAS_POINTERS };
     out.extend_from_slice(&head.to_le_bytes());
-    out.extend_from_slice(&(rendered as u16 - 2).to_le_bytes());
+    out.extend_from_slice(&(octets as u16 - 2).to_le_bytes());
     if !places.is_empty() {
         out.push(places.len() as u8);
         places.iter().for_each(|place| out.extend_from_slice(&place.to_le_bytes()));
     }
-    for rdata in records {
-        match rdata.len() {
+    let mut start = 0;
+    for &end in ends {
+        match end - start {
             length @ 0..255 => out.push(length as u8),
             length => {
                 out.push(255);
                 out.extend_from_slice(&(length as u16).to_le_bytes());
             }
         }
-        out.extend_from_slice(rdata);
+        out.extend_from_slice(&rendered[start..end]);
+        start = end;
     }
-    if !signatures.is_empty() {
-        out.push(signatures.len() as u8);
+    if count > 0 {
+        out.push(count as u8);
         out.extend_from_slice(&(signed as u16).to_le_bytes());
         for rdata in signatures {
             out.extend_from_slice(&(rdata.len() as u16).to_le_bytes());
@@ -229,6 +241,20 @@ pub fn encode(records: &[&[u8]], places: &[u16], signatures: &[&[u8]], out: &mut
         }
     }
     true
+}
+
+/// [`encode`] of records without pointers.
+pub fn encode_plain<'s>(
+    records: impl Iterator<Item = &'s [u8]>,
+    signatures: impl Iterator<Item = &'s [u8]> + Clone,
+    out: &mut Vec<u8>,
+) -> bool {
+    let (mut rendered, mut ends) = (Vec::new(), Vec::new());
+    for rdata in records {
+        rendered.extend_from_slice(rdata);
+        ends.push(rendered.len());
+    }
+    encode(&rendered, &ends, &[], signatures, out)
 }
 
 /// Glue of a zone cut: addresses of its name servers below it or below another cut of the zone, in the order
@@ -317,7 +343,9 @@ mod tests {
         let long = [7; 300];
         let records: [&[u8]; 3] = [b"abc", b"", &long];
         let mut out = Vec::new();
-        assert!(encode(&records, &[10, 500], &[b"signature", b""], &mut out));
+        let (rendered, ends) = (records.concat(), [3, 3, 303]);
+        let signatures: [&[u8]; 2] = [b"signature", b""];
+        assert!(encode(&rendered, &ends, &[10, 500], signatures.into_iter(), &mut out));
         out.extend_from_slice(b"next");
         let fragment = Fragment::at(&out).unwrap();
         assert!(fragment.records().eq(records));
@@ -330,15 +358,16 @@ mod tests {
     #[test]
     fn too_large_for_any_message() {
         let mut out = Vec::new();
-        assert!(!encode(&[&[0; 40_000], &[0; 30_000]], &[], &[], &mut out));
-        assert!(!encode(&[], &[], &[], &mut out));
+        let none = std::iter::empty;
+        assert!(!encode_plain([&[0; 40_000][..], &[0; 30_000]].into_iter(), none(), &mut out));
+        assert!(!encode_plain(none(), none(), &mut out));
         assert!(out.is_empty());
     }
 
     #[test]
     fn damaged_fragments_end_early() {
         let mut out = Vec::new();
-        encode(&[b"abc", b"def"], &[3], &[b"signature"], &mut out);
+        encode(b"abcdef", &[3, 6], &[3], [&b"signature"[..]].into_iter(), &mut out);
         for end in 0..out.len() {
             if let Some(fragment) = Fragment::at(&out[..end]) {
                 let _ = (fragment.records().count(), fragment.places().len(), fragment.signatures().count());

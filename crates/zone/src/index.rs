@@ -4,8 +4,7 @@
 //! bucket of 64 octets:  10 tags of 16 bits | used: u8 | overflow: u8 | zero: u16 | 10 references of 32 bits
 //! ```
 //!
-//! A name goes to the bucket that its hash selects; when that is full, to the following ones, and each
-//! full bucket that it passed gets its overflow mark. So a missing tag in a bucket without the mark
+//! A name goes to the bucket that its hash selects; when that is full, to others that the hash also selects, and each full bucket that it passed gets its overflow mark. So a missing tag in a bucket without the mark
 //! proves that the name does not exist, without touching names: one line for most queries of names that
 //! are not there. A tag is wrong once in 6,500 times (10 in 65,536), and then the name comparison finds out.
 //!
@@ -18,10 +17,11 @@ use crate::section::{fold_multiply, u32_at, u64_at};
 pub const BUCKET_OCTETS: usize = 64;
 /// Slots of a bucket: what fits beside the control octets.
 pub const SLOTS: usize = 10;
-/// Names a bucket gets on average. At 8.6 of 10 slots 22 % of the buckets overflow, mostly by one name;
-/// fuller saves little memory and costs second lines, emptier costs memory (7.4 octets a name here).
-pub const LOAD: f64 = 8.6;
-/// How many buckets a name can be away from its own; builders draw a new seed when that is not enough.
+/// Names a bucket gets on average. At 8 of 10 slots a fifth of the buckets overflow, mostly by one name;
+/// fuller saves little memory and costs second lines, emptier costs memory (8 octets a name here).
+pub const LOAD: f64 = 8.0;
+/// How many buckets a search reads at most. Each further one is full with a chance below one half, so 64 are
+/// never needed but by names chosen against the seed; builders draw a new seed then.
 pub const PROBES_MAX: usize = 64;
 
 const USED_AT: usize = 20;
@@ -62,8 +62,15 @@ impl Hash {
         self.0 as u16
     }
 
+    #[inline(always)]
     fn bucket(self, buckets: usize) -> usize {
         ((u128::from(self.0) * buckets as u128) >> 64) as usize
+    }
+
+    /// The bucket to look into when `probe` (1 the first) others were full.
+    #[cold]
+    fn other_bucket(self, probe: usize, buckets: usize) -> usize {
+        Hash(fold_multiply(self.0 ^ probe as u64, 0x1656_67b1_9e37_79f9)).bucket(buckets)
     }
 
     /// 32 bits for tables outside packs.
@@ -90,7 +97,7 @@ pub fn find<T>(index: &[u8], hash: Hash, mut is_it: impl FnMut(u32) -> Option<T>
     }
     let mut at = hash.bucket(buckets.len());
     let tag = hash.tag();
-    for _ in 0..PROBES_MAX {
+    for probe in 1..=PROBES_MAX {
         let bucket = &buckets[at];
         let mut hits = matches(bucket, tag);
         while hits != 0 {
@@ -105,7 +112,7 @@ pub fn find<T>(index: &[u8], hash: Hash, mut is_it: impl FnMut(u32) -> Option<T>
         if bucket[OVERFLOW_AT] == 0 {
             return None;
         }
-        at = if at + 1 == buckets.len() { 0 } else { at + 1 };
+        at = hash.other_bucket(probe, buckets.len());
     }
     None
 }
@@ -161,7 +168,7 @@ impl Builder {
         let (buckets, _) = self.octets.as_chunks_mut::<BUCKET_OCTETS>();
         let count = buckets.len();
         let mut at = hash.bucket(count);
-        for _ in 0..PROBES_MAX.min(count) {
+        for probe in 1..=PROBES_MAX {
             let bucket = &mut buckets[at];
             let used = bucket[USED_AT] as usize;
             if used < SLOTS {
@@ -172,7 +179,7 @@ impl Builder {
                 return Ok(());
             }
             bucket[OVERFLOW_AT] = 1;
-            at = if at + 1 == count { 0 } else { at + 1 };
+            at = hash.other_bucket(probe, count);
         }
         Err(Crowded)
     }

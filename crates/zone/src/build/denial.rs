@@ -99,18 +99,14 @@ impl<'c> ZoneBuild<'c> {
             let (hash, node) = self.denial.hashes[number];
             let node = self.contents.node(node as usize);
             let Some(set) = node.rrset(rtype::NSEC3) else { continue };
-            let records: Vec<&[u8]> = set.records().map(|record| record.rdata).collect();
-            let signatures: Vec<&[u8]> = node
-                .signatures(rtype::NSEC3)
-                .iter()
-                .flat_map(|set| set.records())
-                .filter_map(|record| record.rdata.get(2..))
-                .collect();
+            let signatures = node.signatures(rtype::NSEC3);
+            let covering =
+                signatures.iter().flat_map(|set| set.records()).filter_map(|record| record.rdata.get(2..));
             let mut octets = Vec::new();
-            if !fragment::encode(&records, &[], &signatures, &mut octets) {
+            if !fragment::encode_plain(set.records().map(|record| record.rdata), covering, &mut octets) {
                 self.problem(Problem::RRsetTooLarge { owner: node.name(), rtype: rtype::NSEC3 });
             }
-            self.is_signed |= !signatures.is_empty();
+            self.is_signed |= signatures.is_some();
             pack.nsec3.extend_from_slice(&hash);
             pack.nsec3.extend_from_slice(&pack.pool.push(&octets).to_le_bytes());
             pack.nsec3.extend_from_slice(&set.ttl().to_le_bytes());

@@ -5,14 +5,33 @@ use crate::contents::{Flags, NodeRef, RRsetRef};
 use crate::fragment::{GlueGroup, encode_glue};
 use crate::section::u32_at;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use wire::iana::rtype;
 use wire::{Key, Name};
 
 /// Glue lists of NS RRsets that many cuts share: by place of the fragment, the place of the list or none.
 #[derive(Default)]
 pub(super) struct GlueCache {
-    lists: HashMap<u32, Option<u32>>,
+    lists: HashMap<u32, Option<u32>, BuildHasherDefault<PlaceHasher>>,
     key: Key,
+}
+
+/// Places are different from each other by nature, and nobody outside chooses them.
+#[derive(Default)]
+struct PlaceHasher(u64);
+
+impl Hasher for PlaceHasher {
+    fn write(&mut self, octets: &[u8]) {
+        octets.iter().for_each(|octet| self.write_u32(u32::from(*octet)));
+    }
+
+    fn write_u32(&mut self, place: u32) {
+        self.0 = (self.0 ^ u64::from(place)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl<'c> ZoneBuild<'c> {
@@ -39,8 +58,8 @@ impl<'c> ZoneBuild<'c> {
     }
 
     /// Whether the cut itself is one of its name servers.
-    fn is_own_server(&self, servers: RRsetRef<'c>) -> bool {
-        servers.records().any(|record| record.rdata.eq_ignore_ascii_case(self.rrset.owner()))
+    fn is_own_server(&mut self, servers: RRsetRef<'c>) -> bool {
+        servers.records().any(|record| self.rrset.is_owner(record.rdata))
     }
 
     fn collect(&mut self, cut: NodeRef<'c>, servers: RRsetRef<'c>) -> Option<Vec<u8>> {

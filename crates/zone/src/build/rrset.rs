@@ -52,7 +52,7 @@ impl<'c> ZoneBuild<'c> {
             return;
         }
         let mut octets = Vec::new();
-        if !fragment::encode(&orphans, &[], &[], &mut octets) {
+        if !fragment::encode_plain(orphans.iter().copied(), std::iter::empty(), &mut octets) {
             return self.problem(Problem::RRsetTooLarge { owner: node.name(), rtype: rtype::RRSIG });
         }
         self.rows.push(Row::new(rtype::RRSIG, Storage::Pool, set.ttl()));
@@ -61,32 +61,37 @@ impl<'c> ZoneBuild<'c> {
 }
 
 /// Encodes RRsets; buffers are used again from set to set.
-pub(super) struct Encoder {
-    apex: Box<[u8]>,
+pub(super) struct Encoder<'c> {
+    apex: &'c [u8],
+    owner_key: &'c [u8],
+    /// Octets of the owner in wire form; 0 where nothing may point at it.
+    owner_octets: usize,
+    /// The owner in wire form, once it was asked for.
     owner: Vec<u8>,
     /// All rendered RDATA of the set, one after the other, and where each ends.
     rendered: Vec<u8>,
     ends: Vec<usize>,
     places: Vec<u16>,
-    names: Vec<Written>,
+    names: Vec<Written<'c>>,
     out: Vec<u8>,
 }
 
 /// A name that is already in the fragment.
-struct Written {
+struct Written<'c> {
     /// Its uncompressed octets.
-    name: [u8; 255],
-    octets: u8,
+    name: &'c [u8],
     /// Where it begins, counted as pointers do.
     at: usize,
     /// How many of its octets are there literally.
-    literal: u8,
+    literal: usize,
 }
 
-impl Encoder {
-    pub(super) fn new(apex: &Name) -> Encoder {
+impl<'c> Encoder<'c> {
+    pub(super) fn new(apex: &'c Name) -> Encoder<'c> {
         Encoder {
-            apex: apex.octets().into(),
+            apex: apex.octets(),
+            owner_key: &[],
+            owner_octets: 0,
             owner: Vec::new(),
             rendered: Vec::new(),
             ends: Vec::new(),
@@ -97,59 +102,54 @@ impl Encoder {
     }
 
     /// Says whose RRsets come next.
-    pub(super) fn start_owner(&mut self, node: NodeRef<'_>) {
+    pub(super) fn start_owner(&mut self, node: NodeRef<'c>) {
         self.owner.clear();
+        self.owner_octets = 0;
         // The owner of a wildcard's records is the query name when they are sent, so nothing may point at it;
         // pointers at the apex are written as such.
         if node.flags().has_any(Flags(Flags::WILDCARD.0 | Flags::APEX.0)) {
             return;
         }
-        if wire::key::key_to_wire(node.key(), &mut self.owner).is_err() {
-            // Never so for a key in contents; without owner nothing points at it.
-            self.owner.clear();
-            return;
-        }
-        self.owner.extend_from_slice(&self.apex);
+        self.owner_key = node.key();
+        // A label takes as many octets in a key as on the wire, but for escapes: 1 and the escaped octet.
+        let escapes = escape_count(self.owner_key);
+        self.owner_octets = self.owner_key.len() - escapes + self.apex.len();
     }
 
-    /// The owner in wire form; empty where nothing may point at it.
-    pub(super) fn owner(&self) -> &[u8] {
-        &self.owner
+    /// Whether `name` is the owner.
+    pub(super) fn is_owner(&mut self, name: &[u8]) -> bool {
+        if name.len() != self.owner_octets {
+            return false;
+        }
+        if self.owner.is_empty() {
+            if wire::key::key_to_wire(self.owner_key, &mut self.owner).is_err() {
+                return false;
+            }
+            self.owner.extend_from_slice(self.apex);
+        }
+        name.eq_ignore_ascii_case(&self.owner)
     }
 
     /// The place of the fragment of `set`; `None` when it fits no message.
     pub(super) fn place(
         &mut self,
         pack: &mut PackBuilder,
-        set: RRsetRef<'_>,
-        signatures: Option<RRsetRef<'_>>,
+        set: RRsetRef<'c>,
+        signatures: Option<RRsetRef<'c>>,
     ) -> Option<u32> {
         self.render(set);
-        let mut start = 0;
-        let records: Vec<&[u8]> = self
-            .ends
-            .iter()
-            .map(|&end| {
-                let rdata = &self.rendered[start..end];
-                start = end;
-                rdata
-            })
-            .collect();
-        let signatures: Vec<&[u8]> = signatures
-            .iter()
-            .flat_map(|set| set.records())
-            .filter_map(|record| record.rdata.get(2..))
-            .collect();
         self.out.clear();
-        if !fragment::encode(&records, &self.places, &signatures, &mut self.out) {
+        let covering =
+            signatures.iter().flat_map(|set| set.records()).filter_map(|record| record.rdata.get(2..));
+        if !fragment::encode(&self.rendered, &self.ends, &self.places, covering, &mut self.out) {
             return None;
         }
         // Signed sets are different from each other: a signature covers the owner too.
-        Some(if signatures.is_empty() { pack.pool.place_of(&self.out) } else { pack.pool.push(&self.out) })
+        Some(if signatures.is_some() { pack.pool.push(&self.out) } else { pack.pool.place_of(&self.out) })
     }
 
     /// Renders all RDATA of a set, names compressed where RFC 3597 4 lets senders do it.
-    fn render(&mut self, set: RRsetRef<'_>) {
+    fn render(&mut self, set: RRsetRef<'c>) {
         self.rendered.clear();
         self.ends.clear();
         self.places.clear();
@@ -168,7 +168,7 @@ impl Encoder {
                 rest = tail;
                 for _ in 0..names {
                     let Ok((name, tail)) = Name::split_from(rest) else { break };
-                    self.name(name, heads);
+                    self.name(name.octets(), heads);
                     rest = tail;
                 }
             }
@@ -178,21 +178,20 @@ impl Encoder {
     }
 
     /// Renders a name. `heads`: octets of record heads before it.
-    fn name(&mut self, name: &Name, heads: usize) {
+    fn name(&mut self, name: &'c [u8], heads: usize) {
         let at = heads + self.rendered.len();
-        let octets = name.octets();
         let mut label = 0;
         let mut target = None;
-        if self.places.len() < POINTERS_MAX && at + octets.len() < REACH_MAX {
-            while octets[label] != 0 {
-                target = self.target(&octets[label..]);
+        if self.places.len() < POINTERS_MAX && at + name.len() < REACH_MAX {
+            while name[label] != 0 {
+                target = self.target(&name[label..]);
                 if target.is_some() {
                     break;
                 }
-                label += 1 + octets[label] as usize;
+                label += 1 + name[label] as usize;
             }
         }
-        self.rendered.extend_from_slice(&octets[..label]);
+        self.rendered.extend_from_slice(&name[..label]);
         match target {
             Some(target) => {
                 self.places.push((at + label) as u16);
@@ -201,29 +200,42 @@ impl Encoder {
             None => self.rendered.push(0),
         }
         if self.names.len() < NAMES_COMPARED_MAX && at < REACH_MAX {
-            let mut written =
-                Written { name: [0; 255], octets: octets.len() as u8, at, literal: label as u8 };
-            written.name[..octets.len()].copy_from_slice(octets);
-            self.names.push(written);
+            self.names.push(Written { name, at, literal: label });
         }
     }
 
     /// What a pointer can point at that reads `suffix`.
-    fn target(&self, suffix: &[u8]) -> Option<u16> {
-        if suffix.len() == self.owner.len() && suffix.eq_ignore_ascii_case(&self.owner) {
-            return Some(TO_OWNER);
-        }
-        if suffix.len() == self.apex.len() && suffix.eq_ignore_ascii_case(&self.apex) {
+    fn target(&mut self, suffix: &[u8]) -> Option<u16> {
+        if suffix.len() == self.apex.len() && suffix.eq_ignore_ascii_case(self.apex) {
             return Some(TO_APEX);
         }
+        if self.is_owner(suffix) {
+            return Some(TO_OWNER);
+        }
         self.names.iter().find_map(|written| {
-            let skipped = (written.octets as usize).checked_sub(suffix.len())?;
-            let same = skipped < written.literal as usize
-                && written.name[skipped..written.octets as usize] == *suffix
-                && begins_label(&written.name, skipped);
+            let skipped = written.name.len().checked_sub(suffix.len())?;
+            let same = skipped < written.literal
+                && written.name[skipped..] == *suffix
+                && begins_label(written.name, skipped);
             same.then_some((written.at + skipped) as u16)
         })
     }
+}
+
+/// How many octets of a key stand for another one that follows.
+fn escape_count(key: &[u8]) -> usize {
+    if !key.contains(&1) {
+        return 0;
+    }
+    let mut octets = key.iter();
+    let mut count = 0;
+    while let Some(octet) = octets.next() {
+        if *octet == 1 {
+            count += 1;
+            octets.next();
+        }
+    }
+    count
 }
 
 /// Whether a label of `name` begins at `at`.
