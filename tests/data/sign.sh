@@ -25,3 +25,12 @@ sign nsec.test corners.zone
 sign nsec3.test corners.zone -3 -
 sign optout.test corners.zone -3 - -A
 sign salted.test corners.zone -3 aabbccdd -H 10
+# The example zones of RFC 4035 A and RFC 5155 A; the names, salt and iterations are theirs, the keys are not.
+sign_example() {
+    target=$1 source=$2
+    shift 2
+    sign example "$source" "$@"
+    mv example.zone "$target"
+}
+sign_example rfc4035.signed.zone rfc4035.zone
+sign_example rfc5155.signed.zone rfc5155.zone -3 aabbccdd -H 12 -A

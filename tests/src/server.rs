@@ -102,7 +102,7 @@ impl Server {
             Kind::Zonda => zonda::command(scratch.path(), address, zones, settings),
             peer => peers::command(peer, scratch.path(), address, zones),
         };
-        let process = Guarded::spawn(command, &scratch.path().join("log"));
+        let process = Guarded::spawn(command, scratch.path());
         let server = Server { kind, address, scratch, process };
         match server.wait_for(zones) {
             true => Ok(server),

@@ -5,19 +5,26 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Runs `"$@"`, notes its process ID, and kills it once standard input (a pipe from the test program) closes.
-/// Two seconds for an orderly end, then the hard way.
+/// Runs `"$@"`, notes its process ID, and ends it once standard input (a pipe from the test program) closes:
+/// two seconds for an orderly end, then the hard way. Then the scratch folder goes, as nobody is left to remove it.
 const GUARD: &str = r#"
 exec 3<&0 </dev/null
-pidfile=$1; shift
+scratch=$1; shift
 "$@" 3<&- &
 pid=$!
-echo $pid >"$pidfile.new" && mv "$pidfile.new" "$pidfile"
-(cat <&3 >/dev/null; kill $pid; sleep 2; kill -KILL $pid) 2>/dev/null &
+echo $pid >"$scratch/pid.new" && mv "$scratch/pid.new" "$scratch/pid"
+(
+    cat <&3 >/dev/null
+    : >"$scratch/closing"
+    kill $pid
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do kill -0 $pid || break; sleep 0.1; done
+    kill -KILL $pid
+    rm -rf "$scratch"
+) >/dev/null 2>&1 &
 watch=$!
 exec 3<&-
 wait $pid; status=$?
-kill $watch 2>/dev/null
+[ -e "$scratch/closing" ] || kill $watch 2>/dev/null
 exit $status
 "#;
 
@@ -28,13 +35,14 @@ pub struct Guarded {
 }
 
 impl Guarded {
-    /// Starts `command`; its standard output and error go to the file `log`.
-    pub fn spawn(command: Command, log: &Path) -> Guarded {
-        let pid_path = log.with_extension("pid");
-        let output = File::create(log).expect("a log file");
+    /// Starts `command`; its standard output and error go to the file `log` of the folder `scratch`.
+    pub fn spawn(command: Command, scratch: &Path) -> Guarded {
+        let pid_path = scratch.join("pid");
+        std::fs::remove_file(&pid_path).ok();
+        let output = File::create(scratch.join("log")).expect("a log file");
         let errors = output.try_clone().expect("a second handle");
         let mut guard = Command::new("/bin/sh");
-        guard.args(["-c", GUARD, "guard"]).arg(&pid_path);
+        guard.args(["-c", GUARD, "guard"]).arg(scratch);
         guard.arg(command.get_program()).args(command.get_args());
         if let Some(folder) = command.get_current_dir() {
             guard.current_dir(folder);

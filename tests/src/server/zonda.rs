@@ -46,8 +46,8 @@ pub fn settings(folder: &Path, address: SocketAddr, zones: &[ZoneFile], more: &s
         format!("[server]\nlisten = [\"{address}\"]\nworkers = 1\ncontrol = \"{}\"\n", socket.display());
     text.push_str(more);
     for zone in zones {
-        let (origin, path) = (zone.origin.escape_default(), zone.path.display());
-        write!(text, "\n[[zone]]\nname = \"{origin}\"\nfile = \"{path}\"\n").expect("a string grows");
+        let (origin, path) = (&zone.origin, zone.path.display());
+        write!(text, "\n[[zone]]\nname = '{origin}'\nfile = \"{path}\"\n").expect("a string grows");
     }
     text
 }
