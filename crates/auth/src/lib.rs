@@ -1,1 +1,31 @@
-//! One query and one snapshot to one response.
+//! One query and one snapshot to one response (RFC 1034 4.3.2 and what came after it).
+//!
+//! ```text
+//! query octets --wire::Query--> faults, EDNS, class --+--> chaos
+//!                                                     `--> answer: zone, walk, alias ... --> response octets
+//!                                                          referral, denial, additional
+//! ```
+//!
+//! * [`Responder`]: the entry point, work area and counters of one worker.
+//! * `answer`: the algorithm; `alias`, `referral`, `denial`, `additional`: its parts; `rrset`: RRsets to octets.
+//! * `chaos`: who this server is (RFC 4892); `tsig`: what is said to signed queries.
+//!
+//! The crate has no sockets and no clock and allocates nothing for a query; all its loops are bounded, see [`limits`].
+
+mod additional;
+mod alias;
+mod answer;
+mod chaos;
+mod counters;
+mod denial;
+mod far;
+pub mod limits;
+mod referral;
+mod responder;
+mod rrset;
+mod server;
+mod tsig;
+
+pub use counters::Counters;
+pub use responder::Responder;
+pub use server::{Server, Transport};

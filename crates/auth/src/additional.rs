@@ -1,0 +1,106 @@
+//! Additional data: addresses that the client would ask for next (RFC 1035 3.3, RFC 2782, RFC 3403 4.1, RFC 9460 4.1).
+//!
+//! Only names of the zone that answered are looked up, glue below its cuts included; what does not fit is left out
+//! without TC, and all of it where the server is set to minimal responses.
+
+use crate::answer::Session;
+use crate::limits::TARGETS_MAX;
+use crate::rrset;
+use wire::iana::rtype;
+use wire::record::RecordView;
+use zone::{Node, Zone};
+
+/// The name that a record points at: where it begins in the RDATA, and the types wanted of it.
+struct Target {
+    offset: usize,
+    types: [u16; 3],
+}
+
+const ADDRESSES: [u16; 3] = [rtype::A, rtype::AAAA, 0];
+
+impl<'c> Session<'_, '_, 'c> {
+    /// Adds data for the records of type `rtype` that stand from `start` on.
+    #[inline(always)]
+    pub(crate) fn additional(&mut self, zone: &Zone<'c>, rtype: u16, start: usize) {
+        if rrset::has_targets(rtype) && !self.server.minimal_responses {
+            self.add_targets(zone, rtype, start);
+        }
+    }
+
+    fn add_targets(&mut self, zone: &Zone<'c>, rtype: u16, start: usize) {
+        let end = self.out.at();
+        let apex = self.work.places.of_ancestor(zone.apex_labels());
+        let (mut at, mut count) = (start, 0);
+        let mut seen = [0; TARGETS_MAX];
+        while at < end && count < TARGETS_MAX {
+            let Some(record) = RecordView::read(self.out.message(), at) else { return };
+            at = record.end();
+            if record.rtype != rtype {
+                continue;
+            }
+            let Some(target) = target_of(rtype, record.rdata) else { continue };
+            let (owner, place) = (record.owner, record.rdata_at + target.offset);
+            let Some((node, name)) = self.look_up(zone, rtype, owner, place) else { continue };
+            if seen[..count].contains(&node.number()) {
+                continue;
+            }
+            seen[count] = node.number();
+            count += 1;
+            for set in target.types.into_iter().filter_map(|wanted| node.rrset(wanted)) {
+                let dnssec_ok = self.dnssec_ok;
+                if rrset::put(self.out, set.head(), set.data(), name, apex, dnssec_ok).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The node of the name at `place`, if it is one of the zone, and where the name stands. `owner`: of the record.
+    fn look_up(&mut self, zone: &Zone<'c>, rtype: u16, owner: usize, place: usize) -> Option<(Node<'c>, u16)> {
+        let message = self.out.message();
+        let places = &mut self.work.other_places;
+        places.follow(message, place).ok()?;
+        if places.label_count() == 0 && matches!(rtype, rtype::SVCB | rtype::HTTPS) {
+            // "." stands for the owner (RFC 9460 2.5).
+            places.follow(message, owner).ok()?;
+        }
+        let key = &mut self.work.other_key;
+        key.set_places(message, places.labels());
+        let relative = key.octets().strip_prefix(zone.apex_key())?;
+        Some((zone.find(relative)?, places.of_ancestor(places.label_count())))
+    }
+}
+
+/// What a record of type `rtype` points at.
+fn target_of(rtype: u16, rdata: &[u8]) -> Option<Target> {
+    let (offset, types) = match rtype {
+        rtype::NS => (0, ADDRESSES),
+        rtype::MX => (2, ADDRESSES),
+        rtype::SRV => (6, ADDRESSES),
+        // Alias mode, priority 0, has "." for "not available" (RFC 9460 2.5.1).
+        rtype::SVCB | rtype::HTTPS if rdata.get(..3) == Some(&[0, 0, 0]) => return None,
+        rtype::SVCB | rtype::HTTPS if rdata.get(2) == Some(&0) => (2, ADDRESSES),
+        rtype::SVCB | rtype::HTTPS => (2, [rtype::A, rtype::AAAA, rtype]),
+        rtype::NAPTR => return naptr_target(rdata),
+        _ => return None,
+    };
+    (offset < rdata.len()).then_some(Target { offset, types })
+}
+
+/// The replacement of a NAPTR record with flag A or S, of which addresses or services are wanted (RFC 3404 4.3).
+fn naptr_target(rdata: &[u8]) -> Option<Target> {
+    // Order and preference, then three strings: flags, services, regular expression.
+    let mut offset = 4;
+    let types = match rdata.get(5)? {
+        b'a' | b'A' => ADDRESSES,
+        b's' | b'S' => [rtype::SRV, 0, 0],
+        _ => return None,
+    };
+    if rdata[4] != 1 {
+        return None;
+    }
+    for _ in 0..3 {
+        offset += 1 + *rdata.get(offset)? as usize;
+    }
+    (offset < rdata.len()).then_some(Target { offset, types })
+}

@@ -1,0 +1,118 @@
+//! Aliases: CNAME (RFC 1034 3.6.2) and DNAME with its synthesized CNAME (RFC 6672 3).
+
+use crate::answer::{End, Next, Outcome, Session, Stop};
+use crate::limits::{CHAIN_MAX, PROOFS_OF_A_DENIAL};
+use crate::rrset::{self, head_of, rdata_at};
+use wire::iana::rtype;
+use wire::name::NAME_OCTETS_MAX;
+use wire::places::same_name;
+use wire::record::RecordView;
+use wire::render::{POINTER_MAX, Section};
+use zone::{Match, Node, Zone};
+
+impl<'c> Session<'_, '_, 'c> {
+    /// Writes the CNAME record of the name and goes on to its target.
+    pub(crate) fn follow_cname(&mut self, zone: Zone<'c>, node: Node<'c>) -> Result<Next<'c>, Stop> {
+        let set = node.rrset(rtype::CNAME).ok_or(Stop::Damaged)?;
+        let start = self.out.at();
+        self.put_answer(zone, &set)?;
+        let (target, _) = rdata_at(self.out.message(), start).ok_or(Stop::Damaged)?;
+        Ok(Next::Follow(target))
+    }
+
+    /// Writes the DNAME record above the name and the CNAME record that follows from it, and goes on to where that
+    /// leads (RFC 6672 3.2).
+    #[cold]
+    pub(crate) fn follow_dname(&mut self, zone: Zone<'c>, found: &Match<'c>) -> Result<Next<'c>, Stop> {
+        let set = found.node.rrset(rtype::DNAME).ok_or(Stop::Damaged)?;
+        let owner = self.work.places.of_ancestor(found.labels);
+        let target = match self.dname_written(owner) {
+            Some(target) => target,
+            None => {
+                let start = self.out.at();
+                let apex = self.work.places.of_ancestor(zone.apex_labels());
+                rrset::put(self.out, set.head(), set.data(), owner, apex, self.dnssec_ok)?;
+                rdata_at(self.out.message(), start).ok_or(Stop::Damaged)?.0
+            }
+        };
+        self.work.other_places.follow(self.out.message(), target).map_err(|_| Stop::Damaged)?;
+        // The labels below the owner, then the target's.
+        let labels = self.work.places.label_count();
+        let mut length = 0;
+        for index in 0..labels - found.labels {
+            let place = self.work.places.labels()[index] as usize;
+            let message = self.out.message();
+            let label = &message[place..=place + message[place] as usize];
+            self.work.name[length..length + label.len()].copy_from_slice(label);
+            length += label.len();
+        }
+        if length + self.work.other_places.name_octets() > NAME_OCTETS_MAX {
+            return Ok(Next::End(End::Other(Outcome::TooLong)));
+        }
+        let start = self.out.at();
+        self.put_synthesized(set.ttl(), length, target as u16)?;
+        if matches!(self.qtype, rtype::CNAME | rtype::ANY | rtype::RRSIG) {
+            return Ok(Next::End(End::Answer { zone, rtype: rtype::CNAME, start }));
+        }
+        let (target, _) = rdata_at(self.out.message(), start).ok_or(Stop::Damaged)?;
+        Ok(Next::Follow(target))
+    }
+
+    /// Writes the CNAME record of the name: `length` octets of labels in the work area, then the name at `target`.
+    /// Its TTL is that of the DNAME record, and it has no signature (RFC 6672 3.1, 5.3.1).
+    fn put_synthesized(&mut self, ttl: u32, length: usize, target: u16) -> Result<(), Stop> {
+        let mut rdata = [0; NAME_OCTETS_MAX];
+        rdata[..length].copy_from_slice(&self.work.name[..length]);
+        let message = self.out.message();
+        let octets = if message[target as usize] == 0 {
+            // The root: its label is there already.
+            length + 1
+        } else if target <= POINTER_MAX {
+            rdata[length..length + 2].copy_from_slice(&(0xc000 | target).to_be_bytes());
+            length + 2
+        } else {
+            let places = &self.work.other_places;
+            let name = places.copy_ancestor(message, places.label_count(), &mut self.work.name);
+            rdata[length..length + name.octets().len()].copy_from_slice(name.octets());
+            length + name.octets().len()
+        };
+        let owner = self.work.places.of_ancestor(self.work.places.label_count());
+        let mark = self.out.mark();
+        let written = rrset::write_name(self.out, owner)
+            .and_then(|()| self.out.body(head_of(rtype::CNAME, ttl), &rdata[..octets]));
+        if written.is_err() {
+            self.out.rollback(mark);
+        }
+        Ok(written?)
+    }
+
+    /// Where the target of the DNAME record of the name at `owner` stands, if a step before wrote it.
+    fn dname_written(&mut self, owner: u16) -> Option<usize> {
+        let message = self.out.message();
+        let count = self.out.count(Section::Answer);
+        if count == 0 {
+            return None;
+        }
+        self.work.other_places.follow(message, owner as usize).ok()?;
+        let mut at = wire::record::skip_name(message, wire::header::HEADER_OCTETS)? + 4;
+        for _ in 0..count {
+            let record = RecordView::read(message, at)?;
+            if record.rtype == rtype::DNAME && same_name(message, &self.work.other_places, record.owner) {
+                return Some(record.rdata_at);
+            }
+            at = record.end();
+        }
+        None
+    }
+
+    /// Makes the name at `target` of the message the one that is looked up next. False when the chain ends instead:
+    /// it is long, it leads back to a name that it came through, or proofs have no room left.
+    pub(crate) fn goes_on(&mut self, asked: &[u16], target: usize) -> Result<bool, Stop> {
+        let message = self.out.message();
+        let places = &mut self.work.places;
+        places.follow(message, target).map_err(|_| Stop::Damaged)?;
+        self.work.key.set_places(message, places.labels());
+        let is_loop = asked.iter().any(|&before| same_name(message, places, before as usize));
+        Ok(!is_loop && asked.len() < CHAIN_MAX && self.proofs.room() >= PROOFS_OF_A_DENIAL)
+    }
+}

@@ -1,0 +1,122 @@
+//! Which NSEC3 records prove what (RFC 5155 7.2).
+//!
+//! Names that exist have the rank of their record in the pack, so that only names that do not exist are hashed: the next
+//! closer name and the wildcard. In opt-out zones insecure delegations, and names that exist only because of such, have
+//! no record of their own; their rank is that of the one that covers them, and the proof is one of a closest
+//! *provable* encloser (RFC 5155 7.2.4).
+
+use super::Proof;
+use crate::answer::{Session, Stop};
+use crate::rrset;
+use dnssec::nsec3::{FLAG_OPT_OUT, LABEL_OCTETS, Nsec3Params, owner_label};
+use wire::Name;
+use wire::name::NAME_OCTETS_MAX;
+use zone::lookup::Nsec3;
+use zone::{Data, Match, Node, Zone};
+
+impl<'c> Session<'_, '_, 'c> {
+    fn add_nsec3(&mut self, zone: &Zone<'c>, record: Nsec3<'c>) {
+        let labels = zone.apex_labels();
+        self.proofs.add(Proof::Nsec3(record), self.work.places.of_ancestor(labels), labels);
+    }
+
+    /// Adds the record that covers the ancestor-or-self of the name with `labels` labels.
+    pub(super) fn nsec3_cover(&mut self, zone: &Zone<'c>, labels: usize) {
+        let name = self.work.places.copy_ancestor(self.out.message(), labels, &mut self.work.name);
+        if let Some((record, _)) = hash(zone, name).and_then(|hash| zone.nsec3_for(&hash)) {
+            self.add_nsec3(zone, record);
+        }
+    }
+
+    /// The name does not exist: closest encloser proof, and a record that covers the wildcard (RFC 5155 7.2.2).
+    pub(super) fn nsec3_name_error(&mut self, zone: &Zone<'c>, encloser: &Match<'c>) {
+        let labels = self.prove_encloser(zone, encloser.node, encloser.labels);
+        if labels == encloser.labels {
+            self.nsec3_cover(zone, labels + 1);
+        }
+        let mut wildcard = [0; NAME_OCTETS_MAX + 2];
+        let name = self.work.places.copy_ancestor(self.out.message(), labels, &mut self.work.name).octets();
+        wildcard[..2].copy_from_slice(b"\x01*");
+        wildcard[2..2 + name.len()].copy_from_slice(name);
+        let name = Name::trusted(&wildcard[..2 + name.len()]);
+        if let Some((record, _)) = hash(zone, name).and_then(|hash| zone.nsec3_for(&hash)) {
+            self.add_nsec3(zone, record);
+        }
+    }
+
+    /// The name exists: its record (RFC 5155 7.2.3, 7.2.4). A wildcard in its stead: the closest encloser's and the
+    /// wildcard's (7.2.5), beside the cover of the next closer name that was added when the wildcard was found.
+    pub(super) fn nsec3_no_data(&mut self, zone: &Zone<'c>, node: &Node<'c>, source: Option<&Match<'c>>) {
+        let Some(encloser) = source else {
+            return self.nsec3_of_node(zone, *node, self.work.key.label_count());
+        };
+        self.prove_encloser(zone, encloser.node, encloser.labels);
+        if let Some(record) = rank_of(zone, node) {
+            self.add_nsec3(zone, record);
+        }
+    }
+
+    /// Adds what shows which types a name that exists, with `labels` labels, has, or that it has no record: its own, or the
+    /// closest provable encloser's and the one that covers the next closer name (RFC 5155 7.2.3, 7.2.4, 7.2.7).
+    pub(super) fn nsec3_of_node(&mut self, zone: &Zone<'c>, node: Node<'c>, labels: usize) {
+        self.prove_encloser(zone, node, labels);
+    }
+
+    /// Adds the record that matches the name of `node`, which exists and has `labels` labels. Where there is none, that of its
+    /// deepest ancestor that has one, and the cover of the name one label below that. Returns the labels of the name with the
+    /// matching record.
+    fn prove_encloser(&mut self, zone: &Zone<'c>, node: Node<'c>, labels: usize) -> usize {
+        let (mut node, mut labels) = (node, labels);
+        let mut cover = None;
+        loop {
+            let Some(record) = rank_of(zone, &node) else { return labels };
+            if labels <= zone.apex_labels() || self.is_match(zone, &record, labels) {
+                self.add_nsec3(zone, record);
+                break;
+            }
+            cover = Some(record);
+            labels -= 1;
+            let relative = &self.work.key.ancestor(labels)[zone.apex_key().len()..];
+            let Some(parent) = zone.find(relative) else { return labels };
+            node = parent;
+        }
+        if let Some(record) = cover {
+            self.add_nsec3(zone, record);
+        }
+        labels
+    }
+
+    /// Whether the record of a name's rank is its own. Only opt-out records cover names that exist, so only then is hashed.
+    fn is_match(&mut self, zone: &Zone<'c>, record: &Nsec3<'c>, labels: usize) -> bool {
+        if !is_opt_out(record) {
+            return true;
+        }
+        let name = self.work.places.copy_ancestor(self.out.message(), labels, &mut self.work.name);
+        hash(zone, name).is_some_and(|hash| hash == *record.hash)
+    }
+
+    /// Writes an NSEC3 record; its owner is the hash in base32hex below the apex (RFC 5155 3).
+    pub(super) fn put_nsec3(&mut self, record: &Nsec3<'c>, apex: u16) -> Result<(), Stop> {
+        let set = record.rrset().ok_or(Stop::Damaged)?;
+        let owner = self.out.at() as u16;
+        self.out.octets(&[LABEL_OCTETS as u8])?;
+        self.out.octets(&owner_label(record.hash))?;
+        rrset::write_name(self.out, apex)?;
+        rrset::put_body(self.out, set.head(), set.data(), owner, apex, true)
+    }
+}
+
+/// The record of a node's rank.
+fn rank_of<'c>(zone: &Zone<'c>, node: &Node<'c>) -> Option<Nsec3<'c>> {
+    zone.nsec3(node.nsec3_rank()?)
+}
+
+fn is_opt_out(record: &Nsec3<'_>) -> bool {
+    let Some(Data::Fragment(fragment)) = record.rrset().map(|set| set.data()) else { return false };
+    fragment.records().next().and_then(|rdata| rdata.get(1)).is_some_and(|flags| flags & FLAG_OPT_OUT != 0)
+}
+
+fn hash(zone: &Zone<'_>, name: &Name) -> Option<[u8; 20]> {
+    let (iterations, salt) = zone.nsec3_parameters()?;
+    Some(Nsec3Params::new(iterations, salt).ok()?.hash(name))
+}

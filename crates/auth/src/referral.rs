@@ -1,0 +1,72 @@
+//! Referrals: the name servers of a zone cut, whether the zone below is signed, and glue (RFC 1034 4.3.2 step 3b).
+
+use crate::answer::{Session, Stop};
+use crate::rrset::{self, rdata_at};
+use wire::iana::rtype;
+use wire::render::{POINTER_MAX, Section};
+use zone::fragment::Glue;
+use zone::{Match, Zone};
+
+impl<'c> Session<'_, '_, 'c> {
+    /// Writes authority and additional section of a referral.
+    pub(crate) fn referral(&mut self, zone: &Zone<'c>, cut: &Match<'c>) -> Result<(), Stop> {
+        let owner = self.work.places.of_ancestor(cut.labels);
+        let apex = self.work.places.of_ancestor(zone.apex_labels());
+        let start = self.out.at();
+        let servers = cut.node.rrset(rtype::NS).ok_or(Stop::Damaged)?;
+        // The parent's copy of the NS records is not signed (RFC 4035 2.2).
+        rrset::put(self.out, servers.head(), servers.data(), owner, apex, false)?;
+        let end = self.out.at();
+        if self.dnssec_ok {
+            match cut.node.rrset(rtype::DS) {
+                Some(set) => rrset::put(self.out, set.head(), set.data(), owner, apex, true)?,
+                None => self.prove_insecure(zone, cut),
+            }
+        }
+        self.put_proofs()?;
+        if let Some(glue) = cut.node.glue() {
+            self.out.begin_section(Section::Additional);
+            self.glue(glue, start, end)?;
+        }
+        Ok(())
+    }
+
+    /// Writes glue for the NS records that stand from `start` to `end`. An in-domain server's address that does not fit
+    /// makes the response truncated; others are left out silently (RFC 9471 3.1, 3.2).
+    #[inline(always)]
+    fn glue(&mut self, glue: Glue<'c>, start: usize, end: usize) -> Result<(), Stop> {
+        let count = self.list_targets(start, end)?;
+        for group in glue {
+            let &owner = self.work.servers[..count].get(group.server).ok_or(Stop::Damaged)?;
+            let [a, b] = group.rtype.to_be_bytes();
+            let [e, f, g, h] = group.ttl;
+            let head = [a, b, 0, 1, e, f, g, h];
+            let mark = self.out.mark();
+            let octets = if group.rtype == rtype::A { 4 } else { 16 };
+            let full = group.addresses.chunks_exact(octets).any(|address| {
+                if owner <= POINTER_MAX {
+                    return self.out.record(owner, head, address).is_err();
+                }
+                rrset::write_name(self.out, owner).and_then(|()| self.out.body(head, address)).is_err()
+            });
+            if full {
+                self.out.rollback(mark);
+                self.is_truncated |= group.in_domain;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists where the RDATA of the records from `start` to `end` begins; returns how many, at most 256.
+    #[inline(always)]
+    fn list_targets(&mut self, start: usize, end: usize) -> Result<usize, Stop> {
+        let (mut at, mut count) = (start, 0);
+        while at < end && count < self.work.servers.len() {
+            let (rdata, next) = rdata_at(self.out.message(), at).ok_or(Stop::Damaged)?;
+            self.work.servers[count] = rdata as u16;
+            count += 1;
+            at = next;
+        }
+        Ok(count)
+    }
+}

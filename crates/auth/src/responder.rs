@@ -1,0 +1,263 @@
+//! The entry point: from the octets of a query to those of its response.
+//!
+//! What concerns the message as a whole is decided here, in the order in which the peers do: faults, operation, EDNS
+//! version, signature, class, type. Everything else is `answer`.
+
+use crate::answer::{Outcome, Session, Stop, Work};
+use crate::counters::Counters;
+use crate::denial::Proofs;
+use crate::limits::UDP_OCTETS_MIN;
+use crate::server::{Server, Transport};
+use crate::{chaos, tsig};
+use wire::edns::{self, ResponseOpt};
+use wire::Places;
+use wire::header::{self, HEADER_OCTETS};
+use wire::iana::{class, ede, opcode, rcode, rtype};
+use wire::query::Query;
+use wire::render::{Renderer, Section};
+use zone::Catalog;
+
+/// Answers queries; one belongs to each worker.
+#[derive(Default)]
+pub struct Responder {
+    work: Work,
+    counters: Counters,
+}
+
+/// What is known about a response before it is finished.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Verdict {
+    /// The response code.
+    pub rcode: u16,
+    /// The extended error.
+    pub ede: Option<u16>,
+    /// AA and TC.
+    pub flags: u16,
+}
+
+impl Verdict {
+    pub(crate) fn of(rcode: u16) -> Verdict {
+        Verdict { rcode, ..Verdict::default() }
+    }
+
+    pub(crate) fn with_ede(rcode: u16, ede: u16) -> Verdict {
+        Verdict { rcode, ede: Some(ede), flags: 0 }
+    }
+}
+
+impl Responder {
+    /// A responder that has answered nothing yet.
+    pub fn new() -> Responder {
+        Responder::default()
+    }
+
+    /// What it did so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Answers one query. `query`: a whole message as received. `response`: where the answer goes; its length bounds
+    /// it beside the transport's limit, and 512 octets fit every answer to a UDP query. Returns the octets of the
+    /// response; 0 when none must be sent.
+    ///
+    /// Whatever the octets: no panic, no allocation, work bounded by the constants in [`crate::limits`] and the
+    /// lengths of the buffers.
+    pub fn answer(
+        &mut self,
+        query: &[u8],
+        catalog: &Catalog,
+        server: &Server,
+        transport: Transport,
+        response: &mut [u8],
+    ) -> usize {
+        self.counters.queries += 1;
+        self.counters.tcp += u64::from(transport == Transport::Tcp);
+        let octets = match Query::read(query, &mut self.work.places) {
+            Some(query) => self.respond(&query, catalog, server, transport, response),
+            None => None,
+        };
+        self.counters.dropped += u64::from(octets.is_none());
+        octets.unwrap_or(0)
+    }
+
+    #[inline(always)]
+    fn respond(
+        &mut self,
+        query: &Query<'_>,
+        catalog: &Catalog,
+        server: &Server,
+        transport: Transport,
+        response: &mut [u8],
+    ) -> Option<usize> {
+        let mut opt = None;
+        if let Some(edns) = &query.edns {
+            self.counters.edns += 1;
+            self.counters.dnssec_ok += u64::from(edns.dnssec_ok);
+            opt = Some(ResponseOpt {
+                udp_payload_octets: server.udp_payload_octets,
+                dnssec_ok: edns.dnssec_ok,
+                nsid: if edns.wants_nsid { server.nsid() } else { None },
+                ..ResponseOpt::default()
+            });
+        }
+        let limit = octets_max(query, server, transport);
+        let reserve = opt.as_ref().map_or(0, ResponseOpt::octets);
+        let mut out = Renderer::new(response, limit, reserve)?;
+        out.copy_query(query.message, query.question.map_or(HEADER_OCTETS, |question| question.end)).ok()?;
+        let verdict = match refusal(query, transport, &mut self.work.other_places) {
+            Some(verdict) => verdict,
+            None => self.ask(query, catalog, server, transport, &mut out),
+        };
+        self.finish(query, verdict, opt, out)
+    }
+
+    /// Has the question answered, which there is.
+    #[inline(always)]
+    fn ask(
+        &mut self,
+        query: &Query<'_>,
+        catalog: &Catalog,
+        server: &Server,
+        transport: Transport,
+        out: &mut Renderer<'_>,
+    ) -> Verdict {
+        let Some(question) = query.question else { return Verdict::of(rcode::FORMERR) };
+        if question.qclass != class::IN && question.qclass != class::ANY {
+            if question.qclass != class::CH {
+                return Verdict::with_ede(rcode::REFUSED, ede::NOT_AUTHORITATIVE);
+            }
+            self.counters.chaos += 1;
+            return chaos::answer(&question, server, &mut self.work, out);
+        }
+        let start = out.mark();
+        let mut session = Session {
+            out,
+            work: &mut self.work,
+            catalog,
+            server,
+            transport,
+            qtype: question.qtype,
+            dnssec_ok: query.edns.is_some_and(|edns| edns.dnssec_ok),
+            is_referral: false,
+            is_truncated: false,
+            proofs: Proofs::new(),
+        };
+        let result = session.answer();
+        let (is_referral, is_truncated) = (session.is_referral, session.is_truncated);
+        let mut verdict = match result {
+            Ok(outcome) => self.count(outcome),
+            Err(Stop::Full(outcome)) => {
+                let mut verdict = self.count(outcome);
+                verdict.flags |= header::TC;
+                verdict
+            }
+            Err(Stop::Damaged) => {
+                out.rollback(start);
+                self.counters.damaged += 1;
+                return Verdict::of(rcode::SERVFAIL);
+            }
+        };
+        if is_truncated {
+            verdict.flags |= header::TC;
+        }
+        // Answers to class ANY are never authoritative (RFC 1035 6.2).
+        if is_referral || question.qclass == class::ANY {
+            verdict.flags &= !header::AA;
+        }
+        verdict
+    }
+
+    /// Counts an outcome and says what it means for the header.
+    #[inline(always)]
+    fn count(&mut self, outcome: Outcome) -> Verdict {
+        let counters = &mut self.counters;
+        let (count, rcode) = match outcome {
+            Outcome::Answer => (&mut counters.answers, rcode::NOERROR),
+            Outcome::NoData => (&mut counters.no_data, rcode::NOERROR),
+            Outcome::NameError => (&mut counters.name_errors, rcode::NXDOMAIN),
+            Outcome::Referral => (&mut counters.referrals, rcode::NOERROR),
+            Outcome::Alias => (&mut counters.aliases, rcode::NOERROR),
+            Outcome::TooLong => (&mut counters.aliases, rcode::YXDOMAIN),
+            Outcome::NotOurs => return Verdict::with_ede(rcode::REFUSED, ede::NOT_AUTHORITATIVE),
+            Outcome::NotLoaded => return Verdict::with_ede(rcode::SERVFAIL, ede::NOT_READY),
+            Outcome::Expired => return Verdict::with_ede(rcode::SERVFAIL, ede::INVALID_DATA),
+        };
+        *count += 1;
+        Verdict { rcode, ede: None, flags: header::AA }
+    }
+
+    /// Adds OPT and TSIG and writes the header.
+    #[inline(always)]
+    fn finish(
+        &mut self,
+        query: &Query<'_>,
+        verdict: Verdict,
+        opt: Option<ResponseOpt<'_>>,
+        mut out: Renderer<'_>,
+    ) -> Option<usize> {
+        out.release();
+        out.begin_section(Section::Additional);
+        if let Some(mut opt) = opt {
+            opt.rcode = verdict.rcode;
+            opt.ede = verdict.ede;
+            opt.write(&mut out).ok()?;
+        }
+        if let Some(record) = &query.tsig
+            && verdict.rcode == rcode::NOTAUTH
+        {
+            tsig::refuse(query, record, &mut self.work, &mut out);
+        }
+        let kept = query.flags & (header::OPCODE_MASK | header::RD | header::CD);
+        let flags = header::QR | kept | verdict.flags | (verdict.rcode & 15);
+        self.counters.truncated += u64::from(verdict.flags & header::TC != 0);
+        self.counters.rcode(verdict.rcode);
+        Some(out.finish(flags, u16::from(query.question.is_some())))
+    }
+}
+
+/// The largest response the client takes.
+#[inline(always)]
+fn octets_max(query: &Query<'_>, server: &Server, transport: Transport) -> usize {
+    if transport == Transport::Tcp {
+        return u16::MAX as usize;
+    }
+    let wanted = query.edns.map_or(0, |edns| edns.udp_payload_octets.min(server.udp_payload_octets));
+    UDP_OCTETS_MIN.max(wanted as usize)
+}
+
+/// What is said to a query that is not looked at any further. `None`: look at it.
+#[inline(always)]
+fn refusal(query: &Query<'_>, transport: Transport, places: &mut Places) -> Option<Verdict> {
+    if header::opcode(query.flags) != opcode::QUERY {
+        return Some(Verdict::with_ede(rcode::NOTIMP, ede::NOT_SUPPORTED));
+    }
+    if query.fault.is_some() {
+        return Some(Verdict::of(rcode::FORMERR));
+    }
+    if query.edns.is_some_and(|edns| edns.version != edns::VERSION) {
+        return Some(Verdict::of(rcode::BADVERS));
+    }
+    // No keys are known, so every signature is one of an unknown key (RFC 8945 5.2.1).
+    if let Some(record) = &query.tsig {
+        let is_whole = tsig::is_whole(query.message, record, places);
+        return Some(Verdict::of(if is_whole { rcode::NOTAUTH } else { rcode::FORMERR }));
+    }
+    refusal_of_type(query.question?.qtype, transport)
+}
+
+/// What is said to types that no record has; ANY is answered.
+#[inline(always)]
+fn refusal_of_type(qtype: u16, transport: Transport) -> Option<Verdict> {
+    if !rtype::is_meta(qtype) || qtype == rtype::ANY {
+        return None;
+    }
+    Some(match qtype {
+        // AXFR is not defined over UDP (RFC 5936 4.2).
+        rtype::AXFR if transport == Transport::Udp => Verdict::of(rcode::FORMERR),
+        rtype::AXFR | rtype::IXFR => Verdict::with_ede(rcode::REFUSED, ede::PROHIBITED),
+        rtype::MAILA | rtype::MAILB => Verdict::with_ede(rcode::NOTIMP, ede::NOT_SUPPORTED),
+        rtype::NXNAME => Verdict::with_ede(rcode::FORMERR, ede::INVALID_QUERY_TYPE),
+        _ => Verdict::of(rcode::FORMERR),
+    })
+}
+

@@ -1,0 +1,52 @@
+//! What a server is, apart from its zones.
+
+use crate::limits::NSID_OCTETS_MAX;
+
+/// Facts about the server that answers need. They do not change while it runs.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// Our name for clients that ask with the NSID option (RFC 5001): at most [`NSID_OCTETS_MAX`] octets are sent.
+    pub nsid: Option<Box<[u8]>>,
+    /// The answer to `version.bind` and `version.server`; refused when absent.
+    pub version: Option<Box<[u8]>>,
+    /// The answer to `hostname.bind`; refused when absent.
+    pub hostname: Option<Box<[u8]>>,
+    /// The answer to `id.server` (RFC 4892); refused when absent.
+    pub id_server: Option<Box<[u8]>>,
+    /// The largest UDP response that is sent, and the largest query that is taken, whatever the client allows.
+    pub udp_payload_octets: u16,
+    /// Leave out addresses that a client could ask for itself. Glue is never left out.
+    pub minimal_responses: bool,
+    /// Answer ANY over TCP with all RRsets of the name instead of one (RFC 8482 4.1).
+    pub full_any_over_tcp: bool,
+}
+
+impl Default for Server {
+    fn default() -> Server {
+        Server {
+            nsid: None,
+            version: None,
+            hostname: None,
+            id_server: None,
+            // What passes every path without fragments (DNS flag day 2020): IPv6's 1280 less its headers.
+            udp_payload_octets: 1232,
+            minimal_responses: false,
+            full_any_over_tcp: false,
+        }
+    }
+}
+
+impl Server {
+    pub(crate) fn nsid(&self) -> Option<&[u8]> {
+        self.nsid.as_deref().map(|nsid| &nsid[..nsid.len().min(NSID_OCTETS_MAX)])
+    }
+}
+
+/// How a query came, which decides how large its response can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// A datagram.
+    Udp,
+    /// A stream of messages: TCP, TLS.
+    Tcp,
+}
