@@ -6,6 +6,7 @@ use wire::NameBuf;
 use zonefile::{NoIncludes, Record, Source};
 
 mod signed;
+mod signer;
 mod unsigned;
 
 /// Reads the text of a zone; what is out of the zone is left out, as a loader does.

@@ -210,7 +210,8 @@ fn spelling() {
     check("@ AFSDB 1 a_b.org.", &["warning host-name-target example. AFSDB :7: a_b.org."]);
     check("@ RP a.b_c. .", &["warning mailbox-name example. RP :7: a.b_c."]);
     check("p PTR a_b.org.", &[]);
-    let reverse = "@ 60 SOA ns.org. a.org. 1 2 1 9 1\n@ 60 NS ns1.org.\n@ 60 NS ns2.org.\n1 60 PTR a_b.org.\n";
+    let reverse =
+        "@ 60 SOA ns.org. a.org. 1 2 1 9 1\n@ 60 NS ns1.org.\n@ 60 NS ns2.org.\n1 60 PTR a_b.org.\n";
     let contents = contents("2.0.192.in-addr.arpa.", reverse);
     assert_found(
         findings(&contents, &Options::default()),
@@ -274,4 +275,35 @@ fn findings_of_one_kind_are_bounded_and_counted() {
     let summary = super::super::check(&contents, &Options::default(), &mut |_| count += 1);
     assert_eq!((count, summary.count(Check::NsNoAddress)), (FINDINGS_PER_CHECK_MAX, 300));
     assert_eq!((summary.worst(), summary.is_fatal()), (Some(Severity::Error), false));
+}
+
+/// The example of RFC 8976 A.1, and what can be wrong with such a record.
+#[test]
+fn zone_digests() {
+    const TEXT: &str = "example. 86400 IN SOA ns1 admin 2018031900 1800 900 604800 86400
+example. 86400 IN NS ns1
+example. 86400 IN NS ns2
+ns1 3600 IN A 203.0.113.63
+ns2 3600 IN AAAA 2001:db8::63
+";
+    const DIGEST: &str =
+        "c68090d90a7aed716bc459f9340e3d7c1370d4d24b7e2fc3a1ddc0b9a87153b9a9713b3c9ae5cc27777f98b8e730044c";
+    let check_digest = |serial: u32, numbers: &str, more: &str, expected: &[&str]| {
+        check_whole(&format!("{TEXT}@ 86400 ZONEMD {serial} {numbers} {DIGEST}\n{more}"), expected);
+    };
+    check_digest(2018031900, "1 1", "", &[]);
+    check_digest(2018031900, "1 1", "a 1 TXT x\n", &["error zonemd-mismatch example. ZONEMD :6"]);
+    let serial = "warning zonemd-serial example. ZONEMD :6: found 2018031901, expected 2018031900";
+    check_digest(2018031901, "1 1", "", &[serial]);
+    check_digest(2018031900, "241 1", "", &["notice zonemd-unsupported example. ZONEMD :6"]);
+    check_digest(2018031900, "1 240", "", &["notice zonemd-unsupported example. ZONEMD :6"]);
+    let second = format!("@ 86400 ZONEMD 2018031900 1 1 {}\n", "ff".repeat(48));
+    check_digest(2018031900, "1 1", &second, &["error zonemd-duplicate example. ZONEMD :7"]);
+    let below = format!("x 1 ZONEMD 1 1 1 {}\n", "ff".repeat(48));
+    check_digest(
+        2018031900,
+        "241 1",
+        &below,
+        &["notice zonemd-unsupported example. ZONEMD :6", "notice zonemd-below-apex x.example. ZONEMD :7"],
+    );
 }
