@@ -53,6 +53,10 @@ pub struct Arguments {
     /// Queries a system call sends at most.
     #[arg(long, value_name = "N", default_value_t = 64)]
     burst: usize,
+    /// Let the kernel cut bursts into packets as late as it can (UDP_SEGMENT): far less work for this end, the same
+    /// packets for the server. Queries are reordered into runs of equal length.
+    #[arg(long)]
+    trains: bool,
     /// A reply later than this is lost.
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 1000)]
     timeout_ms: u64,
@@ -103,17 +107,23 @@ const OVERLOAD: f64 = 1.5;
 const SECONDS_MAX: f64 = 86_400.0;
 /// Most queries outstanding: what the flows have places for.
 const WINDOW_MAX: u64 = 1 << 20;
+/// Order of the runs of equal length: any fixed one, so that all contenders get the same.
+const RUNS_SEED: u64 = 1;
 /// Queries outstanding while sizes are recorded: few enough for any server's buffers.
 const RECORD_WINDOW: u64 = 100;
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Error> {
     check(&arguments)?;
-    let queries = QuerySet::read(&arguments.queries)?;
+    let mut queries = QuerySet::read(&arguments.queries)?;
+    if arguments.trains {
+        queries = queries.in_runs(arguments.burst.min(mmsg::TRAIN_MAX), RUNS_SEED);
+    }
     pin(arguments.cpu)?;
     let settings = Settings {
         server: arguments.server,
         flows: arguments.flows,
         burst: arguments.burst,
+        trains: arguments.trains,
         timeout: Duration::from_millis(arguments.timeout_ms),
     };
     let mut generator = Generator::new(settings, &queries)?;

@@ -146,6 +146,36 @@ impl Batch {
     }
 }
 
+/// Most datagrams one call of [`send_train`] makes (`UDP_MAX_SEGMENTS` of kernels before 6.5).
+pub const TRAIN_MAX: usize = 64;
+
+/// Sends `octets` on a connected socket as datagrams of `segment_octets` each, cut by the kernel as late as it can
+/// (`UDP_SEGMENT`): the packets are the same, but sender and link handle them as one. Never waits; all or nothing.
+pub fn send_train(socket: &impl AsRawFd, octets: &[u8], segment_octets: u16) -> io::Result<()> {
+    // Three words hold a control message header and two octets, aligned as the header wants.
+    let mut control = [0u64; 3];
+    let mut vector = libc::iovec { iov_base: octets.as_ptr().cast_mut().cast(), iov_len: octets.len() };
+    // SAFETY: msghdr is a plain structure of integers and pointers. `control` has room for CMSG_SPACE(2) octets
+    // (asserted), so the first header and its two octets of data lie inside it. The kernel reads `octets`, the
+    // vector and the control message during the call only and writes to none of them.
+    let sent = unsafe {
+        let space = libc::CMSG_SPACE(mem::size_of::<u16>() as u32) as usize;
+        assert!(space <= mem::size_of_val(&control));
+        let mut header: libc::msghdr = mem::zeroed();
+        header.msg_iov = &raw mut vector;
+        header.msg_iovlen = 1;
+        header.msg_control = control.as_mut_ptr().cast();
+        header.msg_controllen = space;
+        let message = libc::CMSG_FIRSTHDR(&header);
+        (*message).cmsg_level = libc::SOL_UDP;
+        (*message).cmsg_type = libc::UDP_SEGMENT;
+        (*message).cmsg_len = libc::CMSG_LEN(mem::size_of::<u16>() as u32) as usize;
+        libc::CMSG_DATA(message).cast::<u16>().write_unaligned(segment_octets);
+        libc::sendmsg(socket.as_raw_fd(), &header, libc::MSG_DONTWAIT)
+    };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// What a socket is made with.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SocketOptions {
@@ -350,6 +380,20 @@ mod tests {
     fn batches_agree_with_single_calls() {
         check("127.0.0.1:0");
         check("[::1]:0");
+    }
+
+    #[test]
+    fn trains_arrive_as_single_datagrams() {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        client.connect(server.local_addr().unwrap()).unwrap();
+        let octets: Vec<u8> = (0..TRAIN_MAX as u8).flat_map(|index| [index; 30]).collect();
+        send_train(&client, &octets, 30).unwrap();
+        let mut room = [0; 100];
+        for expected in octets.chunks(30) {
+            let length = server.recv(&mut room).unwrap();
+            assert_eq!(&room[..length], expected);
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ use std::{
 
 use wire::{NameBuf, iana::rtype};
 
-use crate::{Error, error, error::LineProblem};
+use crate::{Error, error, error::LineProblem, random::Random};
 
 /// Most queries kept in memory: at about 60 octets each, 1.2 GB.
 pub const QUERIES_MAX: usize = 20_000_000;
@@ -161,6 +161,25 @@ impl QuerySet {
         self.ends.push(self.octets.len() as u32);
     }
 
+    /// The same queries in an order in which up to `run` of equal length stand together, the runs shuffled by
+    /// `seed`: what can leave as one train of segments, with the mix kept at a larger scale.
+    pub fn in_runs(&self, run: usize, seed: u64) -> QuerySet {
+        let mut order: Vec<usize> = (0..self.count()).collect();
+        let mut random = Random::new(seed);
+        random.shuffle(&mut order);
+        order.sort_by_key(|&index| self.packet(index).len());
+        let same_length = |&one: &usize, &two: &usize| self.packet(one).len() == self.packet(two).len();
+        let mut runs: Vec<&[usize]> =
+            order.chunk_by(same_length).flat_map(|class| class.chunks(run.max(1))).collect();
+        random.shuffle(&mut runs);
+        let mut set = QuerySet::default();
+        for &index in runs.into_iter().flatten() {
+            set.octets.extend_from_slice(self.packet(index));
+            set.ends.push(set.octets.len() as u32);
+        }
+        set
+    }
+
     /// How many queries there are.
     pub fn count(&self) -> usize {
         self.ends.len()
@@ -247,6 +266,25 @@ mod tests {
         for line in ["", "  ", "; comment", "# comment"] {
             assert_eq!(Query::from_line(line.as_bytes()), Ok(None));
         }
+    }
+
+    #[test]
+    fn runs_of_equal_length() {
+        let mut set = QuerySet::default();
+        for number in 0..1000 {
+            let line = format!("name{}. A", number * number % 7919);
+            set.push(&Query::from_line(line.as_bytes()).unwrap().unwrap());
+        }
+        let packets =
+            |set: &QuerySet| (0..set.count()).map(|index| set.packet(index).to_vec()).collect::<Vec<_>>();
+        let (mut before, after) = (packets(&set), packets(&set.in_runs(16, 1)));
+        let changes = after.windows(2).filter(|pair| pair[0].len() != pair[1].len()).count();
+        assert!(changes < 1000 / 16 + 10, "{changes}");
+        let mut sorted = after.clone();
+        before.sort();
+        sorted.sort();
+        assert!(before == sorted);
+        assert!(after == packets(&set.in_runs(16, 1)));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::{
 
 use crate::{
     Error,
-    mmsg::{Batch, Epoll},
+    mmsg::{self, Batch, Epoll},
     query::{QUERY_OCTETS_MAX, QuerySet},
 };
 use flows::Flows;
@@ -42,6 +42,9 @@ pub struct Settings {
     pub flows: usize,
     /// Most queries sent by one call from one flow.
     pub burst: usize,
+    /// Whether a burst leaves as a train that the kernel cuts into packets ([`mmsg::send_train`]). A burst then
+    /// ends where the length of the queries changes: see [`QuerySet::in_runs`].
+    pub trains: bool,
     /// Replies later than this are lost.
     pub timeout: Duration,
 }
@@ -80,6 +83,7 @@ pub struct Generator<'q> {
     epoll: Epoll,
     send_batch: Batch,
     receive_batch: Batch,
+    train: Vec<u8>,
     next_query: usize,
     next_flow: usize,
     /// Size of the last reply to each query, 0 where none came.
@@ -102,6 +106,7 @@ impl<'q> Generator<'q> {
             epoll,
             send_batch: Batch::new(settings.burst, QUERY_OCTETS_MAX),
             receive_batch: Batch::new(settings.burst.max(64), REPLY_OCTETS),
+            train: Vec::new(),
             next_query: 0,
             next_flow: 0,
             sizes: vec![0; queries.count()],
@@ -204,17 +209,9 @@ impl<'q> Generator<'q> {
         planned: impl Fn(u64) -> u64,
     ) -> Result<usize, Error> {
         let flow = self.next_flow;
-        let count = (self.send_batch.count() as u64).min(due) as usize;
-        let mut query = self.next_query;
-        for slot in 0..count {
-            let packet = self.queries.packet(query);
-            let room = self.send_batch.slot_mut(slot);
-            room[..packet.len()].copy_from_slice(packet);
-            room[..2].copy_from_slice(&self.flows.id(flow, slot).to_be_bytes());
-            self.send_batch.set_length(slot, packet.len());
-            query = if query + 1 < self.queries.count() { query + 1 } else { 0 };
-        }
-        let result = self.send_batch.send(self.flows.socket(flow), 0, count);
+        let most = (self.send_batch.count() as u64).min(due) as usize;
+        let result =
+            if self.settings.trains { self.send_train(flow, most) } else { self.send_batch(flow, most) };
         let sent = self.judge(running, result)?;
         let now_ns = running.now_ns();
         for _ in 0..sent {
@@ -227,6 +224,40 @@ impl<'q> Generator<'q> {
         }
         self.next_flow = if flow + 1 < self.flows.count() { flow + 1 } else { 0 };
         Ok(sent)
+    }
+
+    /// Sends the next `count` queries as packets of their own; returns how many went out.
+    fn send_batch(&mut self, flow: usize, count: usize) -> io::Result<usize> {
+        let mut query = self.next_query;
+        for slot in 0..count {
+            let packet = self.queries.packet(query);
+            let room = self.send_batch.slot_mut(slot);
+            room[..packet.len()].copy_from_slice(packet);
+            room[..2].copy_from_slice(&self.flows.id(flow, slot).to_be_bytes());
+            self.send_batch.set_length(slot, packet.len());
+            query = self.after(query);
+        }
+        self.send_batch.send(self.flows.socket(flow), 0, count)
+    }
+
+    /// Sends the next queries as one train, up to `most` and up to a change of their length; returns how many.
+    fn send_train(&mut self, flow: usize, most: usize) -> io::Result<usize> {
+        let octets = self.queries.packet(self.next_query).len();
+        let (mut query, mut count) = (self.next_query, 0);
+        self.train.clear();
+        while count < most.min(mmsg::TRAIN_MAX) && self.queries.packet(query).len() == octets {
+            self.train.extend_from_slice(&self.flows.id(flow, count).to_be_bytes());
+            self.train.extend_from_slice(&self.queries.packet(query)[2..]);
+            query = self.after(query);
+            count += 1;
+        }
+        mmsg::send_train(self.flows.socket(flow), &self.train, octets as u16)?;
+        Ok(count)
+    }
+
+    /// The index of the query after one, round and round.
+    fn after(&self, query: usize) -> usize {
+        if query + 1 < self.queries.count() { query + 1 } else { 0 }
     }
 
     /// Takes replies from the sockets that have some; waits for the first for up to `wait_ms`.

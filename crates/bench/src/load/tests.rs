@@ -46,7 +46,7 @@ impl RunningEcho {
 }
 
 fn settings(server: SocketAddr) -> Settings {
-    Settings { server, flows: 64, burst: 32, timeout: Duration::from_secs(2) }
+    Settings { server, flows: 64, burst: 32, trains: false, timeout: Duration::from_secs(2) }
 }
 
 #[test]
@@ -65,6 +65,19 @@ fn open_loop_keeps_its_count() {
     assert_eq!((outcome.latency.len(), outcome.lateness.len()), (outcome.received, outcome.sent));
     // Counted from the planned time, so never below the lateness of the same query.
     assert!(outcome.latency.max() >= outcome.lateness.value_at_percentile(50.0));
+}
+
+#[test]
+fn trains_are_the_same_queries() {
+    let echo = RunningEcho::start(ReplySize::Same);
+    let queries = queries(1000).in_runs(32, 1);
+    let settings = Settings { trains: true, ..settings(echo.address) };
+    let mut generator = Generator::new(settings, &queries).unwrap();
+    let trial = Trial { pace: Pace::Closed { window: 100 }, seconds: 20.0, queries_max: 1000 };
+    let outcome = generator.run(trial).unwrap();
+    assert_eq!((outcome.sent, outcome.received, outcome.wrong, outcome.stray), (1000, 1000, 0, 0));
+    assert!((0..1000).all(|index| usize::from(generator.sizes()[index]) == queries.packet(index).len()));
+    assert_eq!(echo.end().received, 1000);
 }
 
 #[test]
