@@ -1,1 +1,9 @@
-//! To follow.
+//! What an operator and an attacker can do wrong: settings, files, signals, packets.
+
+mod hostile;
+mod kit;
+mod packs;
+mod reload;
+mod settings;
+mod start;
+mod zone_files;

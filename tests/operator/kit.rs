@@ -1,0 +1,87 @@
+//! Runs the program with arguments and looks at what it says.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use zonda_tests::server::program;
+
+/// How long a command may take, in seconds: all of these end at once, or hang for ever.
+const COMMAND_SECONDS: &str = "30";
+
+/// Exit status of `timeout` when it had to end the command.
+const TIMED_OUT: i32 = 124;
+
+/// What a command said.
+#[derive(Debug)]
+pub struct Said {
+    /// Exit status.
+    pub status: i32,
+    /// Standard output.
+    pub output: String,
+    /// Standard error.
+    pub errors: String,
+}
+
+/// Runs `zonda` with these arguments.
+pub fn zonda<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Said {
+    run(Command::new("timeout").arg(COMMAND_SECONDS).arg(program()).args(arguments))
+}
+
+/// Runs `zonda` with at most this much address space.
+pub fn zonda_within(kibioctets: u64, arguments: &[&str]) -> Said {
+    let script = format!("ulimit -v {kibioctets}; exec timeout {COMMAND_SECONDS} \"$@\"");
+    run(Command::new("sh").args(["-c", &script, "sh"]).arg(program()).args(arguments))
+}
+
+fn run(command: &mut Command) -> Said {
+    let output = command.output().expect("the program starts");
+    let said = Said {
+        status: output.status.code().unwrap_or(-1),
+        output: String::from_utf8_lossy(&output.stdout).into_owned(),
+        errors: String::from_utf8_lossy(&output.stderr).into_owned(),
+    };
+    assert_ne!(said.status, TIMED_OUT, "{command:?} does not end: {said:?}");
+    assert!(!said.errors.contains("panicked"), "{command:?} panics: {said:?}");
+    said
+}
+
+impl Said {
+    /// The command failed with this status, and said so in lines that each hold something, one of them all of `words`.
+    pub fn assert_fails(&self, status: i32, words: &[&str]) {
+        assert_eq!(self.status, status, "{self:#?}");
+        let told = |line: &str| words.iter().all(|word| line.contains(word));
+        let text = format!("{}{}", self.errors, self.output);
+        assert!(text.lines().any(told), "no line with {words:?} in {self:#?}");
+    }
+
+    /// The command did what it was asked to.
+    pub fn assert_fine(&self) -> &Said {
+        assert_eq!(self.status, 0, "{self:#?}");
+        self
+    }
+}
+
+/// A scratch folder with a few files.
+pub fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    for (name, octets) in files {
+        std::fs::write(folder.path().join(name), octets).expect("a file");
+    }
+    folder
+}
+
+/// A path as text.
+pub fn text(path: &Path) -> &str {
+    path.to_str().expect("a path in UTF-8")
+}
+
+/// A small sound zone.
+pub const SOUND: &str = "$TTL 60\n@ SOA ns host 1 2 3 4 5\n@ NS ns\nns A 192.0.2.1\nwww A 192.0.2.2\n";
+
+/// A pack of the small sound zone `example.`, and its folder.
+pub fn sound_pack() -> (tempfile::TempDir, PathBuf) {
+    let folder = folder(&[("example.zone", SOUND.as_bytes())]);
+    let (zone, pack) = (folder.path().join("example.zone"), folder.path().join("example.pack"));
+    zonda(&["compile", "-o", text(&pack), &format!("example.={}", text(&zone))]).assert_fine();
+    (folder, pack)
+}

@@ -1,0 +1,222 @@
+//! Changes while serving: what is broken keeps the old state, what is sound is taken up, nobody waits.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use zonda_tests::exchange::{Transport, ask, udp_within};
+use zonda_tests::message::Query;
+use zonda_tests::response::Response;
+use zonda_tests::rtype;
+use zonda_tests::server::{Kind, Server, ctl, settings, signal, write};
+use zonda_tests::zone::ZoneFile;
+
+use crate::kit::{SOUND, text};
+
+/// A server of two zones whose files the test may change.
+struct Fixture {
+    files: tempfile::TempDir,
+    server: Server,
+}
+
+fn fixture() -> Fixture {
+    let files = tempfile::tempdir().expect("a scratch folder");
+    let zones = zones(&files);
+    for zone in &zones {
+        fs::write(&zone.path, SOUND).expect("a zone file");
+    }
+    Fixture { server: Server::start(Kind::Zonda, &zones), files }
+}
+
+fn zones(files: &tempfile::TempDir) -> [ZoneFile; 2] {
+    ["one.example.", "two.example."].map(|name| ZoneFile::new(name, files.path().join(name)))
+}
+
+impl Fixture {
+    /// The A record of `www` of a zone, as text.
+    fn address(&self, zone: &str) -> String {
+        let response = self.ask(&format!("www.{zone}"));
+        response
+            .answer
+            .first()
+            .map_or_else(|| "none".into(), |record| rtype::rdata_text(rtype::A, &record.rdata))
+    }
+
+    fn ask(&self, name: &str) -> Response {
+        ask(self.server.address, Transport::Udp, &Query::new(name, rtype::A))
+    }
+
+    fn write(&self, zone: &str, content: &str) {
+        fs::write(self.files.path().join(zone), content).expect("a zone file");
+    }
+
+    /// Waits until the zone answers with this address.
+    fn wait_for(&self, zone: &str, address: &str) {
+        let until = Instant::now() + Duration::from_secs(10);
+        while self.address(zone) != address {
+            assert!(Instant::now() < until, "{zone} still has {}\n{}", self.address(zone), self.server.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// The small zone with another address and serial.
+fn changed(address: &str, serial: u32) -> String {
+    SOUND.replace("192.0.2.2", address).replace("host 1 ", &format!("host {serial} "))
+}
+
+#[test]
+fn sighup_takes_up_what_changed() {
+    let fixture = fixture();
+    assert_eq!(fixture.address("one.example."), "192.0.2.2");
+    fixture.write("one.example.", &changed("192.0.2.99", 2));
+    signal(fixture.server.process.pid(), "HUP");
+    fixture.wait_for("one.example.", "192.0.2.99");
+    assert_eq!(fixture.address("two.example."), "192.0.2.2");
+}
+
+#[test]
+fn ctl_reload_takes_up_one_zone() {
+    let fixture = fixture();
+    fixture.write("one.example.", &changed("192.0.2.99", 2));
+    fixture.write("two.example.", &changed("192.0.2.98", 2));
+    let output = ctl(&fixture.server, &["reload", "one.example."]);
+    assert!(output.status.success(), "{output:?}");
+    fixture.wait_for("one.example.", "192.0.2.99");
+    assert_eq!(fixture.address("two.example."), "192.0.2.2", "nobody asked for this one");
+    assert!(ctl(&fixture.server, &["reload"]).status.success());
+    fixture.wait_for("two.example.", "192.0.2.98");
+}
+
+#[test]
+fn a_broken_file_keeps_the_old_zone() {
+    let fixture = fixture();
+    for broken in ["", "nonsense\n", "@ SOA ns host ( 1 2", "\0\0\0\0", "$INCLUDE one.example.\n"] {
+        fixture.write("one.example.", broken);
+        let output = ctl(&fixture.server, &["reload", "one.example."]);
+        assert_eq!(output.status.code(), Some(1), "{broken:?}: {output:?}");
+        let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("one.example."), "{broken:?}: {said}");
+        assert_eq!(fixture.address("one.example."), "192.0.2.2", "{broken:?}");
+    }
+    fs::remove_file(fixture.files.path().join("one.example.")).expect("the file goes");
+    assert_eq!(ctl(&fixture.server, &["reload", "one.example."]).status.code(), Some(1));
+    assert_eq!(fixture.address("one.example."), "192.0.2.2", "the file is gone");
+    // And it is not stuck: a sound file is taken up again.
+    fixture.write("one.example.", &changed("192.0.2.97", 3));
+    assert!(ctl(&fixture.server, &["reload", "one.example."]).status.success());
+    fixture.wait_for("one.example.", "192.0.2.97");
+}
+
+#[test]
+fn broken_settings_keep_the_old_ones() {
+    let fixture = fixture();
+    let sound = fs::read_to_string(fixture.server.path("zonda.toml")).expect("the settings");
+    fs::write(fixture.server.path("zonda.toml"), "[server]\nlistne = 1\n").expect("the settings");
+    signal(fixture.server.process.pid(), "HUP");
+    let until = Instant::now() + Duration::from_secs(10);
+    while !fixture.server.log().contains("listne") {
+        assert!(Instant::now() < until, "no word about it: {}", fixture.server.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(fixture.address("one.example."), "192.0.2.2");
+    fs::write(fixture.server.path("zonda.toml"), sound).expect("the settings");
+}
+
+#[test]
+fn zones_come_and_go_with_the_settings() {
+    let fixture = fixture();
+    let zones = zones(&fixture.files);
+    let only_one = settings(fixture.server.scratch.path(), fixture.server.address, &zones[..1], "");
+    write(fixture.server.scratch.path(), "zonda.toml", &only_one);
+    signal(fixture.server.process.pid(), "HUP");
+    let until = Instant::now() + Duration::from_secs(10);
+    while fixture.ask("www.two.example.").rcode() != 5 {
+        assert!(Instant::now() < until, "two.example. is still served\n{}", fixture.server.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(fixture.address("one.example."), "192.0.2.2");
+}
+
+#[test]
+fn add_zone_and_remove_zone() {
+    let fixture = fixture();
+    let path = fixture.files.path().join("three.example.");
+    fs::write(&path, changed("192.0.2.33", 1)).expect("a zone file");
+    assert_eq!(fixture.ask("www.three.example.").rcode(), 5);
+    let output = ctl(&fixture.server, &["add-zone", "three.example.", text(&path)]);
+    assert!(output.status.success(), "{output:?}");
+    fixture.wait_for("three.example.", "192.0.2.33");
+    let output = ctl(&fixture.server, &["remove-zone", "three.example."]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(fixture.ask("www.three.example.").rcode(), 5);
+    let output = ctl(&fixture.server, &["remove-zone", "three.example."]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+}
+
+#[test]
+fn status_zones_and_stats_are_told() {
+    let fixture = fixture();
+    let said = |arguments: &[&str]| {
+        let output = ctl(&fixture.server, arguments);
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    assert!(!said(&["status"]).is_empty());
+    let zones = said(&["zones"]);
+    assert!(zones.contains("one.example.") && zones.contains("two.example."), "{zones}");
+    assert!(!said(&["stats"]).is_empty());
+    for command in ["status", "zones", "stats"] {
+        let text = said(&[command, "--json"]);
+        let value: Result<serde_json::Value, _> = serde_json::from_str(&text);
+        assert!(value.is_ok(), "{command}: {text}");
+    }
+}
+
+#[test]
+fn ctl_without_a_server_fails() {
+    let mut fixture = fixture();
+    fixture.server.process.stop();
+    let output = ctl(&fixture.server, &["status"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+}
+
+#[test]
+fn queries_are_answered_while_zones_change() {
+    let fixture = fixture();
+    let address = fixture.server.address;
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let (asked, slowest) = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| {
+            let query = Query::new("www.two.example.", rtype::A).octets();
+            let (mut asked, mut slowest) = (0, Duration::ZERO);
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                let began = Instant::now();
+                let answer = udp_within(address, &query, Duration::from_secs(2)).expect("an exchange");
+                assert!(
+                    answer.is_some_and(|answer| answer[3] & 0xf == 0 && answer[7] == 1),
+                    "query {asked} is lost"
+                );
+                slowest = slowest.max(began.elapsed());
+                asked += 1;
+            }
+            (asked, slowest)
+        });
+        for serial in 2..40 {
+            fixture.write("one.example.", &changed(&format!("192.0.2.{serial}"), serial));
+            fixture.write("two.example.", &changed(&format!("192.0.2.{serial}"), serial));
+            assert!(ctl(&fixture.server, &["reload"]).status.success());
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        asking.join().expect("all queries are answered")
+    });
+    assert!(asked > 100, "{asked} queries");
+    eprintln!("{asked} queries during 38 reloads, the slowest took {slowest:?}");
+}
+
+#[test]
+fn sigterm_ends_it_in_order() {
+    let mut fixture = fixture();
+    signal(fixture.server.process.pid(), "TERM");
+    let status = fixture.server.process.wait(Duration::from_secs(10)).expect("an end");
+    assert_eq!(status.code(), Some(0), "{}", fixture.server.log());
+}

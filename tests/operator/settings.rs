@@ -1,0 +1,83 @@
+//! Settings that are wrong: file, line, and the key that was probably meant.
+
+use crate::kit::{SOUND, Said, folder, text, zonda};
+
+/// Checks settings with this content; `example.zone` beside them is sound.
+fn check(content: &str) -> Said {
+    let folder = folder(&[("zonda.toml", content.as_bytes()), ("example.zone", SOUND.as_bytes())]);
+    let path = folder.path().join("zonda.toml");
+    zonda(&["check-config", text(&path)])
+}
+
+const SMALLEST: &str =
+    "[server]\nlisten = [\"127.0.0.1:5300\"]\n\n[[zone]]\nname = \"example.\"\nfile = \"example.zone\"\n";
+
+#[test]
+fn the_smallest_settings_are_fine() {
+    check(SMALLEST).assert_fine();
+}
+
+#[test]
+fn an_unknown_key_is_told_with_the_nearest_known_one() {
+    check("[server]\nlistne = []\n").assert_fails(1, &["zonda.toml:2:", "listne", "listen"]);
+    check("[sever]\nworkers = 1\n").assert_fails(1, &["zonda.toml:1:", "sever", "server"]);
+    check("[[zone]]\nname = \"example.\"\nflie = \"x\"\n")
+        .assert_fails(1, &["zonda.toml:3:", "flie", "file"]);
+}
+
+#[test]
+fn values_out_of_range_or_of_another_kind() {
+    check("[server]\nworkers = -1\n").assert_fails(1, &["zonda.toml:2:", "workers"]);
+    check("[server]\nworkers = \"two\"\n").assert_fails(1, &["zonda.toml:2:", "workers"]);
+    check("[server]\nlisten = [\"localhost\"]\n").assert_fails(1, &["zonda.toml:2:", "listen"]);
+    check("[server]\nudp-payload-octets = 1\n").assert_fails(1, &["zonda.toml:2:"]);
+}
+
+#[test]
+fn all_mistakes_at_once() {
+    let said = check("[server]\nworkers = -1\nlistne = 1\n[log]\nlevel = \"loud\"\n");
+    for line in ["zonda.toml:2:", "zonda.toml:3:", "zonda.toml:5:"] {
+        said.assert_fails(1, &[line]);
+    }
+}
+
+#[test]
+fn text_that_is_no_toml() {
+    check("[server\n").assert_fails(1, &["zonda.toml:1:"]);
+    check("= = =\n").assert_fails(1, &["zonda.toml:1:"]);
+}
+
+#[test]
+fn a_zone_twice_or_without_a_file() {
+    let twice = format!("{SMALLEST}\n[[zone]]\nname = \"EXAMPLE.\"\nfile = \"example.zone\"\n");
+    check(&twice).assert_fails(1, &["example."]);
+    check("[[zone]]\nname = \"example.\"\n").assert_fails(1, &["zonda.toml:1:"]);
+}
+
+#[test]
+fn a_file_that_is_not_there_or_binary() {
+    let folder = folder(&[("zonda.toml", &[0xff; 100])]);
+    let absent = folder.path().join("absent.toml");
+    zonda(&["check-config", text(&absent)]).assert_fails(1, &["absent.toml", "No such file"]);
+    let binary = folder.path().join("zonda.toml");
+    zonda(&["check-config", text(&binary)]).assert_fails(1, &["zonda.toml", "UTF-8"]);
+}
+
+#[test]
+fn wrong_use_is_status_2() {
+    for arguments in [&["no-such-command"][..], &["serve", "--no-such-option"], &["check-zone"], &[]] {
+        let said = zonda(arguments);
+        assert_eq!(said.status, 2, "{arguments:?}: {said:#?}");
+        assert!(!said.errors.is_empty());
+    }
+}
+
+#[test]
+fn help_and_version() {
+    for command in ["serve", "check-config", "check-zone", "compile", "stat", "ctl"] {
+        let said = zonda(&[command, "--help"]);
+        assert!(said.assert_fine().output.contains("zonda"), "{said:#?}");
+    }
+    let said = zonda(&["--version"]);
+    assert!(said.assert_fine().output.starts_with("zonda"), "{said:#?}");
+}

@@ -1,0 +1,165 @@
+//! Zone files that are wrong: what, where, exit status 1, in bounded time and memory.
+
+use std::io::Write;
+use std::process::Command;
+
+use crate::kit::{SOUND, folder, text, zonda, zonda_within};
+
+/// Checks a zone file with this content; it must fail with a line that holds these words.
+fn assert_refused(content: &[u8], words: &[&str]) {
+    let folder = folder(&[("bad.zone", content)]);
+    let path = folder.path().join("bad.zone");
+    zonda(&["check-zone", "example.", text(&path)]).assert_fails(1, words);
+}
+
+#[test]
+fn a_sound_file_is_fine_and_printed_one_record_a_line() {
+    let folder = folder(&[("good.zone", SOUND.as_bytes())]);
+    let path = folder.path().join("good.zone");
+    zonda(&["check-zone", "example.", text(&path)]).assert_fine();
+    let printed = zonda(&["check-zone", "example.", text(&path), "--print"]);
+    let lines: Vec<&str> = printed.assert_fine().output.lines().collect();
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    assert!(lines.iter().any(|line| line.split_whitespace().eq([
+        "www.example.",
+        "60",
+        "IN",
+        "A",
+        "192.0.2.2"
+    ])));
+}
+
+#[test]
+fn the_real_zones_are_fine() {
+    let root = zonda_tests::zone::repository().join("data/root.zone");
+    // Its signatures have ended by now: a warning is due, not a refusal.
+    let said = zonda(&["check-zone", ".", text(&root)]);
+    assert!(said.status <= 1 && !said.errors.contains("error"), "{said:#?}");
+}
+
+#[test]
+fn every_mistake_is_told_with_its_place() {
+    let zone = format!("{SOUND}a A 1.2.3\nb MX mail\nc NOSUCHTYPE x\nd A 192.0.2.7\ne TXT \"open\n");
+    let folder = folder(&[("bad.zone", zone.as_bytes())]);
+    let path = folder.path().join("bad.zone");
+    let said = zonda(&["check-zone", "example.", text(&path)]);
+    said.assert_fails(1, &["bad.zone:6:", "1.2.3"]);
+    said.assert_fails(1, &["bad.zone:7:"]);
+    said.assert_fails(1, &["bad.zone:8:", "NOSUCHTYPE"]);
+    said.assert_fails(1, &["bad.zone:10:"]);
+    let all = format!("{}{}", said.errors, said.output);
+    assert!(!all.contains("bad.zone:9:"), "nothing is wrong with line 9: {all}");
+}
+
+#[test]
+fn a_file_that_is_not_there_or_not_readable_or_no_file() {
+    let folder = folder(&[]);
+    let absent = folder.path().join("absent.zone");
+    zonda(&["check-zone", "example.", text(&absent)]).assert_fails(1, &["absent.zone", "No such file"]);
+    zonda(&["check-zone", "example.", text(folder.path())]).assert_fails(1, &["irectory"]);
+}
+
+#[test]
+fn an_empty_file() {
+    assert_refused(b"", &["bad.zone", "SOA"]);
+    assert_refused(b"; nothing but a comment\n\n", &["bad.zone", "SOA"]);
+}
+
+#[test]
+fn a_binary_file() {
+    let octets: Vec<u8> = (0..20000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    assert_refused(&octets, &["bad.zone:"]);
+    assert_refused(&[0; 5000], &["bad.zone:1:"]);
+}
+
+#[test]
+fn a_file_that_includes_itself() {
+    assert_refused(format!("{SOUND}$INCLUDE bad.zone\n").as_bytes(), &["bad.zone:6:"]);
+}
+
+#[test]
+fn files_that_include_each_other() {
+    let folder = folder(&[
+        ("one.zone", format!("{SOUND}$INCLUDE two.zone\n").as_bytes()),
+        ("two.zone", b"$INCLUDE one.zone\n"),
+    ]);
+    let path = folder.path().join("one.zone");
+    let said = zonda(&["check-zone", "example.", text(&path)]);
+    assert_eq!(said.status, 1, "{said:#?}");
+    assert!(format!("{}{}", said.errors, said.output).len() < 20_000, "{said:#?}");
+}
+
+#[test]
+fn an_included_file_that_is_not_there() {
+    assert_refused(format!("{SOUND}$INCLUDE absent.zone\n").as_bytes(), &["bad.zone:6:", "absent.zone"]);
+}
+
+#[test]
+fn a_truncated_file() {
+    for (end, at) in
+        [("x SOA ns host ( 1 2 3", 6), ("x TXT \"abc", 6), ("x A", 6), ("x MX 10", 6), ("x (", 6)]
+    {
+        assert_refused(format!("{SOUND}{end}").as_bytes(), &[&format!("bad.zone:{at}")]);
+    }
+}
+
+#[test]
+fn a_line_without_end() {
+    // Four gibioctets of one line come through a pipe; nothing of that size may be kept.
+    for octets in [&b"a"[..], b"a ", b"( "] {
+        let folder = folder(&[]);
+        let pipe = folder.path().join("endless.zone");
+        assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+        let writer = std::thread::spawn({
+            let pipe = pipe.clone();
+            let block = octets.repeat((1 << 20) / octets.len());
+            move || {
+                let mut file = std::fs::File::options().write(true).open(pipe).expect("the pipe");
+                for _ in 0..4096 {
+                    if file.write_all(&block).is_err() {
+                        return; // Refused in time.
+                    }
+                }
+                panic!("four gibioctets were read");
+            }
+        });
+        let said = zonda_within(1_000_000, &["check-zone", "example.", text(&pipe)]);
+        said.assert_fails(1, &["endless.zone:1:"]);
+        writer.join().expect("the file is refused before it ends");
+    }
+}
+
+#[test]
+fn semantic_mistakes_are_errors() {
+    let cases: [(&str, &str); 6] = [
+        ("www CNAME x\n", "CNAME"),
+        ("@ SOA ns host 2 2 3 4 5\n", "SOA"),
+        ("outside.elsewhere. A 192.0.2.1\n", "outside.elsewhere."),
+        ("two CNAME a\ntwo CNAME b\n", "CNAME"),
+        ("d DNAME a\nd DNAME b\n", "DNAME"),
+        ("@ CNAME x\n", "CNAME"),
+    ];
+    for (wrong, word) in cases {
+        assert_refused(format!("{SOUND}{wrong}").as_bytes(), &["bad.zone:", word]);
+    }
+    assert_refused(b"$TTL 60\n@ SOA ns host 1 2 3 4 5\nwww A 192.0.2.1\n", &["NS"]);
+}
+
+#[test]
+fn generate_is_bounded() {
+    assert_refused(format!("{SOUND}$GENERATE 0-4294967295 h$ A 192.0.2.1\n").as_bytes(), &["bad.zone:6:"]);
+    assert_refused(format!("{SOUND}$GENERATE 5-1 h$ A 192.0.2.1\n").as_bytes(), &["bad.zone:6:"]);
+}
+
+#[test]
+fn many_mistakes_do_not_flood_the_terminal() {
+    let mut zone = SOUND.to_owned();
+    for _ in 0..100_000 {
+        zone.push_str("x A bad\n");
+    }
+    let folder = folder(&[("bad.zone", zone.as_bytes())]);
+    let path = folder.path().join("bad.zone");
+    let said = zonda(&["check-zone", "example.", text(&path)]);
+    assert_eq!(said.status, 1);
+    assert!(said.errors.lines().count() + said.output.lines().count() < 1000);
+}
