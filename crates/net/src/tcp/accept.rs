@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
 
@@ -71,8 +72,13 @@ impl Streams {
             match acceptfrom_with(&listening.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok((socket, client)) => (TcpStream::from(socket), client),
                 Err(Errno::AGAIN) => return Err(Stopped::Empty),
+                // The system looks for a descriptor before it looks for a connection.
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
-                    return Err(Stopped::Exhausted);
+                    return Err(if is_ready(&listening.socket) {
+                        Stopped::Exhausted
+                    } else {
+                        Stopped::Empty
+                    });
                 }
                 // Errors of the connection that was to be accepted, as accept(2) lists them: it is gone.
                 Err(_) => return Ok(()),
@@ -134,4 +140,10 @@ impl Streams {
             }
         }
     }
+}
+
+/// Whether a connection waits to be accepted.
+fn is_ready(listener: &TcpListener) -> bool {
+    let mut polled = [PollFd::new(listener, PollFlags::IN)];
+    poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }

@@ -1,0 +1,135 @@
+//! Dropping privileges, in child processes: it cannot be taken back.
+//!
+//! Run as root, the children become `nobody`. Run as an ordinary user, they check that they are refused.
+
+mod common;
+
+use std::process::Command;
+
+use common::{Echo, PATIENCE, address, ask, udp};
+use net::privileges::{self, Identity};
+use net::{Listen, Server};
+
+/// Runs test `name` of this program as a child and wants it to succeed.
+fn run_child(name: &str) {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", name, "--nocapture", "--test-threads=1"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// A line of `/proc/thread-self/status`, without its name.
+fn status(name: &str) -> String {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap();
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn nobody() -> Identity {
+    Identity { user: Some("nobody".into()), ..Identity::default() }
+}
+
+#[test]
+fn becoming_another_user() {
+    run_child(if is_root() { "child_becomes_nobody" } else { "child_is_refused" });
+}
+
+#[test]
+#[ignore = "runs as a child of another test"]
+fn child_becomes_nobody() {
+    let listen = Listen { addresses: vec!["127.0.0.1:0".parse().unwrap()], workers: 1, ..Listen::default() };
+    let server = Server::bind(&listen).unwrap();
+    privileges::drop(&nobody()).unwrap();
+    assert_eq!(status("Uid"), "65534 65534 65534 65534");
+    assert_eq!(status("Gid"), "65534 65534 65534 65534");
+    assert_eq!(status("Groups"), "65534");
+    assert_eq!(status("NoNewPrivs"), "1");
+    for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+        assert_eq!(status(set), "0000000000000000", "{set}");
+    }
+    assert!(std::fs::read("/etc/shadow").is_err());
+    // The whole process has changed: also the thread that waits for this test.
+    for task in std::fs::read_dir("/proc/self/task").unwrap() {
+        let status = std::fs::read_to_string(task.unwrap().path().join("status")).unwrap();
+        assert!(status.contains("Uid:\t65534\t65534\t65534\t65534"), "{status}");
+    }
+    let running = server.start(|_| Echo::default()).unwrap();
+    assert_eq!(ask(&udp(address(&running)), b"hello"), b"hello");
+    let low = Server::bind(&Listen { addresses: vec!["127.0.0.1:53".parse().unwrap()], ..listen });
+    if unprivileged_ports_start() > 53 {
+        let error = low.err().expect("refused").to_string();
+        assert!(error.contains("port 53 needs CAP_NET_BIND_SERVICE"), "{error}");
+    }
+    running.stop(PATIENCE);
+}
+
+#[test]
+#[ignore = "runs as a child of another test"]
+fn child_is_refused() {
+    let error = privileges::drop(&nobody()).unwrap_err().to_string();
+    assert!(error.contains("only root may"), "{error}");
+}
+
+#[test]
+fn keeping_the_right_to_bind() {
+    if is_root() {
+        run_child("child_keeps_binding");
+    }
+}
+
+#[test]
+#[ignore = "runs as a child of another test"]
+fn child_keeps_binding() {
+    privileges::drop(&Identity { group: Some("65533".into()), keep_bind: true, ..nobody() }).unwrap();
+    assert_eq!(status("Gid"), "65533 65533 65533 65533");
+    // CAP_NET_BIND_SERVICE is number 10.
+    assert_eq!((status("CapPrm"), status("CapEff")), ("0000000000000400".into(), "0000000000000400".into()));
+    let port = (600..1000).find(|&port| {
+        let listen =
+            Listen { addresses: vec![([127, 0, 0, 1], port).into()], workers: 1, ..Listen::default() };
+        Server::bind(&listen).is_ok()
+    });
+    assert!(port.is_some(), "no low port could be bound");
+}
+
+#[test]
+fn a_new_root_directory() {
+    if is_root() {
+        run_child("child_sees_one_directory");
+    }
+}
+
+#[test]
+#[ignore = "runs as a child of another test"]
+fn child_sees_one_directory() {
+    // Names are looked up before, so `/etc` need not be inside.
+    privileges::drop(&Identity { root_directory: Some("/proc/self".into()), ..nobody() }).unwrap();
+    assert!(std::fs::metadata("/etc/passwd").is_err());
+    assert!(std::fs::metadata("/status").is_ok());
+    assert_eq!(std::env::current_dir().unwrap().to_str(), Some("/"));
+}
+
+#[test]
+fn staying_who_we_are() {
+    run_child("child_stays");
+}
+
+#[test]
+#[ignore = "runs as a child of another test"]
+fn child_stays() {
+    let before = status("Uid");
+    privileges::drop(&Identity::default()).unwrap();
+    assert_eq!(status("Uid"), before);
+    assert_eq!(status("NoNewPrivs"), "1");
+}
+
+fn unprivileged_ports_start() -> u16 {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start").unwrap();
+    text.trim().parse().unwrap()
+}
