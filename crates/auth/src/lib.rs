@@ -19,6 +19,8 @@ mod chaos;
 mod counters;
 mod denial;
 mod far;
+#[doc(hidden)]
+pub mod inspect;
 pub mod limits;
 mod referral;
 mod responder;

@@ -207,7 +207,8 @@ impl Responder {
         {
             tsig::refuse(query, record, &mut self.work, &mut out);
         }
-        let kept = query.flags & (header::OPCODE_MASK | header::RD | header::CD);
+        // CD is for resolvers, and cleared (RFC 4035 3.1.6).
+        let kept = query.flags & (header::OPCODE_MASK | header::RD);
         let flags = header::QR | kept | verdict.flags | (verdict.rcode & 15);
         self.counters.truncated += u64::from(verdict.flags & header::TC != 0);
         self.counters.rcode(verdict.rcode);

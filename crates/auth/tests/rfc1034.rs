@@ -1,0 +1,213 @@
+//! RFC 1034 4.3.2 step by step, on a zone with every corner that has no RFC of its own.
+
+mod kit;
+
+use kit::{How, Kit, TC, assert_lines, rcode};
+
+const ZONE: &str = "
+$TTL 3600
+@       SOA  ns1 host 1 7200 3600 1209600 300
+@       NS   ns1
+@       NS   ns.sub
+@       MX   10 mail
+@       MX   20 mail
+@       MX   30 mail.other.
+ns1     A    192.0.2.1
+ns1     AAAA 2001:db8::1
+mail    A    192.0.2.2
+www     A    192.0.2.3
+www     A    192.0.2.4
+www     TXT  \"text\"
+leaf.ent TXT \"below\"
+alias   CNAME www
+alias2  CNAME alias
+loop1   CNAME loop2
+loop2   CNAME loop1
+out     CNAME www.elsewhere.
+miss    CNAME nothing
+into    CNAME www.sub
+across  CNAME www.other.
+sub     NS   ns.sub
+sub     NS   ns.peer
+sub     NS   ns.elsewhere.
+sub     NS   ns1
+ns.sub  A    192.0.2.10
+ns.sub  A    192.0.2.11
+peer    NS   ns.peer
+ns.peer AAAA 2001:db8::9
+_sip._tcp SRV 0 0 5060 mail
+svc     HTTPS 1 www alpn=h2
+svcalias HTTPS 0 svc
+naptr   NAPTR 1 1 \"A\" \"\" \"\" mail
+naptrs  NAPTR 1 1 \"S\" \"\" \"\" _sip._tcp
+";
+
+const OTHER: &str = "
+$TTL 60
+@    SOA ns host 1 2 3 4 30
+@    NS  ns
+ns   A   198.51.100.1
+www  A   198.51.100.2
+back CNAME www.example.
+";
+
+const SOA: &str = "example. 300 IN SOA ns1.example. host.example. 1 7200 3600 1209600 300";
+
+fn kit() -> Kit {
+    Kit::new(&[("example", ZONE), ("other", OTHER)])
+}
+
+#[test]
+fn positive() {
+    let kit = kit();
+    for how in [How::Plain, How::Edns(1232), How::Dnssec, How::Tcp] {
+        kit.check(
+            "WWW.Example A",
+            how,
+            rcode::NOERROR,
+            true,
+            "WWW.Example. 3600 IN A 192.0.2.3\nWWW.Example. 3600 IN A 192.0.2.4",
+            "",
+        );
+    }
+    let response = kit.check(
+        "example MX",
+        How::Plain,
+        rcode::NOERROR,
+        true,
+        "example. 3600 IN MX 10 mail.example.
+         example. 3600 IN MX 20 mail.example.
+         example. 3600 IN MX 30 mail.other.",
+        "",
+    );
+    assert_lines(&response, 2, "mail.example. 3600 IN A 192.0.2.2", "MX");
+}
+
+#[test]
+fn negative() {
+    let kit = kit();
+    kit.check("www.example AAAA", How::Plain, rcode::NOERROR, true, "", SOA);
+    kit.check("ent.example A", How::Plain, rcode::NOERROR, true, "", SOA);
+    kit.check("a.b.www.example A", How::Dnssec, rcode::NXDOMAIN, true, "", SOA);
+    kit.check("x.ent.example A", How::Plain, rcode::NXDOMAIN, true, "", SOA);
+    kit.check("elsewhere A", How::Plain, rcode::REFUSED, false, "", "");
+    kit.check(". NS", How::Plain, rcode::REFUSED, false, "", "");
+}
+
+#[test]
+fn referral() {
+    let kit = kit();
+    let servers = "sub.example. 3600 IN NS ns.elsewhere.
+        sub.example. 3600 IN NS ns.peer.example.
+        sub.example. 3600 IN NS ns.sub.example.
+        sub.example. 3600 IN NS ns1.example.";
+    for question in ["sub.example NS", "a.b.sub.example A", "ns.sub.example A", "x.sub.example DS"] {
+        let response = kit.ask(question, How::Plain);
+        let mut lines = response.lines(1);
+        lines.sort();
+        let expected: Vec<&str> = servers.lines().map(str::trim).collect();
+        assert_eq!(lines, expected, "{question}");
+        assert_eq!((response.rcode, response.flags & kit::AA), (rcode::NOERROR, 0));
+        let mut glue = response.lines(2);
+        assert!(glue[0].starts_with("ns.sub.example. 3600 IN A"), "in-domain glue comes first");
+        glue.sort();
+        assert_eq!(
+            glue,
+            [
+                "ns.peer.example. 3600 IN AAAA 2001:db8::9",
+                "ns.sub.example. 3600 IN A 192.0.2.10",
+                "ns.sub.example. 3600 IN A 192.0.2.11",
+                "ns1.example. 3600 IN A 192.0.2.1",
+                "ns1.example. 3600 IN AAAA 2001:db8::1",
+            ]
+        );
+    }
+    kit.check("sub.example DS", How::Plain, rcode::NOERROR, true, "", SOA);
+}
+
+#[test]
+fn aliases() {
+    let kit = kit();
+    let chain = "alias2.example. 3600 IN CNAME alias.example.\nalias.example. 3600 IN CNAME www.example.";
+    let whole = format!("{chain}\nwww.example. 3600 IN TXT \"text\"");
+    kit.check("alias2.example TXT", How::Plain, rcode::NOERROR, true, &whole, "");
+    kit.check("alias2.example MX", How::Plain, rcode::NOERROR, true, chain, SOA);
+    let first = chain.lines().next().unwrap_or_default();
+    kit.check("alias2.example CNAME", How::Plain, rcode::NOERROR, true, first, "");
+    kit.check(
+        "loop1.example A",
+        How::Plain,
+        rcode::NOERROR,
+        true,
+        "loop1.example. 3600 IN CNAME loop2.example.\nloop2.example. 3600 IN CNAME loop1.example.",
+        "",
+    );
+    kit.check("out.example A", How::Plain, rcode::NOERROR, true, "out.example. 3600 IN CNAME www.elsewhere.", "");
+    let miss = "miss.example. 3600 IN CNAME nothing.example.";
+    kit.check("miss.example A", How::Plain, rcode::NXDOMAIN, true, miss, SOA);
+    let into = kit.ask("into.example A", How::Plain);
+    assert_eq!(into.types(1), "NS NS NS NS");
+    assert_eq!(into.flags & kit::AA, kit::AA, "AA tells of the first name");
+    kit.check(
+        "across.example A",
+        How::Plain,
+        rcode::NOERROR,
+        true,
+        "across.example. 3600 IN CNAME www.other.\nwww.other. 60 IN A 198.51.100.2",
+        "",
+    );
+    kit.check(
+        "back.other MX",
+        How::Plain,
+        rcode::NOERROR,
+        true,
+        "back.other. 60 IN CNAME www.example.",
+        SOA,
+    );
+}
+
+#[test]
+fn additional() {
+    let kit = kit();
+    let check = |question: &str, expected: &str| {
+        assert_lines(&kit.ask(question, How::Plain), 2, expected, question);
+    };
+    check("_sip._tcp.example SRV", "mail.example. 3600 IN A 192.0.2.2");
+    check("naptr.example NAPTR", "mail.example. 3600 IN A 192.0.2.2");
+    check("naptrs.example NAPTR", "_sip._tcp.example. 3600 IN SRV 0 0 5060 mail.example.");
+    check("svc.example HTTPS", "www.example. 3600 IN A 192.0.2.3\nwww.example. 3600 IN A 192.0.2.4");
+    check("svcalias.example HTTPS", "svc.example. 3600 IN HTTPS 1 www.example. alpn=\"h2\"");
+    let response = kit.ask("example NS", How::Plain);
+    assert_eq!(response.types(2), "A A A AAAA");
+    let minimal = Kit { server: auth::Server { minimal_responses: true, ..kit.server.clone() }, ..kit };
+    assert_eq!(minimal.ask("example MX", How::Plain).types(2), "");
+    assert_eq!(minimal.ask("sub.example NS", How::Plain).types(2).split(' ').count(), 5, "glue stays");
+}
+
+#[test]
+fn any() {
+    let mut kit = kit();
+    assert_eq!(kit.ask("www.example ANY", How::Plain).types(0), "A A");
+    assert_eq!(kit.ask("www.example ANY", How::Tcp).types(0), "A A");
+    kit.server.full_any_over_tcp = true;
+    assert_eq!(kit.ask("www.example ANY", How::Plain).types(0), "A A");
+    assert_eq!(kit.ask("www.example ANY", How::Tcp).types(0), "A A TXT");
+    assert_eq!(kit.ask("alias.example ANY", How::Tcp).types(0), "CNAME");
+    kit.check("ent.example ANY", How::Plain, rcode::NOERROR, true, "", SOA);
+    kit.check("www.example RRSIG", How::Dnssec, rcode::NOERROR, true, "", SOA);
+}
+
+#[test]
+fn truncation_leaves_whole_rrsets() {
+    let text: String = (0..60).map(|n| format!("many A 192.0.2.{n}\nto CNAME many\n")).collect();
+    let kit = Kit::new(&[("example", &format!("{ZONE}{text}"))]);
+    let response = kit.ask("many.example A", How::Plain);
+    assert_eq!((response.flags & TC, response.types(0)), (TC, String::new()));
+    assert!(response.octets <= 512);
+    let response = kit.ask("to.example A", How::Plain);
+    assert_eq!((response.flags & TC, response.types(0)), (TC, "CNAME".into()));
+    let response = kit.ask("to.example A", How::Edns(1232));
+    assert_eq!((response.flags & TC, response.sections[0].len()), (0, 61));
+    let response = kit.ask("to.example A", How::Edns(1));
+    assert_eq!(response.flags & TC, TC);
+}
