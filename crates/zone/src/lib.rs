@@ -13,6 +13,7 @@ pub mod build;
 pub mod catalog;
 pub mod check;
 pub mod contents;
+mod expand;
 pub mod fragment;
 pub mod index;
 pub mod lookup;

@@ -1,37 +1,20 @@
 //! Glue of zone cuts, found once at build time (RFC 9471).
 
+use super::rrset::HashedHasher;
 use super::{PackBuilder, ZoneBuild};
 use crate::contents::{Flags, NodeRef, RRsetRef};
 use crate::fragment::{GlueGroup, encode_glue};
 use crate::section::u32_at;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 use wire::iana::rtype;
 use wire::{Key, Name};
 
 /// Glue lists of NS RRsets that many cuts share: by place of the fragment, the place of the list or none.
 #[derive(Default)]
 pub(super) struct GlueCache {
-    lists: HashMap<u32, Option<u32>, BuildHasherDefault<PlaceHasher>>,
+    lists: HashMap<u64, Option<u32>, BuildHasherDefault<HashedHasher>>,
     key: Key,
-}
-
-/// Places are different from each other by nature, and nobody outside chooses them.
-#[derive(Default)]
-struct PlaceHasher(u64);
-
-impl Hasher for PlaceHasher {
-    fn write(&mut self, octets: &[u8]) {
-        octets.iter().for_each(|octet| self.write_u32(u32::from(*octet)));
-    }
-
-    fn write_u32(&mut self, place: u32) {
-        self.0 = (self.0 ^ u64::from(place)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }
 
 impl<'c> ZoneBuild<'c> {
@@ -47,12 +30,12 @@ impl<'c> ZoneBuild<'c> {
         }
         let fragment = u32_at(&self.references, at);
         let has_names_below = cut.flags().has(Flags::PARENT) || self.is_own_server(servers);
-        if !has_names_below && let Some(&known) = self.glue.lists.get(&fragment) {
+        if !has_names_below && let Some(&known) = self.glue.lists.get(&spread(fragment)) {
             return known;
         }
         let list = self.collect(cut, servers).map(|octets| pack.pool.place_of(&octets));
         if !has_names_below {
-            self.glue.lists.insert(fragment, list);
+            self.glue.lists.insert(spread(fragment), list);
         }
         list
     }
@@ -99,6 +82,11 @@ impl<'c> ZoneBuild<'c> {
         encode_glue(&groups, &mut list);
         Some(list)
     }
+}
+
+/// Places are different from each other by nature and chosen by nobody outside; this spreads them.
+fn spread(place: u32) -> u64 {
+    u64::from(place).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// A quick look at the last octets, before the work of making a key.

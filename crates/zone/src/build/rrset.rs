@@ -3,7 +3,10 @@
 use super::{PackBuilder, Problem, ZoneBuild};
 use crate::contents::{Flags, NodeRef, RRsetRef};
 use crate::fragment::{self, POINTERS_MAX, REACH_MAX, RECORD_HEAD_OCTETS, TO_APEX, TO_OWNER};
+use crate::section::fold_multiply;
 use crate::shape::{Row, Storage};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use wire::Name;
 use wire::iana::rtype;
 
@@ -35,11 +38,35 @@ impl<'c> ZoneBuild<'c> {
             }
         }
         self.is_signed |= signatures.is_some();
-        let Some(place) = self.rrset.place(pack, set, signatures) else {
+        let place = match signatures {
+            None if rtype == rtype::NS => self.servers_place(pack, node, set),
+            _ => self.rrset.place(pack, set, signatures),
+        };
+        let Some(place) = place else {
             return self.problem(Problem::RRsetTooLarge { owner: node.name(), rtype });
         };
         self.rows.push(Row::new(rtype, Storage::Pool, set.ttl()));
         self.references.extend_from_slice(&place.to_le_bytes());
+    }
+
+    /// The place of an unsigned NS RRset. Most delegations of a large zone name servers that others before them
+    /// named: then the RDATA as read tells, and nothing is rendered.
+    fn servers_place(&mut self, pack: &mut PackBuilder, node: NodeRef<'c>, set: RRsetRef<'c>) -> Option<u32> {
+        if set.records().any(|record| self.rrset.ends_in_owner(record.rdata)) {
+            return self.rrset.place(pack, set, None);
+        }
+        let hash = hash_of_rdata(set);
+        if let Some(&(place, first)) = self.servers.get(&hash) {
+            let known = self.contents.node(first as usize).rrset(rtype::NS)?;
+            let same = known.len() == set.len()
+                && known.records().map(|r| r.rdata).eq(set.records().map(|r| r.rdata));
+            if same {
+                return Some(place);
+            }
+        }
+        let place = self.rrset.place(pack, set, None)?;
+        self.servers.insert(hash, (place, node.number() as u32));
+        Some(place)
     }
 
     /// Signatures that cover no RRset of their owner: kept as records of their own, so that nothing of the
@@ -58,6 +85,42 @@ impl<'c> ZoneBuild<'c> {
         self.rows.push(Row::new(rtype::RRSIG, Storage::Pool, set.ttl()));
         self.references.extend_from_slice(&pack.pool.push(&octets).to_le_bytes());
     }
+}
+
+/// RRsets of name servers by the hash of their RDATA: place, and the first node that has this one.
+pub(super) type KnownServers = HashMap<u64, (u32, u32), BuildHasherDefault<HashedHasher>>;
+
+/// Passes on keys that are hashes already.
+#[derive(Default)]
+pub(super) struct HashedHasher(u64);
+
+impl Hasher for HashedHasher {
+    fn write(&mut self, octets: &[u8]) {
+        octets.iter().for_each(|octet| self.write_u64(u64::from(*octet)));
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = self.0.rotate_left(8) ^ hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+fn hash_of_rdata(set: RRsetRef<'_>) -> u64 {
+    const K: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut hash = K;
+    for record in set.records() {
+        let (words, rest) = record.rdata.as_chunks::<8>();
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        for word in words {
+            hash = fold_multiply(hash ^ u64::from_le_bytes(*word), K);
+        }
+        hash = fold_multiply(hash ^ u64::from_le_bytes(last), K ^ record.rdata.len() as u64);
+    }
+    hash
 }
 
 /// Encodes RRsets; buffers are used again from set to set.
@@ -128,6 +191,22 @@ impl<'c> Encoder<'c> {
             self.owner.extend_from_slice(self.apex);
         }
         name.eq_ignore_ascii_case(&self.owner)
+    }
+
+    /// Whether `name` is the owner or below it.
+    fn ends_in_owner(&mut self, name: &[u8]) -> bool {
+        if self.owner_octets == 0 || name.len() < self.owner_octets {
+            return false;
+        }
+        let tail = &name[name.len() - self.owner_octets..];
+        // The owner's first label is the last of its key: its first octet tells most names apart.
+        let first = match self.owner_key {
+            [head @ .., _] => head.iter().rposition(|&octet| octet == 0).map_or(0, |at| at + 1),
+            [] => 0,
+        };
+        let may_be = tail.get(1).is_some_and(|octet| octet.to_ascii_lowercase() == self.owner_key[first])
+            || self.owner_key[first] == 1;
+        may_be && self.is_owner(tail)
     }
 
     /// The place of the fragment of `set`; `None` when it fits no message.

@@ -1,0 +1,85 @@
+//! Fragments back to RDATA as it was read: for transfers, dumps and tests, not for answers.
+
+use crate::fragment::{Fragment, RECORD_HEAD_OCTETS, TO_APEX, TO_OWNER};
+use crate::lookup::{Data, RRset};
+use wire::Name;
+use wire::name::{LABELS_MAX, NAME_OCTETS_MAX};
+
+impl RRset<'_> {
+    /// The RDATA of every record, uncompressed. `owner`, `apex`: what pointers may point at. `None` in a
+    /// damaged pack. Case is as read, but for names that end in the owner or the apex: that part is lower-case.
+    pub fn rdata(&self, owner: &Name, apex: &Name) -> Option<Vec<Vec<u8>>> {
+        match self.data() {
+            Data::Inline(octets) => Some(vec![octets.to_vec()]),
+            Data::Fragment(fragment) => expand(&fragment, owner, apex),
+        }
+    }
+
+    /// The RDATA of every signature, covered type included.
+    pub fn signature_rdata(&self) -> Vec<Vec<u8>> {
+        let Data::Fragment(fragment) = self.data() else { return Vec::new() };
+        fragment.signatures().map(|rest| [&self.rtype().to_be_bytes()[..], rest].concat()).collect()
+    }
+}
+
+fn expand(fragment: &Fragment<'_>, owner: &Name, apex: &Name) -> Option<Vec<Vec<u8>>> {
+    // What pointers count in: everything after the first owner name.
+    let mut rendered = Vec::new();
+    let mut ranges = Vec::with_capacity(fragment.len());
+    for rdata in fragment.records() {
+        let head = if rendered.is_empty() { RECORD_HEAD_OCTETS - 2 } else { RECORD_HEAD_OCTETS };
+        rendered.resize(rendered.len() + head, 0);
+        ranges.push(rendered.len()..rendered.len() + rdata.len());
+        rendered.extend_from_slice(rdata);
+    }
+    if ranges.len() != fragment.len() {
+        return None;
+    }
+    let places: Vec<usize> = fragment.places().collect();
+    let source = Rendered { octets: &rendered, places: &places, owner, apex };
+    ranges
+        .into_iter()
+        .map(|range| {
+            let mut rdata = Vec::with_capacity(range.len() + NAME_OCTETS_MAX);
+            let mut at = range.start;
+            for &place in places.iter().filter(|place| range.contains(place)) {
+                rdata.extend_from_slice(rendered.get(at..place)?);
+                source.name(place, &mut rdata)?;
+                at = place + 2;
+            }
+            rdata.extend_from_slice(rendered.get(at..range.end)?);
+            Some(rdata)
+        })
+        .collect()
+}
+
+struct Rendered<'r> {
+    octets: &'r [u8],
+    places: &'r [usize],
+    owner: &'r Name,
+    apex: &'r Name,
+}
+
+impl Rendered<'_> {
+    /// Appends the name that begins at `at`, following pointers; gives up after more steps than a name has
+    /// labels, since each step but the last of a sound name yields one.
+    fn name(&self, mut at: usize, out: &mut Vec<u8>) -> Option<()> {
+        for _ in 0..2 * LABELS_MAX {
+            if self.places.binary_search(&at).is_ok() {
+                match u16::from_be_bytes(*self.octets.get(at..)?.first_chunk()?) {
+                    TO_OWNER => return Some(out.extend_from_slice(self.owner.octets())),
+                    TO_APEX => return Some(out.extend_from_slice(self.apex.octets())),
+                    earlier => at = earlier as usize,
+                }
+                continue;
+            }
+            let length = *self.octets.get(at)? as usize;
+            out.extend_from_slice(self.octets.get(at..at + 1 + length)?);
+            if length == 0 {
+                return Some(());
+            }
+            at += 1 + length;
+        }
+        None
+    }
+}
