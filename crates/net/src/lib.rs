@@ -29,6 +29,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![cfg_attr(test, allow(clippy::unwrap_used))] // A test fails by panicking.
+
 mod admit;
 mod affinity;
 mod bind;

@@ -1,4 +1,5 @@
 //! Connections over real sockets of the loopback interface.
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 mod common;
 

@@ -1,0 +1,43 @@
+//! An echo server, which shows what the packet path itself costs: `echo ADDRESS:PORT [QUERIES]`.
+//!
+//! Ends after so many queries where a number is given, so that the instructions of two runs can be subtracted:
+//! `valgrind --tool=callgrind echo 127.0.0.1:5301 100000`.
+
+use std::time::Duration;
+
+use net::{Facts, Handler, Listen, Server, WorkerCounters};
+
+struct Echo;
+
+impl Handler for Echo {
+    fn begin_batch(&mut self) {}
+
+    fn handle(&mut self, query: &[u8], _: &Facts, response: &mut [u8]) -> usize {
+        let octets = query.len().min(response.len());
+        response[..octets].copy_from_slice(&query[..octets]);
+        octets
+    }
+
+    fn end_batch(&mut self) {}
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let address = arguments.next().ok_or("usage: echo ADDRESS:PORT [QUERIES]")?.parse()?;
+    let queries = arguments.next().map_or(Ok(u64::MAX), |count| count.parse())?;
+    let listen = Listen { addresses: vec![address], workers: 1, ..Listen::default() };
+    let running = Server::bind(&listen)?.start(|_| Echo)?;
+    let count =
+        |counters: Vec<WorkerCounters>| counters.iter().map(|one| one.udp_queries + one.tcp_queries).sum();
+    let mut done: u64 = 0;
+    while done < queries {
+        std::thread::sleep(Duration::from_millis(50));
+        done = count(running.counters());
+    }
+    for counters in running.stop(Duration::from_secs(1)) {
+        for (name, _, value) in counters.each().filter(|(_, _, value)| *value > 0) {
+            println!("{name} {value}");
+        }
+    }
+    Ok(())
+}
