@@ -4,7 +4,7 @@
 //! ```text
 //! FOLDER/zones/NAME.zone   one for each zone
 //! FOLDER/zones.txt         apex names, one a line
-//! FOLDER/zonda.toml named.conf nsd.conf knot.conf   zone sections only, to append to a base
+//! FOLDER/zonda.toml named.conf nsd.conf knot.conf   zone sections only, to be added to a server's settings
 //! ```
 
 use std::{
@@ -89,7 +89,7 @@ impl Settings {
         Ok(Settings {
             files: [
                 open("zones.txt", "", "@.\n")?,
-                open("zonda.toml", "", "[[zone]]\nname = \"@.\"\nfile = \"zones/@.zone\"\n\n")?,
+                open("zonda.toml", "[[zone-directory]]\npath = \"zones\"\n", "")?,
                 open("named.conf", "", "zone \"@\" { type primary; file \"zones/@.zone\"; };\n")?,
                 open("nsd.conf", "", "zone:\n  name: \"@\"\n  zonefile: \"zones/@.zone\"\n")?,
                 open("knot.conf", "zone:\n", "  - domain: \"@\"\n    file: \"zones/@.zone\"\n")?,
@@ -133,7 +133,6 @@ mod tests {
             assert!(text.starts_with(&format!("$ORIGIN {apex}\n")));
         }
         for (name, needle) in [
-            ("zonda.toml", "[[zone]]"),
             ("named.conf", "primary"),
             ("nsd.conf", "zonefile:"),
             ("knot.conf", "file:"),

@@ -1,0 +1,1 @@
+"""What the measuring scripts share: contenders, networks, data, records. Python standard library only."""

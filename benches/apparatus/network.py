@@ -1,0 +1,55 @@
+"""Two network namespaces joined by a veth pair, made for a run and removed after it."""
+
+import os
+import subprocess
+import sys
+
+SERVER_ADDRESS = "10.77.0.1"
+CLIENT_ADDRESS = "10.77.0.2"
+# What every server's socket may hold, whatever it asks for: 4 MiB, so that no contender loses for want of rights.
+BUFFER_OCTETS = 4 << 20
+BUFFERS = ["net.core.rmem_max", "net.core.rmem_default", "net.core.wmem_max"]
+
+
+def do(command):
+    done = subprocess.run(command.split(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        sys.exit(f"{command}: {done.stdout.strip()} (network namespaces need root)")
+
+
+class Pair:
+    """`with Pair() as pair:` gives namespaces `pair.server` and `pair.client`.
+
+    Addresses of the link layer are fixed in the tables of both ends, so that nothing is asked for while measuring."""
+
+    def __enter__(self):
+        self.server, self.client = f"zonda-s{os.getpid()}", f"zonda-c{os.getpid()}"
+        self.before = {}
+        for name in BUFFERS:
+            path = "/proc/sys/" + name.replace(".", "/")
+            try:
+                with open(path) as value:
+                    self.before[path] = value.read()
+                with open(path, "w") as value:
+                    value.write(str(BUFFER_OCTETS))
+            except OSError as error:
+                sys.exit(f"{path}: {error}")
+        do(f"ip netns add {self.server}")
+        do(f"ip netns add {self.client}")
+        do(f"ip link add veth-s netns {self.server} address 02:00:00:00:00:01 type veth "
+           f"peer name veth-c netns {self.client} address 02:00:00:00:00:02")
+        ends = [(self.server, "veth-s", SERVER_ADDRESS, CLIENT_ADDRESS, 2),
+                (self.client, "veth-c", CLIENT_ADDRESS, SERVER_ADDRESS, 1)]
+        for namespace, link, own, other, number in ends:
+            do(f"ip -n {namespace} link set lo up")
+            do(f"ip -n {namespace} address add {own}/24 dev {link}")
+            do(f"ip -n {namespace} link set {link} up")
+            do(f"ip -n {namespace} neighbour replace {other} lladdr 02:00:00:00:00:0{number} dev {link} nud permanent")
+        return self
+
+    def __exit__(self, *_):
+        for namespace in (self.server, self.client):
+            subprocess.run(["ip", "netns", "delete", namespace])
+        for path, value in self.before.items():
+            with open(path, "w") as setting:
+                setting.write(value)
