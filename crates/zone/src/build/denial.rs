@@ -5,7 +5,7 @@ use super::{PackBuilder, Problem, ZoneBuild};
 use crate::contents::{Contents, Flags, NodeRef};
 use crate::fragment;
 use crate::pack::{NOWHERE, NSEC3_ROW_OCTETS};
-use dnssec::nsec3::{Hash, Nsec3Params, hash_of_label};
+use dnssec::nsec3::{Hash, Nsec3, Nsec3Params, hash_of_label};
 use wire::iana::rtype;
 
 /// The chain of a zone.
@@ -29,7 +29,8 @@ impl Denial {
         let (params, _) = Nsec3Params::parse(record.rdata).map_err(|_| Problem::Nsec3Parameters)?;
         let mut denial =
             Denial { iterations: params.iterations(), salt: params.salt().to_vec(), ..Denial::default() };
-        for node in contents.nodes().filter(|node| node.flags().has(Flags::NSEC3)) {
+        // Not only nodes flagged so: a hash can be a name with data of its own too (RFC 5155 7.2.8).
+        for node in contents.nodes() {
             if let Some(hash) = hash_of_node(node, &params) {
                 denial.hashes.push((hash, node.number() as u32));
             }
@@ -85,7 +86,7 @@ impl Denial {
 /// The hash that owns an NSEC3 RRset, when that belongs to the chain.
 fn hash_of_node(node: NodeRef<'_>, params: &Nsec3Params<'_>) -> Option<Hash> {
     let record = node.rrset(rtype::NSEC3)?.records().next()?;
-    let (own, _) = Nsec3Params::parse(record.rdata).ok()?;
+    let own = Nsec3::parse(record.rdata).ok()?.params;
     let (_, label) = node.key().split_last()?;
     let same = own.iterations() == params.iterations() && own.salt() == params.salt();
     if same { hash_of_label(label) } else { None }
