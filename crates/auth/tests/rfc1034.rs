@@ -2,7 +2,8 @@
 
 mod kit;
 
-use kit::{How, Kit, TC, assert_lines, rcode};
+use kit::{How, Kit, assert_lines, rcode};
+use wire::header::TC;
 
 const ZONE: &str = "
 $TTL 3600

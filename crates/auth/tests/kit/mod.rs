@@ -7,7 +7,7 @@ use wire::NameBuf;
 use wire::iana::rtype;
 use zone::Catalog;
 
-pub use wire::header::{AA, TC};
+pub use wire::header::AA;
 pub use wire::iana::rcode;
 
 /// Zones under test, and what asks them.
