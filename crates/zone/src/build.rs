@@ -140,11 +140,17 @@ impl PackBuilder {
     pub fn finish(self) -> Result<Backing, index::Crowded> {
         let mut index = index::Builder::new(self.hashes.len());
         let mut hashes = self.hashes.iter();
+        let mut names = Vec::with_capacity(index::INSERT_TOGETHER);
         for (first, count) in self.numbers {
-            for (number, hash) in (first..first + count).zip(&mut hashes) {
-                index.insert(*hash, number)?;
+            for number in first..first + count {
+                names.extend(hashes.next().map(|hash| (*hash, number)));
+                if names.len() == index::INSERT_TOGETHER {
+                    index.insert_all(&names)?;
+                    names.clear();
+                }
             }
         }
+        index.insert_all(&names)?;
         drop(self.hashes);
         let mut offsets = Vec::with_capacity(4 * self.shapes.offsets.len());
         self.shapes.offsets.iter().for_each(|offset| offsets.extend_from_slice(&offset.to_le_bytes()));
