@@ -259,9 +259,11 @@ impl<'c> Encoder<'c> {
     /// Renders a name. `heads`: octets of record heads before it.
     fn name(&mut self, name: &'c [u8], heads: usize) {
         let at = heads + self.rendered.len();
-        let mut label = 0;
+        // Without a pointer, all labels but the root's.
+        let mut label = name.len() - 1;
         let mut target = None;
         if self.places.len() < POINTERS_MAX && at + name.len() < REACH_MAX {
+            label = 0;
             while name[label] != 0 {
                 target = self.target(&name[label..]);
                 if target.is_some() {
