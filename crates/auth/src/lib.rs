@@ -20,6 +20,8 @@ mod counters;
 mod denial;
 mod far;
 #[doc(hidden)]
+pub mod fuzz;
+#[doc(hidden)]
 pub mod inspect;
 pub mod limits;
 mod referral;
@@ -29,5 +31,7 @@ mod server;
 mod tsig;
 
 pub use counters::Counters;
+#[doc(hidden)]
+pub use fuzz::fuzz_message;
 pub use responder::Responder;
 pub use server::{Server, Transport};

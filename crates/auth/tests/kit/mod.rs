@@ -1,5 +1,5 @@
 //! Asks a responder and reads what it says, strictly.
-#![allow(dead_code, clippy::unwrap_used)]
+#![allow(dead_code, unused_imports, clippy::unwrap_used)] // each test file uses its part
 
 use auth::inspect::{self, Response};
 use auth::{Responder, Server, Transport};

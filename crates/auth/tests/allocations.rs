@@ -1,0 +1,60 @@
+//! Answering allocates nothing, whatever is asked.
+#![allow(unsafe_code)] // a counting allocator
+
+use auth::{Responder, Server, Transport, inspect};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+use wire::NameBuf;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+struct Counting;
+
+// SAFETY: every call is handed on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's duties are those of the system's allocator.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+fn none() {
+    let zones = [
+        ("nsec.test", include_str!("../../../tests/data/zones/nsec.test.zone")),
+        ("optout.test", include_str!("../../../tests/data/zones/optout.test.zone")),
+    ];
+    let catalog = inspect::catalog(&zones).unwrap_or_else(|error| panic!("{error}"));
+    let mut queries = Vec::new();
+    for (origin, _) in zones {
+        for name in ["www", "absent", "a.b.c.absent", "x.cut", "x.signed", "q.wild", "q.walias", "x.dname", "ent", "chain1"] {
+            let name: NameBuf = format!("{name}.{origin}").parse().unwrap_or_else(|_| unreachable!());
+            for qtype in [1, 2, 15, 28, 43, 65, 255] {
+                queries.push(inspect::query(0, &name, qtype, Some((1232, true))));
+                queries.push(inspect::query(0, &name, qtype, None));
+            }
+        }
+    }
+    let mut responder = Responder::new();
+    let server = Server::default();
+    let mut buffer = vec![0; 65535];
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let mut octets = 0;
+    for query in &queries {
+        for transport in [Transport::Udp, Transport::Tcp] {
+            octets += responder.answer(query, &catalog, &server, transport, &mut buffer);
+        }
+    }
+    let counted = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    assert!(octets > 100 * queries.len(), "{octets}");
+    assert_eq!(counted, 0, "allocations in {} answers", 2 * queries.len());
+}
