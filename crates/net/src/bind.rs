@@ -62,18 +62,18 @@ pub(crate) fn bind_all(
     cpus: &[Option<usize>],
     inherited: Vec<Activated>,
 ) -> Result<(Vec<Sockets>, Vec<Listener>), BindError> {
+    let mut asked = HashSet::new();
+    if let Some(&address) = listen.addresses.iter().find(|at| at.port() != 0 && !asked.insert(**at)) {
+        return Err(BindError::Duplicate { address });
+    }
     raise_descriptor_limit();
     let mut workers: Vec<Sockets> = cpus.iter().map(|_| Sockets::default()).collect();
     let mut listeners = Vec::new();
     for activated in inherited {
         listeners.extend(share(activated, &mut workers)?);
     }
-    let mut asked = HashSet::new();
     let mut wanted = Vec::new();
     for &address in &listen.addresses {
-        if address.port() != 0 && !asked.insert(address) {
-            return Err(BindError::Duplicate { address });
-        }
         let held = |transport| {
             listeners.iter().any(|known: &Listener| known.address == address && known.transport == transport)
         };
@@ -254,6 +254,10 @@ fn share(activated: Activated, workers: &mut [Sockets]) -> Result<Option<Listene
         ActivatedSocket::Tcp(socket) => {
             socket.set_nonblocking(true).map_err(failed)?;
             let address = socket.local_addr().map_err(failed)?;
+            if !sockopt::socket_acceptconn(&socket).map_err(|errno| failed(errno.into()))? {
+                let cause = "it does not listen; its unit must have Accept=no";
+                return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, cause)));
+            }
             sockopt::set_tcp_nodelay(&socket, true).map_err(|errno| failed(errno.into()))?;
             for sockets in workers {
                 sockets.tcp.push(TcpPort { socket: socket.try_clone().map_err(failed)?, flags });

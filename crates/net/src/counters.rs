@@ -59,7 +59,7 @@ macro_rules! counters {
 
             /// Name, help text and value of each counter, for whoever prints or exports them.
             pub fn each(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-                [$((stringify!($name), concat!($($help),+), self.$name),)+].into_iter()
+                [$((stringify!($name), concat!($($help),+).trim(), self.$name),)+].into_iter()
             }
         }
     };
@@ -84,6 +84,8 @@ counters! {
     udp_send_failures,
     /// Responses over UDP dropped because the send buffer stayed full.
     udp_send_overflows,
+    /// Datagrams the system dropped because a receive buffer was full (each socket counts 32 bits).
+    udp_receive_overflows,
     /// Receive calls on UDP sockets that failed.
     udp_receive_errors,
     /// Connections accepted.
@@ -116,4 +118,27 @@ counters! {
     tcp_unanswered,
     /// Times the handler panicked; the batch was lost, the worker went on.
     handler_panics,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_read_summed_and_listed() {
+        let counters = Counters::default();
+        counters.udp_queries.add(5);
+        counters.tcp_open.add(3);
+        counters.tcp_open.subtract(1);
+        let twice = counters.read().sum(counters.read());
+        assert_eq!((twice.udp_queries, twice.tcp_open), (10, 4));
+        let listed: Vec<_> = twice.each().collect();
+        assert!(listed.contains(&("udp_queries", "Datagrams handed to the handler.", 10)), "{listed:?}");
+        assert_eq!(listed.iter().map(|(_, _, value)| value).sum::<u64>(), 14);
+    }
+
+    #[test]
+    fn workers_do_not_share_cache_lines() {
+        assert_eq!(align_of::<Counters>(), 128);
+    }
 }

@@ -4,6 +4,7 @@
 //! Listen -> Server::bind -> (privileges dropped) -> Server::start -> Running -> stop
 //! ```
 
+use std::net::UdpSocket;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use std::{io, iter};
 
 use crate::admit::{Admission, TcpLimits};
 use crate::affinity;
-use crate::bind::{self, Listener};
+use crate::bind::{self, Listener, Sockets};
 use crate::bind_error::BindError;
 use crate::counters::{Counters, WorkerCounters};
 use crate::handler::Handler;
@@ -19,7 +20,7 @@ use crate::listen::Listen;
 use crate::stop::Stop;
 use crate::systemd::Activated;
 use crate::tcp::Streams;
-use crate::udp::Backend;
+use crate::udp::{Backend, option};
 use crate::worker::{Prepared, Worker};
 
 /// More workers than any machine has processors; beyond that a number is a typing error.
@@ -31,6 +32,8 @@ const PATIENCE_MAX: Duration = Duration::from_secs(3600);
 /// All sockets bound, no thread started.
 pub struct Server {
     prepared: Vec<Prepared>,
+    /// Per worker: second descriptors of its UDP sockets, to read what the system dropped there.
+    watched: Vec<Vec<UdpSocket>>,
     listeners: Vec<Listener>,
     cpus: Vec<Option<usize>>,
     backend: Backend,
@@ -54,11 +57,12 @@ impl Server {
         let cpus = affinity::plan(&listen.pin, workers).map_err(|cpu| BindError::Processor { cpu })?;
         let (sockets, listeners) = bind::bind_all(listen, &cpus, inherited)?;
         let event = |cause| BindError::Event { cause };
+        let watched = watched(&sockets).map_err(event)?;
         let stop = Arc::new(Stop::new().map_err(event)?);
         let prepare = |sockets| Prepared::new(sockets, &stop).map_err(event);
         let prepared = sockets.into_iter().map(prepare).collect::<Result<Vec<_>, _>>()?;
         let admission = Arc::new(Admission::new(&listen.tcp));
-        Ok(Self { prepared, listeners, cpus, backend: listen.backend, admission, stop })
+        Ok(Self { prepared, watched, listeners, cpus, backend: listen.backend, admission, stop })
     }
 
     /// What is listened on.
@@ -80,6 +84,7 @@ impl Server {
         let mut running = Running {
             threads: Vec::new(),
             counters: Vec::new(),
+            watched: self.watched,
             listeners: self.listeners,
             admission: self.admission,
             stop: self.stop,
@@ -116,6 +121,7 @@ impl Server {
 pub struct Running {
     threads: Vec<JoinHandle<()>>,
     counters: Vec<Arc<Counters>>,
+    watched: Vec<Vec<UdpSocket>>,
     listeners: Vec<Listener>,
     admission: Arc<Admission>,
     stop: Arc<Stop>,
@@ -131,7 +137,18 @@ impl Running {
     /// What each worker has counted so far.
     #[must_use]
     pub fn counters(&self) -> Vec<WorkerCounters> {
-        self.counters.iter().map(|counters| counters.read()).collect()
+        let read = |(counters, watched): (&Arc<Counters>, &Vec<UdpSocket>)| {
+            let dropped = watched.iter().filter_map(|socket| option::dropped_datagrams(socket).ok());
+            WorkerCounters { udp_receive_overflows: dropped.map(u64::from).sum(), ..counters.read() }
+        };
+        iter::zip(&self.counters, &self.watched).map(read).collect()
+    }
+
+    /// Whether every worker is at work. One that is not has met a fault of its own; the server is then better
+    /// restarted, which is why a watchdog should ask this.
+    #[must_use]
+    pub fn is_serving(&self) -> bool {
+        !self.threads.is_empty() && !self.threads.iter().any(JoinHandle::is_finished)
     }
 
     /// Puts new limits of TCP in force, for connections that exist too.
@@ -153,6 +170,15 @@ impl Running {
             let _ = thread.join();
         }
     }
+}
+
+/// Second descriptors of each worker's UDP sockets. A socket that all share is the first worker's.
+fn watched(sockets: &[Sockets]) -> io::Result<Vec<Vec<UdpSocket>>> {
+    let of = |(index, sockets): (usize, &Sockets)| {
+        let own = sockets.udp.iter().filter(|port| index == 0 || !port.is_shared());
+        own.map(|port| port.socket.try_clone()).collect()
+    };
+    sockets.iter().enumerate().map(of).collect()
 }
 
 impl Drop for Running {

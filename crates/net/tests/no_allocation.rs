@@ -6,30 +6,36 @@ mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use common::{address, framed, serve, tcp, udp};
-use net::{Backend, Listen};
+use net::{Backend, Listen, TcpLimits};
 
 struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
+/// Octets allocated and not freed.
+static HELD: AtomicI64 = AtomicI64::new(0);
+
 // SAFETY: every call is handed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        HELD.fetch_add(layout.size() as i64, Ordering::Relaxed);
         // SAFETY: the caller's duty is passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size() as i64, Ordering::Relaxed);
         // SAFETY: as above.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, octets: usize) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        HELD.fetch_add(octets as i64 - layout.size() as i64, Ordering::Relaxed);
         // SAFETY: as above.
         unsafe { System.realloc(pointer, layout, octets) }
     }
@@ -85,4 +91,26 @@ fn queries_cost_no_allocation() {
     };
     rounds(1);
     assert_eq!(allocations(|| rounds(500)), 0, "10,000 queries over one TCP connection");
+
+    // Idle connections: those that asked once and those that began a query.
+    const IDLE: usize = 512;
+    let limits = TcpLimits { connections_per_prefix: 0, ..TcpLimits::default() };
+    let running = serve(&Listen { tcp: limits, ..common::local() });
+    drop(tcp(address(&running)));
+    common::await_counts(&running, "the first", |counters| {
+        counters.tcp_accepted == 1 && counters.tcp_open == 0
+    });
+    let mut clients = Vec::with_capacity(IDLE);
+    let before = HELD.load(Ordering::Relaxed);
+    for _ in 0..IDLE {
+        let mut client = tcp(address(&running));
+        client.write_all(&octets[..42]).unwrap();
+        client.read_exact(&mut buffer[..42]).unwrap();
+        clients.push(client);
+    }
+    common::await_counts(&running, "all", |counters| counters.tcp_open == IDLE as u64);
+    let each = (HELD.load(Ordering::Relaxed) - before) / IDLE as i64;
+    println!("{each} octets per idle connection");
+    assert!(each <= 1024, "{each} octets per idle connection");
+    assert!(each >= 100, "{each} octets cannot be: the measurement is wrong");
 }

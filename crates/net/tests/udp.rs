@@ -3,10 +3,11 @@
 
 mod common;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::time::Instant;
 
-use common::{PATIENCE, address, ask, await_counts, local, on, serve, total, udp};
+use common::{Echo, PATIENCE, address, ask, await_counts, local, on, serve, total, udp};
+use net::systemd::{Activated, ActivatedSocket};
 use net::{Backend, BindError, Listen, Pin, Server, Steer, Transport};
 
 const BACKENDS: [Backend; 2] = [Backend::Mmsg, Backend::Portable];
@@ -52,6 +53,22 @@ fn a_wildcard_of_ipv6_leaves_ipv4_alone() {
     let client = udp(v4);
     assert_eq!(ask(&client, b"hello"), b"hello");
     assert_eq!((total(&running).udp_queries, total(&other).udp_queries), (0, 1));
+}
+
+#[test]
+fn an_inherited_dual_stack_socket_answers_both_families() {
+    // As a service manager opens it unless told otherwise (`BindIPv6Only=`); ours are IPv6 only.
+    let socket = UdpSocket::bind("[::]:0").unwrap();
+    let port = socket.local_addr().unwrap().port();
+    let inherited = Activated { name: "dns".into(), socket: ActivatedSocket::Udp(socket) };
+    let listen = Listen { workers: 2, ..Listen::default() };
+    let running = Server::bind_with(&listen, vec![inherited]).unwrap().start(|_| Echo::default()).unwrap();
+    for (asked, local) in [("127.0.0.2", "[::ffff:127.0.0.2]"), ("::1", "[::1]")] {
+        let client = udp(SocketAddr::new(asked.parse().unwrap(), port));
+        let answer = String::from_utf8(ask(&client, b"where")).unwrap();
+        assert!(answer.ends_with(&format!(" {local}:{port}")), "{answer}");
+    }
+    drop(running);
 }
 
 #[test]
@@ -121,6 +138,22 @@ fn what_is_not_answered_is_counted() {
         });
         assert_eq!((counters.udp_queries, counters.udp_unanswered), (3, 2));
     }
+}
+
+#[test]
+fn what_the_system_drops_is_counted() {
+    let running = serve(&Listen { receive_buffer_octets: 4096, ..local() });
+    let client = udp(address(&running));
+    assert_eq!(ask(&client, b"hello"), b"hello");
+    assert_eq!(total(&running).udp_receive_overflows, 0);
+    assert!(running.is_serving());
+    client.send(b"slow").unwrap();
+    for _ in 0..100 {
+        client.send(&[1; 1000]).unwrap();
+    }
+    let counters = await_counts(&running, "the rest", |counters| counters.udp_responses >= 3);
+    assert!(counters.udp_receive_overflows > 50, "{counters:?}");
+    await_counts(&running, "all", |now| now.udp_queries + now.udp_receive_overflows == 102);
 }
 
 #[test]

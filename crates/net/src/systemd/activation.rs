@@ -57,6 +57,9 @@ impl error::Error for ActivationError {}
 /// The first descriptor that a service manager passes (`SD_LISTEN_FDS_START`).
 const FIRST_DESCRIPTOR: usize = 3;
 
+/// More sockets than any unit file lists; a larger count is a mistake in somebody's script.
+const SOCKETS_MAX: usize = 512;
+
 /// The name systemd itself uses where there is none.
 const NAME_UNKNOWN: &str = "unknown";
 
@@ -67,6 +70,16 @@ const NAME_UNKNOWN: &str = "unknown";
 pub fn activated_sockets() -> Result<Vec<Activated>, ActivationError> {
     // Before `from_env`, which clears them.
     let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
+    if env::var("LISTEN_FDS")
+        .is_ok_and(|count| count.parse().is_ok_and(|count: u64| count > SOCKETS_MAX as u64))
+    {
+        let cause = io::Error::new(io::ErrorKind::InvalidInput, "LISTEN_FDS counts more than 512 sockets");
+        return Err(ActivationError {
+            descriptor: FIRST_DESCRIPTOR + SOCKETS_MAX,
+            name: String::new(),
+            cause,
+        });
+    }
     let mut descriptors = ListenFd::from_env();
     let mut names = names.split(':');
     let mut sockets = Vec::with_capacity(descriptors.len());

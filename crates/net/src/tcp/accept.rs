@@ -43,6 +43,8 @@ enum Stopped {
     Empty,
     /// The process or the system has no descriptor or memory left.
     Exhausted,
+    /// The listener itself has an error, which would come again at once.
+    Failed,
 }
 
 impl Streams {
@@ -56,6 +58,7 @@ impl Streams {
                 Ok(()) => {}
                 Err(Stopped::Empty) => return,
                 Err(Stopped::Exhausted) => self.make_room(now, epoll, counters),
+                Err(Stopped::Failed) => self.pause(now, epoll, counters),
             }
         }
     }
@@ -80,8 +83,8 @@ impl Streams {
                         Stopped::Empty
                     });
                 }
-                // Errors of the connection that was to be accepted, as accept(2) lists them: it is gone.
-                Err(_) => return Ok(()),
+                Err(errno) if is_about_the_connection(errno) => return Ok(()),
+                Err(_) => return Err(Stopped::Failed),
             };
         let Some(client) = client.and_then(|client| SocketAddr::try_from(client).ok()) else { return Ok(()) };
         let Some(local) = listening.local.or_else(|| socket.local_addr().ok()) else { return Ok(()) };
@@ -122,6 +125,11 @@ impl Streams {
         if let Some((oldest, _)) = self.table.oldest() {
             return self.close(oldest, &counters.tcp_limit_all, counters);
         }
+        self.pause(now, epoll, counters);
+    }
+
+    /// Accepts nothing for a while.
+    fn pause(&mut self, now: Instant, epoll: &OwnedFd, counters: &Counters) {
         counters.tcp_accept_pauses.add(1);
         for listening in &self.listeners {
             let _ = epoll::delete(epoll, &listening.socket);
@@ -140,6 +148,26 @@ impl Streams {
             }
         }
     }
+}
+
+/// Whether an error belongs to the connection that was to be accepted and is gone: those that accept(2) lists, and
+/// that of a packet filter.
+fn is_about_the_connection(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::INTR
+            | Errno::CONNABORTED
+            | Errno::CONNRESET
+            | Errno::PERM
+            | Errno::PROTO
+            | Errno::NOPROTOOPT
+            | Errno::OPNOTSUPP
+            | Errno::NETDOWN
+            | Errno::NETUNREACH
+            | Errno::HOSTDOWN
+            | Errno::HOSTUNREACH
+            | Errno::NONET
+    )
 }
 
 /// Whether a connection waits to be accepted.

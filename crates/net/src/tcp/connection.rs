@@ -13,13 +13,16 @@
 //!
 //! Queries of one read are answered in their order and leave in one write. They could leave in any order (RFC 7766
 //! 6.2.1.1); as each answer is made at once, there is none that another could overtake.
+//!
+//! A response of many messages (AXFR) has its place beside `unsent`: an iterator kept there and asked for the next
+//! message whenever all before it is written gives it the same back-pressure.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Instant;
 
 use super::frame::{Front, LENGTH_OCTETS, MESSAGE_OCTETS_MAX, front};
-use super::pool::Pool;
+use super::pool::{HELD_OCTETS_MAX, Pool};
 use crate::admit::{Admission, Place as Seat};
 use crate::counters::Counters;
 use crate::handler::{Facts, Handler, Transport};
@@ -60,7 +63,7 @@ pub(super) struct Scratch {
 impl Scratch {
     pub(super) fn new() -> Self {
         let zeros = |octets| vec![0; octets].into_boxed_slice();
-        Self { input: zeros(READ_OCTETS), output: zeros(WRITE_OCTETS), pool: Pool::default() }
+        Self { input: zeros(READ_OCTETS), output: zeros(WRITE_OCTETS), pool: Pool::new(HELD_OCTETS_MAX) }
     }
 
     /// Makes the areas anew where a panic of the handler lost one, and forgets what was lent, after all connections

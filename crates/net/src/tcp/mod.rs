@@ -164,3 +164,6 @@ fn rearm(connection: &mut Connection<TcpStream>, place: Place, epoll: &OwnedFd) 
     let flags = if write { EventFlags::OUT } else { EventFlags::IN };
     epoll::modify(epoll, &connection.socket, Token::Stream(place).data(), flags)
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,14 +14,20 @@ const SPARE_OCTETS_MAX: usize = 16 << 10;
 pub(super) const HELD_OCTETS_MAX: usize = 32 << 20;
 
 /// The buffers of one worker's connections.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pool {
     spare: Vec<Vec<u8>>,
     /// Capacity of all buffers that are lent.
     held_octets: usize,
+    /// How much that may be.
+    held_octets_max: usize,
 }
 
 impl Pool {
+    pub(super) fn new(held_octets_max: usize) -> Self {
+        Self { spare: Vec::new(), held_octets: 0, held_octets_max }
+    }
+
     /// Appends `octets` to `buffer`, lending it memory as needed.
     pub(super) fn append(&mut self, buffer: &mut Vec<u8>, octets: &[u8]) {
         if octets.is_empty() {
@@ -50,7 +56,7 @@ impl Pool {
 
     /// Whether more is lent than may be.
     pub(super) fn is_exhausted(&self) -> bool {
-        self.held_octets > HELD_OCTETS_MAX
+        self.held_octets > self.held_octets_max
     }
 
     /// Forgets what is lent, after all connections are gone; a panic may have lost a buffer on its way back.
@@ -65,7 +71,7 @@ mod tests {
 
     #[test]
     fn what_is_lent_is_counted_and_reused() {
-        let mut pool = Pool::default();
+        let mut pool = Pool::new(HELD_OCTETS_MAX);
         let mut buffer = Vec::new();
         pool.append(&mut buffer, &[]);
         assert_eq!((pool.held_octets, buffer.capacity()), (0, 0));
@@ -81,9 +87,9 @@ mod tests {
 
     #[test]
     fn large_buffers_are_not_kept_and_exhaustion_shows() {
-        let mut pool = Pool::default();
+        let mut pool = Pool::new(100_000);
         let mut buffer = Vec::new();
-        pool.append(&mut buffer, &vec![0; HELD_OCTETS_MAX]);
+        pool.append(&mut buffer, &vec![0; 100_000]);
         assert!(!pool.is_exhausted());
         pool.append(&mut buffer, &[0]);
         assert!(pool.is_exhausted());

@@ -18,6 +18,7 @@ mod send;
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
 
 use rustix::event::epoll::EventFlags;
 
@@ -43,6 +44,13 @@ pub const UDP_RESPONSE_OCTETS_MAX: usize = 4096;
 const STRIDE: usize = 4096 + 64;
 
 const _: () = assert!(UDP_QUERY_OCTETS_MAX < STRIDE && UDP_RESPONSE_OCTETS_MAX < STRIDE);
+
+/// Failing receive calls in a row after which each further one costs a pause. An error of a datagram is reported
+/// once; one that stays is of the socket, and epoll would wake the worker for it for ever.
+const ERRORS_IN_A_ROW_MAX: u32 = 64;
+
+/// That pause: long enough to leave the processor alone, short enough for the sockets that work.
+const ERROR_PAUSE: Duration = Duration::from_millis(1);
 
 /// Which system calls carry datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,12 +82,18 @@ impl Port {
         let local = socket.local_addr()?;
         Ok(Self { socket, local, wildcard: local.ip().is_unspecified(), flags: EventFlags::IN })
     }
+
+    /// Whether other workers receive from it too.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.flags.contains(EventFlags::EXCLUSIVE)
+    }
 }
 
 /// Receives and sends on behalf of one worker.
 pub(crate) struct Receiver {
     slots: Slots,
     calls: Calls,
+    errors_in_a_row: u32,
 }
 
 /// The system calls in use. Boxed: the first is a few kilobytes of preset headers.
@@ -104,7 +118,7 @@ impl Receiver {
             Backend::Mmsg => Calls::Mmsg(Box::new(mmsg::Mmsg::new(&slots))),
             Backend::Portable => Calls::Portable,
         };
-        Self { slots, calls }
+        Self { slots, calls, errors_in_a_row: 0 }
     }
 
     /// Takes up to [`BATCH`] datagrams that wait at `port`. Never blocks. An error is counted and reads as nothing
@@ -117,9 +131,18 @@ impl Receiver {
         };
         match outcome {
             Ok(0) => {}
-            Ok(_) => counters.udp_batches.add(1),
+            Ok(_) => {
+                counters.udp_batches.add(1);
+                self.errors_in_a_row = 0;
+            }
             Err(ref error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(_) => counters.udp_receive_errors.add(1),
+            Err(_) => {
+                counters.udp_receive_errors.add(1);
+                self.errors_in_a_row = self.errors_in_a_row.saturating_add(1);
+                if self.errors_in_a_row > ERRORS_IN_A_ROW_MAX {
+                    std::thread::sleep(ERROR_PAUSE);
+                }
+            }
         }
         counters.udp_queries.add(self.slots.queries_held as u64);
         Received { datagrams: outcome.unwrap_or(0), queries: self.slots.queries_held }

@@ -1,5 +1,6 @@
-//! The socket options that no safe library sets: packet information, TCP Fast Open, choice of the socket by CPU.
-#![allow(unsafe_code)] // One `setsockopt` with plain values; listed in ARCHITECTURE.md.
+//! The socket options that no safe library has: packet information, TCP Fast Open, choice of the socket by CPU,
+//! count of dropped datagrams.
+#![allow(unsafe_code)] // One `setsockopt` and one `getsockopt` with plain values; listed in ARCHITECTURE.md.
 
 use std::io;
 use std::mem::size_of_val;
@@ -38,6 +39,27 @@ pub(crate) fn steer_by_cpu(socket: &impl AsFd, owners: &[usize]) -> io::Result<(
     program.push(instruction(libc::BPF_RET | BPF_A, 0, 0, 0));
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
     set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF, &[filter])
+}
+
+/// How many datagrams the system has dropped at `socket` since it was opened, most of all because its receive buffer
+/// was full. The count starts over after 2^32.
+pub(crate) fn dropped_datagrams(socket: &impl AsFd) -> io::Result<u32> {
+    // `SK_MEMINFO_VARS` numbers of 32 bits, of which `SK_MEMINFO_DROPS` is the last (linux/sock_diag.h).
+    let mut numbers = [0_u32; 9];
+    let mut octets = size_of_val(&numbers) as libc::socklen_t;
+    let descriptor = socket.as_fd().as_raw_fd();
+    // SAFETY: the descriptor is borrowed and open; the kernel writes at most `octets` octets to `numbers` and says in
+    // `octets` how many.
+    let outcome = unsafe {
+        libc::getsockopt(
+            descriptor,
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            numbers.as_mut_ptr().cast(),
+            &raw mut octets,
+        )
+    };
+    if outcome == 0 { Ok(numbers[8]) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Returns the accumulator; the one operand the C library's bindings lack.

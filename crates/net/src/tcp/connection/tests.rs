@@ -207,7 +207,7 @@ proptest! {
             }
         }
         prop_assert!(ended);
-        let mut pool = std::mem::take(&mut bench.scratch.pool);
+        let mut pool = std::mem::replace(&mut bench.scratch.pool, Pool::new(0));
         bench.connection.release(&mut pool);
         prop_assert!(!bench.connection.holds_memory());
     }

@@ -1,0 +1,120 @@
+use std::io::Write;
+use std::mem::MaybeUninit;
+use std::net::TcpListener;
+
+use rustix::event::Timespec;
+
+use super::*;
+use crate::{Facts, TcpLimits};
+
+/// Fills the whole response.
+struct Verbose;
+
+impl Handler for Verbose {
+    fn begin_batch(&mut self) {}
+
+    fn handle(&mut self, _: &[u8], _: &Facts, response: &mut [u8]) -> usize {
+        response.fill(1);
+        response.len()
+    }
+
+    fn end_batch(&mut self) {}
+}
+
+/// The connections of a worker without the worker.
+struct Rig {
+    streams: Streams,
+    epoll: OwnedFd,
+    counters: Counters,
+    address: std::net::SocketAddr,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let address = socket.local_addr().unwrap();
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        epoll::add(&epoll, &socket, Token::Listener(0).data(), EventFlags::IN).unwrap();
+        let admission = Arc::new(Admission::new(&TcpLimits::default()));
+        let streams = Streams::new(vec![TcpPort { socket, flags: EventFlags::IN }], admission);
+        Self { streams, epoll, counters: Counters::default(), address }
+    }
+
+    /// Handles what is ready until nothing has been for 20 ms.
+    fn run(&mut self) {
+        let patience = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+        loop {
+            let mut space = [const { MaybeUninit::<epoll::Event>::uninit() }; 16];
+            let (events, _) = epoll::wait(&self.epoll, &mut space, Some(&patience)).unwrap();
+            if events.is_empty() {
+                return;
+            }
+            let now = Instant::now();
+            for event in events {
+                let (epoll, counters) = (&self.epoll, &self.counters);
+                match Token::from(event.data) {
+                    Token::Listener(index) => self.streams.accept(index, now, epoll, counters),
+                    Token::Stream(place) => {
+                        self.streams.turn(place, event.flags, now, epoll, &mut Verbose, counters);
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+    }
+}
+
+/// A client that asks for far more than the socket buffers hold and reads none of it.
+fn greedy(rig: &mut Rig) -> TcpStream {
+    let mut client = TcpStream::connect(rig.address).unwrap();
+    client.set_nonblocking(true).unwrap();
+    let mut query = vec![0, 12];
+    query.extend([7; 12]);
+    for _ in 0..40 {
+        let _ = client.write(&query.repeat(20));
+        rig.run();
+    }
+    client
+}
+
+#[test]
+fn the_slowest_are_cut_off_when_memory_runs_out() {
+    let mut rig = Rig::new();
+    // Room for one connection that is blocked with at most 128 KiB, not for two.
+    rig.streams.scratch.pool = pool::Pool::new(140_000);
+    let mut calm = TcpStream::connect(rig.address).unwrap();
+    rig.run();
+    let first = greedy(&mut rig);
+    assert!(rig.streams.has_unsent());
+    assert_eq!(rig.counters.read().tcp_memory_closed, 0);
+    let second = greedy(&mut rig);
+    let third = greedy(&mut rig);
+    let counts = rig.counters.read();
+    assert!(counts.tcp_memory_closed >= 1, "{counts:?}");
+    assert_eq!(counts.tcp_open + counts.tcp_memory_closed, 4);
+    // Whoever holds no memory is not the one to go.
+    calm.write_all(&[0, 12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]).unwrap();
+    let before = rig.counters.read().tcp_responses;
+    rig.run();
+    assert_eq!(rig.counters.read().tcp_responses, before + 1);
+    drop((first, second, third));
+    rig.run();
+    assert_eq!(rig.streams.table.count(), 1);
+    rig.streams.close_all(&rig.counters);
+    assert_eq!(rig.counters.read().tcp_open, 0);
+}
+
+#[test]
+fn time_outs_are_announced_and_kept() {
+    let mut rig = Rig::new();
+    assert_eq!(rig.streams.next_deadline(), None);
+    let _client = TcpStream::connect(rig.address).unwrap();
+    rig.run();
+    let deadline = rig.streams.next_deadline().unwrap();
+    rig.streams.expire(deadline - std::time::Duration::from_millis(1), &rig.epoll, &rig.counters);
+    assert_eq!(rig.streams.table.count(), 1);
+    rig.streams.expire(deadline, &rig.epoll, &rig.counters);
+    assert_eq!((rig.streams.table.count(), rig.counters.read().tcp_idle_closed), (0, 1));
+    assert_eq!(rig.streams.next_deadline(), None);
+}
