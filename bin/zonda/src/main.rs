@@ -1,2 +1,51 @@
-//! zonda.
-fn main() {}
+//! Zonda, a DNS server: arguments to commands, one file each.
+
+mod command;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Exit status of a finding or failure; fine is 0, and wrong usage 2, which clap sees to.
+const FAILURE: u8 = 1;
+
+/// Zonda, a DNS server.
+#[derive(Parser)]
+#[command(version, about, long_about = None, after_help = AFTER_HELP, propagate_version = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  zonda serve                                  serve the root zone on 127.0.0.1:5300 and [::1]:5300, to try
+  zonda serve --config /etc/zonda/zonda.toml   serve what the settings say
+  zonda check-zone example.com example.zone    all problems of a zone file
+  zonda ctl status                             how the running server is
+
+Exit status: 0 fine, 1 a finding or failure, 2 wrong usage.";
+
+#[derive(Subcommand)]
+enum Command {
+    Serve(command::serve::Arguments),
+    CheckConfig(command::check_config::Arguments),
+    CheckZone(command::check_zone::Arguments),
+    Compile(command::compile::Arguments),
+    Stat(command::stat::Arguments),
+    Ctl(command::ctl::Arguments),
+    Settings(command::settings::Arguments),
+}
+
+fn main() -> ExitCode {
+    let ok = match Arguments::parse().command {
+        Command::Serve(arguments) => command::serve::run(arguments),
+        Command::CheckConfig(arguments) => command::check_config::run(&arguments),
+        Command::CheckZone(arguments) => command::check_zone::run(&arguments),
+        Command::Compile(arguments) => command::compile::run(&arguments),
+        Command::Stat(arguments) => command::stat::run(&arguments),
+        Command::Ctl(arguments) => command::ctl::run(&arguments),
+        Command::Settings(arguments) => command::settings::run(&arguments),
+    };
+    if ok { ExitCode::SUCCESS } else { ExitCode::from(FAILURE) }
+}

@@ -1,1 +1,34 @@
 //! Everything slow: settings, files, timers, operators.
+//!
+//! ```text
+//! settings -> wanted zones -> load (read, packs) -> Catalog -> Published -> handler of each worker
+//!                                ^
+//! SIGHUP, control socket -> reload -> controller
+//! ```
+//!
+//! * [`settings`]: each setting once; [`wanted`]: the zones they ask for.
+//! * [`read`], [`load`], [`packs`]: from text to packs, and packs kept for the next start.
+//! * [`controller`], [`reload`]: what is served and how it changes.
+//! * [`command`], [`socket`], [`client`]: what operators can ask a running server.
+//! * [`serve`]: the order of a start; [`handler`]: what workers call.
+
+mod answer;
+pub mod client;
+pub mod command;
+pub mod controller;
+pub mod handler;
+pub mod load;
+pub mod log;
+pub mod packs;
+pub mod progress;
+pub mod read;
+pub mod reload;
+pub mod serve;
+pub mod settings;
+pub mod socket;
+pub mod stamp;
+pub mod system;
+pub mod text;
+pub mod wanted;
+
+pub use settings::Settings;

@@ -1,0 +1,58 @@
+//! `zonda check-config`
+
+use std::path::PathBuf;
+
+use control::Settings;
+use control::text::count;
+use control::wanted::wanted;
+
+use super::{complain, print};
+
+/// Check a settings file and show all its problems at once.
+///
+/// Lists and folders of zones are read too; zone files are not (see `zonda check-zone`).
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  zonda check-config /etc/zonda/zonda.toml\n  zonda check-config zonda.toml --zones"
+)]
+pub struct Arguments {
+    /// Settings file (TOML)
+    file: PathBuf,
+    /// Print the zones that would be served, with their files
+    #[arg(long)]
+    zones: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Checks; says whether there were no problems.
+pub fn run(arguments: &Arguments) -> bool {
+    let mut zones = Vec::new();
+    let problems = match Settings::read(&arguments.file) {
+        Ok(settings) => {
+            let (found, problems) = wanted(&settings);
+            zones = found;
+            problems
+        }
+        Err(problems) => problems,
+    };
+    let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    if arguments.json {
+        let zones: Vec<_> = zones
+            .iter()
+            .map(|zone| serde_json::json!({ "zone": zone.name.to_string(), "source": zone.source.to_string() }))
+            .collect();
+        let object = serde_json::json!({ "ok": lines.is_empty(), "problems": lines, "zones": zones });
+        return print(&format!("{object}\n")) && lines.is_empty();
+    }
+    complain(lines.iter().map(String::as_str));
+    if !lines.is_empty() {
+        return false;
+    }
+    if arguments.zones {
+        let zones: String = zones.iter().map(|zone| format!("{} {}\n", zone.name, zone.source)).collect();
+        return print(&zones);
+    }
+    print(&format!("{}: fine, {}\n", arguments.file.display(), count(zones.len(), "zone")))
+}

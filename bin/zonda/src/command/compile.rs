@@ -1,0 +1,69 @@
+//! `zonda compile`
+
+use std::path::PathBuf;
+
+use control::load::{Job, compile};
+use control::packs::write_file;
+use control::text::{count, octets};
+use control::wanted::Wanted;
+
+use super::{complain, print, zone_argument};
+
+/// Compile zone files to a zone pack, which a server maps instead of reading text.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Arguments {
+    /// Pack to write; one that exists is replaced as a whole, also while a server uses it
+    #[arg(short, long, value_name = "PACK")]
+    output: PathBuf,
+    /// Zones
+    #[arg(required = true, value_name = "ORIGIN=FILE", value_parser = zone_argument)]
+    zones: Vec<Wanted>,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  zonda compile -o net.pack net=net.zone
+  zonda compile -o all.pack example.com=example.com.zone example.org=example.org.zone
+  zonda serve --zone net=net.pack";
+
+/// Compiles; says whether the pack was written.
+pub fn run(arguments: &Arguments) -> bool {
+    match compile_and_write(arguments) {
+        Ok(line) => print(&line),
+        Err(lines) => {
+            complain(lines.iter().map(String::as_str));
+            complain([format!("{} not written", arguments.output.display()).as_str()]);
+            false
+        }
+    }
+}
+
+fn compile_and_write(arguments: &Arguments) -> Result<String, Vec<String>> {
+    let zones = &arguments.zones;
+    for (at, zone) in zones.iter().enumerate() {
+        if zones[..at].iter().any(|other| other.name.eq_ignore_case(&zone.name)) {
+            return Err(vec![format!("zone {} is given twice", zone.name)]);
+        }
+    }
+    let job = |(id, zone): (usize, &Wanted)| Job { id, name: zone.name.clone(), source: zone.source.clone() };
+    let jobs: Vec<Job> = zones.iter().enumerate().map(job).collect();
+    let (packs, warnings) = compile(&jobs, net::worker_count_default())?;
+    complain(warnings.iter().map(String::as_str));
+    let [pack] = &packs[..] else {
+        return Err(vec!["the zones are too large for one pack; make several".into()]);
+    };
+    let mut temporary = arguments.output.clone().into_os_string();
+    temporary.push(".tmp");
+    write_file(&arguments.output, temporary.as_ref(), pack.octets()).map_err(|problem| vec![problem])?;
+    let records: u64 = (0..pack.zone_count()).map(|number| pack.zone_row(number).record_count).sum();
+    let size = pack.octets().len() as u64;
+    Ok(format!(
+        "{}: {}, {}, {} ({:.1} octets a record)\n",
+        arguments.output.display(),
+        count(zones.len(), "zone"),
+        count(records as usize, "record"),
+        octets(size),
+        size as f64 / records.max(1) as f64
+    ))
+}

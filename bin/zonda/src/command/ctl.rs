@@ -1,0 +1,225 @@
+//! `zonda ctl`
+
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use control::Settings;
+use control::client::ask;
+use control::command::{ChangeLine, Count, Reply, Request, Stats, Status, ZoneLine};
+use control::text::{Span, grouped, octets};
+use std::time::Duration;
+
+use super::{complain, print};
+
+/// Ask or tell a running server.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    /// Control socket of the server; default: that of the settings file, else where servers have it
+    #[arg(short, long, value_name = "PATH", global = true)]
+    socket: Option<PathBuf>,
+    /// Settings file of the server, to find its control socket
+    #[arg(short, long, value_name = "FILE", global = true, conflicts_with = "socket")]
+    config: Option<PathBuf>,
+    /// Print replies as JSON objects, one a line
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  zonda ctl status
+  zonda ctl reload example.com
+  zonda ctl --config /etc/zonda/zonda.toml zones
+  zonda ctl --socket /run/zonda/control.sock stats --json
+
+Exit status: 0 all went well, 1 the server could not be reached or something is wrong, 2 wrong usage.";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Version, uptime, addresses, zones, memory
+    Status,
+    /// List zones, or show one with its problems
+    Zones {
+        /// Show only this one
+        zone: Option<String>,
+    },
+    /// What was counted since the start
+    Stats,
+    /// Read settings and zones again as far as they have changed, or one zone
+    Reload {
+        /// Read only this one
+        zone: Option<String>,
+    },
+    /// Read the settings again, and of the zones only those that are new in them
+    Reconfigure,
+    /// Serve one more zone, until the next start
+    AddZone {
+        /// Its name
+        zone: String,
+        /// Its text or pack
+        file: PathBuf,
+    },
+    /// Serve a zone no longer, until the next start
+    RemoveZone {
+        /// Its name
+        zone: String,
+    },
+    /// End the server
+    Stop,
+}
+
+/// Asks; says whether all went well.
+pub fn run(arguments: &Arguments) -> bool {
+    match socket(arguments).and_then(|path| converse(arguments, &path)) {
+        Ok(ok) => ok,
+        Err(problem) => {
+            complain(problem.lines());
+            false
+        }
+    }
+}
+
+fn socket(arguments: &Arguments) -> Result<PathBuf, String> {
+    if let Some(path) = &arguments.socket {
+        return Ok(path.clone());
+    }
+    let settings = match &arguments.config {
+        None => Settings::default(),
+        Some(file) => Settings::read(file)
+            .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?,
+    };
+    control::socket::path(&settings).ok_or_else(|| "which server? Give --socket or --config".into())
+}
+
+fn request(command: &Command) -> Result<Request, String> {
+    Ok(match command {
+        Command::Status => Request::Status,
+        Command::Zones { zone } => Request::Zones { zone: zone.clone() },
+        Command::Stats => Request::Stats,
+        Command::Reload { zone } => Request::Reload { zone: zone.clone() },
+        Command::Reconfigure => Request::Reconfigure,
+        Command::AddZone { zone, file } => {
+            // The server's current folder is another.
+            let file = std::path::absolute(file).map_err(|error| format!("{}: {error}", file.display()))?;
+            let file =
+                file.to_str().ok_or_else(|| format!("{}: expected a path in UTF-8", file.display()))?;
+            Request::AddZone { zone: zone.clone(), file: file.to_owned() }
+        }
+        Command::RemoveZone { zone } => Request::RemoveZone { zone: zone.clone() },
+        Command::Stop => Request::Stop,
+    })
+}
+
+fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
+    let request = request(&arguments.command)?;
+    let is_listing = matches!(request, Request::Zones { zone: None });
+    let mut printed = true;
+    if is_listing && !arguments.json {
+        printed &= print(&format!(
+            "{:<7} {:>10} {:>12} {:<6} {:<40} source\n",
+            "state", "serial", "records", "signed", "zone"
+        ));
+    }
+    let ok = ask(path, &request, &mut |line, reply| {
+        printed &= match (arguments.json, reply) {
+            (true, _) => print(&format!("{line}\n")),
+            (false, Reply::Status(status)) => print(&status_text(&status)),
+            (false, Reply::Stats(stats)) => print(&stats_text(&stats)),
+            (false, Reply::Zone(zone)) if is_listing => print(&zone_row(&zone)),
+            (false, Reply::Zone(zone)) => print(&zone_text(&zone)),
+            (false, Reply::Change(change)) => show_change(&change),
+            (false, Reply::Error { message }) => {
+                complain([message.as_str()]);
+                true
+            }
+            (false, Reply::End { .. }) => true,
+        };
+    })?;
+    if request == Request::Stop && ok && !arguments.json {
+        printed &= print("stopping\n");
+    }
+    Ok(ok && printed)
+}
+
+fn status_text(status: &Status) -> String {
+    let mut zones = format!("{} loaded", grouped(status.zones_loaded as u64));
+    for (number, what) in [(status.zones_absent, "absent"), (status.zones_broken, "broken")] {
+        if number > 0 {
+            zones += &format!(", {} {what}", grouped(number as u64));
+        }
+    }
+    let memory = status.memory_octets.map_or_else(
+        || "unknown".into(),
+        |memory| {
+            format!("{}, {:.1} octets a record", octets(memory), memory as f64 / status.records.max(1) as f64)
+        },
+    );
+    format!(
+        "version   {}\nprocess   {}\nuptime    {}\nlisten    {}\nworkers   {}\nzones     {zones}\nrecords   {}\n\
+         packs     {}, {}\nmemory    {memory}\nsettings  {}\n",
+        status.version,
+        status.pid,
+        Span(Duration::from_secs(status.uptime_seconds)),
+        status.listen.join(", "),
+        status.workers,
+        grouped(status.records),
+        status.packs,
+        octets(status.pack_octets),
+        status.settings.as_deref().unwrap_or("none"),
+    )
+}
+
+fn stats_text(stats: &Stats) -> String {
+    let mut text = format!("since the start {} ago\n", Span(Duration::from_secs(stats.uptime_seconds)));
+    let mut add = |title: &str, counts: &[Count]| {
+        text += &format!("\n{title}\n");
+        for Count { name, count, help } in counts {
+            text += format!("  {name:<24} {:>15}  {help}", grouped(*count)).trim_end();
+            text += "\n";
+        }
+    };
+    add("answers", &stats.answers);
+    add("responses by code", &stats.rcodes);
+    add("transport", &stats.transport);
+    text
+}
+
+fn serial(zone: &ZoneLine) -> String {
+    zone.serial.map_or_else(|| "-".into(), |serial| serial.to_string())
+}
+
+fn zone_row(zone: &ZoneLine) -> String {
+    let signed = zone.signed.as_deref().unwrap_or("-");
+    let (records, name) = (grouped(zone.records), &zone.zone);
+    format!("{:<7} {:>10} {records:>12} {signed:<6} {name:<40} {}\n", zone.state, serial(zone), zone.source)
+}
+
+fn zone_text(zone: &ZoneLine) -> String {
+    let state = match zone.state.as_str() {
+        "stale" => "stale: served as it was before its file became broken",
+        "absent" => "absent: queries for it get SERVFAIL",
+        state => state,
+    };
+    let mut text = format!(
+        "zone      {}\nstate     {state}\nserial    {}\nnames     {}\nrecords   {}\nsigned    {}\nsource    {}\n",
+        zone.zone,
+        serial(zone),
+        grouped(u64::from(zone.names)),
+        grouped(zone.records),
+        zone.signed.as_deref().unwrap_or("no"),
+        zone.source
+    );
+    for problem in &zone.problems {
+        text += &format!("problem   {problem}\n");
+    }
+    text
+}
+
+fn show_change(change: &ChangeLine) -> bool {
+    complain(change.warnings.iter().chain(&change.errors).map(String::as_str));
+    let is_refused = !change.errors.is_empty() && change.failed.is_empty() && change.loaded == 0;
+    is_refused || print(&format!("{} ({:.1} ms)\n", change.summary, change.milliseconds))
+}

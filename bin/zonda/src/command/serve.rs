@@ -1,0 +1,74 @@
+//! `zonda serve`
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use control::controller::Overrides;
+use control::serve::Start;
+use control::wanted::{Source, Wanted};
+use wire::Name;
+
+use super::{complain, zone_argument};
+
+/// Run the server.
+///
+/// What it serves comes from a settings file, from the command line, or both, in which case the command line
+/// goes before. With neither it serves the root zone that comes with the program, on loopback, to try it out.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Arguments {
+    /// Settings file (TOML)
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Address to listen on, for UDP and TCP; can be given several times
+    #[arg(short, long, value_name = "ADDR:PORT", value_parser = address)]
+    listen: Vec<SocketAddr>,
+    /// Zone to serve, from text or from a pack; can be given several times
+    #[arg(short, long, value_name = "ORIGIN=FILE", value_parser = zone_argument)]
+    zone: Vec<Wanted>,
+    /// Threads that answer; 0 means one for each processor
+    #[arg(short, long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(..=net::WORKERS_MAX as i64))]
+    workers: Option<u16>,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  zonda serve
+  zonda serve --config /etc/zonda/zonda.toml
+  zonda serve --listen 127.0.0.1:5353 --zone example.com=example.com.zone
+  zonda serve --listen [::1]:5353 --zone net=net.pack --workers 1
+
+Signals: HUP reads settings and zones again as far as they have changed; TERM and INT end the server after
+the queries that have arrived are answered.";
+
+/// The root zone that comes with the program.
+static ROOT_ZONE: &[u8] = include_bytes!("../../../../data/root.zone");
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    control::settings::address(text)
+        .ok_or_else(|| "expected ADDRESS:PORT, such as 127.0.0.1:5300 or [::1]:53".into())
+}
+
+/// Runs the server; says whether it ended as it was told to.
+pub fn run(arguments: Arguments) -> bool {
+    let Arguments { config, listen, zone: mut zones, workers } = arguments;
+    let mut welcome = Vec::new();
+    if config.is_none() && zones.is_empty() {
+        zones
+            .push(Wanted { name: Name::root().to_owned(), source: Source::Embedded("root.zone", ROOT_ZONE) });
+        let (host, port) = match listen.first() {
+            Some(address) => (address.ip().to_string(), address.port()),
+            None => ("127.0.0.1".into(), 5300),
+        };
+        welcome.push(format!("Serving the root zone. Try:  dig @{host} -p {port} +dnssec com. NS"));
+        welcome.push("Serve your own:  zonda serve --zone example.com=FILE   (zonda serve --help)".into());
+    }
+    let overrides = Overrides { listen, workers: workers.map(usize::from), zones };
+    match control::serve::serve(Start { config, overrides, welcome }) {
+        Ok(()) => true,
+        Err(lines) => {
+            complain(lines.iter().map(String::as_str));
+            false
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The words of the control socket: one JSON object a line, a request and then replies until [`Reply::End`].
+
+use serde::{Deserialize, Serialize};
+
+/// What an operator can ask for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// How the server is.
+    Status,
+    /// Its zones, or one of them.
+    Zones {
+        /// The one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        zone: Option<String>,
+    },
+    /// What was counted.
+    Stats,
+    /// Read settings and zones again as far as they have changed, or one zone.
+    Reload {
+        /// The one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        zone: Option<String>,
+    },
+    /// Read the settings again.
+    Reconfigure,
+    /// Serve one more zone.
+    AddZone {
+        /// Its name.
+        zone: String,
+        /// Its file, an absolute path.
+        file: String,
+    },
+    /// Serve a zone no longer.
+    RemoveZone {
+        /// Its name.
+        zone: String,
+    },
+    /// End the server.
+    Stop,
+}
+
+/// What the server says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "kebab-case")]
+pub enum Reply {
+    /// To `status`.
+    Status(Status),
+    /// To `zones`, one for each.
+    Zone(ZoneLine),
+    /// To `stats`.
+    Stats(Stats),
+    /// To what changes zones.
+    Change(ChangeLine),
+    /// The request could not be understood or obeyed.
+    Error {
+        /// Why.
+        message: String,
+    },
+    /// Nothing follows.
+    End {
+        /// Whether all went well.
+        ok: bool,
+    },
+}
+
+/// How the server is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Its version.
+    pub version: String,
+    /// Its process.
+    pub pid: u32,
+    /// Seconds since its start.
+    pub uptime_seconds: u64,
+    /// Addresses it listens on.
+    pub listen: Vec<String>,
+    /// Threads that answer.
+    pub workers: usize,
+    /// Zones it answers from.
+    pub zones_loaded: usize,
+    /// Zones it has no data of: their queries get SERVFAIL.
+    pub zones_absent: usize,
+    /// Zones whose file could not be loaded when that was tried last.
+    pub zones_broken: usize,
+    /// Records in all zones.
+    pub records: u64,
+    /// Packs they are in.
+    pub packs: usize,
+    /// Octets of the packs.
+    pub pack_octets: u64,
+    /// Memory of the process (proportional set size), where the system tells.
+    pub memory_octets: Option<u64>,
+    /// The settings file.
+    pub settings: Option<String>,
+}
+
+/// One zone.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ZoneLine {
+    /// Its name.
+    pub zone: String,
+    /// `served`, `absent` (SERVFAIL), or `stale`: served as it was before its file became broken.
+    pub state: String,
+    /// Serial of its SOA record, if served.
+    pub serial: Option<u32>,
+    /// Its records.
+    pub records: u64,
+    /// Its names.
+    pub names: u32,
+    /// `NSEC`, `NSEC3` or nothing.
+    pub signed: Option<String>,
+    /// Where its data come from.
+    pub source: String,
+    /// What is wrong with that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+}
+
+/// What was counted since the start, all workers together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stats {
+    /// Seconds since the start.
+    pub uptime_seconds: u64,
+    /// Queries, what they asked for and what became of them.
+    pub answers: Vec<Count>,
+    /// Responses by code.
+    pub rcodes: Vec<Count>,
+    /// Datagrams, connections and what became of them.
+    pub transport: Vec<Count>,
+}
+
+/// One count.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Count {
+    /// Its name.
+    pub name: String,
+    /// How many.
+    pub count: u64,
+    /// What is counted.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub help: String,
+}
+
+/// What a change did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ChangeLine {
+    /// In words.
+    pub summary: String,
+    /// Zones loaded anew.
+    pub loaded: usize,
+    /// Zones whose files had not changed.
+    pub unchanged: usize,
+    /// Zones not served before.
+    pub added: usize,
+    /// Zones no longer served.
+    pub removed: usize,
+    /// Zones that could not be loaded.
+    pub failed: Vec<String>,
+    /// What is wrong, as lines.
+    pub errors: Vec<String>,
+    /// What is merely odd, as lines.
+    pub warnings: Vec<String>,
+    /// How long it took.
+    pub milliseconds: f64,
+}

@@ -1,0 +1,435 @@
+//! The zones that are served, and how that changes: at the start, on reload, by command.
+//!
+//! Rules. `changing` is held for the whole of a change, so there is one at a time. `zones` is locked for moments
+//! only; between them its order does not change while `changing` is held, so a position stays valid. Workers
+//! take no lock: they see what [`Published`] holds. Whatever fails leaves served what was served before.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use net::Running;
+use sync::Published;
+use wire::{Key, Name, NameBuf};
+use zone::Catalog;
+use zone::catalog::{Absence, Entry};
+
+use crate::handler::{AnswerCounts, Served};
+use crate::load::{Job, Loaded, Loader, Outcome};
+use crate::packs::{PackFolder, Stored};
+use crate::read::stamp_of;
+use crate::settings::Settings;
+use crate::stamp::Stamp;
+use crate::system::random;
+use crate::wanted::{Source, Wanted};
+
+/// A zone that the server is to serve.
+pub(crate) struct Zone {
+    /// Its data, or its name without any. Shared with the catalog that is published.
+    pub(crate) entry: Entry,
+    /// Where its data come from.
+    pub(crate) source: Source,
+    /// The state of the file that its data are from.
+    stamp: Stamp,
+    /// Files that its text includes, and their states.
+    includes: Box<[(PathBuf, Stamp)]>,
+    /// Why its file could not be loaded when that was tried last. `None`: it could.
+    pub(crate) problem: Option<Box<[String]>>,
+}
+
+impl Zone {
+    fn absent(wanted: Wanted) -> Zone {
+        Zone {
+            entry: Entry::absent(&wanted.name, Absence::NotLoaded),
+            source: wanted.source,
+            stamp: Stamp::default(),
+            includes: Box::default(),
+            problem: None,
+        }
+    }
+
+    /// Whether its file, or one that it includes, is another than when it was loaded.
+    fn is_changed(&self) -> bool {
+        let is_still = |path: &PathBuf, stamp: &Stamp| stamp_of(path).is_ok_and(|now| stamp.is_still(&now));
+        let main = match &self.source {
+            Source::File(path) => is_still(&path.path(), &self.stamp),
+            Source::Embedded(..) => self.entry.zone().is_some(),
+        };
+        self.problem.is_some() || !main || !self.includes.iter().all(|(path, stamp)| is_still(path, stamp))
+    }
+}
+
+/// What a change did.
+#[derive(Debug, Default)]
+pub struct Change {
+    /// Zones loaded anew.
+    pub loaded: usize,
+    /// Zones whose files had not changed.
+    pub unchanged: usize,
+    /// Zones that were not served before the change, the broken ones included.
+    pub added: usize,
+    /// Zones that are no longer served.
+    pub removed: usize,
+    /// Zones that could not be loaded: what was served of them before still is.
+    pub failed: Vec<NameBuf>,
+    /// What is wrong, as lines, and what is merely odd.
+    pub errors: Vec<String>,
+    /// What is merely odd, as lines.
+    pub warnings: Vec<String>,
+}
+
+/// Which zones a change looks at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// All: each whose files have changed is loaded again.
+    All,
+    /// Those that are new or come from elsewhere now.
+    New,
+}
+
+/// What the command line says, which goes before the settings file.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// `--listen`
+    pub listen: Vec<std::net::SocketAddr>,
+    /// `--workers`
+    pub workers: Option<usize>,
+    /// `--zone`
+    pub zones: Vec<Wanted>,
+}
+
+impl Overrides {
+    /// Puts them into settings just read.
+    pub fn apply(&self, settings: &mut Settings) {
+        if !self.listen.is_empty() {
+            settings.server.listen.clone_from(&self.listen);
+        }
+        if let Some(workers) = self.workers {
+            settings.server.workers = workers;
+        }
+    }
+}
+
+/// Everything the server is made of, apart from sockets and threads.
+pub struct Controller {
+    pub(crate) published: Published<Served>,
+    pub(crate) zones: Mutex<Vec<Zone>>,
+    changing: Mutex<Changing>,
+    file: Option<PathBuf>,
+    folder: Option<PackFolder>,
+    pub(crate) overrides: Overrides,
+    pub(crate) started: SystemTime,
+    /// What the workers count; filled when they are made.
+    pub(crate) counts: Mutex<Vec<Arc<AnswerCounts>>>,
+    pub(crate) running: Mutex<Option<Running>>,
+}
+
+/// What only the thread that makes a change needs.
+pub(crate) struct Changing {
+    pub(crate) settings: Settings,
+    /// Zones added by command, which no file has.
+    pub(crate) added: Vec<Wanted>,
+    /// Keys of zones removed by command, which some file may have.
+    pub(crate) removed: Vec<Box<[u8]>>,
+}
+
+/// Packs that may be in use before small ones are merged: each costs a few file handles' worth of memory and
+/// a kilobyte of headers.
+const PACKS_MAX: usize = 64;
+
+/// How long a change waits for workers to let go of what it replaced. A batch takes less than a millisecond.
+const RECLAIM_WAIT: Duration = Duration::from_millis(100);
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic while a lock is held leaves whole values behind: they are replaced, never changed in halves.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Controller {
+    /// A controller that serves nothing yet.
+    pub fn new(settings: Settings, overrides: Overrides) -> Result<Controller, String> {
+        let directory = &settings.server.pack_directory;
+        let folder = match directory.as_os_str().is_empty() {
+            true => None,
+            false => Some(PackFolder::open(&settings.path(directory))?),
+        };
+        let served = Served { catalog: Catalog::new(Vec::new(), random()), facts: facts(&settings) };
+        Ok(Controller {
+            published: Published::new(Arc::new(served)),
+            zones: Mutex::default(),
+            file: settings.file.clone(),
+            changing: Mutex::new(Changing { settings, added: Vec::new(), removed: Vec::new() }),
+            folder,
+            overrides,
+            started: SystemTime::now(),
+            counts: Mutex::default(),
+            running: Mutex::default(),
+        })
+    }
+
+    /// The settings file, as the operator named it.
+    pub(crate) fn settings_file(&self) -> Option<String> {
+        self.file.as_ref().map(|file| file.display().to_string())
+    }
+
+    /// Makes the zones known without loading any, so that queries for them get SERVFAIL instead of REFUSED.
+    pub fn announce(&self, wanted: Vec<Wanted>) {
+        let _changing = lock(&self.changing);
+        let mut zones: Vec<Zone> = wanted.into_iter().map(Zone::absent).collect();
+        zones.sort_by_cached_key(|zone| Key::of(zone.entry.apex()).octets().to_vec());
+        *lock(&self.zones) = zones;
+        self.publish(None);
+    }
+
+    /// Begins a change: nobody else makes one until the guard is dropped.
+    pub(crate) fn change(&self) -> MutexGuard<'_, Changing> {
+        lock(&self.changing)
+    }
+
+    /// Loads the zones announced, for the first time.
+    pub fn load_first(&self) -> Change {
+        let changing = self.change();
+        let stored = self.folder.as_ref().map(PackFolder::stored).unwrap_or_default();
+        let jobs: Vec<Job> = lock(&self.zones).iter().enumerate().map(|(id, zone)| job(id, zone)).collect();
+        let mut change = Change::default();
+        self.load(&jobs, &stored, &mut change);
+        drop(stored);
+        self.remove_unused_packs();
+        drop(changing);
+        change
+    }
+
+    /// Changes the set of zones to `wanted` and loads those that `scope` covers and that have changed.
+    /// `changing`: proof that nobody else makes a change.
+    pub(crate) fn apply(&self, _changing: &mut Changing, wanted: Vec<Wanted>, scope: Scope) -> Change {
+        let mut change = Change::default();
+        let jobs = self.arrange(wanted, scope, &mut change);
+        if change.added + change.removed > 0 {
+            self.publish(None);
+        }
+        self.load(&jobs, &Stored::default(), &mut change);
+        change
+    }
+
+    /// Looks again at one zone. `None`: there is none of that name.
+    pub(crate) fn look_again(&self, _changing: &mut Changing, name: &Name) -> Option<Change> {
+        let at = self.position(name)?;
+        let mut change = Change::default();
+        let zones = lock(&self.zones);
+        let jobs = match zones[at].is_changed() {
+            true => vec![job(at, &zones[at])],
+            false => {
+                change.unchanged += 1;
+                Vec::new()
+            }
+        };
+        drop(zones);
+        self.load(&jobs, &Stored::default(), &mut change);
+        Some(change)
+    }
+
+    /// Puts packs in order after a change; not part of it, as nobody waits for this.
+    pub(crate) fn tidy(&self, _changing: &mut Changing) {
+        self.merge();
+        self.remove_unused_packs();
+    }
+
+    pub(crate) fn position(&self, name: &Name) -> Option<usize> {
+        let key = Key::of(name);
+        let zones = lock(&self.zones);
+        zones.binary_search_by(|zone| Key::of(zone.entry.apex()).octets().cmp(key.octets())).ok()
+    }
+
+    /// Makes the list of zones the one wanted; zones that stay keep their data. Returns what is to be loaded.
+    fn arrange(&self, wanted: Vec<Wanted>, scope: Scope, change: &mut Change) -> Vec<Job> {
+        let mut wanted: Vec<(Box<[u8]>, Wanted)> =
+            wanted.into_iter().map(|wanted| (Key::of(&wanted.name).octets().into(), wanted)).collect();
+        wanted.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut zones = lock(&self.zones);
+        let mut old = std::mem::take(&mut *zones).into_iter().peekable();
+        let mut jobs = Vec::new();
+        for (key, wanted) in wanted {
+            let key_of = |zone: &Zone| Key::of(zone.entry.apex()).octets().to_vec();
+            while old.peek().is_some_and(|zone| *key_of(zone) < *key) {
+                old.next();
+                change.removed += 1;
+            }
+            let mut is_new = true;
+            let zone = match old.next_if(|zone| *key_of(zone) == *key) {
+                Some(mut zone) => {
+                    is_new = zone.source != wanted.source;
+                    zone.source = wanted.source;
+                    zone
+                }
+                None => {
+                    change.added += 1;
+                    Zone::absent(wanted)
+                }
+            };
+            let looked_at = match scope {
+                Scope::All => is_new || zone.is_changed(),
+                Scope::New => is_new,
+            };
+            match looked_at {
+                true => jobs.push(job(zones.len(), &zone)),
+                false => change.unchanged += 1,
+            }
+            zones.push(zone);
+        }
+        change.removed += old.count();
+        jobs
+    }
+
+    fn load(&self, jobs: &[Job], stored: &Stored, change: &mut Change) {
+        let threads = net::worker_count_default();
+        let loader = Loader { threads, folder: self.folder.as_ref(), stored };
+        loader.load(jobs, &mut |outcomes| {
+            let mut zones = lock(&self.zones);
+            for (at, outcome) in outcomes {
+                take(&mut zones[at], outcome, change);
+            }
+            drop(zones);
+            self.publish(None);
+        });
+    }
+
+    /// Publishes the zones as they are, and `facts` or those published before.
+    pub(crate) fn publish(&self, facts: Option<auth::Server>) {
+        let entries = lock(&self.zones).iter().map(|zone| zone.entry.clone()).collect();
+        let facts = facts.unwrap_or_else(|| self.published.current().facts.clone());
+        self.published.replace(Arc::new(Served { catalog: Catalog::new(entries, random()), facts }));
+        let until = Instant::now() + RECLAIM_WAIT;
+        while self.published.reclaim() > 0 && Instant::now() < until {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+
+    /// Joins the zones of small and of mostly dead packs in a new one, by reading their texts again. A text that
+    /// has become broken leaves its zone where it is.
+    fn merge(&self) {
+        let jobs = merge_jobs(&lock(&self.zones));
+        if jobs.is_empty() {
+            return;
+        }
+        tracing::debug!(zones = jobs.len(), "merging packs");
+        let mut change = Change::default();
+        self.load(&jobs, &Stored::default(), &mut change);
+    }
+
+    fn remove_unused_packs(&self) {
+        let Some(folder) = &self.folder else { return };
+        let zones = lock(&self.zones);
+        let mut used = Vec::new();
+        for zone in zones.iter() {
+            if let Entry::Loaded { pack, .. } = &zone.entry
+                && !used.last().is_some_and(|last| Arc::ptr_eq(last, pack))
+            {
+                used.push(Arc::clone(pack));
+            }
+        }
+        drop(zones);
+        folder.remove_unused(used.iter().map(|pack| &**pack));
+    }
+}
+
+fn job(id: usize, zone: &Zone) -> Job {
+    Job { id, name: zone.entry.apex().to_owned(), source: zone.source.clone() }
+}
+
+/// Zones to be read again so that packs become fewer: those of packs of which less than half is served still,
+/// and if there are many packs, those of the packs with few zones.
+fn merge_jobs(zones: &[Zone]) -> Vec<Job> {
+    let mut packs: std::collections::HashMap<u64, (usize, usize)> = std::collections::HashMap::new();
+    let seed = |zone: &Zone| match (&zone.entry, &zone.source) {
+        (Entry::Loaded { pack, .. }, Source::File(_)) if zone.stamp.octets > 0 => {
+            Some((pack.seed(), pack.zone_count()))
+        }
+        _ => None,
+    };
+    for zone in zones {
+        if let Some((seed, count)) = seed(zone) {
+            packs.entry(seed).or_insert((0, count as usize)).0 += 1;
+        }
+    }
+    let is_many = packs.len() > PACKS_MAX;
+    let mean = zones.len() / packs.len().max(1);
+    let is_poor = |live: usize, all: usize| live * 2 < all || (is_many && live <= mean && all <= mean);
+    let poor = |zone: &&Zone| {
+        seed(zone).and_then(|(seed, _)| packs.get(&seed)).is_some_and(|(live, all)| is_poor(*live, *all))
+    };
+    let jobs: Vec<Job> =
+        zones.iter().enumerate().filter(|(_, zone)| poor(zone)).map(|(at, zone)| job(at, zone)).collect();
+    jobs
+}
+
+/// Puts what became of a job into its zone.
+fn take(zone: &mut Zone, outcome: Outcome, change: &mut Change) {
+    match outcome {
+        Ok(loaded) => {
+            warn_of_serial(zone, &loaded, change);
+            let Loaded { pack, number, stamp, includes, warnings, .. } = loaded;
+            for line in warnings {
+                tracing::warn!("{line}");
+                change.warnings.push(line);
+            }
+            zone.entry = Entry::Loaded { pack, number };
+            zone.stamp = stamp;
+            zone.includes = includes;
+            zone.problem = None;
+            change.loaded += 1;
+        }
+        Err(lines) => {
+            for line in &lines {
+                tracing::error!("{line}");
+            }
+            let apex = zone.entry.apex();
+            let line = match zone.entry.zone() {
+                Some(_) => format!("zone {apex} not loaded; what was loaded before is served still"),
+                None => format!("zone {apex} not loaded; queries for it get SERVFAIL"),
+            };
+            tracing::error!("{line}");
+            change.failed.push(apex.to_owned());
+            change.errors.extend(lines.iter().cloned());
+            change.errors.push(line);
+            zone.problem = Some(lines.into());
+        }
+    }
+}
+
+/// Secondaries take a zone only if its serial grows (RFC 1034 4.3.5, RFC 1982).
+fn warn_of_serial(zone: &Zone, loaded: &Loaded, change: &mut Change) {
+    let Entry::Loaded { pack, number } = &zone.entry else { return };
+    if !loaded.from_text || loaded.stamp.is_still(&zone.stamp) {
+        return;
+    }
+    let (old, new) = (pack.zone_row(*number).serial, loaded.pack.zone_row(loaded.number).serial);
+    let how = match new.wrapping_sub(old) {
+        0 => "did not change, though the file did",
+        1..=0x7fff_ffff => return,
+        _ => "went backwards",
+    };
+    let line = format!("zone {}: serial {how} ({old}, now {new})", zone.entry.apex());
+    tracing::warn!("{line}");
+    change.warnings.push(line);
+}
+
+/// What the settings let the server say about itself.
+pub fn facts(settings: &Settings) -> auth::Server {
+    let server = &settings.server;
+    let text = |text: &str| (!text.is_empty()).then(|| text.as_bytes().into());
+    auth::Server {
+        nsid: hexadecimal(&server.nsid).or_else(|| text(&server.nsid)),
+        version: text(&server.version),
+        hostname: text(&server.hostname),
+        id_server: text(&server.id_server),
+        udp_payload_octets: server.udp_payload_octets,
+        minimal_responses: server.minimal_responses,
+        full_any_over_tcp: server.full_any_over_tcp,
+    }
+}
+
+/// The octets of `0x…`.
+fn hexadecimal(text: &str) -> Option<Box<[u8]>> {
+    let digits = text.strip_prefix("0x").filter(|digits| digits.len() % 2 == 0 && digits.is_ascii())?;
+    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok()).collect()
+}

@@ -1,0 +1,347 @@
+//! From sources to packs: zones that a pack already has are mapped, the others are read on all processors.
+//!
+//! ```text
+//! jobs --stamp--> in the pack folder, unchanged ------------------------> batch 1
+//!        |  `---> pack files ------------------------------------------->
+//!        `------> text: groups of zones --threads--> Contents --packer--> one pack a group, batch 2, 3, …
+//! ```
+//!
+//! A batch is published as soon as it is there, so that a large zone does not keep others waiting. Large zones
+//! get packs of their own, which are given up as a whole when the zone changes; small ones share packs.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+
+use wire::{Key, Name};
+use zone::build::Problem;
+use zone::{Backing, Pack, PackBuilder, TextStamp};
+
+use crate::packs::{PackFolder, Stored};
+use crate::progress::Progress;
+use crate::read::{self, ZoneText};
+use crate::stamp::Stamp;
+use crate::system::{map_pack, random, trim_memory};
+use crate::wanted::Source;
+
+/// A zone whose text is at least this long gets a pack of its own: a pack costs about a kilobyte, and a zone of
+/// this size at least a thousand times that.
+const OWN_PACK_OCTETS: u64 = 8 << 20;
+
+/// Text of small zones in one pack: bounds what a merge reads again, and the memory while packing.
+const SHARED_PACK_OCTETS: u64 = 1 << 30;
+
+/// Seeds tried for the index of a pack. That one fails has odds of one in millions; eight never do.
+const SEEDS_MAX: usize = 8;
+
+/// Lines about one zone: more than this is read by nobody.
+const LINES_MAX: usize = 100;
+
+/// A zone to load.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Whose number it is, for the caller.
+    pub id: usize,
+    /// The zone's name.
+    pub name: wire::NameBuf,
+    /// Where its data are.
+    pub source: Source,
+}
+
+/// A zone that was loaded.
+pub struct Loaded {
+    /// The pack with its data.
+    pub pack: Arc<Pack>,
+    /// Its number in the pack.
+    pub number: u32,
+    /// The state of its file.
+    pub stamp: Stamp,
+    /// Files that its text includes, and their states.
+    pub includes: Box<[(PathBuf, Stamp)]>,
+    /// What is odd about it, as lines.
+    pub warnings: Vec<String>,
+    /// Whether text was read.
+    pub from_text: bool,
+}
+
+/// What became of a job: the zone, or lines that tell what is wrong, each with its place.
+pub type Outcome = Result<Loaded, Vec<String>>;
+
+/// Loads zones.
+pub struct Loader<'l> {
+    /// Threads that read text.
+    pub threads: usize,
+    /// Where packs are kept.
+    pub folder: Option<&'l PackFolder>,
+    /// The zones of the packs in there.
+    pub stored: &'l Stored,
+}
+
+impl Loader<'_> {
+    /// Loads all of `jobs`; hands their outcomes to `done` in batches. Shows its progress if it takes long.
+    pub fn load(&self, jobs: &[Job], done: &mut dyn FnMut(Vec<(usize, Outcome)>)) {
+        let mut first = Vec::new();
+        let mut texts = Vec::new();
+        let mut packs = HashMap::new();
+        for job in jobs {
+            match self.begin(job, &mut packs) {
+                Ok(Begun::Loaded(loaded)) => first.push((job.id, Ok(loaded))),
+                Ok(Begun::Text(octets)) => texts.push((octets, job)),
+                Err(line) => first.push((job.id, Err(vec![line]))),
+            }
+        }
+        if !first.is_empty() {
+            done(first);
+        }
+        if texts.is_empty() {
+            return;
+        }
+        let progress = Progress::default();
+        progress.zones.store(texts.len(), Ordering::Relaxed);
+        progress.octets.store(texts.iter().map(|(octets, _)| octets).sum(), Ordering::Relaxed);
+        progress.show_while(|| {
+            for group in groups(texts) {
+                done(self.load_group(&group, &progress));
+                trim_memory();
+            }
+        });
+    }
+
+    /// Finds out what a job's file is, and maps it if it is a pack or one has its zone.
+    fn begin(&self, job: &Job, packs: &mut HashMap<PathBuf, Arc<Pack>>) -> Result<Begun, String> {
+        let path = match &job.source {
+            Source::Embedded(_, text) => return Ok(Begun::Text(text.len() as u64)),
+            Source::File(path) => path.path(),
+        };
+        let found = |found: &crate::packs::Found, stamp| Loaded {
+            pack: Arc::clone(&found.pack),
+            number: found.number,
+            stamp,
+            includes: Box::default(),
+            warnings: Vec::new(),
+            from_text: false,
+        };
+        let stamp = read::stamp_of(&path)?;
+        if let Some(stored) = self.stored.find(&Key::of(&job.name), &stamp) {
+            return Ok(Begun::Loaded(found(stored, stamp)));
+        }
+        let (mut file, stamp) = read::open(&path)?;
+        let mut magic = [0; zone::section::MAGIC.len()];
+        if file.read_exact(&mut magic).is_err() || magic != zone::section::MAGIC {
+            return Ok(Begun::Text(stamp.octets));
+        }
+        let describe = |problem: String| format!("{}: {problem}", path.display());
+        let pack = match packs.get(&path) {
+            Some(pack) => Arc::clone(pack),
+            None => {
+                let pack = Arc::new(map_pack(&path).map_err(describe)?);
+                packs.insert(path.clone(), Arc::clone(&pack));
+                pack
+            }
+        };
+        let number = zone_in(&pack, &job.name)
+            .ok_or_else(|| describe(format!("the pack has no zone {}", job.name)))?;
+        Ok(Begun::Loaded(found(&crate::packs::Found { pack, number }, stamp)))
+    }
+
+    /// Reads the texts of a group and makes packs of them, usually one.
+    fn load_group(&self, group: &[&Job], progress: &Progress) -> Vec<(usize, Outcome)> {
+        let mut outcomes = Vec::with_capacity(group.len());
+        let mut left: Vec<&Job> = group.to_vec();
+        for _ in 0..SEEDS_MAX {
+            let mut packer = Packer::new(self.folder);
+            self.read_all(&left, progress, |job, text| packer.add(job, text));
+            let crowded = packer.finish(progress);
+            outcomes.append(&mut packer.outcomes);
+            if crowded.is_empty() {
+                return outcomes;
+            }
+            left.retain(|job| crowded.contains(&job.id));
+        }
+        let line = |job: &Job| vec![format!("{}: no index could be built for its pack", job.source)];
+        outcomes.extend(left.iter().map(|job| (job.id, Err(line(job)))));
+        outcomes
+    }
+
+    /// Reads texts on several threads and hands them to `take` as they come.
+    fn read_all(
+        &self,
+        jobs: &[&Job],
+        progress: &Progress,
+        mut take: impl FnMut(&Job, Result<(ZoneText, Vec<String>), Vec<String>>),
+    ) {
+        let next = AtomicUsize::new(0);
+        let threads = self.threads.clamp(1, jobs.len().max(1));
+        // As many wait as are read: more would only hold memory.
+        let (sender, receiver) = mpsc::sync_channel(threads);
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                let (sender, next) = (sender.clone(), &next);
+                scope.spawn(move || {
+                    while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let text = read_checked(job, progress);
+                        progress.zones_read.fetch_add(1, Ordering::Relaxed);
+                        if sender.send((job, text)).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            for (job, text) in receiver {
+                take(job, text);
+            }
+        });
+    }
+}
+
+/// What a job turns out to be.
+enum Begun {
+    Loaded(Loaded),
+    /// Text of so many octets.
+    Text(u64),
+}
+
+/// The number of the zone `name` in a pack.
+pub fn zone_in(pack: &Pack, name: &Name) -> Option<u32> {
+    let key = Key::of(name);
+    (0..pack.zone_count()).find(|number| {
+        pack.apex(&pack.zone_row(*number)).is_some_and(|(_, apex_key)| apex_key == key.octets())
+    })
+}
+
+/// Divides texts into groups that become packs: small ones together and first, each large one by itself.
+fn groups<'j>(mut texts: Vec<(u64, &'j Job)>) -> Vec<Vec<&'j Job>> {
+    let large = texts.extract_if(.., |(octets, _)| *octets >= OWN_PACK_OCTETS).collect::<Vec<_>>();
+    let mut groups: Vec<Vec<&Job>> = Vec::new();
+    let mut sum = u64::MAX;
+    for (octets, job) in texts {
+        if sum.saturating_add(octets) > SHARED_PACK_OCTETS {
+            groups.push(Vec::new());
+            sum = 0;
+        }
+        sum += octets;
+        groups.last_mut().expect("pushed above").push(job);
+    }
+    groups.extend(large.into_iter().map(|(_, job)| vec![job]));
+    groups
+}
+
+fn read_checked(job: &Job, progress: &Progress) -> Result<(ZoneText, Vec<String>), Vec<String>> {
+    let mut text = read::read(&job.name, &job.source, &progress.octets_read);
+    if let Ok(zone) = &text {
+        let (errors, warnings) = zone.check_for_loading();
+        text = if errors.is_empty() { return text.map(|text| (text, warnings)) } else { Err(errors) };
+    }
+    text.map(|text| (text, Vec::new())).map_err(|mut lines| {
+        lines.truncate(LINES_MAX);
+        lines
+    })
+}
+
+/// Puts zones into packs.
+struct Packer<'l> {
+    folder: Option<&'l PackFolder>,
+    builder: PackBuilder,
+    /// The zones in the builder, by number.
+    members: Vec<(usize, Stamp, Box<[(PathBuf, Stamp)]>, Vec<String>)>,
+    outcomes: Vec<(usize, Outcome)>,
+    /// Jobs whose pack failed for its seed.
+    crowded: Vec<usize>,
+}
+
+impl<'l> Packer<'l> {
+    fn new(folder: Option<&'l PackFolder>) -> Packer<'l> {
+        let builder = PackBuilder::new(random());
+        Packer { folder, builder, members: Vec::new(), outcomes: Vec::new(), crowded: Vec::new() }
+    }
+
+    fn add(&mut self, job: &Job, text: Result<(ZoneText, Vec<String>), Vec<String>>) {
+        let (text, warnings) = match text {
+            Ok(text) => text,
+            Err(lines) => return self.outcomes.push((job.id, Err(lines))),
+        };
+        // A pack can be recognised as current by one file's stamp only.
+        let time = if text.includes.is_empty() { text.stamp.time } else { 0 };
+        let stamp = TextStamp { time, octets: text.stamp.octets };
+        let mut added = self.builder.add_zone(&text.contents, stamp);
+        if matches!(&added, Err(problems) if problems.contains(&Problem::PackFull))
+            && !self.members.is_empty()
+        {
+            self.finish_pack();
+            added = self.builder.add_zone(&text.contents, stamp);
+        }
+        match added {
+            Ok(()) => self.members.push((job.id, text.stamp, text.includes, warnings)),
+            Err(problems) => {
+                let lines = problems
+                    .iter()
+                    .take(LINES_MAX)
+                    .map(|problem| format!("{}: error: {problem}", job.source));
+                self.outcomes.push((job.id, Err(lines.collect())));
+            }
+        }
+    }
+
+    /// Finishes the last pack; returns the jobs that are to be tried again.
+    fn finish(&mut self, progress: &Progress) -> Vec<usize> {
+        progress.is_packing.store(true, Ordering::Relaxed);
+        if !self.members.is_empty() {
+            self.finish_pack();
+        }
+        progress.is_packing.store(false, Ordering::Relaxed);
+        std::mem::take(&mut self.crowded)
+    }
+
+    fn finish_pack(&mut self) {
+        let builder = std::mem::replace(&mut self.builder, PackBuilder::new(random()));
+        let members = std::mem::take(&mut self.members);
+        let Ok(backing) = builder.finish() else {
+            self.crowded.extend(members.iter().map(|(id, ..)| *id));
+            return;
+        };
+        let pack = Arc::new(self.keep(backing));
+        for (number, (id, stamp, includes, warnings)) in (0..).zip(members) {
+            let pack = Arc::clone(&pack);
+            self.outcomes.push((id, Ok(Loaded { pack, number, stamp, includes, warnings, from_text: true })));
+        }
+    }
+
+    /// Opens the new pack, stored in the pack folder if there is one.
+    fn keep(&self, backing: Backing) -> Pack {
+        let pack = Pack::open(backing).expect("a pack that was just built opens");
+        let Some(folder) = self.folder else { return pack };
+        folder.store(&pack).unwrap_or_else(|problem| {
+            tracing::warn!("{problem}; zones are served from memory and the next start reads their text");
+            pack
+        })
+    }
+}
+
+/// Builds one pack of zones, for `zonda compile`: the octets of the pack, or the lines that tell what is wrong
+/// with each zone.
+pub fn compile(jobs: &[Job], threads: usize) -> Result<(Vec<Arc<Pack>>, Vec<String>), Vec<String>> {
+    let (stored, failed) = (Stored::default(), AtomicBool::new(false));
+    let loader = Loader { threads, folder: None, stored: &stored };
+    let progress = Progress::default();
+    let all: Vec<&Job> = jobs.iter().collect();
+    let outcomes = progress.show_while(|| loader.load_group(&all, &progress));
+    let (mut packs, mut warnings, mut errors) = (Vec::<Arc<Pack>>::new(), Vec::new(), Vec::new());
+    for (_, outcome) in outcomes {
+        match outcome {
+            Ok(loaded) => {
+                warnings.extend(loaded.warnings);
+                if !packs.iter().any(|pack| Arc::ptr_eq(pack, &loaded.pack)) {
+                    packs.push(loaded.pack);
+                }
+            }
+            Err(lines) => {
+                failed.store(true, Ordering::Relaxed);
+                errors.extend(lines);
+            }
+        }
+    }
+    if failed.into_inner() { Err(errors) } else { Ok((packs, warnings)) }
+}

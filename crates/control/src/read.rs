@@ -1,0 +1,217 @@
+//! One zone from text to sorted contents: files opened, includes found, what cannot be served refused.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use wire::Name;
+use zone::check::{self, Finding, Level, Severity};
+use zone::contents::{Contents, ContentsBuilder, Place, Refusal};
+use zonefile::{Opener, Options, Record, Sink, Source as Text};
+
+use crate::stamp::Stamp;
+use crate::text::{cannot, reason};
+use crate::wanted::Source;
+
+/// A zone as read from text, without syntax errors.
+pub struct ZoneText {
+    /// Its records.
+    pub contents: Contents,
+    /// Records that are not below the apex, which are left out. The first [`OUT_OF_ZONE_KEPT_MAX`].
+    pub out_of_zone: Vec<Finding>,
+    /// The state of the file that was read.
+    pub stamp: Stamp,
+    /// The files it includes, and their states.
+    pub includes: Box<[(PathBuf, Stamp)]>,
+    /// Names of all files for messages, by their numbers in places.
+    pub files: Vec<Arc<str>>,
+}
+
+/// How many records outside of the zone are reported: if there are more, the zone's name is wrong.
+pub const OUT_OF_ZONE_KEPT_MAX: usize = 100;
+
+impl ZoneText {
+    /// `file:line: ` of a place; empty without one.
+    pub fn place(&self, place: Option<Place>) -> String {
+        let Some(place) = place.filter(|place| place.line > 0) else { return String::new() };
+        let file = self.files.get(place.file as usize).map_or("?", |name| name);
+        format!("{file}:{}: ", place.line)
+    }
+
+    /// `file:line: severity: owner TYPE: …`
+    pub fn line(&self, finding: &Finding) -> String {
+        format!("{}{}: {finding}", self.place(finding.place), severity(finding.severity))
+    }
+
+    /// What makes the zone impossible to serve, and what is merely left out, as lines.
+    pub fn check_for_loading(&self) -> (Vec<String>, Vec<String>) {
+        let (mut errors, mut warnings) = (Vec::new(), Vec::new());
+        self.out_of_zone.iter().for_each(|finding| warnings.push(self.line(finding)));
+        let options = check::Options { level: Level::Load, ..check::Options::default() };
+        check::check(&self.contents, &options, &mut |finding| {
+            let lines = if finding.severity == Severity::Error { &mut errors } else { &mut warnings };
+            lines.push(self.line(&finding));
+        });
+        (errors, warnings)
+    }
+}
+
+/// The word for a severity.
+pub fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        _ => "note",
+    }
+}
+
+/// Opens a file that is to be read to its end. Only files proper: opening a pipe would wait for its writer.
+pub fn open(path: &Path) -> Result<(File, Stamp), String> {
+    let describe = |error: io::Error| format!("{}: {}", path.display(), cannot("open", &error));
+    let metadata = std::fs::metadata(path).map_err(describe)?;
+    if metadata.is_dir() {
+        return Err(format!("{}: expected a file, found a folder", path.display()));
+    }
+    if !metadata.is_file() {
+        return Err(format!("{}: expected a file, found a device or pipe", path.display()));
+    }
+    let file = File::open(path).map_err(describe)?;
+    let metadata = file.metadata().map_err(describe)?;
+    Ok((file, Stamp::of(&metadata).before_reading()))
+}
+
+/// Reads the text of zone `apex`; `octets_read` is added to as reading goes on. Errors are lines for the
+/// operator, each with its place.
+pub fn read(apex: &Name, source: &Source, octets_read: &AtomicU64) -> Result<ZoneText, Vec<String>> {
+    match source {
+        Source::Embedded(name, text) => {
+            let stamp = Stamp { time: 1, octets: text.len() as u64, inode: 0 };
+            read_text(apex, (*name).into(), Path::new(name), Box::new(*text), stamp, octets_read)
+        }
+        Source::File(path) => {
+            let path = path.path();
+            let (file, stamp) = open(&path).map_err(|error| vec![error])?;
+            read_text(apex, path.display().to_string(), &path, Box::new(file), stamp, octets_read)
+        }
+    }
+}
+
+/// Reads a zone from `input`, which goes by `name`; includes are relative to the folder of `path`.
+pub fn read_text(
+    apex: &Name,
+    name: String,
+    path: &Path,
+    input: Box<dyn Read + '_>,
+    stamp: Stamp,
+    octets_read: &AtomicU64,
+) -> Result<ZoneText, Vec<String>> {
+    let mut includes = Includes {
+        paths: HashMap::from([(name.clone(), path.to_owned())]),
+        opened: Vec::new(),
+        failure: None,
+    };
+    let mut records = Records {
+        builder: ContentsBuilder::new(apex),
+        out_of_zone: Vec::new(),
+        last_out: false,
+        too_many: false,
+    };
+    let input = Box::new(Counted { input, octets: octets_read });
+    let summary = zonefile::read(Text { name, input }, &Options::new(apex), &mut includes, &mut records);
+    if records.too_many {
+        return Err(vec![format!("{}: more than 2^32 records in one zone", path.display())]);
+    }
+    let summary = summary.map_err(|report| {
+        report.to_string().lines().map(str::to_owned).chain(includes.failure.take()).collect::<Vec<_>>()
+    })?;
+    Ok(ZoneText {
+        contents: records.builder.finish(),
+        out_of_zone: records.out_of_zone,
+        stamp,
+        includes: includes.opened.into(),
+        files: summary.files,
+    })
+}
+
+/// Opens included files, relative to the file that includes them.
+struct Includes {
+    /// Path of each file by the name it goes by.
+    paths: HashMap<String, PathBuf>,
+    opened: Vec<(PathBuf, Stamp)>,
+    failure: Option<String>,
+}
+
+impl Opener for Includes {
+    fn open(&mut self, path: &str, includer: &str) -> io::Result<Text<'static>> {
+        let folder = self.paths.get(includer).and_then(|path| path.parent());
+        let joined = folder.unwrap_or(Path::new("")).join(path);
+        // One spelling for one file, so that a file that includes itself is found out.
+        let path: PathBuf = joined.components().collect();
+        let (file, stamp) = open(&path).map_err(|error| {
+            self.failure.get_or_insert(error);
+            std::fs::metadata(&path).err().unwrap_or_else(|| io::ErrorKind::InvalidInput.into())
+        })?;
+        let name = path.display().to_string();
+        self.paths.insert(name.clone(), path.clone());
+        self.opened.push((path, stamp));
+        Ok(Text { name, input: Box::new(file) })
+    }
+}
+
+/// Puts records into contents.
+struct Records {
+    builder: ContentsBuilder,
+    out_of_zone: Vec<Finding>,
+    /// Whether the last record was out of the zone, so that its owner is not the builder's last.
+    last_out: bool,
+    too_many: bool,
+}
+
+impl Sink for Records {
+    fn record(&mut self, record: &Record<'_>) -> Result<(), zonefile::Refusal> {
+        let place = Place { file: record.place.file, line: record.place.line };
+        let same_owner = record.same_owner && !self.last_out;
+        let taken =
+            self.builder.push(record.owner, same_owner, record.rtype, record.ttl, record.rdata, place);
+        self.last_out = false;
+        match taken {
+            Ok(()) => Ok(()),
+            Err(Refusal::OutOfZone) => {
+                self.last_out = true;
+                if self.out_of_zone.len() < OUT_OF_ZONE_KEPT_MAX {
+                    self.out_of_zone.push(Finding::out_of_zone(record.owner.to_owned(), record.rtype, place));
+                }
+                Ok(())
+            }
+            Err(Refusal::TooMany) => {
+                self.too_many = true;
+                Err(zonefile::Refusal::Stop)
+            }
+        }
+    }
+}
+
+/// Counts what is read, for the progress line.
+struct Counted<'i> {
+    input: Box<dyn Read + 'i>,
+    octets: &'i AtomicU64,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let octets = self.input.read(buffer)?;
+        self.octets.fetch_add(octets as u64, Ordering::Relaxed);
+        Ok(octets)
+    }
+}
+
+/// Why a file cannot be looked at, for a reload.
+pub fn stamp_of(path: &Path) -> Result<Stamp, String> {
+    match std::fs::metadata(path) {
+        Ok(metadata) => Ok(Stamp::of(&metadata)),
+        Err(error) => Err(format!("{}: cannot open: {}", path.display(), reason(&error))),
+    }
+}

@@ -1,0 +1,164 @@
+//! What an operator can change while the server runs, and what is said about it.
+
+use std::path::Path;
+
+use wire::{Key, Name, NameBuf};
+
+use crate::controller::{Change, Changing, Controller, Scope, facts, lock};
+use crate::serve::{all_wanted, read_settings, tcp_limits};
+use crate::text::count;
+use crate::wanted::{Folders, Source, Wanted};
+
+/// Reads the settings and all zones whose files have changed.
+pub fn reload_all(controller: &Controller) -> Change {
+    again(controller, Scope::All)
+}
+
+/// Reads the settings; of the zones only those that are new in them.
+pub fn reconfigure(controller: &Controller) -> Change {
+    again(controller, Scope::New)
+}
+
+fn again(controller: &Controller, scope: Scope) -> Change {
+    let mut changing = controller.change();
+    let mut warnings = Vec::new();
+    let wanted = match new_settings(controller, &mut changing, &mut warnings) {
+        Ok(wanted) => wanted,
+        Err(errors) => {
+            let mut change = Change { errors, ..Change::default() };
+            change.errors.push("the settings stay as they were, and so do all zones".into());
+            change.errors.iter().for_each(|line| tracing::error!("{line}"));
+            return change;
+        }
+    };
+    let mut change = controller.apply(&mut changing, wanted, scope);
+    warnings.append(&mut change.warnings);
+    change.warnings = warnings;
+    tracing::info!("reload: {}", summary(&change));
+    controller.tidy(&mut changing);
+    change
+}
+
+/// Reads the settings file and puts in force what can be while running. Returns the zones it asks for.
+fn new_settings(
+    controller: &Controller,
+    changing: &mut Changing,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Wanted>, Vec<String>> {
+    let file = changing.settings.file.clone();
+    let settings = read_settings(file.as_deref(), &controller.overrides)?;
+    let mut wanted = all_wanted(&settings, &controller.overrides)?;
+    let has = |wanted: &[Wanted], name: &Name| wanted.iter().any(|zone| zone.name.eq_ignore_case(name));
+    // What the file says now goes before what was commanded and is no longer needed.
+    changing.added.retain(|added| !has(&wanted, &added.name));
+    wanted.extend(changing.added.iter().cloned());
+    if !changing.removed.is_empty() {
+        changing.removed.retain(|key| wanted.iter().any(|zone| Key::of(&zone.name).octets() == &**key));
+        wanted.retain(|zone| !changing.removed.contains(&Key::of(&zone.name).octets().into()));
+    }
+    let old = &changing.settings;
+    let mut waiting = old.server.changed_until_start(&settings.server);
+    waiting.extend(old.tcp.changed_until_start(&settings.tcp));
+    waiting.extend(old.control.changed_until_start(&settings.control));
+    waiting.extend(old.log.changed_until_start(&settings.log));
+    for key in waiting {
+        let line = format!("{key}: the change takes effect at the next start");
+        tracing::warn!("{line}");
+        warnings.push(line);
+    }
+    if let Some(running) = &*lock(&controller.running) {
+        running.set_tcp_limits(&tcp_limits(&settings));
+    }
+    if old.server != settings.server {
+        controller.publish(Some(facts(&settings)));
+    }
+    // What waits for a start keeps its old value here, so that the next reload reminds of it again.
+    let mut kept = settings.clone();
+    kept.control = old.control.clone();
+    kept.log = old.log.clone();
+    kept.server.listen.clone_from(&old.server.listen);
+    kept.server.workers = old.server.workers;
+    changing.settings = kept;
+    Ok(wanted)
+}
+
+/// Reads one zone again if its file has changed.
+pub fn reload_zone(controller: &Controller, name: &Name) -> Change {
+    let mut changing = controller.change();
+    let Some(change) = controller.look_again(&mut changing, name) else {
+        return refused(format!("there is no zone {name}; `zonda ctl zones` lists those there are"));
+    };
+    tracing::info!("reload of zone {name}: {}", summary(&change));
+    drop(changing);
+    change
+}
+
+/// Serves one more zone, until the next start.
+pub fn add_zone(controller: &Controller, name: NameBuf, file: &Path) -> Change {
+    let mut changing = controller.change();
+    if controller.position(&name).is_some() {
+        return refused(format!("zone {name} is served already"));
+    }
+    let source = Source::File(Folders::default().share(file));
+    let added = Wanted { name: name.clone(), source };
+    let mut zones = present(controller);
+    zones.push(added.clone());
+    let mut change = controller.apply(&mut changing, zones, Scope::New);
+    if change.failed.is_empty() {
+        changing.removed.retain(|key| **key != *Key::of(&name).octets());
+        changing.added.push(added);
+        tracing::info!("zone {name} added by command");
+    } else {
+        // What cannot be loaded is not taken up: nobody wants SERVFAIL for a mistyped path.
+        let rest = present(controller).into_iter().filter(|zone| !zone.name.eq_ignore_case(&name));
+        controller.apply(&mut changing, rest.collect(), Scope::New);
+        change.errors.retain(|line| !line.starts_with("zone "));
+        change.errors.push(format!("zone {name} is not added"));
+        (change.added, change.failed) = (0, vec![name]);
+    }
+    change.unchanged = 0;
+    change
+}
+
+/// Serves a zone no longer, until the next start.
+pub fn remove_zone(controller: &Controller, name: &Name) -> Change {
+    let mut changing = controller.change();
+    if controller.position(name).is_none() {
+        return refused(format!("there is no zone {name}; `zonda ctl zones` lists those there are"));
+    }
+    let zones = present(controller).into_iter().filter(|zone| !zone.name.eq_ignore_case(name)).collect();
+    let mut change = controller.apply(&mut changing, zones, Scope::New);
+    changing.added.retain(|zone| !zone.name.eq_ignore_case(name));
+    changing.removed.push(Key::of(name).octets().into());
+    tracing::info!("zone {name} removed by command");
+    change.unchanged = 0;
+    change
+}
+
+fn refused(line: String) -> Change {
+    Change { errors: vec![line], ..Change::default() }
+}
+
+/// The zones there are, as they were asked for.
+fn present(controller: &Controller) -> Vec<Wanted> {
+    let zones = lock(&controller.zones);
+    zones
+        .iter()
+        .map(|zone| Wanted { name: zone.entry.apex().to_owned(), source: zone.source.clone() })
+        .collect()
+}
+
+/// `2 zones loaded, 1 removed, 1 failed, 9,997 unchanged`
+pub fn summary(change: &Change) -> String {
+    let mut parts = vec![format!("{} loaded", count(change.loaded, "zone"))];
+    let mut add = |number: usize, what: &str| {
+        if number > 0 {
+            parts.push(format!("{} {what}", crate::text::grouped(number as u64)));
+        }
+    };
+    add(change.added, "added");
+    add(change.removed, "removed");
+    add(change.failed.len(), "failed");
+    add(change.unchanged, "unchanged");
+    parts.join(", ")
+}

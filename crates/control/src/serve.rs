@@ -1,0 +1,321 @@
+//! The server from start to end: settings, sockets, privileges, zones, workers, signals.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use net::systemd::{Activated, ActivatedSocket, Notifier, activated_sockets};
+use net::{Backend, Listen, Listener, Pin, Server, Steer, TcpLimits};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::controller::{Change, Controller, Overrides, lock};
+use crate::handler::{AnswerCounts, Answerer};
+use crate::settings::{Pinning, Settings};
+use crate::text::{Span, count};
+use crate::wanted::{Wanted, wanted};
+use crate::{log, system};
+
+/// What `zonda serve` was asked to do.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    /// `--config`
+    pub config: Option<PathBuf>,
+    /// What goes before the settings file.
+    pub overrides: Overrides,
+    /// Lines for the operator once the server answers.
+    pub welcome: Vec<String>,
+}
+
+/// What wakes the control thread.
+pub(crate) enum Event {
+    /// The first load is over.
+    Loaded(Box<Change>),
+    /// SIGHUP.
+    Reload,
+    /// That is over.
+    Reloaded,
+    /// SIGTERM, SIGINT, or `zonda ctl stop`.
+    Stop(&'static str),
+}
+
+/// How long the end may wait for TCP clients to take their answers.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Events that wait; more signals than this say the same again.
+const EVENTS_MAX: usize = 16;
+
+/// Runs the server until it is told to stop. Errors are lines for the operator: it could not start.
+pub fn serve(start: Start) -> Result<(), Vec<String>> {
+    system::prepare_allocator();
+    let settings = read_settings(start.config.as_deref(), &start.overrides)?;
+    log::start(&settings.log);
+    let wanted = all_wanted(&settings, &start.overrides)?;
+    let one = |error: String| vec![error];
+    let notifier = Notifier::from_env().unwrap_or_else(|error| {
+        tracing::warn!("the service manager cannot be told of our state: {error}");
+        None
+    });
+    // Signals are taken over before anything is slow, so that none ends the program without ceremony.
+    let (events, received) = mpsc::sync_channel(EVENTS_MAX);
+    watch_signals(events.clone()).map_err(|error| one(format!("cannot watch signals: {error}")))?;
+
+    let (server, control) = bind(&settings)?;
+    let controller = Arc::new(Controller::new(settings.clone(), start.overrides).map_err(one)?);
+    let socket = crate::socket::bind(&settings, control)?;
+    drop_privileges(&settings)?;
+    say_what_is_listened_on(&server);
+
+    let is_empty = wanted.is_empty();
+    let given = controller.overrides.zones.clone();
+    controller.announce(wanted);
+    run_workers(&controller, server).map_err(|error| one(format!("cannot start a worker: {error}")))?;
+    let serve = |socket| crate::socket::serve(socket, &controller, events.clone());
+    let _socket_file =
+        socket.map(serve).transpose().map_err(|error| one(format!("control socket: {error}")))?;
+    let first = First { started: Instant::now(), given, is_empty, welcome: start.welcome };
+    load_on_a_thread(&controller, &events).map_err(|error| one(format!("cannot start loading: {error}")))?;
+    let reason = handle_events(&controller, &received, &events, &notifier, &first)?;
+    tracing::info!("stopping: {reason}");
+    tell(&notifier, Notifier::stopping);
+    if let Some(running) = lock(&controller.running).take() {
+        running.stop(STOP_PATIENCE);
+    }
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Reads the settings file, or takes the defaults where there is none.
+pub(crate) fn read_settings(config: Option<&Path>, overrides: &Overrides) -> Result<Settings, Vec<String>> {
+    let mut settings = match config {
+        Some(file) => Settings::read(file)
+            .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())?,
+        None => Settings::default(),
+    };
+    overrides.apply(&mut settings);
+    Ok(settings)
+}
+
+/// The zones of the settings and of the command line; those of the latter go before.
+pub(crate) fn all_wanted(settings: &Settings, overrides: &Overrides) -> Result<Vec<Wanted>, Vec<String>> {
+    let (mut zones, problems) = wanted(settings);
+    if !problems.is_empty() {
+        return Err(problems.iter().map(ToString::to_string).collect());
+    }
+    for (at, given) in overrides.zones.iter().enumerate() {
+        if overrides.zones[..at].iter().any(|other| other.name.eq_ignore_case(&given.name)) {
+            return Err(vec![format!("zone {} is given twice", given.name)]);
+        }
+        zones.retain(|zone| !zone.name.eq_ignore_case(&given.name));
+    }
+    zones.extend(overrides.zones.iter().cloned());
+    Ok(zones)
+}
+
+fn bind(settings: &Settings) -> Result<(Server, Option<std::os::unix::net::UnixListener>), Vec<String>> {
+    let activated = activated_sockets().map_err(|error| vec![error.to_string()])?;
+    let (unix, internet): (Vec<_>, Vec<_>) =
+        activated.into_iter().partition(|socket| matches!(socket.socket, ActivatedSocket::Unix(_)));
+    let mut listen = listen(settings);
+    if !internet.is_empty() && settings.server.listen == Settings::default().server.listen {
+        // Nobody chose those; the service manager's sockets are what is wanted.
+        listen.addresses.clear();
+    }
+    let server = Server::bind_with(&listen, internet).map_err(|error| vec![error.to_string()])?;
+    let control = unix.into_iter().find_map(|Activated { socket, .. }| match socket {
+        ActivatedSocket::Unix(listener) => Some(listener),
+        _ => None,
+    });
+    Ok((server, control))
+}
+
+fn listen(settings: &Settings) -> Listen {
+    let server = &settings.server;
+    Listen {
+        addresses: server.listen.clone(),
+        workers: server.workers,
+        pin: match &server.pin {
+            Pinning::Switch(true) => Pin::EachToItsOwn,
+            Pinning::Switch(false) => Pin::Off,
+            Pinning::List(list) => Pin::List(list.clone()),
+        },
+        backend: if server.backend == "portable" { Backend::Portable } else { Backend::default() },
+        steer: if server.steer == "cpu" { Steer::ByCpu } else { Steer::ByHash },
+        receive_buffer_octets: server.receive_buffer_octets,
+        send_buffer_octets: server.send_buffer_octets,
+        free_bind: server.free_bind,
+        fast_open: settings.tcp.fast_open,
+        tcp: tcp_limits(settings),
+    }
+}
+
+pub(crate) fn tcp_limits(settings: &Settings) -> TcpLimits {
+    let tcp = &settings.tcp;
+    TcpLimits {
+        connections: tcp.connections,
+        connections_per_prefix: tcp.connections_per_prefix,
+        prefix_v4: tcp.prefix_v4,
+        prefix_v6: tcp.prefix_v6,
+        idle: tcp.idle_seconds,
+        lifetime: tcp.lifetime_seconds,
+        queries: tcp.queries,
+    }
+}
+
+fn drop_privileges(settings: &Settings) -> Result<(), Vec<String>> {
+    let named = |name: &String| (!name.is_empty()).then(|| name.clone());
+    let identity = net::privileges::Identity {
+        user: named(&settings.server.user),
+        group: named(&settings.server.group),
+        ..Default::default()
+    };
+    net::privileges::drop(&identity).map_err(|error| vec![error.to_string()])
+}
+
+fn say_what_is_listened_on(server: &Server) {
+    let mut addresses: Vec<String> =
+        server.listeners().iter().map(|listener| listener.address.to_string()).collect();
+    addresses.dedup();
+    let workers = count(server.worker_count(), "worker");
+    tracing::info!("Zonda {} listens on {} with {workers}", env!("CARGO_PKG_VERSION"), addresses.join(", "));
+}
+
+fn run_workers(controller: &Controller, server: Server) -> std::io::Result<()> {
+    let mut counts = Vec::new();
+    let running = server.start(|_worker| {
+        let shown = Arc::new(AnswerCounts::default());
+        counts.push(Arc::clone(&shown));
+        Answerer::new(controller.published.reader(), shown)
+    })?;
+    *lock(&controller.counts) = counts;
+    *lock(&controller.running) = Some(running);
+    Ok(())
+}
+
+/// A server with a zone from the command line that is broken, or without any zone that is not, does not start.
+fn check_first_load(change: &Change, first: &First) -> Result<(), Vec<String>> {
+    let is_given = |name: &wire::NameBuf| first.given.iter().any(|zone| zone.name.eq_ignore_case(name));
+    if change.failed.iter().any(is_given) {
+        return Err(vec!["a zone of the command line could not be loaded, see above".into()]);
+    }
+    if change.loaded == 0 && !first.is_empty {
+        return Err(vec!["no zone could be loaded, see above".into()]);
+    }
+    if first.is_empty {
+        tracing::warn!("there are no zones to serve; all queries are refused");
+    }
+    Ok(())
+}
+
+/// `3 zones` or `3 of 4 zones`.
+pub(crate) fn zones_text(controller: &Controller) -> String {
+    let zones = lock(&controller.zones);
+    let loaded = zones.iter().filter(|zone| zone.entry.zone().is_some()).count();
+    match loaded == zones.len() {
+        true => count(loaded, "zone"),
+        false => format!("{loaded} of {}", count(zones.len(), "zone")),
+    }
+}
+
+fn watch_signals(events: mpsc::SyncSender<Event>) -> std::io::Result<()> {
+    let mut signals = Signals::new([SIGHUP, SIGTERM, SIGINT])?;
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        for signal in signals.forever() {
+            let event = match signal {
+                SIGHUP => Event::Reload,
+                SIGTERM => Event::Stop("SIGTERM"),
+                _ => Event::Stop("SIGINT"),
+            };
+            // A full queue has the same event in it already; a closed one has no use for any.
+            let _ = events.try_send(event);
+        }
+    })?;
+    Ok(())
+}
+
+/// What the first load is held against, and what is said after it.
+struct First {
+    started: Instant,
+    given: Vec<Wanted>,
+    is_empty: bool,
+    welcome: Vec<String>,
+}
+
+/// Loads on a thread of its own, so that a signal to stop is heard meanwhile.
+fn load_on_a_thread(controller: &Arc<Controller>, events: &mpsc::SyncSender<Event>) -> std::io::Result<()> {
+    let (controller, events) = (Arc::clone(controller), events.clone());
+    let load = move || {
+        // If the receiver is gone, so is the reason to tell.
+        let _ = events.send(Event::Loaded(Box::new(controller.load_first())));
+    };
+    std::thread::Builder::new().name("load".into()).spawn(load).map(drop)
+}
+
+/// Reloads on a thread of its own.
+fn reload_on_a_thread(controller: &Arc<Controller>, events: &mpsc::SyncSender<Event>) {
+    let (controller, sender) = (Arc::clone(controller), events.clone());
+    let reload = move || {
+        crate::reload::reload_all(&controller);
+        let _ = sender.send(Event::Reloaded);
+    };
+    if let Err(error) = std::thread::Builder::new().name("reload".into()).spawn(reload) {
+        tracing::error!("cannot reload: {error}");
+    }
+}
+
+/// Handles events until one says to stop; returns its reason. Fails if the first load does.
+fn handle_events(
+    controller: &Arc<Controller>,
+    received: &mpsc::Receiver<Event>,
+    events: &mpsc::SyncSender<Event>,
+    notifier: &Option<Notifier>,
+    first: &First,
+) -> Result<&'static str, Vec<String>> {
+    // Without a watchdog there is nothing to do between events.
+    const LONG: Duration = Duration::from_secs(3600);
+    let interval = notifier.as_ref().and_then(Notifier::watchdog_interval).unwrap_or(LONG);
+    let ready = || {
+        let status = format!("serving {}", zones_text(controller));
+        tell(notifier, |notifier| notifier.ready(&status));
+        status
+    };
+    // The first load counts as a reload under way; signals meanwhile make one more after it.
+    let (mut is_loading, mut is_pending) = (true, false);
+    loop {
+        match received.recv_timeout(interval) {
+            Ok(Event::Stop(reason)) => return Ok(reason),
+            Ok(Event::Loaded(change)) => {
+                check_first_load(&change, first)?;
+                tracing::info!("{} after {}", ready(), Span(first.started.elapsed()));
+                first.welcome.iter().for_each(|line| eprintln!("{line}"));
+                is_loading = false;
+            }
+            Ok(Event::Reload) => is_pending = true,
+            Ok(Event::Reloaded) => {
+                ready();
+                is_loading = false;
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => tell(notifier, Notifier::alive),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok("nobody is left to tell otherwise"),
+        }
+        if is_pending && !is_loading {
+            (is_loading, is_pending) = (true, false);
+            tell(notifier, Notifier::reloading);
+            reload_on_a_thread(controller, events);
+        }
+    }
+}
+
+pub(crate) fn tell(notifier: &Option<Notifier>, what: impl Fn(&Notifier) -> std::io::Result<()>) {
+    if let Some(Err(error)) = notifier.as_ref().map(what) {
+        tracing::debug!("the service manager could not be told: {error}");
+    }
+}
+
+/// The addresses of listeners, each once.
+pub(crate) fn addresses(listeners: &[Listener]) -> Vec<String> {
+    let mut addresses: Vec<String> = listeners.iter().map(|listener| listener.address.to_string()).collect();
+    addresses.sort();
+    addresses.dedup();
+    addresses
+}

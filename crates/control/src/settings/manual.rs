@@ -1,0 +1,69 @@
+//! The manual page of the settings, made from their declarations.
+
+use super::declare::{Row, Section};
+use super::sections::{
+    ControlSettings, LogSettings, ServerSettings, TcpSettings, ZoneDirectorySettings, ZoneSettings,
+};
+
+const INTRODUCTION: &str = "\
+# Settings
+
+<!-- Made by `zonda settings --markdown` from the declarations in `crates/control/src/settings/sections.rs`. -->
+
+The settings are one TOML file. Paths in it are relative to the folder it is in. A key that is not listed
+here is an error, with its line and the key that was probably meant; `zonda check-config FILE` shows all
+errors of a file at once. The smallest useful file:
+
+```toml
+[server]
+listen = [\"127.0.0.1:5300\"]   # UDP and TCP
+
+[[zone]]
+name = \"example.com.\"
+file = \"example.com.zone\"
+```
+
+*Change takes effect* tells what puts a changed setting in force: `reconfigure` means `zonda ctl reconfigure`
+or SIGHUP, `start` means a new start of the server (of which `reconfigure` reminds).
+";
+
+/// The page as Markdown.
+pub fn markdown() -> String {
+    let mut page = String::from(INTRODUCTION);
+    add::<ServerSettings>(&mut page, "[server]");
+    add::<TcpSettings>(&mut page, "[tcp]");
+    add::<ControlSettings>(&mut page, "[control]");
+    add::<LogSettings>(&mut page, "[log]");
+    add::<ZoneSettings>(&mut page, "[[zone]]");
+    add::<ZoneDirectorySettings>(&mut page, "[[zone-directory]]");
+    page
+}
+
+fn add<S: Section>(page: &mut String, heading: &str) {
+    page.push_str(&format!("\n## `{heading}`\n\n{}\n", prose(S::ABOUT)));
+    for Row { key, expected, default, live, help } in S::rows() {
+        let when = if live { "reconfigure" } else { "start" };
+        page.push_str(&format!(
+            "\n### `{key}`\n\n{}\n\nExpected: {expected}. Default: `{default}`. Change takes effect: {when}.\n",
+            prose(help)
+        ));
+    }
+}
+
+/// The text of doc comments without the blank each line begins with.
+fn prose(doc: &str) -> String {
+    let lines: Vec<&str> = doc.lines().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+    lines.join("\n").trim().to_owned()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    #[test]
+    fn the_manual_is_current() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/manual/src/settings.md");
+        let stored = std::fs::read_to_string(path).unwrap();
+        let fresh = super::markdown();
+        assert!(stored == fresh, "{path} is stale: run `zonda settings --markdown >{path}`");
+    }
+}

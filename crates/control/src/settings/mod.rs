@@ -1,0 +1,175 @@
+//! The settings file: read as a whole, with all its problems at once.
+//!
+//! [`sections`] declares each setting once; [`declare`] makes structs, reading and the manual of it.
+
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+mod declare;
+mod manual;
+mod problem;
+mod sections;
+mod value;
+
+pub use manual::markdown;
+pub use problem::Problem;
+pub use sections::{
+    ControlSettings, LogSettings, ServerSettings, TcpSettings, ZoneDirectorySettings, ZoneSettings,
+};
+pub use value::{Pinning, address};
+
+use declare::{Section, unknown};
+use problem::Report;
+
+/// A settings file longer than this is none: a million `[[zone]]` entries take some 60 MB.
+const FILE_OCTETS_MAX: u64 = 1 << 28;
+
+/// Everything a settings file says, defaults filled in.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// The file they were read from, if any.
+    pub file: Option<PathBuf>,
+    /// `[server]`
+    pub server: ServerSettings,
+    /// `[tcp]`
+    pub tcp: TcpSettings,
+    /// `[control]`
+    pub control: ControlSettings,
+    /// `[log]`
+    pub log: LogSettings,
+    /// `[[zone]]`, each with its line.
+    pub zones: Vec<(usize, ZoneSettings)>,
+    /// `[[zone-directory]]`, each with its line.
+    pub zone_directories: Vec<(usize, ZoneDirectorySettings)>,
+}
+
+impl Settings {
+    /// Reads a file. Zone files are not looked at.
+    pub fn read(file: &Path) -> Result<Settings, Vec<Problem>> {
+        let whole = |text: String| vec![Problem { file: file.to_owned(), place: None, text }];
+        let octets = read_bounded(file).map_err(whole)?;
+        let text = String::from_utf8(octets).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            whole(format!("expected UTF-8 text, found an octet that is none at offset {at}"))
+        })?;
+        Settings::parse(file, &text)
+    }
+
+    /// Reads the text of a file.
+    pub fn parse(file: &Path, text: &str) -> Result<Settings, Vec<Problem>> {
+        let mut report = Report { file, text, problems: Vec::new() };
+        let (table, errors) = DeTable::parse_recoverable(text);
+        for error in errors {
+            report.add(error.span().unwrap_or(0..0), error.message().trim_end());
+        }
+        if !report.problems.is_empty() {
+            // What follows a syntax error is guesswork; complaints about it would mislead.
+            return Err(report.problems);
+        }
+        let settings = Settings::from_table(table.get_ref(), &mut report);
+        if report.problems.is_empty() {
+            Ok(Settings { file: Some(file.to_owned()), ..settings })
+        } else {
+            report.problems.sort_by_key(|problem| problem.place);
+            Err(report.problems)
+        }
+    }
+
+    fn from_table(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
+        const SECTIONS: [&str; 6] = ["server", "tcp", "control", "log", "zone", "zone-directory"];
+        let mut settings = Settings::default();
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "server" => settings.server = Section::read(value, report),
+                "tcp" => settings.tcp = Section::read(value, report),
+                "control" => settings.control = Section::read(value, report),
+                "log" => settings.log = Section::read(value, report),
+                "zone" => settings.zones = read_each(value, report, check_zone),
+                "zone-directory" => settings.zone_directories = read_each(value, report, check_directory),
+                other => report.add(key.span(), unknown(other, "", SECTIONS.iter().copied())),
+            }
+        }
+        settings
+    }
+
+    /// A path of the settings: relative ones begin at the folder of the file.
+    pub fn path(&self, path: &Path) -> PathBuf {
+        match self.file.as_deref().and_then(Path::parent) {
+            Some(folder) => folder.join(path),
+            None => path.to_owned(),
+        }
+    }
+}
+
+fn read_bounded(file: &Path) -> Result<Vec<u8>, String> {
+    use std::io::Read;
+    let mut octets = Vec::new();
+    let opened = std::fs::File::open(file).map_err(|error| crate::text::cannot("open", &error))?;
+    opened
+        .take(FILE_OCTETS_MAX + 1)
+        .read_to_end(&mut octets)
+        .map_err(|error| crate::text::cannot("read", &error))?;
+    if octets.len() as u64 > FILE_OCTETS_MAX {
+        return Err(format!("longer than {FILE_OCTETS_MAX} octets: not a settings file"));
+    }
+    Ok(octets)
+}
+
+/// Reads an array of tables, `[[heading]]`.
+fn read_each<S: Section>(
+    value: &Spanned<DeValue<'_>>,
+    report: &mut Report<'_>,
+    check: impl Fn(&S) -> Result<(), &'static str>,
+) -> Vec<(usize, S)> {
+    let Some(tables) = value.get_ref().as_array() else {
+        let heading = S::HEADING;
+        report
+            .add(value.span(), format!("expected [[{heading}]] with two brackets, as there can be several"));
+        return Vec::new();
+    };
+    let mut sections = Vec::with_capacity(tables.len());
+    // Lines are counted on from table to table: there can be a million.
+    let (mut line, mut counted) = (1, 0);
+    for table in tables {
+        let start = table.span().start.max(counted);
+        line += report.text[counted..start].matches('\n').count();
+        counted = start;
+        let before = report.problems.len();
+        let section = S::read(table, report);
+        if report.problems.len() == before
+            && let Err(text) = check(&section)
+        {
+            report.add(table.span(), format!("[[{}]]: {text}", S::HEADING));
+        }
+        sections.push((line, section));
+    }
+    sections
+}
+
+fn check_zone(zone: &ZoneSettings) -> Result<(), &'static str> {
+    let (named, listed) = (zone.name.is_some(), !zone.names_file.as_os_str().is_empty());
+    let (file, pack) = (!zone.file.as_os_str().is_empty(), !zone.pack.as_os_str().is_empty());
+    match (named, listed, file, pack) {
+        (false, false, ..) => Err("expected `name` (or `names-file`), found neither"),
+        (true, true, ..) => Err("expected either `name` or `names-file`, found both"),
+        (_, _, false, false) => Err("expected `file` (or `pack`), found neither"),
+        (_, _, true, true) => Err("expected either `file` or `pack`, found both"),
+        _ => Ok(()),
+    }
+}
+
+fn check_directory(directory: &ZoneDirectorySettings) -> Result<(), &'static str> {
+    if directory.path.as_os_str().is_empty() {
+        return Err("expected `path`, found none");
+    }
+    let pattern = &directory.pattern;
+    if pattern.matches("{name}").count() != 1 || pattern.contains('/') {
+        return Err("pattern: expected a file name with {name} once, such as \"{name}.zone\"");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! Every setting: name, kind, default, when a change takes effect, and what it does.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use wire::NameBuf;
+
+use super::declare::section;
+use super::value::{Pinning, Range};
+
+/// Port of the addresses that are listened on unless others are set: one that needs no rights.
+const PORT_UNSET: u16 = 5300;
+
+/// Loopback only: whoever wants to be asked from elsewhere says where.
+fn listen_default() -> Vec<SocketAddr> {
+    vec![(Ipv4Addr::LOCALHOST, PORT_UNSET).into(), (Ipv6Addr::LOCALHOST, PORT_UNSET).into()]
+}
+
+section! {
+    /// The server as a whole: where it listens, with how many workers, what it says about itself.
+    pub struct ServerSettings in "server" {
+        /// Addresses to listen on, each for UDP and TCP. Without a port it is 53.
+        listen: Vec<SocketAddr> = listen_default(), Range::Any, start;
+        /// Threads that answer, each with sockets of its own; 0 means one for each processor.
+        workers: usize = 0, Range::Number("workers", 0, net::WORKERS_MAX as u64), start;
+        /// Whether each worker stays on one processor, or the list of processors for them.
+        pin: Pinning = Pinning::Switch(true), Range::Any, start;
+        /// How a packet finds its worker: by a hash of its addresses, or by the processor that received it
+        /// (for network cards with a queue for each processor; needs `pin`).
+        steer: String = "hash".into(), Range::OneOf(&["hash", "cpu"]), start;
+        /// How datagrams are received and sent: in batches (`mmsg`) or one by one (`portable`).
+        backend: String = "mmsg".into(), Range::OneOf(&["mmsg", "portable"]), start;
+        /// Room for datagrams that wait to be answered, for each socket. Too small loses bursts.
+        receive_buffer_octets: usize = 4 << 20, Range::Number("octets", 4096, 1 << 30), start;
+        /// Room for answers that wait to be sent, for each socket.
+        send_buffer_octets: usize = 1 << 20, Range::Number("octets", 4096, 1 << 30), start;
+        /// Whether addresses may be listened on that no interface has yet.
+        free_bind: bool = false, Range::Any, start;
+        /// User to become once all addresses are bound; empty: stay.
+        user: String = String::new(), Range::Any, start;
+        /// Group to become; empty: that of `user`.
+        group: String = String::new(), Range::Any, start;
+        /// Identifier of this server for queries that ask for it with EDNS (NSID, RFC 5001); empty: none.
+        /// Text, or octets in hexadecimal after `0x`.
+        nsid: String = String::new(), Range::Any, live;
+        /// Answer to `version.bind` and `version.server` in class CH; empty: such queries are refused.
+        version: String = String::new(), Range::Any, live;
+        /// Answer to `hostname.bind` in class CH; empty: refused.
+        hostname: String = String::new(), Range::Any, live;
+        /// Answer to `id.server` in class CH (RFC 4892); empty: refused.
+        id_server: String = String::new(), Range::Any, live;
+        /// Whether answers leave out records that are merely helpful, such as the addresses of mail servers.
+        minimal_responses: bool = false, Range::Any, live;
+        /// Whether queries of type ANY over TCP get all records of the name instead of one set (RFC 8482).
+        full_any_over_tcp: bool = false, Range::Any, live;
+        /// Longest answer over UDP for clients that allow as much (EDNS). 1232 fits every path without
+        /// fragments.
+        udp_payload_octets: u16 = 1232, Range::Number("octets", 512, net::UDP_RESPONSE_OCTETS_MAX as u64), live;
+        /// Folder where zones are kept as packs, ready to be served: the next start takes milliseconds.
+        /// Empty: none, zones are read from text at each start.
+        pack_directory: PathBuf = PathBuf::new(), Range::Any, start;
+    }
+}
+
+section! {
+    /// Limits of TCP (RFC 7766, RFC 9210).
+    pub struct TcpSettings in "tcp" {
+        /// Connections open at a time; at the limit the one idle longest makes room.
+        connections: usize = 1000, Range::Number("connections", 1, 10_000_000), live;
+        /// Connections of one client network at a time; 0: no limit.
+        connections_per_prefix: usize = 100, Range::Number("connections", 0, 10_000_000), live;
+        /// Length of the prefix that makes an IPv4 client network.
+        prefix_v4: u8 = 32, Range::Number("bits", 0, 32), live;
+        /// Length of the prefix that makes an IPv6 client network.
+        prefix_v6: u8 = 56, Range::Number("bits", 0, 128), live;
+        /// How long a connection may go without completing a query or reading its answers.
+        idle_seconds: Duration = Duration::from_secs(10), Range::Number("seconds", 1, 86_400), live;
+        /// How long a connection may exist.
+        lifetime_seconds: Duration = Duration::from_secs(3600), Range::Number("seconds", 1, 604_800), live;
+        /// Queries on one connection; 0: no limit.
+        queries: u64 = 0, Range::Number("queries", 0, u64::MAX), live;
+        /// Connections that may bring a query in their first packet before they are confirmed (TCP Fast
+        /// Open); 0: none may.
+        fast_open: u16 = 256, Range::Number("connections", 0, 65_535), start;
+    }
+}
+
+section! {
+    /// The socket of `zonda ctl`.
+    pub struct ControlSettings in "control" {
+        /// Path of the socket. Empty: `/run/zonda/control.sock` for root, else `zonda/control.sock` in the
+        /// user's run-time folder (`XDG_RUNTIME_DIR`), else none.
+        socket: PathBuf = PathBuf::new(), Range::Any, start;
+        /// Group whose members may use it; empty: only the server's user.
+        group: String = String::new(), Range::Any, start;
+    }
+}
+
+section! {
+    /// The log, which goes to standard error.
+    pub struct LogSettings in "log" {
+        /// Least important messages that are written.
+        level: String = "info".into(), Range::OneOf(&["error", "warn", "info", "debug", "trace"]), start;
+        /// Lines for people (`text`) or objects for programs (`json`).
+        format: String = "text".into(), Range::OneOf(&["text", "json"]), start;
+    }
+}
+
+section! {
+    /// One zone, or one for each name of a list. The path may hold `{name}`: the zone's name, lower-case and
+    /// without the dot at its end (the root is `@`, a slash in a name is written `\047`); and `{1}`, `{2}`
+    /// and `{3}`: the first characters of that, `_` where it is shorter.
+    pub struct ZoneSettings in "zone" {
+        /// The zone's name.
+        name: Option<NameBuf> = None, Range::Any, live;
+        /// Instead of a name: a file of names, one a line; `#` begins a comment.
+        names_file: PathBuf = PathBuf::new(), Range::Any, live;
+        /// Its text (master file, RFC 1035 5).
+        file: PathBuf = PathBuf::new(), Range::Any, live;
+        /// Instead of text: a pack made by `zonda compile`.
+        pack: PathBuf = PathBuf::new(), Range::Any, live;
+    }
+}
+
+section! {
+    /// A folder in which every file of the right name is a zone. `zonda ctl reload` takes up new files and
+    /// gives up those that are gone.
+    pub struct ZoneDirectorySettings in "zone-directory" {
+        /// The folder. Its sub-folders are not searched.
+        path: PathBuf = PathBuf::new(), Range::Any, live;
+        /// Which files: `{name}` stands for the zone's name, written as for `[[zone]]`. Other files are
+        /// passed over.
+        pattern: String = "{name}.zone".into(), Range::Any, live;
+    }
+}

@@ -1,0 +1,216 @@
+//! The control socket: who may connect, how much may be said, how long it may take.
+
+use std::fs::Permissions;
+use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use nix::sys::stat::{Mode, umask};
+
+use crate::answer::answer;
+use crate::command::{Reply, Request};
+use crate::controller::Controller;
+use crate::serve::Event;
+use crate::settings::Settings;
+use crate::text::cannot;
+
+/// Longest request. Two names and a path fit many times; more is no request of ours.
+const REQUEST_OCTETS_MAX: u64 = 16 << 10;
+
+/// Time for a client to send its request, and to take each piece of the reply. A client does both at once.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Clients served at a time; each holds a thread. Operators and a monitor or two are fewer.
+const CLIENTS_MAX: usize = 16;
+
+/// Where the control socket is unless the settings say: `None` where this user has no place for it.
+pub fn default_path() -> Option<PathBuf> {
+    if rustix::process::geteuid().is_root() {
+        return Some("/run/zonda/control.sock".into());
+    }
+    let folder = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty())?;
+    Some(Path::new(&folder).join("zonda/control.sock"))
+}
+
+/// The path of the control socket by these settings.
+pub fn path(settings: &Settings) -> Option<PathBuf> {
+    match settings.control.socket.as_os_str().is_empty() {
+        true => default_path(),
+        false => Some(settings.path(&settings.control.socket)),
+    }
+}
+
+/// A socket that listens; its file is removed at the end.
+pub(crate) struct ControlSocket {
+    listener: UnixListener,
+    _file: Option<SocketFile>,
+}
+
+struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // Without the rights for it the file stays, and the next start replaces it.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Opens the control socket, or takes that of the service manager. A place that was only a default may fail:
+/// the server then runs without.
+pub(crate) fn bind(
+    settings: &Settings,
+    inherited: Option<UnixListener>,
+) -> Result<Option<ControlSocket>, Vec<String>> {
+    if let Some(listener) = inherited {
+        return Ok(Some(ControlSocket { listener, _file: None }));
+    }
+    let is_default = settings.control.socket.as_os_str().is_empty();
+    let Some(path) = path(settings) else {
+        tracing::info!("no control socket: neither [control] socket nor XDG_RUNTIME_DIR is set");
+        return Ok(None);
+    };
+    match bind_at(&path, &settings.control.group) {
+        Ok(socket) => Ok(Some(socket)),
+        Err(problem) if is_default => {
+            tracing::warn!("{problem}; the server runs without (see [control] socket)");
+            Ok(None)
+        }
+        Err(problem) => Err(vec![problem]),
+    }
+}
+
+fn bind_at(path: &Path, group: &str) -> Result<ControlSocket, String> {
+    let describe =
+        |act: &str, error: &io::Error| format!("control socket {}: {}", path.display(), cannot(act, error));
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(|error| describe("make its folder", &error))?;
+    }
+    if UnixStream::connect(path).is_ok() {
+        return Err(format!("control socket {}: another server listens there", path.display()));
+    }
+    // Left over by a server that was killed: nobody listens.
+    if std::fs::symlink_metadata(path).is_ok_and(|metadata| is_socket(&metadata)) {
+        std::fs::remove_file(path).map_err(|error| describe("replace it", &error))?;
+    }
+    // Nobody may connect between its making and the setting of its permissions.
+    let mask = umask(Mode::from_bits_truncate(0o177));
+    let listener = UnixListener::bind(path);
+    umask(mask);
+    let listener = listener.map_err(|error| describe("listen", &error))?;
+    if !group.is_empty() {
+        let found = nix::unistd::Group::from_name(group).ok().flatten();
+        let found = found.ok_or_else(|| format!("[control] group: there is no group {group:?}"))?;
+        std::os::unix::fs::chown(path, None, Some(found.gid.as_raw()))
+            .and_then(|()| std::fs::set_permissions(path, Permissions::from_mode(0o660)))
+            .map_err(|error| describe("give it to its group", &error))?;
+    }
+    Ok(ControlSocket { listener, _file: Some(SocketFile(path.to_owned())) })
+}
+
+fn is_socket(metadata: &std::fs::Metadata) -> bool {
+    std::os::unix::fs::FileTypeExt::is_socket(&metadata.file_type())
+}
+
+/// Serves clients on threads of their own until the program ends.
+pub(crate) fn serve(
+    socket: ControlSocket,
+    controller: &Arc<Controller>,
+    events: mpsc::SyncSender<Event>,
+) -> io::Result<SocketGuard> {
+    let ControlSocket { listener, _file } = socket;
+    let controller = Arc::clone(controller);
+    let accept = move || {
+        let clients = Arc::new(AtomicUsize::new(0));
+        loop {
+            let Ok((stream, _)) = listener.accept() else {
+                // Out of descriptors or memory: they come back, and turning in circles would not help.
+                std::thread::sleep(Duration::from_millis(100));
+                continue;
+            };
+            let (controller, events, counted) =
+                (Arc::clone(&controller), events.clone(), Arc::clone(&clients));
+            if clients.fetch_add(1, Ordering::Relaxed) >= CLIENTS_MAX {
+                clients.fetch_sub(1, Ordering::Relaxed);
+                refuse(stream);
+                continue;
+            }
+            let serve = move || {
+                // A client that went away is its own affair.
+                let _ = converse(stream, &controller, &events);
+                counted.fetch_sub(1, Ordering::Relaxed);
+            };
+            if std::thread::Builder::new().name("control-client".into()).spawn(serve).is_err() {
+                clients.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    };
+    std::thread::Builder::new().name("control".into()).spawn(accept)?;
+    Ok(SocketGuard { _file })
+}
+
+/// Removes the socket's file when dropped.
+pub(crate) struct SocketGuard {
+    _file: Option<SocketFile>,
+}
+
+fn refuse(mut stream: UnixStream) {
+    let message = format!("{CLIENTS_MAX} clients are served already; try again");
+    let _ = stream.set_write_timeout(Some(CLIENT_TIMEOUT));
+    let _ = write_line(&mut stream, &Reply::Error { message });
+    let _ = write_line(&mut stream, &Reply::End { ok: false });
+}
+
+fn converse(
+    mut stream: UnixStream,
+    controller: &Controller,
+    events: &mpsc::SyncSender<Event>,
+) -> io::Result<()> {
+    stream.set_read_timeout(Some(CLIENT_TIMEOUT))?;
+    stream.set_write_timeout(Some(CLIENT_TIMEOUT))?;
+    let request = read_request(&mut stream);
+    let mut output = BufWriter::new(stream);
+    let mut ok = false;
+    let mut stop = false;
+    match request {
+        Ok(request) => {
+            stop = request == Request::Stop;
+            ok = answer(&request, controller, &mut |reply| write_line(&mut output, &reply))?;
+        }
+        Err(message) => write_line(&mut output, &Reply::Error { message })?,
+    }
+    write_line(&mut output, &Reply::End { ok })?;
+    output.flush()?;
+    if stop {
+        // A full queue holds a reason to stop already, or will be read in a moment.
+        let _ = events.send(Event::Stop("zonda ctl stop"));
+    }
+    Ok(())
+}
+
+/// Reads one line.
+fn read_request(stream: &mut UnixStream) -> Result<Request, String> {
+    let mut line = Vec::new();
+    let mut piece = [0; 1024];
+    while !line.contains(&b'\n') {
+        let octets = stream.read(&mut piece).map_err(|error| cannot("read the request", &error))?;
+        line.extend_from_slice(&piece[..octets]);
+        if octets == 0 {
+            break;
+        }
+        if line.len() as u64 > REQUEST_OCTETS_MAX {
+            return Err(format!("the request is longer than {REQUEST_OCTETS_MAX} octets"));
+        }
+    }
+    let line = line.split(|octet| *octet == b'\n').next().unwrap_or(&[]);
+    serde_json::from_slice(line).map_err(|error| format!("the request is not understood: {error}"))
+}
+
+fn write_line(output: &mut impl Write, reply: &Reply) -> io::Result<()> {
+    let mut line = serde_json::to_vec(reply)?;
+    line.push(b'\n');
+    output.write_all(&line)
+}

@@ -1,0 +1,64 @@
+//! The few calls into the system that need `unsafe`: mapping files, giving memory back.
+#![allow(unsafe_code)] // a map of a file and two calls of the C library, each argued below
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use zone::{Backing, Pack};
+
+/// Maps a pack and checks it. All pages are brought in at once, which is several times faster than one fault
+/// for each: checking reads them all.
+pub fn map_pack(path: &Path) -> Result<Pack, String> {
+    let file = File::open(path).map_err(|error| crate::text::cannot("open", &error))?;
+    let map = map(&file).map_err(|error| crate::text::cannot("map", &error))?;
+    Pack::open(Backing::Mapped(map)).map_err(|error| error.to_string())
+}
+
+fn map(file: &File) -> io::Result<memmap2::Mmap> {
+    if file.metadata()?.len() == 0 {
+        // The system maps no empty files; a reader would find this one too short for a pack anyway.
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "empty file"));
+    }
+    // SAFETY: nobody may change the file while it is mapped. Packs are never written in place: this program
+    // writes each under a new name and renames it, and the manual tells operators to do likewise. Pages of a
+    // pack that is damaged all the same are only ever read as octets, through bounds that are checked.
+    unsafe { memmap2::MmapOptions::new().populate().map(file) }
+}
+
+/// Blocks above this are pages of their own, which go back to the system when freed. Setting it keeps the C
+/// library from raising it to the size of the largest block ever freed, which for zones is large.
+const MAP_THRESHOLD_OCTETS: libc::c_int = 256 << 10;
+
+/// Sets the allocator up for a process that allocates much at times and little in between.
+pub fn prepare_allocator() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: takes two integers; called before other threads exist, as its manual asks.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, MAP_THRESHOLD_OCTETS);
+    }
+}
+
+/// Gives free memory back to the system, after a load.
+pub fn trim_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: takes an integer and may be called at any time by any thread.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// Proportional set size of this process in octets: its memory, with what it shares divided among the sharers.
+pub fn memory_octets() -> Option<u64> {
+    let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").ok()?;
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// A number that nobody can guess, for the index of a pack.
+pub fn random() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    // Its keys come from the system's random numbers, once a thread, and differ with each call.
+    RandomState::new().hash_one(0)
+}

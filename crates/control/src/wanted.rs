@@ -1,0 +1,314 @@
+//! Which zones the settings ask for, and where each comes from.
+//!
+//! ```text
+//! [[zone]] name, file        one zone
+//! [[zone]] names-file, file  one for each line of the list, its path made from a pattern
+//! [[zone-directory]]         one for each file that fits the pattern
+//! --zone ORIGIN=FILE         one, from the command line
+//! ```
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use wire::{Key, Name, NameBuf};
+
+use crate::settings::{Problem, Settings, ZoneDirectorySettings, ZoneSettings};
+use crate::text;
+
+/// Where a zone's data come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A master file, or a pack; which of them the first octets tell.
+    File(FilePath),
+    /// Text inside the program, and the name it goes by.
+    Embedded(&'static str, &'static [u8]),
+}
+
+/// A path that shares its folder with others: a server can have a million of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilePath {
+    folder: Arc<Path>,
+    file: Box<OsStr>,
+}
+
+impl FilePath {
+    /// The whole path.
+    pub fn path(&self) -> PathBuf {
+        self.folder.join(&*self.file)
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::File(path) => path.path().display().fmt(f),
+            Source::Embedded(name, _) => f.write_str(name),
+        }
+    }
+}
+
+/// A zone that is to be served.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Its name.
+    pub name: NameBuf,
+    /// Its data.
+    pub source: Source,
+}
+
+/// Makes [`FilePath`]s, each folder once.
+#[derive(Default)]
+pub struct Folders(HashMap<PathBuf, Arc<Path>>);
+
+impl Folders {
+    /// The path `path`, its folder shared.
+    pub fn share(&mut self, path: &Path) -> FilePath {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let shared = match self.0.get(folder) {
+            Some(shared) => Arc::clone(shared),
+            None => {
+                let shared: Arc<Path> = folder.into();
+                self.0.insert(folder.to_owned(), Arc::clone(&shared));
+                shared
+            }
+        };
+        FilePath { folder: shared, file: path.file_name().unwrap_or(OsStr::new("")).into() }
+    }
+}
+
+/// The zones that settings ask for, in the order of the file; the first of two with one name counts and the
+/// other is a problem. Also a list or folder that cannot be read is one; the zones of the others are returned
+/// all the same.
+pub fn wanted(settings: &Settings) -> (Vec<Wanted>, Vec<Problem>) {
+    let mut collection = Collection {
+        settings,
+        folders: Folders::default(),
+        zones: Vec::new(),
+        lines: HashMap::new(),
+        problems: Vec::new(),
+    };
+    for (line, zone) in &settings.zones {
+        collection.add_section(*line, zone);
+    }
+    for (line, directory) in &settings.zone_directories {
+        collection.add_directory(*line, directory);
+    }
+    (collection.zones, collection.problems)
+}
+
+struct Collection<'s> {
+    settings: &'s Settings,
+    folders: Folders,
+    zones: Vec<Wanted>,
+    /// Key of each zone so far and the line that asked for it.
+    lines: HashMap<Box<[u8]>, usize>,
+    problems: Vec<Problem>,
+}
+
+impl Collection<'_> {
+    fn problem(&mut self, line: usize, text: String) {
+        let file = self.settings.file.clone().unwrap_or_default();
+        self.problems.push(Problem { file, place: Some((line, 1)), text });
+    }
+
+    fn add(&mut self, line: usize, name: NameBuf, path: &Path) {
+        let key = Key::of(&name);
+        if let Some(first) = self.lines.get(key.octets()) {
+            let text = format!("zone {name} is there already, from line {first}");
+            return self.problem(line, text);
+        }
+        self.lines.insert(key.octets().into(), line);
+        self.zones.push(Wanted { name, source: Source::File(self.folders.share(path)) });
+    }
+
+    fn add_section(&mut self, line: usize, zone: &ZoneSettings) {
+        let pattern = if zone.pack.as_os_str().is_empty() { &zone.file } else { &zone.pack };
+        let pattern = self.settings.path(pattern);
+        if let Some(name) = &zone.name {
+            return self.add(line, name.clone(), &fill(&pattern, name));
+        }
+        let list = self.settings.path(&zone.names_file);
+        match read_names(&list) {
+            Ok(names) => {
+                for (at, name) in names {
+                    match NameBuf::from_text(&name) {
+                        Ok(name) => self.add(line, name.clone(), &fill(&pattern, &name)),
+                        Err(_) => {
+                            let text = format!("expected a domain name, found {name:?}");
+                            self.problems.push(Problem { file: list.clone(), place: Some((at, 1)), text });
+                        }
+                    }
+                }
+            }
+            Err(error) => {
+                self.problem(line, format!("names-file {}: {}", list.display(), text::cannot("read", &error)))
+            }
+        }
+    }
+
+    fn add_directory(&mut self, line: usize, directory: &ZoneDirectorySettings) {
+        let folder = self.settings.path(&directory.path);
+        match list(&folder) {
+            Ok(files) => {
+                for file in files {
+                    if let Some(name) = name_of_file(&file, &directory.pattern) {
+                        self.add(line, name, &folder.join(file));
+                    }
+                }
+            }
+            Err(error) => {
+                self.problem(
+                    line,
+                    format!("zone-directory {}: {}", folder.display(), text::cannot("read", &error)),
+                );
+            }
+        }
+    }
+}
+
+/// The names of a list with their lines.
+fn read_names(list: &Path) -> std::io::Result<Vec<(usize, String)>> {
+    let mut names = Vec::new();
+    for (at, line) in BufReader::new(fs::File::open(list)?).lines().enumerate() {
+        let line = line?;
+        let name = line.split('#').next().unwrap_or("").trim();
+        if !name.is_empty() {
+            names.push((at + 1, name.to_owned()));
+        }
+    }
+    Ok(names)
+}
+
+/// Files of a folder, sorted so that each load is like the one before.
+fn list(folder: &Path) -> std::io::Result<Vec<OsString>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if !entry.file_type()?.is_dir() {
+            files.push(entry.file_name());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The zone a file is for, by the pattern of its folder; `None` if it does not fit.
+fn name_of_file(file: &OsStr, pattern: &str) -> Option<NameBuf> {
+    let (before, after) = pattern.split_once("{name}")?;
+    let name = file.as_bytes().strip_prefix(before.as_bytes())?.strip_suffix(after.as_bytes())?;
+    match name {
+        // Editors' and tools' leavings (`.#x`, `.x.swp`) are no zones; nor is a name made of a bare suffix.
+        b"" => None,
+        b"@" => Some(Name::root().to_owned()),
+        [b'.' | b'#', ..] => None,
+        name => NameBuf::from_text_at(name, Some(Name::root())).ok(),
+    }
+}
+
+/// The name as it stands in a path.
+fn file_text(name: &Name) -> String {
+    if name.is_root() {
+        return "@".into();
+    }
+    let text = name.to_string().to_lowercase().replace('/', "\\047");
+    text.strip_suffix('.').map(str::to_owned).unwrap_or(text)
+}
+
+/// A pattern with its marks replaced.
+fn fill(pattern: &Path, name: &Name) -> PathBuf {
+    let Some(text) = pattern.to_str().filter(|text| text.contains('{')) else {
+        return pattern.to_owned();
+    };
+    let name = file_text(name);
+    let mut filled = text.to_owned();
+    for (at, mark) in ["{1}", "{2}", "{3}"].into_iter().enumerate() {
+        let character = name.chars().nth(at).unwrap_or('_');
+        filled = filled.replace(mark, &character.to_string());
+    }
+    OsString::from_vec(filled.replace("{name}", &name).into_bytes()).into()
+}
+
+/// Reads `ORIGIN=FILE`.
+pub fn parse_argument(argument: &str) -> Result<(NameBuf, PathBuf), String> {
+    let Some((origin, file)) = argument.split_once('=') else {
+        return Err("expected ORIGIN=FILE, such as example.com=example.com.zone".into());
+    };
+    let name = NameBuf::from_text(origin)
+        .map_err(|error| format!("expected a domain name, found {origin:?}: {error}"))?;
+    if file.is_empty() {
+        return Err("expected a file after `=`".into());
+    }
+    Ok((name, file.into()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> NameBuf {
+        NameBuf::from_text(text).unwrap()
+    }
+
+    #[test]
+    fn patterns() {
+        let fill = |pattern: &str, of: &str| fill(Path::new(pattern), &name(of)).display().to_string();
+        assert_eq!(fill("z/{1}/{2}/{name}.zone", "Example.COM"), "z/e/x/example.com.zone");
+        assert_eq!(fill("{name}", "."), "@");
+        assert_eq!(fill("{1}{2}{3}", "a."), "a__");
+        assert_eq!(fill("{name}", "0/25.2.0.192.in-addr.arpa"), "0\\04725.2.0.192.in-addr.arpa");
+        assert_eq!(fill("plain", "x"), "plain");
+    }
+
+    #[test]
+    fn files_of_a_folder() {
+        let of = |file: &str| name_of_file(OsStr::new(file), "{name}.zone").map(|name| name.to_string());
+        assert_eq!(of("example.com.zone").as_deref(), Some("example.com."));
+        assert_eq!(of("@.zone").as_deref(), Some("."));
+        assert_eq!(of("0\\04725.arpa.zone").as_deref(), Some("0/25.arpa."));
+        for other in [".zone", "..x.zone", ".#x.zone", "x.zone~", "x.zone.swp", "README", "a..b.zone"] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn sections_lists_and_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| fs::write(folder.path().join(path), text).unwrap();
+        fs::create_dir(folder.path().join("more")).unwrap();
+        write("more/c.example.zone", "");
+        write("more/a.example.zone", "");
+        write("names.txt", "# ours\nd.example\n e.example # comment\n\na..b\n");
+        let text = "[[zone]]\nname = \"a.example\"\nfile = \"a\"\n[[zone]]\nnames-file = \"names.txt\"\n\
+                    file = \"{1}/{name}\"\n[[zone-directory]]\npath = \"more\"\n[[zone-directory]]\npath = \"gone\"\n";
+        let settings = Settings::parse(&folder.path().join("zonda.toml"), text).unwrap();
+        let (zones, problems) = wanted(&settings);
+        let short = |text: String| text.replace(&format!("{}/", folder.path().display()), "");
+        let zones: Vec<String> =
+            zones.iter().map(|zone| short(format!("{} {}", zone.name, zone.source))).collect();
+        assert_eq!(
+            zones,
+            [
+                "a.example. a",
+                "d.example. d/d.example",
+                "e.example. e/e.example",
+                "c.example. more/c.example.zone"
+            ]
+        );
+        let problems: Vec<String> = problems.iter().map(|problem| short(problem.to_string())).collect();
+        assert_eq!(
+            problems,
+            [
+                "names.txt:5:1: expected a domain name, found \"a..b\"",
+                "zonda.toml:7:1: zone a.example. is there already, from line 1",
+                "zonda.toml:9:1: zone-directory gone: cannot read: no such file or directory",
+            ]
+        );
+    }
+}
