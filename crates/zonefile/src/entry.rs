@@ -4,11 +4,14 @@ use wire::Name;
 use wire::iana::{class, rtype};
 
 use crate::error::{Cause, Fault, Found};
-use crate::fields::{Field, Fields};
+use crate::fields::{Field, Fields, word};
 use crate::name::{self, NAME_ROOM, Origin};
 use crate::octets::Octets;
 use crate::text::number;
 use crate::{Place, Record, Refusal, Sink, rdata};
+
+/// What may follow the owner name.
+const FIRST_FIELDS: &str = "a TTL, class or record type";
 
 /// What later entries inherit from earlier ones, and the buffers of the record being read.
 pub(crate) struct Entries {
@@ -17,6 +20,8 @@ pub(crate) struct Entries {
     pub default_ttl: Option<u32>,
     /// The TTL of the record before.
     pub last_ttl: Option<u32>,
+    /// The text of the TTL read last, as a word, and its value; `0` has that text.
+    ttl_read: (u64, u32),
     owner: Owner,
     rdata: Octets,
     /// Records handed over.
@@ -60,6 +65,7 @@ impl Entries {
             origin: Origin::new(origin),
             default_ttl,
             last_ttl: None,
+            ttl_read: (word(b"0"), 0),
             owner,
             rdata: Octets::new(),
             records: 0,
@@ -107,7 +113,7 @@ impl Entries {
     ) -> Result<(), Failure> {
         if !inherits {
             let field = fields.take("an owner name")?;
-            self.set_owner(fields.octets, &field)?;
+            self.set_owner(fields, &field)?;
         } else if !self.owner.is_known {
             return Err(Failure::Fault(first_fault(fields, Cause::NoOwner)));
         }
@@ -134,50 +140,65 @@ impl Entries {
     }
 
     #[inline]
-    fn set_owner(&mut self, octets: &[u8], field: &Field<'_>) -> Result<(), Fault> {
+    fn set_owner(&mut self, fields: &Fields<'_>, field: &Field<'_>) -> Result<(), Fault> {
+        let octets = fields.octets;
         if let Some((start, end)) = self.owner.text
             && octets[start..end] == *field.text
         {
             return Ok(());
         }
-        let length = match name::to_wire(octets, field.start, field.end(), &self.origin, self.owner.next()) {
-            Ok(length) => length,
-            Err(error) => return Err(field.fault(Cause::Name(error))),
-        };
+        let (start, end) = (field.start, field.end());
+        let length =
+            match name::to_wire(octets, start, end, fields.may_escape, &self.origin, self.owner.next()) {
+                Ok(length) => length,
+                Err(error) => return Err(field.fault(Cause::Name(error))),
+            };
         self.owner.accept(length);
-        self.owner.text = Some((field.start, field.end()));
+        self.owner.text = Some((start, end));
         Ok(())
     }
 
     /// TTL and class in either order, or none of them, then the type.
     #[inline]
     fn type_and_ttl(&mut self, fields: &mut Fields<'_>) -> Result<(u16, Option<u32>), Fault> {
-        const WHAT: &str = "a TTL, class or record type";
         let mut ttl = None;
         let mut has_class = false;
         loop {
-            let field = fields.take(WHAT)?;
-            // No mnemonic of a type or class begins with a digit, and every TTL does.
-            if field.text.first().is_some_and(u8::is_ascii_digit) && ttl.is_none() {
-                let value = number::ttl(field.text).ok_or_else(|| field.fault(Cause::Ttl))?;
+            let field = fields.take(FIRST_FIELDS)?;
+            let word = field.word(fields.octets);
+            if word == Some(IN) && !has_class {
+                has_class = true;
+            } else if field.text.first().is_some_and(u8::is_ascii_digit) && ttl.is_none() {
+                // No mnemonic of a type or class begins with a digit, and every TTL does.
+                let value = self.ttl(&field, word)?;
                 ttl = Some(value);
                 self.last_ttl = ttl;
-            } else if let Some(rtype) =
-                rtype::from_mnemonic(field.text).or_else(|| rtype::from_text(field.text))
-            {
+            } else if let Some(rtype) = word.and_then(frequent_type) {
+                return Ok((rtype, ttl));
+            } else if let Some(rtype) = rtype::from_mnemonic(field.text) {
                 if rtype::is_meta(rtype) {
                     return Err(field.fault(Cause::MetaType));
                 }
                 return Ok((rtype, ttl));
+            } else if let Some(rtype) = type_by_number(&field, has_class, ttl.is_some())? {
+                return Ok((rtype, ttl));
             } else {
-                match class::from_text(field.text) {
-                    Some(class::IN) if !has_class => has_class = true,
-                    Some(_) if !has_class => return Err(field.fault(Cause::Class)),
-                    _ if has_class || ttl.is_some() => return Err(field.fault(Cause::Type)),
-                    _ => return Err(field.fault(Cause::Missing(WHAT))),
-                }
+                has_class = true;
             }
         }
+    }
+
+    /// The TTL in a field; most are the same as the one read before.
+    #[inline]
+    fn ttl(&mut self, field: &Field<'_>, word: Option<u64>) -> Result<u32, Fault> {
+        if word == Some(self.ttl_read.0) {
+            return Ok(self.ttl_read.1);
+        }
+        let value = number::ttl(field.text).ok_or_else(|| field.fault(Cause::Ttl))?;
+        if let Some(word) = word {
+            self.ttl_read = (word, value);
+        }
+        Ok(value)
     }
 
     /// An SOA record without any TTL takes its own minimum, which becomes the default, as named does it.
@@ -216,6 +237,54 @@ impl Owner {
         self.lengths[next] = length;
         self.present = next;
         self.is_known = true;
+    }
+}
+
+const IN: u64 = word(b"IN");
+
+/// The types that large zones are made of, by their mnemonic in upper case; all others go the general way.
+#[inline]
+fn frequent_type(text: u64) -> Option<u16> {
+    const NS: u64 = word(b"NS");
+    const A: u64 = word(b"A");
+    const AAAA: u64 = word(b"AAAA");
+    const DS: u64 = word(b"DS");
+    const RRSIG: u64 = word(b"RRSIG");
+    const NSEC: u64 = word(b"NSEC");
+    const NSEC3: u64 = word(b"NSEC3");
+    const MX: u64 = word(b"MX");
+    const TXT: u64 = word(b"TXT");
+    const CNAME: u64 = word(b"CNAME");
+    const PTR: u64 = word(b"PTR");
+    Some(match text {
+        NS => rtype::NS,
+        A => rtype::A,
+        AAAA => rtype::AAAA,
+        DS => rtype::DS,
+        RRSIG => rtype::RRSIG,
+        NSEC => rtype::NSEC,
+        NSEC3 => rtype::NSEC3,
+        MX => rtype::MX,
+        TXT => rtype::TXT,
+        CNAME => rtype::CNAME,
+        PTR => rtype::PTR,
+        _ => return None,
+    })
+}
+
+/// A field that is neither TTL nor mnemonic of a type: `TYPEnnn`, or `None` for a class that is IN.
+#[cold]
+fn type_by_number(field: &Field<'_>, has_class: bool, has_ttl: bool) -> Result<Option<u16>, Fault> {
+    if let Some(rtype) = rtype::from_text(field.text) {
+        return if rtype::is_meta(rtype) { Err(field.fault(Cause::MetaType)) } else { Ok(Some(rtype)) };
+    }
+    match class::from_text(field.text) {
+        Some(class::IN) if !has_class => Ok(None),
+        Some(class) if class != class::IN => Err(field.fault(Cause::Class)),
+        _ if has_class && has_ttl => Err(field.fault(Cause::Type)),
+        _ if has_class => Err(field.fault(Cause::Missing("a TTL or record type"))),
+        _ if has_ttl => Err(field.fault(Cause::Missing("a class or record type"))),
+        _ => Err(field.fault(Cause::Missing(FIRST_FIELDS))),
     }
 }
 

@@ -131,6 +131,8 @@ pub enum Cause {
     Number(u64),
     /// A TTL.
     Ttl,
+    /// A time span.
+    Span,
     /// An IPv4 address.
     Ipv4,
     /// An IPv6 address.
@@ -201,6 +203,7 @@ impl fmt::Display for Cause {
             End => f.write_str("expected the end of the entry"),
             Number(max) => write!(f, "expected a number from 0 to {max}"),
             Ttl => f.write_str("expected a TTL: seconds up to 2147483647, or with units as in 1h30m"),
+            Span => f.write_str("expected a time in seconds: a number from 0 to 4294967295, or with units as in 1h30m"),
             Ipv4 => f.write_str("expected an IPv4 address"),
             Ipv6 => f.write_str("expected an IPv6 address"),
             Escape => f.write_str("expected `\\` before an octet or three digits up to 255"),

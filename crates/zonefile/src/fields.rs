@@ -12,6 +12,18 @@ pub(crate) struct Field<'w> {
 }
 
 impl Field<'_> {
+    /// The text as a number, its first octet lowest, for quick comparison: `None` when it is longer than
+    /// eight octets. `octets` is the window it stands in.
+    #[inline]
+    pub fn word(&self, octets: &[u8]) -> Option<u64> {
+        let length = self.text.len();
+        if length == 0 || length > 8 {
+            return None;
+        }
+        let word = u64::from_le_bytes(*octets.get(self.start..)?.first_chunk()?);
+        Some(word & u64::MAX >> (64 - 8 * length))
+    }
+
     pub fn end(&self) -> usize {
         self.start + self.text.len()
     }
@@ -21,6 +33,17 @@ impl Field<'_> {
     pub fn fault(&self, cause: Cause) -> Fault {
         Fault::at(self.start, self.end(), cause)
     }
+}
+
+/// What [`Field::word`] gives for this text, at most eight octets.
+pub(crate) const fn word(text: &[u8]) -> u64 {
+    let mut word = 0;
+    let mut at = text.len();
+    while at > 0 {
+        at -= 1;
+        word = word << 8 | text[at] as u64;
+    }
+    word
 }
 
 /// What is left of an entry.
@@ -33,12 +56,21 @@ pub(crate) struct Fields<'w> {
     start: usize,
     /// One past the newline of the entry.
     end: usize,
+    /// Whether fields may hold backslashes: not in a plain line.
+    pub may_escape: bool,
 }
 
 impl<'w> Fields<'w> {
-    /// The fields that `edges` lists of the entry at `start..end`, its newline included.
+    /// The fields that `edges` lists of the plain line at `start..end`, its newline included.
+    #[inline]
+    pub fn plain(octets: &'w [u8], edges: &'w [u32], start: usize, end: usize) -> Fields<'w> {
+        Fields { octets, edges, start, end, may_escape: false }
+    }
+
+    /// The same for any entry.
     pub fn new(octets: &'w [u8], edges: &'w [u32], start: usize, end: usize) -> Fields<'w> {
-        Fields { octets, edges, start, end }
+        let may_escape = octets[start..end].contains(&b'\\');
+        Fields { octets, edges, start, end, may_escape }
     }
 
     /// Where the entry begins.

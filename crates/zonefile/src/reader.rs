@@ -176,7 +176,7 @@ impl<'i, 'c> Reader<'i, 'c> {
             return Ok(());
         }
         let octets = self.file.window.octets();
-        let mut fields = Fields::new(octets, &self.tape[..edges], start, end);
+        let mut fields = Fields::plain(octets, &self.tape[..edges], start, end);
         let place = Place { file: self.file.number, line };
         let inherits = self.tape[0] as usize != start;
         if octets[start] != b'$' {
@@ -324,7 +324,7 @@ impl<'i, 'c> Reader<'i, 'c> {
         self.fault(Fault::saying(start, Cause::EntryTooLong, Found::Unsaid), start, line)
     }
 
-    /// Reports a parenthesis that is not closed, and goes on with the next line that begins an entry of its
+    /// Reports a parenthesis that is not closed in the file or in a full window, and goes on with the next line that begins an entry of its
     /// own: what it encloses is likely to be the rest of the file.
     fn unclosed(&mut self, opened_at: usize, start: usize) -> Step {
         let line = self.file.line;
@@ -337,12 +337,16 @@ impl<'i, 'c> Reader<'i, 'c> {
                 break;
             }
         }
-        if next == start {
-            next = text.len();
-        }
+        let at_end = self.file.window.is_ended();
+        let has_newline = next > start;
         self.file.line += count_lines(&text[start..next]);
-        self.file.window.at = next;
-        self.fault(Fault::saying(opened_at, Cause::UnclosedParenthesis, Found::Unsaid), start, line)
+        if has_newline {
+            self.file.window.at = next;
+        } else {
+            self.file.window.end();
+        }
+        let cause = if at_end { Cause::UnclosedParenthesis } else { Cause::EntryTooLong };
+        self.fault(Fault::saying(opened_at, cause, Found::Unsaid), start, line)
     }
 
     #[cold]

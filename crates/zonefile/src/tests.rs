@@ -2,6 +2,9 @@
 
 use super::*;
 
+mod bounds;
+mod include;
+
 /// Reads `text` at `example.` and compares what comes out, printed, with `lines`.
 #[track_caller]
 fn check(text: &str, lines: &[&str]) {
@@ -93,4 +96,183 @@ fn line_ends() {
     check("a 60 A 192.0.2.1", &["a.example. 60 IN A 192.0.2.1"]);
     check("\u{feff}a 60 A 192.0.2.1", &["a.example. 60 IN A 192.0.2.1"]);
     check("a 60 TXT b ; no newline", &["a.example. 60 IN TXT \"b\""]);
+}
+
+#[test]
+fn origins() {
+    check(
+        "$TTL 60\n$ORIGIN b\na A 192.0.2.1\n$ORIGIN c.\na A 192.0.2.2\n@ A 192.0.2.3\n$ORIGIN .\na A 192.0.2.4\n. A 192.0.2.5\n",
+        &[
+            "a.b.example. 60 IN A 192.0.2.1",
+            "a.c. 60 IN A 192.0.2.2",
+            "c. 60 IN A 192.0.2.3",
+            "a. 60 IN A 192.0.2.4",
+            ". 60 IN A 192.0.2.5",
+        ],
+    );
+    check_bad(
+        "$ORIGIN\n$ORIGIN a..b\n$ORIGIN a b\n$origin \"\"\n$FOO\n",
+        &[
+            "text:1:8: expected a domain name, found the end of the entry",
+            "text:2:9: expected a domain name (empty label), found \"a..b\"",
+            "text:3:11: expected the end of the entry, found \"b\"",
+            "text:4:10: expected a domain name (empty label), found \"\"",
+            "text:5:1: expected $ORIGIN, $TTL, $INCLUDE or $GENERATE, found \"$FOO\"",
+        ],
+    );
+}
+
+/// The same text gives another name after `$ORIGIN`, and the same name may be written in two ways.
+#[test]
+fn same_owner() {
+    let text = "$TTL 1\na A 192.0.2.1\na A 192.0.2.2\n A 192.0.2.3\na.example. A 192.0.2.4\nA A 192.0.2.5\n\
+                $ORIGIN b.\na A 192.0.2.6\na A 192.0.2.7\n";
+    let mut same = Vec::new();
+    let mut sink = |record: &Record<'_>| {
+        same.push(record.same_owner);
+        Ok(())
+    };
+    let source = Source { name: "text".to_owned(), input: Box::new(text.as_bytes()) };
+    let options = Options::new(&NameBuf::from_text("example").unwrap());
+    read(source, &options, &mut NoIncludes, &mut sink).unwrap();
+    assert_eq!(same, [false, true, true, true, false, false, true]);
+}
+
+#[test]
+fn classes_and_types() {
+    check(
+        "a in 60 a 192.0.2.1\na 60 in TYPE1 192.0.2.2\na 60 class1 ns b\na 60 TYPE65280 \\# 1 ff\n",
+        &[
+            "a.example. 60 IN A 192.0.2.1",
+            "a.example. 60 IN A 192.0.2.2",
+            "a.example. 60 IN NS b.example.",
+            "a.example. 60 IN TYPE65280 \\# 1 FF",
+        ],
+    );
+    check_bad(
+        "a 60 CH A 192.0.2.1\na 60 IN IN A 192.0.2.1\na 60 60 A 192.0.2.1\na 60 IN FOO x\na FOO\na 60 ANY x\na 60 NXNAME\n\
+         a 60 NULL x\na 60\na\na 60 TYPE65280 x\n",
+        &[
+            "text:1:6: expected class IN, found \"CH\"",
+            "text:2:9: expected a record type, found \"IN\"",
+            "text:3:6: expected a class or record type, found \"60\"",
+            "text:4:9: expected a record type, found \"FOO\"",
+            "text:5:3: expected a TTL, class or record type, found \"FOO\"",
+            "text:6:6: expected a type of zone data, this one exists in messages only, found \"ANY\"",
+            "text:7:6: expected a type of zone data, this one exists in messages only, found \"NXNAME\"",
+            "text:8:11: type has no presentation format: expected `\\#`, found \"x\"",
+            "text:9:5: expected a TTL, class or record type, found the end of the entry",
+            "text:10:2: expected a TTL, class or record type, found the end of the entry",
+            "text:11:16: type has no presentation format: expected `\\#`, found \"x\"",
+        ],
+    );
+}
+
+#[test]
+fn bad_rdata() {
+    check_bad(
+        "$TTL 1\na A 1.2.3\na A\na A 192.0.2.1 x\na MX x y\na MX 65536 y\na AAAA ::g\na NS a..b\na NS \\300\n\
+         a TXT \\1\na DS 1 2 3 abc\na DNSKEY 1 3 5 ab!=\na RRSIG A FOO 2 60 1 1 1 . AAAA\na NSEC b FOO\n\
+         a SOA b c 1 2 3 4\na NSEC3 1 0 0 - 0\na A \\# 3 010203\na A \\# 4 0102\na A \\# x\na CAA 0 is-sue x\n",
+        &[
+            "text:2:5: expected an IPv4 address, found \"1.2.3\"",
+            "text:3:4: expected an IPv4 address, found the end of the entry",
+            "text:4:15: expected the end of the entry, found \"x\"",
+            "text:5:6: expected a number from 0 to 65535, found \"x\"",
+            "text:6:6: expected a number from 0 to 65535, found \"65536\"",
+            "text:7:8: expected an IPv6 address, found \"::g\"",
+            "text:8:6: expected a domain name (empty label), found \"a..b\"",
+            "text:9:6: expected a domain name (bad escape: `\\` needs an octet or three digits up to 255), found \"\\300\"",
+            "text:10:7: expected `\\` before an octet or three digits up to 255, found \"\\1\"",
+            "text:11:12: expected pairs of hexadecimal digits, found \"abc\"",
+            "text:12:16: expected base64, found \"ab!=\"",
+            "text:13:11: expected a DNSSEC algorithm number or mnemonic, found \"FOO\"",
+            "text:14:10: expected a record type, found \"FOO\"",
+            "text:15:18: expected a time in seconds, found the end of the entry",
+            "text:16:17: expected base32 (extended hex alphabet, no padding), found \"0\"",
+            "text:17:8: expected RDATA of the type's form: RDATA ends too early",
+            "text:18:8: expected RDATA of the 4 octets it announces, found 2 octets",
+            "text:19:8: expected a number from 0 to 65535, found \"x\"",
+            "text:20:9: expected a property tag of letters and digits, found \"is-sue\"",
+        ],
+    );
+}
+
+/// Places inside an entry of several lines, and reading on after it.
+#[test]
+fn places_in_parentheses() {
+    check_bad(
+        "$TTL 1\n@ SOA a b ( 1 ; serial\n  2\n  x ; retry\n  4 5 )\nb A 192.0.2.256\n",
+        &[
+            "text:4:3: expected a time in seconds: a number from 0 to 4294967295, or with units as in 1h30m, found \"x\"",
+            "text:6:5: expected an IPv4 address, found \"192.0.2.256\"",
+        ],
+    );
+    let mut places = Vec::new();
+    let mut sink = |record: &Record<'_>| {
+        places.push(record.place.line);
+        Ok(())
+    };
+    let text = "\n; a\na 1 A ( 192.0.2.1\n)\n\na 1 TXT \"b\"\n";
+    let source = Source { name: "text".to_owned(), input: Box::new(text.as_bytes()) };
+    read(source, &Options::new(Name::root()), &mut NoIncludes, &mut sink).unwrap();
+    assert_eq!(places, [3, 6]);
+}
+
+#[test]
+fn unclosed() {
+    check_bad(
+        "$TTL 1\n@ SOA a b ( 1\n 2 3\nb A 1\nc TXT \"d\ne TXT f\"g\n",
+        &[
+            "text:2:11: parenthesis is never closed: expected `)`",
+            "text:4:5: expected an IPv4 address, found \"1\"",
+            "text:5:7: quote is not closed on its line: expected `\"`, found \"\"d\"",
+            "text:6:8: quote is not closed on its line: expected `\"`, found \"\"g\"",
+        ],
+    );
+    check_bad("h A )\n", &["text:1:5: closing parenthesis without an opening one, found \")\""]);
+    check_bad("a 1 TXT \"b", &["text:1:9: quote is not closed on its line: expected `\"`, found \"\"b\""]);
+    check_bad(
+        "a 1 TXT b\\",
+        &["text:1:9: expected `\\` before an octet or three digits up to 255, found \"b\\\""],
+    );
+    check_bad("a 1 A (", &["text:1:7: parenthesis is never closed: expected `)`"]);
+}
+
+#[test]
+fn no_zone_file_at_all() {
+    check_bad("", &["text:1:1: expected at least one record, found the end of the file"]);
+    check_bad(
+        "; nothing\n\n$TTL 1\n",
+        &["text:1:1: expected at least one record, found the end of the file"],
+    );
+    check_bad("a 1 A 192.0.2.1\nb\0\u{1}\n\0", &["text:2:2: not a zone file: octet of zero, expected text"]);
+    check_bad("a 1 TXT \"\0\"\nb", &["text:1:10: not a zone file: octet of zero, expected text"]);
+}
+
+#[test]
+fn limit_of_diagnostics() {
+    let text = "a A\n".repeat(1000);
+    let report = records(&text, Name::root()).unwrap_err();
+    assert_eq!(report.diagnostics.len(), limits::DIAGNOSTICS_MAX);
+    assert!(!report.is_complete);
+    assert!(report.to_string().ends_with("\nreading stopped after 100 problems"));
+}
+
+#[test]
+fn refusals() {
+    let mut count = 0;
+    let mut sink = |record: &Record<'_>| {
+        count += 1;
+        match record.rtype {
+            1 => Err(Refusal::Record("not here".to_owned())),
+            16 => Err(Refusal::Stop),
+            _ => Ok(()),
+        }
+    };
+    let text = "$TTL 1\na A 192.0.2.1\n NS b\n TXT c\n NS d\n";
+    let source = Source { name: "text".to_owned(), input: Box::new(text.as_bytes()) };
+    let report = read(source, &Options::new(Name::root()), &mut NoIncludes, &mut sink).unwrap_err();
+    assert_eq!(report.to_string(), "text:2:1: not here");
+    assert_eq!((report.is_complete, report.summary.records, count), (false, 1, 3));
 }

@@ -48,6 +48,11 @@ impl<'i> Window<'i> {
         self.filled
     }
 
+    /// Whether all of the input is in the window.
+    pub fn is_ended(&self) -> bool {
+        self.ended
+    }
+
     /// Gives up the rest of the input.
     pub fn end(&mut self) {
         self.at = self.filled;

@@ -204,7 +204,9 @@ fn chain(field: &[u8]) -> Result<(usize, Option<usize>), Fault> {
     }
     let name_at = 1 + (128 - prefix).div_ceil(8);
     let suffix = field.get(1..name_at).ok_or(Fault::Truncated)?;
-    if suffix.first().is_some_and(|&octet| prefix % 8 != 0 && octet >> (8 - prefix % 8) != 0) {
+    // Bits of the suffix that the prefix covers must be zero (RFC 2874 3.1.1).
+    let covered = prefix % 8;
+    if suffix.first().is_some_and(|&octet| octet & !(0xff >> covered) != 0) {
         return Err(Fault::Value);
     }
     if prefix == 0 {

@@ -76,3 +76,7 @@ impl Iterator for Names<'_> {
         None
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -19,17 +19,22 @@ pub(crate) fn rdata(
     out: &mut Octets,
 ) -> Result<(), Fault> {
     let first = fields.peek();
-    if first.is_some_and(|field| field.text == b"\\#" && !field.quoted) {
+    if fields.may_escape && first.is_some_and(|field| field.text == b"\\#" && !field.quoted) {
         fields.skip();
         generic(rtype, fields, out)?;
     } else {
-        let Some(kinds) = kinds(rtype) else {
-            return Err(
-                first.map_or_else(|| fields.missing("`\\#`"), |field| field.fault(Cause::NoPresentation))
-            );
-        };
-        for &kind in kinds {
-            field(kind, fields, origin, out)?;
+        match kinds(rtype) {
+            // The RDATA of most records: one loop less.
+            Some([Kind::Name(_)]) => domain_name(fields, origin, out)?,
+            Some(kinds) => {
+                for &kind in kinds {
+                    field(kind, fields, origin, out)?;
+                }
+            }
+            None => {
+                let missing = || fields.missing("`\\#`");
+                return Err(first.map_or_else(missing, |field| field.fault(Cause::NoPresentation)));
+            }
         }
     }
     if out.len() > RDATA_OCTETS_MAX {
@@ -66,7 +71,7 @@ fn field(kind: Kind, fields: &mut Fields<'_>, origin: &Origin, out: &mut Octets)
             let field = fields.take("a time in seconds")?;
             // A span is no TTL: the serial-sized range of SOA timers and original TTLs is allowed.
             let plain = number::decimal(field.text, u32::MAX as u64).map(|value| value as u32);
-            let value = plain.or_else(|| number::ttl(field.text)).ok_or_else(|| field.fault(Cause::Ttl))?;
+            let value = plain.or_else(|| number::ttl(field.text)).ok_or_else(|| field.fault(Cause::Span))?;
             keep(&field, out.push_u32(value))
         }
         Kind::Type => {
@@ -241,7 +246,7 @@ fn decimal<'w>(fields: &mut Fields<'w>, max: u64) -> Result<(u64, Field<'w>), Fa
 fn domain_name(fields: &mut Fields<'_>, origin: &Origin, out: &mut Octets) -> Result<(), Fault> {
     let field = fields.take("a domain name")?;
     let Ok(room) = out.room() else { return Err(field.fault(Cause::RdataTooLong)) };
-    match name::to_wire(fields.octets, field.start, field.end(), origin, room) {
+    match name::to_wire(fields.octets, field.start, field.end(), fields.may_escape, origin, room) {
         Ok(length) => out.advance(length),
         Err(error) => return Err(field.fault(Cause::Name(error))),
     }

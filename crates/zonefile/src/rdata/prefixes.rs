@@ -40,22 +40,32 @@ pub(crate) fn parse(text: &[u8], out: &mut Octets) -> Option<Result<(), Full>> {
     Some(push(out))
 }
 
-/// The item at the start: family, prefix, whether negated, address; and what follows.
-fn item(list: &[u8]) -> Option<(u16, u8, bool, &[u8], &[u8])> {
+/// One item of a list.
+struct Item<'a> {
+    family: u16,
+    prefix: u8,
+    is_negated: bool,
+    /// Without the trailing octets of zero.
+    address: &'a [u8],
+}
+
+/// The item at the start and what follows.
+fn item(list: &[u8]) -> Option<(Item<'_>, &[u8])> {
     let [upper, lower, prefix, length, rest @ ..] = list else { return None };
     let (address, rest) = rest.split_at_checked((length & 0x7f) as usize)?;
-    Some((u16::from_be_bytes([*upper, *lower]), *prefix, length & 0x80 != 0, address, rest))
+    let family = u16::from_be_bytes([*upper, *lower]);
+    Some((Item { family, prefix: *prefix, is_negated: length & 0x80 != 0, address }, rest))
 }
 
 /// Whether a list in wire form is well-formed and of families that have a presentation format.
 pub(crate) fn is_valid(mut list: &[u8]) -> bool {
-    while let Some((family, prefix, _, address, rest)) = item(list) {
-        let fits = match family {
-            IPV4 => prefix <= 32 && address.len() <= 4,
-            IPV6 => prefix <= 128 && address.len() <= 16,
+    while let Some((item, rest)) = item(list) {
+        let fits = match item.family {
+            IPV4 => item.prefix <= 32 && item.address.len() <= 4,
+            IPV6 => item.prefix <= 128 && item.address.len() <= 16,
             _ => false,
         };
-        if !fits || address.last() == Some(&0) {
+        if !fits || item.address.last() == Some(&0) {
             return false;
         }
         list = rest;
@@ -65,16 +75,17 @@ pub(crate) fn is_valid(mut list: &[u8]) -> bool {
 
 /// Appends a valid list as text, each item after a blank.
 pub(crate) fn print(mut list: &[u8], out: &mut Vec<u8>) {
-    while let Some((family, prefix, negated, address, rest)) = item(list) {
+    while let Some((item, rest)) = item(list) {
         let mut octets = [0; 16];
-        octets[..address.len().min(16)].copy_from_slice(&address[..address.len().min(16)]);
+        let length = item.address.len().min(16);
+        octets[..length].copy_from_slice(&item.address[..length]);
         let [a, b, c, d, ..] = octets;
-        let address = match family {
+        let address = match item.family {
             IPV4 => Ipv4Addr::from([a, b, c, d]).to_string(),
             _ => Ipv6Addr::from(octets).to_string(),
         };
-        let mark = if negated { "!" } else { "" };
-        out.extend_from_slice(format!(" {mark}{family}:{address}/{prefix}").as_bytes());
+        let mark = if item.is_negated { "!" } else { "" };
+        out.extend_from_slice(format!(" {mark}{}:{address}/{}", item.family, item.prefix).as_bytes());
         list = rest;
     }
 }

@@ -60,9 +60,13 @@ fn line(octets: &[u8], start: usize, filled: usize, tape: &mut Tape) -> Line {
         if edges + PADDING >= EDGES_MAX && changes != 0 {
             return Line::Odd;
         }
-        while changes != 0 {
-            tape[edges] = block as u32 + _tzcnt_u64(changes) as u32;
-            edges += 1;
+        let first = edges;
+        edges += changes.count_ones() as usize;
+        for slot in &mut tape[first..] {
+            if changes == 0 {
+                break;
+            }
+            *slot = block as u32 + _tzcnt_u64(changes) as u32;
             changes = _blsr_u64(changes);
         }
         if masks.newline != 0 {

@@ -8,7 +8,10 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+mod dots;
 mod scalar;
+
+pub(crate) use dots::dots;
 
 /// Blanks that must follow the text in a window, so that a scanner may load a whole block at its last octet.
 pub(crate) const PADDING: usize = 64;
