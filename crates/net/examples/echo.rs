@@ -15,6 +15,10 @@ impl Handler for Echo {
     fn handle(&mut self, query: &[u8], _: &Facts, response: &mut [u8]) -> usize {
         let octets = query.len().min(response.len());
         response[..octets].copy_from_slice(&query[..octets]);
+        // QR, so that load generators take it for a response.
+        if let Some(flags) = response[..octets].get_mut(2) {
+            *flags |= 0x80;
+        }
         octets
     }
 

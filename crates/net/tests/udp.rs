@@ -93,13 +93,28 @@ fn several_addresses_and_workers() {
 }
 
 #[test]
-fn steering_by_processor_answers() {
-    let listen = Listen { steer: Steer::ByCpu, workers: 2, ..local() };
-    let running = serve(&listen);
-    for _ in 0..20 {
-        assert_eq!(ask(&udp(address(&running)), b"hello"), b"hello");
+fn steering_goes_by_the_processor_that_received() {
+    let cpus = net::allowed_processors();
+    let running = serve(&Listen { steer: Steer::ByCpu, workers: cpus.len(), ..local() });
+    let at = address(&running);
+    for (worker, &cpu) in cpus.iter().enumerate() {
+        let before = running.counters()[worker].udp_queries;
+        // On loopback a datagram is received by the processor that sends it.
+        std::thread::spawn(move || {
+            let mut set = rustix::thread::CpuSet::new();
+            set.set(cpu);
+            rustix::thread::sched_setaffinity(None, &set).unwrap();
+            for _ in 0..20 {
+                assert_eq!(ask(&udp(at), b"hello"), b"hello");
+            }
+        })
+        .join()
+        .unwrap();
+        assert_eq!(running.counters()[worker].udp_queries, before + 20, "worker {worker}");
     }
-    await_counts(&running, "20 responses", |counters| counters.udp_responses == 20);
+    // Unpinned workers own no processor: the hash decides, and everything is answered.
+    let running = serve(&Listen { steer: Steer::ByCpu, pin: Pin::Off, workers: 2, ..local() });
+    assert_eq!(ask(&udp(address(&running)), b"hello"), b"hello");
 }
 
 #[test]
