@@ -43,7 +43,7 @@ pub fn program_command(arguments: &[&str]) -> Command {
 pub fn settings(folder: &Path, address: SocketAddr, zones: &[ZoneFile], more: &str) -> String {
     let socket = folder.join("control.sock");
     let mut text =
-        format!("[server]\nlisten = [\"{address}\"]\nworkers = 1\ncontrol = \"{}\"\n", socket.display());
+        format!("[control]\nsocket = \"{}\"\n\n[server]\nlisten = [\"{address}\"]\nworkers = 1\n", socket.display());
     text.push_str(more);
     for zone in zones {
         let (origin, path) = (&zone.origin, zone.path.display());
