@@ -1,0 +1,37 @@
+# `make run`: build Zonda and serve the root zone.  `make test`: install what the tests need, run all of them.
+
+CARGO ?= cargo
+FUZZ_SECONDS ?= 60
+# The program under test.
+ZONDA ?= $(abspath $(or $(CARGO_TARGET_DIR),target))/debug/zonda
+
+.PHONY: run test check unit differential fuzz
+
+run:
+	$(CARGO) run --release --package zonda -- serve
+
+test: setup check unit fuzz
+
+.PHONY: setup
+setup:
+	tests/setup.sh
+
+# Form and lints of everything.
+check:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+
+# All tests: units, properties, scenarios, conformance, hostile input, comparison with the other servers.
+# The program first, as the tests that run it use this build.
+unit:
+	$(CARGO) build --workspace --bins
+	ZONDA="$(ZONDA)" $(CARGO) test --workspace
+
+# Every query instead of a sample: some ten minutes.
+differential:
+	ZONDA_DIFFERENTIAL=full $(CARGO) test --package zonda-tests --test differential -- --nocapture
+
+fuzz:
+	fuzz/run message $(FUZZ_SECONDS)
+	fuzz/run zonefile $(FUZZ_SECONDS)
+	fuzz/run pack $(FUZZ_SECONDS)

@@ -1,0 +1,44 @@
+#!/bin/sh
+# Installs what the tests need and this machine lacks: the servers that Zonda is compared with and a C++ compiler for the
+# fuzzing engine, from Debian's packages. Asks for rights with sudo where it is not root. Starts no service.
+set -eu
+
+# program:package
+needed="named:bind9 nsd:nsd knotd:knot g++:g++"
+PATH=$PATH:/usr/sbin:/sbin
+missing=
+for pair in $needed; do
+    command -v "${pair%%:*}" >/dev/null 2>&1 || missing="$missing ${pair#*:}"
+done
+if [ -z "$missing" ]; then
+    echo "tests/setup.sh: all servers for the comparison are installed"
+    exit 0
+fi
+
+echo "tests/setup.sh: installing with apt-get:$missing"
+if ! command -v apt-get >/dev/null 2>&1; then
+    echo "tests/setup.sh: this system has no apt-get; install these by hand:$missing" >&2
+    exit 1
+fi
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null 2>&1; then
+        echo "tests/setup.sh: not root and no sudo; as root: apt-get install$missing" >&2
+        exit 1
+    fi
+    as_root=sudo
+fi
+
+# A policy that forbids package scripts to start the servers as services; removed again whatever happens.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+    trap '$as_root rm -f "$policy"' EXIT
+    printf '#!/bin/sh\nexit 101\n' | $as_root tee "$policy" >/dev/null
+    $as_root chmod 755 "$policy"
+fi
+$as_root apt-get update
+# shellcheck disable=SC2086 # a list of packages
+DEBIAN_FRONTEND=noninteractive $as_root apt-get install --yes --no-install-recommends $missing
+for pair in $needed; do
+    command -v "${pair%%:*}" >/dev/null 2>&1 || { echo "tests/setup.sh: ${pair%%:*} is still missing" >&2; exit 1; }
+done
