@@ -1,7 +1,7 @@
 """User-space instructions for each UDP query: root zone, recorded queries, counted by callgrind.
 
 Each server runs twice, with N and with 2N queries; (I(2N) - I(N)) / N leaves out the start, the loading and the end.
-All processes and threads count. The queries are always up to 256 at a time, so that servers can work in batches."""
+All processes and threads count. The queries are always up to 100 at a time, so that servers can work in batches."""
 
 import glob
 import os
@@ -13,7 +13,7 @@ from . import record
 def main():
     options = record.parser(__doc__)
     options.add_argument("--queries", type=int, default=20_000, help="N")
-    options.add_argument("--window", type=int, default=256, help="queries outstanding")
+    options.add_argument("--window", type=int, default=100, help="queries outstanding; answers to them must fit a socket's buffer")
     options.add_argument("--wait", type=float, default=900, help="seconds a server may take to load")
     arguments = options.parse_args()
     bench = record.Bench("instructions", arguments)

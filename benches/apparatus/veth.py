@@ -24,6 +24,7 @@ def main():
     options.add_argument("--width", type=float, default=0.01)
     options.add_argument("--lost-share", type=float, default=0.0, help="share of lost queries accepted")
     options.add_argument("--rate-start", type=float, default=20_000)
+    options.add_argument("--lateness-ms", type=float, default=1, help="how late the generator may be; more on a busy machine")
     options.add_argument("--flows", type=int, default=1024)
     options.add_argument("--seed", type=int, default=1, help="order of the contenders in the blocks")
     arguments = options.parse_args()
@@ -91,7 +92,8 @@ class Run:
             found = self.load(server, "--find-maximum", "--trial-seconds", arguments.trial_seconds, "--burst-seconds",
                               arguments.burst_seconds, "--confirm-seconds", arguments.confirm_seconds,
                               "--confirm-trials", arguments.confirm_trials, "--width", arguments.width,
-                              "--lost-share", arguments.lost_share, "--rate-start", arguments.rate_start)
+                              "--lost-share", arguments.lost_share, "--rate-start", arguments.rate_start,
+                              "--lateness-ms", arguments.lateness_ms)
         finally:
             server.stop()
         print(f"  {kind.name}: {found['maximum']['rate']:.0f}/s, beyond it: {found['maximum']['limit']}", flush=True)

@@ -60,6 +60,10 @@ pub struct Arguments {
     /// A reply later than this is lost.
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 1000)]
     timeout_ms: u64,
+    /// How late the latest hundredth of the queries may leave before this program counts as the limit; raise it on
+    /// a machine that is busy with other things.
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 1.0)]
+    lateness_ms: f64,
     /// Core to run on.
     #[arg(long, value_name = "CORE")]
     cpu: Option<usize>,
@@ -125,6 +129,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Error> {
         burst: arguments.burst,
         trains: arguments.trains,
         timeout: Duration::from_millis(arguments.timeout_ms),
+        lateness_max: Duration::from_secs_f64(arguments.lateness_ms / 1000.0),
     };
     let mut generator = Generator::new(settings, &queries)?;
     if arguments.find_maximum {
@@ -175,6 +180,7 @@ fn check(arguments: &Arguments) -> Result<(), Error> {
         ("--flows", (1..=FLOWS_MAX).contains(&arguments.flows), "must be from 1 to 28000"),
         ("--burst", (1..=mmsg::BATCH_MAX).contains(&arguments.burst), "must be from 1 to 1024"),
         ("--timeout-ms", (1..=60_000).contains(&arguments.timeout_ms), "must be from 1 to 60000"),
+        ("--lateness-ms", (0.001..=60_000.0).contains(&arguments.lateness_ms), "must be from 0.001 to 60000"),
         ("--width", (0.0001..=1.0).contains(&search.width), "must be from 0.0001 to 1"),
         ("--lost-share", (0.0..1.0).contains(&search.lost_share), "must be from 0 to below 1"),
         ("--confirm-trials", search.confirm_trials <= 100, "must be at most 100"),

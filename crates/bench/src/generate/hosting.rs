@@ -132,11 +132,7 @@ mod tests {
             assert_eq!(text.lines().count(), 105);
             assert!(text.starts_with(&format!("$ORIGIN {apex}\n")));
         }
-        for (name, needle) in [
-            ("named.conf", "primary"),
-            ("nsd.conf", "zonefile:"),
-            ("knot.conf", "file:"),
-        ] {
+        for (name, needle) in [("named.conf", "primary"), ("nsd.conf", "zonefile:"), ("knot.conf", "file:")] {
             let text = fs::read_to_string(folder.path().join(name)).unwrap();
             assert_eq!(text.matches(needle).count(), 7, "{name}");
             let apex = apexes.lines().next().unwrap();

@@ -47,6 +47,8 @@ pub struct Settings {
     pub trains: bool,
     /// Replies later than this are lost.
     pub timeout: Duration,
+    /// 99 % of the queries must leave within this of their planned time, or the schedule was not kept.
+    pub lateness_max: Duration,
 }
 
 /// How queries are paced.
@@ -125,6 +127,7 @@ impl<'q> Generator<'q> {
         running.outcome.seconds = running.start.elapsed().as_secs_f64();
         self.drain(&mut running)?;
         let mut outcome = running.outcome;
+        outcome.lateness_ns_max = self.settings.lateness_max.as_nanos() as u64;
         outcome.own_drops = own_drops().saturating_sub(drops);
         if outcome.received == 0 && outcome.refused > 0 {
             return Err(Error::Refused { address: self.settings.server });

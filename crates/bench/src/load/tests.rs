@@ -46,7 +46,14 @@ impl RunningEcho {
 }
 
 fn settings(server: SocketAddr) -> Settings {
-    Settings { server, flows: 64, burst: 32, trains: false, timeout: Duration::from_secs(2) }
+    Settings {
+        server,
+        flows: 64,
+        burst: 32,
+        trains: false,
+        timeout: Duration::from_secs(2),
+        lateness_max: Duration::from_secs(1),
+    }
 }
 
 #[test]
