@@ -29,7 +29,7 @@ fn main() -> ExitCode {
 
 fn measure(path: &str, origin: &str, words: &[String]) -> Result<(), Box<dyn std::error::Error>> {
     let text = std::fs::read(path)?;
-    let mut options = Options::new(&*NameBuf::from_text(origin)?);
+    let mut options = Options::new(&NameBuf::from_text(origin)?);
     if words.iter().any(|word| word == "scalar") {
         options.scanner = Scanner::Scalar;
     }

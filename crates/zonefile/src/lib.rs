@@ -16,6 +16,7 @@ mod directive;
 mod entry;
 mod error;
 mod fields;
+pub mod fuzz;
 mod generate;
 pub mod limits;
 mod name;
@@ -49,7 +50,8 @@ pub struct Place {
 pub struct Record<'a> {
     /// Owner name, in the case it is written in.
     pub owner: &'a Name,
-    /// Whether the owner's octets are those of the record handed over before. Never wrongly true.
+    /// Whether the owner's octets are those of the record handed over before. Exact in text without errors; after
+    /// an entry with an error it may be false for the same owner, never true for another.
     pub same_owner: bool,
     /// Type; never one that exists in messages only.
     pub rtype: u16,
