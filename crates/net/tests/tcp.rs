@@ -292,7 +292,7 @@ fn udp_and_tcp_share_a_worker() {
 
 #[test]
 fn stopping_answers_what_arrived_and_flushes() {
-    let running = serve(&local());
+    let running = serve(&on("127.0.0.14:0"));
     let at = address(&running);
     let mut slow_reader = tcp(at);
     for _ in 0..100 {
@@ -359,7 +359,7 @@ fn stopping_under_load() {
 
 #[test]
 fn dropping_ends_the_server() {
-    let running = serve(&local());
+    let running = serve(&on("127.0.0.13:0"));
     let at = address(&running);
     assert_eq!(ask(&udp(at), b"hello"), b"hello");
     drop(running);

@@ -47,8 +47,8 @@ fn wildcard_sockets_answer_from_the_address_asked() {
 #[test]
 fn a_wildcard_of_ipv6_leaves_ipv4_alone() {
     let running = serve(&on("[::]:0"));
-    let v4 = SocketAddr::new("127.0.0.1".parse().unwrap(), address(&running).port());
-    // The same port is free for IPv4.
+    // The same port is free for IPv4, at an address that no other test has clients at.
+    let v4 = SocketAddr::new("127.0.0.11".parse().unwrap(), address(&running).port());
     let other = serve(&Listen { addresses: vec![v4], ..local() });
     let client = udp(v4);
     assert_eq!(ask(&client, b"hello"), b"hello");
@@ -201,7 +201,7 @@ fn a_busy_port_is_an_error_that_says_so() {
 
 #[test]
 fn an_address_can_be_served_again_at_once() {
-    let running = serve(&local());
+    let running = serve(&on("127.0.0.12:0"));
     let at = address(&running);
     let mut client = common::tcp(at);
     assert_eq!(common::ask_tcp(&mut client, b"hello server"), b"hello server");
