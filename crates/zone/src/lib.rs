@@ -5,6 +5,7 @@
 //! * [`build`]: from contents to packs.
 //! * [`check`]: semantic checks of contents.
 //! * [`lookup`]: from a name to a node of a zone; [`catalog`]: from a name to a zone.
+//! * [`naive`]: the reference model that property tests compare lookup with.
 //!
 //! The crate opens no files and knows no clock; octets come in, octets go out.
 
@@ -17,6 +18,7 @@ mod expand;
 pub mod fragment;
 pub mod index;
 pub mod lookup;
+pub mod naive;
 pub mod pack;
 pub mod section;
 pub mod shape;

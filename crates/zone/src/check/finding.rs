@@ -121,7 +121,7 @@ checks! {
     RrsigWithoutKey "rrsig-without-key" Error "signature by a key that is not in the zone";
     RrsigBad "rrsig-bad" Error "signature does not verify";
     RrsigTtl "rrsig-ttl" Warning "TTL of the signature differs from that of the RRset";
-    RrsigOriginalTtl "rrsig-original-ttl" Warning "TTL of the RRset differs from the one signed";
+    RrsigOriginalTtl "rrsig-original-ttl" Error "TTL of the RRset differs from the one signed";
     RrsigOrphan "rrsig-orphan" Warning "signature of an RRset that does not exist";
     RrsigUnexpected "rrsig-unexpected" Warning "signature over data that is not authoritative";
 

@@ -131,7 +131,7 @@ fn fields_of_signatures() {
     with_signature(|rdata| rdata[3] = 3).check(&["error rrsig-wrong-fields ns1.example. RRSIG: A"]);
     with_signature(|rdata| rdata[19] = b'x').check(&["error rrsig-wrong-fields ns1.example. RRSIG: A"]);
     with_signature(|rdata| rdata[7] ^= 1)
-        .check(&["warning rrsig-original-ttl ns1.example. RRSIG: found 3600, expected 3601"]);
+        .check(&["error rrsig-original-ttl ns1.example. RRSIG: found 3600, expected 3601"]);
     let mut zone = with_signature(|_| ());
     let tag = zone.tag ^ 1;
     zone = with_signature(|rdata| rdata[16..18].copy_from_slice(&tag.to_be_bytes()));
@@ -140,7 +140,7 @@ fn fields_of_signatures() {
     zone.edit("ns1", rtype::A, |record| record.ttl = 60);
     zone.check(&[
         "warning rrsig-ttl ns1.example. RRSIG: found 3600, expected 60",
-        "warning rrsig-original-ttl ns1.example. RRSIG: found 60, expected 3600",
+        "error rrsig-original-ttl ns1.example. RRSIG: found 60, expected 3600",
     ]);
 }
 
