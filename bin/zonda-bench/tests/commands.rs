@@ -1,0 +1,223 @@
+//! The program as a user runs it: generators, echo and load against each other, complaints.
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+};
+
+fn bench(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_zonda-bench")).args(words).output().unwrap()
+}
+
+#[track_caller]
+fn done(output: Output) -> Output {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+#[track_caller]
+fn json(output: Output) -> serde_json::Value {
+    serde_json::from_slice(&done(output).stdout).unwrap()
+}
+
+/// An echo server on a free port; ended with the value.
+struct Echo {
+    child: Child,
+    address: String,
+}
+
+impl Echo {
+    fn start(words: &[&str]) -> Echo {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_zonda-bench"));
+        command.args(["echo", "--listen", "127.0.0.1:0"]).args(words).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("echo on ").unwrap().to_owned();
+        Echo { child, address }
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn query_file(folder: &Path) -> String {
+    let lines: String =
+        (0..300).map(|number| format!("name{number}.example. A{}\n", ["", " do"][number % 2])).collect();
+    let path = folder.join("queries.txt");
+    fs::write(&path, lines).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Programs of Debian's `bind9-utils` and `knot-dnsutils` or `knot`. Where `CI` is set they must be there.
+fn peer_accepts(program: &str, words: &[&str]) {
+    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/bin";
+    match Command::new(program).args(words).env("PATH", path).output() {
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stdout).into_owned()
+                + &String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{program} {words:?}: {said}");
+        }
+        Err(error) => assert!(std::env::var_os("CI").is_none(), "{program} is missing: {error}"),
+    }
+}
+
+fn check_zone(origin: &str, file: &str) {
+    // Names in other zones are not to be asked for in the DNS: `-i local`.
+    peer_accepts("named-checkzone", &["-q", "-i", "local", origin, file]);
+    peer_accepts("kzonecheck", &["-o", origin, file]);
+}
+
+#[test]
+fn zones_that_peers_accept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for (name, words) in [
+        ("relative", &["--style", "relative"][..]),
+        ("shuffled", &["--style", "absolute", "--order", "random", "--seed", "7"]),
+    ] {
+        let file = path(name);
+        done(bench(&[&["gen", "zone", "net-like", "--delegations", "3000", "-o", &file], words].concat()));
+        check_zone("net.", &file);
+        let first = fs::read(&file).unwrap();
+        done(bench(&[&["gen", "zone", "net-like", "--delegations", "3000", "-o", &file], words].concat()));
+        assert!(first == fs::read(&file).unwrap(), "same options, same octets");
+    }
+    let flat = path("flat");
+    done(bench(&["gen", "zone", "flat", "--hosts", "500", "--origin", "flat.example", "-o", &flat]));
+    check_zone("flat.example.", &flat);
+    let hosting = path("hosting");
+    done(bench(&["gen", "zone", "hosting", "--zones", "3", "-o", &hosting]));
+    for apex in fs::read_to_string(folder.path().join("hosting/zones.txt")).unwrap().lines() {
+        check_zone(apex, &format!("{hosting}/zones/{apex}zone"));
+    }
+}
+
+#[test]
+fn recorded_sizes_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (queries, sizes) = (query_file(folder.path()), folder.path().join("sizes"));
+    let sizes = sizes.to_str().unwrap();
+    let server = Echo::start(&["--size", "333"]);
+    let recorded = json(bench(&[
+        "load",
+        "--server",
+        &server.address,
+        "--queries",
+        &queries,
+        "--record-sizes",
+        sizes,
+        "--json",
+        "--flows",
+        "8",
+    ]));
+    assert_eq!(recorded["outcome"]["received"], 300);
+    assert_eq!(fs::read_to_string(sizes).unwrap().lines().count(), 300);
+    let limit = Echo::start(&["--sizes", sizes]);
+    let words =
+        ["load", "--server", &limit.address, "--queries", &queries, "--rate", "3000", "--seconds", "0.2"];
+    let result = json(bench(&[&words[..], &["--json", "--flows", "8", "--trains"]].concat()));
+    assert_eq!(result["outcome"]["octets_per_answer"], 333.0);
+    assert_eq!((&result["outcome"]["lost"], &result["outcome"]["wrong"]), (&0.into(), &0.into()));
+    assert!(result["machine"]["kernel"].is_string());
+}
+
+#[test]
+fn search_ends_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let queries = query_file(folder.path());
+    let server = Echo::start(&[]);
+    let result = bench(&[
+        "load",
+        "--server",
+        &server.address,
+        "--queries",
+        &queries,
+        "--find-maximum",
+        "--json",
+        "--flows",
+        "8",
+        "--burst-seconds",
+        "0.05",
+        "--trial-seconds",
+        "0.05",
+        "--confirm-trials",
+        "0",
+        "--width",
+        "0.5",
+        "--lateness-ms",
+        "50",
+    ]);
+    let result: serde_json::Value = serde_json::from_slice(&result.stdout).unwrap();
+    let steps = result["maximum"]["steps"].as_array().unwrap();
+    assert!((2..80).contains(&steps.len()));
+    assert!(result["maximum"]["rate"].as_f64().unwrap() >= 0.0);
+}
+
+#[test]
+fn queries_of_a_zone() {
+    let folder = tempfile::tempdir().unwrap();
+    let zone = folder.path().join("zone");
+    fs::write(&zone, "$ORIGIN example.\n@ SOA a b 1 2 3 4 5\nwww A 192.0.2.1\n").unwrap();
+    let words =
+        ["gen", "queries", "--zone", zone.to_str().unwrap(), "--count", "50", "--nxdomain", "0", "--plain"];
+    let text = String::from_utf8(done(bench(&words)).stdout).unwrap();
+    assert_eq!(text.lines().count(), 50);
+    assert!(text.lines().all(|line| line.ends_with(|last: char| last.is_ascii_uppercase())));
+    assert!(text.lines().all(|line| line.starts_with("example. ") || line.starts_with("www.example. ")));
+}
+
+#[track_caller]
+fn complaint(words: &[&str], status: i32, needle: &str) {
+    let output = bench(words);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{said}");
+    assert!(said.contains(needle) && !said.contains("panicked"), "{said}");
+}
+
+#[test]
+fn complaints() {
+    let folder = tempfile::tempdir().unwrap();
+    let bad = folder.path().join("bad.txt");
+    fs::write(&bad, "a.example. A\nb.example. NOTYPE\n").unwrap();
+    let bad = bad.to_str().unwrap();
+    let good = query_file(folder.path());
+    let load = ["load", "--server", "127.0.0.1:1", "--queries"];
+    complaint(&[&load[..], &[bad, "--rate", "1"]].concat(), 1, "bad.txt:2: unknown RR type");
+    complaint(&[&load[..], &["/nonexistent", "--rate", "1"]].concat(), 1, "cannot open /nonexistent");
+    complaint(&[&load[..], &[&good, "--rate", "100", "--seconds", "0.1"]].concat(), 1, "connection refused");
+    complaint(&[&load[..], &[&good]].concat(), 2, "--rate: or --closed");
+    complaint(&[&load[..], &[&good, "--rate", "nan"]].concat(), 2, "--rate: must be");
+    complaint(&[&load[..], &[&good, "--rate", "1", "--cpu", "100000"]].concat(), 1, "core of --cpu");
+    complaint(&["echo", "--size", "5"], 2, "--size: must be");
+    complaint(&["echo", "--listen", "192.0.2.1:53"], 1, "cannot listen on 192.0.2.1:53");
+    complaint(&["gen", "queries", "--from", bad], 1, "neither pcap nor pcapng");
+    complaint(&["gen", "zone", "flat", "--hosts", "0", "-o", "x"], 2, "--hosts: must be");
+    complaint(
+        &["gen", "zone", "flat", "--hosts", "1", "-o", "/nonexistent/x"],
+        1,
+        "cannot create /nonexistent/x",
+    );
+    complaint(&["nonsense"], 2, "unrecognized subcommand");
+}
+
+#[test]
+fn help_has_examples() {
+    for words in [
+        &["echo"][..],
+        &["load"],
+        &["gen", "queries"],
+        &["gen", "zone", "net-like"],
+        &["gen", "zone", "hosting"],
+    ] {
+        let output = done(bench(&[words, &["--help"]].concat()));
+        assert!(String::from_utf8(output.stdout).unwrap().contains("zonda-bench "), "{words:?}");
+    }
+}
