@@ -191,6 +191,11 @@ fn prepare_udp(socket: &impl AsFd, local: SocketAddr) -> io::Result<()> {
         sockopt::set_ip_mtu_discover(socket, sockopt::Ipv4PathMtuDiscovery::OMIT)?;
     } else {
         sockopt::set_ipv6_mtu_discover(socket, sockopt::Ipv6PathMtuDiscovery::OMIT)?;
+        // Routers do not fragment IPv6 and their complaints are not believed: what is larger than every path
+        // carries must leave in fragments that are not. NSD, BIND and Unbound do the same.
+        option::fragment_at_minimum_mtu(socket)?;
+        // For the IPv4 half of a dual-stack socket of a service manager; others have none.
+        let _ = sockopt::set_ip_mtu_discover(socket, sockopt::Ipv4PathMtuDiscovery::OMIT);
     }
     if local.ip().is_unspecified() {
         option::report_local_address(socket, local.is_ipv6())?;
@@ -281,4 +286,44 @@ fn raise_descriptor_limit() {
 
 fn failed(address: SocketAddr, transport: Transport, step: Step, cause: io::Error) -> BindError {
     BindError::Socket { address, transport, step, cause }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bind_one(address: &str) -> Sockets {
+        let listen = Listen { addresses: vec![address.parse().unwrap()], ..Listen::default() };
+        let (mut workers, listeners) = bind_all(&listen, &[None], Vec::new()).unwrap();
+        assert_eq!(listeners.len(), 2);
+        assert_eq!(listeners[0].address, listeners[1].address);
+        workers.pop().unwrap()
+    }
+
+    #[test]
+    fn options_of_sockets() {
+        let sockets = bind_one("127.0.0.1:0");
+        let udp = &sockets.udp[0].socket;
+        assert_eq!(sockopt::ip_mtu_discover(udp).unwrap(), sockopt::Ipv4PathMtuDiscovery::OMIT);
+        assert!(sockopt::socket_reuseport(udp).unwrap());
+        assert!(sockopt::tcp_nodelay(&sockets.tcp[0].socket).unwrap());
+        assert!(!sockets.udp[0].wildcard);
+
+        let sockets = bind_one("[::]:0");
+        let udp = &sockets.udp[0].socket;
+        assert_eq!(sockopt::ipv6_mtu_discover(udp).unwrap(), sockopt::Ipv6PathMtuDiscovery::OMIT);
+        assert!(sockopt::ipv6_v6only(udp).unwrap());
+        assert!(sockets.udp[0].wildcard);
+    }
+
+    #[test]
+    fn an_inherited_socket_must_listen() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        // What a unit with Accept=yes passes: a connection.
+        let socket = ActivatedSocket::Tcp(TcpListener::from(OwnedFd::from(client)));
+        let inherited = vec![Activated { name: "dns".into(), socket }];
+        let error = bind_all(&Listen::default(), &[None], inherited).unwrap_err().to_string();
+        assert!(error.contains("\"dns\"") && error.contains("Accept=no"), "{error}");
+    }
 }

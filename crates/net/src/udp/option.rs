@@ -15,6 +15,12 @@ pub(crate) fn report_local_address(socket: &impl AsFd, ipv6: bool) -> io::Result
     }
 }
 
+/// Cuts IPv6 datagrams that do not fit into packets of 1,280 octets, which every path carries (RFC 8200 5).
+pub(crate) fn fragment_at_minimum_mtu(socket: &impl AsFd) -> io::Result<()> {
+    const MINIMUM_MTU: i32 = 1280;
+    set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU, &[MINIMUM_MTU])
+}
+
 /// Accepts data in the first packet of a connection whose client holds a cookie (RFC 7413); `queue` bounds the
 /// connections not yet acknowledged.
 pub(crate) fn accept_fast_open(socket: &impl AsFd, queue: u16) -> io::Result<()> {
