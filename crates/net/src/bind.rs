@@ -184,15 +184,16 @@ fn try_bind(socket: &impl AsFd, address: SocketAddr, transport: Transport) -> Re
 
 /// Options of every UDP socket, inherited ones included.
 fn prepare_udp(socket: &impl AsFd, local: SocketAddr) -> io::Result<()> {
-    // Never send DF and never believe a path MTU learnt from ICMP: a forged "fragmentation needed" could otherwise
-    // make the system fragment responses so that an attacker replaces the second fragment (RFC 9715 3.1, appendix
-    // A). The payload size that the handler keeps to (1232) is what avoids fragments.
+    // Never set DF and never believe a path MTU learnt from ICMP: a forged "fragmentation needed" could otherwise
+    // make the system fragment responses so that an attacker replaces the second fragment (RFC 9715 appendix A).
+    // With DF, as that document recommends where it is safe, responses would vanish on narrow paths, since nobody
+    // listens to the complaint. What avoids fragments is the payload size that the handler keeps to (1232).
     if local.is_ipv4() {
         sockopt::set_ip_mtu_discover(socket, sockopt::Ipv4PathMtuDiscovery::OMIT)?;
     } else {
         sockopt::set_ipv6_mtu_discover(socket, sockopt::Ipv6PathMtuDiscovery::OMIT)?;
-        // Routers do not fragment IPv6 and their complaints are not believed: what is larger than every path
-        // carries must leave in fragments that are not. NSD, BIND and Unbound do the same.
+        // Routers do not fragment IPv6 and their complaints are not believed: where settings allow larger
+        // responses than every path carries, they must leave in fragments that are not larger.
         option::fragment_at_minimum_mtu(socket)?;
         // For the IPv4 half of a dual-stack socket of a service manager; others have none.
         let _ = sockopt::set_ip_mtu_discover(socket, sockopt::Ipv4PathMtuDiscovery::OMIT);

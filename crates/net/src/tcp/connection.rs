@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Queries of one read are answered in their order and leave in one write. They could leave in any order (RFC 7766
-//! 6.2.1.1); as each answer is made at once, there is none that another could overtake.
+//! 7); as each answer is made at once, there is none that another could overtake.
 //!
 //! A response of many messages (AXFR) has its place beside `unsent`: an iterator kept there and asked for the next
 //! message whenever all before it is written gives it the same back-pressure.

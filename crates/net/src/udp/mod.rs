@@ -31,7 +31,7 @@ use arena::Arena;
 pub const BATCH: usize = 64;
 
 /// Longest datagram accepted as a query. Queries with a signature (SIG(0) of a post-quantum kind apart) or an EDNS
-/// option stay below 2 KiB; UPDATE messages that are longer belong on TCP (RFC 2136 6.2).
+/// option stay below 2 KiB; UPDATE messages that are longer belong on TCP.
 pub const UDP_QUERY_OCTETS_MAX: usize = 4096;
 
 /// Longest response over UDP: the largest payload size that operators ever configure. The handler goes by what the
@@ -206,7 +206,7 @@ impl Slots {
         if octets > UDP_QUERY_OCTETS_MAX {
             counters.udp_truncated.add(1);
         } else if client.port() == 0 {
-            // Nothing can be sent to port 0; whoever uses it as a source is not a client (RFC 6335 6).
+            // Nothing can be sent to port 0; it says that the sender wants no response (RFC 768).
             counters.udp_port_zero.add(1);
         } else {
             let index = self.queries_held;
