@@ -49,6 +49,7 @@ impl<'c> Session<'_, '_, 'c> {
             for set in target.types.into_iter().filter_map(|wanted| node.rrset(wanted)) {
                 let dnssec_ok = self.dnssec_ok;
                 if rrset::put(self.out, set.head(), set.data(), name, apex, dnssec_ok).is_err() {
+                    self.is_complete = false;
                     return;
                 }
             }

@@ -3,6 +3,7 @@
 //! The answer section is a walk: from a name to the nearest zone (step 2), down that zone to a match (step 3), and on
 //! from an alias to the next name. How the walk ended decides what goes to the authority and additional sections.
 
+use crate::cache::{Cache, CacheKey, Kind};
 use crate::denial::Proofs;
 use crate::limits::CHAIN_MAX;
 use crate::rrset;
@@ -30,6 +31,8 @@ pub(crate) struct Work {
     pub name: [u8; NAME_OCTETS_MAX],
     /// Where the targets of a referral's NS records stand.
     pub servers: [u16; 256],
+    /// Answers given before.
+    pub cache: Cache,
 }
 
 impl Default for Work {
@@ -42,6 +45,7 @@ impl Default for Work {
             node_key: [0; KEY_OCTETS_MAX + 2],
             name: [0; NAME_OCTETS_MAX],
             servers: [0; 256],
+            cache: Cache::default(),
         }
     }
 }
@@ -118,6 +122,10 @@ pub(crate) struct Session<'s, 'b, 'c> {
     pub is_referral: bool,
     /// Something that must not be missing is missing, and the rest was written all the same.
     pub is_truncated: bool,
+    /// Nothing was left out for want of room.
+    pub is_complete: bool,
+    /// What is to be noted of the answer when it is written: see `cache`.
+    pub note: Option<(CacheKey, u16, usize)>,
     pub proofs: Proofs<'c>,
 }
 
@@ -143,7 +151,29 @@ impl<'c> Session<'_, '_, 'c> {
             self.out.begin_section(Section::Additional);
             self.additional(zone, *rtype, *start);
         }
+        if let Some((key, anchor, start)) = self.note.take()
+            && self.is_complete
+        {
+            self.work.cache.note(&key, anchor, start, self.out);
+        }
         Ok(outcome)
+    }
+
+    /// Appends the answer from the cache, if it is there; otherwise has it noted once it is written. Only an answer to the
+    /// name of the question itself can be there. `labels`: of the anchor.
+    #[inline(always)]
+    pub(crate) fn paste(&mut self, kind: Kind, zone: &Zone<'c>, node: u32, other: u32, labels: usize) -> bool {
+        if self.out.counts() != [0; 3] {
+            return false;
+        }
+        let zone = zone.apex().octets().as_ptr() as usize;
+        let key = CacheKey { zone, node, other, kind, dnssec_ok: self.dnssec_ok };
+        let anchor = self.work.places.of_ancestor(labels);
+        if self.work.cache.paste(&key, anchor, self.out) {
+            return true;
+        }
+        self.note = Some((key, anchor, self.out.at()));
+        false
     }
 
     /// Follows the question through our zones, writing answers and aliases.
@@ -233,6 +263,12 @@ impl<'c> Session<'_, '_, 'c> {
             self.prove_expansion(&zone, encloser);
         }
         if let Some(set) = node.rrset(self.qtype) {
+            if rrset::has_targets(self.qtype) && source.is_none() {
+                let labels = self.work.key.label_count();
+                if self.paste(Kind::Answer, &zone, node.number(), u32::from(self.qtype), labels) {
+                    return Ok(Next::End(End::Other(Outcome::Answer)));
+                }
+            }
             return self.put_answer(zone, &set);
         }
         if matches!(self.qtype, rtype::ANY | rtype::RRSIG) {

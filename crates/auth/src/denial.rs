@@ -7,6 +7,7 @@ mod nsec;
 mod nsec3;
 
 use crate::answer::{Session, Stop};
+use crate::cache::Kind;
 use crate::limits::PROOFS_MAX;
 use crate::rrset;
 use wire::iana::rtype;
@@ -78,13 +79,20 @@ impl<'c> Session<'_, '_, 'c> {
     /// The name does not exist, and no wildcard stands in for it.
     #[inline(always)]
     pub(crate) fn name_error(&mut self, zone: &Zone<'c>, encloser: &Match<'c>) -> Result<(), Stop> {
+        let bits = if self.dnssec_ok { zone.row().bits & (ZoneRow::NSEC | ZoneRow::NSEC3) } else { 0 };
+        if bits & ZoneRow::NSEC3 != 0 {
+            self.put_soa(zone)?;
+            self.nsec3_name_error(zone, encloser);
+            return self.put_proofs();
+        }
+        let cover = if bits == ZoneRow::NSEC { self.nsec_cover_of_name(zone, encloser.labels + 1) } else { None };
+        let other = cover.map_or(u32::MAX, |node| node.number());
+        if self.paste(Kind::NameError, zone, encloser.node.number(), other, encloser.labels) {
+            return Ok(());
+        }
         self.put_soa(zone)?;
-        if self.dnssec_ok {
-            match zone.row().bits & (ZoneRow::NSEC | ZoneRow::NSEC3) {
-                0 => {}
-                ZoneRow::NSEC => self.nsec_name_error(zone, encloser),
-                _ => self.nsec3_name_error(zone, encloser),
-            }
+        if let Some(cover) = cover {
+            self.nsec_name_error(zone, encloser, cover);
         }
         self.put_proofs()
     }
@@ -93,7 +101,7 @@ impl<'c> Session<'_, '_, 'c> {
     pub(crate) fn prove_expansion(&mut self, zone: &Zone<'c>, encloser: &Match<'c>) {
         match zone.row().bits & (ZoneRow::NSEC | ZoneRow::NSEC3) {
             0 => {}
-            ZoneRow::NSEC => self.nsec_cover(zone),
+            ZoneRow::NSEC => self.nsec_cover(zone, encloser.labels + 1),
             _ => self.nsec3_cover(zone, encloser.labels + 1),
         }
     }

@@ -3,6 +3,7 @@
 use crate::inspect;
 use crate::limits::UDP_OCTETS_MIN;
 use crate::{Responder, Server, Transport};
+use std::cell::RefCell;
 use std::sync::OnceLock;
 use zone::Catalog;
 
@@ -16,6 +17,8 @@ const ZONES: [(&str, &str); 3] = [
 
 /// Octets of a bad response that a failure shows.
 const SHOWN_OCTETS: usize = 512;
+/// How often a query is asked again: the second time its answer is kept, the third it comes from memory.
+const REPEATS: usize = 2;
 
 fn catalog() -> &'static Catalog {
     static CATALOG: OnceLock<Catalog> = OnceLock::new();
@@ -30,10 +33,23 @@ pub fn fuzz_message(data: &[u8]) {
 
 /// The same with other zones and facts.
 pub fn check_message(data: &[u8], catalog: &Catalog, server: &Server) {
-    let mut responder = Responder::new();
+    thread_local! {
+        static RESPONDER: RefCell<Responder> = RefCell::default();
+    }
+    RESPONDER.with_borrow_mut(|responder| check_with(responder, data, catalog, server));
+}
+
+/// The same with a responder that has answered others before: what it remembers must make no difference.
+fn check_with(responder: &mut Responder, data: &[u8], catalog: &Catalog, server: &Server) {
     let mut buffer = vec![0; usize::from(u16::MAX)];
+    let mut again = vec![0; usize::from(u16::MAX)];
     for transport in [Transport::Udp, Transport::Tcp] {
+        responder.forget();
         let length = responder.answer(data, catalog, server, transport, &mut buffer);
+        for _ in 0..REPEATS {
+            let length_again = responder.answer(data, catalog, server, transport, &mut again);
+            assert!(buffer[..length] == again[..length_again], "the answer to {data:02x?} changes");
+        }
         let is_answered = data.len() >= 12 && data[2] & 0x80 == 0;
         assert_eq!(length > 0, is_answered);
         if !is_answered {

@@ -8,6 +8,7 @@
 //!
 //! * [`Responder`]: the entry point, work area and counters of one worker.
 //! * `answer`: the algorithm; `alias`, `referral`, `denial`, `additional`: its parts; `rrset`: RRsets to octets.
+//! * `cache`: answers given before, as octets.
 //! * `chaos`: who this server is (RFC 4892); `tsig`: what is said to signed queries.
 //!
 //! The crate has no sockets and no clock and allocates nothing for a query; all its loops are bounded, see [`limits`].
@@ -15,6 +16,7 @@
 mod additional;
 mod alias;
 mod answer;
+mod cache;
 mod chaos;
 mod counters;
 mod denial;

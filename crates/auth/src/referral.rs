@@ -1,6 +1,7 @@
 //! Referrals: the name servers of a zone cut, whether the zone below is signed, and glue (RFC 1034 4.3.2 step 3b).
 
 use crate::answer::{Session, Stop};
+use crate::cache::Kind;
 use crate::rrset::{self, rdata_at};
 use wire::iana::rtype;
 use wire::render::{POINTER_MAX, Section};
@@ -10,6 +11,9 @@ use zone::{Match, Zone};
 impl<'c> Session<'_, '_, 'c> {
     /// Writes authority and additional section of a referral.
     pub(crate) fn referral(&mut self, zone: &Zone<'c>, cut: &Match<'c>) -> Result<(), Stop> {
+        if self.paste(Kind::Referral, zone, cut.node.number(), 0, cut.labels) {
+            return Ok(());
+        }
         let owner = self.work.places.of_ancestor(cut.labels);
         let apex = self.work.places.of_ancestor(zone.apex_labels());
         let start = self.out.at();
@@ -52,6 +56,7 @@ impl<'c> Session<'_, '_, 'c> {
             if full {
                 self.out.rollback(mark);
                 self.is_truncated |= group.in_domain;
+                self.is_complete = false;
             }
         }
         Ok(())

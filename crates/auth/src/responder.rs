@@ -56,6 +56,12 @@ impl Responder {
         &self.counters
     }
 
+    /// Forgets the answers given before, which are kept for when they are wanted again. Never needed for them to be right: that
+    /// is for tests and measurements.
+    pub fn forget(&mut self) {
+        self.work.cache.forget();
+    }
+
     /// Answers one query. `query`: a whole message as received. `response`: where the answer goes; its length bounds
     /// it beside the transport's limit, and 512 octets fit every answer to a UDP query. Returns the octets of the
     /// response; 0 when none must be sent.
@@ -130,6 +136,7 @@ impl Responder {
             return chaos::answer(&question, server, &mut self.work, out);
         }
         let start = out.mark();
+        self.work.cache.check(catalog.id(), server);
         let mut session = Session {
             out,
             work: &mut self.work,
@@ -140,6 +147,8 @@ impl Responder {
             dnssec_ok: query.edns.is_some_and(|edns| edns.dnssec_ok),
             is_referral: false,
             is_truncated: false,
+            is_complete: true,
+            note: None,
             proofs: Proofs::new(),
         };
         let result = session.answer();

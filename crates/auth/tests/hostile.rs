@@ -58,12 +58,13 @@ fn all_questions_to_all_zones() {
     ];
     let mut count = 0;
     for (origin, text) in ZONES {
-        for query in corpus(origin, text) {
+        // A part of them that differs from name to name: all would take minutes where tests are not optimised.
+        for query in corpus(origin, text).into_iter().step_by(11) {
             check_message(&query, &catalog, &servers[count % 2]);
             count += 1;
         }
     }
-    assert!(count > 100_000, "{count}");
+    assert!(count > 10_000, "{count}");
 }
 
 /// Large answers over TCP, where pointers reach no further: names are written out and everything still reads.
@@ -95,7 +96,7 @@ fn flipped_cut_and_joined_queries() {
     let (origin, text) = ZONES[1];
     let corpus = corpus(origin, text);
     let mut random = Random(0x5eed);
-    for _ in 0..100_000 {
+    for _ in 0..20_000 {
         let mut query = corpus[random.next(corpus.len())].clone();
         for _ in 0..=random.next(3) {
             match random.next(4) {
@@ -113,6 +114,32 @@ fn flipped_cut_and_joined_queries() {
             }
         }
         fuzz_message(&query);
+    }
+}
+
+/// Answers that are kept fit other questions: the same name errors and referrals for names of other lengths, with other
+/// letters, within other limits.
+#[test]
+fn kept_answers_fit_other_questions() {
+    use auth::{Responder, Transport};
+    let catalog = inspect::catalog(&ZONES).unwrap_or_else(|error| panic!("{error}"));
+    let server = Server::default();
+    let (mut fresh, mut used) = (Responder::new(), Responder::new());
+    let (mut expected, mut found) = (vec![0; 4096], vec![0; 4096]);
+    let mut random = Random(0xcafe);
+    for round in 0..40_000 {
+        let (origin, _) = ZONES[random.next(ZONES.len())];
+        let parent = ["", "cut.", "signed.", "ent.", "b.c.d.deep.", "host.wild.", "www."][random.next(7)];
+        let prefix = ["", "x.", "Y.z.", "a-long-label-before-the-others.and.another.", "0.", "zzz."][random.next(6)];
+        let name = format!("{prefix}{parent}{origin}").parse::<NameBuf>().unwrap_or_else(|_| unreachable!());
+        let qtype = [1, 2, 15, 16, 28, 33, 43, 65][random.next(8)];
+        let edns = [None, Some((512, true)), Some((1232, true)), Some((1232, false))][random.next(4)];
+        let query = inspect::query(0, &name, qtype, edns);
+        fresh.forget();
+        let octets = fresh.answer(&query, &catalog, &server, Transport::Udp, &mut expected);
+        let octets_used = used.answer(&query, &catalog, &server, Transport::Udp, &mut found);
+        assert!(expected[..octets] == found[..octets_used], "{name} {qtype} in round {round}");
+        assert!(inspect::read(&found[..octets_used]).is_ok(), "{name} {qtype} in round {round}");
     }
 }
 

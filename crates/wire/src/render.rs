@@ -201,6 +201,36 @@ impl<'b> Renderer<'b> {
         }
     }
 
+    /// Appends records that stood in another message: `counts` of them in the three sections, and at `pointers`, counted
+    /// from the first octet, compression pointers, to each of which `shift` is added. The caller knows that the targets stay
+    /// within 14 bits and that no record was written yet.
+    #[inline(always)]
+    pub fn paste(
+        &mut self,
+        records: &[u8],
+        counts: [u16; 3],
+        pointers: &[u16],
+        shift: u16,
+    ) -> Result<(), Full> {
+        let room = self.room(records.len())?;
+        room.copy_from_slice(records);
+        if shift != 0 {
+            for &at in pointers {
+                if let Some(octets) = room.get_mut(at as usize..at as usize + 2) {
+                    let pointer = u16::from_be_bytes([octets[0], octets[1]]);
+                    octets.copy_from_slice(&pointer.wrapping_add(shift).to_be_bytes());
+                }
+            }
+        }
+        self.counts = counts;
+        Ok(())
+    }
+
+    /// How many records the three sections have.
+    pub fn counts(&self) -> [u16; 3] {
+        self.counts
+    }
+
     /// Writes the flags and the counts; `questions` is 0 or 1. Returns the octets of the message.
     #[inline(always)]
     pub fn finish(self, flags: u16, questions: u16) -> usize {

@@ -6,6 +6,7 @@ use crate::index::Hash;
 use crate::lookup::Zone;
 use crate::pack::Pack;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use wire::{Key, Name, NameBuf};
 
 /// Why a zone that the server is to serve cannot be answered from.
@@ -86,14 +87,19 @@ pub struct Catalog {
     /// Bit i set: some apex has i labels.
     depths: u128,
     seed: u64,
+    id: u64,
 }
+
+/// The next number of [`Catalog::id`].
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 impl Catalog {
     /// A catalog of `entries`, of which no two have the same name; the later one wins where they do.
     /// `seed` makes the places of zones unpredictable.
     pub fn new(entries: Vec<Entry>, seed: u64) -> Catalog {
         let count = (entries.len() * SLOTS_PER_ZONE).next_power_of_two();
-        let mut catalog = Catalog { entries, slots: vec![EMPTY; count].into(), depths: 0, seed };
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        let mut catalog = Catalog { entries, slots: vec![EMPTY; count].into(), depths: 0, seed, id };
         for number in 0..catalog.entries.len() {
             let key = catalog.entries[number].key();
             let (hash, labels) = hash_of(seed, key);
@@ -105,6 +111,13 @@ impl Catalog {
             catalog.depths |= 1 << labels;
         }
         catalog
+    }
+
+    /// A number that no other catalog of this process has: what was made from one catalog can be told from
+    /// what was made from another, even at the same address. Never 0.
+    #[inline(always)]
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
     /// All zones.

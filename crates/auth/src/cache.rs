@@ -1,0 +1,226 @@
+//! Answers that a worker gave before, kept as octets: most queries of a zone get one of few answers.
+//!
+//! Kept is what stands between the question and OPT, for answers that do not depend on more than a few numbers:
+//!
+//! | answer | depends on |
+//! |---|---|
+//! | referral | zone cut, DO |
+//! | name error, with NSEC or without proof | closest encloser, covering NSEC record, DO |
+//! | data with additional data | name, type, DO |
+//!
+//! All names of such an answer end in the octets of the cut, the encloser or the name, its *anchor*, or in others of
+//! the answer. From the anchor to the end of the question is always the same distance, so in another message all
+//! targets of compression pointers are shifted by one and the same number:
+//!
+//! ```text
+//! 12              anchor    question's end
+//! | w w w . e x . | c o m . | type class | records with pointers to the anchor and among themselves
+//!           | ... | c o m . | type class | the same records, each pointer + shift
+//! ```
+//!
+//! Direct-mapped: one slot for each hash. An answer is kept when it is given a second time in a row for its slot, so that
+//! queries that never repeat cost next to nothing. Everything is forgotten when the catalog or the facts change.
+
+use crate::server::Server;
+use wire::header::{HEADER_OCTETS, u16_at};
+use wire::iana::rtype;
+use wire::record::RecordView;
+use wire::render::{POINTER_MAX, Renderer};
+
+/// How many answers are kept: 512 of 1.4 KiB stay in the second-level cache of a core, and are three quarters of what the
+/// root zone's servers give.
+const SLOTS: usize = 512;
+/// Most octets of an answer: UDP's 1,232 less header, the shortest question and OPT.
+const OCTETS_MAX: usize = 1200;
+/// Most pointers of an answer: a referral to 13 servers with two addresses each has 13 owners, 13 names and 26 addresses.
+const POINTERS_MAX: usize = 64;
+
+/// What an answer depends on.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct CacheKey {
+    /// Address of the zone's apex in its pack: tells zones apart as long as the catalog lives.
+    pub zone: usize,
+    /// Number of the cut, encloser or name.
+    pub node: u32,
+    /// Number of the covering name, or the type.
+    pub other: u32,
+    /// Kind of answer and DO bit.
+    pub kind: Kind,
+    pub dnssec_ok: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Kind {
+    #[default]
+    Nothing,
+    Referral,
+    NameError,
+    Answer,
+}
+
+impl CacheKey {
+    #[inline(always)]
+    fn hash(&self) -> u64 {
+        let numbers = u64::from(self.node) << 32 | u64::from(self.other);
+        let rest = (self.zone as u64) << 3 | (self.kind as u64) << 1 | u64::from(self.dnssec_ok);
+        let mixed = (numbers ^ rest.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ mixed >> 29
+    }
+}
+
+struct Slot {
+    key: CacheKey,
+    /// Hash of the key that missed last.
+    seen: u64,
+    octets: u16,
+    pointers: u16,
+    counts: [u16; 3],
+    anchor: u16,
+    records: [u8; OCTETS_MAX],
+    places: [u16; POINTERS_MAX],
+}
+
+/// The answers of one worker.
+pub(crate) struct Cache {
+    slots: Box<[Slot]>,
+    /// Catalog and facts that the slots were made from.
+    catalog: u64,
+    minimal_responses: bool,
+}
+
+impl Default for Cache {
+    fn default() -> Cache {
+        let slot = |_| Slot {
+            key: CacheKey::default(),
+            seen: 0,
+            octets: 0,
+            pointers: 0,
+            counts: [0; 3],
+            anchor: 0,
+            records: [0; OCTETS_MAX],
+            places: [0; POINTERS_MAX],
+        };
+        Cache { slots: (0..SLOTS).map(slot).collect(), catalog: 0, minimal_responses: false }
+    }
+}
+
+impl Cache {
+    /// Forgets everything if the catalog or the facts are others than before.
+    #[inline(always)]
+    pub(crate) fn check(&mut self, catalog: u64, server: &Server) {
+        if self.catalog != catalog || self.minimal_responses != server.minimal_responses {
+            self.forget();
+            self.catalog = catalog;
+            self.minimal_responses = server.minimal_responses;
+        }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn forget(&mut self) {
+        self.slots.iter_mut().for_each(|slot| (slot.key, slot.seen) = (CacheKey::default(), 0));
+    }
+
+    /// Appends the answer to the question in `out`, if it is here and fits. `anchor`: where the anchor stands.
+    #[inline(always)]
+    pub(crate) fn paste(&self, key: &CacheKey, anchor: u16, out: &mut Renderer<'_>) -> bool {
+        let slot = &self.slots[key.hash() as usize % SLOTS];
+        if slot.key != *key {
+            return false;
+        }
+        let (records, places) = (&slot.records[..slot.octets as usize], &slot.places[..slot.pointers as usize]);
+        out.paste(records, slot.counts, places, anchor.wrapping_sub(slot.anchor)).is_ok()
+    }
+
+    /// Takes note of an answer that was just written from `start` on, and keeps it if it was the slot's last already.
+    /// The answer must be complete: nothing left out for want of room.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, key: &CacheKey, anchor: u16, start: usize, out: &Renderer<'_>) {
+        let hash = key.hash();
+        let slot = &mut self.slots[hash as usize % SLOTS];
+        if slot.seen == hash {
+            slot.keep(key, anchor, start, out);
+        }
+        slot.seen = hash;
+    }
+}
+
+impl Slot {
+    #[cold]
+    fn keep(&mut self, key: &CacheKey, anchor: u16, start: usize, out: &Renderer<'_>) {
+        let message = out.message();
+        let records = &message[start..];
+        // Room for the shift to any other question: no target may leave 14 bits.
+        if records.len() > OCTETS_MAX || message.len() + 512 > POINTER_MAX as usize {
+            return;
+        }
+        self.key = CacheKey::default();
+        let mut pointers = Pointers { places: &mut self.places, count: 0, anchor, start };
+        if pointers.collect(message, out.counts()).is_none() {
+            return;
+        }
+        self.pointers = pointers.count as u16;
+        self.records[..records.len()].copy_from_slice(records);
+        self.octets = records.len() as u16;
+        (self.counts, self.anchor, self.key) = (out.counts(), anchor, *key);
+    }
+}
+
+/// Finds the compression pointers of an answer.
+struct Pointers<'s> {
+    places: &'s mut [u16; POINTERS_MAX],
+    count: usize,
+    anchor: u16,
+    start: usize,
+}
+
+impl Pointers<'_> {
+    /// `None` when there are too many, or one points before the anchor.
+    fn collect(&mut self, message: &[u8], counts: [u16; 3]) -> Option<()> {
+        let mut at = self.start;
+        for _ in 0..counts.iter().map(|&count| usize::from(count)).sum() {
+            let record = RecordView::read(message, at)?;
+            self.name(message, at)?;
+            let (before, names) = match record.rtype {
+                rtype::NS | rtype::CNAME | rtype::PTR => (0, 1),
+                rtype::MX => (2, 1),
+                rtype::SOA => (0, 2),
+                _ => (0, 0),
+            };
+            let mut name = record.rdata_at + before;
+            for _ in 0..names {
+                name = self.name(message, name)?;
+            }
+            at = record.end();
+        }
+        (at == message.len()).then_some(())
+    }
+
+    /// Takes note of the pointer of the name at `at`, if it ends in one; returns where it ends.
+    fn name(&mut self, message: &[u8], at: usize) -> Option<usize> {
+        let end = wire::record::skip_name(message, at)?;
+        let is_plain = message[end - 1] == 0 && ends_with_root(message, at, end);
+        if is_plain {
+            return Some(end);
+        }
+        let target = u16_at(message, end - 2) & POINTER_MAX;
+        if target < self.anchor || (target as usize) < HEADER_OCTETS {
+            return None;
+        }
+        *self.places.get_mut(self.count)? = (end - 2 - self.start) as u16;
+        self.count += 1;
+        Some(end)
+    }
+}
+
+/// Whether the name from `at` to `end` ends with the root label: the lower octet of a pointer can be 0 too.
+fn ends_with_root(message: &[u8], at: usize, end: usize) -> bool {
+    let mut label = at;
+    while label < end {
+        match message[label] {
+            0 => return true,
+            0xc0.. => return false,
+            length => label += 1 + length as usize,
+        }
+    }
+    false
+}
