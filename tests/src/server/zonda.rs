@@ -42,8 +42,10 @@ pub fn program_command(arguments: &[&str]) -> Command {
 /// Settings that serve these zones at this address, with a control socket in `folder`.
 pub fn settings(folder: &Path, address: SocketAddr, zones: &[ZoneFile], more: &str) -> String {
     let socket = folder.join("control.sock");
-    let mut text =
-        format!("[control]\nsocket = \"{}\"\n\n[server]\nlisten = [\"{address}\"]\nworkers = 1\n", socket.display());
+    let mut text = format!(
+        "[control]\nsocket = \"{}\"\n\n[server]\nlisten = [\"{address}\"]\nworkers = 1\n",
+        socket.display()
+    );
     text.push_str(more);
     for zone in zones {
         let (origin, path) = (&zone.origin, zone.path.display());
