@@ -32,12 +32,13 @@ struct Control([u8; CONTROL_OCTETS]);
 ///
 /// Invariant "preset": `headers[i]` points to `iovecs[i]`, `names[i]` and `controls[i]`, and `iovecs[i]` to receive
 /// buffer `i` of the [`Slots`] this was made for, [`UDP_QUERY_OCTETS_MAX`] long. Both live in the same `Receiver`.
+/// `replies[i]` points to `reply_iovecs[i]`.
 pub(super) struct Mmsg {
     headers: Arena<libc::mmsghdr>,
     _iovecs: Arena<libc::iovec>,
     names: Arena<Name>,
     controls: Arena<Control>,
-    /// Headers for sending; the first entries are written before each call.
+    /// Headers for sending; names, control messages and buffers of the first entries are written before each call.
     replies: Arena<libc::mmsghdr>,
     reply_iovecs: Arena<libc::iovec>,
     /// Headers at the front of `headers` that the kernel has written to since they were last restored.
@@ -65,8 +66,12 @@ impl Mmsg {
             header.msg_hdr.msg_iovlen = 1;
             header.msg_hdr.msg_control = controls.pointer(index).cast();
         }
-        let replies = Arena::new(vec![header; BATCH]);
         let reply_iovecs = Arena::new(vec![iovec; BATCH]);
+        let mut replies = Arena::new(vec![header; BATCH]);
+        for (index, reply) in replies.as_mut_slice().iter_mut().enumerate() {
+            reply.msg_hdr.msg_iov = reply_iovecs.pointer(index);
+            reply.msg_hdr.msg_iovlen = 1;
+        }
         Self { headers, _iovecs: iovecs, names, controls, replies, reply_iovecs, used: BATCH }
     }
 
@@ -206,28 +211,27 @@ impl Mmsg {
 
     /// Writes a header for each response that is to be sent; returns how many.
     fn prepare(&mut self, port: &Port, slots: &Slots) -> usize {
+        let headers = self.headers.as_slice();
+        let (replies, iovecs) = (self.replies.as_mut_slice(), self.reply_iovecs.as_mut_slice());
+        let responses = slots.responses.pointer(0);
         let mut count = 0;
-        for index in 0..slots.queries_held {
-            let octets = slots.response_octets[index] as usize;
+        for index in 0..slots.queries_held.min(BATCH) {
+            let octets = slots.response_octets[index];
             if octets == 0 {
                 continue;
             }
-            let received = self.headers.as_slice()[usize::from(slots.origins[index])].msg_hdr;
-            let iovec = &mut self.reply_iovecs.as_mut_slice()[count];
-            iovec.iov_base = slots.responses.pointer(index * STRIDE).cast();
-            iovec.iov_len = octets;
-            let iovec = self.reply_iovecs.pointer(count);
-            let reply = &mut self.replies.as_mut_slice()[count].msg_hdr;
-            reply.msg_name = received.msg_name;
-            reply.msg_namelen = received.msg_namelen;
-            reply.msg_iov = iovec;
-            reply.msg_iovlen = 1;
+            let received = &headers[usize::from(slots.origins[index])].msg_hdr;
+            let (reply, iovec) = (&mut replies[count], &mut iovecs[count]);
+            iovec.iov_base = responses.wrapping_add(index * STRIDE).cast();
+            iovec.iov_len = octets as usize;
+            reply.msg_hdr.msg_name = received.msg_name;
+            reply.msg_hdr.msg_namelen = received.msg_namelen;
             if port.wildcard {
-                reply.msg_control = received.msg_control;
-                reply.msg_controllen = received.msg_controllen;
+                reply.msg_hdr.msg_control = received.msg_control;
+                reply.msg_hdr.msg_controllen = received.msg_controllen;
             } else {
-                reply.msg_control = std::ptr::null_mut();
-                reply.msg_controllen = 0;
+                reply.msg_hdr.msg_control = std::ptr::null_mut();
+                reply.msg_hdr.msg_controllen = 0;
             }
             count += 1;
         }

@@ -195,6 +195,7 @@ impl Slots {
     }
 
     /// Admits the datagram of `octets` octets in receive buffer `origin` as the next query, or drops it.
+    #[inline]
     fn admit(
         &mut self,
         origin: usize,
@@ -204,17 +205,18 @@ impl Slots {
         counters: &Counters,
     ) {
         if octets > UDP_QUERY_OCTETS_MAX {
-            counters.udp_truncated.add(1);
-        } else if client.port() == 0 {
-            // Nothing can be sent to port 0; it says that the sender wants no response (RFC 768).
-            counters.udp_port_zero.add(1);
-        } else {
-            let index = self.queries_held;
-            self.spans[index] = Span { start: (origin * STRIDE) as u32, octets: octets as u32 };
-            self.facts[index] = Facts { transport: Transport::Udp, client, local };
-            self.origins[index] = origin as u16;
-            self.queries_held = index + 1;
+            return counters.udp_truncated.add(1);
         }
+        if client.port() == 0 {
+            // Nothing can be sent to port 0; it says that the sender wants no response (RFC 768).
+            return counters.udp_port_zero.add(1);
+        }
+        let index = self.queries_held;
+        debug_assert!(index < BATCH, "a receive call brings a batch at most");
+        self.spans[index] = Span { start: (origin * STRIDE) as u32, octets: octets as u32 };
+        self.facts[index] = Facts { transport: Transport::Udp, client, local };
+        self.origins[index] = origin as u16;
+        self.queries_held = index + 1;
     }
 
     fn batch(&mut self) -> Batch<'_> {
