@@ -302,7 +302,7 @@ pub(crate) enum Failure {
     /// The entry is wrong.
     Fault(Fault),
     /// The receiver refused the record.
-    Refused(Refusal),
+    Refused(Box<Refusal>),
 }
 
 impl From<Fault> for Failure {
@@ -315,6 +315,6 @@ impl From<Fault> for Failure {
 impl From<Refusal> for Failure {
     #[cold]
     fn from(refusal: Refusal) -> Failure {
-        Failure::Refused(refusal)
+        Failure::Refused(Box::new(refusal))
     }
 }

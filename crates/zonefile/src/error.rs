@@ -223,12 +223,17 @@ impl fmt::Display for Cause {
     }
 }
 
-/// A problem at octets `start..end` of the window, before file and line are known.
+/// A problem at octets of the window, before file and line are known. One pointer wide, since every step of
+/// reading a record returns one or nothing.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct Fault(Box<Placed>);
+
+/// What a [`Fault`] is.
+#[derive(Debug)]
+pub(crate) struct Placed {
     pub start: usize,
     pub end: usize,
-    pub cause: Box<Cause>,
+    pub cause: Cause,
     pub found: Option<Found>,
 }
 
@@ -236,12 +241,17 @@ impl Fault {
     /// A problem of the text at `start..end`, which the message will repeat.
     #[cold]
     pub fn at(start: usize, end: usize, cause: Cause) -> Fault {
-        Fault { start, end, cause: Box::new(cause), found: None }
+        Fault(Box::new(Placed { start, end, cause, found: None }))
     }
 
     /// A problem at `start` whose message says `found` rather than the text there.
     #[cold]
     pub fn saying(start: usize, cause: Cause, found: Found) -> Fault {
-        Fault { start, end: start, cause: Box::new(cause), found: Some(found) }
+        Fault(Box::new(Placed { start, end: start, cause, found: Some(found) }))
+    }
+
+    /// The problem itself.
+    pub fn placed(self) -> Placed {
+        *self.0
     }
 }

@@ -50,6 +50,9 @@ enum Trouble {
     Stop,
 }
 
+/// Stands for the place of a record that the receiver refuses: where its entry begins.
+const REFUSED_AT: usize = usize::MAX;
+
 impl From<Fault> for Trouble {
     fn from(fault: Fault) -> Trouble {
         Trouble::Fault(fault)
@@ -61,10 +64,12 @@ impl From<Failure> for Trouble {
     fn from(failure: Failure) -> Trouble {
         match failure {
             Failure::Fault(fault) => Trouble::Fault(fault),
-            Failure::Refused(Refusal::Stop) => Trouble::Stop,
-            Failure::Refused(Refusal::Record(reason)) => {
-                Trouble::Fault(Fault::saying(usize::MAX, Cause::Refused(reason), Found::Unsaid))
-            }
+            Failure::Refused(refusal) => match *refusal {
+                Refusal::Stop => Trouble::Stop,
+                Refusal::Record(reason) => {
+                    Trouble::Fault(Fault::saying(REFUSED_AT, Cause::Refused(reason), Found::Unsaid))
+                }
+            },
         }
     }
 }
@@ -353,23 +358,23 @@ impl<'i, 'c> Reader<'i, 'c> {
     fn failed(&mut self, trouble: Trouble, start: usize, line: u32) -> Step {
         match trouble {
             Trouble::Stop => Err(Stop),
-            Trouble::Fault(mut fault) => {
-                // A refused record is placed at its entry.
-                fault.start = if fault.start == usize::MAX { start } else { fault.start };
-                self.fault(fault, start, line)
-            }
+            Trouble::Fault(fault) => self.fault(fault, start, line),
         }
     }
 
     /// Reports a problem of the entry that begins at `start` on `line`.
     #[cold]
     fn fault(&mut self, fault: Fault, start: usize, line: u32) -> Step {
+        let mut fault = fault.placed();
+        if fault.start == REFUSED_AT {
+            fault.start = start;
+        }
         let octets = self.file.window.octets();
         let before = &octets[start..fault.start.max(start)];
         let line = line + count_lines(before);
         let column = before.iter().rev().take_while(|&&octet| octet != b'\n').count() as u32 + 1;
         let found = fault.found.unwrap_or_else(|| Found::text(&octets[fault.start..fault.end]));
-        self.diagnose(line, column, *fault.cause, found)
+        self.diagnose(line, column, fault.cause, found)
     }
 
     #[cold]
@@ -383,16 +388,17 @@ impl<'i, 'c> Reader<'i, 'c> {
 /// Moves a problem from a generated entry to the field of the directive that it comes from.
 #[cold]
 fn placed_in(template: &Template, trouble: Trouble, text: &[u8], edges: &[u32]) -> Trouble {
-    let Trouble::Fault(mut fault) = trouble else { return trouble };
-    if fault.start == usize::MAX {
+    let Trouble::Fault(fault) = trouble else { return trouble };
+    let mut fault = fault.placed();
+    if fault.start == REFUSED_AT {
         fault.start = 0;
     }
     let fields_before =
         edges.chunks(2).filter(|edge| ((edge[0] & !token::QUOTED) as usize) <= fault.start).count();
     let found = text.get(fault.start..fault.end).map(Found::text);
-    fault.found = fault.found.or(found);
-    fault.start = template.place_of(fields_before.saturating_sub(1));
-    Trouble::Fault(fault)
+    let start = template.place_of(fields_before.saturating_sub(1));
+    let found = fault.found.or(found).unwrap_or(Found::Unsaid);
+    Trouble::Fault(Fault::saying(start, fault.cause, found))
 }
 
 fn count_lines(text: &[u8]) -> u32 {
