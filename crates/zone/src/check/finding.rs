@@ -113,7 +113,7 @@ checks! {
     CdsBelowApex "cds-below-apex" Warning "CDS or CDNSKEY record below the apex";
 
     RrsigMissing "rrsig-missing" Error "RRset is not signed";
-    RrsigAlgorithmMissing "rrsig-algorithm-missing" Error "RRset is not signed with an algorithm of the zone's keys";
+    RrsigAlgorithmMissing "rrsig-algorithm-missing" Warning "RRset is not signed with an algorithm of the zone's keys";
     RrsigFields "rrsig-wrong-fields" Error "labels or signer of the signature do not fit";
     RrsigNotYetValid "rrsig-not-yet-valid" Error "signature is not valid yet";
     RrsigExpired "rrsig-expired" Error "signature has expired";
@@ -394,6 +394,17 @@ mod tests {
             assert_eq!(row.0 as usize, at);
             assert!(TABLE[..at].iter().all(|other| other.1 != row.1), "{}", row.1);
         }
+    }
+
+    /// The list for operators is complete and says the same severities.
+    #[test]
+    fn documented() {
+        let text = include_str!("../../../../docs/rfc-notes/checks.md");
+        for (_, id, severity, explanation) in TABLE {
+            let row = format!("| `{id}` | {severity} | {explanation} |");
+            assert!(text.contains(&row), "{row}");
+        }
+        assert_eq!(text.lines().filter(|line| line.starts_with("| `")).count(), CHECK_COUNT);
     }
 
     #[test]
