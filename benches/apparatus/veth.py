@@ -43,12 +43,19 @@ def main():
     print(f"{len(kept)} blocks kept, {len(blocks) - len(kept)} discarded")
     summary = {kind.name: summarise([block["ratios"][kind.name] for block in kept]) for kind in bench.kinds} if kept else {}
     echo = statistics.median(rate for block in blocks for rate in block["echo"])
-    rows = [["echo", f"{echo:.0f}", "1", ""]]
+    rows = [["echo", f"{echo:.0f}", "1", "", cpu(blocks, "echo")]]
     for name, found in summary.items():
         rate = statistics.median(block["rates"][name] for block in kept)
-        rows.append([name, f"{rate:.0f}", f"{found['median']:.3f}", f"{found['low']:.3f} to {found['high']:.3f}"])
-    record.table(["server", "loss-free/s", "of echo", "95 %"], rows)
+        rows.append([name, f"{rate:.0f}", f"{found['median']:.3f}", f"{found['low']:.3f} to {found['high']:.3f}",
+                     cpu(kept, name)])
+    record.table(["server", "loss-free/s", "of echo", "95 %", "us user + system an answer"], rows)
     bench.keep({"blocks": blocks, "summary": summary})
+
+
+def cpu(blocks, name):
+    """Processor time an answer takes, user and system, as text."""
+    spent = [block["details"][name]["cpu_us_per_answer"] for block in blocks]
+    return " + ".join(f"{statistics.median(one[part] for one in spent):.2f}" for part in ("user", "system"))
 
 
 class Run:
@@ -89,14 +96,21 @@ class Run:
         server = self.started(kind)
         try:
             self.load(server, "--closed", 1000, "--seconds", 1)  # warm
+            before = server.cpu_seconds()
             found = self.load(server, "--find-maximum", "--trial-seconds", arguments.trial_seconds, "--burst-seconds",
                               arguments.burst_seconds, "--confirm-seconds", arguments.confirm_seconds,
                               "--confirm-trials", arguments.confirm_trials, "--width", arguments.width,
                               "--lost-share", arguments.lost_share, "--rate-start", arguments.rate_start,
                               "--lateness-ms", arguments.lateness_ms)
+            spent = [after - then for after, then in zip(server.cpu_seconds(), before)]
         finally:
             server.stop()
-        print(f"  {kind.name}: {found['maximum']['rate']:.0f}/s, beyond it: {found['maximum']['limit']}", flush=True)
+        answered = sum(step["sent"] - step["lost"] for step in found["maximum"]["steps"])
+        # Of the server's own processes; work the kernel does for it in interrupts counts where it happens to run.
+        found["cpu_us_per_answer"] = {"user": spent[0] * 1e6 / answered, "system": spent[1] * 1e6 / answered}
+        print(f"  {kind.name}: {found['maximum']['rate']:.0f}/s, beyond it: {found['maximum']['limit']}; "
+              f"{found['cpu_us_per_answer']['user']:.2f} us user, {found['cpu_us_per_answer']['system']:.2f} us system an answer",
+              flush=True)
         return found
 
     def block(self, number, kinds):
