@@ -83,7 +83,7 @@ pub struct CanonicalSet {
 
 #[derive(Clone, Copy)]
 struct Row {
-    at: u32,
+    at: usize,
     octets: u32,
     /// Position in what the set was filled from.
     source: u32,
@@ -103,10 +103,10 @@ impl CanonicalSet {
             let at = self.octets.len();
             write_canonical_rdata(rtype, rdata, &mut self.octets);
             let octets = (self.octets.len() - at) as u32;
-            self.records.push(Row { at: at as u32, octets, source });
+            self.records.push(Row { at, octets, source });
         }
         let octets = &self.octets;
-        let rdata = |row: &Row| &octets[row.at as usize..][..row.octets as usize];
+        let rdata = |row: &Row| &octets[row.at..][..row.octets as usize];
         if !self.records.is_sorted_by(|a, b| rdata(a) < rdata(b)) {
             self.records.sort_by(|a, b| rdata(a).cmp(rdata(b)));
         }
@@ -118,9 +118,7 @@ impl CanonicalSet {
     /// The records in canonical order, without duplicates: the position each had in the source, and its RDATA.
     pub fn records(&self) -> impl ExactSizeIterator<Item = (usize, &[u8])> {
         let octets = &self.octets;
-        self.records
-            .iter()
-            .map(move |row| (row.source as usize, &octets[row.at as usize..][..row.octets as usize]))
+        self.records.iter().map(move |row| (row.source as usize, &octets[row.at..][..row.octets as usize]))
     }
 
     /// How many records were left out because they equal another in canonical form.

@@ -15,6 +15,10 @@ use crate::contents::{Flags, NodeRef, Place, RecordRef};
 /// Flags that have a meaning: opt-out.
 const FLAGS_KNOWN: u8 = nsec3::FLAG_OPT_OUT;
 
+/// Most sets of parameters that are told apart. A zone has two while they change; many more would only make the
+/// check slow, since each asks for a hash of every name.
+const CHAINS_MAX: usize = 16;
+
 /// Records of one set of parameters, in the order of their hashes.
 struct Chain<'c> {
     params: Nsec3Params<'c>,
@@ -98,8 +102,9 @@ fn add_link<'c>(
         reporter.add(Check::Nsec3Flags, at, || Detail::Number(u32::from(nsec3.flags)));
     }
     let link = Link { hash, node, nsec3, place: record.place, is_matched: false };
-    match chains.iter_mut().find(|chain| chain.params == nsec3.params) {
-        Some(chain) => chain.links.push(link),
+    match chains.iter().position(|chain| chain.params == nsec3.params) {
+        Some(number) => chains[number].links.push(link),
+        None if chains.len() == CHAINS_MAX => reporter.add(Check::Nsec3Unusable, at, nothing),
         None => chains.push(Chain { params: nsec3.params, links: vec![link], is_announced: false }),
     }
 }

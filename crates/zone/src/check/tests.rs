@@ -5,6 +5,7 @@ use crate::contents::{ContentsBuilder, Place};
 use wire::NameBuf;
 use zonefile::{NoIncludes, Record, Source};
 
+mod hostile;
 mod signed;
 mod signer;
 mod unsigned;
