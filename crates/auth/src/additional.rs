@@ -1,6 +1,6 @@
 //! Additional data: addresses that the client would ask for next (RFC 1035 3.3, RFC 2782, RFC 3403 4.1, RFC 9460 4.1).
 //!
-//! Only names of the zone that answered are looked up, glue below its cuts included; what does not fit is left out
+//! Only names of the zone that answered are looked up, glue below its cuts for NS alone; what does not fit is left out
 //! without TC, and all of it where the server is set to minimal responses.
 
 use crate::answer::Session;
@@ -8,7 +8,8 @@ use crate::limits::TARGETS_MAX;
 use crate::rrset;
 use wire::iana::rtype;
 use wire::record::RecordView;
-use zone::{Node, Zone};
+use wire::render::Section;
+use zone::{Flags, Node, Zone};
 
 /// The name that a record points at: where it begins in the RDATA, and the types wanted of it.
 struct Target {
@@ -23,16 +24,17 @@ impl<'c> Session<'_, '_, 'c> {
     #[inline(always)]
     pub(crate) fn additional(&mut self, zone: &Zone<'c>, rtype: u16, start: usize) {
         if rrset::has_targets(rtype) && !self.server.minimal_responses {
-            self.add_targets(zone, rtype, start);
+            let end = self.out.at();
+            self.out.begin_section(Section::Additional);
+            self.add_targets(zone, rtype, start..end);
         }
     }
 
-    fn add_targets(&mut self, zone: &Zone<'c>, rtype: u16, start: usize) {
-        let end = self.out.at();
+    fn add_targets(&mut self, zone: &Zone<'c>, rtype: u16, answer: std::ops::Range<usize>) {
         let apex = self.work.places.of_ancestor(zone.apex_labels());
-        let (mut at, mut count) = (start, 0);
+        let (mut at, mut count) = (answer.start, 0);
         let mut seen = [0; TARGETS_MAX];
-        while at < end && count < TARGETS_MAX {
+        while at < answer.end && count < TARGETS_MAX {
             let Some(record) = RecordView::read(self.out.message(), at) else { return };
             at = record.end();
             if record.rtype != rtype {
@@ -68,7 +70,13 @@ impl<'c> Session<'_, '_, 'c> {
         let key = &mut self.work.other_key;
         key.set_places(message, places.labels());
         let relative = key.octets().strip_prefix(zone.apex_key())?;
-        Some((zone.find(relative)?, places.of_ancestor(places.label_count())))
+        let node = zone.find(relative)?;
+        // What belongs to another zone is told for name servers alone, which nobody could ask otherwise (RFC 8109).
+        let is_foreign = node.flags().has_any(Flags(Flags::OCCLUDED.0 | Flags::CUT.0));
+        if is_foreign && rtype != rtype::NS {
+            return None;
+        }
+        Some((node, places.of_ancestor(places.label_count())))
     }
 }
 

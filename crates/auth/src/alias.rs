@@ -1,6 +1,6 @@
 //! Aliases: CNAME (RFC 1034 3.6.2) and DNAME with its synthesized CNAME (RFC 6672 3).
 
-use crate::answer::{End, Next, Outcome, Session, Stop};
+use crate::answer::{Next, Outcome, Session, Stop};
 use crate::limits::{CHAIN_MAX, PROOFS_OF_A_DENIAL};
 use crate::rrset::{self, head_of, rdata_at};
 use wire::iana::rtype;
@@ -12,10 +12,10 @@ use zone::{Match, Node, Zone};
 
 impl<'c> Session<'_, '_, 'c> {
     /// Writes the CNAME record of the name and goes on to its target.
-    pub(crate) fn follow_cname(&mut self, zone: Zone<'c>, node: Node<'c>) -> Result<Next<'c>, Stop> {
+    pub(crate) fn follow_cname(&mut self, zone: &Zone<'c>, node: &Node<'c>) -> Result<Next, Stop> {
         let set = node.rrset(rtype::CNAME).ok_or(Stop::Damaged)?;
         let start = self.out.at();
-        self.put_answer(zone, &set)?;
+        self.put_rrset(zone, &set)?;
         let (target, _) = rdata_at(self.out.message(), start).ok_or(Stop::Damaged)?;
         Ok(Next::Follow(target))
     }
@@ -23,7 +23,7 @@ impl<'c> Session<'_, '_, 'c> {
     /// Writes the DNAME record above the name and the CNAME record that follows from it, and goes on to where that
     /// leads (RFC 6672 3.2).
     #[cold]
-    pub(crate) fn follow_dname(&mut self, zone: Zone<'c>, found: &Match<'c>) -> Result<Next<'c>, Stop> {
+    pub(crate) fn follow_dname(&mut self, zone: &Zone<'c>, found: &Match<'c>) -> Result<Next, Stop> {
         let set = found.node.rrset(rtype::DNAME).ok_or(Stop::Damaged)?;
         let owner = self.work.places.of_ancestor(found.labels);
         let target = match self.dname_written(owner) {
@@ -47,12 +47,12 @@ impl<'c> Session<'_, '_, 'c> {
             length += label.len();
         }
         if length + self.work.other_places.name_octets() > NAME_OCTETS_MAX {
-            return Ok(Next::End(End::Other(Outcome::TooLong)));
+            return self.end(Outcome::TooLong).map(Next::End);
         }
         let start = self.out.at();
         self.put_synthesized(set.ttl(), length, target as u16)?;
         if matches!(self.qtype, rtype::CNAME | rtype::ANY | rtype::RRSIG) {
-            return Ok(Next::End(End::Answer { zone, rtype: rtype::CNAME, start }));
+            return self.end(Outcome::Answer).map(Next::End);
         }
         let (target, _) = rdata_at(self.out.message(), start).ok_or(Stop::Damaged)?;
         Ok(Next::Follow(target))
@@ -111,8 +111,9 @@ impl<'c> Session<'_, '_, 'c> {
         let message = self.out.message();
         let places = &mut self.work.places;
         places.follow(message, target).map_err(|_| Stop::Damaged)?;
-        self.work.key.set_places(message, places.labels());
         let is_loop = asked.iter().any(|&before| same_name(message, places, before as usize));
+        // Proofs that are still to be written look at the key.
+        self.work.key.set_places(message, places.labels());
         Ok(!is_loop && asked.len() < CHAIN_MAX && self.proofs.room() >= PROOFS_OF_A_DENIAL)
     }
 }

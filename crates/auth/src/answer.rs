@@ -82,29 +82,26 @@ pub(crate) enum Stop {
     Damaged,
 }
 
+impl Stop {
+    /// The same, where this would have become of the question.
+    pub(crate) fn at(self, outcome: Outcome) -> Stop {
+        match self {
+            Stop::Full(_) => Stop::Full(outcome),
+            Stop::Damaged => Stop::Damaged,
+        }
+    }
+}
+
 impl From<Full> for Stop {
     fn from(_: Full) -> Stop {
         Stop::Full(Outcome::Answer)
     }
 }
 
-/// How the walk ended, with what the other sections need.
-pub(crate) enum End<'c> {
-    /// The RRset at `start` of the message answers the question.
-    Answer { zone: Zone<'c>, rtype: u16, start: usize },
-    /// The name has no such data. `source`: its closest encloser, if `node` is the wildcard below that.
-    NoData { zone: Zone<'c>, node: Node<'c>, source: Option<Match<'c>> },
-    /// The name does not exist.
-    NameError { zone: Zone<'c>, encloser: Match<'c> },
-    /// The name is at or below a zone cut.
-    Referral { zone: Zone<'c>, cut: Match<'c> },
-    /// Nothing more to say.
-    Other(Outcome),
-}
-
 /// Where the walk goes from a name.
-pub(crate) enum Next<'c> {
-    End(End<'c>),
+pub(crate) enum Next {
+    /// Nowhere: the response is written.
+    End(Outcome),
     /// On to the name that begins at this offset of the response.
     Follow(usize),
 }
@@ -130,27 +127,10 @@ pub(crate) struct Session<'s, 'b, 'c> {
 }
 
 impl<'c> Session<'_, '_, 'c> {
-    /// Writes the three sections.
+    /// Writes the three sections, and remembers an answer that others may get too.
     #[inline(always)]
     pub(crate) fn answer(&mut self) -> Result<Outcome, Stop> {
-        let end = self.answer_section()?;
-        self.out.begin_section(Section::Authority);
-        let (outcome, done) = match &end {
-            End::Answer { .. } => (Outcome::Answer, self.put_proofs()),
-            End::NoData { zone, node, source } => (Outcome::NoData, self.no_data(zone, node, source.as_ref())),
-            End::NameError { zone, encloser } => (Outcome::NameError, self.name_error(zone, encloser)),
-            End::Referral { zone, cut } => (Outcome::Referral, self.referral(zone, cut)),
-            End::Other(outcome) => (*outcome, self.put_proofs()),
-        };
-        match done {
-            Ok(()) => {}
-            Err(Stop::Full(_)) => return Err(Stop::Full(outcome)),
-            Err(damaged) => return Err(damaged),
-        }
-        if let End::Answer { zone, rtype, start } = &end {
-            self.out.begin_section(Section::Additional);
-            self.additional(zone, *rtype, *start);
-        }
+        let outcome = self.follow_question()?;
         if let Some((key, anchor, start)) = self.note.take()
             && self.is_complete
         {
@@ -176,55 +156,80 @@ impl<'c> Session<'_, '_, 'c> {
         false
     }
 
-    /// Follows the question through our zones, writing answers and aliases.
+    /// Follows the question through our zones: RFC 1034 4.3.2. Aliases on the way go to the answer section; what the walk
+    /// ends at decides what goes to the three sections after that.
     #[inline(always)]
-    fn answer_section(&mut self) -> Result<End<'c>, Stop> {
+    fn follow_question(&mut self) -> Result<Outcome, Stop> {
         // Places of the names that were asked for before the present one.
         let mut asked = [0u16; CHAIN_MAX];
         let mut steps = 0;
+        // No zone is that deep, and most names are decided one label below: the key begins with so many labels.
+        let labels = self.catalog.apex_labels_max() + 1;
         loop {
-            self.work.key.set_places(self.out.message(), self.work.places.labels());
+            self.set_key(labels);
             // Step 2: the zone nearest to the name.
             let zone = match self.nearest_zone() {
                 Ok(zone) => zone,
-                Err(outcome) if steps == 0 => return Ok(End::Other(outcome)),
-                Err(_) => return Ok(End::Other(Outcome::Alias)),
+                Err(outcome) if steps == 0 => return Ok(outcome),
+                Err(_) => return self.end(Outcome::Alias),
             };
             // Step 3: down, label by label.
-            let found = zone.walk(&self.work.key).ok_or(Stop::Damaged)?;
+            let mut found = zone.walk(&self.work.key).ok_or(Stop::Damaged)?;
+            if found.kind == MatchKind::Exact && found.labels < self.work.places.label_count() {
+                self.set_key(usize::MAX);
+                found = zone.walk(&self.work.key).ok_or(Stop::Damaged)?;
+            }
             let next = match found.kind {
                 // 3b: out of the authoritative data, unless it is about the cut itself.
-                MatchKind::Cut if self.asks_parent_side(&found) => self.delegation_signer(zone, found.node)?,
+                MatchKind::Cut if self.asks_parent_side(&found) => self.delegation_signer(&zone, &found.node)?,
                 MatchKind::Cut => {
                     self.is_referral = steps == 0;
-                    Next::End(End::Referral { zone, cut: found })
+                    return self.referral(&zone, &found).map_err(|stop| stop.at(Outcome::Referral));
                 }
-                MatchKind::Dname => self.follow_dname(zone, &found)?,
+                MatchKind::Dname => self.follow_dname(&zone, &found)?,
                 // 3a: the whole name is matched.
-                MatchKind::Exact => self.at_node(zone, found.node, None)?,
+                MatchKind::Exact => self.at_node(&zone, &found.node, None)?,
                 // 3c: it is not; look for a source of synthesis.
                 MatchKind::Encloser => match zone.wildcard_below(&found) {
-                    Some(wildcard) => self.at_node(zone, wildcard, Some(found))?,
-                    None => Next::End(End::NameError { zone, encloser: found }),
+                    Some(wildcard) => self.at_node(&zone, &wildcard, Some(&found))?,
+                    None => {
+                        return self.name_error(&zone, &found).map_err(|stop| stop.at(Outcome::NameError));
+                    }
                 },
             };
             let target = match next {
-                Next::End(end) => return Ok(end),
+                Next::End(outcome) => return Ok(outcome),
                 Next::Follow(target) => target,
             };
             asked[steps] = self.work.places.of_ancestor(self.work.places.label_count());
             steps += 1;
             if !self.goes_on(&asked[..steps], target)? {
-                return Ok(End::Other(Outcome::Alias));
+                return self.end(Outcome::Alias);
             }
         }
+    }
+
+    /// Makes the key that of the name, or of its ancestor with `labels` labels if it has more.
+    #[inline(always)]
+    fn set_key(&mut self, labels: usize) {
+        let places = self.work.places.labels();
+        let first = places.len().saturating_sub(labels);
+        self.work.key.set_places(self.out.message(), &places[first..]);
+    }
+
+    /// The answer section is complete; proofs of wildcards on the way follow.
+    #[inline(always)]
+    pub(crate) fn end(&mut self, outcome: Outcome) -> Result<Outcome, Stop> {
+        self.out.begin_section(Section::Authority);
+        self.put_proofs().map_err(|stop| stop.at(outcome))?;
+        Ok(outcome)
     }
 
     /// The zone to look in: the nearest, but for DS at an apex its parent if we have that (RFC 4035 3.1.4.1).
     #[inline(always)]
     fn nearest_zone(&self) -> Result<Zone<'c>, Outcome> {
         let key = &self.work.key;
-        let labels = key.label_count();
+        let labels = self.work.places.label_count();
         let mut entry = self.catalog.find(key, labels).ok_or(Outcome::NotOurs)?;
         if self.qtype == rtype::DS && labels > 0 && entry.apex().label_count() == labels {
             entry = self.catalog.find(key, labels - 1).unwrap_or(entry);
@@ -238,35 +243,30 @@ impl<'c> Session<'_, '_, 'c> {
     /// Whether the question is for what the parent says about a cut: its DS records (RFC 4035 3.1.4.1).
     #[inline(always)]
     fn asks_parent_side(&self, cut: &Match<'c>) -> bool {
-        self.qtype == rtype::DS && cut.labels == self.work.key.label_count()
+        self.qtype == rtype::DS && cut.labels == self.work.places.label_count()
     }
 
     /// DS at a zone cut: authoritative data of the parent, or its absence.
-    fn delegation_signer(&mut self, zone: Zone<'c>, node: Node<'c>) -> Result<Next<'c>, Stop> {
+    fn delegation_signer(&mut self, zone: &Zone<'c>, node: &Node<'c>) -> Result<Next, Stop> {
         match node.rrset(rtype::DS) {
             Some(set) => self.put_answer(zone, &set),
-            None => Ok(Next::End(End::NoData { zone, node, source: None })),
+            None => self.no_data(zone, node, None),
         }
     }
 
-    /// The name has a node, its own or the wildcard's below its closest encloser.
+    /// The name has a node, its own or the wildcard's below its closest encloser `source`.
     #[inline(always)]
-    fn at_node(
-        &mut self,
-        zone: Zone<'c>,
-        node: Node<'c>,
-        source: Option<Match<'c>>,
-    ) -> Result<Next<'c>, Stop> {
-        if let Some(encloser) = &source
+    fn at_node(&mut self, zone: &Zone<'c>, node: &Node<'c>, source: Option<&Match<'c>>) -> Result<Next, Stop> {
+        if let Some(encloser) = source
             && self.dnssec_ok
         {
-            self.prove_expansion(&zone, encloser);
+            self.prove_expansion(zone, encloser);
         }
         if let Some(set) = node.rrset(self.qtype) {
             if rrset::has_targets(self.qtype) && source.is_none() {
-                let labels = self.work.key.label_count();
-                if self.paste(Kind::Answer, &zone, node.number(), u32::from(self.qtype), labels) {
-                    return Ok(Next::End(End::Other(Outcome::Answer)));
+                let labels = self.work.places.label_count();
+                if self.paste(Kind::Answer, zone, node.number(), u32::from(self.qtype), labels) {
+                    return Ok(Next::End(Outcome::Answer));
                 }
             }
             return self.put_answer(zone, &set);
@@ -277,33 +277,35 @@ impl<'c> Session<'_, '_, 'c> {
         if node.flags().has(Flags::CNAME) && self.qtype != rtype::CNAME {
             return self.follow_cname(zone, node);
         }
-        Ok(Next::End(End::NoData { zone, node, source }))
+        self.no_data(zone, node, source)
     }
 
-    /// The answer, with the name asked for as its owner.
+    /// The answer, with the name asked for as its owner, and what belongs to it.
     #[inline(always)]
-    pub(crate) fn put_answer(&mut self, zone: Zone<'c>, set: &RRset<'c>) -> Result<Next<'c>, Stop> {
+    fn put_answer(&mut self, zone: &Zone<'c>, set: &RRset<'c>) -> Result<Next, Stop> {
         let start = self.out.at();
+        self.put_rrset(zone, set)?;
+        self.end(Outcome::Answer)?;
+        self.additional(zone, set.rtype(), start);
+        Ok(Next::End(Outcome::Answer))
+    }
+
+    /// An RRset of the answer section, with the name asked for as its owner.
+    #[inline(always)]
+    pub(crate) fn put_rrset(&mut self, zone: &Zone<'c>, set: &RRset<'c>) -> Result<(), Stop> {
         let places = &self.work.places;
         let owner = places.of_ancestor(places.label_count());
         let apex = places.of_ancestor(zone.apex_labels());
-        rrset::put(self.out, set.head(), set.data(), owner, apex, self.dnssec_ok)?;
-        Ok(Next::End(End::Answer { zone, rtype: set.rtype(), start }))
+        rrset::put(self.out, set.head(), set.data(), owner, apex, self.dnssec_ok)
     }
 
     /// ANY and RRSIG (RFC 8482 4.1, 7): one RRset of the name, the first that is there; or all, over TCP if the
     /// server is set so. For RRSIG its signatures alone.
     #[cold]
-    fn put_any(
-        &mut self,
-        zone: Zone<'c>,
-        node: Node<'c>,
-        source: Option<Match<'c>>,
-    ) -> Result<Next<'c>, Stop> {
+    fn put_any(&mut self, zone: &Zone<'c>, node: &Node<'c>, source: Option<&Match<'c>>) -> Result<Next, Stop> {
         let is_full = self.transport == Transport::Tcp && self.server.full_any_over_tcp;
         let places = &self.work.places;
         let owner = places.of_ancestor(places.label_count());
-        let apex = places.of_ancestor(zone.apex_labels());
         let start = self.out.at();
         let mut rtype = None;
         for set in node.rrsets() {
@@ -313,16 +315,16 @@ impl<'c> Session<'_, '_, 'c> {
                 }
                 rrset::put_signatures(self.out, set.head(), set.data(), owner)?;
             } else {
-                rrset::put(self.out, set.head(), set.data(), owner, apex, self.dnssec_ok)?;
+                self.put_rrset(zone, &set)?;
             }
             rtype = rtype.or(Some(set.rtype()));
             if !is_full {
                 break;
             }
         }
-        Ok(Next::End(match rtype {
-            Some(rtype) => End::Answer { zone, rtype, start },
-            None => End::NoData { zone, node, source },
-        }))
+        let Some(rtype) = rtype else { return self.no_data(zone, node, source) };
+        self.end(Outcome::Answer)?;
+        self.additional(zone, rtype, start);
+        Ok(Next::End(Outcome::Answer))
     }
 }

@@ -6,11 +6,12 @@
 mod nsec;
 mod nsec3;
 
-use crate::answer::{Session, Stop};
+use crate::answer::{Next, Outcome, Session, Stop};
 use crate::cache::Kind;
 use crate::limits::PROOFS_MAX;
 use crate::rrset;
 use wire::iana::rtype;
+use wire::render::Section;
 use zone::lookup::Nsec3;
 use zone::pack::ZoneRow;
 use zone::{Match, Node, Zone};
@@ -64,37 +65,45 @@ impl<'c> Session<'_, '_, 'c> {
         zone: &Zone<'c>,
         node: &Node<'c>,
         source: Option<&Match<'c>>,
-    ) -> Result<(), Stop> {
-        self.put_soa(zone)?;
+    ) -> Result<Next, Stop> {
+        self.out.begin_section(Section::Authority);
         if self.dnssec_ok {
             match zone.row().bits & (ZoneRow::NSEC | ZoneRow::NSEC3) {
                 0 => {}
-                ZoneRow::NSEC => self.nsec_no_data(zone, node, source),
+                ZoneRow::NSEC => self.nsec_no_data(zone, node),
                 _ => self.nsec3_no_data(zone, node, source),
             }
         }
-        self.put_proofs()
+        let written = self.put_soa(zone).and_then(|()| self.put_proofs());
+        written.map_err(|stop| stop.at(Outcome::NoData))?;
+        Ok(Next::End(Outcome::NoData))
     }
 
     /// The name does not exist, and no wildcard stands in for it.
     #[inline(always)]
-    pub(crate) fn name_error(&mut self, zone: &Zone<'c>, encloser: &Match<'c>) -> Result<(), Stop> {
+    pub(crate) fn name_error(&mut self, zone: &Zone<'c>, encloser: &Match<'c>) -> Result<Outcome, Stop> {
         let bits = if self.dnssec_ok { zone.row().bits & (ZoneRow::NSEC | ZoneRow::NSEC3) } else { 0 };
-        if bits & ZoneRow::NSEC3 != 0 {
-            self.put_soa(zone)?;
+        if bits & ZoneRow::NSEC3 == 0 {
+            let is_signed = bits & ZoneRow::NSEC != 0;
+            let cover = if is_signed { self.nsec_cover_of_name(zone, encloser.labels + 1) } else { None };
+            let other = cover.map_or(u32::MAX, |node| node.number());
+            if self.paste(Kind::NameError, zone, encloser.node.number(), other, encloser.labels) {
+                return Ok(Outcome::NameError);
+            }
+            if let Some(cover) = cover {
+                self.nsec_name_error(zone, encloser, cover);
+            }
+        } else {
             self.nsec3_name_error(zone, encloser);
-            return self.put_proofs();
         }
-        let cover = if bits == ZoneRow::NSEC { self.nsec_cover_of_name(zone, encloser.labels + 1) } else { None };
-        let other = cover.map_or(u32::MAX, |node| node.number());
-        if self.paste(Kind::NameError, zone, encloser.node.number(), other, encloser.labels) {
-            return Ok(());
-        }
+        self.put_name_error(zone)
+    }
+
+    fn put_name_error(&mut self, zone: &Zone<'c>) -> Result<Outcome, Stop> {
+        self.out.begin_section(Section::Authority);
         self.put_soa(zone)?;
-        if let Some(cover) = cover {
-            self.nsec_name_error(zone, encloser, cover);
-        }
-        self.put_proofs()
+        self.put_proofs()?;
+        Ok(Outcome::NameError)
     }
 
     /// Proves that the name itself does not exist, so that a wildcard may stand in for it (RFC 4035 3.1.3.3, RFC 5155 7.2.6).

@@ -1,6 +1,6 @@
 //! Referrals: the name servers of a zone cut, whether the zone below is signed, and glue (RFC 1034 4.3.2 step 3b).
 
-use crate::answer::{Session, Stop};
+use crate::answer::{Outcome, Session, Stop};
 use crate::cache::Kind;
 use crate::rrset::{self, rdata_at};
 use wire::iana::rtype;
@@ -10,10 +10,16 @@ use zone::{Match, Zone};
 
 impl<'c> Session<'_, '_, 'c> {
     /// Writes authority and additional section of a referral.
-    pub(crate) fn referral(&mut self, zone: &Zone<'c>, cut: &Match<'c>) -> Result<(), Stop> {
-        if self.paste(Kind::Referral, zone, cut.node.number(), 0, cut.labels) {
-            return Ok(());
+    #[inline(always)]
+    pub(crate) fn referral(&mut self, zone: &Zone<'c>, cut: &Match<'c>) -> Result<Outcome, Stop> {
+        if !self.paste(Kind::Referral, zone, cut.node.number(), 0, cut.labels) {
+            self.put_referral(zone, cut)?;
         }
+        Ok(Outcome::Referral)
+    }
+
+    fn put_referral(&mut self, zone: &Zone<'c>, cut: &Match<'c>) -> Result<(), Stop> {
+        self.out.begin_section(Section::Authority);
         let owner = self.work.places.of_ancestor(cut.labels);
         let apex = self.work.places.of_ancestor(zone.apex_labels());
         let start = self.out.at();

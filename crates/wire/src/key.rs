@@ -76,7 +76,8 @@ impl Key {
     }
 
     /// Makes this the key of the name whose labels stand at `places` (of their length octets, from left to
-    /// right) in `message`; they need not follow each other, see [`crate::Places`].
+    /// right) in `message`; they need not follow each other, see [`crate::Places`]. With fewer places than the name has
+    /// labels, the last ones, it is the key of an ancestor.
     pub fn set_places(&mut self, message: &[u8], places: &[u16]) {
         self.clear();
         for &place in places.iter().rev() {

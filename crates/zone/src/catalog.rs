@@ -120,6 +120,12 @@ impl Catalog {
         self.id
     }
 
+    /// Labels of the deepest apex; 0 without zones. [`Catalog::find`] looks at no more labels than these.
+    #[inline(always)]
+    pub fn apex_labels_max(&self) -> usize {
+        self.depths.checked_ilog2().unwrap_or(0) as usize
+    }
+
     /// All zones.
     pub fn entries(&self) -> &[Entry] {
         &self.entries

@@ -47,7 +47,7 @@ impl<'c> Session<'_, '_, 'c> {
 
     /// The name exists (RFC 4035 3.1.3.1), or a wildcard does in its stead (3.1.3.4): then the proof that the name itself does
     /// not was added when the wildcard was found.
-    pub(super) fn nsec_no_data(&mut self, zone: &Zone<'c>, node: &Node<'c>, _source: Option<&Match<'c>>) {
+    pub(super) fn nsec_no_data(&mut self, zone: &Zone<'c>, node: &Node<'c>) {
         if node.flags().has(Flags::NSEC) {
             return self.nsec_of(zone, *node);
         }

@@ -48,7 +48,7 @@ impl<'c> Session<'_, '_, 'c> {
     /// wildcard's (7.2.5), beside the cover of the next closer name that was added when the wildcard was found.
     pub(super) fn nsec3_no_data(&mut self, zone: &Zone<'c>, node: &Node<'c>, source: Option<&Match<'c>>) {
         let Some(encloser) = source else {
-            return self.nsec3_of_node(zone, *node, self.work.key.label_count());
+            return self.nsec3_of_node(zone, *node, self.work.places.label_count());
         };
         self.prove_encloser(zone, encloser.node, encloser.labels);
         if let Some(record) = rank_of(zone, node) {
