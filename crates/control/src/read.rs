@@ -43,7 +43,7 @@ impl ZoneText {
 
     /// `file:line: severity: owner TYPE: …`
     pub fn line(&self, finding: &Finding) -> String {
-        format!("{}{}: {finding}", self.place(finding.place), severity(finding.severity))
+        format!("{}{}: {finding}", self.place(finding.place), finding.severity)
     }
 
     /// What makes the zone impossible to serve, and what is merely left out, as lines.
@@ -52,19 +52,10 @@ impl ZoneText {
         self.out_of_zone.iter().for_each(|finding| warnings.push(self.line(finding)));
         let options = check::Options { level: Level::Load, ..check::Options::default() };
         check::check(&self.contents, &options, &mut |finding| {
-            let lines = if finding.severity == Severity::Error { &mut errors } else { &mut warnings };
+            let lines = if finding.severity == Severity::Fatal { &mut errors } else { &mut warnings };
             lines.push(self.line(&finding));
         });
         (errors, warnings)
-    }
-}
-
-/// The word for a severity.
-pub fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        _ => "note",
     }
 }
 

@@ -46,7 +46,7 @@ fn new_settings(
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Wanted>, Vec<String>> {
     let file = changing.settings.file.clone();
-    let settings = read_settings(file.as_deref(), &controller.overrides)?;
+    let mut settings = read_settings(file.as_deref(), &controller.overrides)?;
     let mut wanted = all_wanted(&settings, &controller.overrides)?;
     let has = |wanted: &[Wanted], name: &Name| wanted.iter().any(|zone| zone.name.eq_ignore_case(name));
     // What the file says now goes before what was commanded and is no longer needed.
@@ -56,11 +56,12 @@ fn new_settings(
         changing.removed.retain(|key| wanted.iter().any(|zone| Key::of(&zone.name).octets() == &**key));
         wanted.retain(|zone| !changing.removed.contains(&Key::of(&zone.name).octets().into()));
     }
+    // What waits for a start keeps its old value, so that the next reload reminds of it again.
     let old = &changing.settings;
-    let mut waiting = old.server.changed_until_start(&settings.server);
-    waiting.extend(old.tcp.changed_until_start(&settings.tcp));
-    waiting.extend(old.control.changed_until_start(&settings.control));
-    waiting.extend(old.log.changed_until_start(&settings.log));
+    let mut waiting = settings.server.keep_until_start(&old.server);
+    waiting.extend(settings.tcp.keep_until_start(&old.tcp));
+    waiting.extend(settings.control.keep_until_start(&old.control));
+    waiting.extend(settings.log.keep_until_start(&old.log));
     for key in waiting {
         let line = format!("{key}: the change takes effect at the next start");
         tracing::warn!("{line}");
@@ -72,13 +73,7 @@ fn new_settings(
     if old.server != settings.server {
         controller.publish(Some(facts(&settings)));
     }
-    // What waits for a start keeps its old value here, so that the next reload reminds of it again.
-    let mut kept = settings.clone();
-    kept.control = old.control.clone();
-    kept.log = old.log.clone();
-    kept.server.listen.clone_from(&old.server.listen);
-    kept.server.workers = old.server.workers;
-    changing.settings = kept;
+    changing.settings = settings;
     Ok(wanted)
 }
 

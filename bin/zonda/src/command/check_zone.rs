@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use control::read::{self, ZoneText, severity};
+use control::read::{self, ZoneText};
 use control::stamp::Stamp;
 use control::text::{count, grouped};
 use wire::NameBuf;
@@ -104,12 +104,12 @@ pub fn run(arguments: &Arguments) -> bool {
         threads: net::worker_count_default(),
         ..check::Options::default()
     };
-    let (mut errors, mut warnings, mut ok) = (0usize, 0usize, true);
+    let (mut errors, mut warnings, mut notices, mut ok) = (0usize, 0usize, 0usize, true);
     let mut report = |finding: Finding| {
         match finding.severity {
-            Severity::Error => errors += 1,
+            Severity::Fatal | Severity::Error => errors += 1,
             Severity::Warning => warnings += 1,
-            _ => {}
+            Severity::Notice => notices += 1,
         }
         match arguments.json {
             true => ok &= print(&json(&zone, &finding)),
@@ -118,9 +118,12 @@ pub fn run(arguments: &Arguments) -> bool {
     };
     zone.out_of_zone.iter().cloned().for_each(&mut report);
     let summary = check::check(&zone.contents, &options, &mut report);
-    let shown = errors + warnings;
-    let found = (summary.count_of(Severity::Error) + summary.count_of(Severity::Warning)) as usize;
-    if found > shown {
+    let shown = errors + warnings + notices - zone.out_of_zone.len();
+    let found = [Severity::Fatal, Severity::Error, Severity::Warning, Severity::Notice]
+        .iter()
+        .map(|severity| summary.count_of(*severity))
+        .sum::<u64>() as usize;
+    if found > shown && !arguments.json {
         complain([format!("{} more of the kinds shown", grouped((found - shown) as u64)).as_str()]);
     }
     if arguments.print {
@@ -165,7 +168,7 @@ fn json(zone: &ZoneText, finding: &Finding) -> String {
     let place = finding.place.filter(|place| place.line > 0);
     let object = serde_json::json!({
         "finding": finding.check.id(),
-        "severity": severity(finding.severity),
+        "severity": finding.severity.to_string(),
         "owner": finding.owner.to_string(),
         "type": finding.rtype.map(|rtype| wire::iana::rtype::Text(rtype).to_string()),
         "file": place.and_then(|place| zone.files.get(place.file as usize)).map(|file| &**file),

@@ -136,14 +136,15 @@ macro_rules! section {
         }
 
         impl $name {
-            /// The settings in which `other` differs and which only a new start puts in force.
-            #[allow(dead_code)] // of sections that have none
-            pub fn changed_until_start(&self, other: &Self) -> Vec<String> {
-                let mut keys: Vec<&str> = Vec::new();
-                $(if stringify!($when) == "start" && self.$field != other.$field {
-                    keys.push(stringify!($field));
+            /// Takes back what only a new start puts in force: such settings become those of `old`. Returns the
+            /// ones that differ.
+            pub fn keep_until_start(&mut self, old: &Self) -> Vec<String> {
+                let mut kept: Vec<&str> = Vec::new();
+                $(if stringify!($when) == "start" && self.$field != old.$field {
+                    self.$field.clone_from(&old.$field);
+                    kept.push(stringify!($field));
                 })+
-                keys.into_iter().map(|key| format!("[{}] {}", $heading, key.replace('_', "-"))).collect()
+                kept.into_iter().map(|key| format!("[{}] {}", $heading, key.replace('_', "-"))).collect()
             }
         }
     };

@@ -66,6 +66,7 @@ impl Settings {
         }
         if !report.problems.is_empty() {
             // What follows a syntax error is guesswork; complaints about it would mislead.
+            report.problems.sort_by_key(|problem| problem.place);
             return Err(report.problems);
         }
         let settings = Settings::from_table(table.get_ref(), &mut report);

@@ -54,10 +54,10 @@ fn all_problems_at_once_with_their_places() {
     assert_eq!(
         found,
         [
-            "2:30: listen: expected a list of addresses such as \"192.0.2.1:53\", \"[2001:db8::1]:53\" or \
+            "2:29: listen: expected a list of addresses such as \"192.0.2.1:53\", \"[2001:db8::1]:53\" or \
              \"192.0.2.1\", found \"nowhere\"",
-            "3:11: workers: expected workers from 0 to 1024, found \"many\"",
-            "4:22: udp-payload-octets: expected octets from 512 to 4096, found 100",
+            "3:11: workers: expected a number of workers from 0 to 1024, found \"many\"",
+            "4:22: udp-payload-octets: expected a number of octets from 512 to 4096, found 100",
             "5:1: unknown key \"wrokers\" in [server]; did you mean \"workers\"?",
             "6:1: unknown key \"free_bind\" in [server]; did you mean \"free-bind\"?",
             "7:2: unknown key \"sever\"; did you mean \"server\"?",
@@ -94,6 +94,7 @@ fn files_that_cannot_be_read() {
 
 #[test]
 fn what_a_change_needs() {
-    let (old, new) = (read("[server]\nworkers = 1\n"), read("[server]\nworkers = 2\nnsid = \"x\"\n"));
-    assert_eq!(old.server.changed_until_start(&new.server), ["[server] workers"]);
+    let (old, mut new) = (read("[server]\nworkers = 1\n"), read("[server]\nworkers = 2\nnsid = \"x\"\n"));
+    assert_eq!(new.server.keep_until_start(&old.server), ["[server] workers"]);
+    assert_eq!((new.server.workers, new.server.nsid.as_str()), (1, "x"));
 }

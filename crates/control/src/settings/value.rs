@@ -68,7 +68,7 @@ fn number(value: &DeValue<'_>, range: Range) -> Option<u64> {
 fn expected_number(range: Range) -> String {
     match range {
         Range::Number("", low, high) => format!("a number from {low} to {high}"),
-        Range::Number(unit, low, high) => format!("{unit} from {low} to {high}"),
+        Range::Number(unit, low, high) => format!("a number of {unit} from {low} to {high}"),
         _ => "a number".into(),
     }
 }

@@ -1,0 +1,8 @@
+#![allow(clippy::unwrap_used)] // tests
+//! The program as its operator meets it: what it says to bad input, and what stays served meanwhile.
+
+mod control;
+mod files;
+mod packs;
+mod reload;
+mod server;
