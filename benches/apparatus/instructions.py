@@ -12,7 +12,7 @@ from . import record
 
 def main():
     options = record.parser(__doc__)
-    options.add_argument("--queries", type=int, default=20_000, help="N")
+    options.add_argument("--queries", type=int, default=50_000, help="N; small ones drown in the variation of the start")
     options.add_argument("--window", type=int, default=100, help="queries outstanding; answers to them must fit a socket's buffer")
     options.add_argument("--wait", type=float, default=900, help="seconds a server may take to load")
     arguments = options.parse_args()
