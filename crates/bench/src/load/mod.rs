@@ -146,7 +146,7 @@ impl<'q> Generator<'q> {
     fn open_loop(&mut self, running: &mut Running, rate: f64, trial: Trial) -> Result<(), Error> {
         let interval_ns = 1e9 / rate;
         let end_ns = (trial.seconds * 1e9) as u64 + GRACE_NS;
-        let planned = ((trial.seconds * rate) as u64).clamp(1, trial.queries_max);
+        let planned = ((trial.seconds * rate) as u64).min(trial.queries_max).max(1);
         running.outcome.planned = planned;
         loop {
             let now_ns = running.now_ns();
@@ -185,7 +185,7 @@ impl<'q> Generator<'q> {
                 }
                 waiting.pop_front();
             }
-            let outstanding = outcome.sent - outcome.received - outcome.late - given_up;
+            let outstanding = outcome.sent - outcome.received - outcome.late - outcome.overrun - given_up;
             let room = window.saturating_sub(outstanding).min(trial.queries_max - outcome.sent);
             if room > 0 {
                 let (flow, first) = (self.next_flow, self.flows.id(self.next_flow, 0));
