@@ -56,12 +56,12 @@ pub(crate) struct Fields<'w> {
     start: usize,
     /// One past the newline of the entry.
     end: usize,
-    /// Whether fields may hold backslashes: not in a plain line.
+    /// Whether fields may hold backslashes: not in a plain entry.
     pub may_escape: bool,
 }
 
 impl<'w> Fields<'w> {
-    /// The fields that `edges` lists of the plain line at `start..end`, its newline included.
+    /// The fields that `edges` lists of the plain entry at `start..end`, its newline included.
     #[inline]
     pub fn plain(octets: &'w [u8], edges: &'w [u32], start: usize, end: usize) -> Fields<'w> {
         Fields { octets, edges, start, end, may_escape: false }

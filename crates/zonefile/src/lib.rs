@@ -5,7 +5,7 @@
 //! looks at a clock or knows a zone: records come out in the order of the text, as they are written.
 //!
 //! ```text
-//! input -> window -> scan (plain lines) -> fields -> entry -> rdata -> Sink
+//! input -> window -> scan (plain entries) -> fields -> entry -> rdata -> Sink
 //!                `-> token (all others) -'      `-> directive -> include, generate
 //! ```
 //!

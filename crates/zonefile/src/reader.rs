@@ -125,18 +125,19 @@ impl<'i, 'c> Reader<'i, 'c> {
                 continue;
             }
             match self.scanner.line(self.file.window.octets(), at, filled, &mut self.tape) {
-                Line::Plain { edges, end } => self.plain_line(at, edges, end)?,
+                Line::Plain { edges, end, lines } => self.plain_entry(at, edges, end, lines)?,
                 Line::Odd => self.odd_entry(at)?,
                 Line::Unended => {
                     if !self.fill()? {
-                        self.too_long(at)?;
+                        self.odd_entry(self.file.window.at)?;
                     }
                 }
             }
         }
     }
 
-    /// Reads more text. `false`: there is none, or no room for any.
+    /// Reads more text, or gives up a file that cannot be read. `false`: neither, there is no more text or no
+    /// room for any.
     fn fill(&mut self) -> Result<bool, Stop> {
         self.entries.forget_text();
         self.octets += self.file.window.at as u64;
@@ -149,7 +150,7 @@ impl<'i, 'c> Reader<'i, 'c> {
             Err(error) => {
                 self.diagnose(self.file.line, 1, Cause::Unreadable, Found::Io(error.kind()))?;
                 self.file.window.end();
-                Ok(false)
+                Ok(true)
             }
         }
     }
@@ -173,9 +174,9 @@ impl<'i, 'c> Reader<'i, 'c> {
     }
 
     #[inline]
-    fn plain_line(&mut self, start: usize, edges: usize, end: usize) -> Step {
+    fn plain_entry(&mut self, start: usize, edges: usize, end: usize, lines: u32) -> Step {
         let line = self.file.line;
-        self.file.line += 1;
+        self.file.line += lines;
         self.file.window.at = end;
         if edges == 0 {
             return Ok(());
@@ -183,7 +184,7 @@ impl<'i, 'c> Reader<'i, 'c> {
         let octets = self.file.window.octets();
         let mut fields = Fields::plain(octets, &self.tape[..edges], start, end);
         let place = Place { file: self.file.number, line };
-        let inherits = self.tape[0] as usize != start;
+        let inherits = begins_blank(octets[start]);
         if octets[start] != b'$' {
             return match self.entries.record(&mut fields, inherits, place, self.sink) {
                 Ok(()) => Ok(()),
@@ -195,7 +196,7 @@ impl<'i, 'c> Reader<'i, 'c> {
         self.control(start, end, line)
     }
 
-    /// An entry with quotes, parentheses, comments or escapes.
+    /// An entry with quotes or escapes, or with an error in its form.
     fn odd_entry(&mut self, start: usize) -> Step {
         let filled = self.file.window.filled();
         let entry = match token::entry(self.file.window.octets(), start, filled, &mut self.edges) {
@@ -210,7 +211,7 @@ impl<'i, 'c> Reader<'i, 'c> {
             return self.fault(fault, start, line);
         }
         let Some(&first) = self.edges.first() else { return Ok(()) };
-        let inherits = matches!(octets[start], b' ' | b'\t' | b'\r');
+        let inherits = begins_blank(octets[start]);
         if first == start as u32 && octets[start] == b'$' {
             return self.control(start, entry.end, line);
         }
@@ -399,6 +400,11 @@ fn placed_in(template: &Template, trouble: Trouble, text: &[u8], edges: &[u32]) 
     let start = template.place_of(fields_before.saturating_sub(1));
     let found = fault.found.or(found).unwrap_or(Found::Unsaid);
     Trouble::Fault(Fault::saying(start, fault.cause, found))
+}
+
+/// Whether an entry that begins with this octet has no owner name of its own.
+fn begins_blank(octet: u8) -> bool {
+    matches!(octet, b' ' | b'\t' | b'\r')
 }
 
 fn count_lines(text: &[u8]) -> u32 {

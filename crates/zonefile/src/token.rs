@@ -1,6 +1,6 @@
 //! The general way to split an entry into fields: quotes, parentheses, comments, escapes (RFC 1035 5.1).
 //!
-//! Fields land on the same kind of tape as those of a plain line, with a mark for quoted ones, and escapes
+//! Fields land on the same kind of tape as those of a plain entry, with a mark for quoted ones, and escapes
 //! are left in: what they mean depends on the field. Where RFC 1035 is silent this does what named does:
 //! parentheses nest, a quote ends the field before it and the octet after a quote begins a new field.
 

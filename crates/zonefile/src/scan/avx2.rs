@@ -27,34 +27,38 @@ impl Available {
     }
 }
 
+/// What carries over from block to block of one entry.
+#[derive(Default)]
+struct State {
+    /// Parentheses that are open.
+    depth: usize,
+    in_comment: bool,
+    /// Newlines seen, but for the one that ends the entry.
+    lines: u32,
+}
+
 /// See [`super::Chosen::line`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn line(octets: &[u8], start: usize, filled: usize, tape: &mut Tape) -> Line {
     let mut edges = 0;
     let mut in_word = 0; // 1 when the octet before the block belongs to a field
     let mut block = start;
+    let mut state = State::default();
     while block < filled {
         let Some(chunk) = octets.get(block..).and_then(|rest| rest.first_chunk::<64>()) else {
             return Line::Odd; // the caller owes padding; without it the general way still works
         };
         let masks = masks(chunk);
+        let mut newline = masks.newline;
         // All bits below the newline; all bits where there is none.
-        let inside = if masks.newline == 0 { !0 } else { _blsmsk_u64(masks.newline) >> 1 };
-        let mut odd = masks.odd & inside;
+        let inside = below_lowest(newline);
         let mut word = !masks.blank & inside;
-        if odd != 0 {
-            let newline = _tzcnt_u64(masks.newline);
-            if newline == 0
-                || newline == 64
-                || odd != 1 << (newline - 1)
-                || chunk[newline as usize - 1] != b'\r'
-            {
-                return Line::Odd;
+        if masks.odd & inside != 0 || state.depth > 0 || state.in_comment {
+            match enclosed(chunk, masks, &mut state) {
+                Some((fields, last)) => (word, newline) = (fields, last),
+                None => return Line::Odd,
             }
-            word &= !odd;
-            odd = 0;
         }
-        debug_assert_eq!(odd, 0);
         let mut changes = word ^ (word << 1 | in_word);
         in_word = word >> 63;
         if edges + PADDING >= EDGES_MAX && changes != 0 {
@@ -69,14 +73,67 @@ fn line(octets: &[u8], start: usize, filled: usize, tape: &mut Tape) -> Line {
             *slot = block as u32 + _tzcnt_u64(changes) as u32;
             changes = _blsr_u64(changes);
         }
-        if masks.newline != 0 {
-            return Line::Plain { edges, end: block + _tzcnt_u64(masks.newline) as usize + 1 };
+        if newline != 0 {
+            let end = block + _tzcnt_u64(newline) as usize + 1;
+            return Line::Plain { edges, end, lines: state.lines + 1 };
         }
         block += 64;
     }
     Line::Unended
 }
 
+/// All bits below the lowest bit set; all bits where none is.
+#[target_feature(enable = "bmi1")]
+#[inline]
+fn below_lowest(bits: u64) -> u64 {
+    if bits == 0 { !0 } else { _blsmsk_u64(bits) >> 1 }
+}
+
+/// A block with parentheses or a comment in it or around it: which octets belong to fields, and the newline
+/// that ends the entry, if it is in this block. `None`: the entry is odd.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[inline(never)]
+fn enclosed(chunk: &[u8; 64], masks: Masks, state: &mut State) -> Option<(u64, u64)> {
+    let mut word = !masks.blank;
+    let mut left = !0u64; // octets not yet looked at
+    if state.in_comment {
+        left = !below_lowest(masks.newline);
+        word &= left;
+        state.in_comment = masks.newline == 0;
+    }
+    loop {
+        let events = (masks.odd | masks.newline) & left;
+        let event = events & events.wrapping_neg();
+        left &= !_blsmsk_u64(events);
+        if event == 0 {
+            break;
+        }
+        if event & masks.newline != 0 {
+            if state.depth == 0 {
+                let inside = below_lowest(event);
+                return (zeros(chunk) & inside == 0).then_some((word & inside, event));
+            }
+            state.lines += 1;
+            continue;
+        }
+        word &= !event;
+        match chunk[_tzcnt_u64(event) as usize & 63] {
+            b'\r' => {}
+            b'(' => state.depth += 1,
+            b')' => state.depth = state.depth.checked_sub(1)?,
+            b';' => {
+                let comment = left & below_lowest(masks.newline & left);
+                word &= !comment;
+                left &= !comment;
+                state.in_comment = left == 0;
+            }
+            _ => return None,
+        }
+    }
+    (zeros(chunk) == 0).then_some((word, 0))
+}
+
+#[derive(Clone, Copy)]
 struct Masks {
     /// Space, tab, newline.
     blank: u64,
@@ -140,6 +197,15 @@ fn masks(chunk: &[u8; 64]) -> Masks {
             _mm256_cmpeq_epi8(high, _mm256_shuffle_epi8(odds, high)),
         ),
     }
+}
+
+/// Octets of zero, which no comment may hide.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn zeros(chunk: &[u8; 64]) -> u64 {
+    let zero = _mm256_setzero_si256();
+    let (low, high) = load(chunk);
+    join(_mm256_cmpeq_epi8(low, zero), _mm256_cmpeq_epi8(high, zero))
 }
 
 #[target_feature(enable = "avx2")]

@@ -1,10 +1,11 @@
-//! Finds the fields and the end of a plain line.
+//! Finds the fields and the end of a plain entry.
 //!
-//! A line is *plain* when it has no quote, parenthesis, comment, escape, and no octet of zero: in large
-//! zone files nearly all are. Its fields are what stands between blanks, so all a scanner has to do is to
-//! list where runs of other octets begin and end. Every other line is *odd* and left to `token`.
+//! An entry is *plain* when it has no quote, no escape and no octet of zero: in large zone files nearly all
+//! are, signatures over several lines in parentheses included. Its fields are what stands between blanks,
+//! parentheses and comments, so all a scanner has to do is to list where runs of other octets begin and end.
+//! Every other entry is *odd* and left to `token`, and so is one with a parenthesis too many.
 //!
-//! One file per instruction set; [`scalar`] is the reference, which the others must equal octet for octet.
+//! One file per instruction set; [`scalar`] is the reference, which the others must equal.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -16,29 +17,31 @@ pub(crate) use dots::dots;
 /// Blanks that must follow the text in a window, so that a scanner may load a whole block at its last octet.
 pub(crate) const PADDING: usize = 64;
 
-/// Room for the edges of one line: 255 fields and one block of slack. Lines with more fields count as odd.
+/// Room for the edges of one entry: 255 fields and one block of slack. Entries with more fields count as odd.
 pub(crate) const EDGES_MAX: usize = 2 * 255 + 64;
 
 /// Where fields begin and end, in turn.
 pub(crate) type Tape = [u32; EDGES_MAX];
 
-/// What a line is.
+/// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// Plain; the first `edges` of the tape are its fields, the next line begins at `end`.
+    /// Plain; the first `edges` of the tape are its fields, the next entry begins at `end`.
     Plain {
         /// How many edges: two for each field.
         edges: usize,
         /// One past the newline.
         end: usize,
+        /// How many lines it takes: more than one in parentheses.
+        lines: u32,
     },
     /// Not plain.
     Odd,
-    /// The text ends before the line does.
+    /// The text ends before the entry does.
     Unended,
 }
 
-/// Which scanner reads lines.
+/// Which scanner reads plain entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scanner {
     /// The fastest this machine has.
@@ -72,7 +75,7 @@ impl Scanner {
 }
 
 impl Chosen {
-    /// Scans the line that begins at `at` in `octets[..filled]`, which [`PADDING`] blanks follow.
+    /// Scans the entry that begins at `at` in `octets[..filled]`, which [`PADDING`] blanks follow.
     #[inline]
     pub(crate) fn line(self, octets: &[u8], at: usize, filled: usize, tape: &mut Tape) -> Line {
         match self {

@@ -7,7 +7,9 @@ enum Class {
     Word,
     Blank,
     Newline,
-    Return,
+    Comment,
+    Open,
+    Close,
     Odd,
 }
 
@@ -15,24 +17,30 @@ const CLASSES: [Class; 256] = {
     let mut classes = [Class::Word; 256];
     classes[b' ' as usize] = Class::Blank;
     classes[b'\t' as usize] = Class::Blank;
+    classes[b'\r' as usize] = Class::Blank;
     classes[b'\n' as usize] = Class::Newline;
-    classes[b'\r' as usize] = Class::Return;
-    let odd = b"\0\"();\\";
-    let mut at = 0;
-    while at < odd.len() {
-        classes[odd[at] as usize] = Class::Odd;
-        at += 1;
-    }
+    classes[b';' as usize] = Class::Comment;
+    classes[b'(' as usize] = Class::Open;
+    classes[b')' as usize] = Class::Close;
+    classes[b'"' as usize] = Class::Odd;
+    classes[b'\\' as usize] = Class::Odd;
+    classes[0] = Class::Odd;
     classes
 };
 
 /// See [`super::Chosen::line`].
 pub(super) fn line(octets: &[u8], start: usize, filled: usize, tape: &mut Tape) -> Line {
-    let mut edges = 0;
+    let (mut edges, mut depth, mut lines) = (0, 0usize, 0);
     let mut in_word = false;
     let mut at = start;
     while at < filled {
-        match CLASSES[octets[at] as usize] {
+        let class = CLASSES[octets[at] as usize];
+        if in_word && class != Class::Word {
+            tape[edges] = at as u32;
+            edges += 1;
+            in_word = false;
+        }
+        match class {
             Class::Word if in_word => {}
             // The block scanner stops where one more block might not fit, and so must this one.
             Class::Word if edges + PADDING >= EDGES_MAX => return Line::Odd,
@@ -41,25 +49,25 @@ pub(super) fn line(octets: &[u8], start: usize, filled: usize, tape: &mut Tape) 
                 edges += 1;
                 in_word = true;
             }
-            Class::Blank | Class::Newline => {
-                if in_word {
-                    tape[edges] = at as u32;
-                    edges += 1;
-                    in_word = false;
-                }
-                if octets[at] == b'\n' {
-                    return Line::Plain { edges, end: at + 1 };
+            Class::Blank => {}
+            Class::Newline => {
+                lines += 1;
+                if depth == 0 {
+                    return Line::Plain { edges, end: at + 1, lines };
                 }
             }
-            // A carriage return is white space before the newline and odd anywhere else.
-            Class::Return if octets.get(at + 1) == Some(&b'\n') && at + 1 < filled => {
-                if in_word {
-                    tape[edges] = at as u32;
-                    edges += 1;
-                }
-                return Line::Plain { edges, end: at + 2 };
+            Class::Comment => {
+                let rest = &octets[at..filled];
+                let Some(length) = rest.iter().position(|&octet| octet == b'\n' || octet == 0) else {
+                    return Line::Unended;
+                };
+                at += length; // at the newline, or at the zero, which is odd
+                continue;
             }
-            Class::Return | Class::Odd => return Line::Odd,
+            Class::Open => depth += 1,
+            Class::Close if depth == 0 => return Line::Odd,
+            Class::Close => depth -= 1,
+            Class::Odd => return Line::Odd,
         }
         at += 1;
     }

@@ -98,6 +98,13 @@ fn unreadable_file() {
     let report =
         read(source, &Options::new(Name::root()), &mut NoIncludes, &mut |_: &Record<'_>| Ok(())).unwrap_err();
     assert_eq!(report.to_string(), "main:1:1: cannot read: is a directory");
+    // In the middle of an entry, long after the start.
+    let text = "a 1 A (\n192.0.2.1 )\n".repeat(limits::WINDOW_OCTETS / 10) + "a 1 A (\n";
+    let source = Source { name: "main".to_owned(), input: Box::new(text.as_bytes().chain(Broken)) };
+    let report =
+        read(source, &Options::new(Name::root()), &mut NoIncludes, &mut |_: &Record<'_>| Ok(())).unwrap_err();
+    assert_eq!(report.diagnostics.len(), 1);
+    assert!(report.to_string().ends_with(":1: cannot read: is a directory"));
 }
 
 #[test]
