@@ -66,12 +66,16 @@ impl Rendered<'_> {
     fn name(&self, mut at: usize, out: &mut Vec<u8>) -> Option<()> {
         for _ in 0..2 * LABELS_MAX {
             if self.places.binary_search(&at).is_ok() {
-                match u16::from_be_bytes(*self.octets.get(at..)?.first_chunk()?) {
-                    TO_OWNER => return Some(out.extend_from_slice(self.owner.octets())),
-                    TO_APEX => return Some(out.extend_from_slice(self.apex.octets())),
-                    earlier => at = earlier as usize,
-                }
-                continue;
+                let end = match u16::from_be_bytes(*self.octets.get(at..)?.first_chunk()?) {
+                    TO_OWNER => self.owner,
+                    TO_APEX => self.apex,
+                    earlier => {
+                        at = earlier as usize;
+                        continue;
+                    }
+                };
+                out.extend_from_slice(end.octets());
+                return Some(());
             }
             let length = *self.octets.get(at)? as usize;
             out.extend_from_slice(self.octets.get(at..at + 1 + length)?);

@@ -46,7 +46,7 @@ pub struct Match<'p> {
     pub labels: usize,
     /// Why it ended there.
     pub kind: MatchKind,
-    /// The hash there, from which [`Zone::child`] goes on.
+    /// The hash there, from which [`Zone::wildcard_below`] goes on.
     pub hash: Hash,
 }
 
@@ -191,7 +191,6 @@ impl<'p> Zone<'p> {
         Some(Node { pack: self.pack, shape, references, prefix: block.prefix(), suffix, reference })
     }
 
-    /// How many blocks are searched before the search gives up counting: none, the search halves.
     /// Finds the last name at or before `relative` in canonical order that has an NSEC record: the one that
     /// covers or matches it (RFC 4035 3.1.3.2). `None` in a zone without NSEC records.
     pub fn nsec_at_or_before(&self, relative: &[u8]) -> Option<Node<'p>> {

@@ -32,7 +32,7 @@ pub enum Section {
     Shapes,
     /// RRset fragments, glue lists and names; see [`crate::fragment`].
     Pool,
-    /// Hashes of NSEC3 records in order, see [`crate::pack::Nsec3Row`].
+    /// Hashes of NSEC3 records in order, each with its RRset; see [`crate::lookup::Nsec3`].
     Nsec3,
 }
 
