@@ -13,7 +13,7 @@ use wire::iana::rtype;
 use wire::{Key, Name, NameBuf};
 use zone::contents::Place as Line;
 use zone::naive::{NaiveZone, Place};
-use zone::{Contents, ContentsBuilder, MatchKind, Node, Pack, PackBuilder, TextStamp, Zone};
+use zone::{Contents, ContentsBuilder, Flags, MatchKind, Node, Pack, PackBuilder, TextStamp, Zone};
 
 const LABELS: [&[u8]; 18] = [
     b"a",
@@ -234,10 +234,38 @@ fn check_iteration(zone: &Zone<'_>, model: &NaiveZone, apex: &Name) {
             assert_eq!(lower(&found), lower(&sets[&set.rtype()]), "{owner} TYPE{}", set.rtype());
             assert_eq!(Some(set.ttl()), model.ttl(owner, set.rtype()));
         }
+        if node.flags().has(Flags::CUT) {
+            check_glue(&node, model, owner, apex);
+        }
         for absent in [rtype::LOC, rtype::CAA, 0, 65_535] {
             assert!(node.rrset(absent).is_none());
         }
     }
+}
+
+/// Compares the addresses a cut carries with those the zone has for its servers (RFC 9471).
+fn check_glue(node: &Node<'_>, model: &NaiveZone, cut: &Name, apex: &Name) {
+    let servers: Vec<_> = node.rrset(rtype::NS).unwrap().rdata(cut, apex).unwrap();
+    let servers: Vec<_> = servers.iter().map(|server| Name::from_wire(server).unwrap()).collect();
+    let mut expected = BTreeSet::new();
+    for server in &servers {
+        for rtype in [rtype::A, rtype::AAAA] {
+            if let Some(addresses) = model.sets(server).get(&rtype) {
+                let octets = server.octets().to_ascii_lowercase();
+                expected.insert((octets, rtype, server.is_at_or_below(cut), addresses.concat()));
+            }
+        }
+    }
+    let groups: Vec<_> = node.glue().into_iter().flatten().collect();
+    assert!(groups.is_sorted_by_key(|group| !group.in_domain), "in-domain servers come first at {cut}");
+    let found: BTreeSet<_> = groups
+        .iter()
+        .map(|group| {
+            let octets = servers[group.server].octets().to_ascii_lowercase();
+            (octets, group.rtype, group.in_domain, group.addresses.to_vec())
+        })
+        .collect();
+    assert_eq!(found, expected, "glue of {cut}");
 }
 
 /// Compares the rank that each name carries, and the search by hash, with the hashes of all names.
