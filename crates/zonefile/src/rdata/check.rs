@@ -36,6 +36,8 @@ pub enum Fault {
     Digits,
     /// A host identity is malformed.
     Host,
+    /// A digest is not as long as its type wants.
+    DigestLength,
     /// Another field has a value that its type excludes.
     Value,
 }
@@ -54,6 +56,7 @@ impl fmt::Display for Fault {
             Fault::Gateway => "gateway of unknown type",
             Fault::Tag => "property tag must be letters and digits",
             Fault::Digits => "field must be of digits",
+            Fault::DigestLength => "digest not as long as its type wants",
             Fault::Host => "malformed host identity",
             Fault::Value => "field has a value that the type excludes",
         })
@@ -74,7 +77,33 @@ pub fn check(rtype: u16, rdata: &[u8]) -> Result<(), Fault> {
     for &kind in kinds {
         at += extent(kind, rdata, at)?;
     }
-    if at == rdata.len() { Ok(()) } else { Err(Fault::TrailingOctets) }
+    if at != rdata.len() {
+        return Err(Fault::TrailingOctets);
+    }
+    if has_digest_length(rtype, rdata) { Ok(()) } else { Err(Fault::DigestLength) }
+}
+
+/// Whether the digest in DS and ZONEMD records is as long as its digest type wants; true for all other types
+/// and for digest types without known length.
+#[inline]
+pub(crate) fn has_digest_length(rtype: u16, rdata: &[u8]) -> bool {
+    let (kind_at, digest_at) = match rtype {
+        rtype::DS | rtype::CDS | rtype::TA | rtype::DLV => (3, 4),
+        rtype::ZONEMD => (5, 6),
+        _ => return true,
+    };
+    let length = match (rtype, rdata.get(kind_at)) {
+        // RFC 8976 5.3: SHA-384, SHA-512.
+        (rtype::ZONEMD, Some(1)) => 48,
+        (rtype::ZONEMD, Some(2)) => 64,
+        (rtype::ZONEMD, _) => return true,
+        // RFC 3658, RFC 4509, RFC 5933, RFC 6605, RFC 9558, RFC 9563.
+        (_, Some(1)) => 20,
+        (_, Some(2 | 3 | 5 | 6)) => 32,
+        (_, Some(4)) => 48,
+        _ => return true,
+    };
+    rdata.len() == digest_at + length
 }
 
 /// How many octets the field of this kind takes that begins at `at` in `rdata`, its content checked.

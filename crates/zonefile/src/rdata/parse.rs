@@ -37,6 +37,15 @@ pub(crate) fn rdata(
             }
         }
     }
+    if !super::check::has_digest_length(rtype, out.as_slice()) {
+        let what = Cause::Field("a digest as long as its digest type wants");
+        let before_digest = if rtype == rtype::ZONEMD { 6 } else { 4 };
+        return Err(Fault::saying(
+            fields.end_at(),
+            what,
+            Found::Octets(out.len().saturating_sub(before_digest)),
+        ));
+    }
     if out.len() > RDATA_OCTETS_MAX {
         return Err(Fault::saying(fields.end_at(), Cause::RdataTooLong, Found::Octets(out.len())));
     }

@@ -134,6 +134,13 @@ fn rdata_of(rtype: u16, entropy: &mut Entropy<'_>) -> Vec<u8> {
         if rtype == rtype::IPSECKEY && rdata.len() == 2 {
             rdata[1] &= 3;
         }
+        // Of the digest types, only those of unknown length go with digests of any length.
+        if matches!(rtype, rtype::DS | rtype::CDS | rtype::TA | rtype::DLV) && rdata.len() == 4 {
+            rdata[3] |= 0x80;
+        }
+        if rtype == rtype::ZONEMD && rdata.len() == 6 {
+            rdata[5] |= 0x80;
+        }
     }
     rdata
 }
@@ -229,6 +236,8 @@ fn malformed_octets() {
         (rtype::CAA, b"\0\0", Fault::Tag),
         (rtype::CAA, b"\0\x01-", Fault::Tag),
         (rtype::ZONEMD, b"\0\0\0\x01\x01\x01abc", Fault::Truncated),
+        (rtype::DS, b"\0\x01\x08\x01ab", Fault::DigestLength),
+        (rtype::ZONEMD, b"\0\0\0\x01\x01\x01abcdefghijkl", Fault::DigestLength),
         (rtype::SVCB, b"\0\x01\0\0\x03\0\x01a", Fault::Params),
         (rtype::SVCB, b"\0\x01\0\0\x03\0\x02ab\0\x03\0\x02ab", Fault::Params),
         (rtype::SVCB, b"\0\x01\0\0\x00\0\x02\0\x01", Fault::Params),
