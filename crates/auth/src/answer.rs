@@ -123,6 +123,8 @@ pub(crate) struct Session<'s, 'b, 'c> {
     pub is_complete: bool,
     /// What is to be noted of the answer when it is written: see `cache`.
     pub note: Option<(CacheKey, u16, usize)>,
+    /// The same for the upper labels of the name: labels of the anchor, and where the answer begins.
+    pub note_name: Option<(usize, usize)>,
     pub proofs: Proofs<'c>,
 }
 
@@ -135,6 +137,13 @@ impl<'c> Session<'_, '_, 'c> {
             && self.is_complete
         {
             self.work.cache.note(&key, anchor, start, self.out);
+        }
+        if let Some((labels, start)) = self.note_name.take()
+            && self.is_complete
+        {
+            let Work { cache, key, places, .. } = &mut *self.work;
+            let what = (labels, outcome == Outcome::Referral);
+            cache.note_name(key, self.dnssec_ok, what, (places.of_ancestor(labels), start), self.out);
         }
         Ok(outcome)
     }
@@ -167,6 +176,11 @@ impl<'c> Session<'_, '_, 'c> {
         let labels = self.catalog.apex_labels_max() + 1;
         loop {
             self.set_key(labels);
+            // What parent and child say of DS differs.
+            let is_plain = steps == 0 && self.qtype != rtype::DS;
+            if is_plain && let Some(outcome) = self.paste_by_name() {
+                return Ok(outcome);
+            }
             // Step 2: the zone nearest to the name.
             let zone = match self.nearest_zone() {
                 Ok(zone) => zone,
@@ -184,6 +198,7 @@ impl<'c> Session<'_, '_, 'c> {
                 MatchKind::Cut if self.asks_parent_side(&found) => self.delegation_signer(&zone, &found.node)?,
                 MatchKind::Cut => {
                     self.is_referral = steps == 0;
+                    self.note_name = (is_plain && found.labels <= labels).then_some((found.labels, self.out.at()));
                     return self.referral(&zone, &found).map_err(|stop| stop.at(Outcome::Referral));
                 }
                 MatchKind::Dname => self.follow_dname(&zone, &found)?,
@@ -193,6 +208,8 @@ impl<'c> Session<'_, '_, 'c> {
                 MatchKind::Encloser => match zone.wildcard_below(&found) {
                     Some(wildcard) => self.at_node(&zone, &wildcard, Some(&found))?,
                     None => {
+                        let is_decided = is_plain && found.labels < labels;
+                        self.note_name = is_decided.then_some((found.labels, self.out.at()));
                         return self.name_error(&zone, &found).map_err(|stop| stop.at(Outcome::NameError));
                     }
                 },
@@ -207,6 +224,14 @@ impl<'c> Session<'_, '_, 'c> {
                 return self.end(Outcome::Alias);
             }
         }
+    }
+
+    /// Appends the answer for all names with the labels of the key, if there is such.
+    #[inline(always)]
+    fn paste_by_name(&mut self) -> Option<Outcome> {
+        let Work { cache, key, places, .. } = &*self.work;
+        self.is_referral = cache.paste_by_name(key, self.dnssec_ok, places, self.out)?;
+        Some(if self.is_referral { Outcome::Referral } else { Outcome::NameError })
     }
 
     /// Makes the key that of the name, or of its ancestor with `labels` labels if it has more.

@@ -149,6 +149,7 @@ impl Responder {
             is_truncated: false,
             is_complete: true,
             note: None,
+            note_name: None,
             proofs: Proofs::new(),
         };
         let result = session.answer();
