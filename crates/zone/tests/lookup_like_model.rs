@@ -63,7 +63,7 @@ fn name(labels: &[u8], apex: &Name) -> NameBuf {
 type Draft = (Vec<u8>, u8, Vec<u8>);
 
 fn drafts() -> impl Strategy<Value = Vec<Draft>> {
-    prop::collection::vec((labels(), 0..12u8, labels()), 0..70)
+    prop::collection::vec((labels(), 0..14u8, labels()), 0..70)
 }
 
 /// One record to be: owner, type, RDATA.
@@ -88,8 +88,13 @@ fn records(drafts: &[Draft], apex: &Name) -> Vec<Record> {
             8 => (rtype::TXT, [&[target.len() as u8], &target[..]].concat()),
             9 => (rtype::DS, [&[0, 1, 13, 2], &target[..]].concat()),
             10 => (65_400, target),
-            _ => (rtype::SRV, [&[0; 6], &target[..]].concat()),
+            11 => (rtype::SRV, [&[0; 6], &target[..]].concat()),
+            _ => (rtype::NS, name(&[16], if *kind == 12 { &owner } else { apex }).octets().to_vec()),
         };
+        if *kind >= 12 {
+            // A name server with an address, below its own cut or elsewhere in the zone.
+            records.push((Name::trusted(&rdata).to_owned(), rtype::A, vec![192, 0, 2, 99]));
+        }
         let is_same = |other: &&Record| other.0.eq_ignore_case(&owner);
         let beside: Vec<u16> = records.iter().filter(is_same).map(|other| other.1).collect();
         let fits = match rtype {
