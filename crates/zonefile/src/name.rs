@@ -4,6 +4,7 @@ use wire::Name;
 use wire::name::{LABEL_OCTETS_MAX, NAME_OCTETS_MAX, NameError};
 
 use crate::scan::dots;
+use crate::text::string;
 
 /// Room a name is written into: 255 octets and what steps of sixteen octets may write beyond them.
 pub(crate) const NAME_ROOM: usize = 288;
@@ -113,15 +114,57 @@ fn append(origin: &Origin, length: usize, room: &mut [u8; NAME_ROOM]) -> Option<
 }
 
 /// The way for names with escapes, for `@` and `.`, and for all errors.
-#[cold]
+#[inline(never)]
 fn general(text: &[u8], origin: &Origin, room: &mut [u8; NAME_ROOM]) -> Result<usize, NameError> {
-    if text.is_empty() {
-        return Err(NameError::EmptyLabel);
+    match text {
+        b"" => return Err(NameError::EmptyLabel),
+        b"." => {
+            room[0] = 0;
+            return Ok(1);
+        }
+        b"@" => return append(origin, 0, room).ok_or(NameError::NameTooLong),
+        _ => {}
     }
-    let name = wire::NameBuf::from_text_at(text, Some(origin.name()))?;
-    let octets = name.octets();
-    room[..octets.len()].copy_from_slice(octets);
-    Ok(octets.len())
+    let (mut label_at, mut length, mut at) = (0, 1, 0);
+    while at < text.len() {
+        let (octet, taken) = match text[at] {
+            b'.' => {
+                close_label(room, label_at, length)?;
+                (label_at, length, at) = (length, length + 1, at + 1);
+                continue;
+            }
+            b'\\' => string::escape(&text[at..]).ok_or(NameError::BadEscape)?,
+            octet => (octet, 1),
+        };
+        // A label is closed before it can leave the room: names end at 255 octets, labels at 63.
+        if length - label_at > LABEL_OCTETS_MAX {
+            return Err(NameError::LabelTooLong);
+        }
+        room[length] = octet;
+        (length, at) = (length + 1, at + taken);
+        if length > NAME_OCTETS_MAX {
+            return Err(NameError::NameTooLong);
+        }
+    }
+    if length == label_at + 1 {
+        // The text ended in a dot, so the name is absolute.
+        room[label_at] = 0;
+        return if length > NAME_OCTETS_MAX { Err(NameError::NameTooLong) } else { Ok(length) };
+    }
+    close_label(room, label_at, length)?;
+    append(origin, length, room).ok_or(NameError::NameTooLong)
+}
+
+/// Writes the length of the label whose length octet is at `label_at` and whose text ends at `end`.
+fn close_label(room: &mut [u8; NAME_ROOM], label_at: usize, end: usize) -> Result<(), NameError> {
+    match end - label_at - 1 {
+        0 => Err(NameError::EmptyLabel),
+        length @ 1..=LABEL_OCTETS_MAX => {
+            room[label_at] = length as u8;
+            if end >= NAME_OCTETS_MAX { Err(NameError::NameTooLong) } else { Ok(()) }
+        }
+        _ => Err(NameError::LabelTooLong),
+    }
 }
 
 #[cfg(test)]
@@ -131,7 +174,8 @@ mod tests {
     use proptest::prelude::*;
     use wire::NameBuf;
 
-    /// Whatever the text, the fast way gives the name that the general way gives, or none.
+    /// Whatever the text, the fast way gives the name that the general way gives, or none; and the general way
+    /// gives what [`NameBuf`] reads.
     fn check(text: &[u8], origin: &Name) {
         let origin = Origin::new(origin);
         let mut octets = b"before ".to_vec();
@@ -141,6 +185,17 @@ mod tests {
         octets.extend_from_slice(&[b'.'; 64]);
         let (mut fast, mut slow) = ([0xaa; NAME_ROOM], [0x55; NAME_ROOM]);
         let expected = general(text, &origin, &mut slow);
+        if !text.is_empty() {
+            let reference = NameBuf::from_text_at(text, Some(origin.name()));
+            let found = expected.map(|length| slow[..length].to_vec());
+            assert_eq!(found.is_ok(), reference.is_ok(), "{}", text.escape_ascii());
+            assert_eq!(
+                found.ok(),
+                reference.ok().map(|name| name.octets().to_vec()),
+                "{}",
+                text.escape_ascii()
+            );
+        }
         let escapes = text.contains(&b'\\');
         let length = if escapes { None } else { plain(&octets, start, end, &origin, &mut fast) };
         if let Some(length) = length {
@@ -175,6 +230,14 @@ mod tests {
                 "\\046a.b",
             ] {
                 check(text.as_bytes(), origin);
+            }
+            for text in ["\\", "\\2", "\\256", "a\\.", "a\\..", "\\@", "\\000.\\255"] {
+                check(text.as_bytes(), origin);
+            }
+            for count in 248..258 {
+                let long = "\\097bcd.".repeat(60);
+                check(&long.as_bytes()[..long.len().min(count * 8 / 5)], origin);
+                check(("\\097.".repeat(count / 2) + "b").as_bytes(), origin);
             }
             for count in 60..66 {
                 check("a".repeat(count).as_bytes(), origin);
