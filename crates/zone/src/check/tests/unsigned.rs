@@ -261,7 +261,7 @@ fn digest_of_wrong_length() {
 fn dnssec_records_without_keys() {
     check("@ NSEC ns1 NS SOA RRSIG NSEC\na NSEC ns1 A", &["error dnskey-missing example. NSEC :7"]);
     check(
-        "a CDS 1 13 2 00\n@ CDS 0 0 0 00",
+        "a CDS 0 0 0 00\n@ CDS 0 0 0 00",
         &["warning cds-below-apex a.example. CDS :7", "notice cds-without-cdnskey example. CDS :8"],
     );
     check("@ CDS 0 0 0 00\n@ CDNSKEY 0 3 0 AA==", &[]);
