@@ -10,6 +10,7 @@
 
 mod denial;
 mod glue;
+mod known;
 mod pool;
 mod rrset;
 
@@ -119,7 +120,7 @@ impl PackBuilder {
     pub fn add_zone(&mut self, contents: &Contents, stamp: TextStamp) -> Result<(), Vec<Problem>> {
         let (hashes, directory, blocks, nsec3) =
             (self.hashes.len(), self.directory.len(), self.blocks.len(), self.nsec3.len());
-        let mut zone = ZoneBuild::new(contents);
+        let mut zone = ZoneBuild::new(contents, self.seed);
         zone.run(self);
         if zone.problems.is_empty() {
             let row = zone.row(self, stamp);
@@ -237,8 +238,11 @@ impl Shapes {
 struct ZoneBuild<'c> {
     contents: &'c Contents,
     problems: Vec<Problem>,
-    glue: glue::GlueCache,
-    servers: rrset::KnownServers,
+    names: glue::NameTable,
+    known: known::Known,
+    secret: [u64; 2],
+    /// Place of the glue list of the present name.
+    glue: Option<u32>,
     denial: denial::Denial,
     first_block: u32,
     node_count: u32,
@@ -254,12 +258,14 @@ struct ZoneBuild<'c> {
 }
 
 impl<'c> ZoneBuild<'c> {
-    fn new(contents: &'c Contents) -> ZoneBuild<'c> {
+    fn new(contents: &'c Contents, seed: u64) -> ZoneBuild<'c> {
         ZoneBuild {
             contents,
             problems: Vec::new(),
-            glue: glue::GlueCache::default(),
-            servers: rrset::KnownServers::default(),
+            names: glue::NameTable::new(contents),
+            known: known::Known::new(),
+            secret: [seed, section::fold_multiply(seed, 0x1656_67b1_9e37_79f9)],
+            glue: None,
             denial: denial::Denial::default(),
             first_block: 0,
             node_count: 0,
@@ -335,9 +341,7 @@ impl<'c> ZoneBuild<'c> {
         for set in node.rrsets() {
             self.rrset(pack, node, set);
         }
-        if flags.has(Flags::CUT)
-            && let Some(place) = self.glue_of(pack, node, fixed)
-        {
+        if let Some(place) = self.glue.take() {
             flags.set(Flags::GLUE);
             self.references.splice(fixed..fixed, place.to_le_bytes());
         }

@@ -267,8 +267,14 @@ impl Contents {
 
     /// The node with this relative key, by binary search.
     pub fn find(&self, relative_key: &[u8]) -> Option<NodeRef<'_>> {
-        let number = self.nodes.binary_search_by(|row| self.key(row).cmp(relative_key)).ok()?;
-        Some(self.node(number))
+        self.find_in(0..self.nodes.len(), relative_key)
+    }
+
+    /// The node with this relative key among those of a range.
+    pub(crate) fn find_in(&self, range: std::ops::Range<usize>, relative_key: &[u8]) -> Option<NodeRef<'_>> {
+        let nodes = &self.nodes[range.clone()];
+        let number = nodes.binary_search_by(|row| self.key(row).cmp(relative_key)).ok()?;
+        Some(self.node(range.start + number))
     }
 
     /// The node named `name`, if it is in the zone.

@@ -1,51 +1,48 @@
 //! Glue of zone cuts, found once at build time (RFC 9471).
 
-use super::rrset::HashedHasher;
 use super::{PackBuilder, ZoneBuild};
-use crate::contents::{Flags, NodeRef, RRsetRef};
+use crate::contents::{Contents, NodeRef, RRsetRef};
 use crate::fragment::{GlueGroup, encode_glue};
-use crate::section::u32_at;
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
+use crate::lookup::key_prefix;
 use wire::iana::rtype;
 use wire::{Key, Name};
 
-/// Glue lists of NS RRsets that many cuts share: by place of the fragment, the place of the list or none.
-#[derive(Default)]
-pub(super) struct GlueCache {
-    lists: HashMap<u64, Option<u32>, BuildHasherDefault<HashedHasher>>,
+/// How many names share an entry of the table that shortens searches: it is 64 times smaller than the names, so
+/// that most of a search stays in the caches.
+const NAMES_AN_ENTRY: usize = 64;
+
+/// Finds names of a zone by key, faster than the contents alone can.
+pub(super) struct NameTable {
+    prefixes: Vec<u64>,
     key: Key,
 }
 
+impl NameTable {
+    pub(super) fn new(contents: &Contents) -> NameTable {
+        let numbers = (0..contents.node_count()).step_by(NAMES_AN_ENTRY);
+        let prefixes = numbers.map(|number| key_prefix(contents.node(number).key())).collect();
+        NameTable { prefixes, key: Key::new() }
+    }
+
+    /// The node with this relative key.
+    fn find<'c>(&self, contents: &'c Contents, relative: &[u8]) -> Option<NodeRef<'c>> {
+        let prefix = key_prefix(relative);
+        // Names with this prefix can begin in the entry before the first one that has it.
+        let first = self.prefixes.partition_point(|other| *other < prefix).saturating_sub(1);
+        let after = first + self.prefixes[first..].partition_point(|other| *other <= prefix);
+        let end = (after * NAMES_AN_ENTRY).min(contents.node_count());
+        contents.find_in(first * NAMES_AN_ENTRY..end, relative)
+    }
+}
+
 impl<'c> ZoneBuild<'c> {
-    /// The place of the glue list of a cut, if any of its servers has addresses in the zone. `fixed`: where
-    /// the references of its RRsets begin.
-    pub(super) fn glue_of(&mut self, pack: &mut PackBuilder, cut: NodeRef<'c>, fixed: usize) -> Option<u32> {
-        let servers = cut.rrset(rtype::NS)?;
-        // Where nothing is below the cut, equal sets of servers have equal addresses; thousands of cuts can share one.
-        let number = self.rows.iter().position(|row| row.rtype() == rtype::NS)?;
-        let mut at = fixed;
-        for row in &self.rows[..number] {
-            at += row.storage()?.octets();
-        }
-        let fragment = u32_at(&self.references, at);
-        let has_names_below = cut.flags().has(Flags::PARENT) || self.is_own_server(servers);
-        if !has_names_below && let Some(&known) = self.glue.lists.get(&spread(fragment)) {
-            return known;
-        }
-        let list = self.collect(cut, servers).map(|octets| pack.pool.place_of(&octets));
-        if !has_names_below {
-            self.glue.lists.insert(spread(fragment), list);
-        }
-        list
-    }
-
-    /// Whether the cut itself is one of its name servers.
-    fn is_own_server(&mut self, servers: RRsetRef<'c>) -> bool {
-        servers.records().any(|record| self.rrset.is_owner(record.rdata))
-    }
-
-    fn collect(&mut self, cut: NodeRef<'c>, servers: RRsetRef<'c>) -> Option<Vec<u8>> {
+    /// The place of the glue list of a cut, if any of its servers has addresses in the zone.
+    pub(super) fn glue_of(
+        &mut self,
+        pack: &mut PackBuilder,
+        cut: NodeRef<'c>,
+        servers: RRsetRef<'c>,
+    ) -> Option<u32> {
         let contents = self.contents;
         let mut groups: Vec<(usize, bool, RRsetRef<'c>)> = Vec::new();
         for (number, server) in servers.records().enumerate().take(256) {
@@ -53,10 +50,10 @@ impl<'c> ZoneBuild<'c> {
             if !ends_with_apex(name.octets(), contents.apex().octets()) {
                 continue;
             }
-            self.glue.key.set(name);
-            let Some(relative) = self.glue.key.octets().strip_prefix(contents.apex_key()) else { continue };
+            self.names.key.set(name);
+            let Some(relative) = self.names.key.octets().strip_prefix(contents.apex_key()) else { continue };
             let in_domain = relative.starts_with(cut.key());
-            let Some(node) = contents.find(relative) else { continue };
+            let Some(node) = self.names.find(contents, relative) else { continue };
             let addresses = [rtype::A, rtype::AAAA].into_iter().filter_map(|rtype| node.rrset(rtype));
             groups.extend(addresses.map(|set| (number, in_domain, set)));
         }
@@ -80,13 +77,8 @@ impl<'c> ZoneBuild<'c> {
         }
         let mut list = Vec::new();
         encode_glue(&groups, &mut list);
-        Some(list)
+        Some(pack.pool.place_of(&list))
     }
-}
-
-/// Places are different from each other by nature and chosen by nobody outside; this spreads them.
-fn spread(place: u32) -> u64 {
-    u64::from(place).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// A quick look at the last octets, before the work of making a key.

@@ -1,12 +1,10 @@
 //! RRsets to fragments: finds the compression pointers that hold in any message.
 
+use super::known::{self, Servers};
 use super::{PackBuilder, Problem, ZoneBuild};
 use crate::contents::{Flags, NodeRef, RRsetRef};
 use crate::fragment::{self, POINTERS_MAX, REACH_MAX, RECORD_HEAD_OCTETS, TO_APEX, TO_OWNER};
-use crate::section::fold_multiply;
 use crate::shape::{Row, Storage};
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use wire::Name;
 use wire::iana::rtype;
 
@@ -39,33 +37,37 @@ impl<'c> ZoneBuild<'c> {
         }
         self.is_signed |= signatures.is_some();
         let place = match signatures {
-            None if rtype == rtype::NS => self.servers_place(pack, node, set),
+            None if rtype == rtype::NS && node.flags().has(Flags::CUT) => self.servers(pack, node, set),
             _ => self.rrset.place(pack, set, signatures),
         };
         let Some(place) = place else {
             return self.problem(Problem::RRsetTooLarge { owner: node.name(), rtype });
         };
+        if signatures.is_some() && rtype == rtype::NS && node.flags().has(Flags::CUT) {
+            // Signed by mistake (RFC 4035 2.2); its servers need their glue all the same.
+            self.glue = self.glue_of(pack, node, set);
+        }
         self.rows.push(Row::new(rtype, Storage::Pool, set.ttl()));
         self.references.extend_from_slice(&place.to_le_bytes());
     }
 
-    /// The place of an unsigned NS RRset. Most delegations of a large zone name servers that others before them
-    /// named: then the RDATA as read tells, and nothing is rendered.
-    fn servers_place(&mut self, pack: &mut PackBuilder, node: NodeRef<'c>, set: RRsetRef<'c>) -> Option<u32> {
+    /// The place of the NS RRset of a zone cut; finds its glue too. Most delegations of a large zone name servers
+    /// that others before them named: then the RDATA as read tells, and nothing is rendered or searched.
+    fn servers(&mut self, pack: &mut PackBuilder, cut: NodeRef<'c>, set: RRsetRef<'c>) -> Option<u32> {
         if set.records().any(|record| self.rrset.ends_in_owner(record.rdata)) {
-            return self.rrset.place(pack, set, None);
+            let place = self.rrset.place(pack, set, None)?;
+            self.glue = self.glue_of(pack, cut, set);
+            return Some(place);
         }
-        let hash = hash_of_rdata(set);
-        if let Some(&(place, first)) = self.servers.get(&hash) {
-            let known = self.contents.node(first as usize).rrset(rtype::NS)?;
-            let same = known.len() == set.len()
-                && known.records().map(|r| r.rdata).eq(set.records().map(|r| r.rdata));
-            if same {
-                return Some(place);
-            }
+        // No server is at or below the cut, so fragment and glue depend on the servers alone.
+        let hash = known::hash(self.secret, set.records().map(|record| record.rdata));
+        if let Some(servers) = self.known.get(&hash) {
+            self.glue = servers.glue;
+            return Some(servers.place);
         }
         let place = self.rrset.place(pack, set, None)?;
-        self.servers.insert(hash, (place, node.number() as u32));
+        self.glue = self.glue_of(pack, cut, set);
+        self.known.insert(hash, Servers { place, glue: self.glue });
         Some(place)
     }
 
@@ -85,42 +87,6 @@ impl<'c> ZoneBuild<'c> {
         self.rows.push(Row::new(rtype::RRSIG, Storage::Pool, set.ttl()));
         self.references.extend_from_slice(&pack.pool.push(&octets).to_le_bytes());
     }
-}
-
-/// RRsets of name servers by the hash of their RDATA: place, and the first node that has this one.
-pub(super) type KnownServers = HashMap<u64, (u32, u32), BuildHasherDefault<HashedHasher>>;
-
-/// Passes on keys that are hashes already.
-#[derive(Default)]
-pub(super) struct HashedHasher(u64);
-
-impl Hasher for HashedHasher {
-    fn write(&mut self, octets: &[u8]) {
-        octets.iter().for_each(|octet| self.write_u64(u64::from(*octet)));
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = self.0.rotate_left(8) ^ hash;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-fn hash_of_rdata(set: RRsetRef<'_>) -> u64 {
-    const K: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut hash = K;
-    for record in set.records() {
-        let (words, rest) = record.rdata.as_chunks::<8>();
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        for word in words {
-            hash = fold_multiply(hash ^ u64::from_le_bytes(*word), K);
-        }
-        hash = fold_multiply(hash ^ u64::from_le_bytes(last), K ^ record.rdata.len() as u64);
-    }
-    hash
 }
 
 /// Encodes RRsets; buffers are used again from set to set.
