@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from . import dns
+from . import dns, record
 
 
 class Zones:
@@ -99,11 +99,15 @@ class Contender:
             answered = subprocess.run(command, cwd=here).returncode == 0
         else:
             answered = dns.Client(self.address, self.port).wait(apex, "SOA", seconds, every=0.02)
+        if self.process.poll() is not None:
+            self.fail(f"ended by itself with status {self.process.returncode}")
         if not answered:
             self.fail(f"no answer for {apex} within {seconds} s")
 
     def fail(self, why):
         """Ends the server and the script, with the last lines the server said."""
+        if self.process.poll() is not None:
+            why += f" (the server is gone, status {self.process.returncode})"
         self.stop()
         with open(os.path.join(self.folder, "output"), errors="replace") as output:
             said = output.read()[-2000:]
@@ -277,9 +281,9 @@ class Named(Contender):
     """BIND: one thread, no recursion, no rate limit, no logs."""
 
     name = "named"
-    control_port = 9953
 
     def configure(self):
+        self.control_port = record.free_port()
         zones = self.zones.section("named.conf", 'zone "{bare}" {{ type primary; file "{file}"; }};\n')
         secret = base64.b64encode(secrets.token_bytes(32)).decode()
         self.write("rndc.key", f'key "bench" {{ algorithm hmac-sha256; secret "{secret}"; }};\n')

@@ -7,7 +7,7 @@ import glob
 import os
 import sys
 
-from . import record
+from . import network, record
 
 
 def main():
@@ -65,4 +65,5 @@ def total(path):
 
 
 if __name__ == "__main__":
-    main()
+    with network.Buffers():
+        main()

@@ -17,6 +17,32 @@ def do(command):
         sys.exit(f"{command}: {done.stdout.strip()} (network namespaces need root)")
 
 
+class Buffers:
+    """`with Buffers():` lets every socket made meanwhile hold 4 MiB; the limits before come back at the end.
+
+    Without the right to set them it says so and goes on: servers that ask for no more than the default may then lose
+    queries for want of room."""
+
+    def __enter__(self):
+        self.before = {}
+        for name in BUFFERS:
+            path = "/proc/sys/" + name.replace(".", "/")
+            try:
+                with open(path) as value:
+                    before = value.read()
+                with open(path, "w") as value:
+                    value.write(str(BUFFER_OCTETS))
+                self.before[path] = before
+            except OSError as error:
+                print(f"note: {path} stays as it is: {error}", file=sys.stderr)
+        return self
+
+    def __exit__(self, *_):
+        for path, value in self.before.items():
+            with open(path, "w") as setting:
+                setting.write(value)
+
+
 class Pair:
     """`with Pair() as pair:` gives namespaces `pair.server` and `pair.client`.
 
@@ -24,16 +50,6 @@ class Pair:
 
     def __enter__(self):
         self.server, self.client = f"zonda-s{os.getpid()}", f"zonda-c{os.getpid()}"
-        self.before = {}
-        for name in BUFFERS:
-            path = "/proc/sys/" + name.replace(".", "/")
-            try:
-                with open(path) as value:
-                    self.before[path] = value.read()
-                with open(path, "w") as value:
-                    value.write(str(BUFFER_OCTETS))
-            except OSError as error:
-                sys.exit(f"{path}: {error}")
         do(f"ip netns add {self.server}")
         do(f"ip netns add {self.client}")
         do(f"ip link add veth-s netns {self.server} address 02:00:00:00:00:01 type veth "
@@ -50,6 +66,3 @@ class Pair:
     def __exit__(self, *_):
         for namespace in (self.server, self.client):
             subprocess.run(["ip", "netns", "delete", namespace])
-        for path, value in self.before.items():
-            with open(path, "w") as setting:
-                setting.write(value)

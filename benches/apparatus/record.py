@@ -5,6 +5,7 @@ import json
 import lzma
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -50,6 +51,7 @@ class Bench:
 
     def contender(self, kind, zones, **options):
         """A contender in a folder of its own; exits where its program is missing."""
+        options.setdefault("port", free_port())
         made = kind(zones, os.path.join(self.work, "servers", kind.name), programs=self.programs, **options)
         if not made.available():
             sys.exit(f"{made.name}: {made.command()[0]} is missing; install it or leave it out with --contenders")
@@ -58,21 +60,21 @@ class Bench:
     def pinned(self):
         return ["taskset", "-c", self.arguments.server_cpu]
 
-    def run(self, *words, namespace=None, quiet=True):
+    def run(self, *words, namespace=None, quiet=True, failed=sys.exit):
         """Runs zonda-bench on the generator's core; returns its standard output."""
         prefix = ["ip", "netns", "exec", namespace] if namespace else []
         command = prefix + [self.arguments.bench, *map(str, words)]
         errors = subprocess.PIPE if quiet else None
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=errors, text=True)
         if done.returncode:
-            sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr or ''}")
+            failed(f"{' '.join(command)}: exit status {done.returncode}\n{done.stderr or ''}")
         return done.stdout
 
     def load(self, server, queries, *words, namespace=None, quiet=True):
         """Runs `zonda-bench load` against a contender; returns its result."""
         return json.loads(self.run("load", "--server", f"{server.address}:{server.port}", "--queries", queries,
                                    "--cpu", self.arguments.load_cpu, "--json", *words,
-                                   namespace=namespace, quiet=quiet))
+                                   namespace=namespace, quiet=quiet, failed=server.fail))
 
     def root(self):
         """The root zone that ships with the project, and the recorded queries."""
@@ -115,6 +117,19 @@ class Bench:
                        "results": results}, output, indent=1)
         print(f"record: {path}")
         return path
+
+
+def free_port():
+    """A port of the loopback address that is free for UDP and TCP. Servers share ports silently (SO_REUSEPORT): one that
+    is in use would have two servers measured as one."""
+    while True:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+            tcp.bind(("127.0.0.1", 0))
+            try:
+                udp.bind(tcp.getsockname())
+            except OSError:
+                continue
+            return tcp.getsockname()[1]
 
 
 def said(*command):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from . import dns, record
+from . import dns, network, record
 
 
 def main():
@@ -83,4 +83,5 @@ def raise_serial(path):
 
 
 if __name__ == "__main__":
-    main()
+    with network.Buffers():
+        main()

@@ -32,7 +32,7 @@ def main():
     zones, queries = bench.root()
     order = random.Random(arguments.seed)
     blocks = []
-    with network.Pair() as pair:
+    with network.Buffers(), network.Pair() as pair:
         run = Run(bench, pair, zones, queries)
         run.record_sizes()
         for number in range(arguments.blocks):
