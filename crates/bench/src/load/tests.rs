@@ -153,7 +153,8 @@ fn window_survives_queries_that_made_room() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let queries = queries(10);
     // One flow has 65,536 places; a window above that must overwrite some, and still come to its end.
-    let settings = Settings { flows: 1, timeout: Duration::from_millis(600), ..settings(silent.local_addr().unwrap()) };
+    let settings =
+        Settings { flows: 1, timeout: Duration::from_millis(600), ..settings(silent.local_addr().unwrap()) };
     let mut generator = Generator::new(settings, &queries).unwrap();
     let trial = Trial { pace: Pace::Closed { window: 70_000 }, seconds: 20.0, queries_max: 80_000 };
     let outcome = generator.run(trial).unwrap();
