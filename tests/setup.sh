@@ -4,7 +4,7 @@
 set -eu
 
 # program:package
-needed="named:bind9 nsd:nsd knotd:knot g++:g++"
+needed="named:bind9 dnssec-signzone:bind9-utils nsd:nsd knotd:knot g++:g++"
 PATH=$PATH:/usr/sbin:/sbin
 missing=
 for pair in $needed; do

@@ -1,8 +1,10 @@
 //! Sets of zones that one server process holds together.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
+use zonda_tests::server::peers::require;
 use zonda_tests::zone::{ZoneFile, data, repository, unpack};
 
 /// Zones served together.
@@ -17,7 +19,7 @@ pub struct ZoneSet {
 
 /// Every set, the cheapest first.
 pub fn all() -> Vec<ZoneSet> {
-    vec![corners(), root(), gov()]
+    vec![corners(), root(), gov(), signed_gov()]
 }
 
 /// The generated zones: all corners, unsigned and signed four ways, parent and children together.
@@ -50,9 +52,41 @@ fn root() -> ZoneSet {
 
 /// The .gov zone as its registry exports it, unsigned, with the NS records that the export leaves out.
 fn gov() -> ZoneSet {
+    ZoneSet { name: "gov", zones: vec![ZoneFile::new("gov.", gov_text())], sample: 8000 }
+}
+
+/// The same, signed with NSEC3 and opt-out as most large zones are.
+fn signed_gov() -> ZoneSet {
+    let signed = sign("gov", &gov_text());
+    ZoneSet { name: "signed-gov", zones: vec![ZoneFile::new("gov.", signed)], sample: 8000 }
+}
+
+/// Writes the text of .gov to the target folder.
+fn gov_text() -> PathBuf {
     let mut text = String::from_utf8(unpack(&data().join("gov-20260822.zone.zst"))).expect("a text");
     text.push_str("\ngov. 3600 IN NS a.ns.gov.\na.ns.gov. 3600 IN A 192.0.2.53\n");
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("gov.zone");
     fs::write(&path, text).expect("a writable target folder");
-    ZoneSet { name: "gov", zones: vec![ZoneFile::new("gov.", path)], sample: 8000 }
+    path
+}
+
+/// Signs a zone with a new key: NSEC3, no salt, no iterations (RFC 9276), opt-out. Returns the signed text.
+fn sign(origin: &str, text: &Path) -> PathBuf {
+    let keys = tempfile::tempdir().expect("a scratch folder");
+    let mut keygen = Command::new(require("dnssec-keygen", "bind9-utils"));
+    keygen.args(["-q", "-a", "ECDSAP256SHA256", "-f", "KSK", "-K"]).arg(keys.path()).arg(origin);
+    let made = keygen.output().expect("dnssec-keygen");
+    let key = String::from_utf8_lossy(&made.stdout).trim().to_owned();
+    assert!(made.status.success() && !key.is_empty(), "{made:?}");
+    let public = fs::read_to_string(keys.path().join(format!("{key}.key"))).expect("the public key");
+    let unsigned = keys.path().join("unsigned");
+    let zone = fs::read_to_string(text).expect("the zone");
+    fs::write(&unsigned, format!("{zone}\n{public}")).expect("a zone file");
+    let signed = text.with_extension("signed");
+    let mut signzone = Command::new(require("dnssec-signzone", "bind9-utils"));
+    signzone.args(["-q", "-z", "-P", "-A", "-3", "-", "-O", "full", "-o", origin, "-d"]).arg(keys.path());
+    signzone.arg("-f").arg(&signed).arg(&unsigned).arg(keys.path().join(&key));
+    let done = signzone.output().expect("dnssec-signzone");
+    assert!(done.status.success(), "{done:?}");
+    signed
 }

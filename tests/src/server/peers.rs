@@ -34,7 +34,7 @@ fn named(folder: &Path, address: SocketAddr, zones: &[ZoneFile]) -> Command {
     let mut text = format!(
         "options {{\n directory \"{}\"; pid-file none; session-keyfile none; listen-on-v6 {{ none; }};\n \
          listen-on port {port} {{ {ip}; }}; recursion no; empty-zones-enable no; dnssec-validation no;\n \
-         minimal-responses no-auth; minimal-any yes; notify no; allow-transfer {{ any; }}; answer-cookie no;\n \
+         minimal-responses no-auth; minimal-any yes; zero-no-soa-ttl no; notify no; allow-transfer {{ any; }}; answer-cookie no;\n \
          check-names primary ignore; check-integrity no; check-mx ignore; check-mx-cname ignore;\n \
          check-srv-cname ignore; check-wildcard no; check-dup-records ignore; check-sibling no;\n \
          max-records-per-type 0; max-types-per-name 0; rrset-order {{ order none; }};\n}};\ncontrols {{ }};\n",
