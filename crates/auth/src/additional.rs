@@ -51,7 +51,7 @@ impl<'c> Session<'_, '_, 'c> {
             for set in target.types.into_iter().filter_map(|wanted| node.rrset(wanted)) {
                 let dnssec_ok = self.dnssec_ok;
                 if rrset::put(self.out, set.head(), set.data(), name, apex, dnssec_ok).is_err() {
-                    self.is_complete = false;
+                    self.short_of = 0;
                     return;
                 }
             }
@@ -59,7 +59,13 @@ impl<'c> Session<'_, '_, 'c> {
     }
 
     /// The node of the name at `place`, if it is one of the zone, and where the name stands. `owner`: of the record.
-    fn look_up(&mut self, zone: &Zone<'c>, rtype: u16, owner: usize, place: usize) -> Option<(Node<'c>, u16)> {
+    fn look_up(
+        &mut self,
+        zone: &Zone<'c>,
+        rtype: u16,
+        owner: usize,
+        place: usize,
+    ) -> Option<(Node<'c>, u16)> {
         let message = self.out.message();
         let places = &mut self.work.other_places;
         places.follow(message, place).ok()?;

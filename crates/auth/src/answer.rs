@@ -119,8 +119,8 @@ pub(crate) struct Session<'s, 'b, 'c> {
     pub is_referral: bool,
     /// Something that must not be missing is missing, and the rest was written all the same.
     pub is_truncated: bool,
-    /// Nothing was left out for want of room.
-    pub is_complete: bool,
+    /// With so many octets from where the answer begins, more of it would fit: `usize::MAX` if nothing was left out.
+    pub short_of: usize,
     /// What is to be noted of the answer when it is written: see `cache`.
     pub note: Option<(CacheKey, u16, usize)>,
     /// The same for the upper labels of the name: labels of the anchor, and where the answer begins.
@@ -134,12 +134,12 @@ impl<'c> Session<'_, '_, 'c> {
     pub(crate) fn answer(&mut self) -> Result<Outcome, Stop> {
         let outcome = self.follow_question()?;
         if let Some((key, anchor, start)) = self.note.take()
-            && self.is_complete
+            && self.short_of > 0
         {
-            self.work.cache.note(&key, anchor, start, self.out);
+            self.work.cache.note(&key, anchor, (start, self.short_of, self.is_truncated), self.out);
         }
         if let Some((labels, start)) = self.note_name.take()
-            && self.is_complete
+            && self.short_of == usize::MAX
         {
             let Work { cache, key, places, .. } = &mut *self.work;
             let what = (labels, outcome == Outcome::Referral);
@@ -151,14 +151,23 @@ impl<'c> Session<'_, '_, 'c> {
     /// Appends the answer from the cache, if it is there; otherwise has it noted once it is written. Only an answer to the
     /// name of the question itself can be there. `labels`: of the anchor.
     #[inline(always)]
-    pub(crate) fn paste(&mut self, kind: Kind, zone: &Zone<'c>, node: u32, other: u32, labels: usize) -> bool {
+    pub(crate) fn paste(
+        &mut self,
+        kind: Kind,
+        zone: &Zone<'c>,
+        node: u32,
+        other: u32,
+        labels: usize,
+    ) -> bool {
         if self.out.counts() != [0; 3] {
             return false;
         }
         let zone = zone.apex().octets().as_ptr() as usize;
-        let key = CacheKey { zone, node, other, kind, dnssec_ok: self.dnssec_ok };
+        let room = if kind == Kind::Referral { CacheKey::room_class(self.out.room_left()) } else { 0 };
+        let key = CacheKey { zone, node, other, kind, dnssec_ok: self.dnssec_ok, room };
         let anchor = self.work.places.of_ancestor(labels);
-        if self.work.cache.paste(&key, anchor, self.out) {
+        if let Some((short_of, is_truncated)) = self.work.cache.paste(&key, anchor, self.out) {
+            (self.short_of, self.is_truncated) = (short_of, is_truncated);
             return true;
         }
         self.note = Some((key, anchor, self.out.at()));
@@ -195,10 +204,13 @@ impl<'c> Session<'_, '_, 'c> {
             }
             let next = match found.kind {
                 // 3b: out of the authoritative data, unless it is about the cut itself.
-                MatchKind::Cut if self.asks_parent_side(&found) => self.delegation_signer(&zone, &found.node)?,
+                MatchKind::Cut if self.asks_parent_side(&found) => {
+                    self.delegation_signer(&zone, &found.node)?
+                }
                 MatchKind::Cut => {
                     self.is_referral = steps == 0;
-                    self.note_name = (is_plain && found.labels <= labels).then_some((found.labels, self.out.at()));
+                    self.note_name =
+                        (is_plain && found.labels <= labels).then_some((found.labels, self.out.at()));
                     return self.referral(&zone, &found).map_err(|stop| stop.at(Outcome::Referral));
                 }
                 MatchKind::Dname => self.follow_dname(&zone, &found)?,
@@ -281,7 +293,12 @@ impl<'c> Session<'_, '_, 'c> {
 
     /// The name has a node, its own or the wildcard's below its closest encloser `source`.
     #[inline(always)]
-    fn at_node(&mut self, zone: &Zone<'c>, node: &Node<'c>, source: Option<&Match<'c>>) -> Result<Next, Stop> {
+    fn at_node(
+        &mut self,
+        zone: &Zone<'c>,
+        node: &Node<'c>,
+        source: Option<&Match<'c>>,
+    ) -> Result<Next, Stop> {
         if let Some(encloser) = source
             && self.dnssec_ok
         {
@@ -327,7 +344,12 @@ impl<'c> Session<'_, '_, 'c> {
     /// ANY and RRSIG (RFC 8482 4.1, 7): one RRset of the name, the first that is there; or all, over TCP if the
     /// server is set so. For RRSIG its signatures alone.
     #[cold]
-    fn put_any(&mut self, zone: &Zone<'c>, node: &Node<'c>, source: Option<&Match<'c>>) -> Result<Next, Stop> {
+    fn put_any(
+        &mut self,
+        zone: &Zone<'c>,
+        node: &Node<'c>,
+        source: Option<&Match<'c>>,
+    ) -> Result<Next, Stop> {
         let is_full = self.transport == Transport::Tcp && self.server.full_any_over_tcp;
         let places = &self.work.places;
         let owner = places.of_ancestor(places.label_count());

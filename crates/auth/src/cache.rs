@@ -51,6 +51,8 @@ pub(crate) struct CacheKey {
     /// Kind of answer and DO bit.
     pub kind: Kind,
     pub dnssec_ok: bool,
+    /// Of referrals: see [`CacheKey::room_class`].
+    pub room: u8,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -67,6 +69,13 @@ pub(crate) enum Kind {
 const NAME_OCTETS_MAX: usize = 32;
 
 impl CacheKey {
+    /// Which of several answers to the same question fits into `octets`: glue is left out where that is short.
+    #[inline(always)]
+    pub(crate) fn room_class(octets: usize) -> u8 {
+        // Sixteen octets are the smallest record of glue, so in a class there are few different answers.
+        if octets < 512 { (octets >> 4) as u8 | 0x80 } else { 0 }
+    }
+
     /// The key of the answers for names with these upper labels, the beginning of `padded`; `None` when they are long.
     #[inline(always)]
     fn of_name(key: &Key, dnssec_ok: bool) -> Option<CacheKey> {
@@ -83,13 +92,16 @@ impl CacheKey {
             hash ^= hash >> 32;
         }
         let (node, other) = (hash as u32, (hash >> 32) as u32);
-        Some(CacheKey { zone: 0, node, other, kind: Kind::Name, dnssec_ok })
+        Some(CacheKey { zone: 0, node, other, kind: Kind::Name, dnssec_ok, room: 0 })
     }
 
     #[inline(always)]
     fn hash(&self) -> u64 {
         let numbers = u64::from(self.node) << 32 | u64::from(self.other);
-        let rest = (self.zone as u64) << 3 | (self.kind as u64) << 1 | u64::from(self.dnssec_ok);
+        let rest = (self.zone as u64) << 12
+            | u64::from(self.room) << 4
+            | (self.kind as u64) << 1
+            | u64::from(self.dnssec_ok);
         let mixed = (numbers ^ rest.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mixed ^ mixed >> 29
     }
@@ -101,6 +113,9 @@ struct Slot {
     /// Hash of the key that missed last.
     seen: u64,
     octets: u16,
+    /// With so many octets of room the answer would be longer.
+    short_of: usize,
+    is_truncated: bool,
     pointers: u16,
     counts: [u16; 3],
     anchor: u16,
@@ -150,17 +165,19 @@ impl Cache {
         self.slots.iter_mut().for_each(|slot| (slot.key, slot.seen) = (CacheKey::default(), 0));
     }
 
-    /// Appends the answer to the question in `out`, if it is here and fits. `anchor`: where the anchor stands.
+    /// Appends the answer to the question in `out`, if it is here and the one for this room; returns the room that
+    /// it is short of and whether it has TC. `anchor`: where the anchor stands.
     #[inline(always)]
-    pub(crate) fn paste(&self, key: &CacheKey, anchor: u16, out: &mut Renderer<'_>) -> bool {
+    pub(crate) fn paste(&self, key: &CacheKey, anchor: u16, out: &mut Renderer<'_>) -> Option<(usize, bool)> {
         let at = key.hash() as usize % SLOTS;
         let slot = &self.slots[at];
-        if slot.key != *key {
-            return false;
+        if slot.key != *key || out.room_left() >= slot.short_of {
+            return None;
         }
         let records = &self.records[at][..slot.octets as usize];
         let places = &self.places[at][..slot.pointers as usize];
-        out.paste(records, slot.counts, places, anchor.wrapping_sub(slot.anchor)).is_ok()
+        out.paste(records, slot.counts, places, anchor.wrapping_sub(slot.anchor)).ok()?;
+        Some((slot.short_of, slot.is_truncated))
     }
 
     /// Appends the answer for names with the upper labels `key`, if it is here and fits; returns whether it is a referral.
@@ -177,7 +194,7 @@ impl Cache {
         if slot.key != key || slot.name[..slot.name_octets as usize] != *name.octets() {
             return None;
         }
-        self.paste(&key, places.of_ancestor(slot.anchor_labels as usize), out).then_some(slot.is_referral)
+        self.paste(&key, places.of_ancestor(slot.anchor_labels as usize), out).map(|_| slot.is_referral)
     }
 
     /// Takes note of an answer for all names with the upper labels `name`; `labels`: of its anchor. See [`Cache::note`].
@@ -192,7 +209,7 @@ impl Cache {
     ) {
         let Some(key) = CacheKey::of_name(name, dnssec_ok) else { return };
         // The octets of the name tell it from others of the same hash, so they change together with the answer.
-        if self.note(&key, anchor, start, out) {
+        if self.note(&key, anchor, (start, usize::MAX, false), out) {
             let slot = &mut self.slots[key.hash() as usize % SLOTS];
             let octets = name.octets();
             slot.name[..octets.len()].copy_from_slice(octets);
@@ -202,12 +219,21 @@ impl Cache {
     }
 
     /// Takes note of an answer that was just written from `start` on, and keeps it if it was the slot's last already.
-    /// The answer must be complete: nothing left out for want of room. Returns whether it is kept now.
+    /// `short_of`: with so many octets of room it would be longer. Returns whether it is kept now.
     #[inline(always)]
-    pub(crate) fn note(&mut self, key: &CacheKey, anchor: u16, start: usize, out: &Renderer<'_>) -> bool {
+    pub(crate) fn note(
+        &mut self,
+        key: &CacheKey,
+        anchor: u16,
+        (start, short_of, is_truncated): (usize, usize, bool),
+        out: &Renderer<'_>,
+    ) -> bool {
         let hash = key.hash();
         let at = hash as usize % SLOTS;
         let is_kept = self.slots[at].seen == hash && self.keep(at, key, anchor, start, out);
+        if is_kept {
+            (self.slots[at].short_of, self.slots[at].is_truncated) = (short_of, is_truncated);
+        }
         self.slots[at].seen = hash;
         is_kept
     }
@@ -227,7 +253,8 @@ impl Cache {
         }
         let (octets, pointers) = (records.len() as u16, pointers.count as u16);
         self.records[at][..records.len()].copy_from_slice(records);
-        self.slots[at] = Slot { key: *key, seen: 0, octets, pointers, counts: out.counts(), anchor, ..Slot::default() };
+        self.slots[at] =
+            Slot { key: *key, seen: 0, octets, pointers, counts: out.counts(), anchor, ..Slot::default() };
         true
     }
 }

@@ -82,8 +82,7 @@ pub fn read(message: &[u8]) -> Result<Response, String> {
         return Err("shorter than a header".into());
     }
     let flags = u16_at(message, 2);
-    let mut response =
-        Response { octets: message.len(), flags, rcode: flags & 15, ..Response::default() };
+    let mut response = Response { octets: message.len(), flags, rcode: flags & 15, ..Response::default() };
     let mut at = HEADER_OCTETS;
     match u16_at(message, 4) {
         0 => {}
@@ -168,8 +167,9 @@ fn data(message: &[u8], view: &RecordView<'_>) -> Result<Record, String> {
         at = skip_name(message, at).ok_or("name in RDATA")?;
     }
     rdata.extend_from_slice(message.get(at..view.end()).ok_or("name passes the RDATA")?);
-    zonefile::rdata::check(view.rtype, &rdata)
-        .map_err(|_| format!("RDATA of {} at {} is not of its form", rtype::Text(view.rtype), view.rdata_at))?;
+    zonefile::rdata::check(view.rtype, &rdata).map_err(|_| {
+        format!("RDATA of {} at {} is not of its form", rtype::Text(view.rtype), view.rdata_at)
+    })?;
     Ok(Record { owner, rtype: view.rtype, class: view.class, ttl: view.ttl, rdata })
 }
 
@@ -178,9 +178,9 @@ pub fn catalog(zones: &[(&str, &str)]) -> Result<Catalog, String> {
     let mut builder = PackBuilder::new(0x7a6f_6e64_61);
     for (origin, text) in zones {
         let origin: NameBuf = origin.parse().map_err(|error| format!("{origin}: {error}"))?;
-        builder.add_zone(&contents(&origin, text)?, TextStamp::default()).map_err(|problems| {
-            problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-        })?;
+        builder
+            .add_zone(&contents(&origin, text)?, TextStamp::default())
+            .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
     }
     let backing = builder.finish().map_err(|_| "the index is crowded")?;
     let pack = Arc::new(Pack::open(backing).map_err(|error| error.to_string())?);

@@ -5,7 +5,7 @@ use crate::cache::Kind;
 use crate::rrset::{self, rdata_at};
 use wire::iana::rtype;
 use wire::render::{POINTER_MAX, Section};
-use zone::fragment::Glue;
+use zone::fragment::{Glue, RECORD_HEAD_OCTETS};
 use zone::{Match, Zone};
 
 impl<'c> Session<'_, '_, 'c> {
@@ -62,7 +62,8 @@ impl<'c> Session<'_, '_, 'c> {
             if full {
                 self.out.rollback(mark);
                 self.is_truncated |= group.in_domain;
-                self.is_complete = false;
+                let octets = group.addresses.len() / octets * (RECORD_HEAD_OCTETS + octets);
+                self.short_of = self.short_of.min(self.out.at() + octets - start);
             }
         }
         Ok(())

@@ -9,8 +9,8 @@ use crate::denial::Proofs;
 use crate::limits::UDP_OCTETS_MIN;
 use crate::server::{Server, Transport};
 use crate::{chaos, tsig};
-use wire::edns::{self, ResponseOpt};
 use wire::Places;
+use wire::edns::{self, ResponseOpt};
 use wire::header::{self, HEADER_OCTETS};
 use wire::iana::{class, ede, opcode, rcode, rtype};
 use wire::query::Query;
@@ -147,7 +147,7 @@ impl Responder {
             dnssec_ok: query.edns.is_some_and(|edns| edns.dnssec_ok),
             is_referral: false,
             is_truncated: false,
-            is_complete: true,
+            short_of: usize::MAX,
             note: None,
             note_name: None,
             proofs: Proofs::new(),
@@ -271,4 +271,3 @@ fn refusal_of_type(qtype: u16, transport: Transport) -> Option<Verdict> {
         _ => Verdict::of(rcode::FORMERR),
     })
 }
-

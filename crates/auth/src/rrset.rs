@@ -147,8 +147,5 @@ pub(crate) fn head_of(rtype: u16, ttl: u32) -> [u8; 8] {
 
 /// Whether an RRset of this type has addresses for additional data in its RDATA's names; see `additional`.
 pub(crate) fn has_targets(rtype: u16) -> bool {
-    matches!(
-        rtype,
-        rtype::NS | rtype::MX | rtype::SRV | rtype::NAPTR | rtype::SVCB | rtype::HTTPS
-    )
+    matches!(rtype, rtype::NS | rtype::MX | rtype::SRV | rtype::NAPTR | rtype::SVCB | rtype::HTTPS)
 }

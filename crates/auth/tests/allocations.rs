@@ -36,7 +36,18 @@ fn none() {
     let catalog = inspect::catalog(&zones).unwrap_or_else(|error| panic!("{error}"));
     let mut queries = Vec::new();
     for (origin, _) in zones {
-        for name in ["www", "absent", "a.b.c.absent", "x.cut", "x.signed", "q.wild", "q.walias", "x.dname", "ent", "chain1"] {
+        for name in [
+            "www",
+            "absent",
+            "a.b.c.absent",
+            "x.cut",
+            "x.signed",
+            "q.wild",
+            "q.walias",
+            "x.dname",
+            "ent",
+            "chain1",
+        ] {
             let name: NameBuf = format!("{name}.{origin}").parse().unwrap_or_else(|_| unreachable!());
             for qtype in [1, 2, 15, 28, 43, 65, 255] {
                 queries.push(inspect::query(0, &name, qtype, Some((1232, true))));

@@ -50,10 +50,13 @@ fn faults() {
     let whole = query(0, rtype::A, 1, 0, b"");
     for end in 0..whole.len() {
         let response = kit().raw(&whole[..end], Transport::Udp);
-        assert_eq!(response.map(|response| (response.rcode, response.question)), match end {
-            0..12 => None,
-            _ => Some((rcode::FORMERR, None)),
-        });
+        assert_eq!(
+            response.map(|response| (response.rcode, response.question)),
+            match end {
+                0..12 => None,
+                _ => Some((rcode::FORMERR, None)),
+            }
+        );
     }
     assert_eq!(ask(&query(0, rtype::A, 1, 1, b"")).rcode, rcode::FORMERR);
     assert_eq!(ask(&query(0, rtype::A, 1, 0, b"trailing")).rcode, rcode::NOERROR);
@@ -149,7 +152,8 @@ fn who_are_you() {
         kit.raw(&octets, Transport::Udp).unwrap_or_default()
     };
     let mut kit = kit();
-    for name in ["version.bind", "version.server", "hostname.bind", "id.server", "authors.bind", "ns.example"] {
+    for name in ["version.bind", "version.server", "hostname.bind", "id.server", "authors.bind", "ns.example"]
+    {
         assert_eq!(ask(&kit, name, rtype::TXT).rcode, rcode::REFUSED, "{name}");
     }
     kit.server.version = Some(b"one".as_slice().into());

@@ -143,7 +143,14 @@ fn aliases() {
         "loop1.example. 3600 IN CNAME loop2.example.\nloop2.example. 3600 IN CNAME loop1.example.",
         "",
     );
-    kit.check("out.example A", How::Plain, rcode::NOERROR, true, "out.example. 3600 IN CNAME www.elsewhere.", "");
+    kit.check(
+        "out.example A",
+        How::Plain,
+        rcode::NOERROR,
+        true,
+        "out.example. 3600 IN CNAME www.elsewhere.",
+        "",
+    );
     let miss = "miss.example. 3600 IN CNAME nothing.example.";
     kit.check("miss.example A", How::Plain, rcode::NXDOMAIN, true, miss, SOA);
     let into = kit.ask("into.example A", How::Plain);
@@ -157,14 +164,7 @@ fn aliases() {
         "across.example. 3600 IN CNAME www.other.\nwww.other. 60 IN A 198.51.100.2",
         "",
     );
-    kit.check(
-        "back.other MX",
-        How::Plain,
-        rcode::NOERROR,
-        true,
-        "back.other. 60 IN CNAME www.example.",
-        SOA,
-    );
+    kit.check("back.other MX", How::Plain, rcode::NOERROR, true, "back.other. 60 IN CNAME www.example.", SOA);
 }
 
 #[test]

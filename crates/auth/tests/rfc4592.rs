@@ -31,7 +31,8 @@ fn not_synthesised() {
 
 #[test]
 fn at_odd_places() {
-    let text = format!("{ZONE}*.c CNAME host1\n*.d DNAME d2\n*.e TXT \"\"\nx.*.f TXT \"\"\n\\000.*.e TXT \"nul\"\n");
+    let text =
+        format!("{ZONE}*.c CNAME host1\n*.d DNAME d2\n*.e TXT \"\"\nx.*.f TXT \"\"\n\\000.*.e TXT \"nul\"\n");
     let kit = Kit::new(&[("example", &text)]);
     let alias = "q.c.example. 3600 IN CNAME host1.example.\nhost1.example. 3600 IN A 192.0.2.1";
     kit.check("q.c.example A", How::Plain, rcode::NOERROR, true, alias, "");

@@ -226,6 +226,12 @@ impl<'b> Renderer<'b> {
         Ok(())
     }
 
+    /// Octets that fit before the reserve.
+    #[inline(always)]
+    pub fn room_left(&self) -> usize {
+        self.octets.len().saturating_sub(self.at + self.reserve)
+    }
+
     /// How many records the three sections have.
     pub fn counts(&self) -> [u16; 3] {
         self.counts

@@ -54,8 +54,7 @@ impl Kit {
     /// Sends octets; `None` when they are not answered.
     pub fn raw(&self, query: &[u8], transport: Transport) -> Option<Response> {
         let mut buffer = vec![0xee; if transport == Transport::Tcp { 65535 } else { 4096 }];
-        let octets =
-            Responder::new().answer(query, &self.catalog, &self.server, transport, &mut buffer);
+        let octets = Responder::new().answer(query, &self.catalog, &self.server, transport, &mut buffer);
         if octets == 0 {
             return None;
         }
@@ -66,7 +65,15 @@ impl Kit {
 
     /// Asks with DO and compares: RCODE, AA, and the lines of answer and authority section without signatures.
     #[track_caller]
-    pub fn check(&self, question: &str, how: How, rcode: u16, aa: bool, answer: &str, authority: &str) -> Response {
+    pub fn check(
+        &self,
+        question: &str,
+        how: How,
+        rcode: u16,
+        aa: bool,
+        answer: &str,
+        authority: &str,
+    ) -> Response {
         let response = self.ask(question, how);
         assert_eq!(response.rcode, rcode, "{question}: {response:#?}");
         assert_eq!(response.flags & AA != 0, aa, "{question}: AA");
@@ -88,7 +95,9 @@ pub fn assert_lines(response: &Response, section: usize, expected: &str, questio
 pub fn assert_signed(response: &Response, section: usize, except: &[u16]) {
     let types = response.types(section);
     let records = &response.sections[section];
-    for record in records.iter().filter(|record| record.rtype != rtype::RRSIG && !except.contains(&record.rtype)) {
+    for record in
+        records.iter().filter(|record| record.rtype != rtype::RRSIG && !except.contains(&record.rtype))
+    {
         let is_signed = records.iter().any(|signature| {
             signature.rtype == rtype::RRSIG
                 && signature.rdata[..2] == record.rtype.to_be_bytes()
