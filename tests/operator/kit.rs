@@ -33,6 +33,24 @@ pub fn zonda_within(kibioctets: u64, arguments: &[&str]) -> Said {
     run(Command::new("sh").args(["-c", &script, "sh"]).arg(program()).args(arguments))
 }
 
+/// Runs `zonda` as a user without rights, from a copy in `folder` that this user may reach.
+pub fn zonda_without_rights(folder: &tempfile::TempDir, arguments: &[&str]) -> Said {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let me = std::fs::metadata("/proc/self").expect("a process");
+    let mut command = Command::new("timeout");
+    command.arg(COMMAND_SECONDS);
+    if me.uid() == 0 {
+        let copy = folder.path().join("zonda");
+        std::fs::copy(program(), &copy).expect("a copy of the program");
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755))
+            .expect("an open folder");
+        command.args(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]).arg(copy);
+    } else {
+        command.arg(program());
+    }
+    run(command.args(arguments))
+}
+
 fn run(command: &mut Command) -> Said {
     let output = command.output().expect("the program starts");
     let said = Said {
