@@ -139,6 +139,8 @@ mod tests {
         let record = Zonemd { serial: 7, scheme: 1, algorithm: 1, digest: &[9; 48] };
         assert_eq!(Zonemd::parse(&rdata), Some(record));
         assert_eq!(Zonemd::parse(&rdata[..53]), None, "SHA-384 of 47 octets");
+        let private = [&[0, 0, 0, 7, 241, 1], &[9; 20][..]].concat(); // as in RFC 8976 A.3
+        assert_eq!(Zonemd::parse(&private).map(|record| record.scheme), Some(241));
         assert_eq!(Zonemd::parse(&[0; 17]), None, "11 octets are too few for any algorithm");
         assert!(Zonemd::parse(&[0; 18]).is_some());
         assert_eq!(Zonemd::parse(&[0; 5]), None);
