@@ -175,7 +175,7 @@ fn data(message: &[u8], view: &RecordView<'_>) -> Result<Record, String> {
 
 /// A catalog of zones given as origin and text.
 pub fn catalog(zones: &[(&str, &str)]) -> Result<Catalog, String> {
-    let mut builder = PackBuilder::new(0x7a6f_6e64_61);
+    let mut builder = PackBuilder::new(0x7a6f_6e64);
     for (origin, text) in zones {
         let origin: NameBuf = origin.parse().map_err(|error| format!("{origin}: {error}"))?;
         builder

@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(key.ancestor(2), b"com\0example\0");
         assert_eq!(key.label(1), b"example\0");
         assert_eq!(name_of(key.ancestor(2), &key.octets()[key.end(2)..]).unwrap(), name);
-        let long = NameBuf::from_text(&"\\000".repeat(63).split_at(4 * 61).0).unwrap();
+        let long = NameBuf::from_text("\\000".repeat(63).split_at(4 * 61).0).unwrap();
         assert_eq!(name_of(b"", Key::of(&long).octets()).unwrap(), long);
         let mut buffer = [0xee; 255];
         let written = write_labels(Key::of(&long).octets(), &mut buffer).unwrap();
