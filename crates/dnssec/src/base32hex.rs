@@ -13,8 +13,8 @@ pub(crate) fn encode(octets: &[u8], text: &mut [u8]) {
     }
 }
 
-/// Reads text of either case; false, and `octets` of no meaning, when it does not fill `octets` exactly or has
-/// other characters.
+/// Reads text of either case; false, and `octets` of no meaning, when it does not fill `octets` exactly or
+/// has other characters.
 pub(crate) fn decode(text: &[u8], octets: &mut [u8]) -> bool {
     debug_assert!(octets.len().is_multiple_of(5));
     if text.len() != octets.len() / 5 * 8 {

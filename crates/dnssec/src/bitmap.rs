@@ -20,7 +20,8 @@ pub struct TypeBitmap<'a> {
 }
 
 impl<'a> TypeBitmap<'a> {
-    /// Checks the shape of `octets`; no octets at all are the empty bitmap (an NSEC3 of an empty non-terminal).
+    /// Checks the shape of `octets`; no octets at all are the empty bitmap (an NSEC3 of an empty
+    /// non-terminal).
     pub fn parse(octets: &'a [u8]) -> Result<TypeBitmap<'a>, BadBitmap> {
         let mut rest = octets;
         let mut last = None;

@@ -1,8 +1,8 @@
 //! Canonical form and order of records (RFC 4034 6, RFC 6840 5.1): what signatures and digests are made of.
 //!
-//! The canonical form of RDATA is its uncompressed wire form with the letters of certain names in lower case: those
-//! of the types that existed when RFC 4034 was written, and no others. An RRset is ordered by the canonical
-//! RDATA of its records, taken as octet strings, and equal records count once (RFC 4034 6.3).
+//! The canonical form of RDATA is its uncompressed wire form with the letters of certain names in lower case:
+//! those of the types that existed when RFC 4034 was written, and no others. An RRset is ordered by the
+//! canonical RDATA of its records, taken as octet strings, and equal records count once (RFC 4034 6.3).
 
 use wire::Name;
 use wire::iana::rtype;
@@ -20,8 +20,8 @@ enum Shape {
     A6,
 }
 
-/// The list of RFC 4034 6.2 item 3 without NSEC, whose next name keeps its case (RFC 6840 5.1). HINFO is on that
-/// list too, though it holds no name.
+/// The list of RFC 4034 6.2 item 3 without NSEC, whose next name keeps its case (RFC 6840 5.1). HINFO is on
+/// that list too, though it holds no name.
 fn shape(rtype: u16) -> Shape {
     let (skip, names) = match rtype {
         rtype::NS | rtype::CNAME | rtype::PTR | rtype::DNAME => (0, 1),
@@ -38,8 +38,8 @@ fn shape(rtype: u16) -> Shape {
     Shape::Names { skip, names }
 }
 
-/// Appends the canonical form of `rdata` to `to`. Octets that do not have the shape of the type are
-/// taken over as they are from the point where they leave it: what a signer would have hashed is unknown then.
+/// Appends the canonical form of `rdata` to `to`. Octets that do not have the shape of the type are taken
+/// over as they are from the point where they leave it: what a signer would have hashed is unknown then.
 pub fn write_canonical_rdata(rtype: u16, rdata: &[u8], to: &mut Vec<u8>) {
     let begin = to.len();
     to.extend_from_slice(rdata);
@@ -115,7 +115,8 @@ impl CanonicalSet {
         self.duplicate_count = before - self.records.len();
     }
 
-    /// The records in canonical order, without duplicates: the position each had in the source, and its RDATA.
+    /// The records in canonical order, without duplicates: the position each had in the source, and its
+    /// RDATA.
     pub fn records(&self) -> impl ExactSizeIterator<Item = (usize, &[u8])> {
         let octets = &self.octets;
         self.records.iter().map(move |row| (row.source as usize, &octets[row.at..][..row.octets as usize]))

@@ -8,8 +8,8 @@ use wire::iana::algorithm;
 
 use crate::verify::Fault;
 
-/// Smallest RSA modulus the library verifies: 1024 bits. Keys may be as small as 512 (RFC 3110 2), but those can be
-/// factored on a desk.
+/// Smallest RSA modulus the library verifies: 1024 bits. Keys may be as small as 512 (RFC 3110 2), but those
+/// can be factored on a desk.
 const RSA_MODULUS_OCTETS_MIN: usize = 128;
 /// Largest: 8192 bits by the library, 4096 by RFC 3110 2; work grows with the square.
 const RSA_MODULUS_OCTETS_MAX: usize = 1024;
@@ -45,7 +45,8 @@ pub(crate) fn verify_octets(
     }
 }
 
-/// RFC 6605 4: the two coordinates of `OCTETS` octets in all, without the octet 4 the library wants before them.
+/// RFC 6605 4: the two coordinates of `OCTETS` octets in all, without the octet 4 the library wants before
+/// them.
 fn ecdsa<const OCTETS: usize>(
     algorithm: &'static dyn VerificationAlgorithm,
     public_key: &[u8],
@@ -80,7 +81,8 @@ fn rsa(
     RsaPublicKeyComponents { n, e }.verify(parameters, message, signature).map_err(|_| Fault::BadSignature)
 }
 
-/// Exponent and modulus of an RSA key (RFC 3110 2), without leading zeros, which RFC 3110 forbids and keys have.
+/// Exponent and modulus of an RSA key (RFC 3110 2), without leading zeros, which RFC 3110 forbids and keys
+/// have.
 fn split_rsa_key(public_key: &[u8]) -> Option<(&[u8], &[u8])> {
     let (exponent_octets, rest) = match public_key {
         [0, high, low, rest @ ..] => (u16::from_be_bytes([*high, *low]) as usize, rest),

@@ -78,8 +78,8 @@ fn zone_algorithm(algorithm: u8) -> Option<&'static Algorithm> {
     }
 }
 
-/// Digest of a zone by the scheme SIMPLE (RFC 8976 3.3), fed with the RRsets of the zone in canonical order: by owner, then
-/// by number of the type.
+/// Digest of a zone by the scheme SIMPLE (RFC 8976 3.3), fed with the RRsets of the zone in canonical order:
+/// by owner, then by number of the type.
 ///
 /// The caller leaves out the ZONEMD RRset of the apex, its signatures, and records outside the zone;
 /// everything else counts, occluded names and glue too.

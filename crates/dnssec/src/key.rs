@@ -56,7 +56,8 @@ impl<'a> Dnskey<'a> {
         Some(Dnskey { flags, protocol, algorithm, public_key, tag: key_tag(rdata) })
     }
 
-    /// Whether the key may sign the zone's records: zone flag, protocol 3, not revoked (RFC 4035 5.3.1, RFC 5011 2.1).
+    /// Whether the key may sign the zone's records: zone flag, protocol 3, not revoked (RFC 4035 5.3.1, RFC
+    /// 5011 2.1).
     ///
     /// A revoked key still signs the DNSKEY RRset; who checks that asks for the flags.
     pub fn is_zone_key(&self) -> bool {

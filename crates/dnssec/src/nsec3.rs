@@ -1,4 +1,5 @@
-//! Hashed denial of existence (RFC 5155): the hash of a name, owner labels, the fields of NSEC3 and NSEC3PARAM.
+//! Hashed denial of existence (RFC 5155): the hash of a name, owner labels, the fields of NSEC3 and
+//! NSEC3PARAM.
 //!
 //! ```text
 //! IH(0)  = SHA-1(name in canonical wire form || salt)
@@ -6,11 +7,11 @@
 //! H(name) = IH(iterations), 20 octets; as a label: 32 characters of base32hex without padding
 //! ```
 //!
-//! [`Nsec3Params::hash`] runs once or a few times for a query that is answered by NSEC3 records, so it touches
-//! no heap and calls the compression function of SHA-1 directly. In instructions a hash of a 17-octet name
-//! with a 4-octet salt costs (callgrind, x86-64 without SHA extensions): `ring` 1 961, the `sha1` crate 1 506, a fully
-//! unrolled one of our own 1 478. The crate won: it also uses the SHA instructions of x86-64 and AArch64
-//! where the processor has them, which is not possible in this crate without `unsafe`.
+//! [`Nsec3Params::hash`] runs once or a few times for a query that is answered by NSEC3 records, so it
+//! touches no heap and calls the compression function of SHA-1 directly. In instructions a hash of a 17-octet
+//! name with a 4-octet salt costs (callgrind, x86-64 without SHA extensions): `ring` 1 961, the `sha1` crate
+//! 1 506, a fully unrolled one of our own 1 478. The crate won: it also uses the SHA instructions of x86-64
+//! and AArch64 where the processor has them, which is not possible in this crate without `unsafe`.
 
 use wire::Name;
 
@@ -31,10 +32,10 @@ pub const FLAG_OPT_OUT: u8 = 1;
 
 /// Most extra iterations that are computed.
 ///
-/// RFC 5155 10.3 allows up to 2 500, for keys of 4 096 bits; more was never valid. A lower bound, such as the 150 or 50
-/// above which validators take a zone as insecure, would be wrong here: a validator needs a genuine proof
-/// even to find out that the zone counts as insecure (RFC 9276 3.2). A higher one would let a zone make every
-/// negative answer cost more than a millisecond.
+/// RFC 5155 10.3 allows up to 2 500, for keys of 4 096 bits; more was never valid. A lower bound, such as the
+/// 150 or 50 above which validators take a zone as insecure, would be wrong here: a validator needs a genuine
+/// proof even to find out that the zone counts as insecure (RFC 9276 3.2). A higher one would let a zone make
+/// every negative answer cost more than a millisecond.
 pub const ITERATIONS_MAX: u16 = 2500;
 
 /// Hash of a name.
@@ -90,8 +91,8 @@ impl<'a> Nsec3Params<'a> {
         self.salt
     }
 
-    /// The hash of `name`, whose letters may be of either case. `iterations` + 1 rounds of SHA-1, each one block of 64 octets
-    /// unless name or salt are long.
+    /// The hash of `name`, whose letters may be of either case. `iterations` + 1 rounds of SHA-1, each one
+    /// block of 64 octets unless name or salt are long.
     pub fn hash(&self, name: &Name) -> Hash {
         let mut hash = digest(name.octets(), self.salt);
         if self.iterations > 0 {

@@ -1,8 +1,8 @@
 //! Checks signatures over RRsets (RFC 4034 3, RFC 4035 5.3).
 //!
-//! [`Rrsig::check`] does what needs no key: fields against the RRset, the period of validity against the caller's time.
-//! [`Rrsig::verify`] does the arithmetic with one key. The two are apart because a zone checker wants both answers
-//! and a validator stops at the first.
+//! [`Rrsig::check`] does what needs no key: fields against the RRset, the period of validity against the
+//! caller's time. [`Rrsig::verify`] does the arithmetic with one key. The two are apart because a zone
+//! checker wants both answers and a validator stops at the first.
 
 use wire::Name;
 
@@ -18,7 +18,8 @@ pub struct Rrsig<'a> {
     pub covered: u16,
     /// See [`wire::iana::algorithm`].
     pub algorithm: u8,
-    /// Labels of the owner, root and a leading `*` not counted; fewer than the owner has when a wildcard was expanded.
+    /// Labels of the owner, root and a leading `*` not counted; fewer than the owner has when a wildcard was
+    /// expanded.
     pub labels: u8,
     /// TTL of the RRset in the zone.
     pub original_ttl: u32,

@@ -112,7 +112,8 @@ fn simple_zone() {
     assert_eq!(Zone::read("example.", &format!("{SIMPLE}{changed}")).digests(), [Some(false)]);
 }
 
-/// RFC 8976 A.2: occluded data, a duplicate, data of another zone, upper case, a wildcard, order, ZONEMD below the apex.
+/// RFC 8976 A.2: occluded data, a duplicate, data of another zone, upper case, a wildcard, order, ZONEMD
+/// below the apex.
 #[test]
 fn complex_zone() {
     let rest = "NS2 3600 IN AAAA 2001:db8::63
@@ -138,8 +139,8 @@ example. 86400 IN ZONEMD 2018031900 1 1 (a3b69bad980a3504e1cffcb0fd6397f93848071
     assert_eq!(Zone::read("example.", &format!("{SIMPLE}{rest}")).digests(), [Some(true)]);
 }
 
-/// RFC 8976 A.3: both algorithms, and a private one. The example's private scheme has a digest of 20 octets for SHA-384, which
-/// readers of zone files may refuse; that it parses is tested beside the parser.
+/// RFC 8976 A.3: both algorithms, and a private one. The example's private scheme has a digest of 20 octets
+/// for SHA-384, which readers of zone files may refuse; that it parses is tested beside the parser.
 #[test]
 fn several_digests() {
     let rest = "ns2 86400 IN TXT \"This example has multiple digests\"

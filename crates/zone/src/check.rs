@@ -1,7 +1,8 @@
 //! Semantic checks of a zone: what careful operators want to hear before it is served.
 //!
-//! In: [`Contents`], sorted and classified. Out: [`Finding`]s through a callback, in a fixed order for a given zone, and a
-//! [`Summary`]. Records that never got into the contents (bad syntax, owners of other zones) are not seen here.
+//! In: [`Contents`], sorted and classified. Out: [`Finding`]s through a callback, in a fixed order for a
+//! given zone, and a [`Summary`]. Records that never got into the contents (bad syntax, owners of other
+//! zones) are not seen here.
 //!
 //! ```text
 //! level     looks at                                              cost for each record
@@ -11,7 +12,8 @@
 //! ```
 //!
 //! Severities follow BIND and Knot DNS, the stricter of the two where an operator wants it;
-//! `docs/rfc-notes/checks.md` lists both for every check. The time is an argument: nothing here reads a clock.
+//! `docs/rfc-notes/checks.md` lists both for every check. The time is an argument: nothing here reads a
+//! clock.
 
 use dnssec::key::Dnskey;
 use wire::Name;
@@ -50,7 +52,8 @@ pub enum Level {
 pub struct Options {
     /// How deep to look.
     pub level: Level,
-    /// The time to hold signatures against, in seconds since 1970; `None`: periods of validity are not checked.
+    /// The time to hold signatures against, in seconds since 1970; `None`: periods of validity are not
+    /// checked.
     pub now: Option<u64>,
     /// Findings of each kind that are reported one by one; all are counted.
     pub findings_per_check_max: u64,
@@ -235,7 +238,8 @@ impl Reporter<'_> {
         }
     }
 
-    /// Takes over what another reporter of the same zone found: `summary` counts all, `findings` are those passed on.
+    /// Takes over what another reporter of the same zone found: `summary` counts all, `findings` are those
+    /// passed on.
     fn join(&mut self, summary: &Summary, findings: Vec<Finding>) {
         let mut passed: Vec<u64> = Check::all().map(|check| self.summary.count(check)).collect();
         for finding in findings {

@@ -1,7 +1,8 @@
 //! The reference model of a zone: an ordered map and the words of the RFCs, nothing clever.
 //!
-//! Property tests compare the pack with it; nothing else uses it. It shares no code with what it is compared to: names
-//! are lists of labels from the top down, so that the order of lists is the canonical order of RFC 4034 6.1.
+//! Property tests compare the pack with it; nothing else uses it. It shares no code with what it is compared
+//! to: names are lists of labels from the top down, so that the order of lists is the canonical order of RFC
+//! 4034 6.1.
 
 use std::collections::BTreeMap;
 
@@ -170,8 +171,8 @@ impl NaiveZone {
         }
     }
 
-    /// The last name at or before `name` in canonical order that has an NSEC record (RFC 4034 6.1): the record matches
-    /// or covers the name.
+    /// The last name at or before `name` in canonical order that has an NSEC record (RFC 4034 6.1): the
+    /// record matches or covers the name.
     pub fn nsec_at_or_before(&self, name: &Name) -> Option<NameBuf> {
         let name = labels(name);
         let before = self.names.range(..=name).rev();
@@ -182,8 +183,8 @@ impl NaiveZone {
         self.names.get(name).is_some_and(|sets| sets.contains_key(&rtype))
     }
 
-    /// A name exists when it or a name below it owns records (RFC 4592 2.2.3); the apex always does. Names below
-    /// follow at once in canonical order.
+    /// A name exists when it or a name below it owns records (RFC 4592 2.2.3); the apex always does. Names
+    /// below follow at once in canonical order.
     fn exists(&self, name: &[Vec<u8>]) -> bool {
         self.names.range(name.to_vec()..).next().is_some_and(|(owner, _)| owner.starts_with(name))
     }

@@ -1,7 +1,8 @@
 //! Random zones: the pack finds what the reference model says is there.
 //!
-//! Labels are drawn from a small set, so that names collide, nest and stand beside each other; it has case, escaped
-//! octets, octets 0 and 1 (which keys escape), wildcards in odd places, labels of 63 octets and names of 255.
+//! Labels are drawn from a small set, so that names collide, nest and stand beside each other; it has case,
+//! escaped octets, octets 0 and 1 (which keys escape), wildcards in odd places, labels of 63 octets and names
+//! of 255.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -377,7 +378,8 @@ fn corners() {
         for kind in 0..12 {
             check_zones(&[(apex(0), both(kind), denial)], 1, &[deep.clone(), long.clone()]);
         }
-        // Only an apex; a DNAME at the apex above everything; a wildcard alone, one below another, one at a cut.
+        // Only an apex; a DNAME at the apex above everything; a wildcard alone, one below another, one at a
+        // cut.
         check_zones(&[(apex(1), vec![], denial)], 2, &[vec![5], vec![0, 5]]);
         let at_apex = vec![(vec![], 6, vec![0]), (vec![0], 0, vec![]), (vec![5], 0, vec![])];
         check_zones(&[(apex(1), at_apex, denial)], 3, &[vec![0, 0]]);

@@ -71,7 +71,8 @@ fn plain_set() {
     for at in 0..rdata.len() {
         let mut damaged = rdata.clone();
         damaged[at] ^= 1;
-        // The case of the signer's letters is not part of what is signed, and a flipped letter is another name.
+        // The case of the signer's letters is not part of what is signed, and a flipped letter is another
+        // name.
         if let Some(rrsig) = Rrsig::parse(&damaged) {
             let mut set = CanonicalSet::new();
             set.fill(rtype::A, ADDRESSES.iter().map(|address| &address[..]));

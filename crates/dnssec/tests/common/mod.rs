@@ -62,7 +62,8 @@ impl Zone {
         verdicts
     }
 
-    /// Compares each ZONEMD record of the apex with the zone; `None` for schemes and algorithms that are not known.
+    /// Compares each ZONEMD record of the apex with the zone; `None` for schemes and algorithms that are not
+    /// known.
     pub fn digests(&self) -> Vec<Option<bool>> {
         let check = |rdata: &[u8]| {
             let zonemd = Zonemd::parse(rdata)?;

@@ -124,7 +124,8 @@ fn check_hidden_set(
         rtype::A | rtype::AAAA if glue.has(node) => {}
         rtype::A | rtype::AAAA => reporter.add(Check::GlueUnneeded, at, nothing),
         rtype::NS | rtype::DS if check == Check::CutOtherData => {}
-        // CNAME and DNAME at a cut are reported already, signatures and denial are those of `signature` and `nsec`.
+        // CNAME and DNAME at a cut are reported already, signatures and denial are those of `signature` and
+        // `nsec`.
         rtype::CNAME | rtype::DNAME if check == Check::CutOtherData => {}
         rtype::RRSIG | rtype::NSEC => {}
         _ => reporter.add(check, at, nothing),

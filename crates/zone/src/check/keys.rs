@@ -81,8 +81,8 @@ fn check_digests(node: NodeRef<'_>, set: RRsetRef<'_>, reporter: &mut Reporter<'
     }
 }
 
-/// Checks CDS or CDNSKEY records: each stands for a key of the zone (RFC 7344 4), or there is one that asks for
-/// deletion, with algorithm 0 (RFC 8078 4).
+/// Checks CDS or CDNSKEY records: each stands for a key of the zone (RFC 7344 4), or there is one that asks
+/// for deletion, with algorithm 0 (RFC 8078 4).
 fn check_request(facts: &Facts<'_>, node: NodeRef<'_>, set: RRsetRef<'_>, reporter: &mut Reporter<'_>) {
     for record in set.records() {
         let at = At::record(node, set.rtype(), record.place);
@@ -101,7 +101,8 @@ fn check_request(facts: &Facts<'_>, node: NodeRef<'_>, set: RRsetRef<'_>, report
     }
 }
 
-/// Whether a DNSKEY of the zone has this digest. A digest type that is not known here gets the benefit of the doubt.
+/// Whether a DNSKEY of the zone has this digest. A digest type that is not known here gets the benefit of the
+/// doubt.
 fn has_key(facts: &Facts<'_>, ds: Ds<'_>) -> bool {
     let apex = facts.apex();
     let mut keys = apex.rrset(rtype::DNSKEY).into_iter().flat_map(|set| set.records());

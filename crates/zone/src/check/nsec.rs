@@ -1,4 +1,5 @@
-//! The NSEC chain (RFC 4034 4, RFC 4035 2.3): a record at every authoritative name and cut, each pointing at the next.
+//! The NSEC chain (RFC 4034 4, RFC 4035 2.3): a record at every authoritative name and cut, each pointing at
+//! the next.
 
 use dnssec::nsec::Nsec;
 use wire::iana::rtype;

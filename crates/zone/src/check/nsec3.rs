@@ -1,8 +1,8 @@
-//! NSEC3 chains (RFC 5155 7.1): every authoritative name, empty non-terminal and cut is hashed into the chain, opt-out
-//! leaves out insecure delegations, and the records form one circle.
+//! NSEC3 chains (RFC 5155 7.1): every authoritative name, empty non-terminal and cut is hashed into the
+//! chain, opt-out leaves out insecure delegations, and the records form one circle.
 //!
-//! A zone may hold several chains while its parameters change; each is checked by itself. Hashing all names needs
-//! [`Level::Full`]; below it only the chain's own shape is looked at.
+//! A zone may hold several chains while its parameters change; each is checked by itself. Hashing all names
+//! needs [`Level::Full`]; below it only the chain's own shape is looked at.
 
 use dnssec::key::is_nsec_only;
 use dnssec::nsec3::{self, Hash, Nsec3, Nsec3Error, Nsec3Params};
@@ -15,8 +15,8 @@ use crate::contents::{Flags, NodeRef, Place, RecordRef};
 /// Flags that have a meaning: opt-out.
 const FLAGS_KNOWN: u8 = nsec3::FLAG_OPT_OUT;
 
-/// Most sets of parameters that are told apart. A zone has two while they change; many more would only make the
-/// check slow, since each asks for a hash of every name.
+/// Most sets of parameters that are told apart. A zone has two while they change; many more would only make
+/// the check slow, since each asks for a hash of every name.
 const CHAINS_MAX: usize = 16;
 
 /// Records of one set of parameters, in the order of their hashes.
@@ -73,7 +73,8 @@ fn collect<'c>(facts: &Facts<'c>, reporter: &mut Reporter<'_>) -> Vec<Chain<'c>>
         }
     }
     for chain in &mut chains {
-        // Canonical order is the order of hashes (RFC 5155 1.3), unless an owner has other records or names below.
+        // Canonical order is the order of hashes (RFC 5155 1.3), unless an owner has other records or names
+        // below.
         chain.links.sort_by_key(|link| link.hash);
     }
     chains
@@ -233,7 +234,8 @@ fn is_matched(chain: &Chain<'_>, link: &Link<'_>) -> bool {
 }
 
 fn check_bitmap(link: &Link<'_>, node: NodeRef<'_>, reporter: &mut Reporter<'_>) {
-    // An unsigned delegation has RRSIG neither in its bitmap nor at its name; NSEC3 records are of another name.
+    // An unsigned delegation has RRSIG neither in its bitmap nor at its name; NSEC3 records are of another
+    // name.
     let expected = || types_at(node).filter(|&rtype| rtype != rtype::NSEC3);
     if !link.nsec3.types.types().eq(expected()) {
         let found = link.nsec3.types.types().collect();

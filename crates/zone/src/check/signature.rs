@@ -15,16 +15,16 @@ use wire::{Name, NameBuf};
 use super::{At, Check, Detail, Facts, Level, Reporter, Severity, Summary, is_authoritative_set, nothing};
 use crate::contents::{Flags, NodeRef, RRsetRef};
 
-/// Signatures that end sooner are reported: a signer that renews them at all does so earlier, and a long weekend
-/// fits in.
+/// Signatures that end sooner are reported: a signer that renews them at all does so earlier, and a long
+/// weekend fits in.
 const EXPIRES_SOON_SECONDS: u32 = 3 * 86_400;
 /// Most threads; more only help zones that nobody checks as a whole.
 const THREADS_MAX: usize = 64;
 /// Fewer nodes are not worth a thread.
 const NODES_PER_THREAD_MIN: usize = 64;
 
-/// Most keys of one tag and algorithm that are tried for a signature. Tags collide by accident once in thousands of keys;
-/// by intent they make a zone that takes forever to check.
+/// Most keys of one tag and algorithm that are tried for a signature. Tags collide by accident once in
+/// thousands of keys; by intent they make a zone that takes forever to check.
 const KEYS_OF_TAG_MAX: usize = 4;
 
 /// Checks the signatures of all nodes.

@@ -41,7 +41,8 @@ struct Checker<'f, 'c> {
 }
 
 impl<'c> Checker<'_, 'c> {
-    /// Owners of addresses and mail exchanges are host names, as `check-names` of BIND has it. Returns whether it was not.
+    /// Owners of addresses and mail exchanges are host names, as `check-names` of BIND has it. Returns
+    /// whether it was not.
     fn check_owner(&self, node: NodeRef<'c>, set: RRsetRef<'c>, reporter: &mut Reporter<'_>) -> bool {
         // The keys of ordinary names need no name made: that costs more than all other checks of an address.
         let is_ordinary = |octet: &u8| octet.is_ascii_alphanumeric() || *octet == 0;
