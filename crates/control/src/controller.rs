@@ -4,6 +4,7 @@
 //! only; between them its order does not change while `changing` is held, so a position stays valid. Workers
 //! take no lock: they see what [`Published`] holds. Whatever fails leaves served what was served before.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -15,7 +16,7 @@ use zone::Catalog;
 use zone::catalog::{Absence, Entry};
 
 use crate::handler::{AnswerCounts, Served};
-use crate::load::{Job, Loaded, Loader, Outcome};
+use crate::load::{Job, Loaded, Loader, OWN_PACK_OCTETS, Origin, Outcome};
 use crate::packs::{PackFolder, Stored};
 use crate::read::stamp_of;
 use crate::settings::Settings;
@@ -33,6 +34,8 @@ pub(crate) struct Zone {
     stamp: Stamp,
     /// Files that its text includes, and their states.
     includes: Box<[(PathBuf, Stamp)]>,
+    /// How its data came.
+    origin: Origin,
     /// Why its file could not be loaded when that was tried last. `None`: it could.
     pub(crate) problem: Option<Box<[String]>>,
 }
@@ -44,6 +47,7 @@ impl Zone {
             source: wanted.source,
             stamp: Stamp::default(),
             includes: Box::default(),
+            origin: Origin::Text,
             problem: None,
         }
     }
@@ -337,29 +341,29 @@ fn job(id: usize, zone: &Zone) -> Job {
 }
 
 /// Zones to be read again so that packs become fewer: those of packs of which less than half is served still,
-/// and if there are many packs, those of the packs with few zones.
+/// and if there are many packs, those of the packs with few zones. Large zones have packs of their own for
+/// good, and packs that the operator made are not ours to merge.
 fn merge_jobs(zones: &[Zone]) -> Vec<Job> {
-    let mut packs: std::collections::HashMap<u64, (usize, usize)> = std::collections::HashMap::new();
-    let seed = |zone: &Zone| match (&zone.entry, &zone.source) {
-        (Entry::Loaded { pack, .. }, Source::File(_)) if zone.stamp.octets > 0 => {
-            Some((pack.seed(), pack.zone_count()))
+    /// Zones served from a pack, and zones in it.
+    type Use = (usize, usize);
+    let pack_of = |zone: &Zone| match &zone.entry {
+        Entry::Loaded { pack, .. }
+            if zone.origin != Origin::PackFile && zone.stamp.octets < OWN_PACK_OCTETS =>
+        {
+            Some((pack.seed(), pack.zone_count() as usize))
         }
         _ => None,
     };
-    for zone in zones {
-        if let Some((seed, count)) = seed(zone) {
-            packs.entry(seed).or_insert((0, count as usize)).0 += 1;
-        }
+    let mut packs: HashMap<u64, Use> = HashMap::new();
+    for (seed, count) in zones.iter().filter_map(pack_of) {
+        packs.entry(seed).or_insert((0, count)).0 += 1;
     }
     let is_many = packs.len() > PACKS_MAX;
-    let mean = zones.len() / packs.len().max(1);
-    let is_poor = |live: usize, all: usize| live * 2 < all || (is_many && live <= mean && all <= mean);
-    let poor = |zone: &&Zone| {
-        seed(zone).and_then(|(seed, _)| packs.get(&seed)).is_some_and(|(live, all)| is_poor(*live, *all))
-    };
-    let jobs: Vec<Job> =
-        zones.iter().enumerate().filter(|(_, zone)| poor(zone)).map(|(at, zone)| job(at, zone)).collect();
-    jobs
+    let mean = packs.values().map(|(live, _)| live).sum::<usize>() / packs.len().max(1);
+    let is_poor = |(live, all): Use| live * 2 < all || (is_many && live <= mean);
+    let is_merged =
+        |zone: &Zone| pack_of(zone).is_some_and(|(seed, _)| packs.get(&seed).copied().is_some_and(is_poor));
+    zones.iter().enumerate().filter(|(_, zone)| is_merged(zone)).map(|(at, zone)| job(at, zone)).collect()
 }
 
 /// Puts what became of a job into its zone.
@@ -367,7 +371,7 @@ fn take(zone: &mut Zone, outcome: Outcome, change: &mut Change) {
     match outcome {
         Ok(loaded) => {
             warn_of_serial(zone, &loaded, change);
-            let Loaded { pack, number, stamp, includes, warnings, .. } = loaded;
+            let Loaded { pack, number, stamp, includes, warnings, origin } = loaded;
             for line in warnings {
                 tracing::warn!("{line}");
                 change.warnings.push(line);
@@ -375,6 +379,7 @@ fn take(zone: &mut Zone, outcome: Outcome, change: &mut Change) {
             zone.entry = Entry::Loaded { pack, number };
             zone.stamp = stamp;
             zone.includes = includes;
+            zone.origin = origin;
             zone.problem = None;
             change.loaded += 1;
         }
@@ -399,7 +404,7 @@ fn take(zone: &mut Zone, outcome: Outcome, change: &mut Change) {
 /// Secondaries take a zone only if its serial grows (RFC 1034 4.3.5, RFC 1982).
 fn warn_of_serial(zone: &Zone, loaded: &Loaded, change: &mut Change) {
     let Entry::Loaded { pack, number } = &zone.entry else { return };
-    if !loaded.from_text || loaded.stamp.is_still(&zone.stamp) {
+    if loaded.origin == Origin::Stored || loaded.stamp.is_still(&zone.stamp) {
         return;
     }
     let (old, new) = (pack.zone_row(*number).serial, loaded.pack.zone_row(loaded.number).serial);

@@ -12,14 +12,14 @@
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
-use wire::{Key, Name};
+use wire::Key;
 use zone::build::Problem;
 use zone::{Backing, Pack, PackBuilder, TextStamp};
 
-use crate::packs::{PackFolder, Stored};
+use crate::packs::{Found, PackFolder, Stored};
 use crate::progress::Progress;
 use crate::read::{self, ZoneText};
 use crate::stamp::Stamp;
@@ -28,7 +28,7 @@ use crate::wanted::Source;
 
 /// A zone whose text is at least this long gets a pack of its own: a pack costs about a kilobyte, and a zone of
 /// this size at least a thousand times that.
-const OWN_PACK_OCTETS: u64 = 8 << 20;
+pub(crate) const OWN_PACK_OCTETS: u64 = 8 << 20;
 
 /// Text of small zones in one pack: bounds what a merge reads again, and the memory while packing.
 const SHARED_PACK_OCTETS: u64 = 1 << 30;
@@ -62,8 +62,19 @@ pub struct Loaded {
     pub includes: Box<[(PathBuf, Stamp)]>,
     /// What is odd about it, as lines.
     pub warnings: Vec<String>,
-    /// Whether text was read.
-    pub from_text: bool,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Where a loaded zone comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Its text was read.
+    Text,
+    /// The pack folder, in place of its text.
+    Stored,
+    /// A pack that the operator made.
+    PackFile,
 }
 
 /// What became of a job: the zone, or lines that tell what is wrong, each with its place.
@@ -110,22 +121,26 @@ impl Loader<'_> {
     }
 
     /// Finds out what a job's file is, and maps it if it is a pack or one has its zone.
-    fn begin(&self, job: &Job, packs: &mut HashMap<PathBuf, Arc<Pack>>) -> Result<Begun, String> {
+    fn begin(&self, job: &Job, packs: &mut HashMap<PathBuf, Stored>) -> Result<Begun, String> {
         let path = match &job.source {
             Source::Embedded(_, text) => return Ok(Begun::Text(text.len() as u64)),
             Source::File(path) => path.path(),
         };
-        let found = |found: &crate::packs::Found, stamp| Loaded {
-            pack: Arc::clone(&found.pack),
-            number: found.number,
-            stamp,
-            includes: Box::default(),
-            warnings: Vec::new(),
-            from_text: false,
+        let key = Key::of(&job.name);
+        let loaded = |found: &Found, stamp, origin| {
+            let (pack, number) = (Arc::clone(&found.pack), found.number);
+            Begun::Loaded(Loaded {
+                pack,
+                number,
+                stamp,
+                includes: Box::default(),
+                warnings: Vec::new(),
+                origin,
+            })
         };
         let stamp = read::stamp_of(&path)?;
-        if let Some(stored) = self.stored.find(&Key::of(&job.name), &stamp) {
-            return Ok(Begun::Loaded(found(stored, stamp)));
+        if let Some(stored) = self.stored.find_current(&key, &stamp) {
+            return Ok(loaded(stored, stamp, Origin::Stored));
         }
         let (mut file, stamp) = read::open(&path)?;
         let mut magic = [0; zone::section::MAGIC.len()];
@@ -133,17 +148,14 @@ impl Loader<'_> {
             return Ok(Begun::Text(stamp.octets));
         }
         let describe = |problem: String| format!("{}: {problem}", path.display());
-        let pack = match packs.get(&path) {
-            Some(pack) => Arc::clone(pack),
-            None => {
-                let pack = Arc::new(map_pack(&path).map_err(describe)?);
-                packs.insert(path.clone(), Arc::clone(&pack));
-                pack
-            }
-        };
-        let number = zone_in(&pack, &job.name)
-            .ok_or_else(|| describe(format!("the pack has no zone {}", job.name)))?;
-        Ok(Begun::Loaded(found(&crate::packs::Found { pack, number }, stamp)))
+        if !packs.contains_key(&path) {
+            let mut zones = Stored::default();
+            zones.add(&Arc::new(map_pack(&path).map_err(describe)?));
+            packs.insert(path.clone(), zones);
+        }
+        let found = packs.get(&path).and_then(|zones| zones.find(&key));
+        let found = found.ok_or_else(|| describe(format!("the pack has no zone {}", job.name)))?;
+        Ok(loaded(found, stamp, Origin::PackFile))
     }
 
     /// Reads the texts of a group and makes packs of them, usually one.
@@ -153,7 +165,7 @@ impl Loader<'_> {
         for _ in 0..SEEDS_MAX {
             let mut packer = Packer::new(self.folder);
             self.read_all(&left, progress, |job, text| packer.add(job, text));
-            let crowded = packer.finish(progress);
+            let crowded = packer.finish();
             outcomes.append(&mut packer.outcomes);
             if crowded.is_empty() {
                 return outcomes;
@@ -204,16 +216,8 @@ enum Begun {
     Text(u64),
 }
 
-/// The number of the zone `name` in a pack.
-pub fn zone_in(pack: &Pack, name: &Name) -> Option<u32> {
-    let key = Key::of(name);
-    (0..pack.zone_count()).find(|number| {
-        pack.apex(&pack.zone_row(*number)).is_some_and(|(_, apex_key)| apex_key == key.octets())
-    })
-}
-
 /// Divides texts into groups that become packs: small ones together and first, each large one by itself.
-fn groups<'j>(mut texts: Vec<(u64, &'j Job)>) -> Vec<Vec<&'j Job>> {
+fn groups(mut texts: Vec<(u64, &Job)>) -> Vec<Vec<&Job>> {
     let large = texts.extract_if(.., |(octets, _)| *octets >= OWN_PACK_OCTETS).collect::<Vec<_>>();
     let mut groups: Vec<Vec<&Job>> = Vec::new();
     let mut sum = u64::MAX;
@@ -241,12 +245,20 @@ fn read_checked(job: &Job, progress: &Progress) -> Result<(ZoneText, Vec<String>
     })
 }
 
+/// A zone in a pack that is being built.
+struct Member {
+    id: usize,
+    stamp: Stamp,
+    includes: Box<[(PathBuf, Stamp)]>,
+    warnings: Vec<String>,
+}
+
 /// Puts zones into packs.
 struct Packer<'l> {
     folder: Option<&'l PackFolder>,
     builder: PackBuilder,
     /// The zones in the builder, by number.
-    members: Vec<(usize, Stamp, Box<[(PathBuf, Stamp)]>, Vec<String>)>,
+    members: Vec<Member>,
     outcomes: Vec<(usize, Outcome)>,
     /// Jobs whose pack failed for its seed.
     crowded: Vec<usize>,
@@ -274,7 +286,10 @@ impl<'l> Packer<'l> {
             added = self.builder.add_zone(&text.contents, stamp);
         }
         match added {
-            Ok(()) => self.members.push((job.id, text.stamp, text.includes, warnings)),
+            Ok(()) => {
+                let ZoneText { stamp, includes, .. } = text;
+                self.members.push(Member { id: job.id, stamp, includes, warnings });
+            }
             Err(problems) => {
                 let lines = problems
                     .iter()
@@ -286,12 +301,10 @@ impl<'l> Packer<'l> {
     }
 
     /// Finishes the last pack; returns the jobs that are to be tried again.
-    fn finish(&mut self, progress: &Progress) -> Vec<usize> {
-        progress.is_packing.store(true, Ordering::Relaxed);
+    fn finish(&mut self) -> Vec<usize> {
         if !self.members.is_empty() {
             self.finish_pack();
         }
-        progress.is_packing.store(false, Ordering::Relaxed);
         std::mem::take(&mut self.crowded)
     }
 
@@ -299,13 +312,14 @@ impl<'l> Packer<'l> {
         let builder = std::mem::replace(&mut self.builder, PackBuilder::new(random()));
         let members = std::mem::take(&mut self.members);
         let Ok(backing) = builder.finish() else {
-            self.crowded.extend(members.iter().map(|(id, ..)| *id));
+            self.crowded.extend(members.iter().map(|member| member.id));
             return;
         };
         let pack = Arc::new(self.keep(backing));
-        for (number, (id, stamp, includes, warnings)) in (0..).zip(members) {
+        for (number, Member { id, stamp, includes, warnings }) in (0..).zip(members) {
             let pack = Arc::clone(&pack);
-            self.outcomes.push((id, Ok(Loaded { pack, number, stamp, includes, warnings, from_text: true })));
+            self.outcomes
+                .push((id, Ok(Loaded { pack, number, stamp, includes, warnings, origin: Origin::Text })));
         }
     }
 
@@ -320,28 +334,39 @@ impl<'l> Packer<'l> {
     }
 }
 
-/// Builds one pack of zones, for `zonda compile`: the octets of the pack, or the lines that tell what is wrong
-/// with each zone.
-pub fn compile(jobs: &[Job], threads: usize) -> Result<(Vec<Arc<Pack>>, Vec<String>), Vec<String>> {
-    let (stored, failed) = (Stored::default(), AtomicBool::new(false));
+/// What `zonda compile` made.
+pub struct Compiled {
+    /// One, unless the zones are too many for that.
+    pub packs: Vec<Arc<Pack>>,
+    /// What is odd about the zones, as lines.
+    pub warnings: Vec<String>,
+}
+
+/// Builds packs of zones from text. Errors are lines that tell what is wrong with each zone.
+pub fn compile(jobs: &[Job], threads: usize) -> Result<Compiled, Vec<String>> {
+    let stored = Stored::default();
     let loader = Loader { threads, folder: None, stored: &stored };
     let progress = Progress::default();
+    progress.zones.store(jobs.len(), Ordering::Relaxed);
+    let texts = jobs.iter().filter_map(|job| match &job.source {
+        Source::File(path) => read::stamp_of(&path.path()).ok(),
+        Source::Embedded(..) => None,
+    });
+    progress.octets.store(texts.map(|stamp| stamp.octets).sum(), Ordering::Relaxed);
     let all: Vec<&Job> = jobs.iter().collect();
     let outcomes = progress.show_while(|| loader.load_group(&all, &progress));
-    let (mut packs, mut warnings, mut errors) = (Vec::<Arc<Pack>>::new(), Vec::new(), Vec::new());
+    let mut compiled = Compiled { packs: Vec::new(), warnings: Vec::new() };
+    let mut errors = Vec::new();
     for (_, outcome) in outcomes {
         match outcome {
             Ok(loaded) => {
-                warnings.extend(loaded.warnings);
-                if !packs.iter().any(|pack| Arc::ptr_eq(pack, &loaded.pack)) {
-                    packs.push(loaded.pack);
+                compiled.warnings.extend(loaded.warnings);
+                if !compiled.packs.iter().any(|pack| Arc::ptr_eq(pack, &loaded.pack)) {
+                    compiled.packs.push(loaded.pack);
                 }
             }
-            Err(lines) => {
-                failed.store(true, Ordering::Relaxed);
-                errors.extend(lines);
-            }
+            Err(lines) => errors.extend(lines),
         }
     }
-    if failed.into_inner() { Err(errors) } else { Ok((packs, warnings)) }
+    if errors.is_empty() { Ok(compiled) } else { Err(errors) }
 }

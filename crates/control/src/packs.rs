@@ -47,9 +47,14 @@ pub struct Found {
 pub struct Stored(HashMap<Box<[u8]>, Found>);
 
 impl Stored {
+    /// The zone of this name.
+    pub fn find(&self, key: &Key) -> Option<&Found> {
+        self.0.get(key.octets())
+    }
+
     /// The zone of this name made from a text of this stamp.
-    pub fn find(&self, key: &Key, stamp: &Stamp) -> Option<&Found> {
-        let found = self.0.get(key.octets())?;
+    pub fn find_current(&self, key: &Key, stamp: &Stamp) -> Option<&Found> {
+        let found = self.find(key)?;
         let row = found.pack.zone_row(found.number);
         (row.text_time != 0 && row.text_time == stamp.time && row.text_octets == stamp.octets)
             .then_some(found)
@@ -130,7 +135,7 @@ impl PackFolder {
 
 impl Stored {
     /// Enters the zones of a pack that no newer one has.
-    fn add(&mut self, pack: &Arc<Pack>) {
+    pub fn add(&mut self, pack: &Arc<Pack>) {
         for number in 0..pack.zone_count() {
             if let Some((_, key)) = pack.apex(&pack.zone_row(number))
                 && !self.0.contains_key(key)

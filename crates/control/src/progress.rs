@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::text::{Span, grouped, octets};
@@ -19,8 +19,6 @@ pub struct Progress {
     pub zones_read: AtomicUsize,
     /// Zones to read.
     pub zones: AtomicUsize,
-    /// Whether all text is read and packs are being put together.
-    pub is_packing: AtomicBool,
 }
 
 /// Short loads show nothing.
@@ -35,7 +33,8 @@ impl Progress {
         let (read, all) = (self.octets_read.load(Ordering::Relaxed), self.octets.load(Ordering::Relaxed));
         let (zones, of) = (self.zones_read.load(Ordering::Relaxed), self.zones.load(Ordering::Relaxed));
         let percent = read.min(all).saturating_mul(100).checked_div(all).unwrap_or(100);
-        let act = if self.is_packing.load(Ordering::Relaxed) { "packing" } else { "reading" };
+        // A large zone is long packed after its text is read.
+        let act = if zones == of { "packing" } else { "reading" };
         format!(
             "{act} zones: {percent} % of {}, {} of {} zones",
             octets(all),

@@ -61,9 +61,10 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
     watch_signals(events.clone()).map_err(|error| one(format!("cannot watch signals: {error}")))?;
 
     let (server, control) = bind(&settings)?;
-    let controller = Arc::new(Controller::new(settings.clone(), start.overrides).map_err(one)?);
     let socket = crate::socket::bind(&settings, control)?;
     drop_privileges(&settings)?;
+    // From here on as the user that the server runs as: what it can read and write now it can later too.
+    let controller = Arc::new(Controller::new(settings, start.overrides).map_err(one)?);
     say_what_is_listened_on(&server);
 
     let is_empty = wanted.is_empty();

@@ -95,11 +95,8 @@ fn a_folder_of_zones() {
 #[test]
 fn an_included_file_counts() {
     let (folder, settings) = one_zone();
-    std::fs::write(
-        folder.path().join("a.zone"),
-        format!("$TTL 60\n$INCLUDE soa.inc\n@ NS ns\nns A 192.0.2.1\n"),
-    )
-    .unwrap();
+    std::fs::write(folder.path().join("a.zone"), "$TTL 60\n$INCLUDE soa.inc\n@ NS ns\nns A 192.0.2.1\n")
+        .unwrap();
     std::fs::write(folder.path().join("soa.inc"), "@ SOA ns mail 1 2 3 4 5\n").unwrap();
     let server = Server::start(folder, settings);
     assert_eq!(server.soa("a.example"), (OK, Some(1)));

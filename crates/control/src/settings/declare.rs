@@ -73,7 +73,7 @@ pub(super) fn read_into<T: Value>(
     }
     let item = T::wrong_item(value.get_ref(), range);
     let items = value.get_ref().as_array();
-    let wrong = item.and_then(|item| items?.iter().nth(item)).unwrap_or(value);
+    let wrong = item.and_then(|item| items?.get(item)).unwrap_or(value);
     report.add(
         wrong.span(),
         format!("{key}: expected {}, found {}", T::expected(range), found(wrong.get_ref())),
