@@ -98,7 +98,7 @@ fn plain(
 }
 
 /// Ends the relative name of `length` octets with the origin.
-#[inline]
+#[inline(always)] // else shared by both ways, and a call in the fast one: 30 instructions a record more
 fn append(origin: &Origin, length: usize, room: &mut [u8; NAME_ROOM]) -> Option<usize> {
     let whole = length + origin.length;
     if whole > NAME_OCTETS_MAX {
