@@ -163,10 +163,11 @@ impl Findings {
         text
     }
 
-    /// Rules that explained nothing.
-    pub fn stale_rules(&self) -> Vec<&str> {
+    /// Rules that explained nothing; of a sample, those that should have.
+    pub fn stale_rules(&self, full: bool) -> Vec<&str> {
         let rules = self.rules.rules.iter().zip(&self.used);
-        rules.filter(|(_, used)| **used == 0).map(|(rule, _)| rule.name.as_str()).collect()
+        let stale = rules.filter(|(rule, used)| **used == 0 && (full || !rule.rare));
+        stale.map(|(rule, _)| rule.name.as_str()).collect()
     }
 }
 
@@ -181,10 +182,11 @@ fn all_equal<T: PartialEq>(mut values: impl Iterator<Item = T>) -> bool {
     values.all(|value| value == first)
 }
 
-/// Whether Zonda is asked, no rule speaks of it here, and no peer answers as it does.
+/// Whether Zonda is asked, no rule speaks of it here, and no peer answers as it does (of two at least: where the others
+/// truncate, one that has a rule of its own is no majority).
 fn is_alone<T: PartialEq>(raw: &BTreeMap<Kind, T>, unexplained: bool) -> bool {
     let Some(own) = raw.get(&Kind::Zonda).filter(|_| unexplained) else { return false };
-    raw.len() > 1 && !raw.iter().any(|(kind, value)| *kind != Kind::Zonda && value == own)
+    raw.len() > 2 && !raw.iter().any(|(kind, value)| *kind != Kind::Zonda && value == own)
 }
 
 /// A value of a response; `None` where it has none to compare.

@@ -56,7 +56,7 @@ fn servers_agree_but_for_explained_differences() {
     let unexplained = findings.unexplained(CLASSES_SHOWN);
     assert!(unexplained.is_empty(), "differences that no rule explains:\n{unexplained}");
     if only.is_none() && kinds.len() == 4 {
-        let stale = findings.stale_rules();
+        let stale = findings.stale_rules(effort.full);
         assert!(stale.is_empty(), "rules that explained nothing, to be removed: {}", stale.join(", "));
     }
 }

@@ -50,6 +50,9 @@ pub struct Rule {
     pub rcode: Option<u16>,
     /// Only where the largest response that is not truncated fills this share of what the client takes, in percent.
     pub filled: Option<usize>,
+    /// So rare that a sample may miss it: whether it is stale is judged by full runs only.
+    #[serde(default)]
+    pub rare: bool,
     /// RFC section; required where a rule speaks of Zonda.
     pub rfc: Option<String>,
     /// Why it is so, in a line.
