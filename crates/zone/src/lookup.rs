@@ -3,7 +3,7 @@
 //! The walk goes from the apex down, one index probe a label, and stops at the first zone cut (RFC 1034
 //! 4.3.2 step 3b), at a DNAME (RFC 6672 3.2) or where the name ends to exist (RFC 4592 3.3.1).
 
-use crate::block::{Block, DIRECTORY_ROW_OCTETS, NAMES_MAX};
+use crate::block::{Block, DIRECTORY_ROW_OCTETS, NAMES_MAX, sorting_word};
 use crate::contents::Flags;
 use crate::fragment::{Fragment, Glue};
 use crate::index::{self, Hash};
@@ -240,11 +240,17 @@ impl<'p> Zone<'p> {
     }
 
     /// The last slot of a block whose name is at or before `relative`; the first name is.
+    #[inline(always)]
     fn slot_at_or_before(&self, block: &Block<'p>, number: u32, relative: &[u8]) -> Option<usize> {
         let (mut low, mut high) = (1, block.count());
+        // A name that does not begin as the whole block does comes after all of it, since the first is before.
+        let Some(wanted) = relative.strip_prefix(block.prefix()) else { return Some(high - 1) };
+        let wanted_word = key_prefix(wanted);
         while low < high {
             let middle = low + (high - low) / 2;
-            match self.node_in(block, number, middle)?.compare(relative) {
+            let suffix = self.node_in(block, number, middle)?.suffix;
+            let order = block.suffix_word(middle, suffix.len()).cmp(&wanted_word);
+            match order.then_with(|| suffix.cmp(wanted)) {
                 Ordering::Greater => high = middle,
                 _ => low = middle + 1,
             }
@@ -304,12 +310,7 @@ impl<'p> Zone<'p> {
 /// The first eight octets of a key as a number that sorts as they do; shorter keys are filled with zeros.
 #[inline(always)]
 pub fn key_prefix(key: &[u8]) -> u64 {
-    if let Some(octets) = key.first_chunk::<8>() {
-        return u64::from_be_bytes(*octets);
-    }
-    let mut octets = [0; 8];
-    octets[..key.len()].copy_from_slice(key);
-    u64::from_be_bytes(octets)
+    sorting_word(key, 0, key.len())
 }
 
 /// One name of a zone in a pack.
