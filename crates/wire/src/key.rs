@@ -243,7 +243,8 @@ pub fn write_labels(key: &[u8], to: &mut [u8]) -> Option<usize> {
             is_escaped = false;
             at += 1;
         }
-        *to.get_mut(length_at)? = u8::try_from(at - length_at - 1).ok().filter(|length| (1..=63).contains(length))?;
+        *to.get_mut(length_at)? =
+            u8::try_from(at - length_at - 1).ok().filter(|length| (1..=63).contains(length))?;
         (length_at, end) = (at, start);
     }
     Some(length_at)
@@ -279,8 +280,15 @@ mod tests {
     #[test]
     fn canonical_order() {
         let names = [
-            "example", "a.example", "yljkjljk.a.example", "Z.a.example", "zABC.a.EXAMPLE", "z.example",
-            "\\001.z.example", "*.z.example", "\\200.z.example",
+            "example",
+            "a.example",
+            "yljkjljk.a.example",
+            "Z.a.example",
+            "zABC.a.EXAMPLE",
+            "z.example",
+            "\\001.z.example",
+            "*.z.example",
+            "\\200.z.example",
         ];
         for pair in names.windows(2) {
             assert!(key(pair[0]) < key(pair[1]), "{pair:?}");

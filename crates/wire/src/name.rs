@@ -168,7 +168,9 @@ impl fmt::Display for Name {
         for label in self.labels() {
             for &octet in label {
                 match octet {
-                    b'.' | b'\\' | b'"' | b'(' | b')' | b';' | b'@' | b'$' => write!(f, "\\{}", octet as char)?,
+                    b'.' | b'\\' | b'"' | b'(' | b')' | b';' | b'@' | b'$' => {
+                        write!(f, "\\{}", octet as char)?
+                    }
                     0x21..=0x7e => write!(f, "{}", octet as char)?,
                     _ => write!(f, "\\{octet:03}")?,
                 }
