@@ -59,7 +59,7 @@ impl<'c> Session<'_, '_, 'c> {
     }
 
     /// The node of the name at `place`, if it is one of the zone, and where the name stands. `owner`: of the record.
-    fn look_up(
+    pub(crate) fn look_up(
         &mut self,
         zone: &Zone<'c>,
         rtype: u16,
@@ -78,12 +78,16 @@ impl<'c> Session<'_, '_, 'c> {
         let relative = key.octets().strip_prefix(zone.apex_key())?;
         let node = zone.find(relative)?;
         // What belongs to another zone is told for name servers alone, which nobody could ask otherwise (RFC 8109).
-        let is_foreign = node.flags().has_any(Flags(Flags::OCCLUDED.0 | Flags::CUT.0));
-        if is_foreign && rtype != rtype::NS {
+        if is_foreign(&node) && rtype != rtype::NS {
             return None;
         }
         Some((node, places.of_ancestor(places.label_count())))
     }
+}
+
+/// Whether a node of the zone holds data of another one: glue at or below a zone cut.
+pub(crate) fn is_foreign(node: &Node<'_>) -> bool {
+    node.flags().has_any(Flags(Flags::OCCLUDED.0 | Flags::CUT.0))
 }
 
 /// What a record of type `rtype` points at.

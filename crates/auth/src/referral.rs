@@ -1,11 +1,13 @@
 //! Referrals: the name servers of a zone cut, whether the zone below is signed, and glue (RFC 1034 4.3.2 step 3b).
 
+use crate::additional::is_foreign;
 use crate::answer::{Outcome, Session, Stop};
 use crate::cache::Kind;
 use crate::rrset::{self, rdata_at};
 use wire::iana::rtype;
 use wire::render::{POINTER_MAX, Section};
 use zone::fragment::{Glue, RECORD_HEAD_OCTETS};
+use zone::pack::ZoneRow;
 use zone::{Match, Zone};
 
 impl<'c> Session<'_, '_, 'c> {
@@ -29,14 +31,18 @@ impl<'c> Session<'_, '_, 'c> {
         let end = self.out.at();
         if self.dnssec_ok {
             match cut.node.rrset(rtype::DS) {
-                Some(set) => rrset::put(self.out, set.head(), set.data(), owner, apex, true)?,
+                Some(set) if set.is_signed() => {
+                    rrset::put(self.out, set.head(), set.data(), owner, apex, true)?
+                }
+                // Without signatures, as in a zone that is not signed, DS proves nothing (RFC 4035 3.1.4).
+                Some(_) => {}
                 None => self.prove_insecure(zone, cut),
             }
         }
         self.put_proofs()?;
         if let Some(glue) = cut.node.glue() {
             self.out.begin_section(Section::Additional);
-            self.glue(glue, start, end)?;
+            self.glue(zone, glue, start, end)?;
         }
         Ok(())
     }
@@ -44,10 +50,14 @@ impl<'c> Session<'_, '_, 'c> {
     /// Writes glue for the NS records that stand from `start` to `end`. An in-domain server's address that does not fit
     /// makes the response truncated; others are left out silently (RFC 9471 3.1, 3.2).
     #[inline(always)]
-    fn glue(&mut self, glue: Glue<'c>, start: usize, end: usize) -> Result<(), Stop> {
+    fn glue(&mut self, zone: &Zone<'c>, glue: Glue<'c>, start: usize, end: usize) -> Result<(), Stop> {
         let count = self.list_targets(start, end)?;
+        let is_signed = self.dnssec_ok && zone.row().bits & ZoneRow::SIGNED != 0;
         for group in glue {
             let &owner = self.work.servers[..count].get(group.server).ok_or(Stop::Damaged)?;
+            if is_signed && !group.in_domain && self.put_signed_address(zone, group.rtype, owner) {
+                continue;
+            }
             let [a, b] = group.rtype.to_be_bytes();
             let [e, f, g, h] = group.ttl;
             let head = [a, b, 0, 1, e, f, g, h];
@@ -67,6 +77,24 @@ impl<'c> Session<'_, '_, 'c> {
             }
         }
         Ok(())
+    }
+
+    /// Adds the addresses of a server that are data of this zone, not glue, with their signatures (RFC 4035 3.1.1). False when
+    /// they are none or do not fit with them.
+    fn put_signed_address(&mut self, zone: &Zone<'c>, rtype: u16, owner: u16) -> bool {
+        let Some((node, _)) = self.look_up(zone, rtype::NS, owner as usize, owner as usize) else {
+            return false;
+        };
+        if is_foreign(&node) {
+            return false;
+        }
+        let Some(set) = node.rrset(rtype).filter(|set| set.is_signed()) else { return false };
+        let apex = self.work.places.of_ancestor(zone.apex_labels());
+        let fits = rrset::put(self.out, set.head(), set.data(), owner, apex, true).is_ok();
+        if !fits {
+            self.short_of = 0;
+        }
+        fits
     }
 
     /// Lists where the RDATA of the records from `start` to `end` begins; returns how many, at most 256.

@@ -66,6 +66,20 @@ fn beyond_the_examples() {
     assert_eq!(alias.types(1), "NSEC RRSIG(NSEC)", "the wildcard on the way is proved");
 }
 
+/// Addresses of name servers that are data of the zone, not glue, have their signatures in referrals (3.1.1).
+#[test]
+fn addresses_in_referrals() {
+    let response = kit().ask("x.sibling.nsec.test A", How::TcpDnssec);
+    assert_eq!(response.types(1), "NS NS NS NSEC RRSIG(NSEC)");
+    let of = |owner: &str| {
+        let mut response = response.clone();
+        response.sections[2].retain(|record| record.owner.to_string() == owner);
+        response.types(2)
+    };
+    assert_eq!(of("ns1.nsec.test."), "A RRSIG(A) AAAA RRSIG(AAAA)");
+    assert!(!of("ns1.cut.nsec.test.").is_empty() && !of("ns1.cut.nsec.test.").contains("RRSIG"));
+}
+
 #[test]
 fn without_do_no_proofs() {
     let kit = kit();
