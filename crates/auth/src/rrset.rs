@@ -71,7 +71,7 @@ pub(crate) fn put_body(
         let target = match out.u16_at(at) {
             TO_OWNER => owner,
             TO_APEX => apex,
-            inner if (inner as usize) < place => base as u16 + inner,
+            inner if (inner as usize) < place && inner as usize <= REACH_MAX => base as u16 + inner,
             _ => return Err(Stop::Damaged),
         };
         out.set_pointer(at, target);

@@ -108,7 +108,8 @@ impl Catalog {
                 at = (at + 1) & (count - 1);
             }
             catalog.slots[at] = number as u32;
-            catalog.depths |= 1 << labels;
+            // A name has at most 127 labels (RFC 1035 2.3.4); a hostile pack may claim more, and is never found then.
+            catalog.depths |= 1u128.checked_shl(labels as u32).unwrap_or(0);
         }
         catalog
     }
