@@ -85,20 +85,23 @@ fn the_slowest_are_cut_off_when_memory_runs_out() {
     rig.streams.scratch.pool = pool::Pool::new(140_000);
     let mut calm = TcpStream::connect(rig.address).unwrap();
     rig.run();
-    let first = greedy(&mut rig);
+    // How much of its last write is left to a blocked connection is up to the system: at most 128 KiB, mostly about
+    // half of that. So the pool is full after a few of them, not after a known number.
+    let mut clients = vec![greedy(&mut rig)];
     assert!(rig.streams.has_unsent());
     assert_eq!(rig.counters.read().tcp_memory_closed, 0);
-    let second = greedy(&mut rig);
-    let third = greedy(&mut rig);
+    while rig.counters.read().tcp_memory_closed == 0 && clients.len() < 30 {
+        clients.push(greedy(&mut rig));
+    }
     let counts = rig.counters.read();
     assert!(counts.tcp_memory_closed >= 1, "{counts:?}");
-    assert_eq!(counts.tcp_open + counts.tcp_memory_closed, 4);
+    assert_eq!(counts.tcp_open + counts.tcp_memory_closed, 1 + clients.len() as u64);
     // Whoever holds no memory is not the one to go.
     calm.write_all(&[0, 12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]).unwrap();
     let before = rig.counters.read().tcp_responses;
     rig.run();
     assert_eq!(rig.counters.read().tcp_responses, before + 1);
-    drop((first, second, third));
+    drop(clients);
     rig.run();
     assert_eq!(rig.streams.table.count(), 1);
     rig.streams.close_all(&rig.counters);
