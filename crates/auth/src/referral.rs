@@ -55,7 +55,7 @@ impl<'c> Session<'_, '_, 'c> {
         let is_signed = self.dnssec_ok && zone.row().bits & ZoneRow::SIGNED != 0;
         for group in glue {
             let &owner = self.work.servers[..count].get(group.server).ok_or(Stop::Damaged)?;
-            if is_signed && !group.in_domain && self.put_signed_address(zone, group.rtype, owner) {
+            if is_signed && group.authoritative && self.put_signed_address(zone, group.rtype, owner) {
                 continue;
             }
             let [a, b] = group.rtype.to_be_bytes();

@@ -271,6 +271,8 @@ pub struct GlueGroup<'p> {
     pub rtype: u16,
     /// Below this very cut (RFC 9471 2.1, in-domain): TC when it does not fit.
     pub in_domain: bool,
+    /// Not glue but data of the zone itself, signatures of which belong to it when there are any (RFC 4035 3.1.1).
+    pub authoritative: bool,
     /// TTL in network order.
     pub ttl: [u8; 4],
     /// Four octets each for A, sixteen for AAAA.
@@ -281,6 +283,9 @@ pub struct GlueGroup<'p> {
 pub const GLUE_AAAA: u8 = 1;
 /// Kind octet of a group: an in-domain server.
 pub const GLUE_IN_DOMAIN: u8 = 2;
+
+/// Kind octet of a group: addresses that are data of the zone itself.
+pub const GLUE_AUTHORITATIVE: u8 = 4;
 
 /// Iterator over the glue of a cut. Ends early in a damaged pack.
 #[derive(Clone)]
@@ -313,7 +318,15 @@ impl<'p> Iterator for Glue<'p> {
         let (addresses, rest) = rest.split_at_checked(count as usize * octets)?;
         self.rest = rest;
         let in_domain = kind & GLUE_IN_DOMAIN != 0;
-        Some(GlueGroup { server: server as usize, rtype, in_domain, ttl: [a, b, c, d], addresses })
+        let authoritative = kind & GLUE_AUTHORITATIVE != 0;
+        Some(GlueGroup {
+            server: server as usize,
+            rtype,
+            in_domain,
+            authoritative,
+            ttl: [a, b, c, d],
+            addresses,
+        })
     }
 }
 
@@ -326,7 +339,9 @@ pub fn encode_glue<'g>(groups: &[GlueGroup<'g>], out: &mut Vec<u8>) {
     for group in first.into_iter().chain(second) {
         let (kind, octets) = if group.rtype == 1 { (0, 4) } else { (GLUE_AAAA, 16) };
         let count = (group.addresses.len() / octets).min(255);
-        let kind = kind | if group.in_domain { GLUE_IN_DOMAIN } else { 0 };
+        let kind = kind
+            | if group.in_domain { GLUE_IN_DOMAIN } else { 0 }
+            | if group.authoritative { GLUE_AUTHORITATIVE } else { 0 };
         out.extend_from_slice(&[group.server as u8, kind, count as u8, 0]);
         out.extend_from_slice(&group.ttl);
         out.extend_from_slice(&group.addresses[..count * octets]);
@@ -381,6 +396,7 @@ mod tests {
             server,
             rtype: 1,
             in_domain,
+            authoritative: !in_domain,
             ttl: [0, 0, 0, 9],
             addresses,
         };

@@ -1,7 +1,7 @@
 //! Glue of zone cuts, found once at build time (RFC 9471).
 
 use super::{PackBuilder, ZoneBuild};
-use crate::contents::{Contents, NodeRef, RRsetRef};
+use crate::contents::{Contents, Flags, NodeRef, RRsetRef};
 use crate::fragment::{GlueGroup, encode_glue};
 use crate::lookup::key_prefix;
 use wire::iana::rtype;
@@ -44,7 +44,7 @@ impl<'c> ZoneBuild<'c> {
         servers: RRsetRef<'c>,
     ) -> Option<u32> {
         let contents = self.contents;
-        let mut groups: Vec<(usize, bool, RRsetRef<'c>)> = Vec::new();
+        let mut groups: Vec<(usize, bool, bool, RRsetRef<'c>)> = Vec::new();
         for (number, server) in servers.records().enumerate().take(256) {
             let Ok(name) = Name::from_wire(server.rdata) else { continue };
             if !ends_with_apex(name.octets(), contents.apex().octets()) {
@@ -55,19 +55,21 @@ impl<'c> ZoneBuild<'c> {
             let in_domain = relative.starts_with(cut.key());
             let Some(node) = self.names.find(contents, relative) else { continue };
             let addresses = [rtype::A, rtype::AAAA].into_iter().filter_map(|rtype| node.rrset(rtype));
-            groups.extend(addresses.map(|set| (number, in_domain, set)));
+            let authoritative = !node.flags().has_any(Flags(Flags::OCCLUDED.0 | Flags::CUT.0));
+            groups.extend(addresses.map(|set| (number, in_domain, authoritative, set)));
         }
         let octets: Vec<Vec<u8>> = groups
             .iter()
-            .map(|(_, _, set)| set.records().flat_map(|record| record.rdata).copied().collect())
+            .map(|(_, _, _, set)| set.records().flat_map(|record| record.rdata).copied().collect())
             .collect();
         let groups: Vec<GlueGroup<'_>> = groups
             .iter()
             .zip(&octets)
-            .map(|(&(server, in_domain, set), addresses)| GlueGroup {
+            .map(|(&(server, in_domain, authoritative, set), addresses)| GlueGroup {
                 server,
                 rtype: set.rtype(),
                 in_domain,
+                authoritative,
                 ttl: set.ttl().to_be_bytes(),
                 addresses,
             })
