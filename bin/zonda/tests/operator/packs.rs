@@ -90,7 +90,10 @@ fn the_next_start_reads_no_text() {
     assert_eq!((server.ctl(&["reload"]).0, server.soa("a.example")), (Some(0), (OK, Some(2))));
     server.wait_until(|| kept(&packs).len() == 1 && kept(&packs) != first);
     // Two servers do not share a folder.
-    let config = server.path("zonda.toml").display().to_string();
+    let other =
+        std::fs::read_to_string(server.path("zonda.toml")).unwrap().replace("\"control\"", "\"other\"");
+    server.write("other.toml", &other);
+    let config = server.path("other.toml").display().to_string();
     let (status, _, errors) = run(&["serve", "--config", &config]);
     assert!(status == Some(1) && errors.contains("another server uses it"), "{errors}");
     let folder = server.stop();
