@@ -48,6 +48,7 @@ const EVENTS_MAX: usize = 16;
 /// Runs the server until it is told to stop. Errors are lines for the operator: it could not start.
 pub fn serve(start: Start) -> Result<(), Vec<String>> {
     system::prepare_allocator();
+    sync::prepare();
     let settings = read_settings(start.config.as_deref(), &start.overrides)?;
     log::start(&settings.log);
     let wanted = all_wanted(&settings, &start.overrides)?;

@@ -5,4 +5,5 @@
 mod primitives;
 pub mod snapshot;
 
+pub use primitives::prepare;
 pub use snapshot::{Published, Reader};

@@ -22,8 +22,9 @@ mod fences {
     static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
     static REGISTERED: OnceLock<bool> = OnceLock::new();
 
-    /// Finds out once which kind of fence this process has. To be called before any reader begins.
-    pub(crate) fn prepare() {
+    /// Finds out once which kind of fence this process has; [`crate::Published::new`] does so too. Called while
+    /// the process has one thread it is free; with several the system waits some milliseconds for all of them.
+    pub fn prepare() {
         REGISTERED.get_or_init(|| {
             let registered = system::register();
             ASYMMETRIC.store(registered, Ordering::SeqCst);
@@ -81,4 +82,4 @@ mod fences {
     }
 }
 
-pub(crate) use fences::prepare;
+pub use fences::prepare;

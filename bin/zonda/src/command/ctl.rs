@@ -144,6 +144,9 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
     Ok(ok && printed)
 }
 
+/// With fewer records the program itself takes more memory than its zones.
+const RECORDS_TELLING: u64 = 100_000;
+
 fn status_text(status: &Status) -> String {
     let mut zones = format!("{} loaded", grouped(status.zones_loaded as u64));
     for (number, what) in [(status.zones_absent, "absent"), (status.zones_broken, "broken")] {
@@ -151,12 +154,13 @@ fn status_text(status: &Status) -> String {
             zones += &format!(", {} {what}", grouped(number as u64));
         }
     }
-    let memory = status.memory_octets.map_or_else(
-        || "unknown".into(),
-        |memory| {
-            format!("{}, {:.1} octets a record", octets(memory), memory as f64 / status.records.max(1) as f64)
-        },
-    );
+    let memory = match status.memory_octets {
+        None => "unknown".into(),
+        Some(memory) if status.records < RECORDS_TELLING => octets(memory),
+        Some(memory) => {
+            format!("{}, {:.1} octets a record", octets(memory), memory as f64 / status.records as f64)
+        }
+    };
     format!(
         "version   {}\nprocess   {}\nuptime    {}\nlisten    {}\nworkers   {}\nzones     {zones}\nrecords   {}\n\
          packs     {}, {}\nmemory    {memory}\nsettings  {}\n",
