@@ -108,7 +108,7 @@ impl<'p> Zone<'p> {
                 return Some(Match { node, labels, kind: MatchKind::Dname, hash });
             }
             let next = hash.extend(key.padded(), key.end(labels), key.end(labels + 1));
-            let relative = &key.ancestor(labels + 1)[self.apex_key.len()..];
+            let relative = key.ancestor(labels + 1).get(self.apex_key.len()..)?;
             let Some(child) = self.probe(next, relative) else {
                 return Some(Match { node, labels, kind: MatchKind::Encloser, hash });
             };

@@ -7,7 +7,7 @@
 
 use crate::fragment::POOL_ALIGNMENT;
 use crate::section::{self, Header, PackError, Section, u16_at, u32_at, u64_at};
-use wire::Name;
+use wire::{Key, Name};
 
 /// Octets of a row in the section of zones.
 pub const ZONE_ROW_OCTETS: usize = 64;
@@ -142,6 +142,13 @@ impl ZoneRow {
     }
 }
 
+/// Whether `name` is a name in lower case, and `key` is its key: lookups cut names by the lengths of both.
+fn has_key(name: &Name, key: &[u8]) -> bool {
+    Name::from_wire(name.octets()).is_ok()
+        && !name.octets().iter().any(u8::is_ascii_uppercase)
+        && Key::of(name).octets() == key
+}
+
 impl Pack {
     /// Checks octets and takes them over.
     pub fn open(backing: Backing) -> Result<Pack, PackError> {
@@ -184,7 +191,7 @@ impl Pack {
                 && row.block_count > 0
                 && u64::from(row.node_count) <= u64::from(row.block_count) * crate::block::NAMES_MAX as u64
                 && u64::from(row.nsec3_first) + u64::from(row.nsec3_count) <= hashes
-                && self.apex(&row).is_some();
+                && self.apex(&row).is_some_and(|(name, key)| has_key(name, key));
             if !fits {
                 return Err(PackError::ZoneBounds { zone: number });
             }
