@@ -3,7 +3,7 @@
 //! The answer section is a walk: from a name to the nearest zone (step 2), down that zone to a match (step 3), and on
 //! from an alias to the next name. How the walk ended decides what goes to the authority and additional sections.
 
-use crate::cache::{Cache, CacheKey, Kind};
+use crate::cache::{Heads, Scope};
 use crate::denial::Proofs;
 use crate::limits::CHAIN_MAX;
 use crate::rrset;
@@ -31,8 +31,8 @@ pub(crate) struct Work {
     pub name: [u8; NAME_OCTETS_MAX],
     /// Where the targets of a referral's NS records stand.
     pub servers: [u16; 256],
-    /// Answers given before.
-    pub cache: Cache,
+    /// How name errors began that were given before.
+    pub heads: Heads,
 }
 
 impl Default for Work {
@@ -45,7 +45,7 @@ impl Default for Work {
             node_key: [0; KEY_OCTETS_MAX + 2],
             name: [0; NAME_OCTETS_MAX],
             servers: [0; 256],
-            cache: Cache::default(),
+            heads: Heads::default(),
         }
     }
 }
@@ -121,63 +121,16 @@ pub(crate) struct Session<'s, 'b, 'c> {
     pub is_truncated: bool,
     /// With so many octets from where the answer begins, more of it would fit: `usize::MAX` if nothing was left out.
     pub short_of: usize,
-    /// What is to be noted of the answer when it is written: see `cache`.
-    pub note: Option<(CacheKey, u16, usize)>,
-    /// The same for the upper labels of the name: labels of the anchor, and where the answer begins.
-    pub note_name: Option<(usize, usize)>,
+    /// Which other queries get the same.
+    pub scope: Scope,
     pub proofs: Proofs<'c>,
 }
 
 impl<'c> Session<'_, '_, 'c> {
-    /// Writes the three sections, and remembers an answer that others may get too.
-    #[inline(always)]
-    pub(crate) fn answer(&mut self) -> Result<Outcome, Stop> {
-        let outcome = self.follow_question()?;
-        if let Some((key, anchor, start)) = self.note.take()
-            && self.short_of > 0
-        {
-            self.work.cache.note(&key, anchor, (start, self.short_of, self.is_truncated), self.out);
-        }
-        if let Some((labels, start)) = self.note_name.take()
-            && self.short_of == usize::MAX
-        {
-            let Work { cache, key, places, .. } = &mut *self.work;
-            let what = (labels, outcome == Outcome::Referral);
-            cache.note_name(key, self.dnssec_ok, what, (places.of_ancestor(labels), start), self.out);
-        }
-        Ok(outcome)
-    }
-
-    /// Appends the answer from the cache, if it is there; otherwise has it noted once it is written. Only an answer to the
-    /// name of the question itself can be there. `labels`: of the anchor.
-    #[inline(always)]
-    pub(crate) fn paste(
-        &mut self,
-        kind: Kind,
-        zone: &Zone<'c>,
-        node: u32,
-        other: u32,
-        labels: usize,
-    ) -> bool {
-        if self.out.counts() != [0; 3] {
-            return false;
-        }
-        let zone = zone.apex().octets().as_ptr() as usize;
-        let room = if kind == Kind::Referral { CacheKey::room_class(self.out.room_left()) } else { 0 };
-        let key = CacheKey { zone, node, other, kind, dnssec_ok: self.dnssec_ok, room };
-        let anchor = self.work.places.of_ancestor(labels);
-        if let Some((short_of, is_truncated)) = self.work.cache.paste(&key, anchor, self.out) {
-            (self.short_of, self.is_truncated) = (short_of, is_truncated);
-            return true;
-        }
-        self.note = Some((key, anchor, self.out.at()));
-        false
-    }
-
     /// Follows the question through our zones: RFC 1034 4.3.2. Aliases on the way go to the answer section; what the walk
     /// ends at decides what goes to the three sections after that.
     #[inline(always)]
-    fn follow_question(&mut self) -> Result<Outcome, Stop> {
+    pub(crate) fn answer(&mut self) -> Result<Outcome, Stop> {
         // Places of the names that were asked for before the present one.
         let mut asked = [0u16; CHAIN_MAX];
         let mut steps = 0;
@@ -185,15 +138,13 @@ impl<'c> Session<'_, '_, 'c> {
         let labels = self.catalog.apex_labels_max() + 1;
         loop {
             self.set_key(labels);
-            // What parent and child say of DS differs.
-            let is_plain = steps == 0 && self.qtype != rtype::DS;
-            if is_plain && let Some(outcome) = self.paste_by_name() {
-                return Ok(outcome);
-            }
+            let is_first = steps == 0;
+            // What parent and child say of DS differs, so others may get something else.
+            let is_shared = is_first && self.qtype != rtype::DS;
             // Step 2: the zone nearest to the name.
             let zone = match self.nearest_zone() {
                 Ok(zone) => zone,
-                Err(outcome) if steps == 0 => return Ok(outcome),
+                Err(outcome) if is_first => return Ok(outcome),
                 Err(_) => return self.end(Outcome::Alias),
             };
             // Step 3: down, label by label.
@@ -208,9 +159,10 @@ impl<'c> Session<'_, '_, 'c> {
                     self.delegation_signer(&zone, &found.node)?
                 }
                 MatchKind::Cut => {
-                    self.is_referral = steps == 0;
-                    self.note_name =
-                        (is_plain && found.labels <= labels).then_some((found.labels, self.out.at()));
+                    self.is_referral = is_first;
+                    if is_shared && found.labels <= labels {
+                        self.scope = Scope::Upper(found.labels);
+                    }
                     return self.referral(&zone, &found).map_err(|stop| stop.at(Outcome::Referral));
                 }
                 MatchKind::Dname => self.follow_dname(&zone, &found)?,
@@ -220,14 +172,21 @@ impl<'c> Session<'_, '_, 'c> {
                 MatchKind::Encloser => match zone.wildcard_below(&found) {
                     Some(wildcard) => self.at_node(&zone, &wildcard, Some(&found))?,
                     None => {
-                        let is_decided = is_plain && found.labels < labels;
-                        self.note_name = is_decided.then_some((found.labels, self.out.at()));
+                        if is_shared && found.labels < labels {
+                            self.scope = Scope::Upper(found.labels);
+                        }
                         return self.name_error(&zone, &found).map_err(|stop| stop.at(Outcome::NameError));
                     }
                 },
             };
             let target = match next {
-                Next::End(outcome) => return Ok(outcome),
+                Next::End(outcome) => {
+                    // A DNAME's target takes over labels of the name as the client wrote them.
+                    if is_first && found.kind != MatchKind::Dname {
+                        self.scope = Scope::Whole;
+                    }
+                    return Ok(outcome);
+                }
                 Next::Follow(target) => target,
             };
             asked[steps] = self.work.places.of_ancestor(self.work.places.label_count());
@@ -236,14 +195,6 @@ impl<'c> Session<'_, '_, 'c> {
                 return self.end(Outcome::Alias);
             }
         }
-    }
-
-    /// Appends the answer for all names with the labels of the key, if there is such.
-    #[inline(always)]
-    fn paste_by_name(&mut self) -> Option<Outcome> {
-        let Work { cache, key, places, .. } = &*self.work;
-        self.is_referral = cache.paste_by_name(key, self.dnssec_ok, places, self.out)?;
-        Some(if self.is_referral { Outcome::Referral } else { Outcome::NameError })
     }
 
     /// Makes the key that of the name, or of its ancestor with `labels` labels if it has more.
@@ -305,12 +256,6 @@ impl<'c> Session<'_, '_, 'c> {
             self.prove_expansion(zone, encloser);
         }
         if let Some(set) = node.rrset(self.qtype) {
-            if rrset::has_targets(self.qtype) && source.is_none() {
-                let labels = self.work.places.label_count();
-                if self.paste(Kind::Answer, zone, node.number(), u32::from(self.qtype), labels) {
-                    return Ok(Next::End(Outcome::Answer));
-                }
-            }
             return self.put_answer(zone, &set);
         }
         if matches!(self.qtype, rtype::ANY | rtype::RRSIG) {

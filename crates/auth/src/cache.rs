@@ -1,19 +1,16 @@
 //! Answers that a worker gave before, kept as octets: most queries of a zone get one of few answers.
 //!
-//! Kept is what stands between the question and OPT, for answers that do not depend on more than a few numbers:
+//! Kept is what stands after the question, OPT included, for queries of the plain kind and two kinds of answers:
 //!
-//! | answer | depends on |
+//! | answer | is the same for |
 //! |---|---|
-//! | referral | zone cut, DO |
-//! | name error, with NSEC or without proof | closest encloser, covering NSEC record, DO |
-//! | data with additional data | name, type, DO |
-//! | referral, name error | upper labels of the name, as many as the walk looked at, DO |
+//! | referral, name error | all names with the upper labels that the walk looked at: `www.example.com` and `x.y.com` get the same from the root |
+//! | data, no data | the name and the type |
 //!
-//! The last is what spares the walk: `www.example.com` and `x.y.com` get the same from the root.
-//!
-//! All names of such an answer end in the octets of the cut, the encloser or the name, its *anchor*, or in others of
-//! the answer. From the anchor to the end of the question is always the same distance, so in another message all
-//! targets of compression pointers are shifted by one and the same number:
+//! and the same EDNS and DO. So a query is answered by one comparison, one copy, and the shift of pointers: all names of
+//! an answer end in the labels that it was decided by, its *anchor*, or in others of the answer. From the anchor to the end of
+//! the question is always the same distance, so in another message all targets of compression pointers are shifted by one
+//! and the same number:
 //!
 //! ```text
 //! 12              anchor    question's end
@@ -24,297 +21,249 @@
 //! Direct-mapped: one slot for each hash. An answer is kept when it is given a second time in a row for its slot, so that
 //! queries that never repeat cost next to nothing. Everything is forgotten when the catalog or the facts change.
 
+mod heads;
+mod key;
+mod pointers;
+mod ring;
+
+use crate::answer::Outcome;
 use crate::server::Server;
-use wire::header::{HEADER_OCTETS, u16_at};
-use wire::iana::rtype;
-use wire::record::RecordView;
-use wire::render::{POINTER_MAX, Renderer};
-use wire::{Key, Places};
+pub(crate) use heads::{Head, HeadKey, Heads};
+pub(crate) use key::Asked;
+use key::Key;
+use ring::{Piece, Refused, Ring};
+use wire::Places;
+use wire::header::{self, HEADER_OCTETS};
+use wire::query::PlainQuery;
+use zone::Catalog;
 
-/// How many answers are kept: with 1.3 KiB each, a few MiB, most of it never touched between
-/// two queries; the root zone has some 6,000 different answers. Memory that is never written is never taken.
-const SLOTS: usize = 2048;
-/// Most octets of an answer: UDP's 1,232 less header, the shortest question and OPT.
-const OCTETS_MAX: usize = 1200;
-/// Most pointers of an answer: a referral to 13 servers with two addresses each has 13 owners, 13 names and 26 addresses.
-const POINTERS_MAX: usize = 64;
+/// How many answers are kept at most: a busy minute of the root zone has some 5,000 different ones, and what shares a slot with
+/// another is not kept. Slots that no query selects take no memory.
+const SLOTS: usize = 8192;
+/// Octets of all of them: as much as the signed referrals of the root zone take together.
+const RING_OCTETS: usize = 1 << 21;
+/// Where more room makes no longer answer.
+const NO_SHORTAGE: u16 = u16::MAX;
 
-/// What an answer depends on.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct CacheKey {
-    /// Address of the zone's apex in its pack: tells zones apart as long as the catalog lives.
-    pub zone: usize,
-    /// Number of the cut, encloser or name.
-    pub node: u32,
-    /// Number of the covering name, or the type.
-    pub other: u32,
-    /// Kind of answer and DO bit.
-    pub kind: Kind,
-    pub dnssec_ok: bool,
-    /// Of referrals: see [`CacheKey::room_class`].
-    pub room: u8,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Kind {
-    #[default]
+/// What a kept answer holds for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// This one query.
     Nothing,
-    Referral,
-    NameError,
-    Answer,
-    Name,
+    /// All names whose upper labels are those asked for; its anchor has so many.
+    Upper(usize),
+    /// The name and the type.
+    Whole,
 }
 
-/// Most octets of upper labels that an answer is kept for.
-const NAME_OCTETS_MAX: usize = 32;
-
-impl CacheKey {
-    /// Which of several answers to the same question fits into `octets`: glue is left out where that is short.
-    #[inline(always)]
-    pub(crate) fn room_class(octets: usize) -> u8 {
-        // Sixteen octets are the smallest record of glue, so in a class there are few different answers.
-        if octets < 512 { (octets >> 4) as u8 | 0x80 } else { 0 }
-    }
-
-    /// The key of the answers for names with these upper labels, the beginning of `padded`; `None` when they are long.
-    #[inline(always)]
-    fn of_name(key: &Key, dnssec_ok: bool) -> Option<CacheKey> {
-        let length = key.octets().len();
-        if length > NAME_OCTETS_MAX {
-            return None;
-        }
-        let mut hash = length as u64;
-        for at in (0..length).step_by(8) {
-            let octets = key.padded().get(at..).and_then(|octets| octets.first_chunk())?;
-            let word = u64::from_le_bytes(*octets);
-            let word = if length - at < 8 { word & ((1 << (8 * (length - at))) - 1) } else { word };
-            hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            hash ^= hash >> 32;
-        }
-        let (node, other) = (hash as u32, (hash >> 32) as u32);
-        Some(CacheKey { zone: 0, node, other, kind: Kind::Name, dnssec_ok, room: 0 })
-    }
-
-    #[inline(always)]
-    fn hash(&self) -> u64 {
-        let numbers = u64::from(self.node) << 32 | u64::from(self.other);
-        let rest = (self.zone as u64) << 12
-            | u64::from(self.room) << 4
-            | (self.kind as u64) << 1
-            | u64::from(self.dnssec_ok);
-        let mixed = (numbers ^ rest.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        mixed ^ mixed >> 29
-    }
+/// An answer that was written, as much of it as the cache wants to know.
+#[derive(Clone, Copy)]
+pub(crate) struct Given {
+    pub scope: Scope,
+    pub outcome: Outcome,
+    /// AA, TC and the response code.
+    pub flags: u16,
+    /// With so many octets of room after the question the answer would be longer; `usize::MAX` where it is whole.
+    pub short_of: usize,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Copy)]
+#[repr(align(64))]
 struct Slot {
-    key: CacheKey,
-    /// Hash of the key that missed last.
-    seen: u64,
-    octets: u16,
-    /// With so many octets of room the answer would be longer.
-    short_of: usize,
-    is_truncated: bool,
-    pointers: u16,
-    counts: [u16; 3],
-    anchor: u16,
-    /// Of [`Kind::Name`]: the upper labels, labels of the anchor, and whether it is a referral.
-    name: [u8; NAME_OCTETS_MAX],
-    name_octets: u8,
+    key: Key,
+    piece: Piece,
+    /// See [`Given::short_of`].
+    short_of: u16,
+    /// Records of the three sections: so few octets hold fewer than 255.
+    counts: [u8; 3],
+    flags: u16,
+    /// How many labels the anchor has.
     anchor_labels: u8,
-    is_referral: bool,
+    outcome: Outcome,
+    /// Hash of the key that missed last, a part of it.
+    missed: u16,
+}
+
+const _: () = assert!(size_of::<Slot>() == 64, "a slot is a cache line");
+
+impl Slot {
+    const EMPTY: Slot = Slot {
+        key: Key::NONE,
+        piece: Piece::EMPTY,
+        short_of: 0,
+        counts: [0; 3],
+        flags: 0,
+        anchor_labels: 0,
+        outcome: Outcome::NotOurs,
+        missed: 0,
+    };
 }
 
 /// The answers of one worker.
 pub(crate) struct Cache {
     slots: Box<[Slot]>,
-    /// For each slot its octets, and the places of pointers in them.
-    records: Box<[[u8; OCTETS_MAX]]>,
-    places: Box<[[u16; POINTERS_MAX]]>,
-    /// Catalog and facts that the slots were made from.
-    catalog: u64,
-    minimal_responses: bool,
+    ring: Ring,
+    /// What the slots were made from: catalog, minimal responses, UDP payload.
+    source: (u64, bool, u16),
+    /// Labels that decide about a name: one more than the deepest apex has.
+    labels: usize,
+    /// Slots of other epochs are empty.
+    epoch: u32,
 }
 
 impl Default for Cache {
     fn default() -> Cache {
         Cache {
-            slots: vec![Slot::default(); SLOTS].into(),
-            records: vec![[0; OCTETS_MAX]; SLOTS].into(),
-            places: vec![[0; POINTERS_MAX]; SLOTS].into(),
-            catalog: 0,
-            minimal_responses: false,
+            slots: vec![Slot::EMPTY; SLOTS].into(),
+            ring: Ring::new(RING_OCTETS),
+            source: (0, false, 0),
+            labels: 1,
+            epoch: 1,
         }
     }
 }
 
 impl Cache {
-    /// Forgets everything if the catalog or the facts are others than before.
+    /// Forgets everything if the catalog or the facts are others than before; returns whether they are.
     #[inline(always)]
-    pub(crate) fn check(&mut self, catalog: u64, server: &Server) {
-        if self.catalog != catalog || self.minimal_responses != server.minimal_responses {
+    pub(crate) fn check(&mut self, catalog: &Catalog, server: &Server) -> bool {
+        let source = (catalog.id(), server.minimal_responses, server.udp_payload_octets);
+        let is_other = self.source != source;
+        if is_other {
             self.forget();
-            self.catalog = catalog;
-            self.minimal_responses = server.minimal_responses;
+            self.source = source;
+            self.labels = catalog.apex_labels_max() + 1;
         }
+        is_other
     }
 
     /// Forgets everything.
+    #[cold]
     pub(crate) fn forget(&mut self) {
-        self.slots.iter_mut().for_each(|slot| (slot.key, slot.seen) = (CacheKey::default(), 0));
-    }
-
-    /// Appends the answer to the question in `out`, if it is here and the one for this room; returns the room that
-    /// it is short of and whether it has TC. `anchor`: where the anchor stands.
-    #[inline(always)]
-    pub(crate) fn paste(&self, key: &CacheKey, anchor: u16, out: &mut Renderer<'_>) -> Option<(usize, bool)> {
-        let at = key.hash() as usize % SLOTS;
-        let slot = &self.slots[at];
-        if slot.key != *key || out.room_left() >= slot.short_of {
-            return None;
+        self.ring.clear();
+        self.epoch += 1;
+        if self.epoch == u32::MAX {
+            self.slots.fill(Slot::EMPTY);
+            self.epoch = 1;
         }
-        let records = &self.records[at][..slot.octets as usize];
-        let places = &self.places[at][..slot.pointers as usize];
-        out.paste(records, slot.counts, places, anchor.wrapping_sub(slot.anchor)).ok()?;
-        Some((slot.short_of, slot.is_truncated))
     }
 
-    /// Appends the answer for names with the upper labels `key`, if it is here and fits; returns whether it is a referral.
+    /// What to look for; `None` for questions that are not kept. Call [`Cache::check`] first.
     #[inline(always)]
-    pub(crate) fn paste_by_name(
+    pub(crate) fn asked(&self, message: &[u8], query: &PlainQuery, places: &Places) -> Option<Asked> {
+        Asked::of(message, query, places, (self.labels, self.epoch))
+    }
+
+    /// Writes the answer after the question if it is here and is the one for this room: `limit` octets for the whole
+    /// message, `opt` of them for OPT. Returns the octets of the message, and what became of the question. The first two octets
+    /// of the header and the question are the caller's.
+    #[inline(always)]
+    pub(crate) fn paste(
         &self,
-        name: &Key,
-        dnssec_ok: bool,
+        asked: &Asked,
+        query: &PlainQuery,
         places: &Places,
-        out: &mut Renderer<'_>,
-    ) -> Option<bool> {
-        let key = CacheKey::of_name(name, dnssec_ok)?;
-        let slot = &self.slots[key.hash() as usize % SLOTS];
-        if slot.key != key || slot.name[..slot.name_octets as usize] != *name.octets() {
-            return None;
-        }
-        self.paste(&key, places.of_ancestor(slot.anchor_labels as usize), out).map(|_| slot.is_referral)
+        (limit, opt): (usize, usize),
+        response: &mut [u8],
+    ) -> Option<(usize, u16, Outcome)> {
+        let room = limit.checked_sub(query.end)?;
+        let slot = self.find(asked, query.qtype, room, room.checked_sub(opt)?)?;
+        let end = query.end + slot.piece.octets();
+        let after = response.get_mut(query.end..end)?;
+        self.ring.write(&slot.piece, places.of_ancestor(slot.anchor_labels as usize), after)?;
+        let flags = header::QR | (query.flags & header::RD) | slot.flags;
+        let [answers, authorities, additionals] = slot.counts;
+        let fields = response.get_mut(2..HEADER_OCTETS)?.first_chunk_mut::<10>()?;
+        let [a, b] = flags.to_be_bytes();
+        *fields = [a, b, 0, 1, 0, answers, 0, authorities, 0, additionals];
+        Some((end, slot.flags, slot.outcome))
     }
 
-    /// Takes note of an answer for all names with the upper labels `name`; `labels`: of its anchor. See [`Cache::note`].
+    /// The slot that answers. `room`: what its octets may take; `records_room`: the same without OPT.
     #[inline(always)]
-    pub(crate) fn note_name(
-        &mut self,
-        name: &Key,
-        dnssec_ok: bool,
-        (labels, is_referral): (usize, bool),
-        (anchor, start): (u16, usize),
-        out: &Renderer<'_>,
-    ) {
-        let Some(key) = CacheKey::of_name(name, dnssec_ok) else { return };
-        // The octets of the name tell it from others of the same hash, so they change together with the answer.
-        if self.note(&key, anchor, (start, usize::MAX, false), out) {
-            let slot = &mut self.slots[key.hash() as usize % SLOTS];
-            let octets = name.octets();
-            slot.name[..octets.len()].copy_from_slice(octets);
-            slot.name_octets = octets.len() as u8;
-            (slot.anchor_labels, slot.is_referral) = (labels as u8, is_referral);
+    fn find(&self, asked: &Asked, qtype: u16, room: usize, records_room: usize) -> Option<&Slot> {
+        let here = |(key, hash): (Key, u64)| {
+            let slot = &self.slots[hash as usize % SLOTS];
+            let fits = slot.key == key
+                && slot.piece.octets() <= room
+                && (records_room < slot.short_of as usize || slot.short_of == NO_SHORTAGE);
+            fits.then_some(slot)
+        };
+        // What parent and child say of DS differs.
+        if qtype == wire::iana::rtype::DS {
+            return here(asked.whole()?);
         }
+        if let Some(slot) = here(asked.upper()) {
+            return Some(slot);
+        }
+        if let Some(slot) = asked.upper_in(records_room).and_then(here) {
+            return Some(slot);
+        }
+        here(asked.whole()?)
     }
 
-    /// Takes note of an answer that was just written from `start` on, and keeps it if it was the slot's last already.
-    /// `short_of`: with so many octets of room it would be longer. Returns whether it is kept now.
+    /// Takes note of an answer that was just written, and keeps it if it was the slot's last already. `response`: the whole
+    /// message; `opt`: octets of its OPT record.
     #[inline(always)]
     pub(crate) fn note(
         &mut self,
-        key: &CacheKey,
-        anchor: u16,
-        (start, short_of, is_truncated): (usize, usize, bool),
-        out: &Renderer<'_>,
-    ) -> bool {
-        let hash = key.hash();
-        let at = hash as usize % SLOTS;
-        let is_kept = self.slots[at].seen == hash && self.keep(at, key, anchor, start, out);
-        if is_kept {
-            (self.slots[at].short_of, self.slots[at].is_truncated) = (short_of, is_truncated);
+        asked: &Asked,
+        query: &PlainQuery,
+        places: &Places,
+        given: &Given,
+        (limit, opt): (usize, usize),
+        response: &[u8],
+    ) {
+        let records_room = limit - query.end - opt;
+        let key = match given.scope {
+            Scope::Upper(_) if given.short_of == usize::MAX => Some(asked.upper()),
+            Scope::Upper(_) if given.short_of > 0 => {
+                Some(asked.upper_in(records_room).unwrap_or(asked.upper()))
+            }
+            Scope::Whole if given.short_of == usize::MAX => asked.whole(),
+            _ => None,
+        };
+        let Some((key, hash)) = key else { return };
+        let slot = &mut self.slots[hash as usize % SLOTS];
+        let missed = (hash >> 48) as u16;
+        if slot.missed == missed {
+            self.keep(key, hash, query, places, given, response);
+        } else {
+            slot.missed = missed;
         }
-        self.slots[at].seen = hash;
-        is_kept
     }
 
     #[cold]
-    fn keep(&mut self, at: usize, key: &CacheKey, anchor: u16, start: usize, out: &Renderer<'_>) -> bool {
-        let message = out.message();
-        let records = &message[start..];
-        // Room for the shift to any other question: no target may leave 14 bits.
-        if records.len() > OCTETS_MAX || message.len() + 512 > POINTER_MAX as usize {
-            return false;
-        }
-        self.slots[at].key = CacheKey::default();
-        let mut pointers = Pointers { places: &mut self.places[at], count: 0, anchor, start };
-        if pointers.collect(message, out.counts()).is_none() {
-            return false;
-        }
-        let (octets, pointers) = (records.len() as u16, pointers.count as u16);
-        self.records[at][..records.len()].copy_from_slice(records);
-        self.slots[at] =
-            Slot { key: *key, seen: 0, octets, pointers, counts: out.counts(), anchor, ..Slot::default() };
-        true
+    fn keep(
+        &mut self,
+        key: Key,
+        hash: u64,
+        query: &PlainQuery,
+        places: &Places,
+        given: &Given,
+        response: &[u8],
+    ) {
+        let counts = [6, 8, 10].map(|at| header::u16_at(response, at));
+        let count = counts.iter().map(|&count| usize::from(count)).sum();
+        let anchor_labels = match given.scope {
+            Scope::Upper(labels) => labels,
+            _ => places.label_count(),
+        };
+        let anchor = places.of_ancestor(anchor_labels);
+        let piece = match self.ring.keep(response, query.end, count, anchor) {
+            Ok(piece) => piece,
+            Err(Refused::Unfit) => return,
+            Err(Refused::Worn) => return self.forget(),
+        };
+        self.slots[hash as usize % SLOTS] = Slot {
+            key,
+            piece,
+            short_of: u16::try_from(given.short_of).unwrap_or(NO_SHORTAGE),
+            counts: counts.map(|count| count as u8),
+            flags: given.flags,
+            anchor_labels: anchor_labels as u8,
+            outcome: given.outcome,
+            missed: 0,
+        };
     }
-}
-
-/// Finds the compression pointers of an answer.
-struct Pointers<'s> {
-    places: &'s mut [u16; POINTERS_MAX],
-    count: usize,
-    anchor: u16,
-    start: usize,
-}
-
-impl Pointers<'_> {
-    /// `None` when there are too many, or one points before the anchor.
-    fn collect(&mut self, message: &[u8], counts: [u16; 3]) -> Option<()> {
-        let mut at = self.start;
-        for _ in 0..counts.iter().map(|&count| usize::from(count)).sum() {
-            let record = RecordView::read(message, at)?;
-            self.name(message, at)?;
-            let (before, names) = match record.rtype {
-                rtype::NS | rtype::CNAME | rtype::PTR => (0, 1),
-                rtype::MX => (2, 1),
-                rtype::SOA => (0, 2),
-                _ => (0, 0),
-            };
-            let mut name = record.rdata_at + before;
-            for _ in 0..names {
-                name = self.name(message, name)?;
-            }
-            at = record.end();
-        }
-        (at == message.len()).then_some(())
-    }
-
-    /// Takes note of the pointer of the name at `at`, if it ends in one; returns where it ends.
-    fn name(&mut self, message: &[u8], at: usize) -> Option<usize> {
-        let end = wire::record::skip_name(message, at)?;
-        let is_plain = message[end - 1] == 0 && ends_with_root(message, at, end);
-        if is_plain {
-            return Some(end);
-        }
-        let target = u16_at(message, end - 2) & POINTER_MAX;
-        if target < self.anchor || (target as usize) < HEADER_OCTETS {
-            return None;
-        }
-        *self.places.get_mut(self.count)? = (end - 2 - self.start) as u16;
-        self.count += 1;
-        Some(end)
-    }
-}
-
-/// Whether the name from `at` to `end` ends with the root label: the lower octet of a pointer can be 0 too.
-fn ends_with_root(message: &[u8], at: usize, end: usize) -> bool {
-    let mut label = at;
-    while label < end {
-        match message[label] {
-            0 => return true,
-            0xc0.. => return false,
-            length => label += 1 + length as usize,
-        }
-    }
-    false
 }

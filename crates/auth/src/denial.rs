@@ -3,11 +3,12 @@
 //! Proofs are collected while the answer section is written, since wildcards on the way of an alias need one each, and go
 //! to the authority section together, each record once.
 
+mod name_error;
 mod nsec;
 mod nsec3;
 
 use crate::answer::{Next, Outcome, Session, Stop};
-use crate::cache::Kind;
+use crate::cache::Head;
 use crate::limits::PROOFS_MAX;
 use crate::rrset;
 use wire::iana::rtype;
@@ -25,15 +26,31 @@ pub(crate) enum Proof<'c> {
     Nsec3(Nsec3<'c>),
 }
 
-/// Proofs to be written, with the place of the apex of their zone and how many labels it has.
+impl Proof<'_> {
+    /// Tells it from others of its zone, which has one kind only.
+    #[inline(always)]
+    fn number(&self) -> u32 {
+        match self {
+            Proof::Nsec(node) => node.number(),
+            Proof::Nsec3(record) => record.rank,
+        }
+    }
+}
+
+/// A proof, the place of the apex of its zone, and how many labels that has.
+type Row<'c> = (Proof<'c>, u16, u8);
+
+/// Proofs that were collected, of which the first ones are written.
 pub(crate) struct Proofs<'c> {
-    list: [Option<(Proof<'c>, u16, u8)>; PROOFS_MAX],
+    list: [Option<Row<'c>>; PROOFS_MAX],
     count: usize,
+    written: usize,
 }
 
 impl<'c> Proofs<'c> {
+    #[inline(always)]
     pub(crate) fn new() -> Proofs<'c> {
-        Proofs { list: [None; PROOFS_MAX], count: 0 }
+        Proofs { list: [None; PROOFS_MAX], count: 0, written: 0 }
     }
 
     /// How many more there is room for.
@@ -42,11 +59,10 @@ impl<'c> Proofs<'c> {
     }
 
     /// Adds a record that is not there yet. `apex`: place of its zone's apex.
+    #[inline(always)]
     fn add(&mut self, proof: Proof<'c>, apex: u16, apex_labels: usize) {
-        let is_same = |other: &Option<(Proof<'c>, u16, u8)>| match (proof, other) {
-            (Proof::Nsec(a), Some((Proof::Nsec(b), other, _))) => a.number() == b.number() && apex == *other,
-            (Proof::Nsec3(a), Some((Proof::Nsec3(b), ..))) => std::ptr::eq(a.hash, b.hash),
-            _ => false,
+        let is_same = |row: &Option<Row<'c>>| {
+            row.is_some_and(|(other, place, _)| place == apex && other.number() == proof.number())
         };
         if self.list[..self.count].iter().any(is_same) {
             return;
@@ -55,6 +71,21 @@ impl<'c> Proofs<'c> {
             *slot = Some((proof, apex, apex_labels as u8));
             self.count += 1;
         }
+    }
+
+    /// The number of the first.
+    #[inline(always)]
+    fn first(&self) -> Option<u32> {
+        self.list[0].map(|(proof, ..)| proof.number())
+    }
+
+    /// Numbers of all, if a head has room for them.
+    fn head(&self, needs_cover: bool) -> Option<Head> {
+        let mut head = Head { proofs: [0; Head::PROOFS_MAX], proofs_count: self.count as u8, needs_cover };
+        for (index, (proof, ..)) in self.list.iter().flatten().enumerate() {
+            *head.proofs.get_mut(index)? = proof.number();
+        }
+        Some(head)
     }
 }
 
@@ -77,33 +108,6 @@ impl<'c> Session<'_, '_, 'c> {
         let written = self.put_soa(zone).and_then(|()| self.put_proofs());
         written.map_err(|stop| stop.at(Outcome::NoData))?;
         Ok(Next::End(Outcome::NoData))
-    }
-
-    /// The name does not exist, and no wildcard stands in for it.
-    #[inline(always)]
-    pub(crate) fn name_error(&mut self, zone: &Zone<'c>, encloser: &Match<'c>) -> Result<Outcome, Stop> {
-        let bits = if self.dnssec_ok { zone.row().bits & (ZoneRow::NSEC | ZoneRow::NSEC3) } else { 0 };
-        if bits & ZoneRow::NSEC3 == 0 {
-            let is_signed = bits & ZoneRow::NSEC != 0;
-            let cover = if is_signed { self.nsec_cover_of_name(zone, encloser.labels + 1) } else { None };
-            let other = cover.map_or(u32::MAX, |node| node.number());
-            if self.paste(Kind::NameError, zone, encloser.node.number(), other, encloser.labels) {
-                return Ok(Outcome::NameError);
-            }
-            if let Some(cover) = cover {
-                self.nsec_name_error(zone, encloser, cover);
-            }
-        } else {
-            self.nsec3_name_error(zone, encloser);
-        }
-        self.put_name_error(zone)
-    }
-
-    fn put_name_error(&mut self, zone: &Zone<'c>) -> Result<Outcome, Stop> {
-        self.out.begin_section(Section::Authority);
-        self.put_soa(zone)?;
-        self.put_proofs()?;
-        Ok(Outcome::NameError)
     }
 
     /// Proves that the name itself does not exist, so that a wildcard may stand in for it (RFC 4035 3.1.3.3, RFC 5155 7.2.6).
@@ -135,21 +139,26 @@ impl<'c> Session<'_, '_, 'c> {
         rrset::put(self.out, head, set.data(), apex, apex, self.dnssec_ok)
     }
 
-    /// Writes the proofs that were collected.
+    /// Writes the proofs that were collected since the last time.
     #[inline(always)]
     pub(crate) fn put_proofs(&mut self) -> Result<(), Stop> {
-        for index in 0..self.proofs.count {
-            let Some((proof, apex, labels)) = self.proofs.list[index] else { break };
-            let mark = self.out.mark();
-            let result = match proof {
-                Proof::Nsec(node) => self.put_nsec(&node, apex, labels as usize),
-                Proof::Nsec3(record) => self.put_nsec3(&record, apex),
-            };
-            if result.is_err() {
-                self.out.rollback(mark);
-                return result;
-            }
+        while self.proofs.written < self.proofs.count {
+            let Some((proof, apex, labels)) = self.proofs.list[self.proofs.written] else { break };
+            self.put_proof(proof, apex, labels as usize)?;
+            self.proofs.written += 1;
         }
         Ok(())
+    }
+
+    fn put_proof(&mut self, proof: Proof<'c>, apex: u16, labels: usize) -> Result<(), Stop> {
+        let mark = self.out.mark();
+        let result = match proof {
+            Proof::Nsec(node) => self.put_nsec(&node, apex, labels),
+            Proof::Nsec3(record) => self.put_nsec3(&record, apex),
+        };
+        if result.is_err() {
+            self.out.rollback(mark);
+        }
+        result
     }
 }

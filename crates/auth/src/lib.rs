@@ -1,9 +1,11 @@
 //! One query and one snapshot to one response (RFC 1034 4.3.2 and what came after it).
 //!
 //! ```text
-//! query octets --wire::Query--> faults, EDNS, class --+--> chaos
-//!                                                     `--> answer: zone, walk, alias ... --> response octets
-//!                                                          referral, denial, additional
+//! query octets --+--plain, as before--> cache ------------------------------------------------> response octets
+//!                |                        ^
+//!                `--faults, EDNS, class --|--> chaos
+//!                                         `--> answer: zone, walk, alias ... --> response octets
+//!                                              referral, denial, additional
 //! ```
 //!
 //! * [`Responder`]: the entry point, work area and counters of one worker.

@@ -2,7 +2,6 @@
 
 use crate::additional::is_foreign;
 use crate::answer::{Outcome, Session, Stop};
-use crate::cache::Kind;
 use crate::rrset::{self, rdata_at};
 use wire::iana::rtype;
 use wire::render::{POINTER_MAX, Section};
@@ -12,15 +11,7 @@ use zone::{Match, Zone};
 
 impl<'c> Session<'_, '_, 'c> {
     /// Writes authority and additional section of a referral.
-    #[inline(always)]
     pub(crate) fn referral(&mut self, zone: &Zone<'c>, cut: &Match<'c>) -> Result<Outcome, Stop> {
-        if !self.paste(Kind::Referral, zone, cut.node.number(), 0, cut.labels) {
-            self.put_referral(zone, cut)?;
-        }
-        Ok(Outcome::Referral)
-    }
-
-    fn put_referral(&mut self, zone: &Zone<'c>, cut: &Match<'c>) -> Result<(), Stop> {
         self.out.begin_section(Section::Authority);
         let owner = self.work.places.of_ancestor(cut.labels);
         let apex = self.work.places.of_ancestor(zone.apex_labels());
@@ -44,7 +35,7 @@ impl<'c> Session<'_, '_, 'c> {
             self.out.begin_section(Section::Additional);
             self.glue(zone, glue, start, end)?;
         }
-        Ok(())
+        Ok(Outcome::Referral)
     }
 
     /// Writes glue for the NS records that stand from `start` to `end`. An in-domain server's address that does not fit

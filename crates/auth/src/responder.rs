@@ -4,16 +4,17 @@
 //! version, signature, class, type. Everything else is `answer`.
 
 use crate::answer::{Outcome, Session, Stop, Work};
+use crate::cache::{Cache, Given, Scope};
 use crate::counters::Counters;
 use crate::denial::Proofs;
 use crate::limits::UDP_OCTETS_MIN;
 use crate::server::{Server, Transport};
 use crate::{chaos, tsig};
 use wire::Places;
-use wire::edns::{self, ResponseOpt};
+use wire::edns::{self, Edns, ResponseOpt};
 use wire::header::{self, HEADER_OCTETS};
 use wire::iana::{class, ede, opcode, rcode, rtype};
-use wire::query::Query;
+use wire::query::{PlainQuery, Query};
 use wire::render::{Renderer, Section};
 use zone::Catalog;
 
@@ -21,6 +22,7 @@ use zone::Catalog;
 #[derive(Default)]
 pub struct Responder {
     work: Work,
+    cache: Cache,
     counters: Counters,
 }
 
@@ -59,7 +61,8 @@ impl Responder {
     /// Forgets the answers given before, which are kept for when they are wanted again. Never needed for them to be right: that
     /// is for tests and measurements.
     pub fn forget(&mut self) {
-        self.work.cache.forget();
+        self.cache.forget();
+        self.work.heads.forget();
     }
 
     /// Answers one query. `query`: a whole message as received. `response`: where the answer goes; its length bounds
@@ -78,43 +81,94 @@ impl Responder {
     ) -> usize {
         self.counters.queries += 1;
         self.counters.tcp += u64::from(transport == Transport::Tcp);
-        let octets = match Query::read(query, &mut self.work.places) {
-            Some(query) => self.respond(&query, catalog, server, transport, response),
-            None => None,
+        if self.cache.check(catalog, server) {
+            self.work.heads.forget();
+        }
+        let octets = match PlainQuery::read(query, &mut self.work.places) {
+            Some(plain) if !rtype::is_meta(plain.qtype) => {
+                self.answer_plain(query, &plain, catalog, server, transport, response)
+            }
+            _ => self.answer_other(query, catalog, server, transport, response),
         };
         self.counters.dropped += u64::from(octets.is_none());
         octets.unwrap_or(0)
     }
 
+    /// Answers a query that nothing is wrong with: as before, if it was answered before.
     #[inline(always)]
-    fn respond(
+    fn answer_plain(
         &mut self,
-        query: &Query<'_>,
+        message: &[u8],
+        query: &PlainQuery,
         catalog: &Catalog,
         server: &Server,
         transport: Transport,
         response: &mut [u8],
     ) -> Option<usize> {
-        let mut opt = None;
-        if let Some(edns) = &query.edns {
-            self.counters.edns += 1;
-            self.counters.dnssec_ok += u64::from(edns.dnssec_ok);
-            opt = Some(ResponseOpt {
-                udp_payload_octets: server.udp_payload_octets,
-                dnssec_ok: edns.dnssec_ok,
-                nsid: if edns.wants_nsid { server.nsid() } else { None },
-                ..ResponseOpt::default()
-            });
+        let limit = octets_max(query.edns.as_ref(), server, transport).min(response.len());
+        let opt = if query.edns.is_some() { edns::OPT_OCTETS } else { 0 };
+        let asked = self.cache.asked(message, query, &self.work.places);
+        if let Some(asked) = &asked
+            && let Some(pasted) = self.cache.paste(asked, query, &self.work.places, (limit, opt), response)
+        {
+            let (octets, flags, outcome) = pasted;
+            response[..2].copy_from_slice(&message[..2]);
+            response[HEADER_OCTETS..query.end].copy_from_slice(&message[HEADER_OCTETS..query.end]);
+            self.count_edns(query.edns.as_ref());
+            let verdict = self.count(outcome);
+            self.count_response(flags, verdict.rcode);
+            return Some(octets);
         }
-        let limit = octets_max(query, server, transport);
+        let (octets, given) =
+            self.respond(&query.query(message), None, catalog, server, transport, response)?;
+        if let (Some(asked), Some(given)) = (&asked, &given) {
+            let places = &self.work.places;
+            self.cache.note(asked, query, places, given, (limit, opt), &response[..octets]);
+        }
+        Some(octets)
+    }
+
+    /// Answers, or refuses to, whatever else comes.
+    #[cold]
+    fn answer_other(
+        &mut self,
+        message: &[u8],
+        catalog: &Catalog,
+        server: &Server,
+        transport: Transport,
+        response: &mut [u8],
+    ) -> Option<usize> {
+        let query = Query::read(message, &mut self.work.places)?;
+        let refusal = refusal(&query, transport, &mut self.work.other_places);
+        self.respond(&query, refusal, catalog, server, transport, response).map(|(octets, _)| octets)
+    }
+
+    /// Writes a response. Returns its octets, and what the cache wants to know of an answer.
+    fn respond(
+        &mut self,
+        query: &Query<'_>,
+        refusal: Option<Verdict>,
+        catalog: &Catalog,
+        server: &Server,
+        transport: Transport,
+        response: &mut [u8],
+    ) -> Option<(usize, Option<Given>)> {
+        self.count_edns(query.edns.as_ref());
+        let opt = query.edns.as_ref().map(|edns| ResponseOpt {
+            udp_payload_octets: server.udp_payload_octets,
+            dnssec_ok: edns.dnssec_ok,
+            nsid: if edns.wants_nsid { server.nsid() } else { None },
+            ..ResponseOpt::default()
+        });
+        let limit = octets_max(query.edns.as_ref(), server, transport);
         let reserve = opt.as_ref().map_or(0, ResponseOpt::octets);
         let mut out = Renderer::new(response, limit, reserve)?;
         out.copy_query(query.message, query.question.map_or(HEADER_OCTETS, |question| question.end)).ok()?;
-        let verdict = match refusal(query, transport, &mut self.work.other_places) {
-            Some(verdict) => verdict,
+        let (verdict, given) = match refusal {
+            Some(verdict) => (verdict, None),
             None => self.ask(query, catalog, server, transport, &mut out),
         };
-        self.finish(query, verdict, opt, out)
+        Some((self.finish(query, verdict, opt, out)?, given))
     }
 
     /// Has the question answered, which there is.
@@ -126,17 +180,16 @@ impl Responder {
         server: &Server,
         transport: Transport,
         out: &mut Renderer<'_>,
-    ) -> Verdict {
-        let Some(question) = query.question else { return Verdict::of(rcode::FORMERR) };
+    ) -> (Verdict, Option<Given>) {
+        let Some(question) = query.question else { return (Verdict::of(rcode::FORMERR), None) };
         if question.qclass != class::IN && question.qclass != class::ANY {
             if question.qclass != class::CH {
-                return Verdict::with_ede(rcode::REFUSED, ede::NOT_AUTHORITATIVE);
+                return (Verdict::with_ede(rcode::REFUSED, ede::NOT_AUTHORITATIVE), None);
             }
             self.counters.chaos += 1;
-            return chaos::answer(&question, server, &mut self.work, out);
+            return (chaos::answer(&question, server, &mut self.work, out), None);
         }
         let start = out.mark();
-        self.work.cache.check(catalog.id(), server);
         let mut session = Session {
             out,
             work: &mut self.work,
@@ -148,33 +201,30 @@ impl Responder {
             is_referral: false,
             is_truncated: false,
             short_of: usize::MAX,
-            note: None,
-            note_name: None,
+            scope: Scope::Nothing,
             proofs: Proofs::new(),
         };
         let result = session.answer();
-        let (is_referral, is_truncated) = (session.is_referral, session.is_truncated);
-        let mut verdict = match result {
-            Ok(outcome) => self.count(outcome),
-            Err(Stop::Full(outcome)) => {
-                let mut verdict = self.count(outcome);
-                verdict.flags |= header::TC;
-                verdict
-            }
+        let Session { is_referral, is_truncated, short_of, scope, .. } = session;
+        let (outcome, scope) = match result {
+            Ok(outcome) => (outcome, scope),
+            Err(Stop::Full(outcome)) => (outcome, Scope::Nothing),
             Err(Stop::Damaged) => {
                 out.rollback(start);
                 self.counters.damaged += 1;
-                return Verdict::of(rcode::SERVFAIL);
+                return (Verdict::of(rcode::SERVFAIL), None);
             }
         };
-        if is_truncated {
+        let mut verdict = self.count(outcome);
+        if is_truncated || result.is_err() {
             verdict.flags |= header::TC;
         }
         // Answers to class ANY are never authoritative (RFC 1035 6.2).
         if is_referral || question.qclass == class::ANY {
             verdict.flags &= !header::AA;
         }
-        verdict
+        let flags = verdict.flags | verdict.rcode;
+        (verdict, Some(Given { scope, outcome, flags, short_of }))
     }
 
     /// Counts an outcome and says what it means for the header.
@@ -194,6 +244,20 @@ impl Responder {
         };
         *count += 1;
         Verdict { rcode, ede: None, flags: header::AA }
+    }
+
+    #[inline(always)]
+    fn count_edns(&mut self, edns: Option<&Edns>) {
+        if let Some(edns) = edns {
+            self.counters.edns += 1;
+            self.counters.dnssec_ok += u64::from(edns.dnssec_ok);
+        }
+    }
+
+    #[inline(always)]
+    fn count_response(&mut self, flags: u16, rcode: u16) {
+        self.counters.truncated += u64::from(flags & header::TC != 0);
+        self.counters.rcode(rcode);
     }
 
     /// Adds OPT and TSIG and writes the header.
@@ -220,24 +284,22 @@ impl Responder {
         // CD is for resolvers, and cleared (RFC 4035 3.1.6).
         let kept = query.flags & (header::OPCODE_MASK | header::RD);
         let flags = header::QR | kept | verdict.flags | (verdict.rcode & 15);
-        self.counters.truncated += u64::from(verdict.flags & header::TC != 0);
-        self.counters.rcode(verdict.rcode);
+        self.count_response(verdict.flags, verdict.rcode);
         Some(out.finish(flags, u16::from(query.question.is_some())))
     }
 }
 
 /// The largest response the client takes.
 #[inline(always)]
-fn octets_max(query: &Query<'_>, server: &Server, transport: Transport) -> usize {
+fn octets_max(edns: Option<&Edns>, server: &Server, transport: Transport) -> usize {
     if transport == Transport::Tcp {
         return u16::MAX as usize;
     }
-    let wanted = query.edns.map_or(0, |edns| edns.udp_payload_octets.min(server.udp_payload_octets));
+    let wanted = edns.map_or(0, |edns| edns.udp_payload_octets.min(server.udp_payload_octets));
     UDP_OCTETS_MIN.max(wanted as usize)
 }
 
 /// What is said to a query that is not looked at any further. `None`: look at it.
-#[inline(always)]
 fn refusal(query: &Query<'_>, transport: Transport, places: &mut Places) -> Option<Verdict> {
     if header::opcode(query.flags) != opcode::QUERY {
         return Some(Verdict::with_ede(rcode::NOTIMP, ede::NOT_SUPPORTED));
@@ -257,7 +319,6 @@ fn refusal(query: &Query<'_>, transport: Transport, places: &mut Places) -> Opti
 }
 
 /// What is said to types that no record has; ANY is answered.
-#[inline(always)]
 fn refusal_of_type(qtype: u16, transport: Transport) -> Option<Verdict> {
     if !rtype::is_meta(qtype) || qtype == rtype::ANY {
         return None;

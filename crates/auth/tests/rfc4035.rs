@@ -39,7 +39,7 @@ fn appendix_b() {
     let kit = kit();
     let addresses = "A RRSIG(A) AAAA RRSIG(AAAA)";
     check(&kit, "x.w.example MX", rcode::NOERROR, ["MX RRSIG(MX)", "", addresses], "");
-    check(&kit, "ml.example A", rcode::NXDOMAIN, ["", SOA_NSEC_NSEC, ""], "b.example. example.");
+    check(&kit, "ml.example A", rcode::NXDOMAIN, ["", SOA_NSEC_NSEC, ""], "example. b.example.");
     check(&kit, "ns1.example MX", rcode::NOERROR, ["", SOA_NSEC, ""], "ns1.example.");
     check(&kit, "mc.a.example MX", rcode::NOERROR, ["", "NS NS DS RRSIG(DS)", "A A"], "");
     check(&kit, "mc.b.example MX", rcode::NOERROR, ["", "NS NS NSEC RRSIG(NSEC)", "A A"], "b.example.");

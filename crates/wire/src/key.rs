@@ -172,7 +172,8 @@ impl Key {
 }
 
 /// Folds the upper-case ASCII letters among eight octets, without a branch.
-fn fold_case(word: u64) -> u64 {
+#[inline(always)]
+pub fn fold_case(word: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let seven = word & (0x7f * ONES);
     let above_z = seven + (0x7f - b'Z' as u64) * ONES;
@@ -226,6 +227,16 @@ pub fn key_to_wire(key: &[u8], name: &mut Vec<u8>) -> Result<(), NameError> {
 /// octets. `None` when `key` is not made of whole labels or they do not fit: the twin of [`key_to_wire`] for
 /// callers that allocate nothing.
 pub fn write_labels(key: &[u8], to: &mut [u8]) -> Option<usize> {
+    // Mostly it is one label of plain octets.
+    if let [label @ .., 0] = key
+        && (1..=63).contains(&label.len())
+        && label.iter().all(|&octet| octet > 1)
+    {
+        let (length, rest) = to.split_first_mut()?;
+        *length = label.len() as u8;
+        rest.get_mut(..label.len())?.copy_from_slice(label);
+        return Some(key.len());
+    }
     let (mut end, mut length_at) = (key.len(), 0);
     while end > 0 {
         if key[end - 1] != 0 {

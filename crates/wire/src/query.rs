@@ -1,11 +1,11 @@
 //! A query as a server reads it: one question, perhaps OPT, perhaps TSIG, or the reason why not.
 //!
 //! Nearly all queries are a header, a question, and nothing or one OPT record without options at the end: those are
-//! recognised by a few comparisons. All others take the way through every record.
+//! recognised by a few comparisons, [`PlainQuery`]. All others take the way through every record, [`Query`].
 
-use crate::edns::{Edns, OPT_OCTETS};
+use crate::edns::{self, Edns, OPT_OCTETS};
 use crate::header::{self, HEADER_OCTETS, u16_at};
-use crate::iana::{opcode, rtype};
+use crate::iana::{class, opcode, rtype};
 use crate::places::Places;
 use crate::question::Question;
 use crate::record::RecordView;
@@ -21,6 +21,58 @@ pub enum Fault {
     Opt,
     /// A TSIG record that is not the last one (RFC 8945 5.1).
     Tsig,
+}
+
+/// A query of the kind that nearly all are: operation QUERY, one question of class IN, and nothing else or one OPT record of
+/// version 0 without options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainQuery {
+    /// Its flags.
+    pub flags: u16,
+    /// The type asked for.
+    pub qtype: u16,
+    /// Where the question ends.
+    pub end: usize,
+    /// Its OPT record, if there is one.
+    pub edns: Option<Edns>,
+}
+
+impl PlainQuery {
+    /// Reads a message; `None` when it is of another kind, and then [`Query::read`] says of which.
+    #[inline(always)]
+    pub fn read(message: &[u8], places: &mut Places) -> Option<PlainQuery> {
+        let (&[_, _, f, g, counts @ ..], _) = message.split_first_chunk::<HEADER_OCTETS>()?;
+        let flags = u16::from_be_bytes([f, g]);
+        let counts = u64::from_be_bytes(counts);
+        if flags & (header::QR | header::OPCODE_MASK) != 0 || counts & !1 != 1 << 48 {
+            return None;
+        }
+        let question = Question::read(message, places).ok()?;
+        if question.qclass != class::IN {
+            return None;
+        }
+        let edns = match counts & 1 {
+            0 => None,
+            _ => match message.get(question.end..)?.first_chunk::<OPT_OCTETS>()? {
+                &[0, 0, 41, p, q, _, edns::VERSION, flags, _, 0, 0] => Some(Edns {
+                    udp_payload_octets: u16::from_be_bytes([p, q]),
+                    version: edns::VERSION,
+                    dnssec_ok: flags & 0x80 != 0,
+                    wants_nsid: false,
+                }),
+                _ => return None,
+            },
+        };
+        Some(PlainQuery { flags, qtype: question.qtype, end: question.end, edns })
+    }
+
+    /// The same as a [`Query`]; `message` is the one that was read.
+    #[inline(always)]
+    pub fn query<'q>(&self, message: &'q [u8]) -> Query<'q> {
+        let PlainQuery { flags, qtype, end, edns } = *self;
+        let question = Some(Question { qtype, qclass: class::IN, end });
+        Query { message, flags, question, edns, tsig: None, fault: None }
+    }
 }
 
 /// A query, read.
@@ -45,7 +97,7 @@ impl<'q> Query<'q> {
     ///
     /// Other operations than QUERY may have other contents than a question, so there only a question that can be
     /// read is taken note of, and nothing is a fault. Octets after the last record are ignored, as others do.
-    #[inline(always)]
+    #[cold]
     pub fn read(message: &'q [u8], places: &mut Places) -> Option<Query<'q>> {
         if message.len() < HEADER_OCTETS {
             return None;
@@ -64,21 +116,6 @@ impl<'q> Query<'q> {
         };
         // Answer, authority and additional counts.
         let counts = [u16_at(message, 6), u16_at(message, 8), u16_at(message, 10)];
-        if counts == [0, 0, 0] {
-            return Some(query);
-        }
-        if counts == [0, 0, 1]
-            && let Some(&[0, 0, 41, p, q, _, version, flags, _, 0, 0]) =
-                message.get(question.end..question.end + OPT_OCTETS)
-        {
-            query.edns = Some(Edns {
-                udp_payload_octets: u16::from_be_bytes([p, q]),
-                version,
-                dnssec_ok: flags & 0x80 != 0,
-                wants_nsid: false,
-            });
-            return Some(query);
-        }
         query.read_records(question.end, counts);
         if header::opcode(flags) != opcode::QUERY {
             query.fault = None;
@@ -87,7 +124,6 @@ impl<'q> Query<'q> {
     }
 
     /// Reads all records. Each takes at least eleven octets, which bounds the work.
-    #[cold]
     fn read_records(&mut self, start: usize, counts: [u16; 3]) {
         let mut at = start;
         for (section, count) in counts.into_iter().enumerate() {
@@ -162,6 +198,37 @@ mod tests {
         let octets = message(0, [1, 0, 0, 1], &[NSID]);
         let edns = Query::read(&octets, &mut places).unwrap().edns.unwrap();
         assert!(edns.wants_nsid && !edns.dnssec_ok && edns.version == 1);
+    }
+
+    /// What is plain is read the same both ways, and what is not is not.
+    #[test]
+    fn plain_is_what_it_seems() {
+        let mut places = Places::new();
+        let version = [&OPT[..6], b"\x01", &OPT[7..]].concat();
+        for (flags, counts, records, is_plain) in [
+            (0x0100, [1, 0, 0, 0], &[][..], true),
+            (0x07ff, [1, 0, 0, 1], &[OPT][..], true),
+            (0, [1, 0, 0, 0], &[&b"trailing"[..]][..], true),
+            (0x8000, [1, 0, 0, 0], &[][..], false),
+            (0x2000, [1, 0, 0, 0], &[][..], false),
+            (0, [1, 0, 0, 1], &[NSID][..], false),
+            (0, [1, 0, 0, 1], &[&version[..]][..], false),
+            (0, [1, 0, 0, 1], &[&OPT[..10]][..], false),
+            (0, [1, 0, 1, 0], &[OPT][..], false),
+            (0, [0, 0, 0, 0], &[][..], false),
+            (0, [2, 0, 0, 0], &[][..], false),
+        ] {
+            let message = message(flags, counts, records);
+            let plain = PlainQuery::read(&message, &mut places);
+            assert_eq!(plain.is_some(), is_plain, "{flags:x} {counts:?}");
+            let Some(plain) = plain else { continue };
+            let (plain, whole) = (plain.query(&message), Query::read(&message, &mut places).unwrap());
+            assert_eq!((plain.flags, plain.question, plain.edns), (whole.flags, whole.question, whole.edns));
+            assert!(whole.tsig.is_none() && whole.fault.is_none());
+        }
+        let mut other_class = message(0, [1, 0, 0, 0], &[]);
+        other_class[23] = 3;
+        assert!(PlainQuery::read(&other_class, &mut places).is_none());
     }
 
     #[test]

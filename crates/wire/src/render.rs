@@ -201,35 +201,13 @@ impl<'b> Renderer<'b> {
         }
     }
 
-    /// Appends records that stood in another message: `counts` of them in the three sections, and at `pointers`, counted
-    /// from the first octet, compression pointers, to each of which `shift` is added. The caller knows that the targets stay
-    /// within 14 bits and that no record was written yet.
+    /// Room for `octets` octets that the caller fills with `records` records of the present section.
     #[inline(always)]
-    pub fn paste(
-        &mut self,
-        records: &[u8],
-        counts: [u16; 3],
-        pointers: &[u16],
-        shift: u16,
-    ) -> Result<(), Full> {
-        let room = self.room(records.len())?;
-        room.copy_from_slice(records);
-        if shift != 0 {
-            for &at in pointers {
-                if let Some(octets) = room.get_mut(at as usize..at as usize + 2) {
-                    let pointer = u16::from_be_bytes([octets[0], octets[1]]);
-                    octets.copy_from_slice(&pointer.wrapping_add(shift).to_be_bytes());
-                }
-            }
-        }
-        self.counts = counts;
-        Ok(())
-    }
-
-    /// Octets that fit before the reserve.
-    #[inline(always)]
-    pub fn room_left(&self) -> usize {
-        self.octets.len().saturating_sub(self.at + self.reserve)
+    pub fn append(&mut self, octets: usize, records: u16) -> Result<&mut [u8], Full> {
+        let room = self.octets.get_mut(self.at..self.at + octets + self.reserve).ok_or(Full)?;
+        self.at += octets;
+        self.counts[self.section] += records;
+        Ok(&mut room[..octets])
     }
 
     /// How many records the three sections have.

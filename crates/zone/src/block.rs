@@ -15,9 +15,8 @@ pub const NAMES_MAX: usize = 16;
 /// Longest shared prefix: one octet of length.
 pub const PREFIX_OCTETS_MAX: usize = 255;
 /// Octets of a directory row: first eight octets of the block's first key as a number that sorts as
-/// they do (u64), where the block begins in units of four octets (u32), and the number of the last name before the
-/// block that has an NSEC record (u32, `u32::MAX` for none).
-pub const DIRECTORY_ROW_OCTETS: usize = 16;
+/// they do (u64), and where the block begins in units of four octets (u32).
+pub const DIRECTORY_ROW_OCTETS: usize = 12;
 /// Blocks begin at multiples of this, so that 32 bits reach 16 GiB.
 pub const BLOCK_ALIGNMENT: usize = 4;
 
@@ -68,13 +67,6 @@ impl<'p> Block<'p> {
         }
     }
 
-    /// First eight octets of the suffix of entry `slot`, see [`sorting_word`].
-    #[inline(always)]
-    pub fn suffix_word(&self, slot: usize, suffix_octets: usize) -> u64 {
-        let end = self.end(slot);
-        sorting_word(self.entries, end.saturating_sub(suffix_octets), end)
-    }
-
     /// Entry number `slot`: its shape number and the octets that follow.
     #[inline(always)]
     pub fn entry(&self, slot: usize) -> Option<(usize, &'p [u8])> {
@@ -85,22 +77,6 @@ impl<'p> Block<'p> {
         let entry = self.entries.get(start..self.end(slot))?;
         split_varint(entry)
     }
-}
-
-/// The first eight octets of `octets[from..to]` as a number that sorts as they do; zeros stand in for missing
-/// ones. Octets after `to` may exist and do not count.
-#[inline(always)]
-pub fn sorting_word(octets: &[u8], from: usize, to: usize) -> u64 {
-    let rest = to.saturating_sub(from);
-    if let Some(word) = octets.get(from..).and_then(|octets| octets.first_chunk::<8>()) {
-        let word = u64::from_be_bytes(*word);
-        return if rest < 8 { word & !(u64::MAX >> (8 * rest)) } else { word };
-    }
-    let mut word = [0; 8];
-    let tail = octets.get(from..to.min(octets.len())).unwrap_or_default();
-    let length = tail.len().min(8);
-    word[..length].copy_from_slice(&tail[..length]);
-    u64::from_be_bytes(word)
 }
 
 /// Reads a number stored seven bits an octet, lowest first, and returns what follows it.
@@ -231,19 +207,6 @@ mod tests {
         check(&[b"x\0", b"y\0"], VARINT_MAX, b"");
         let long = [b'a'; 300];
         check(&[&long, &[b'a'; 301]], 20_000, &[7; 64]);
-    }
-
-    #[test]
-    fn words_sort_as_octets() {
-        let keys: [&[u8]; 7] = [b"", b"\x01", b"a\0", b"a\0b\0", b"abcdefg\0", b"abcdefgh\0", b"b\0"];
-        for pair in keys.windows(2) {
-            let buffer = [pair[0], pair[1], b"\xff\xff"].concat();
-            let middle = pair[0].len();
-            let (low, high) =
-                (sorting_word(&buffer, 0, middle), sorting_word(&buffer, middle, buffer.len() - 2));
-            assert!(low <= high, "{pair:?}");
-            assert_eq!(low, sorting_word(pair[0], 0, middle));
-        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::block::{self, DIRECTORY_ROW_OCTETS, NAMES_MAX};
 use crate::contents::{Contents, Flags, NodeRef};
 use crate::index::{self, Hash};
 use crate::lookup::key_prefix;
-use crate::pack::{Backing, NOWHERE, ZoneRow};
+use crate::pack::{Backing, NSEC_ROW_OCTETS, ZoneRow};
 use crate::section::{self, HEADER_OCTETS, Header, SECTION_ALIGNMENT, Section};
 use crate::shape::{self, ROW_OCTETS, Row};
 use pool::Pool;
@@ -85,6 +85,7 @@ pub struct PackBuilder {
     block: block::Builder,
     shapes: Shapes,
     pool: Pool,
+    nsec: Vec<u8>,
     nsec3: Vec<u8>,
     /// Hash of every name, zone after zone.
     hashes: Vec<Hash>,
@@ -104,6 +105,7 @@ impl PackBuilder {
             block: block::Builder::default(),
             shapes: Shapes::default(),
             pool: Pool::new(seed),
+            nsec: Vec::new(),
             nsec3: Vec::new(),
             hashes: Vec::new(),
             numbers: Vec::new(),
@@ -118,8 +120,8 @@ impl PackBuilder {
     /// Adds a zone; its number in the pack is the count before. When there are problems, all are returned
     /// (at most [`PROBLEMS_MAX`]) and the pack is as before, apart from data that nothing refers to.
     pub fn add_zone(&mut self, contents: &Contents, stamp: TextStamp) -> Result<(), Vec<Problem>> {
-        let (hashes, directory, blocks, nsec3) =
-            (self.hashes.len(), self.directory.len(), self.blocks.len(), self.nsec3.len());
+        let (hashes, directory, blocks) = (self.hashes.len(), self.directory.len(), self.blocks.len());
+        let (nsec, nsec3) = (self.nsec.len(), self.nsec3.len());
         let mut zone = ZoneBuild::new(contents, self.seed);
         zone.run(self);
         if zone.problems.is_empty() {
@@ -132,6 +134,7 @@ impl PackBuilder {
         self.hashes.truncate(hashes);
         self.directory.truncate(directory);
         self.blocks.truncate(blocks);
+        self.nsec.truncate(nsec);
         self.nsec3.truncate(nsec3);
         Err(zone.problems)
     }
@@ -163,6 +166,7 @@ impl PackBuilder {
             offsets,
             self.shapes.octets,
             self.pool.finish(),
+            self.nsec,
             self.nsec3,
         ];
         Ok(assemble(self.seed, sections))
@@ -246,7 +250,7 @@ struct ZoneBuild<'c> {
     denial: denial::Denial,
     first_block: u32,
     node_count: u32,
-    last_nsec: u32,
+    first_nsec: u32,
     has_nsec: bool,
     is_signed: bool,
     /// Hash of each name on the way from the apex to the present one, and the length of its key.
@@ -269,7 +273,7 @@ impl<'c> ZoneBuild<'c> {
             denial: denial::Denial::default(),
             first_block: 0,
             node_count: 0,
-            last_nsec: NOWHERE,
+            first_nsec: 0,
             has_nsec: false,
             is_signed: false,
             path: Vec::new(),
@@ -288,6 +292,7 @@ impl<'c> ZoneBuild<'c> {
 
     fn run(&mut self, pack: &mut PackBuilder) {
         self.first_block = (pack.directory.len() / DIRECTORY_ROW_OCTETS) as u32;
+        self.first_nsec = (pack.nsec.len() / NSEC_ROW_OCTETS) as u32;
         let names = self.contents.node_count();
         let full = u64::from(self.first_block) + (names / NAMES_MAX) as u64 + 1 >= u64::from(u32::MAX >> 4);
         if full || self.contents.node(0).rrset(rtype::SOA).is_none_or(|soa| soa_numbers(soa).is_none()) {
@@ -362,8 +367,10 @@ impl<'c> ZoneBuild<'c> {
         if pack.block.push(node.key(), shape, &self.references) {
             self.close_block(pack);
         }
-        if is_nsec {
-            self.last_nsec = number;
+        // A chain of NSEC3 goes before.
+        if is_nsec && self.denial.is_empty() {
+            pack.nsec.extend_from_slice(&key_prefix(node.key()).to_le_bytes());
+            pack.nsec.extend_from_slice(&number.to_le_bytes());
         }
     }
 
@@ -375,7 +382,6 @@ impl<'c> ZoneBuild<'c> {
     fn encoded_row(&mut self, pack: &mut PackBuilder, key: &[u8], at: u32) {
         pack.directory.extend_from_slice(&key_prefix(key).to_le_bytes());
         pack.directory.extend_from_slice(&at.to_le_bytes());
-        pack.directory.extend_from_slice(&self.last_nsec.to_le_bytes());
     }
 
     fn close_block(&mut self, pack: &mut PackBuilder) {
@@ -389,6 +395,7 @@ impl<'c> ZoneBuild<'c> {
         let soa = self.contents.node(0).rrset(rtype::SOA);
         let (serial, negative_ttl) = soa.and_then(soa_numbers).unwrap_or((0, 0));
         let blocks = (pack.directory.len() / DIRECTORY_ROW_OCTETS) as u32 - self.first_block;
+        let nsec_count = (pack.nsec.len() / NSEC_ROW_OCTETS) as u32 - self.first_nsec;
         let bits = if self.has_nsec { ZoneRow::NSEC } else { 0 }
             | if self.denial.is_empty() { 0 } else { ZoneRow::NSEC3 }
             | if self.is_signed { ZoneRow::SIGNED } else { 0 };
@@ -397,8 +404,8 @@ impl<'c> ZoneBuild<'c> {
             first_block: self.first_block,
             block_count: blocks,
             node_count: self.node_count,
-            nsec3_first: self.denial.first_row(),
-            nsec3_count: self.denial.len(),
+            denial_first: if self.denial.is_empty() { self.first_nsec } else { self.denial.first_row() },
+            denial_count: if self.denial.is_empty() { nsec_count } else { self.denial.len() },
             nsec3_parameters: self.denial.parameters(&mut pack.pool),
             bits,
             serial,

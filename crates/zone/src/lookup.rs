@@ -3,12 +3,12 @@
 //! The walk goes from the apex down, one index probe a label, and stops at the first zone cut (RFC 1034
 //! 4.3.2 step 3b), at a DNAME (RFC 6672 3.2) or where the name ends to exist (RFC 4592 3.3.1).
 
-use crate::block::{Block, DIRECTORY_ROW_OCTETS, NAMES_MAX, sorting_word};
+use crate::block::{Block, DIRECTORY_ROW_OCTETS, NAMES_MAX};
 use crate::contents::Flags;
 use crate::fragment::{Fragment, Glue};
 use crate::index::{self, Hash};
-use crate::pack::{NOWHERE, NSEC3_ROW_OCTETS, Pack, ZoneRow};
-use crate::section::{Section, u16_at, u32_at, u64_at};
+use crate::pack::{NSEC_ROW_OCTETS, NSEC3_ROW_OCTETS, Pack, ZoneRow};
+use crate::section::{Section, u16_at, u32_at};
 use crate::shape::{Row, Shape, Storage};
 use std::cmp::Ordering;
 use wire::{Key, Name};
@@ -184,7 +184,7 @@ impl<'p> Zone<'p> {
     fn node_in(&self, block: &Block<'p>, number: u32, slot: usize) -> Option<Node<'p>> {
         let (shape, rest) = block.entry(slot)?;
         let offsets = self.pack.section(Section::ShapeOffsets);
-        let offset = u32_at(offsets.get(4 * shape..4 * shape + 4)?, 0) as usize;
+        let offset = u32::from_le_bytes(*offsets.get(4 * shape..)?.first_chunk()?) as usize;
         let shape = Shape::at(self.pack.section(Section::Shapes).get(offset..)?)?;
         let (references, suffix) = rest.split_at_checked(shape.reference_octets())?;
         let reference = (self.row.first_block + number) * NAMES_MAX as u32 + slot as u32;
@@ -192,70 +192,43 @@ impl<'p> Zone<'p> {
     }
 
     /// Finds the last name at or before `relative` in canonical order that has an NSEC record: the one that
-    /// covers or matches it (RFC 4035 3.1.3.2). `None` in a zone without NSEC records.
+    /// covers or matches it (RFC 4035 3.1.3.2). `None` in a zone that is not signed with NSEC.
     pub fn nsec_at_or_before(&self, relative: &[u8]) -> Option<Node<'p>> {
-        let number = self.block_of(relative)?;
-        let block = self.block(number)?;
-        let mut slot = self.slot_at_or_before(&block, number, relative)?;
-        loop {
-            let node = self.node_in(&block, number, slot)?;
-            if node.flags().has(Flags::NSEC) {
-                return Some(node);
-            }
-            if slot == 0 {
-                let row = (self.row.first_block + number) as usize * DIRECTORY_ROW_OCTETS;
-                return match u32_at(self.pack.section(Section::Directory), row + 12) {
-                    NOWHERE => None,
-                    reference => self.node(reference),
-                };
-            }
-            slot -= 1;
-        }
+        let rows = rows::<NSEC_ROW_OCTETS>(self.denial_octets(Section::Nsec, NSEC_ROW_OCTETS)?);
+        let found = last_at_or_before(rows, relative, |row| self.node(u32_at(&rows[row], 8)))?;
+        self.node(u32_at(rows.get(found)?, 8))
     }
 
-    /// The block in which `relative` is or would be.
-    fn block_of(&self, relative: &[u8]) -> Option<u32> {
-        let directory = self.pack.section(Section::Directory);
-        let wanted = key_prefix(relative);
-        let (mut low, mut high) = (0, self.row.block_count);
-        // Invariant: blocks before `low` begin at or before the name, blocks from `high` on after it.
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let row = (self.row.first_block + middle) as usize * DIRECTORY_ROW_OCTETS;
-            let order =
-                u64_at(directory, row).cmp(&wanted).then_with(|| self.compare_first(middle, relative));
-            match order {
-                Ordering::Greater => high = middle,
-                _ => low = middle + 1,
-            }
-        }
-        low.checked_sub(1)
-    }
-
-    /// Compares the first name of a block with a key.
-    #[cold]
-    fn compare_first(&self, number: u32, relative: &[u8]) -> Ordering {
-        let node = self.block(number).and_then(|block| self.node_in(&block, number, 0));
-        node.map_or(Ordering::Less, |node| node.compare(relative))
-    }
-
-    /// The last slot of a block whose name is at or before `relative`; the first name is.
+    /// Rows of one of the two sections about denial, if the zone has any.
     #[inline(always)]
-    fn slot_at_or_before(&self, block: &Block<'p>, number: u32, relative: &[u8]) -> Option<usize> {
+    fn denial_octets(&self, section: Section, row_octets: usize) -> Option<&'p [u8]> {
+        if (section == Section::Nsec3) != (self.row.bits & ZoneRow::NSEC3 != 0) {
+            return None;
+        }
+        let first = self.row.denial_first as usize * row_octets;
+        self.pack.section(section).get(first..first + self.row.denial_count as usize * row_octets)
+    }
+
+    /// Finds the last name at or before `relative` in canonical order. `None` in a damaged pack: the apex is before all.
+    pub fn at_or_before(&self, relative: &[u8]) -> Option<Node<'p>> {
+        let first = self.row.first_block as usize * DIRECTORY_ROW_OCTETS;
+        let octets = self.row.block_count as usize * DIRECTORY_ROW_OCTETS;
+        let rows =
+            rows::<DIRECTORY_ROW_OCTETS>(self.pack.section(Section::Directory).get(first..first + octets)?);
+        let number = last_at_or_before(rows, relative, |row| {
+            self.block(row as u32).and_then(|block| self.node_in(&block, row as u32, 0))
+        })? as u32;
+        let block = self.block(number)?;
         let (mut low, mut high) = (1, block.count());
-        // A name that does not begin as the whole block does comes after all of it, since the first is before.
-        let Some(wanted) = relative.strip_prefix(block.prefix()) else { return Some(high - 1) };
-        let wanted_word = key_prefix(wanted);
         while low < high {
             let middle = low + (high - low) / 2;
-            let suffix = self.node_in(block, number, middle)?.suffix;
-            let order = block.suffix_word(middle, suffix.len()).cmp(&wanted_word);
-            match order.then_with(|| suffix.cmp(wanted)) {
-                Ordering::Greater => high = middle,
-                _ => low = middle + 1,
+            if self.node_in(&block, number, middle)?.compare(relative) == Ordering::Greater {
+                high = middle;
+            } else {
+                low = middle + 1;
             }
         }
-        Some(low - 1)
+        self.node_in(&block, number, low - 1)
     }
 
     /// All names in canonical order, NSEC3 owners not among them.
@@ -270,19 +243,16 @@ impl<'p> Zone<'p> {
 
     /// NSEC3 record number `rank` of the zone, in the order of hashes.
     pub fn nsec3(&self, rank: u32) -> Option<Nsec3<'p>> {
-        if rank >= self.row.nsec3_count {
-            return None;
-        }
-        let at = (self.row.nsec3_first + rank) as usize * NSEC3_ROW_OCTETS;
-        let row = self.pack.section(Section::Nsec3).get(at..at + NSEC3_ROW_OCTETS)?;
+        let rows = rows::<NSEC3_ROW_OCTETS>(self.denial_octets(Section::Nsec3, NSEC3_ROW_OCTETS)?);
+        let row = rows.get(rank as usize)?;
         let hash = row.first_chunk::<20>()?;
-        Some(Nsec3 { pack: self.pack, hash, fragment: u32_at(row, 20), ttl: u32_at(row, 24) })
+        Some(Nsec3 { pack: self.pack, rank, hash, fragment: u32_at(row, 20), ttl: u32_at(row, 24) })
     }
 
     /// The NSEC3 record that matches `hash`, or else covers it: the last one at or before it, the chain being
     /// a ring (RFC 5155 7.1). Returns whether it matches. `None` in a zone without NSEC3.
     pub fn nsec3_for(&self, hash: &[u8; 20]) -> Option<(Nsec3<'p>, bool)> {
-        let count = self.row.nsec3_count;
+        let count = self.row.denial_count;
         let (mut low, mut high) = (0, count);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -307,10 +277,48 @@ impl<'p> Zone<'p> {
     }
 }
 
+/// Octets as rows of `N`.
+#[inline(always)]
+fn rows<const N: usize>(octets: &[u8]) -> &[[u8; N]] {
+    octets.as_chunks().0
+}
+
+/// The last row whose key is at or before `relative`; rows are in the order of their keys, whose first eight octets they begin
+/// with. `node`: of a row, asked where those are the same.
+#[inline(always)]
+fn last_at_or_before<'p, const N: usize>(
+    rows: &[[u8; N]],
+    relative: &[u8],
+    node: impl Fn(usize) -> Option<Node<'p>>,
+) -> Option<usize> {
+    let wanted = key_prefix(relative);
+    let (mut low, mut high) = (0, rows.len());
+    // Rows before `low` are at or before the key, those from `high` on after it.
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let word = u64::from_le_bytes(*rows[middle].first_chunk()?);
+        let is_before = if word == wanted { is_at_or_before(node(middle), relative) } else { word < wanted };
+        if is_before {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low.checked_sub(1)
+}
+
+#[cold]
+fn is_at_or_before(node: Option<Node<'_>>, relative: &[u8]) -> bool {
+    node.is_none_or(|node| node.compare(relative) != Ordering::Greater)
+}
+
 /// The first eight octets of a key as a number that sorts as they do; shorter keys are filled with zeros.
 #[inline(always)]
 pub fn key_prefix(key: &[u8]) -> u64 {
-    sorting_word(key, 0, key.len())
+    if let Some(octets) = key.first_chunk::<8>() {
+        return u64::from_be_bytes(*octets);
+    }
+    key.iter().fold(0, |word, &octet| word << 8 | u64::from(octet)) << (8 * (8 - key.len()) % 64)
 }
 
 /// One name of a zone in a pack.
@@ -344,12 +352,11 @@ impl<'p> Node<'p> {
 
     /// Copies its key relative to the apex; returns how many octets. Keys longer than the buffer are cut.
     pub fn copy_key(&self, to: &mut [u8]) -> usize {
-        let mut length = 0;
-        for (octet, slot) in self.prefix.iter().chain(self.suffix).zip(to) {
-            *slot = *octet;
-            length += 1;
-        }
-        length
+        let prefix = self.prefix.len().min(to.len());
+        let suffix = self.suffix.len().min(to.len() - prefix);
+        to[..prefix].copy_from_slice(&self.prefix[..prefix]);
+        to[prefix..prefix + suffix].copy_from_slice(&self.suffix[..suffix]);
+        prefix + suffix
     }
 
     /// Compares its key with one relative to the apex.
@@ -471,6 +478,8 @@ impl<'p> RRset<'p> {
 #[derive(Clone, Copy)]
 pub struct Nsec3<'p> {
     pack: &'p Pack,
+    /// Its number among those of the zone, in the order of hashes.
+    pub rank: u32,
     /// The hash.
     pub hash: &'p [u8; 20],
     fragment: u32,

@@ -11,6 +11,9 @@ use wire::{Key, Name};
 
 /// Octets of a row in the section of zones.
 pub const ZONE_ROW_OCTETS: usize = 64;
+/// Octets of a row in the section of NSEC records: first eight octets of the owner's key as a number that sorts as they do
+/// (u64), and number of the owner (u32).
+pub const NSEC_ROW_OCTETS: usize = 12;
 /// Octets of a row in the section of NSEC3 records: hash, place of the fragment, TTL.
 pub const NSEC3_ROW_OCTETS: usize = 28;
 /// A reference that points nowhere.
@@ -52,7 +55,7 @@ pub struct Pack {
 /// | 0..4 | place of the apex's name in the pool: wire octets u8, wire form, key octets u16, key |
 /// | 4..8, 8..12 | first block, number of blocks |
 /// | 12..16 | names, the apex included |
-/// | 16..20, 20..24 | first row of NSEC3 hashes, number of rows |
+/// | 16..20, 20..24 | first row of NSEC3 hashes or, without such, of NSEC owners; number of rows |
 /// | 24..28 | place of the NSEC3 parameters in the pool: iterations u16, salt octets u8, salt; or nowhere |
 /// | 28..32 | bits: 1 signed with NSEC, 2 with NSEC3, 4 has signatures |
 /// | 32..36 | serial of the SOA record |
@@ -70,10 +73,10 @@ pub struct ZoneRow {
     pub block_count: u32,
     /// How many names, empty non-terminals included.
     pub node_count: u32,
-    /// First row of NSEC3 hashes.
-    pub nsec3_first: u32,
-    /// How many NSEC3 records.
-    pub nsec3_count: u32,
+    /// First row of NSEC3 hashes or, without such, of NSEC owners.
+    pub denial_first: u32,
+    /// How many rows of these.
+    pub denial_count: u32,
     /// Place of the NSEC3 parameters.
     pub nsec3_parameters: u32,
     /// [`ZoneRow::NSEC`], [`ZoneRow::NSEC3`], [`ZoneRow::SIGNED`].
@@ -93,7 +96,7 @@ pub struct ZoneRow {
 impl ZoneRow {
     /// Bit: absence is proved with NSEC.
     pub const NSEC: u32 = 1;
-    /// Bit: absence is proved with NSEC3.
+    /// Bit: absence is proved with NSEC3, also where there are NSEC records.
     pub const NSEC3: u32 = 2;
     /// Bit: there are signatures.
     pub const SIGNED: u32 = 4;
@@ -106,8 +109,8 @@ impl ZoneRow {
             self.first_block,
             self.block_count,
             self.node_count,
-            self.nsec3_first,
-            self.nsec3_count,
+            self.denial_first,
+            self.denial_count,
             self.nsec3_parameters,
             self.bits,
             self.serial,
@@ -129,8 +132,8 @@ impl ZoneRow {
             first_block: u32_at(row, 4),
             block_count: u32_at(row, 8),
             node_count: u32_at(row, 12),
-            nsec3_first: u32_at(row, 16),
-            nsec3_count: u32_at(row, 20),
+            denial_first: u32_at(row, 16),
+            denial_count: u32_at(row, 20),
             nsec3_parameters: u32_at(row, 24),
             bits: u32_at(row, 28),
             serial: u32_at(row, 32),
@@ -176,6 +179,7 @@ impl Pack {
             (Section::Index, crate::index::BUCKET_OCTETS),
             (Section::Directory, crate::block::DIRECTORY_ROW_OCTETS),
             (Section::ShapeOffsets, 4),
+            (Section::Nsec, NSEC_ROW_OCTETS),
             (Section::Nsec3, NSEC3_ROW_OCTETS),
         ];
         for (section, octets) in rows {
@@ -184,13 +188,15 @@ impl Pack {
             }
         }
         let blocks = (self.section(Section::Directory).len() / crate::block::DIRECTORY_ROW_OCTETS) as u64;
+        let owners = (self.section(Section::Nsec).len() / NSEC_ROW_OCTETS) as u64;
         let hashes = (self.section(Section::Nsec3).len() / NSEC3_ROW_OCTETS) as u64;
         for number in 0..self.zone_count() {
             let row = self.zone_row(number);
+            let rows = if row.bits & ZoneRow::NSEC3 == 0 { owners } else { hashes };
             let fits = u64::from(row.first_block) + u64::from(row.block_count) <= blocks
                 && row.block_count > 0
                 && u64::from(row.node_count) <= u64::from(row.block_count) * crate::block::NAMES_MAX as u64
-                && u64::from(row.nsec3_first) + u64::from(row.nsec3_count) <= hashes
+                && u64::from(row.denial_first) + u64::from(row.denial_count) <= rows
                 && self.apex(&row).is_some_and(|(name, key)| has_key(name, key));
             if !fits {
                 return Err(PackError::ZoneBounds { zone: number });

@@ -8,7 +8,7 @@ use std::ops::Range;
 /// The first octets of every pack.
 pub const MAGIC: [u8; 8] = *b"ZONDAPK\n";
 /// Version of the format; a reader takes no other.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 /// Sections begin at multiples of this: a cache line, so that an index bucket is one.
 pub const SECTION_ALIGNMENT: usize = 64;
 /// Octets of the header, section table included.
@@ -32,13 +32,15 @@ pub enum Section {
     Shapes,
     /// RRset fragments, glue lists and names; see [`crate::fragment`].
     Pool,
+    /// Names with NSEC records in order, for zones without NSEC3, see [`crate::Zone::nsec_at_or_before`].
+    Nsec,
     /// Hashes of NSEC3 records in order, each with its RRset; see [`crate::lookup::Nsec3`].
     Nsec3,
 }
 
 impl Section {
     /// How many there are.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 9;
 
     /// All, in stored order.
     pub const ALL: [Section; Section::COUNT] = [
@@ -49,6 +51,7 @@ impl Section {
         Section::ShapeOffsets,
         Section::Shapes,
         Section::Pool,
+        Section::Nsec,
         Section::Nsec3,
     ];
 
@@ -62,6 +65,7 @@ impl Section {
             Section::ShapeOffsets => "shape offsets",
             Section::Shapes => "shapes",
             Section::Pool => "pool",
+            Section::Nsec => "nsec",
             Section::Nsec3 => "nsec3",
         }
     }

@@ -217,6 +217,8 @@ fn check_question(zone: &Zone<'_>, model: &NaiveZone, names: &BTreeSet<Vec<u8>>,
     let nsec = zone.nsec_at_or_before(&relative_key(qname, apex)).map(|node| key_of(&node));
     let expected = model.nsec_at_or_before(qname).map(|name| relative_key(&name, apex));
     assert_eq!(nsec, expected, "NSEC for {qname}");
+    let before = zone.at_or_before(&relative_key(qname, apex)).map(|node| key_of(&node));
+    assert_eq!(before.as_ref(), names.range(..=relative_key(qname, apex)).next_back(), "before {qname}");
     let exists = names.contains(&relative_key(qname, apex));
     assert_eq!(zone.find(&relative_key(qname, apex)).is_some(), exists, "{qname}");
 }
@@ -278,7 +280,7 @@ fn check_glue(node: &Node<'_>, model: &NaiveZone, cut: &Name, apex: &Name) {
 fn check_nsec3(zone: &Zone<'_>, model: &NaiveZone, params: Nsec3Params<'_>) {
     let hashes: BTreeSet<_> = authoritative(model).iter().map(|owner| params.hash(owner)).collect();
     let ring: Vec<_> = hashes.iter().collect();
-    assert_eq!(zone.row().nsec3_count as usize, ring.len());
+    assert_eq!(zone.row().denial_count as usize, ring.len());
     for owner in authoritative(model) {
         let hash = params.hash(&owner);
         let node = zone.find(&relative_key(&owner, zone.apex())).unwrap();

@@ -112,7 +112,7 @@ fn as_json(pack: &Pack) -> Value {
         .map(|(name, row)| {
             json!({
                 "zone": name, "serial": row.serial, "names": row.node_count, "records": row.record_count,
-                "nsec3_records": row.nsec3_count, "signed": (row.bits & ZoneRow::SIGNED) != 0, "denial": signed(&row),
+                "denial_records": row.denial_count, "signed": (row.bits & ZoneRow::SIGNED) != 0, "denial": signed(&row),
                 "text_time_ns": row.text_time, "text_octets": row.text_octets,
             })
         })

@@ -16,25 +16,18 @@ impl<'c> Session<'_, '_, 'c> {
         }
     }
 
-    /// The NSEC record that covers the name, which does not exist. `labels`: of its next closer name, where the search
+    /// Adds the NSEC record that covers the name, which does not exist. `labels`: of its next closer name, where the search
     /// can stop: what comes before that comes before everything below it, and nothing below it exists.
     #[inline(always)]
-    pub(super) fn nsec_cover_of_name(&mut self, zone: &Zone<'c>, labels: usize) -> Option<Node<'c>> {
-        zone.nsec_at_or_before(&self.work.key.ancestor(labels)[zone.apex_key().len()..])
-    }
-
-    /// Adds that record.
     pub(super) fn nsec_cover(&mut self, zone: &Zone<'c>, labels: usize) {
-        if let Some(node) = self.nsec_cover_of_name(zone, labels) {
+        if let Some(node) = zone.nsec_at_or_before(&self.work.key.ancestor(labels)[zone.apex_key().len()..]) {
             self.nsec_of(zone, node);
         }
     }
 
-    /// The name does not exist: one record covers it, one covers the wildcard that could have stood in for it; often they
-    /// are the same (RFC 4035 3.1.3.2).
-    #[inline(always)]
-    pub(super) fn nsec_name_error(&mut self, zone: &Zone<'c>, encloser: &Match<'c>, cover: Node<'c>) {
-        self.nsec_of(zone, cover);
+    /// The name does not exist, and the record that covers it is still to be added: this adds the one that covers the wildcard
+    /// that could have stood in for it (RFC 4035 3.1.3.2); often they are the same.
+    pub(super) fn nsec_no_wildcard(&mut self, zone: &Zone<'c>, encloser: &Match<'c>) {
         if covers_wildcard(&encloser.node, encloser.labels) {
             return self.nsec_of(zone, encloser.node);
         }

@@ -28,12 +28,11 @@ impl<'c> Session<'_, '_, 'c> {
         }
     }
 
-    /// The name does not exist: closest encloser proof, and a record that covers the wildcard (RFC 5155 7.2.2).
-    pub(super) fn nsec3_name_error(&mut self, zone: &Zone<'c>, encloser: &Match<'c>) {
+    /// The name does not exist: what proves its closest encloser, and a record that covers the wildcard (RFC 5155 7.2.2).
+    /// Returns whether the cover of the next closer name is still to be added: it is not, where that is above the name's own,
+    /// in opt-out zones.
+    pub(super) fn nsec3_no_wildcard(&mut self, zone: &Zone<'c>, encloser: &Match<'c>) -> bool {
         let labels = self.prove_encloser(zone, encloser.node, encloser.labels);
-        if labels == encloser.labels {
-            self.nsec3_cover(zone, labels + 1);
-        }
         let mut wildcard = [0; NAME_OCTETS_MAX + 2];
         let name = self.work.places.copy_ancestor(self.out.message(), labels, &mut self.work.name).octets();
         wildcard[..2].copy_from_slice(b"\x01*");
@@ -42,6 +41,7 @@ impl<'c> Session<'_, '_, 'c> {
         if let Some((record, _)) = hash(zone, name).and_then(|hash| zone.nsec3_for(&hash)) {
             self.add_nsec3(zone, record);
         }
+        labels == encloser.labels
     }
 
     /// The name exists: its record (RFC 5155 7.2.3, 7.2.4). A wildcard in its stead: the closest encloser's and the

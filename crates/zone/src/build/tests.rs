@@ -159,3 +159,12 @@ fn damage_is_found() {
         assert!(Pack::open(Backing::Memory(octets[..end].to_vec())).is_err());
     }
 }
+
+#[test]
+fn prefixes_sort_as_keys() {
+    let keys: [&[u8]; 8] =
+        [b"", b"\x01", b"a\0", b"a\0b\0", b"abcdefg\0", b"abcdefgh\0", b"abcdefgi\0", b"b\0"];
+    assert!(keys.is_sorted_by_key(|key| key_prefix(key)));
+    assert_eq!((key_prefix(b"a\0"), key_prefix(b"")), (0x61 << 56, 0));
+    assert!(key_prefix(b"abcdefgh\0") < key_prefix(b"abcdefgi\0"));
+}

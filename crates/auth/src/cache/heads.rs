@@ -1,0 +1,157 @@
+//! Name errors, for names that were not asked for before: names that do not exist rarely come twice.
+//!
+//! All name errors below one name begin with the same *head*, the SOA record and what proves that no wildcard stands in for
+//! the name asked for. What proves that the name itself does not exist is the same for all names that one record covers. So
+//! both are kept: the head alone, and the answers with the covers that are needed again and again.
+
+use super::ring::{Piece, Refused, Ring};
+use wire::render::Renderer;
+use zone::{Match, Zone};
+
+/// How many are kept at most: as many covers as the root zone has.
+const SLOTS: usize = 2048;
+/// Octets of all of them: as many of 1,000 octets, which two NSEC records have with signatures of RSA.
+const RING_OCTETS: usize = 1 << 21;
+/// No cover: a head.
+const NO_COVER: u32 = u32::MAX;
+/// What a head depends on, catalog and facts apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HeadKey {
+    /// Address of the zone's apex in its pack: tells zones apart as long as the catalog lives.
+    zone: usize,
+    /// Number of the closest encloser.
+    node: u32,
+    /// Number of the record that covers the name.
+    cover: u32,
+    dnssec_ok: bool,
+}
+
+impl HeadKey {
+    /// The key of the head for names below `encloser`.
+    #[inline(always)]
+    pub(crate) fn of(zone: &Zone<'_>, encloser: &Match<'_>, dnssec_ok: bool) -> HeadKey {
+        let zone = zone.apex().octets().as_ptr() as usize;
+        HeadKey { zone, node: encloser.node.number(), cover: NO_COVER, dnssec_ok }
+    }
+
+    /// The key of answers with the cover of this number.
+    #[inline(always)]
+    pub(crate) fn with_cover(self, cover: u32) -> HeadKey {
+        HeadKey { cover, ..self }
+    }
+
+    #[inline(always)]
+    fn hash(&self) -> u64 {
+        const K: u64 = 0x9e37_79b9_7f4a_7c15;
+        let zone = (self.zone as u64 ^ u64::from(self.dnssec_ok)).wrapping_mul(K);
+        let mixed = (zone ^ u64::from(self.node) << 32 ^ u64::from(self.cover)).wrapping_mul(K);
+        mixed ^ mixed >> 32
+    }
+}
+
+/// A head as its reader wants it.
+#[derive(Clone, Copy)]
+pub(crate) struct Head {
+    /// Numbers of the records in it that prove something.
+    pub proofs: [u32; Head::PROOFS_MAX],
+    /// How many.
+    pub proofs_count: u8,
+    /// The answer still needs the proof that the name does not exist.
+    pub needs_cover: bool,
+}
+
+impl Head {
+    /// Most records that prove something in a head: two for the closest provable encloser, one for the wildcard.
+    pub(crate) const PROOFS_MAX: usize = 3;
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    key: HeadKey,
+    epoch: u32,
+    piece: Piece,
+    records: u16,
+    head: Head,
+    /// Hash of the key that missed last, a part of it.
+    missed: u32,
+}
+
+/// The heads of one worker.
+pub(crate) struct Heads {
+    slots: Box<[Slot]>,
+    ring: Ring,
+    /// Slots of other epochs are empty.
+    epoch: u32,
+}
+
+impl Default for Heads {
+    fn default() -> Heads {
+        let empty = Slot {
+            key: HeadKey { zone: 0, node: 0, cover: NO_COVER, dnssec_ok: false },
+            epoch: 0,
+            piece: Piece::EMPTY,
+            records: 0,
+            head: Head { proofs: [0; Head::PROOFS_MAX], proofs_count: 0, needs_cover: false },
+            missed: 0,
+        };
+        Heads { slots: vec![empty; SLOTS].into(), ring: Ring::new(RING_OCTETS), epoch: 1 }
+    }
+}
+
+impl Heads {
+    /// Forgets everything.
+    #[cold]
+    pub(crate) fn forget(&mut self) {
+        self.ring.clear();
+        self.epoch = self.epoch.wrapping_add(1).max(1);
+        if self.epoch == 1 {
+            self.slots.iter_mut().for_each(|slot| slot.epoch = 0);
+        }
+    }
+
+    /// What is kept under a key.
+    #[inline(always)]
+    pub(crate) fn head(&self, key: &HeadKey) -> Option<Head> {
+        self.slot(key).map(|slot| slot.head)
+    }
+
+    #[inline(always)]
+    fn slot(&self, key: &HeadKey) -> Option<&Slot> {
+        let slot = &self.slots[key.hash() as usize % SLOTS];
+        (slot.key == *key && slot.epoch == self.epoch).then_some(slot)
+    }
+
+    /// Writes what is kept under a key if it fits; nothing may stand after the question yet. `anchor`: where the name of the
+    /// encloser stands.
+    #[inline(always)]
+    pub(crate) fn paste(&self, key: &HeadKey, anchor: u16, out: &mut Renderer<'_>) -> Option<()> {
+        let slot = self.slot(key)?;
+        let mark = out.mark();
+        let room = out.append(slot.piece.octets(), slot.records).ok()?;
+        if self.ring.write(&slot.piece, anchor, room).is_none() {
+            out.rollback(mark);
+            return None;
+        }
+        Some(())
+    }
+
+    /// Takes note of records that was just written from `start` on, and keeps it if it was the slot's last to miss.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, key: &HeadKey, anchor: u16, head: Head, start: usize, out: &Renderer<'_>) {
+        let hash = key.hash();
+        let slot = &mut self.slots[hash as usize % SLOTS];
+        let missed = (hash >> 32) as u32;
+        if slot.missed != missed {
+            slot.missed = missed;
+            return;
+        }
+        let records: u16 = out.counts().iter().sum();
+        match self.ring.keep(out.message(), start, records as usize, anchor) {
+            Ok(piece) => {
+                *slot = Slot { key: *key, epoch: self.epoch, piece, records, head, missed: 0 };
+            }
+            Err(Refused::Unfit) => {}
+            Err(Refused::Worn) => self.forget(),
+        }
+    }
+}

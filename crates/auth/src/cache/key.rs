@@ -1,0 +1,170 @@
+//! What an answer is kept under.
+
+use wire::Places;
+use wire::key::fold_case;
+use wire::query::PlainQuery;
+
+/// Most octets of the labels of a key: four words.
+const NAME_OCTETS_MAX: usize = 8 * WORDS;
+const WORDS: usize = 4;
+
+/// Bits of [`Asked::facts`].
+const EDNS: u64 = 1;
+const DNSSEC_OK: u64 = 2;
+/// The labels are the whole name, and the type counts.
+const WHOLE: u64 = 4;
+const ROOM_SHIFT: u32 = 8;
+const QTYPE_SHIFT: u32 = 16;
+const EPOCH_SHIFT: u32 = 32;
+
+/// Rooms below this are told apart: there glue is left out of referrals.
+const SHORT_ROOM: usize = 512;
+/// Octets of the smallest record of glue: rooms that differ by less mostly have the same answer.
+const GLUE_OCTETS_LOG: u32 = 4;
+
+/// A question as the cache sees it: labels and facts.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    /// The upper labels as on the wire, lower-case, without root, filled with zeros.
+    name: [u64; WORDS],
+    hash: u64,
+    /// EDNS and DO of the query, and the epoch.
+    facts: u64,
+    /// The type, if the labels are the whole name.
+    whole: Option<u16>,
+}
+
+/// A key: labels, and whatever else an answer depends on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Key {
+    name: [u64; WORDS],
+    facts: u64,
+}
+
+impl Key {
+    /// The key of nothing: there is no epoch 0.
+    pub(super) const NONE: Key = Key { name: [0; WORDS], facts: 0 };
+}
+
+impl Asked {
+    /// The last `labels` labels of the question, or all if it has less; `None` when they are long. `epoch`: what is kept from
+    /// another one does not count.
+    #[inline(always)]
+    pub(crate) fn of(
+        message: &[u8],
+        query: &PlainQuery,
+        places: &Places,
+        (labels, epoch): (usize, u32),
+    ) -> Option<Asked> {
+        let count = places.label_count();
+        let from = places.of_ancestor(labels.min(count)) as usize;
+        let name = read(message, from, places.of_ancestor(0) as usize)?;
+        let edns = match &query.edns {
+            None => 0,
+            Some(edns) => EDNS | (DNSSEC_OK * u64::from(edns.dnssec_ok)),
+        };
+        let hash = name.iter().fold(0, |hash, word| fold_multiply(hash ^ word, 0x9e37_79b9_7f4a_7c15));
+        let facts = edns | u64::from(epoch) << EPOCH_SHIFT;
+        Some(Asked { name, hash, facts, whole: (count <= labels).then_some(query.qtype) })
+    }
+
+    /// The key of what all names with these labels get.
+    #[inline(always)]
+    pub(super) fn upper(&self) -> (Key, u64) {
+        self.key(0)
+    }
+
+    /// The same where the answer depends on the room for it; `None` where there is enough in any case.
+    #[inline(always)]
+    pub(super) fn upper_in(&self, room: usize) -> Option<(Key, u64)> {
+        let class = (room >> GLUE_OCTETS_LOG) as u64 | 0x80;
+        (room < SHORT_ROOM).then(|| self.key(class << ROOM_SHIFT))
+    }
+
+    /// The key of what the name itself gets, asked for the type; `None` when the name is longer than these labels.
+    #[inline(always)]
+    pub(super) fn whole(&self) -> Option<(Key, u64)> {
+        let qtype = self.whole?;
+        Some(self.key(WHOLE | u64::from(qtype) << QTYPE_SHIFT))
+    }
+
+    #[inline(always)]
+    fn key(&self, more: u64) -> (Key, u64) {
+        let facts = self.facts | more;
+        (Key { name: self.name, facts }, fold_multiply(self.hash ^ facts, 0xc2b2_ae3d_27d4_eb4f))
+    }
+}
+
+/// The labels at `from..to` of a message, lower-case: the length octets are below the letters.
+#[inline(always)]
+fn read(message: &[u8], from: usize, to: usize) -> Option<[u64; WORDS]> {
+    let length = to - from;
+    if length > NAME_OCTETS_MAX {
+        return None;
+    }
+    let mut name = [0; WORDS];
+    for (index, word) in name.iter_mut().enumerate() {
+        let at = from + 8 * index;
+        if at >= to {
+            break;
+        }
+        *word = if at + 8 <= to {
+            fold_case(u64::from_le_bytes(*message.get(at..)?.first_chunk()?))
+        } else {
+            // The eight octets that end with the labels: the header stands before them.
+            let word = u64::from_le_bytes(*message.get(to - 8..)?.first_chunk()?);
+            fold_case(word >> (8 * (at + 8 - to)))
+        };
+    }
+    Some(name)
+}
+
+/// The two halves of a product, folded together.
+#[inline(always)]
+fn fold_multiply(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// The keys of a question, of its last `labels` labels.
+    fn keys(name: &str, qtype: u16, labels: usize) -> Option<(Key, Option<Key>)> {
+        let name: wire::NameBuf = name.parse().unwrap();
+        let message = crate::inspect::query(0, &name, qtype, Some((1232, true)));
+        let mut places = Places::new();
+        let query = PlainQuery::read(&message, &mut places).unwrap();
+        let asked = Asked::of(&message, &query, &places, (labels, 1))?;
+        Some((asked.upper().0, asked.whole().map(|(key, _)| key)))
+    }
+
+    #[test]
+    fn labels_and_case() {
+        let com = keys("com", 1, 1).unwrap();
+        assert!(keys("www.google.COM", 1, 1).unwrap().0 == com.0);
+        assert!(keys("www.google.com", 28, 1).unwrap() == (com.0, None));
+        assert!(keys("con", 1, 1).unwrap().0 != com.0 && keys("com", 1, 2).unwrap().0 == com.0);
+        assert!(keys("com", 2, 1).unwrap().1 != com.1);
+        assert!(keys("a.com", 1, 2).unwrap().0 != keys("b.com", 1, 2).unwrap().0);
+        assert!(keys(".", 2, 1).unwrap().1.is_some());
+    }
+
+    #[test]
+    fn long_labels_have_no_key() {
+        for length in 1..=63 {
+            let label = "x".repeat(length);
+            assert_eq!(keys(&format!("www.{label}"), 1, 1).is_some(), length < 32, "{length}");
+            let other = format!("{}y", "x".repeat(length - 1));
+            assert!(length >= 32 || keys(&label, 1, 1) != keys(&other, 1, 1));
+        }
+    }
+
+    impl std::fmt::Debug for Key {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            write!(f, "{:x?} {:x}", self.name, self.facts)
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Where the octets of answers are: a ring, in which the newest take the place of the oldest.
+
+use super::pointers::{self, POINTERS_MAX};
+use wire::name::NAME_OCTETS_MAX;
+use wire::render::POINTER_MAX;
+
+/// Most octets of records that are kept: UDP's 1,232 and no less than any answer of that size has after its question.
+const OCTETS_MAX: usize = 1232;
+
+/// Octets of many answers.
+pub(super) struct Ring {
+    octets: Box<[u8]>,
+    /// Octets that were ever written, those skipped at the end of the ring included.
+    head: u32,
+}
+
+/// Records in the ring, then their pointers, two octets each.
+#[derive(Clone, Copy)]
+pub(super) struct Piece {
+    start: u32,
+    octets: u16,
+    pointers: u16,
+    /// Where the anchor stood.
+    anchor: u16,
+}
+
+/// Why records are not kept.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// They are too large, or other names than the anchor and theirs end in pointers.
+    Unfit,
+    /// The ring was filled so often that places would come again: everything in it must be forgotten first.
+    Worn,
+}
+
+impl Piece {
+    pub(super) const EMPTY: Piece = Piece { start: 0, octets: 0, pointers: 0, anchor: 0 };
+
+    /// Octets of the records.
+    #[inline(always)]
+    pub(super) fn octets(&self) -> usize {
+        self.octets as usize
+    }
+}
+
+impl Ring {
+    /// A ring of `octets` octets, a power of two. Memory that is never written is never taken.
+    pub(super) fn new(octets: usize) -> Ring {
+        Ring { octets: vec![0; octets].into(), head: 0 }
+    }
+
+    /// Writes a piece, in a message where its anchor stands at `anchor`; `to` has its octets. `None` if newer ones took
+    /// its place.
+    #[inline(always)]
+    pub(super) fn write(&self, piece: &Piece, anchor: u16, to: &mut [u8]) -> Option<()> {
+        let length = piece.octets() + 2 * piece.pointers as usize;
+        let (records, pointers) = self.get(piece.start, length)?.split_at_checked(piece.octets())?;
+        to.copy_from_slice(records);
+        shift(to, pointers, anchor.wrapping_sub(piece.anchor));
+        Some(())
+    }
+
+    /// Keeps the records that stand from `start` to the end of `message`, `count` in number; all names end at or after
+    /// `anchor`.
+    pub(super) fn keep(
+        &mut self,
+        message: &[u8],
+        start: usize,
+        count: usize,
+        anchor: u16,
+    ) -> Result<Piece, Refused> {
+        let records = &message[start..];
+        // Room for the shift to any other question: no target may leave 14 bits.
+        if records.len() > OCTETS_MAX || message.len() + NAME_OCTETS_MAX > POINTER_MAX as usize {
+            return Err(Refused::Unfit);
+        }
+        let mut found = [0; POINTERS_MAX];
+        let pointers = pointers::collect(message, start, count, anchor, &mut found).ok_or(Refused::Unfit)?;
+        let (place, room) = self.push(records.len() + 2 * pointers).ok_or(Refused::Worn)?;
+        room[..records.len()].copy_from_slice(records);
+        for (to, pointer) in room[records.len()..].chunks_exact_mut(2).zip(&found[..pointers]) {
+            to.copy_from_slice(&pointer.to_le_bytes());
+        }
+        Ok(Piece { start: place, octets: records.len() as u16, pointers: pointers as u16, anchor })
+    }
+
+    /// Begins anew: places may come again.
+    pub(super) fn clear(&mut self) {
+        self.head = 0;
+    }
+
+    /// The `length` octets that were written at `start`, if nothing newer is there.
+    #[inline(always)]
+    fn get(&self, start: u32, length: usize) -> Option<&[u8]> {
+        if self.head.wrapping_sub(start) as usize > self.octets.len() {
+            return None;
+        }
+        let at = start as usize & (self.octets.len() - 1);
+        self.octets.get(at..at + length)
+    }
+
+    /// Room for `length` octets, far fewer than the ring has, and where that begins. `None` when it is worn.
+    fn push(&mut self, length: usize) -> Option<(u32, &mut [u8])> {
+        let size = self.octets.len();
+        let at = self.head as usize % size;
+        let skipped = if at + length > size { size - at } else { 0 };
+        let start = self.head.checked_add(skipped as u32)?;
+        self.head = start.checked_add(length as u32)?;
+        let at = start as usize % size;
+        Some((start, &mut self.octets[at..at + length]))
+    }
+}
+
+/// Adds `shift` to each of the compression pointers at `places`, two octets each.
+#[inline(always)]
+fn shift(records: &mut [u8], places: &[u8], shift: u16) {
+    if shift == 0 {
+        return;
+    }
+    let (places, _) = places.as_chunks::<2>();
+    for place in places {
+        let at = u16::from_le_bytes(*place) as usize;
+        if let Some(octets) = records.get_mut(at..).and_then(|octets| octets.first_chunk_mut::<2>()) {
+            *octets = u16::from_be_bytes(*octets).wrapping_add(shift).to_be_bytes();
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const OCTETS: usize = 1 << 16;
+
+    #[test]
+    fn the_newest_stay() {
+        let mut ring = Ring::new(OCTETS);
+        let mut starts = Vec::new();
+        for number in 0..3 * OCTETS / 1000 {
+            let (start, octets) = ring.push(1000).unwrap();
+            octets.fill(number as u8);
+            starts.push((start, number as u8));
+        }
+        let kept = |&&(start, number): &&(u32, u8)| {
+            ring.get(start, 1000).is_some_and(|octets| octets.iter().all(|&octet| octet == number))
+        };
+        let whole = starts.iter().filter(kept).count();
+        let readable = starts.iter().filter(|(start, _)| ring.get(*start, 1000).is_some()).count();
+        assert_eq!(whole, readable);
+        assert!((OCTETS / 1000 - 2..=OCTETS / 1000).contains(&whole), "{whole}");
+        assert!(kept(&starts.last().unwrap()));
+    }
+
+    #[test]
+    fn places_never_come_again_unseen() {
+        let mut ring = Ring::new(OCTETS);
+        ring.head = u32::MAX - 1500;
+        let (start, _) = ring.push(1000).unwrap();
+        assert!(ring.push(1000).is_none() && ring.get(start, 1000).is_some());
+        ring.clear();
+        assert_eq!(ring.push(1000).unwrap().0, 0);
+    }
+}
