@@ -1,8 +1,13 @@
 """User-space instructions for each UDP query: root zone, recorded queries, counted by callgrind.
 
 Each server runs twice, with N and with 2N queries; (I(2N) - I(N)) / N leaves out the start, the loading and the end.
-All processes and threads count. The queries are always up to 100 at a time, so that servers can work in batches."""
+All processes and threads count. The queries are always up to 100 at a time, so that servers can work in batches.
 
+The recording is shorter than N, so it is asked lap after lap. Names of top-level domains that are not in the zone and come once in
+the recording get other letters in each further lap (--recorded leaves them): such names hardly ever come twice, and a server
+that remembers its answers must not gain from laps."""
+
+import collections
 import glob
 import os
 import sys
@@ -15,9 +20,12 @@ def main():
     options.add_argument("--queries", type=int, default=50_000, help="N; small ones drown in the variation of the start")
     options.add_argument("--window", type=int, default=100, help="queries outstanding; answers to them must fit a socket's buffer")
     options.add_argument("--wait", type=float, default=900, help="seconds a server may take to load")
+    options.add_argument("--recorded", action="store_true", help="the same names in each lap")
     arguments = options.parse_args()
     bench = record.Bench("instructions", arguments)
     zones, queries = bench.root()
+    if not arguments.recorded:
+        queries = fresh_laps(zones.pairs[0][1], queries, 2 * arguments.queries)
     results, rows = {}, []
     for kind in bench.kinds:
         server = bench.contender(kind, zones)
@@ -34,6 +42,41 @@ def main():
         sys.stdout.flush()
     record.table(["server", "instructions/query", "octets/answer", "rcodes"], rows)
     bench.keep(results)
+
+
+def fresh_laps(zone, queries, count):
+    """Writes a file of `count` queries: laps of the recording, see the module. Returns its path."""
+    with open(zone) as text:
+        rows = (line.split() for line in text if not line.startswith(";"))
+        domains = {row[0].rstrip(".").lower() for row in rows if len(row) > 3 and row[3] == "NS"}
+    with open(queries) as text:
+        recorded = [line.split() for line in text if line.strip() and not line.startswith(";")]
+    times = collections.Counter(top(row[0]).lower() for row in recorded)
+    path = queries.replace(".txt", f"-{count}.txt")
+    with open(path, "w") as out:
+        for number in range(count):
+            lap, at = divmod(number, len(recorded))
+            name, *rest = recorded[at]
+            label = top(name)
+            if lap and times[label.lower()] == 1 and label.lower() not in domains and "\\" not in label:
+                other = "".join(shifted(letter, lap) for letter in label)
+                if other.lower() not in domains:
+                    name = name.rstrip(".")[:-len(label)] + other + "."
+            print(name, *rest, file=out)
+    return path
+
+
+def top(name):
+    """The last label of a name."""
+    return name.rstrip(".").rpartition(".")[2]
+
+
+def shifted(letter, by):
+    """The letter so many places further in the alphabet."""
+    if not (letter.isascii() and letter.isalpha()):
+        return letter
+    first = ord("a" if letter.islower() else "A")
+    return chr(first + (ord(letter) - first + by) % 26)
 
 
 def run(bench, server, queries, count):
