@@ -33,6 +33,26 @@ impl NameTable {
         let end = (after * NAMES_AN_ENTRY).min(contents.node_count());
         contents.find_in(first * NAMES_AN_ENTRY..end, relative)
     }
+
+    /// The node that answers for the name of `self.key`: its own, or the wildcard's that stands in for it (RFC 4592 3.3.1).
+    fn find_or_synthesize<'c>(&self, contents: &'c Contents) -> Option<NodeRef<'c>> {
+        let relative = self.key.octets().strip_prefix(contents.apex_key())?;
+        if let Some(node) = self.find(contents, relative) {
+            return Some(node);
+        }
+        let labels = contents.apex().label_count()..self.key.label_count();
+        let above = |labels| self.find(contents, &self.key.ancestor(labels)[contents.apex_key().len()..]);
+        // Owners of NSEC3 records are no names (RFC 5155 7.2.8).
+        let is_name = |node: &NodeRef<'c>| !node.flags().has(Flags::NSEC3);
+        let encloser = labels.rev().filter_map(above).find(is_name)?;
+        // Where names below the encloser are not this zone's, or led elsewhere, nothing is synthesized.
+        let is_closed = encloser.flags().has_any(Flags(Flags::OCCLUDED.0 | Flags::CUT.0 | Flags::DNAME.0));
+        if is_closed || !encloser.flags().has(Flags::WILDCARD_CHILD) {
+            return None;
+        }
+        let wildcard = self.find(contents, &[encloser.key(), b"*\0"].concat())?;
+        (!wildcard.flags().has(Flags::CUT)).then_some(wildcard)
+    }
 }
 
 impl<'c> ZoneBuild<'c> {
@@ -53,7 +73,7 @@ impl<'c> ZoneBuild<'c> {
             self.names.key.set(name);
             let Some(relative) = self.names.key.octets().strip_prefix(contents.apex_key()) else { continue };
             let in_domain = relative.starts_with(cut.key());
-            let Some(node) = self.names.find(contents, relative) else { continue };
+            let Some(node) = self.names.find_or_synthesize(contents) else { continue };
             let addresses = [rtype::A, rtype::AAAA].into_iter().filter_map(|rtype| node.rrset(rtype));
             let authoritative = !node.flags().has_any(Flags(Flags::OCCLUDED.0 | Flags::CUT.0));
             groups.extend(addresses.map(|set| (number, in_domain, authoritative, set)));

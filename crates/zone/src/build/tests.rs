@@ -84,6 +84,27 @@ fn glue_is_found_and_marked() {
 }
 
 #[test]
+fn glue_comes_from_wildcards_too() {
+    let glue_of = |servers: &[&str]| -> Vec<(usize, bool)> {
+        let mut records = vec![
+            ("example", rtype::SOA, SOA.to_vec()),
+            ("*.example", rtype::A, ADDRESS.to_vec()),
+            ("host.example", rtype::TXT, vec![0]),
+            ("d.example", rtype::DNAME, wire("example")),
+            ("other.example", rtype::NS, wire("ns.elsewhere")),
+            ("*.other.example", rtype::A, ADDRESS.to_vec()),
+        ];
+        records.extend(servers.iter().map(|server| ("sub.example", rtype::NS, wire(server))));
+        let pack = pack(&[contents("example", &records)]);
+        let zone = Zone::new(&pack, 0).unwrap();
+        let cut = zone.walk(&Key::of(&"sub.example".parse::<NameBuf>().unwrap())).unwrap().node;
+        cut.glue().into_iter().flatten().map(|group| (group.server, group.authoritative)).collect()
+    };
+    assert_eq!(glue_of(&["a.example", "a.b.example"]), [(0, true), (1, true)]);
+    assert_eq!(glue_of(&["a.host.example", "a.d.example", "a.other.example", "a.sub.example"]), []);
+}
+
+#[test]
 fn equal_sets_are_stored_once() {
     let records = |host: &str| -> Vec<(String, u16, Vec<u8>)> {
         (0..100)
