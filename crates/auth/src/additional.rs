@@ -1,15 +1,18 @@
 //! Additional data: addresses that the client would ask for next (RFC 1035 3.3, RFC 2782, RFC 3403 4.1, RFC 9460 4.1).
 //!
-//! Only names of the zone that answered are looked up, glue below its cuts for NS alone; what does not fit is left out
-//! without TC, and all of it where the server is set to minimal responses.
+//! Only names of the zone that answered are looked up, glue below its cuts for NS alone; a wildcard stands in for a name
+//! that does not exist (RFC 4592). What does not fit is left out without TC, and all of it where the server is set to
+//! minimal responses.
 
 use crate::answer::Session;
 use crate::limits::TARGETS_MAX;
 use crate::rrset;
+use wire::Key;
 use wire::iana::rtype;
+use wire::places::same_name;
 use wire::record::RecordView;
 use wire::render::Section;
-use zone::{Flags, Node, Zone};
+use zone::{Flags, MatchKind, Node, Zone};
 
 /// The name that a record points at: where it begins in the RDATA, and the types wanted of it.
 struct Target {
@@ -33,7 +36,8 @@ impl<'c> Session<'_, '_, 'c> {
     fn add_targets(&mut self, zone: &Zone<'c>, rtype: u16, answer: std::ops::Range<usize>) {
         let apex = self.work.places.of_ancestor(zone.apex_labels());
         let (mut at, mut count) = (answer.start, 0);
-        let mut seen = [0; TARGETS_MAX];
+        // Node and place of the names that were looked at.
+        let mut seen = [(0, 0); TARGETS_MAX];
         while at < answer.end && count < TARGETS_MAX {
             let Some(record) = RecordView::read(self.out.message(), at) else { return };
             at = record.end();
@@ -43,10 +47,10 @@ impl<'c> Session<'_, '_, 'c> {
             let Some(target) = target_of(rtype, record.rdata) else { continue };
             let (owner, place) = (record.owner, record.rdata_at + target.offset);
             let Some((node, name)) = self.look_up(zone, rtype, owner, place) else { continue };
-            if seen[..count].contains(&node.number()) {
+            if self.is_among(&seen[..count], &node) {
                 continue;
             }
-            seen[count] = node.number();
+            seen[count] = (node.number(), name);
             count += 1;
             for set in target.types.into_iter().filter_map(|wanted| node.rrset(wanted)) {
                 let dnssec_ok = self.dnssec_ok;
@@ -58,7 +62,18 @@ impl<'c> Session<'_, '_, 'c> {
         }
     }
 
-    /// The node of the name at `place`, if it is one of the zone, and where the name stands. `owner`: of the record.
+    /// Whether the name looked up last, whose data are those of `node`, was among these before. Two names are different
+    /// with the same node where a wildcard stands in for them.
+    fn is_among(&self, seen: &[(u32, u16)], node: &Node<'c>) -> bool {
+        let (message, places) = (self.out.message(), &self.work.other_places);
+        let is_wildcard = node.flags().has(Flags::WILDCARD);
+        seen.iter().any(|&(number, place)| {
+            number == node.number() && (!is_wildcard || same_name(message, places, place as usize))
+        })
+    }
+
+    /// The node of the name at `place`, its own or the wildcard's that stands in for it, if it is one of the zone, and where
+    /// the name stands. `owner`: of the record.
     pub(crate) fn look_up(
         &mut self,
         zone: &Zone<'c>,
@@ -76,13 +91,24 @@ impl<'c> Session<'_, '_, 'c> {
         let key = &mut self.work.other_key;
         key.set_places(message, places.labels());
         let relative = key.octets().strip_prefix(zone.apex_key())?;
-        let node = zone.find(relative)?;
+        let node = match zone.find(relative) {
+            Some(node) => node,
+            None => source_of_synthesis(zone, key)?,
+        };
         // What belongs to another zone is told for name servers alone, which nobody could ask otherwise (RFC 8109).
         if is_foreign(&node) && rtype != rtype::NS {
             return None;
         }
         Some((node, places.of_ancestor(places.label_count())))
     }
+}
+
+/// The wildcard that stands in for a name that does not exist (RFC 4592 3.3.1). `key`: of the name, at or below the apex.
+/// That the name does not exist is not proven to the client, as in no server's additional section.
+#[cold]
+fn source_of_synthesis<'c>(zone: &Zone<'c>, key: &Key) -> Option<Node<'c>> {
+    let found = zone.walk(key).filter(|found| found.kind == MatchKind::Encloser)?;
+    zone.wildcard_below(&found).filter(|wildcard| !is_foreign(wildcard))
 }
 
 /// Whether a node of the zone holds data of another one: glue at or below a zone cut.

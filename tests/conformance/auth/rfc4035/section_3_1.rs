@@ -3,7 +3,7 @@
 use zonda_tests::message::{DO, Query};
 use zonda_tests::rtype;
 
-use crate::kit::{assert_signed, corners, rcode, types, udp, words};
+use crate::kit::{assert_signed, corners, rcode, tcp, types, udp, words};
 
 #[test]
 fn without_do_there_are_no_signatures_and_proofs() {
@@ -31,6 +31,17 @@ fn with_do_every_rrset_is_signed() {
     assert_eq!(types(&response.answer), words("A RRSIG(A)"));
     assert_signed(&response.authority, &[]);
     assert_signed(&response.additional, &[]);
+}
+
+#[test]
+fn additional_data_of_a_wildcard_has_its_signatures() {
+    // RFC 4592 2.1.1: `any.wild` does not exist, and has the addresses of `*.wild`.
+    for origin in ["nsec.test.", "nsec3.test."] {
+        let mut additional =
+            tcp(corners(), &Query::new(&format!("mx.{origin}"), rtype::MX).dnssec()).additional;
+        additional.retain(|record| record.owner.lower().to_string() == format!("any.wild.{origin}"));
+        assert_eq!(types(&additional), words("A RRSIG(A)"));
+    }
 }
 
 #[test]
