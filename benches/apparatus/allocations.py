@@ -1,7 +1,7 @@
 """Heap allocations, locks and atomic read-modify-writes for each UDP query: root zone, recorded queries.
 
 Each server runs twice under callgrind, with N and with 2N queries; (C(2N) - C(N)) / N leaves out the start, the loading
-and the end. All processes, threads and shared libraries count, the kernel does not.
+and the end. All processes, threads and shared libraries count, the kernel does not. The queries are those of instructions.sh.
 
 allocations  calls of malloc and its kind, and of jemalloc's (named)
 locks        calls of pthread_mutex_lock, pthread_rwlock_rdlock and their kind, and of named's own isc_rwlock_lock
@@ -22,6 +22,7 @@ import subprocess
 import sys
 
 from . import network, record
+from .instructions import fresh_laps
 
 ALLOCATIONS = re.compile(r"(m|c|re|v|pv)alloc|reallocarray|memalign|aligned_alloc|posix_memalign|[mr]allocx")
 LOCKS = re.compile(r"_*pthread_(mutex|rwlock|spin)_(try|timed|clock|cond_)?(rd|wr)?lock|isc_rwlock_lock")
@@ -126,6 +127,7 @@ def main():
         sys.exit("atomics are told apart for x86-64 alone")
     bench = record.Bench("allocations", arguments)
     zones, queries = bench.root()
+    queries = fresh_laps(zones.pairs[0][1], queries, 2 * arguments.queries)
     atomics, results, rows, notes = Atomics(), {}, [], []
     for kind in bench.kinds:
         server = bench.contender(kind, zones)
