@@ -4,6 +4,9 @@
 //! Headers for receiving are preset: they always point to the same buffers, and after a call only the three fields
 //! that the kernel overwrote are restored, in the headers it used. Headers for sending are filled per response and
 //! point to the address (and control message) that came with the query.
+//!
+//! The calls go to the kernel as they are: around the C library's own a thread could be cancelled, which no thread of ours is,
+//! and which costs two atomic operations a call.
 #![allow(unsafe_code)] // Two batch system calls and what they read and write; listed in ARCHITECTURE.md.
 
 use std::io;
@@ -87,12 +90,13 @@ impl Mmsg {
         // SAFETY: by "preset" the kernel writes only into arenas that live through the call, of which no slice is
         // in use here; the descriptor is open because `port` is borrowed.
         let outcome = unsafe {
-            libc::recvmmsg(
+            libc::syscall(
+                libc::SYS_recvmmsg,
                 descriptor,
                 self.headers.pointer(0),
                 BATCH as libc::c_uint,
-                libc::MSG_DONTWAIT as _,
-                std::ptr::null_mut(),
+                libc::MSG_DONTWAIT,
+                std::ptr::null_mut::<libc::timespec>(),
             )
         };
         if outcome < 0 {
@@ -118,11 +122,12 @@ impl Mmsg {
                 // SAFETY: `prepare` wrote headers 0 to `count`; their pointers lead into arenas that live through
                 // the call and are not written meanwhile. `from < count <= BATCH`.
                 let sent = unsafe {
-                    libc::sendmmsg(
+                    libc::syscall(
+                        libc::SYS_sendmmsg,
                         descriptor,
                         replies.pointer(from),
                         (count - from) as libc::c_uint,
-                        libc::MSG_DONTWAIT as _,
+                        libc::MSG_DONTWAIT,
                     )
                 };
                 if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(sent as usize) }
