@@ -38,7 +38,7 @@ use wire::query::PlainQuery;
 use zone::Catalog;
 
 /// How many answers are kept at most: a busy minute of the root zone has some 5,000 different ones, and what shares a slot with
-/// another is not kept. Slots that no query selects take no memory.
+/// another is not kept. 512 KiB a worker.
 const SLOTS: usize = 8192;
 /// Octets of all of them: as much as the signed referrals of the root zone take together.
 const RING_OCTETS: usize = 1 << 21;
@@ -214,7 +214,7 @@ impl Cache {
         (limit, opt): (usize, usize),
         response: &[u8],
     ) {
-        let records_room = limit - query.end - opt;
+        let records_room = limit.saturating_sub(query.end + opt);
         let key = match given.scope {
             Scope::Upper(_) if given.short_of == usize::MAX => Some(asked.upper()),
             Scope::Upper(_) if given.short_of > 0 => {
