@@ -14,14 +14,13 @@ are no calls. The inverse does not hold: glibc leaves the prefix out in a proces
 is not counted: valgrind runs one thread at a time."""
 
 import collections
-import glob
 import os
 import platform
 import re
 import subprocess
 import sys
 
-from . import network, record
+from . import callgrind, network, record
 from .instructions import fresh_laps
 
 ALLOCATIONS = re.compile(r"(m|c|re|v|pv)alloc|reallocarray|memalign|aligned_alloc|posix_memalign|[mr]allocx")
@@ -119,9 +118,7 @@ def plain(name):
 
 def main():
     options = record.parser(__doc__)
-    options.add_argument("--queries", type=int, default=50_000, help="N; small ones drown in the variation of the start")
-    options.add_argument("--window", type=int, default=100, help="queries outstanding; answers to them must fit a socket's buffer")
-    options.add_argument("--wait", type=float, default=900, help="seconds a server may take to load")
+    callgrind.add_arguments(options)
     arguments = options.parse_args()
     if platform.machine() != "x86_64":
         sys.exit("atomics are told apart for x86-64 alone")
@@ -164,19 +161,10 @@ def compare(runs, atomics):
 
 def run(bench, server, queries, count):
     """What one whole run with so many queries did, and what the generator saw."""
-    pattern = os.path.join(server.folder, "callgrind.out")
-    for old in glob.glob(pattern + "*"):
-        os.remove(old)
-    server.start(["valgrind", "--tool=callgrind", "--trace-children=yes", f"--callgrind-out-file={pattern}.%p",
-                  "--dump-instr=yes", "--dump-line=no", "--compress-strings=no", "--compress-pos=no"])
-    try:
-        server.wait(bench.arguments.wait)
-        outcome = bench.load(server, queries, "--closed", bench.arguments.window, "--count", count, "--seconds", 3000,
-                             "--timeout-ms", 30_000, "--flows", 64)["outcome"]
-    finally:
-        server.stop(120)
+    files, outcome = callgrind.run(bench, server, queries, count, "--dump-instr=yes", "--dump-line=no",
+                                   "--compress-strings=no", "--compress-pos=no")
     counts = Counts()
-    for path in glob.glob(pattern + "*"):
+    for path in files:
         counts.read(path)
     if not counts.executed:
         server.fail("callgrind left no counts")

@@ -8,18 +8,14 @@ the recording get other letters in each further lap (--recorded leaves them): su
 that remembers its answers must not gain from laps."""
 
 import collections
-import glob
-import os
 import sys
 
-from . import network, record
+from . import callgrind, network, record
 
 
 def main():
     options = record.parser(__doc__)
-    options.add_argument("--queries", type=int, default=50_000, help="N; small ones drown in the variation of the start")
-    options.add_argument("--window", type=int, default=100, help="queries outstanding; answers to them must fit a socket's buffer")
-    options.add_argument("--wait", type=float, default=900, help="seconds a server may take to load")
+    callgrind.add_arguments(options)
     options.add_argument("--recorded", action="store_true", help="the same names in each lap")
     arguments = options.parse_args()
     bench = record.Bench("instructions", arguments)
@@ -81,19 +77,7 @@ def shifted(letter, by):
 
 def run(bench, server, queries, count):
     """Instructions of one whole run with so many queries, and what the generator saw."""
-    pattern = os.path.join(server.folder, "callgrind.out")
-    for old in glob.glob(pattern + "*"):
-        os.remove(old)
-    server.start(["valgrind", "--tool=callgrind", "--trace-children=yes", f"--callgrind-out-file={pattern}.%p"])
-    try:
-        server.wait(bench.arguments.wait)
-        outcome = bench.load(server, queries, "--closed", bench.arguments.window, "--count", count, "--seconds", 3000,
-                             "--timeout-ms", 30_000, "--flows", 64)["outcome"]
-    finally:
-        server.stop(120)
-    files = glob.glob(pattern + "*")
-    if not files:
-        server.fail("callgrind left no file")
+    files, outcome = callgrind.run(bench, server, queries, count)
     return sum(total(path) for path in files), outcome
 
 
