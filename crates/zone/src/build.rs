@@ -24,6 +24,7 @@ use crate::shape::{self, ROW_OCTETS, Row};
 use pool::Pool;
 use std::collections::HashMap;
 use wire::iana::rtype;
+use wire::key::KEY_OCTETS_MAX;
 use wire::{Name, NameBuf};
 
 /// Packs of more octets than this live in pages of their own, which the system can join to large ones.
@@ -52,6 +53,11 @@ pub enum Problem {
     NoSoa,
     /// An NSEC3PARAM record whose iterations pass the bound (RFC 9276 3.2), or of an unknown algorithm.
     Nsec3Parameters,
+    /// A name has more types than a block has room for.
+    TooManyTypes {
+        /// The name.
+        owner: NameBuf,
+    },
     /// The pack would pass the reach of its references (16 GiB of names or of data, 2^32 names).
     PackFull,
 }
@@ -70,10 +76,17 @@ impl std::fmt::Display for Problem {
             Problem::Nsec3Parameters => {
                 f.write_str("NSEC3 chain of unknown algorithm or of too many iterations")
             }
+            Problem::TooManyTypes { owner } => {
+                write!(f, "{owner}: too many types at one name, about {} fit", REFERENCES_OCTETS_MAX / 4)
+            }
             Problem::PackFull => f.write_str("zone too large for one pack"),
         }
     }
 }
+
+/// Most octets of the references of one name: 16 names of this size with the longest keys have ends of 16 bits.
+const REFERENCES_OCTETS_MAX: usize = 3500;
+const _: () = assert!(NAMES_MAX * (REFERENCES_OCTETS_MAX + KEY_OCTETS_MAX + 4) <= u16::MAX as usize);
 
 /// Builds one pack.
 pub struct PackBuilder {
@@ -355,6 +368,9 @@ impl<'c> ZoneBuild<'c> {
         if is_nsec {
             flags.set(Flags::NSEC);
             self.has_nsec = true;
+        }
+        if self.references.len() > REFERENCES_OCTETS_MAX {
+            return self.problem(Problem::TooManyTypes { owner: node.name() });
         }
         self.encoded.clear();
         shape::encode(flags, self.references.len(), &self.rows, &mut self.encoded);

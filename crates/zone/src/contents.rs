@@ -55,6 +55,8 @@ impl Flags {
     pub const HASHED: Flags = Flags(2048);
     /// In packs: then follows the place of its glue list in the pool.
     pub const GLUE: Flags = Flags(4096);
+    /// Below a DNAME and no zone cut: whatever it has, its name means another (RFC 6672 2.4).
+    pub const REDIRECTED: Flags = Flags(8192);
 
     /// Whether all bits of `other` are set.
     pub fn has(self, other: Flags) -> bool {

@@ -80,6 +80,12 @@ impl<'p> Zone<'p> {
         self.apex_labels
     }
 
+    /// Tells zones apart as long as their packs live: where the apex's name is.
+    #[inline(always)]
+    pub fn identity(&self) -> usize {
+        self.apex.octets().as_ptr() as usize
+    }
+
     /// Numbers and bits of the zone.
     #[inline(always)]
     pub fn row(&self) -> &ZoneRow {
@@ -89,7 +95,8 @@ impl<'p> Zone<'p> {
     /// The apex's node; `None` in a damaged pack.
     #[inline(always)]
     pub fn apex_node(&self) -> Option<Node<'p>> {
-        self.node(self.row.first_block * NAMES_MAX as u32)
+        let first = self.node(self.row.first_block * NAMES_MAX as u32)?;
+        (first.prefix.is_empty() && first.suffix.is_empty()).then_some(first)
     }
 
     /// Walks from the apex towards the name whose key is `key`; the name must be at or below the apex.
@@ -128,7 +135,7 @@ impl<'p> Zone<'p> {
         }
         let mut key = [0; wire::key::KEY_OCTETS_MAX + 2];
         let length = encloser.node.copy_key(&mut key);
-        key[length..length + 2].copy_from_slice(b"*\0");
+        key.get_mut(length..length + 2)?.copy_from_slice(b"*\0");
         let hash = encloser.hash.extend(b"*\0\0\0\0\0\0\0", 0, 2);
         self.probe(hash, &key[..length + 2])
     }

@@ -64,6 +64,17 @@ pub enum Answer {
     },
 }
 
+/// Whether two RDATA are the same record: the case of letters in names does not count (RFC 4034 6.2).
+fn is_same(rtype: u16, a: &[u8], b: &[u8]) -> bool {
+    let before = match rtype {
+        rtype::NS | rtype::PTR => 0,
+        rtype::MX => 2,
+        rtype::SRV => 6,
+        _ => return a == b,
+    };
+    a[..before] == b[..before] && a[before..].eq_ignore_ascii_case(&b[before..])
+}
+
 impl NaiveZone {
     /// An empty zone.
     pub fn new(apex: &Name) -> NaiveZone {
@@ -79,7 +90,7 @@ impl NaiveZone {
             return false;
         }
         let set = self.names.entry(owner).or_default().entry(rtype).or_default();
-        if !set.iter().any(|(_, other)| other == rdata) {
+        if !set.iter().any(|(_, other)| is_same(rtype, other, rdata)) {
             set.push((ttl, rdata.to_vec()));
         }
         true

@@ -38,7 +38,7 @@ impl NameTable {
     fn find_or_synthesize<'c>(&self, contents: &'c Contents) -> Option<NodeRef<'c>> {
         let relative = self.key.octets().strip_prefix(contents.apex_key())?;
         if let Some(node) = self.find(contents, relative) {
-            return Some(node);
+            return (!node.flags().has(Flags::REDIRECTED)).then_some(node);
         }
         let labels = contents.apex().label_count()..self.key.label_count();
         let above = |labels| self.find(contents, &self.key.ancestor(labels)[contents.apex_key().len()..]);

@@ -189,3 +189,41 @@ fn prefixes_sort_as_keys() {
     assert_eq!((key_prefix(b"a\0"), key_prefix(b"")), (0x61 << 56, 0));
     assert!(key_prefix(b"abcdefgh\0") < key_prefix(b"abcdefgi\0"));
 }
+
+#[test]
+fn too_many_types_at_a_name() {
+    let types = |count: u16| -> Contents {
+        let mut records =
+            vec![("example", rtype::SOA, SOA.to_vec()), ("z.example", rtype::A, ADDRESS.to_vec())];
+        records.extend((0..count).map(|number| ("m.example", 1000 + number, vec![0])));
+        contents("example", &records)
+    };
+    let most = REFERENCES_OCTETS_MAX as u16 / 4;
+    let pack = pack(&[types(most)]);
+    let zone = Zone::new(&pack, 0).unwrap();
+    let node = zone.find(b"m\0").unwrap();
+    assert!((0..most).all(|number| node.rrset(1000 + number).is_some()) && zone.find(b"z\0").is_some());
+    let problems = PackBuilder::new(1).add_zone(&types(most + 1), TextStamp::default()).unwrap_err();
+    assert!(problems[0].to_string().starts_with("m.example.: too many types"), "{}", problems[0]);
+}
+
+/// The first name of a zone is the apex, whatever a pack says: keys have room for a label below it.
+#[test]
+fn the_first_name_is_the_apex() {
+    use crate::section::{HEADER_OCTETS, checksum, decode_header, encode_header};
+    let sound = pack(&[example()]);
+    let mut octets = sound.octets().to_vec();
+    let mut header = decode_header(&octets).unwrap();
+    let block = header.sections[Section::Blocks as usize].0.start;
+    assert_eq!((octets[block] & 0x80, octets[block + 1]), (0, 0), "narrow ends, no prefix");
+    octets[block + 2] = octets[block + 2 + 1];
+    for (range, sum) in &mut header.sections {
+        *sum = checksum(&octets[range.clone()]);
+    }
+    octets[..HEADER_OCTETS].copy_from_slice(&encode_header(&header));
+    let damaged = Pack::open(Backing::Memory(octets)).unwrap();
+    let zone = Zone::new(&damaged, 0).unwrap();
+    assert!(
+        zone.apex_node().is_none() && zone.walk(&Key::of(&"q.example".parse::<NameBuf>().unwrap())).is_none()
+    );
+}

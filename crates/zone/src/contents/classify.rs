@@ -87,6 +87,10 @@ fn join_parent(nodes: &mut [NodeRow], path: &[Step], key: &[u8], row: &mut NodeR
     if parent.flags.has_any(Flags(Flags::CUT.0 | Flags::DNAME.0 | Flags::OCCLUDED.0)) {
         row.flags.set(Flags::OCCLUDED);
         row.flags.0 &= !(Flags::CUT.0 | Flags::DNAME.0);
+        let is_below_dname = parent.flags.has(Flags::DNAME) && !parent.flags.has(Flags::CUT);
+        if is_below_dname || parent.flags.has(Flags::REDIRECTED) {
+            row.flags.set(Flags::REDIRECTED);
+        }
     }
 }
 

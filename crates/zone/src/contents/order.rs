@@ -6,6 +6,8 @@
 use super::{
     Contents, ContentsBuilder, DUPLICATES_KEPT_MAX, Duplicate, Flags, NodeRow, Place, RecordRow, Run,
 };
+use dnssec::CanonicalSet;
+use std::ops::Range;
 use wire::iana::rtype;
 
 /// Sorts what the builder took. Nodes come out without flags, parents and empty non-terminals.
@@ -74,6 +76,7 @@ fn prefix(key: &[u8]) -> u64 {
 /// Makes a node of each run: sorts its records by type and RDATA, drops duplicates, closes the gaps.
 fn join(contents: &mut Contents, runs: &[Run]) {
     let mut kept = 0;
+    let mut canonical = CanonicalSet::new();
     for (number, run) in runs.iter().enumerate() {
         let end = runs.get(number + 1).map_or(contents.records.len(), |next| next.first_record as usize);
         let range = run.first_record as usize..end;
@@ -91,16 +94,10 @@ fn join(contents: &mut Contents, runs: &[Run]) {
             let row = contents.records[at];
             let is_duplicate = kept > first_record && {
                 let last = &contents.records[kept - 1];
-                last.rtype == row.rtype && rdata_of(last) == rdata_of(&row)
+                last.rtype == row.rtype && contents.rdata_of(last) == contents.rdata_of(&row)
             };
             if is_duplicate {
-                let last = &mut contents.records[kept - 1];
-                last.ttl = last.ttl.min(row.ttl);
-                contents.duplicate_count += 1;
-                if contents.duplicates.len() < DUPLICATES_KEPT_MAX {
-                    let place = Place { file: row.file, line: row.line };
-                    contents.duplicates.push(Duplicate { node: number as u32, rtype: row.rtype, place });
-                }
+                contents.drop_duplicate(number, kept - 1, row);
                 continue;
             }
             match row.rtype {
@@ -112,6 +109,9 @@ fn join(contents: &mut Contents, runs: &[Run]) {
             contents.records[kept] = row;
             kept += 1;
         }
+        if kept - first_record > 1 {
+            kept = drop_case_duplicates(contents, number, first_record..kept, &mut canonical);
+        }
         contents.nodes.push(NodeRow {
             key_at: run.key_at,
             parent: 0,
@@ -121,4 +121,81 @@ fn join(contents: &mut Contents, runs: &[Run]) {
         });
     }
     contents.records.truncate(kept);
+}
+
+/// Drops records that differ from others of their RRset in the case of names only (RFC 4034 6.3), among those in `records`, the
+/// node's. Returns where the rest ends.
+fn drop_case_duplicates(
+    contents: &mut Contents,
+    node: usize,
+    records: Range<usize>,
+    canonical: &mut CanonicalSet,
+) -> usize {
+    let mut kept = records.start;
+    let mut first = records.start;
+    while first < records.end {
+        let rtype = contents.records[first].rtype;
+        let set = &contents.records[first..records.end];
+        let set = first..first + set.iter().take_while(|row| row.rtype == rtype).count();
+        first = set.end;
+        if set.len() < 2 || !has_folded_names(rtype) || !has_capitals(contents, set.clone()) {
+            if kept < set.start {
+                contents.records.copy_within(set.clone(), kept);
+            }
+            kept += set.len();
+            continue;
+        }
+        // The first in the text stays.
+        contents.records[set.clone()].sort_by_key(|row| (row.file, row.line));
+        let start = kept;
+        canonical.fill(rtype, contents.records[set.clone()].iter().map(|row| contents.rdata_of(row)));
+        for (source, at) in set.enumerate() {
+            let row = contents.records[at];
+            if canonical.records().any(|(first, _)| first == source) {
+                contents.records[kept] = row;
+                kept += 1;
+            } else {
+                // The one it equals came before.
+                contents.drop_duplicate(node, kept - 1, row);
+            }
+        }
+        let rdata = &contents.rdata;
+        contents.records[start..kept]
+            .sort_by_key(|row| &rdata[row.rdata_at as usize..][..row.rdata_octets as usize]);
+    }
+    kept
+}
+
+/// Whether RDATA of the type has names whose letters do not tell records apart. Signatures have too, but come from signers,
+/// which write them in one way.
+fn has_folded_names(rtype: u16) -> bool {
+    matches!(
+        rtype,
+        rtype::NS
+            | rtype::PTR
+            | rtype::MX
+            | rtype::SRV
+            | rtype::NAPTR
+            | rtype::KX
+            | rtype::AFSDB
+            | rtype::RP
+            | rtype::RT
+    )
+}
+
+fn has_capitals(contents: &Contents, records: Range<usize>) -> bool {
+    contents.records[records].iter().any(|row| contents.rdata_of(row).iter().any(u8::is_ascii_uppercase))
+}
+
+impl Contents {
+    /// Takes note of a record that the RRset holds already, as record `like`.
+    fn drop_duplicate(&mut self, node: usize, like: usize, row: RecordRow) {
+        let like = &mut self.records[like];
+        like.ttl = like.ttl.min(row.ttl);
+        self.duplicate_count += 1;
+        if self.duplicates.len() < DUPLICATES_KEPT_MAX {
+            let place = Place { file: row.file, line: row.line };
+            self.duplicates.push(Duplicate { node: node as u32, rtype: row.rtype, place });
+        }
+    }
 }

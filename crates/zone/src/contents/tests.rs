@@ -39,7 +39,7 @@ fn sorts_and_classifies() {
             ("a.example.".into(), flags(&[Flags::EMPTY, Flags::PARENT])),
             ("www.a.example.".into(), 0),
             ("d.example.".into(), flags(&[Flags::DNAME, Flags::PARENT])),
-            ("deep.d.example.".into(), flags(&[Flags::OCCLUDED])),
+            ("deep.d.example.".into(), flags(&[Flags::OCCLUDED, Flags::REDIRECTED])),
             ("sub.example.".into(), flags(&[Flags::CUT, Flags::PARENT])),
             ("ns.sub.example.".into(), flags(&[Flags::OCCLUDED])),
             ("w.example.".into(), flags(&[Flags::EMPTY, Flags::PARENT, Flags::WILDCARD_CHILD])),
@@ -88,4 +88,26 @@ fn signatures_by_covered_type() {
     assert_eq!(contents.node(0).signatures(2).unwrap().len(), 2);
     assert_eq!(contents.node(0).signatures(6).unwrap().len(), 1);
     assert!(contents.node(0).signatures(1).is_none());
+}
+
+/// Names in RDATA are the same whatever the case of their letters; other octets are not, though they look like letters.
+#[test]
+fn case_tells_no_records_apart() {
+    let contents = build(
+        "example.",
+        &[
+            ("example.", rtype::NS, b"\x01b\0"),
+            ("example.", rtype::NS, b"\x01A\0"),
+            ("example.", rtype::NS, b"\x01a\0"),
+            ("example.", rtype::NS, b"\x01B\0"),
+            ("m.example.", rtype::MX, b"\0A\x01m\0"),
+            ("m.example.", rtype::MX, b"\0a\x01m\0"),
+            ("m.example.", rtype::MX, b"\0a\x01M\0"),
+            ("m.example.", rtype::TXT, b"\x01m"),
+            ("m.example.", rtype::TXT, b"\x01M"),
+        ],
+    );
+    let count = |node: usize, rtype| contents.node(node).rrset(rtype).unwrap().records().count();
+    assert_eq!((count(0, rtype::NS), count(1, rtype::MX), count(1, rtype::TXT)), (2, 2, 2));
+    assert_eq!((contents.duplicate_count(), contents.duplicates().len()), (3, 3));
 }
