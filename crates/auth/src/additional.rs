@@ -52,7 +52,9 @@ impl<'c> Session<'_, '_, 'c> {
             }
             seen[count] = (node.number(), name);
             count += 1;
-            for set in target.types.into_iter().filter_map(|wanted| node.rrset(wanted)) {
+            let is_own = same_name(self.out.message(), &self.work.other_places, owner);
+            let wanted = target.types.into_iter().filter(|&wanted| wanted != rtype || !is_own);
+            for set in wanted.filter_map(|wanted| node.rrset(wanted)) {
                 let dnssec_ok = self.dnssec_ok;
                 if rrset::put(self.out, set.head(), set.data(), name, apex, dnssec_ok).is_err() {
                     self.short_of = 0;
@@ -95,6 +97,9 @@ impl<'c> Session<'_, '_, 'c> {
             Some(node) => node,
             None => source_of_synthesis(zone, key)?,
         };
+        if node.flags().has(Flags::REDIRECTED) {
+            return None;
+        }
         // What belongs to another zone is told for name servers alone, which nobody could ask otherwise (RFC 8109).
         if is_foreign(&node) && rtype != rtype::NS {
             return None;

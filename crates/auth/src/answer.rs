@@ -181,8 +181,10 @@ impl<'c> Session<'_, '_, 'c> {
             };
             let target = match next {
                 Next::End(outcome) => {
-                    // A DNAME's target takes over labels of the name as the client wrote them.
-                    if is_first && found.kind != MatchKind::Dname {
+                    // A DNAME's target takes over labels of the name as the client wrote them; what is said of all types
+                    // depends on the transport.
+                    let is_of_all = matches!(self.qtype, rtype::ANY | rtype::RRSIG);
+                    if is_first && found.kind != MatchKind::Dname && !is_of_all {
                         self.scope = Scope::Whole;
                     }
                     return Ok(outcome);
@@ -255,11 +257,11 @@ impl<'c> Session<'_, '_, 'c> {
         {
             self.prove_expansion(zone, encloser);
         }
-        if let Some(set) = node.rrset(self.qtype) {
-            return self.put_answer(zone, &set);
-        }
         if matches!(self.qtype, rtype::ANY | rtype::RRSIG) {
             return self.put_any(zone, node, source);
+        }
+        if let Some(set) = node.rrset(self.qtype) {
+            return self.put_answer(zone, &set);
         }
         if node.flags().has(Flags::CNAME) && self.qtype != rtype::CNAME {
             return self.follow_cname(zone, node);
@@ -287,7 +289,7 @@ impl<'c> Session<'_, '_, 'c> {
     }
 
     /// ANY and RRSIG (RFC 8482 4.1, 7): one RRset of the name, the first that is there; or all, over TCP if the
-    /// server is set so. For RRSIG its signatures alone.
+    /// server is set so. For RRSIG its signatures alone; signatures of what is not there only when there are no others.
     #[cold]
     fn put_any(
         &mut self,
@@ -314,7 +316,12 @@ impl<'c> Session<'_, '_, 'c> {
                 break;
             }
         }
-        let Some(rtype) = rtype else { return self.no_data(zone, node, source) };
+        let Some(rtype) = rtype else {
+            return match node.rrset(rtype::RRSIG) {
+                Some(orphans) if self.qtype == rtype::RRSIG => self.put_answer(zone, &orphans),
+                _ => self.no_data(zone, node, source),
+            };
+        };
         self.end(Outcome::Answer)?;
         self.additional(zone, rtype, start);
         Ok(Next::End(Outcome::Answer))

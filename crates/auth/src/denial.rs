@@ -37,8 +37,8 @@ impl Proof<'_> {
     }
 }
 
-/// A proof, the place of the apex of its zone, and how many labels that has.
-type Row<'c> = (Proof<'c>, u16, u8);
+/// A proof, what tells its zone from others, the place of that zone's apex, and how many labels it has.
+type Row<'c> = (Proof<'c>, usize, u16, u8);
 
 /// Proofs that were collected, of which the first ones are written.
 pub(crate) struct Proofs<'c> {
@@ -58,17 +58,20 @@ impl<'c> Proofs<'c> {
         PROOFS_MAX - self.count
     }
 
-    /// Adds a record that is not there yet. `apex`: place of its zone's apex.
+    /// Adds a record that is not there yet. `apex`: place of its zone's apex; there are several places of the same when an
+    /// alias leads back to a zone.
     #[inline(always)]
-    fn add(&mut self, proof: Proof<'c>, apex: u16, apex_labels: usize) {
+    fn add(&mut self, proof: Proof<'c>, zone: &Zone<'c>, apex: u16) {
+        let identity = zone.identity();
         let is_same = |row: &Option<Row<'c>>| {
-            row.is_some_and(|(other, place, _)| place == apex && other.number() == proof.number())
+            row.as_ref()
+                .is_some_and(|(other, zone, ..)| *zone == identity && other.number() == proof.number())
         };
         if self.list[..self.count].iter().any(is_same) {
             return;
         }
         if let Some(slot) = self.list.get_mut(self.count) {
-            *slot = Some((proof, apex, apex_labels as u8));
+            *slot = Some((proof, identity, apex, zone.apex_labels() as u8));
             self.count += 1;
         }
     }
@@ -143,7 +146,7 @@ impl<'c> Session<'_, '_, 'c> {
     #[inline(always)]
     pub(crate) fn put_proofs(&mut self) -> Result<(), Stop> {
         while self.proofs.written < self.proofs.count {
-            let Some((proof, apex, labels)) = self.proofs.list[self.proofs.written] else { break };
+            let Some((proof, _, apex, labels)) = self.proofs.list[self.proofs.written] else { break };
             self.put_proof(proof, apex, labels as usize)?;
             self.proofs.written += 1;
         }

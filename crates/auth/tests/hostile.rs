@@ -137,9 +137,9 @@ fn kept_answers_fit_other_questions() {
     root += "net. 60 NS a.net.\n";
     let zones = [&ZONES[..], &[(".", &root)]].concat();
     let catalog = inspect::catalog(&zones).unwrap_or_else(|error| panic!("{error}"));
-    let server = Server::default();
+    let server = Server { full_any_over_tcp: true, ..Server::default() };
     let (mut fresh, mut used) = (Responder::new(), Responder::new());
-    let (mut expected, mut found) = (vec![0; 4096], vec![0; 4096]);
+    let (mut expected, mut found) = (vec![0; 65535], vec![0; 65535]);
     let mut random = Random(0xcafe);
     for round in 0..40_000 {
         let of_root = ["com", "in", "org", "local", "x--.com", "ns.org"];
@@ -159,12 +159,13 @@ fn kept_answers_fit_other_questions() {
             "zzz.",
         ][random.next(8)];
         let name = format!("{prefix}{parent}{origin}").parse::<NameBuf>().unwrap_or_else(|_| unreachable!());
-        let qtype = [1, 2, 15, 16, 28, 33, 43, 65][random.next(8)];
+        let qtype = [1, 2, 15, 16, 28, 33, 43, 46, 65, 255][random.next(10)];
+        let transport = if random.next(4) == 0 { Transport::Tcp } else { Transport::Udp };
         let edns = [None, Some((512, true)), Some((1232, true)), Some((1232, false))][random.next(4)];
         let query = inspect::query(0, &name, qtype, edns);
         fresh.forget();
-        let octets = fresh.answer(&query, &catalog, &server, Transport::Udp, &mut expected);
-        let octets_used = used.answer(&query, &catalog, &server, Transport::Udp, &mut found);
+        let octets = fresh.answer(&query, &catalog, &server, transport, &mut expected);
+        let octets_used = used.answer(&query, &catalog, &server, transport, &mut found);
         let read =
             |message: &[u8]| inspect::read(message).unwrap_or_else(|error| panic!("{name} {qtype}: {error}"));
         assert_eq!(read(&expected[..octets]), read(&found[..octets_used]), "{name} {qtype} in round {round}");

@@ -110,3 +110,13 @@ fn proofs_that_do_not_fit_truncate() {
     assert_eq!(response.flags & wire::header::TC != 0, response.types(1) != SOA_NSEC_NSEC);
     assert!(response.types(1).starts_with(SOA) && response.rcode == rcode::NXDOMAIN);
 }
+
+/// An alias that leads back to a zone finds its records at another place of the message: each still goes there once.
+#[test]
+fn a_proof_comes_once() {
+    let root = ". 9 SOA ns. h. 1 2 3 4 5\n. 9 NS ns.\n. 9 NSEC ns. SOA NS NSEC\nns. 9 A 192.0.2.1\n\
+        ns. 9 NSEC *.w. A NSEC\n*.w. 9 CNAME y.w.\n*.w. 9 NSEC zz. CNAME NSEC\n\
+        zz. 9 A 192.0.2.1\nzz. 9 NSEC . A NSEC\n";
+    let response = Kit::new(&[(".", root)]).ask("q.w A", How::Dnssec);
+    assert_eq!(response.lines(1), ["*.w. 9 IN NSEC zz. CNAME NSEC"]);
+}

@@ -87,3 +87,14 @@ fn growing_names_end() {
     assert_eq!(response.rcode, rcode::YXDOMAIN);
     assert_eq!(response.types(0), "DNAME CNAME");
 }
+
+/// What stands below a DNAME by mistake is not told as the address of a server: its name means another (2.4).
+#[test]
+fn no_addresses_from_below() {
+    let text =
+        "@ 9 SOA ns.d h 1 2 3 4 5\n@ 9 NS ns.d\nd 9 DNAME elsewhere.\nns.d 9 A 192.0.2.66\nsub 9 NS ns.d\n";
+    let kit = Kit::new(&[("dn", text)]);
+    for question in ["dn NS", "x.sub.dn A"] {
+        assert_eq!(kit.ask(question, How::Plain).types(2), "", "{question}");
+    }
+}

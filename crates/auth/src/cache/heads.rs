@@ -17,7 +17,7 @@ const NO_COVER: u32 = u32::MAX;
 /// What a head depends on, catalog and facts apart.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HeadKey {
-    /// Address of the zone's apex in its pack: tells zones apart as long as the catalog lives.
+    /// See [`Zone::identity`].
     zone: usize,
     /// Number of the closest encloser.
     node: u32,
@@ -30,7 +30,7 @@ impl HeadKey {
     /// The key of the head for names below `encloser`.
     #[inline(always)]
     pub(crate) fn of(zone: &Zone<'_>, encloser: &Match<'_>, dnssec_ok: bool) -> HeadKey {
-        let zone = zone.apex().octets().as_ptr() as usize;
+        let zone = zone.identity();
         HeadKey { zone, node: encloser.node.number(), cover: NO_COVER, dnssec_ok }
     }
 

@@ -11,8 +11,8 @@ impl<'c> Session<'_, '_, 'c> {
     /// Adds the NSEC record of a node that has one.
     pub(super) fn nsec_of(&mut self, zone: &Zone<'c>, node: Node<'c>) {
         if node.flags().has(Flags::NSEC) {
-            let labels = zone.apex_labels();
-            self.proofs.add(Proof::Nsec(node), self.work.places.of_ancestor(labels), labels);
+            let apex = self.work.places.of_ancestor(zone.apex_labels());
+            self.proofs.add(Proof::Nsec(node), zone, apex);
         }
     }
 
@@ -32,7 +32,9 @@ impl<'c> Session<'_, '_, 'c> {
             return self.nsec_of(zone, encloser.node);
         }
         let length = encloser.node.copy_key(&mut self.work.node_key);
-        self.work.node_key[length..length + 2].copy_from_slice(b"*\0");
+        // Only a key of a damaged pack is longer.
+        let Some(after) = self.work.node_key.get_mut(length..length + 2) else { return };
+        after.copy_from_slice(b"*\0");
         if let Some(node) = zone.nsec_at_or_before(&self.work.node_key[..length + 2]) {
             self.nsec_of(zone, node);
         }

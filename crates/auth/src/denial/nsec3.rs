@@ -16,8 +16,8 @@ use zone::{Data, Match, Node, Zone};
 
 impl<'c> Session<'_, '_, 'c> {
     fn add_nsec3(&mut self, zone: &Zone<'c>, record: Nsec3<'c>) {
-        let labels = zone.apex_labels();
-        self.proofs.add(Proof::Nsec3(record), self.work.places.of_ancestor(labels), labels);
+        let apex = self.work.places.of_ancestor(zone.apex_labels());
+        self.proofs.add(Proof::Nsec3(record), zone, apex);
     }
 
     /// Adds the record that covers the ancestor-or-self of the name with `labels` labels.
