@@ -14,6 +14,7 @@ use wire::name::NAME_OCTETS_MAX;
 use wire::render::{Full, Renderer, Section};
 use wire::{Key, Places};
 use zone::catalog::{Absence, Entry};
+use zone::fragment::RECORDS_MAX;
 use zone::{Catalog, Flags, Match, MatchKind, Node, RRset, Zone};
 
 /// Buffers of one worker, used again for query after query.
@@ -30,7 +31,7 @@ pub(crate) struct Work {
     /// A name or labels of one.
     pub name: [u8; NAME_OCTETS_MAX],
     /// Where the targets of a referral's NS records stand.
-    pub servers: [u16; 256],
+    pub servers: [u16; RECORDS_MAX],
     /// How name errors began that were given before.
     pub heads: Heads,
 }
@@ -44,7 +45,7 @@ impl Default for Work {
             other_key: Key::new(),
             node_key: [0; KEY_OCTETS_MAX + 2],
             name: [0; NAME_OCTETS_MAX],
-            servers: [0; 256],
+            servers: [0; RECORDS_MAX],
             heads: Heads::default(),
         }
     }

@@ -12,6 +12,9 @@ use zone::fragment::{Fragment, RECORD_HEAD_OCTETS, TO_APEX, TO_OWNER};
 
 /// Most octets of RDATA with names that may be compressed: SOA, two names and five numbers.
 const EXPANDED_OCTETS_MAX: usize = 2 * NAME_OCTETS_MAX + 20;
+/// Most pointers on the way through a name: builders make one, to the longest name before; more are a pack's that was made to cost
+/// time, as each is a search for its record.
+const PARTS_MAX: usize = 16;
 /// Where the RDATA of the first record begins, counted as places are.
 const FIRST_RDATA_AT: usize = RECORD_HEAD_OCTETS - 2;
 
@@ -93,10 +96,10 @@ impl Names<'_> {
     }
 
     /// Appends the name that a pointer at `place` with this value means. Values inside the fragment decrease from
-    /// pointer to pointer, so this ends.
+    /// pointer to pointer, and no name is made of more parts than it has labels.
     fn resolve(&self, value: u16, place: usize, to: &mut Buffer) -> Option<()> {
         let (mut value, mut bound) = (value, place);
-        loop {
+        for _ in 0..=PARTS_MAX {
             match value {
                 TO_OWNER => return to.push(self.owner),
                 TO_APEX => return to.push(self.apex),
@@ -122,6 +125,7 @@ impl Names<'_> {
                 at = end;
             }
         }
+        None
     }
 
     /// The RDATA that has the octet at `at`, and where it begins.

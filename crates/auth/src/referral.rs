@@ -88,7 +88,7 @@ impl<'c> Session<'_, '_, 'c> {
         fits
     }
 
-    /// Lists where the RDATA of the records from `start` to `end` begins; returns how many, at most 256.
+    /// Lists where the RDATA of the records from `start` to `end` begins; returns how many.
     #[inline(always)]
     fn list_targets(&mut self, start: usize, end: usize) -> Result<usize, Stop> {
         let (mut at, mut count) = (start, 0);

@@ -212,3 +212,19 @@ fn truncation_leaves_whole_rrsets() {
     let response = kit.ask("to.example A", How::Edns(1));
     assert_eq!(response.flags & TC, TC);
 }
+
+/// All glue of servers in the domain goes along where there is room, however much it is (RFC 9471 3.1).
+#[test]
+fn much_glue_over_tcp() {
+    let mut text = "@ 9 SOA ns h 1 2 3 4 5\n@ 9 NS elsewhere.\none 9 NS ns.one\n".to_owned();
+    for number in 0..300 {
+        text += &format!("ns.one 9 A 192.0.{}.{}\n", 2 + number / 250, number % 250);
+        text += &format!("many 9 NS ns{number}.many\nns{number}.many 9 A 192.0.2.1\n");
+    }
+    let kit = Kit::new(&[("glue", &text)]);
+    for (question, servers) in [("x.one.glue A", 1), ("x.many.glue A", 300)] {
+        let response = kit.ask(question, How::Tcp);
+        assert_eq!((response.sections[1].len(), response.sections[2].len()), (servers, 300), "{question}");
+        assert_eq!(response.flags & 0x0200, 0);
+    }
+}

@@ -261,8 +261,10 @@ pub fn encode_plain<'s>(
 /// in which they go into a message. What must not be left out without TC comes first (RFC 9471 3.1).
 ///
 /// ```text
-/// groups u8 | each: record of the NS RRset u8 | kind u8 | addresses u8 | zero u8 | TTL (network order) u32 | addresses
+/// groups u8, or 255 and u16 | each: kind u8 | addresses u8 | record of the NS RRset u16 | TTL (network order) u32 | addresses
 /// ```
+///
+/// A server with more than 255 addresses of a kind has several groups.
 #[derive(Clone, Copy)]
 pub struct GlueGroup<'p> {
     /// Which record of the NS RRset names the server.
@@ -291,16 +293,17 @@ pub const GLUE_AUTHORITATIVE: u8 = 4;
 #[derive(Clone)]
 pub struct Glue<'p> {
     rest: &'p [u8],
-    left: u8,
+    left: u16,
 }
 
 impl<'p> Glue<'p> {
     /// The list that begins at `octets`.
     #[inline(always)]
     pub fn at(octets: &'p [u8]) -> Glue<'p> {
-        match octets.split_first() {
-            Some((&left, rest)) => Glue { rest, left },
-            None => Glue { rest: &[], left: 0 },
+        match octets {
+            [255, low, high, rest @ ..] => Glue { rest, left: u16::from_le_bytes([*low, *high]) },
+            [left, rest @ ..] => Glue { rest, left: u16::from(*left) },
+            _ => Glue { rest: &[], left: 0 },
         }
     }
 }
@@ -313,14 +316,14 @@ impl<'p> Iterator for Glue<'p> {
             return None;
         }
         self.left -= 1;
-        let (&[server, kind, count, _, a, b, c, d], rest) = self.rest.split_first_chunk::<8>()?;
+        let (&[kind, count, low, high, a, b, c, d], rest) = self.rest.split_first_chunk::<8>()?;
         let (rtype, octets) = if kind & GLUE_AAAA == 0 { (1, 4) } else { (28, 16) };
         let (addresses, rest) = rest.split_at_checked(count as usize * octets)?;
         self.rest = rest;
         let in_domain = kind & GLUE_IN_DOMAIN != 0;
         let authoritative = kind & GLUE_AUTHORITATIVE != 0;
         Some(GlueGroup {
-            server: server as usize,
+            server: u16::from_le_bytes([low, high]) as usize,
             rtype,
             in_domain,
             authoritative,
@@ -330,21 +333,37 @@ impl<'p> Iterator for Glue<'p> {
     }
 }
 
-/// Appends a glue list, mandatory groups first. At most 255 groups of at most 255 addresses: more would fit no message.
+/// Appends a glue list, mandatory groups first; at most 65,535 groups, which no message holds.
 pub fn encode_glue<'g>(groups: &[GlueGroup<'g>], out: &mut Vec<u8>) {
-    let groups = &groups[..groups.len().min(255)];
-    out.push(groups.len() as u8);
     let (first, second): (Vec<&GlueGroup<'g>>, Vec<&GlueGroup<'g>>) =
         groups.iter().partition(|group| group.in_domain);
-    for group in first.into_iter().chain(second) {
-        let (kind, octets) = if group.rtype == 1 { (0, 4) } else { (GLUE_AAAA, 16) };
-        let count = (group.addresses.len() / octets).min(255);
-        let kind = kind
+    let parts: Vec<(&GlueGroup<'g>, usize, &[u8])> = first
+        .into_iter()
+        .chain(second)
+        .flat_map(|group| {
+            let octets = if group.rtype == 1 { 4 } else { 16 };
+            group
+                .addresses
+                .chunks(octets * u8::MAX as usize)
+                .map(move |part| (group, part.len() / octets, part))
+        })
+        .take(u16::MAX as usize)
+        .collect();
+    match u8::try_from(parts.len()) {
+        Ok(count) if count < u8::MAX => out.push(count),
+        _ => {
+            out.push(255);
+            out.extend_from_slice(&(parts.len() as u16).to_le_bytes());
+        }
+    }
+    for (group, count, addresses) in parts {
+        let kind = if group.rtype == 1 { 0 } else { GLUE_AAAA }
             | if group.in_domain { GLUE_IN_DOMAIN } else { 0 }
             | if group.authoritative { GLUE_AUTHORITATIVE } else { 0 };
-        out.extend_from_slice(&[group.server as u8, kind, count as u8, 0]);
+        out.extend_from_slice(&[kind, count as u8]);
+        out.extend_from_slice(&(group.server as u16).to_le_bytes());
         out.extend_from_slice(&group.ttl);
-        out.extend_from_slice(&group.addresses[..count * octets]);
+        out.extend_from_slice(addresses);
     }
 }
 
@@ -387,6 +406,30 @@ mod tests {
             if let Some(fragment) = Fragment::at(&out[..end]) {
                 let _ = (fragment.records().count(), fragment.places().len(), fragment.signatures().count());
             }
+        }
+    }
+
+    #[test]
+    fn glue_of_any_length() {
+        let addresses: Vec<u8> = (0..4 * 600u32).map(|number| number as u8).collect();
+        for servers in [1, 254, 255, 300] {
+            let group = |server| GlueGroup {
+                server,
+                rtype: 1,
+                in_domain: true,
+                authoritative: false,
+                ttl: [0; 4],
+                addresses: if server == 0 { &addresses } else { &addresses[..4] },
+            };
+            let groups: Vec<_> = (0..servers).map(group).collect();
+            let mut out = Vec::new();
+            encode_glue(&groups, &mut out);
+            let all: Vec<u8> = Glue::at(&out).flat_map(|group| group.addresses).copied().collect();
+            assert_eq!(all.len(), 4 * (600 + servers - 1));
+            assert_eq!(
+                (all.starts_with(&addresses), Glue::at(&out).last().unwrap().server),
+                (true, servers - 1)
+            );
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{PackBuilder, ZoneBuild};
 use crate::contents::{Contents, Flags, NodeRef, RRsetRef};
-use crate::fragment::{GlueGroup, encode_glue};
+use crate::fragment::{GlueGroup, RECORDS_MAX, encode_glue};
 use crate::lookup::key_prefix;
 use wire::iana::rtype;
 use wire::{Key, Name};
@@ -65,7 +65,7 @@ impl<'c> ZoneBuild<'c> {
     ) -> Option<u32> {
         let contents = self.contents;
         let mut groups: Vec<(usize, bool, bool, RRsetRef<'c>)> = Vec::new();
-        for (number, server) in servers.records().enumerate().take(256) {
+        for (number, server) in servers.records().enumerate().take(RECORDS_MAX) {
             let Ok(name) = Name::from_wire(server.rdata) else { continue };
             if !ends_with_apex(name.octets(), contents.apex().octets()) {
                 continue;

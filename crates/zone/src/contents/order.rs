@@ -172,6 +172,9 @@ fn has_folded_names(rtype: u16) -> bool {
     matches!(
         rtype,
         rtype::NS
+            | rtype::CNAME
+            | rtype::DNAME
+            | rtype::SOA
             | rtype::PTR
             | rtype::MX
             | rtype::SRV
