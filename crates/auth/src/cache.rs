@@ -4,10 +4,10 @@
 //!
 //! | answer | is the same for |
 //! |---|---|
-//! | referral, name error | all names with the upper labels that the walk looked at: `www.example.com` and `x.y.com` get the same from the root |
+//! | referral, name error | all names with the upper labels that the walk looked at |
 //! | data, no data | the name and the type |
 //!
-//! and the same EDNS and DO. So a query is answered by one comparison, one copy, and the shift of pointers: all names of
+//! and the same EDNS and DO: `www.example.com` and `x.y.com` get the same from the root. So a query is answered by one comparison, one copy, and the shift of pointers: all names of
 //! an answer end in the labels that it was decided by, its *anchor*, or in others of the answer. From the anchor to the end of
 //! the question is always the same distance, so in another message all targets of compression pointers are shifted by one
 //! and the same number:

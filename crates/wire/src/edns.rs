@@ -35,8 +35,8 @@ pub struct Edns {
 }
 
 impl Edns {
-    /// Reads an OPT record and the heads of its options; `None` when an option is cut off (RFC 6891 6.1.2) or NSID
-    /// of a query carries data (RFC 5001 2.1 has it empty; others ignore the data, and so does this).
+    /// Reads an OPT record and the heads of its options, and whether none of these is cut off (RFC 6891 6.1.2). NSID of a
+    /// query should be empty (RFC 5001 2.1); others ignore what it carries, and so does this.
     pub fn read(record: &RecordView<'_>) -> (Edns, bool) {
         let mut edns = Edns {
             udp_payload_octets: record.class,

@@ -5,8 +5,8 @@
 //!     `-----RRsets--> fragments and glue lists --> pool (each different one once)
 //! ```
 //!
-//! What a query would have to search for is found here: glue of each cut, the NSEC3 record of each name, the
-//! last NSEC before each block.
+//! What a query would have to search for is found here: glue of each cut, the NSEC3 record of each name, the names with
+//! NSEC records.
 
 mod denial;
 mod glue;

@@ -4,8 +4,8 @@
 //! bucket of 64 octets:  10 tags of 16 bits | used: u8 | overflow: u8 | zero: u16 | 10 references of 32 bits
 //! ```
 //!
-//! A name goes to the bucket that its hash selects; when that is full, to others that the hash also selects, and each full bucket that it passed gets its overflow mark. So a missing tag in a bucket without the mark
-//! proves that the name does not exist, without touching names: one line for most queries of names that
+//! A name goes to the bucket that its hash selects; when that is full, to others that the hash also selects, and each full
+//! bucket that it passed gets its overflow mark. So a missing tag in a bucket without the mark proves that the name does not exist, without touching names: one line for most queries of names that
 //! are not there. A tag is wrong once in 6,500 times (10 in 65,536), and then the name comparison finds out.
 //!
 //! The hash takes labels from the top down and continues from label to label, so that all ancestors of a
@@ -115,16 +115,6 @@ pub fn find<T>(index: &[u8], hash: Hash, mut is_it: impl FnMut(u32) -> Option<T>
         at = hash.other_bucket(probe, buckets.len());
     }
     None
-}
-
-/// The bucket that `hash` selects, to be fetched ahead of use.
-#[inline(always)]
-pub fn bucket_of(index: &[u8], hash: Hash) -> Option<&[u8; BUCKET_OCTETS]> {
-    let (buckets, _) = index.as_chunks::<BUCKET_OCTETS>();
-    if buckets.is_empty() {
-        return None;
-    }
-    buckets.get(hash.bucket(buckets.len()))
 }
 
 /// One bit a slot, set where the tag fits.

@@ -135,7 +135,7 @@ impl Heads {
         Some(())
     }
 
-    /// Takes note of records that was just written from `start` on, and keeps it if it was the slot's last to miss.
+    /// Takes note of records that were just written from `start` on, and keeps it if it was the slot's last to miss.
     #[inline(always)]
     pub(crate) fn note(&mut self, key: &HeadKey, anchor: u16, head: Head, start: usize, out: &Renderer<'_>) {
         let hash = key.hash();
