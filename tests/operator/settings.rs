@@ -81,3 +81,23 @@ fn help_and_version() {
     let said = zonda(&["--version"]);
     assert!(said.assert_fine().output.starts_with("zonda"), "{said:#?}");
 }
+
+/// A pipe that nobody writes into: whoever opens it to read waits for ever.
+fn pipe(folder: &tempfile::TempDir) -> std::path::PathBuf {
+    let path = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo").success());
+    path
+}
+
+#[test]
+fn pipes_and_devices_are_no_files() {
+    let folder = folder(&[]);
+    let pipe = pipe(&folder);
+    zonda(&["check-config", text(&pipe)]).assert_fails(1, &["pipe", "expected a file"]);
+    zonda(&["stat", text(&pipe)]).assert_fails(1, &["pipe", "expected a file"]);
+    zonda(&["check-config", "/dev/zero"]).assert_fails(1, &["/dev/zero", "expected a file"]);
+    for list in [text(&pipe), "/dev/zero"] {
+        check(&format!("[[zone]]\nnames-file = \"{list}\"\nfile = \"{{name}}\"\n"))
+            .assert_fails(1, &["zonda.toml:1:", list, "expected a file"]);
+    }
+}

@@ -1,8 +1,9 @@
 //! One zone from text to sorted contents: files opened, includes found, what cannot be served refused.
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,19 +60,45 @@ impl ZoneText {
     }
 }
 
-/// Opens a file that is to be read to its end. Only files proper: opening a pipe would wait for its writer.
+/// Opens a file that is to be read to its end, as [`open_regular`] does.
 pub fn open(path: &Path) -> Result<(File, Stamp), String> {
-    let describe = |error: io::Error| format!("{}: {}", path.display(), cannot("open", &error));
-    let metadata = std::fs::metadata(path).map_err(describe)?;
-    if metadata.is_dir() {
-        return Err(format!("{}: expected a file, found a folder", path.display()));
-    }
-    if !metadata.is_file() {
-        return Err(format!("{}: expected a file, found a device or pipe", path.display()));
-    }
-    let file = File::open(path).map_err(describe)?;
-    let metadata = file.metadata().map_err(describe)?;
+    let (file, metadata) = open_regular(path).map_err(|problem| format!("{}: {problem}", path.display()))?;
     Ok((file, Stamp::of(&metadata).before_reading()))
+}
+
+/// Opens a file proper for reading. A pipe would wait for its writer and a device may have no end, and nobody can
+/// change anything meanwhile. The error does not name the file.
+pub fn open_regular(path: &Path) -> Result<(File, Metadata), String> {
+    let describe = |error: io::Error| cannot("open", &error);
+    // Looked at before it is opened, as opening a device can have effects; and after, as it may be another then.
+    expect_regular(&std::fs::metadata(path).map_err(describe)?)?;
+    // Without waiting, for the same reason; regular files know no difference.
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(describe)?;
+    let metadata = file.metadata().map_err(describe)?;
+    expect_regular(&metadata)?;
+    Ok((file, metadata))
+}
+
+fn expect_regular(metadata: &Metadata) -> Result<(), String> {
+    match metadata.is_file() {
+        true => Ok(()),
+        false if metadata.is_dir() => Err("expected a file, found a folder".into()),
+        false => Err("expected a file, found a device or pipe".into()),
+    }
+}
+
+/// Reads a file proper of at most `octets_max` octets as text. The error does not name the file.
+pub fn read_bounded(path: &Path, octets_max: u64) -> Result<String, String> {
+    let (file, _) = open_regular(path)?;
+    let mut octets = Vec::new();
+    file.take(octets_max + 1).read_to_end(&mut octets).map_err(|error| cannot("read", &error))?;
+    if octets.len() as u64 > octets_max {
+        return Err(format!("expected at most {}, found more", crate::text::octets(octets_max)));
+    }
+    String::from_utf8(octets).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        format!("expected UTF-8 text, found an octet that is none at offset {at}")
+    })
 }
 
 /// Reads the text of zone `apex`; `octets_read` is added to as reading goes on. Errors are lines for the

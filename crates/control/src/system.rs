@@ -10,7 +10,7 @@ use zone::{Backing, Pack};
 /// Maps a pack and checks it. All pages are brought in at once, which is several times faster than one fault
 /// for each: checking reads them all.
 pub fn map_pack(path: &Path) -> Result<Pack, String> {
-    let file = File::open(path).map_err(|error| crate::text::cannot("open", &error))?;
+    let (file, _) = crate::read::open_regular(path)?;
     let map = map(&file).map_err(|error| crate::text::cannot("map", &error))?;
     Pack::open(Backing::Mapped(map)).map_err(|error| error.to_string())
 }

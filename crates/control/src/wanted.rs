@@ -11,13 +11,13 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use wire::{Key, Name, NameBuf};
 
+use crate::read::read_bounded;
 use crate::settings::{Problem, Settings, ZoneDirectorySettings, ZoneSettings};
 use crate::text;
 
@@ -146,9 +146,7 @@ impl Collection<'_> {
                     }
                 }
             }
-            Err(error) => {
-                self.problem(line, format!("names-file {}: {}", list.display(), text::cannot("read", &error)))
-            }
+            Err(problem) => self.problem(line, format!("names-file {}: {problem}", list.display())),
         }
     }
 
@@ -172,11 +170,13 @@ impl Collection<'_> {
     }
 }
 
+/// A list of names longer than this is none: ten million names take some 200 MB.
+const NAMES_OCTETS_MAX: u64 = 1 << 28;
+
 /// The names of a list with their lines.
-fn read_names(list: &Path) -> std::io::Result<Vec<(usize, String)>> {
+fn read_names(list: &Path) -> Result<Vec<(usize, String)>, String> {
     let mut names = Vec::new();
-    for (at, line) in BufReader::new(fs::File::open(list)?).lines().enumerate() {
-        let line = line?;
+    for (at, line) in read_bounded(list, NAMES_OCTETS_MAX)?.lines().enumerate() {
         let name = line.split('#').next().unwrap_or("").trim();
         if !name.is_empty() {
             names.push((at + 1, name.to_owned()));

@@ -23,6 +23,8 @@ pub use value::{Pinning, address};
 use declare::{Section, unknown};
 use problem::Report;
 
+use crate::read::read_bounded;
+
 /// A settings file longer than this is none: a million `[[zone]]` entries take some 60 MB.
 const FILE_OCTETS_MAX: u64 = 1 << 28;
 
@@ -49,11 +51,7 @@ impl Settings {
     /// Reads a file. Zone files are not looked at.
     pub fn read(file: &Path) -> Result<Settings, Vec<Problem>> {
         let whole = |text: String| vec![Problem { file: file.to_owned(), place: None, text }];
-        let octets = read_bounded(file).map_err(whole)?;
-        let text = String::from_utf8(octets).map_err(|error| {
-            let at = error.utf8_error().valid_up_to();
-            whole(format!("expected UTF-8 text, found an octet that is none at offset {at}"))
-        })?;
+        let text = read_bounded(file, FILE_OCTETS_MAX).map_err(whole)?;
         Settings::parse(file, &text)
     }
 
@@ -102,20 +100,6 @@ impl Settings {
             None => path.to_owned(),
         }
     }
-}
-
-fn read_bounded(file: &Path) -> Result<Vec<u8>, String> {
-    use std::io::Read;
-    let mut octets = Vec::new();
-    let opened = std::fs::File::open(file).map_err(|error| crate::text::cannot("open", &error))?;
-    opened
-        .take(FILE_OCTETS_MAX + 1)
-        .read_to_end(&mut octets)
-        .map_err(|error| crate::text::cannot("read", &error))?;
-    if octets.len() as u64 > FILE_OCTETS_MAX {
-        return Err(format!("longer than {FILE_OCTETS_MAX} octets: not a settings file"));
-    }
-    Ok(octets)
 }
 
 /// Reads an array of tables, `[[heading]]`.

@@ -89,7 +89,7 @@ fn one_bracket_where_two_belong() {
 fn files_that_cannot_be_read() {
     let read = |path: &Path| Settings::read(path).unwrap_err()[0].to_string();
     assert_eq!(read(Path::new("/nonexistent/f")), "/nonexistent/f: cannot open: no such file or directory");
-    assert_eq!(read(Path::new("/")), "/: cannot read: is a directory");
+    assert_eq!(read(Path::new("/")), "/: expected a file, found a folder");
 }
 
 #[test]
