@@ -2,6 +2,7 @@
 
 mod hostile;
 mod kit;
+mod log;
 mod packs;
 mod reload;
 mod settings;

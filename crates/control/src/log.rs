@@ -16,6 +16,9 @@ pub fn start(settings: &LogSettings) {
         _ => Level::INFO,
     };
     let log = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
+    // A line that cannot be written (full disk, pipe without a reader) is lost. The library would complain with
+    // `eprintln`, which panics when standard error is what fails.
+    let log = log.log_internal_errors(false);
     let started = if settings.format == "json" {
         tracing::subscriber::set_global_default(log.json().flatten_event(true).finish())
     } else {

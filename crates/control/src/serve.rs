@@ -1,11 +1,12 @@
 //! The server from start to end: settings, sockets, privileges, zones, workers, signals.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use net::systemd::{Activated, ActivatedSocket, Notifier, activated_sockets};
-use net::{Backend, Listen, Listener, Pin, Server, Steer, TcpLimits};
+use net::{Backend, Listen, Listener, Pin, Running, Server, Steer, TcpLimits};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -29,8 +30,8 @@ pub struct Start {
 
 /// What wakes the control thread.
 pub(crate) enum Event {
-    /// The first load is over.
-    Loaded(Box<Change>),
+    /// The first load is over. `None`: it ended by a fault of its own.
+    Loaded(Option<Box<Change>>),
     /// SIGHUP.
     Reload,
     /// That is over.
@@ -247,21 +248,76 @@ struct First {
 fn load_on_a_thread(controller: &Arc<Controller>, events: &mpsc::SyncSender<Event>) -> std::io::Result<()> {
     let (controller, events) = (Arc::clone(controller), events.clone());
     let load = move || {
-        // If the receiver is gone, so is the reason to tell.
-        let _ = events.send(Event::Loaded(Box::new(controller.load_first())));
+        let mut done = AtEnd { events, event: Some(Event::Loaded(None)) };
+        done.event = Some(Event::Loaded(Some(Box::new(controller.load_first()))));
+        drop(done);
     };
     std::thread::Builder::new().name("load".into()).spawn(load).map(drop)
 }
 
-/// Reloads on a thread of its own.
-fn reload_on_a_thread(controller: &Arc<Controller>, events: &mpsc::SyncSender<Event>) {
-    let (controller, sender) = (Arc::clone(controller), events.clone());
+/// Reloads on a thread of its own; says whether there is one, which tells when it is over.
+fn reload_on_a_thread(controller: &Arc<Controller>, events: &mpsc::SyncSender<Event>) -> bool {
+    let (controller, events) = (Arc::clone(controller), events.clone());
     let reload = move || {
+        let done = AtEnd { events, event: Some(Event::Reloaded) };
         crate::reload::reload_all(&controller);
-        let _ = sender.send(Event::Reloaded);
+        drop(done);
     };
-    if let Err(error) = std::thread::Builder::new().name("reload".into()).spawn(reload) {
+    let started = std::thread::Builder::new().name("reload".into()).spawn(reload);
+    if let Err(error) = &started {
         tracing::error!("cannot reload: {error}");
+    }
+    started.is_ok()
+}
+
+/// Sends its event when dropped, so that the control thread hears of the end of a thread that panics too: it
+/// would wait for ever otherwise, and every later reload with it.
+struct AtEnd {
+    events: mpsc::SyncSender<Event>,
+    event: Option<Event>,
+}
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        if let Some(event) = self.event.take() {
+            // If the receiver is gone, so is the reason to tell.
+            let _ = self.events.send(event);
+        }
+    }
+}
+
+/// When to tell the service manager's watchdog that we are alive: at set times, however many events come.
+struct Watchdog<'n> {
+    notifier: &'n Option<Notifier>,
+    interval: Duration,
+    next: Instant,
+}
+
+impl Watchdog<'_> {
+    /// Without a watchdog there is nothing to do between events.
+    const LONG: Duration = Duration::from_secs(3600);
+
+    fn new(notifier: &Option<Notifier>) -> Watchdog<'_> {
+        let interval = notifier.as_ref().and_then(Notifier::watchdog_interval).unwrap_or(Self::LONG);
+        Watchdog { notifier, interval, next: Instant::now() + interval }
+    }
+
+    /// Time until it is due.
+    fn wait(&self) -> Duration {
+        self.next.saturating_duration_since(Instant::now())
+    }
+
+    /// Tells if it is due and the workers are at work: without one of them the server is better restarted.
+    fn tell_if_due(&mut self, is_serving: impl Fn() -> bool) {
+        if self.wait() > Duration::ZERO {
+            return;
+        }
+        self.next = Instant::now() + self.interval;
+        if is_serving() {
+            tell(self.notifier, Notifier::alive);
+        } else {
+            tracing::error!("a worker has ended by a fault of its own");
+        }
     }
 }
 
@@ -273,9 +329,7 @@ fn handle_events(
     notifier: &Option<Notifier>,
     first: &First,
 ) -> Result<&'static str, Vec<String>> {
-    // Without a watchdog there is nothing to do between events.
-    const LONG: Duration = Duration::from_secs(3600);
-    let interval = notifier.as_ref().and_then(Notifier::watchdog_interval).unwrap_or(LONG);
+    let mut watchdog = Watchdog::new(notifier);
     let ready = || {
         let status = format!("serving {}", zones_text(controller));
         tell(notifier, |notifier| notifier.ready(&status));
@@ -284,12 +338,15 @@ fn handle_events(
     // The first load counts as a reload under way; signals meanwhile make one more after it.
     let (mut is_loading, mut is_pending) = (true, false);
     loop {
-        match received.recv_timeout(interval) {
+        watchdog.tell_if_due(|| lock(&controller.running).as_ref().is_some_and(Running::is_serving));
+        match received.recv_timeout(watchdog.wait()) {
             Ok(Event::Stop(reason)) => return Ok(reason),
-            Ok(Event::Loaded(change)) => {
+            Ok(Event::Loaded(None)) => return Err(vec!["loading ended by a fault of the program".into()]),
+            Ok(Event::Loaded(Some(change))) => {
                 check_first_load(&change, first)?;
                 tracing::info!("{} after {}", ready(), Span(first.started.elapsed()));
-                first.welcome.iter().for_each(|line| eprintln!("{line}"));
+                // Whoever closed standard error does not want to be welcomed.
+                first.welcome.iter().for_each(|line| drop(writeln!(std::io::stderr(), "{line}")));
                 is_loading = false;
             }
             Ok(Event::Reload) => is_pending = true,
@@ -297,13 +354,16 @@ fn handle_events(
                 ready();
                 is_loading = false;
             }
-            Err(mpsc::RecvTimeoutError::Timeout) => tell(notifier, Notifier::alive),
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
             Err(mpsc::RecvTimeoutError::Disconnected) => return Ok("nobody is left to tell otherwise"),
         }
         if is_pending && !is_loading {
-            (is_loading, is_pending) = (true, false);
+            is_pending = false;
             tell(notifier, Notifier::reloading);
-            reload_on_a_thread(controller, events);
+            is_loading = reload_on_a_thread(controller, events);
+            if !is_loading {
+                ready();
+            }
         }
     }
 }
