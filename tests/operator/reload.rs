@@ -223,3 +223,78 @@ fn sigterm_ends_it_in_order() {
     let status = fixture.server.process.wait(Duration::from_secs(10)).expect("an end");
     assert_eq!(status.code(), Some(0), "{}", fixture.server.log());
 }
+
+/// Writes settings with more lines at their end and has the server read them; says how `ctl reload` ended.
+fn reload_with(fixture: &Fixture, more: &str) -> std::process::Output {
+    let scratch = fixture.server.scratch.path();
+    let text = settings(scratch, fixture.server.address, &zones(&fixture.files), "");
+    write(scratch, "zonda.toml", &format!("{text}{more}"));
+    ctl(&fixture.server, &["reload"])
+}
+
+#[test]
+fn a_broken_new_zone_below_a_served_one_takes_nothing_away() {
+    let fixture = fixture();
+    let parent = format!("{SOUND}www.sub A 192.0.2.44\n");
+    fixture.write("one.example.", &parent);
+    assert!(ctl(&fixture.server, &["reload"]).status.success());
+    fixture.wait_for("sub.one.example.", "192.0.2.44");
+    fixture.write("sub.one.example.", "nonsense\n");
+    let path = fixture.files.path().join("sub.one.example.");
+    let more = format!("\n[[zone]]\nname = \"sub.one.example.\"\nfile = \"{}\"\n", path.display());
+    let output = reload_with(&fixture, &more);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("sub.one.example.:1:") && said.contains("the zone above"), "{said}");
+    assert_eq!(fixture.address("sub.one.example."), "192.0.2.44", "as before");
+    // A change elsewhere does not bring it out either.
+    fixture.write("two.example.", &changed("192.0.2.45", 2));
+    assert!(ctl(&fixture.server, &["reload", "two.example."]).status.success());
+    assert_eq!(fixture.address("sub.one.example."), "192.0.2.44", "as before");
+    fixture.write("sub.one.example.", &changed("192.0.2.46", 1));
+    assert!(ctl(&fixture.server, &["reload", "sub.one.example."]).status.success());
+    fixture.wait_for("sub.one.example.", "192.0.2.46");
+}
+
+/// How many packs are in the pack folder.
+fn packs(fixture: &Fixture) -> usize {
+    let entries = fs::read_dir(fixture.files.path().join("packs")).expect("the pack folder");
+    let is_pack = |name: std::ffi::OsString| name.to_string_lossy().ends_with(".zpack");
+    entries.filter(|entry| is_pack(entry.as_ref().expect("an entry").file_name())).count()
+}
+
+#[test]
+fn packs_are_tidied_and_publish_nothing_that_nobody_asked_for() {
+    const ZONES: usize = 90;
+    const PACKS_MAX: usize = 64;
+    let files = tempfile::tempdir().expect("a scratch folder");
+    let name = |number: usize| format!("z{number}.example.");
+    let zones: Vec<ZoneFile> =
+        (0..ZONES).map(|number| ZoneFile::new(&name(number), files.path().join(name(number)))).collect();
+    zones.iter().for_each(|zone| fs::write(&zone.path, SOUND).expect("a zone file"));
+    let folder = format!("pack-directory = \"{}\"\n", files.path().join("packs").display());
+    let fixture = Fixture { server: Server::start_with(Kind::Zonda, &zones, &folder), files };
+    (0..ZONES).for_each(|number| fixture.write(&name(number), &changed("192.0.2.50", 2)));
+    // A file that is younger than a tick of the clock is never taken for one that has not changed.
+    std::thread::sleep(Duration::from_millis(30));
+    for number in 0..ZONES {
+        assert!(ctl(&fixture.server, &["reload", &name(number)]).status.success());
+        if number == 0 {
+            fixture.write(&name(0), &changed("192.0.2.51", 3));
+        }
+    }
+    let until = Instant::now() + Duration::from_secs(20);
+    while packs(&fixture) > PACKS_MAX {
+        assert!(Instant::now() < until, "{} packs", packs(&fixture));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let output = ctl(&fixture.server, &["reconfigure"]);
+    assert!(output.status.success(), "{output:?}");
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(fixture.address("z0.example."), "192.0.2.50", "only `reload` reads what has changed");
+    assert_eq!(fixture.address("z89.example."), "192.0.2.50");
+    let output = ctl(&fixture.server, &["reload"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("1 zone loaded"), "the change is told when it is taken up: {said}");
+    assert_eq!(fixture.address("z0.example."), "192.0.2.51");
+}

@@ -4,9 +4,10 @@
 //! only; between them its order does not change while `changing` is held, so a position stays valid. Workers
 //! take no lock: they see what [`Published`] holds. Whatever fails leaves served what was served before.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
 use net::Running;
@@ -38,10 +39,12 @@ pub(crate) struct Zone {
     origin: Origin,
     /// Why its file could not be loaded when that was tried last. `None`: it could.
     pub(crate) problem: Option<Box<[String]>>,
+    /// Whether it came while the server ran: see [`hidden`].
+    is_late: bool,
 }
 
 impl Zone {
-    fn absent(wanted: Wanted) -> Zone {
+    fn absent(wanted: Wanted, is_late: bool) -> Zone {
         Zone {
             entry: Entry::absent(&wanted.name, Absence::NotLoaded),
             source: wanted.source,
@@ -49,7 +52,13 @@ impl Zone {
             includes: Box::default(),
             origin: Origin::Text,
             problem: None,
+            is_late,
         }
+    }
+
+    /// Whether there are no data of it yet, although it came while the server ran.
+    fn is_awaited(&self) -> bool {
+        self.is_late && matches!(self.entry, Entry::Absent { .. })
     }
 
     /// Whether its file, or one that it includes, is another than when it was loaded.
@@ -126,6 +135,10 @@ pub struct Controller {
     /// What the workers count; filled when they are made.
     pub(crate) counts: Mutex<Vec<Arc<AnswerCounts>>>,
     pub(crate) running: Mutex<Option<Running>>,
+    /// Whether packs may be in disorder since they were last tidied.
+    is_untidy: AtomicBool,
+    /// Held by the thread that tidies.
+    tidying: Mutex<()>,
 }
 
 /// What only the thread that makes a change needs.
@@ -168,6 +181,8 @@ impl Controller {
             started: SystemTime::now(),
             counts: Mutex::default(),
             running: Mutex::default(),
+            is_untidy: AtomicBool::new(false),
+            tidying: Mutex::default(),
         })
     }
 
@@ -179,7 +194,7 @@ impl Controller {
     /// Makes the zones known without loading any, so that queries for them get SERVFAIL instead of REFUSED.
     pub fn announce(&self, wanted: Vec<Wanted>) {
         let _changing = lock(&self.changing);
-        let mut zones: Vec<Zone> = wanted.into_iter().map(Zone::absent).collect();
+        let mut zones: Vec<Zone> = wanted.into_iter().map(|wanted| Zone::absent(wanted, false)).collect();
         zones.sort_by_cached_key(|zone| Key::of(zone.entry.apex()).octets().to_vec());
         *lock(&self.zones) = zones;
         self.publish(None);
@@ -209,6 +224,7 @@ impl Controller {
         let mut change = Change::default();
         let jobs = self.arrange(wanted, scope, &mut change);
         if change.added + change.removed > 0 {
+            self.is_untidy.store(true, Ordering::SeqCst);
             self.publish(None);
         }
         self.load(&jobs, &Stored::default(), &mut change);
@@ -232,10 +248,21 @@ impl Controller {
         Some(change)
     }
 
-    /// Puts packs in order after a change; not part of it, as nobody waits for this.
-    pub(crate) fn tidy(&self, _changing: &mut Changing) {
-        self.merge();
-        self.remove_unused_packs();
+    /// Puts packs in order after changes; to be called once nobody waits for them any more. One thread does it
+    /// at a time: others leave their work to it and return at once.
+    pub(crate) fn tidy(&self) {
+        while self.is_untidy.load(Ordering::SeqCst) {
+            let _tidying = match self.tidying.try_lock() {
+                Ok(guard) => guard,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => return,
+            };
+            while self.is_untidy.swap(false, Ordering::SeqCst) {
+                let _changing = self.change();
+                self.merge();
+                self.remove_unused_packs();
+            }
+        }
     }
 
     pub(crate) fn position(&self, name: &Name) -> Option<usize> {
@@ -267,7 +294,7 @@ impl Controller {
                 }
                 None => {
                     change.added += 1;
-                    Zone::absent(wanted)
+                    Zone::absent(wanted, true)
                 }
             };
             let looked_at = match scope {
@@ -285,21 +312,34 @@ impl Controller {
     }
 
     fn load(&self, jobs: &[Job], stored: &Stored, change: &mut Change) {
-        let threads = net::worker_count_default();
-        let loader = Loader { threads, folder: self.folder.as_ref(), stored };
-        loader.load(jobs, &mut |outcomes| {
+        self.loader(stored).load(jobs, &mut |outcomes| {
             let mut zones = lock(&self.zones);
-            for (at, outcome) in outcomes {
-                take(&mut zones[at], outcome, change);
+            let (loaded, failed): (Vec<_>, Vec<_>) =
+                outcomes.into_iter().partition(|(_, outcome)| outcome.is_ok());
+            loaded.into_iter().for_each(|(at, outcome)| take(&mut zones[at], outcome, false, change));
+            if !failed.is_empty() {
+                let hidden = hidden(&zones);
+                failed
+                    .into_iter()
+                    .for_each(|(at, outcome)| take(&mut zones[at], outcome, hidden[at], change));
             }
             drop(zones);
+            self.is_untidy.store(true, Ordering::SeqCst);
             self.publish(None);
         });
     }
 
+    fn loader<'l>(&'l self, stored: &'l Stored) -> Loader<'l> {
+        Loader { threads: net::worker_count_default(), folder: self.folder.as_ref(), stored }
+    }
+
     /// Publishes the zones as they are, and `facts` or those published before.
     pub(crate) fn publish(&self, facts: Option<auth::Server>) {
-        let entries = lock(&self.zones).iter().map(|zone| zone.entry.clone()).collect();
+        let entries = {
+            let zones = lock(&self.zones);
+            let shown = zones.iter().zip(hidden(&zones)).filter(|(_, hidden)| !hidden);
+            shown.map(|(zone, _)| zone.entry.clone()).collect()
+        };
         let facts = facts.unwrap_or_else(|| self.published.current().facts.clone());
         self.published.replace(Arc::new(Served { catalog: Catalog::new(entries, random()), facts }));
         let until = Instant::now() + RECLAIM_WAIT;
@@ -308,16 +348,37 @@ impl Controller {
         }
     }
 
-    /// Joins the zones of small and of mostly dead packs in a new one, by reading their texts again. A text that
-    /// has become broken leaves its zone where it is.
+    /// Joins the zones of small and of mostly dead packs in a new one, by reading their texts again. A zone
+    /// whose text has changed stays where it is: nobody has asked for the new one yet.
     fn merge(&self) {
-        let jobs = merge_jobs(&lock(&self.zones));
-        if jobs.is_empty() {
-            return;
+        let mut poor = poor_zones(&lock(&self.zones));
+        // Locked for each by itself, as every look is a call into the file system.
+        poor.retain(|poor| !lock(&self.zones)[poor.at].is_changed());
+        let packs: HashSet<u64> = poor.iter().map(|poor| poor.seed).collect();
+        if packs.len() < 2 && !poor.iter().any(|poor| poor.is_mostly_dead) {
+            return; // One pack would become one pack, again and again.
         }
-        tracing::debug!(zones = jobs.len(), "merging packs");
-        let mut change = Change::default();
-        self.load(&jobs, &Stored::default(), &mut change);
+        tracing::debug!(zones = poor.len(), "merging packs");
+        let jobs: Vec<Job> = {
+            let zones = lock(&self.zones);
+            poor.iter().map(|poor| job(poor.at, &zones[poor.at])).collect()
+        };
+        self.loader(&Stored::default()).load(&jobs, &mut |outcomes| {
+            let mut zones = lock(&self.zones);
+            for (at, outcome) in outcomes {
+                let zone = &mut zones[at];
+                // It may have changed since it was looked at.
+                if let Ok(loaded) = outcome
+                    && zone.stamp.is_still(&loaded.stamp)
+                    && zone.includes == loaded.includes
+                {
+                    zone.entry = Entry::Loaded { pack: loaded.pack, number: loaded.number };
+                    zone.origin = loaded.origin;
+                }
+            }
+            drop(zones);
+            self.publish(None);
+        });
     }
 
     fn remove_unused_packs(&self) {
@@ -340,10 +401,41 @@ fn job(id: usize, zone: &Zone) -> Job {
     Job { id, name: zone.entry.apex().to_owned(), source: zone.source.clone() }
 }
 
-/// Zones to be read again so that packs become fewer: those of packs of which less than half is served still,
-/// and if there are many packs, those of the packs with few zones. Large zones have packs of their own for
-/// good, and packs that the operator made are not ours to merge.
-fn merge_jobs(zones: &[Zone]) -> Vec<Job> {
+/// Which zones the catalog leaves out: those that came while the server ran, have no data yet, and are below a
+/// zone that is served. Their names are answered from there as before, until they are loaded; an entry without
+/// data would make SERVFAIL of answers that were good.
+fn hidden(zones: &[Zone]) -> Vec<bool> {
+    if !zones.iter().any(Zone::is_awaited) {
+        return vec![false; zones.len()];
+    }
+    // Zones are in canonical order, so those above one are before it: `above` is the way down to it.
+    let mut above: Vec<&Name> = Vec::new();
+    let mut hidden = Vec::with_capacity(zones.len());
+    for zone in zones {
+        let apex = zone.entry.apex();
+        while above.last().is_some_and(|last| !apex.is_at_or_below(last)) {
+            above.pop();
+        }
+        hidden.push(zone.is_awaited() && !above.is_empty());
+        if zone.entry.zone().is_some() {
+            above.push(apex);
+        }
+    }
+    hidden
+}
+
+/// A zone to be read again so that packs become fewer.
+struct Poor {
+    at: usize,
+    /// Which pack it is in.
+    seed: u64,
+    is_mostly_dead: bool,
+}
+
+/// Zones of packs of which less than half is served still, and if there are many packs, those of the packs with
+/// few zones. Large zones have packs of their own for good, and packs that the operator made are not ours to
+/// merge.
+fn poor_zones(zones: &[Zone]) -> Vec<Poor> {
     /// Zones served from a pack, and zones in it.
     type Use = (usize, usize);
     let pack_of = |zone: &Zone| match &zone.entry {
@@ -360,14 +452,17 @@ fn merge_jobs(zones: &[Zone]) -> Vec<Job> {
     }
     let is_many = packs.len() > PACKS_MAX;
     let mean = packs.values().map(|(live, _)| live).sum::<usize>() / packs.len().max(1);
-    let is_poor = |(live, all): Use| live * 2 < all || (is_many && live <= mean);
-    let is_merged =
-        |zone: &Zone| pack_of(zone).is_some_and(|(seed, _)| packs.get(&seed).copied().is_some_and(is_poor));
-    zones.iter().enumerate().filter(|(_, zone)| is_merged(zone)).map(|(at, zone)| job(at, zone)).collect()
+    let poor = |(at, zone): (usize, &Zone)| {
+        let (seed, _) = pack_of(zone)?;
+        let (live, all) = *packs.get(&seed)?;
+        let is_mostly_dead = live * 2 < all;
+        (is_mostly_dead || (is_many && live <= mean)).then_some(Poor { at, seed, is_mostly_dead })
+    };
+    zones.iter().enumerate().filter_map(poor).collect()
 }
 
-/// Puts what became of a job into its zone.
-fn take(zone: &mut Zone, outcome: Outcome, change: &mut Change) {
+/// Puts what became of a job into its zone. `is_hidden`: see [`hidden`].
+fn take(zone: &mut Zone, outcome: Outcome, is_hidden: bool, change: &mut Change) {
     match outcome {
         Ok(loaded) => {
             warn_of_serial(zone, &loaded, change);
@@ -390,6 +485,9 @@ fn take(zone: &mut Zone, outcome: Outcome, change: &mut Change) {
             let apex = zone.entry.apex();
             let line = match zone.entry.zone() {
                 Some(_) => format!("zone {apex} not loaded; what was loaded before is served still"),
+                None if is_hidden => {
+                    format!("zone {apex} not loaded; its names are answered from the zone above it still")
+                }
                 None => format!("zone {apex} not loaded; queries for it get SERVFAIL"),
             };
             tracing::error!("{line}");

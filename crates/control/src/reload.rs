@@ -35,7 +35,6 @@ fn again(controller: &Controller, scope: Scope) -> Change {
     warnings.append(&mut change.warnings);
     change.warnings = warnings;
     tracing::info!("reload: {}", summary(&change));
-    controller.tidy(&mut changing);
     change
 }
 

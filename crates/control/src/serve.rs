@@ -251,6 +251,7 @@ fn load_on_a_thread(controller: &Arc<Controller>, events: &mpsc::SyncSender<Even
         let mut done = AtEnd { events, event: Some(Event::Loaded(None)) };
         done.event = Some(Event::Loaded(Some(Box::new(controller.load_first()))));
         drop(done);
+        controller.tidy();
     };
     std::thread::Builder::new().name("load".into()).spawn(load).map(drop)
 }
@@ -262,6 +263,7 @@ fn reload_on_a_thread(controller: &Arc<Controller>, events: &mpsc::SyncSender<Ev
         let done = AtEnd { events, event: Some(Event::Reloaded) };
         crate::reload::reload_all(&controller);
         drop(done);
+        controller.tidy();
     };
     let started = std::thread::Builder::new().name("reload".into()).spawn(reload);
     if let Err(error) = &started {

@@ -142,6 +142,8 @@ pub(crate) fn serve(
                 // A client that went away is its own affair.
                 let _ = converse(stream, &controller, &events);
                 counted.fetch_sub(1, Ordering::Relaxed);
+                // The client has its reply and does not wait for this.
+                controller.tidy();
             };
             if std::thread::Builder::new().name("control-client".into()).spawn(serve).is_err() {
                 clients.fetch_sub(1, Ordering::Relaxed);

@@ -204,7 +204,7 @@ fn zone_row(zone: &ZoneLine) -> String {
 fn zone_text(zone: &ZoneLine) -> String {
     let state = match zone.state.as_str() {
         "stale" => "stale: served as it was before its file became broken",
-        "absent" => "absent: queries for it get SERVFAIL",
+        "absent" => "absent: queries for it get SERVFAIL, or the answers of the zone above it if it is new",
         state => state,
     };
     let mut text = format!(
