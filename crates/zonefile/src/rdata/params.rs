@@ -39,25 +39,25 @@ const PARAMS_MAX: usize = u16::MAX as usize / 4;
 /// Reads the parameters to the end of the entry; on the wire they ascend by key.
 pub(crate) fn parse(fields: &mut Fields<'_>, out: &mut Octets) -> Result<(), Fault> {
     let begin = out.len();
-    let mut params: Vec<(u16, usize, usize)> = Vec::new(); // key, extent in `out`
+    let mut params: Vec<(u16, usize, usize, Field<'_>)> = Vec::new(); // key, extent in `out`
     while let Some(field) = fields.take_any() {
         let start = out.len();
         let key = parse_one(&field, out)?;
-        if params.iter().any(|param| param.0 == key) {
-            return Err(field.fault(Cause::Field("each parameter key only once")));
-        }
         if params.len() == PARAMS_MAX {
             return Err(field.fault(Cause::RdataTooLong));
         }
-        params.push((key, start, out.len()));
+        params.push((key, start, out.len(), field));
     }
-    if !params.is_sorted() {
+    if !params.is_sorted_by_key(|param| param.0) {
         let written = out.as_slice().to_vec();
-        params.sort_unstable();
+        params.sort_unstable_by_key(|param| (param.0, param.1));
         out.truncate(begin);
-        for (_, start, end) in &params {
+        for (_, start, end, _) in &params {
             out.push(&written[*start..*end]).expect("as long as before");
         }
+    }
+    if let Some(pair) = params.array_windows().find(|[before, param]| before.0 == param.0) {
+        return Err(pair[1].3.fault(Cause::Field("each parameter key only once")));
     }
     if is_valid(&out.as_slice()[begin..]) {
         return Ok(());
@@ -212,20 +212,33 @@ fn key_of(name: &[u8]) -> Option<u16> {
 }
 
 /// Whether parameters in wire form are well-formed: keys ascend, each value has its key's form, mandatory
-/// keys are there (RFC 9460 2.2, 7, 8).
+/// keys are there (RFC 9460 2.2, 7, 8). One pass: mandatory keys ascend as the parameters do, so both are walked
+/// together.
 pub(crate) fn is_valid(params: &[u8]) -> bool {
     let mut key_before = None;
+    let mut mandatory: &[[u8; 2]] = &[];
     let mut at = 0;
     while at < params.len() {
         let Some((key, value)) = param(&params[at..]) else { return false };
         let ascends = key_before.is_none_or(|before| before < key);
-        if !ascends || key == INVALID || !is_value(key, value, params) {
+        if !ascends || key == INVALID || !is_value(key, value) {
+            return false;
+        }
+        if key == MANDATORY {
+            mandatory = value.as_chunks().0;
+        } else if let [first, rest @ ..] = mandatory
+            && u16::from_be_bytes(*first) == key
+        {
+            mandatory = rest;
+        }
+        // No key stands between the two.
+        if key == NO_DEFAULT_ALPN && key_before != Some(ALPN) {
             return false;
         }
         key_before = Some(key);
         at += 4 + value.len();
     }
-    true
+    mandatory.is_empty()
 }
 
 /// The parameter at the start: its key and value.
@@ -244,18 +257,17 @@ pub(crate) fn iterate(mut params: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-fn is_value(key: u16, value: &[u8], params: &[u8]) -> bool {
+fn is_value(key: u16, value: &[u8]) -> bool {
     let groups_of = |length: usize| !value.is_empty() && value.len().is_multiple_of(length);
-    let has = |key| iterate(params).any(|param| param.0 == key);
     match key {
         MANDATORY => {
             let keys = || value.as_chunks::<2>().0.iter().map(|&octets| u16::from_be_bytes(octets));
             let ascends = keys().zip(keys().skip(1)).all(|(a, b)| a < b);
-            groups_of(2) && ascends && keys().all(|key| key != MANDATORY && has(key))
+            groups_of(2) && ascends && keys().all(|key| key != MANDATORY)
         }
         ALPN => !value.is_empty() && pieces(value).is_some(),
         DOCPATH => pieces(value).is_some(),
-        NO_DEFAULT_ALPN => value.is_empty() && has(ALPN),
+        NO_DEFAULT_ALPN => value.is_empty(),
         PORT => value.len() == 2,
         IPV4HINT => groups_of(4),
         ECH => !value.is_empty(),
@@ -263,8 +275,9 @@ fn is_value(key: u16, value: &[u8], params: &[u8]) -> bool {
         DOHPATH => is_dohpath(value),
         OHTTP => value.is_empty(),
         TLS_SUPPORTED_GROUPS => {
-            let groups = value.as_chunks::<2>().0;
-            groups_of(2) && groups.iter().enumerate().all(|(at, group)| !groups[..at].contains(group))
+            let mut groups = value.as_chunks::<2>().0.to_vec();
+            groups.sort_unstable();
+            groups_of(2) && groups.array_windows().all(|[a, b]| a != b)
         }
         _ => true,
     }
@@ -355,5 +368,32 @@ fn join<T>(items: &[T], out: &mut Vec<u8>, print: impl Fn(&T, &mut Vec<u8>)) {
             out.push(b',');
         }
         print(item, out);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use crate::records;
+    use wire::Name;
+
+    /// As many keys as RDATA has room for, in the worst order and all of them mandatory: no step may look at all
+    /// others.
+    #[test]
+    fn many_keys() {
+        let keys: Vec<String> = (100..10_900).rev().map(|key| format!("key{key}")).collect();
+        let text = format!("a 1 SVCB 1 . {} mandatory={}\n", keys.join(" "), keys.join(","));
+        assert_eq!(records(&text, Name::root()).unwrap()[0].rdata.len(), 3 + 4 + 6 * keys.len());
+        let report = records("a 1 SVCB 1 . port=1 key9999 alpn=h2 port=2\n", Name::root()).unwrap_err();
+        assert_eq!(report.to_string(), "text:1:37: expected each parameter key only once, found \"port=2\"");
+    }
+
+    #[test]
+    fn keys_that_need_others() {
+        let is_read = |params: &str| records(&format!("a 1 SVCB 1 . {params}\n"), Name::root()).is_ok();
+        assert!(is_read("mandatory=port,alpn port=1 alpn=h2") && is_read("alpn=h2 no-default-alpn"));
+        assert!(!is_read("mandatory=port,ech port=1") && !is_read("no-default-alpn port=1"));
+        assert!(!is_read("mandatory=mandatory") && !is_read("mandatory=port,port port=1"));
+        assert!(is_read("tls-supported-groups=2,1") && !is_read("tls-supported-groups=1,2,1"));
     }
 }
