@@ -219,6 +219,10 @@ pub struct Duplicate {
     pub node: u32,
     /// Its type.
     pub rtype: u16,
+    /// Its TTL as read.
+    pub ttl: u32,
+    /// The TTL of the record that is kept, as it was before.
+    pub kept_ttl: u32,
     /// Where it stood.
     pub place: Place,
 }
@@ -377,7 +381,7 @@ impl<'c> RRsetRef<'c> {
 
     /// The lowest TTL of the set (RFC 2181 5.2), which is the one served.
     pub fn ttl(&self) -> u32 {
-        self.rows.iter().map(|row| row.ttl).min().unwrap_or(0)
+        self.rows.iter().map(|row| served_ttl(row.ttl)).min().unwrap_or(0)
     }
 
     /// How many records, at least 1.
@@ -401,10 +405,19 @@ impl<'c> RRsetRef<'c> {
     }
 }
 
+/// Greatest TTL; one with the top bit set counts as zero (RFC 2181 8).
+pub const TTL_MAX: u32 = i32::MAX as u32;
+
+/// The TTL that a record is served with which has this one in its text.
+#[inline]
+pub fn served_ttl(ttl: u32) -> u32 {
+    if ttl > TTL_MAX { 0 } else { ttl }
+}
+
 /// One record of an RRset.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordRef<'c> {
-    /// Its TTL as read; the set is served with its lowest.
+    /// Its TTL as read, see [`served_ttl`]; the set is served with its lowest.
     pub ttl: u32,
     /// Uncompressed RDATA, case as read.
     pub rdata: &'c [u8],

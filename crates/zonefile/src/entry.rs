@@ -35,7 +35,7 @@ struct Owner {
     lengths: [usize; 2],
     /// Which of the two is the present name.
     present: usize,
-    /// Whether an entry may inherit the name: not at the start of a file.
+    /// Whether an entry may inherit the name: not before the first.
     is_known: bool,
     /// Where the text of the present name stands in the window, while origin and window stay the same.
     text: Option<(usize, usize)>,
@@ -43,11 +43,10 @@ struct Owner {
     is_changed: bool,
 }
 
-/// The state that an included file must not change (RFC 1035 5.1 says so of the origin).
+/// The state that an included file or a `$GENERATE` must not change: the origin (RFC 1035 5.1), and the owner that
+/// the next entry may inherit. TTLs go on, as if the file stood where it is included.
 pub(crate) struct Saved {
     origin: wire::NameBuf,
-    default_ttl: Option<u32>,
-    last_ttl: Option<u32>,
     owner: Option<wire::NameBuf>,
 }
 
@@ -72,24 +71,16 @@ impl Entries {
         }
     }
 
-    /// Keeps the inheritable state; the owner name is not handed down to an included file.
+    /// Keeps what is to be brought back later.
     pub fn save(&mut self) -> Saved {
         let owner = self.owner.is_known.then(|| self.owner.name().to_owned());
-        self.owner.is_known = false;
         self.forget_text();
-        Saved {
-            origin: self.origin.name().to_owned(),
-            default_ttl: self.default_ttl,
-            last_ttl: self.last_ttl,
-            owner,
-        }
+        Saved { origin: self.origin.name().to_owned(), owner }
     }
 
     /// Brings back what was kept.
     pub fn restore(&mut self, saved: Saved) {
         self.origin.set(&saved.origin);
-        self.default_ttl = saved.default_ttl;
-        self.last_ttl = saved.last_ttl;
         self.forget_text();
         self.owner.is_known = saved.owner.is_some();
         if let Some(name) = saved.owner {
@@ -207,7 +198,6 @@ impl Entries {
         let minimum = self.rdata.as_slice().last_chunk().filter(|_| rtype == rtype::SOA);
         match minimum.map(|octets| u32::from_be_bytes(*octets)) {
             Some(ttl) => {
-                let ttl = ttl.min(crate::limits::TTL_MAX);
                 self.default_ttl = Some(ttl);
                 Ok(ttl)
             }

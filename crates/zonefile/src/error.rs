@@ -202,7 +202,7 @@ impl fmt::Display for Cause {
             Missing(what) => write!(f, "expected {what}"),
             End => f.write_str("expected the end of the entry"),
             Number(max) => write!(f, "expected a number from 0 to {max}"),
-            Ttl => f.write_str("expected a TTL: seconds up to 2147483647, or with units as in 1h30m"),
+            Ttl => f.write_str("expected a TTL: seconds up to 4294967295, or with units as in 1h30m"),
             Span => f.write_str("expected a time in seconds: a number from 0 to 4294967295, or with units as in 1h30m"),
             Ipv4 => f.write_str("expected an IPv4 address"),
             Ipv6 => f.write_str("expected an IPv6 address"),

@@ -55,7 +55,7 @@ pub struct Record<'a> {
     pub same_owner: bool,
     /// Type; never one that exists in messages only.
     pub rtype: u16,
-    /// TTL, at most 2^31 - 1.
+    /// TTL as written; above 2^31 - 1 it counts as zero (RFC 2181 8), for the receiver to say so.
     pub ttl: u32,
     /// RDATA in wire form, names uncompressed; well-formed for its type.
     pub rdata: &'a [u8],

@@ -25,6 +25,3 @@ pub const DIAGNOSTICS_MAX: usize = 100;
 
 /// Longest RDATA: its length has 16 bits (RFC 1035 3.2.1).
 pub const RDATA_OCTETS_MAX: usize = u16::MAX as usize;
-
-/// Greatest TTL (RFC 2181 8).
-pub const TTL_MAX: u32 = i32::MAX as u32;

@@ -279,6 +279,13 @@ impl<'i, 'c> Reader<'i, 'c> {
     /// Makes the records of a `$GENERATE`; ends at the first problem, since the others would be the same.
     fn generate(&mut self, mut template: Template, line: u32) -> Result<(), Trouble> {
         let place = Place { file: self.file.number, line };
+        let saved = self.entries.save();
+        let result = self.generate_all(&mut template, place);
+        self.entries.restore(saved);
+        result
+    }
+
+    fn generate_all(&mut self, template: &mut Template, place: Place) -> Result<(), Trouble> {
         let mut text = Vec::new();
         while let Some(length) = template.next(&mut text) {
             let length = length?;
@@ -290,7 +297,7 @@ impl<'i, 'c> Reader<'i, 'c> {
             let result = self.generated_entry(&text, length, place);
             self.entries.forget_text();
             if let Err(trouble) = result {
-                return Err(placed_in(&template, trouble, &text[..length], &self.edges));
+                return Err(placed_in(template, trouble, &text[..length], &self.edges));
             }
         }
         Ok(())

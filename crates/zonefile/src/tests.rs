@@ -66,11 +66,20 @@ fn ttls() {
         &["text:1:1: expected a TTL: neither $TTL nor a record before this one gives any"],
     );
     check_bad(
-        "$TTL 2147483648\na 1x A 192.0.2.1\n",
+        "$TTL 4294967296\na 1x A 192.0.2.1\n",
         &[
-            "text:1:6: expected a TTL: seconds up to 2147483647, or with units as in 1h30m, found \"2147483648\"",
-            "text:2:3: expected a TTL: seconds up to 2147483647, or with units as in 1h30m, found \"1x\"",
+            "text:1:6: expected a TTL: seconds up to 4294967295, or with units as in 1h30m, found \"4294967296\"",
+            "text:2:3: expected a TTL: seconds up to 4294967295, or with units as in 1h30m, found \"1x\"",
         ],
+    );
+    // What is above 2^31 - 1 is handed over as it is: RFC 2181 8 gives it a meaning.
+    check(
+        "$TTL 2147483648\na A 192.0.2.1\na 4294967295 A 192.0.2.2\n",
+        &["a.example. 2147483648 IN A 192.0.2.1", "a.example. 4294967295 IN A 192.0.2.2"],
+    );
+    check(
+        "@ SOA a b 1 2 3 4 4294967295\n",
+        &["example. 4294967295 IN SOA a.example. b.example. 1 2 3 4 4294967295"],
     );
 }
 

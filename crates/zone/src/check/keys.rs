@@ -26,7 +26,7 @@ pub(super) fn check(facts: &Facts<'_>, reporter: &mut Reporter<'_>) {
                     reporter.add(Check::CdsBelowApex, At::set(node, set), nothing);
                 }
                 rtype::DS => check_digests(node, set, reporter),
-                rtype::RRSIG | rtype::NSEC | rtype::NSEC3 => {
+                rtype::RRSIG | rtype::NSEC | rtype::NSEC3 | rtype::NSEC3PARAM => {
                     proof = proof.or(Some(At::set(node, set)));
                 }
                 _ => {}

@@ -5,10 +5,8 @@ use wire::iana::rtype;
 
 use super::names::{is_host_name, is_mailbox};
 use super::{At, Check, Detail, Facts, Reporter, Soa, name_detail, nothing};
-use crate::contents::{Contents, Flags, NodeRef, RRsetRef};
+use crate::contents::{Contents, Flags, NodeRef, RRsetRef, TTL_MAX, served_ttl};
 
-/// Longest TTL (RFC 2181 8): the upper bit must be zero.
-const TTL_MAX: u32 = i32::MAX as u32;
 /// A day: RFC 2308 5 finds values above problematic.
 const MINIMUM_MAX: u32 = 86_400;
 
@@ -69,7 +67,13 @@ pub(super) fn check_sets(facts: &Facts<'_>, reporter: &mut Reporter<'_>) {
     }
     for duplicate in facts.contents.duplicates() {
         let node = facts.contents.node(duplicate.node as usize);
-        reporter.add(Check::Duplicate, At::record(node, duplicate.rtype, duplicate.place), nothing);
+        let at = At::record(node, duplicate.rtype, duplicate.place);
+        reporter.add(Check::Duplicate, at, nothing);
+        let (this, other) = (served_ttl(duplicate.ttl), served_ttl(duplicate.kept_ttl));
+        if this != other && duplicate.rtype != rtype::RRSIG {
+            let detail = || Detail::Numbers { found: this.max(other), expected: this.min(other) };
+            reporter.add(Check::TtlMismatch, at, detail);
+        }
     }
     let listed = facts.contents.duplicates().len() as u64;
     reporter.count(Check::Duplicate, facts.contents.duplicate_count() - listed);
@@ -133,7 +137,7 @@ fn check_ttl(node: NodeRef<'_>, set: RRsetRef<'_>, reporter: &mut Reporter<'_>) 
     let mut records = set.records();
     // Signatures have the TTLs of the sets they cover, see `signature`.
     if set.rtype() != rtype::RRSIG
-        && let Some(record) = records.clone().find(|record| record.ttl != ttl)
+        && let Some(record) = records.clone().find(|record| served_ttl(record.ttl) != ttl)
     {
         let at = At::record(node, set.rtype(), record.place);
         reporter.add(Check::TtlMismatch, at, || Detail::Numbers { found: record.ttl, expected: ttl });

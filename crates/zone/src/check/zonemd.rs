@@ -5,7 +5,7 @@ use dnssec::digest::{ZoneDigest, Zonemd};
 use wire::iana::rtype;
 
 use super::{At, Check, Detail, Facts, Level, Reporter, is_authoritative, nothing};
-use crate::contents::{Flags, NodeRef, RRsetRef};
+use crate::contents::{Flags, NodeRef, RRsetRef, served_ttl};
 
 /// Checks the ZONEMD records of the apex and reports those elsewhere, which mean nothing.
 pub(super) fn check(facts: &Facts<'_>, reporter: &mut Reporter<'_>) {
@@ -67,7 +67,7 @@ fn fill(mut digest: ZoneDigest, facts: &Facts<'_>) -> ZoneDigest {
             let records = || set.records().filter(|record| is_digested(record.rdata));
             canonical.fill(set.rtype(), records().map(|record| record.rdata));
             ttls.clear();
-            ttls.extend(records().map(|record| record.ttl));
+            ttls.extend(records().map(|record| served_ttl(record.ttl)));
             digest.add(&owner, set.rtype(), |source| ttls[source], &canonical);
         }
     }

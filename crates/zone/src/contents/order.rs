@@ -5,6 +5,7 @@
 
 use super::{
     Contents, ContentsBuilder, DUPLICATES_KEPT_MAX, Duplicate, Flags, NodeRow, Place, RecordRow, Run,
+    served_ttl,
 };
 use dnssec::CanonicalSet;
 use std::ops::Range;
@@ -194,11 +195,20 @@ impl Contents {
     /// Takes note of a record that the RRset holds already, as record `like`.
     fn drop_duplicate(&mut self, node: usize, like: usize, row: RecordRow) {
         let like = &mut self.records[like];
-        like.ttl = like.ttl.min(row.ttl);
+        let kept_ttl = like.ttl;
+        if served_ttl(row.ttl) < served_ttl(kept_ttl) {
+            like.ttl = row.ttl;
+        }
         self.duplicate_count += 1;
         if self.duplicates.len() < DUPLICATES_KEPT_MAX {
             let place = Place { file: row.file, line: row.line };
-            self.duplicates.push(Duplicate { node: node as u32, rtype: row.rtype, place });
+            self.duplicates.push(Duplicate {
+                node: node as u32,
+                rtype: row.rtype,
+                ttl: row.ttl,
+                kept_ttl,
+                place,
+            });
         }
     }
 }

@@ -42,9 +42,28 @@ fn includes() {
             "1:3 c.other. 30 IN A 192.0.2.2",
             "2:1 e.other. 30 IN A 192.0.2.5",
             "1:5 d.other. 30 IN A 192.0.2.3",
-            "0:4 a.example. 60 IN A 192.0.2.4",
-            "3:1 e.sub.example. 60 IN A 192.0.2.5",
-            "0:6 b.example. 60 IN A 192.0.2.6",
+            "0:4 a.example. 30 IN A 192.0.2.4",
+            "3:1 e.sub.example. 30 IN A 192.0.2.5",
+            "0:6 b.example. 30 IN A 192.0.2.6",
+        ]
+    );
+}
+
+/// RFC 1035 5.1 gives back the origin; the owner is the includer's again, as named has it, and TTLs go on.
+#[test]
+fn inheritance_across_files() {
+    let main = "a 60 A 192.0.2.1\n$INCLUDE one sub\n A 192.0.2.3\nb A 192.0.2.4\n$GENERATE 1-2 g$ A 192.0.2.$\n TXT x\n";
+    assert_eq!(
+        read_files(&[("main", main), ("one", " 30 TXT first\nc TXT second\n$TTL 5\n")]).unwrap(),
+        [
+            "0:1 a.example. 60 IN A 192.0.2.1",
+            "1:1 a.example. 30 IN TXT \"first\"",
+            "1:2 c.sub.example. 30 IN TXT \"second\"",
+            "0:3 a.example. 5 IN A 192.0.2.3",
+            "0:4 b.example. 5 IN A 192.0.2.4",
+            "0:5 g1.example. 5 IN A 192.0.2.1",
+            "0:5 g2.example. 5 IN A 192.0.2.2",
+            "0:6 b.example. 5 IN TXT \"x\"",
         ]
     );
 }
@@ -60,7 +79,7 @@ fn bad_includes() {
     assert_eq!(error("$INCLUDE\n"), "main:1:9: expected a file name, found the end of the entry");
     assert_eq!(error("$INCLUDE \"\"\n"), "main:1:11: expected a file name in UTF-8, found \"\"");
     assert_eq!(
-        error("a 1 A 192.0.2.1\n$INCLUDE blank\n"),
+        error("$INCLUDE blank\na 1 A 192.0.2.1\n"),
         "blank:1:2: expected an owner name: no record before this one has any"
     );
 }

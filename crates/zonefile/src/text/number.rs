@@ -1,7 +1,5 @@
 //! Decimal numbers and TTLs.
 
-use crate::limits::TTL_MAX;
-
 /// A decimal number up to `max`; digits only.
 #[inline]
 pub(crate) fn decimal(text: &[u8], max: u64) -> Option<u64> {
@@ -21,10 +19,10 @@ pub(crate) fn decimal(text: &[u8], max: u64) -> Option<u64> {
 }
 
 /// A TTL or time span: seconds, or numbers each with a unit w, d, h, m or s in any case and order, as in
-/// `1h30m`. At most 2^31 - 1 seconds (RFC 2181 8).
+/// `1h30m`. At most 2^32 - 1 seconds: what a TTL above 2^31 - 1 means is for others to say (RFC 2181 8).
 #[inline]
 pub(crate) fn ttl(text: &[u8]) -> Option<u32> {
-    if let Some(seconds) = decimal(text, TTL_MAX as u64) {
+    if let Some(seconds) = decimal(text, u32::MAX as u64) {
         return Some(seconds as u32);
     }
     with_units(text)
@@ -50,14 +48,14 @@ fn with_units(text: &[u8]) -> Option<u32> {
             b's' => 1,
             _ => return None,
         };
-        if digits == 0 || total > TTL_MAX as u64 {
+        if digits == 0 || total > u32::MAX as u64 {
             return None;
         }
         total += value * unit;
         (value, digits, has_unit) = (0, 0, true);
     }
     // A number must have its unit once there are units at all.
-    (digits == 0 && has_unit && total <= TTL_MAX as u64).then_some(total as u32)
+    (digits == 0 && has_unit && total <= u32::MAX as u64).then_some(total as u32)
 }
 
 #[cfg(test)]
@@ -80,7 +78,9 @@ mod tests {
     fn ttls() {
         for (text, seconds) in [
             ("0", 0),
-            ("2147483647", TTL_MAX),
+            ("2147483648", 1 << 31),
+            ("4294967295", u32::MAX),
+            ("4000w", 2_419_200_000),
             ("1h30m", 5_400),
             ("2W", 1_209_600),
             ("1w2d3h4m5s", 604_800 + 2 * 86_400 + 3 * 3_600 + 4 * 60 + 5),
@@ -89,7 +89,7 @@ mod tests {
         ] {
             assert_eq!(ttl(text.as_bytes()), Some(seconds), "{text}");
         }
-        for text in ["", "h", "1h30", "2147483648", "4000w", "1x", "-1", "99999999999s", "1 h"] {
+        for text in ["", "h", "1h30", "4294967296", "8000w", "1x", "-1", "99999999999s", "1 h"] {
             assert_eq!(ttl(text.as_bytes()), None, "{text}");
         }
     }

@@ -307,3 +307,36 @@ ns2 3600 IN AAAA 2001:db8::63
         &["notice zonemd-unsupported example. ZONEMD :6", "notice zonemd-below-apex x.example. ZONEMD :7"],
     );
 }
+
+/// RFC 2181 8: with the top bit set a TTL counts as zero, and that is what is served.
+#[test]
+fn ttls_out_of_range() {
+    check(
+        "a 4294967295 A 192.0.2.9\n$TTL 2147483648\nb A 192.0.2.9\nc 2147483647 A 192.0.2.9",
+        &[
+            "warning ttl-too-large a.example. A :7: 4294967295",
+            "warning ttl-too-large b.example. A :9: 2147483648",
+        ],
+    );
+    let zone = contents("example.", "a 4294967295 A 192.0.2.9\na 60 TXT x\n");
+    let node = zone.find_name(&NameBuf::from_text("a.example.").unwrap()).unwrap();
+    let ttls: Vec<u32> = node.rrsets().map(|set| set.ttl()).collect();
+    assert_eq!(ttls, [0, 60]);
+}
+
+#[test]
+fn duplicates_with_other_ttls() {
+    check(
+        "a 60 A 192.0.2.9\na 30 A 192.0.2.9\na 30 A 192.0.2.9",
+        &[
+            "notice duplicate-record a.example. A :8",
+            "notice duplicate-record a.example. A :9",
+            "warning ttl-mismatch a.example. A :8: found 60, expected 30",
+        ],
+    );
+}
+
+#[test]
+fn proof_without_keys() {
+    check("@ NSEC3PARAM 1 0 0 -", &["error dnskey-missing example. NSEC3PARAM :7"]);
+}
