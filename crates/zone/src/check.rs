@@ -23,6 +23,7 @@ use crate::contents::{Contents, Flags, NodeRef, Place, RRsetRef};
 
 mod delegation;
 mod finding;
+mod fit;
 mod keys;
 mod names;
 mod nsec;
@@ -33,6 +34,7 @@ mod target;
 mod zonemd;
 
 pub use finding::{CHECK_COUNT, Check, Detail, Finding, Severity, Summary};
+pub use fit::fit;
 
 use names::NameIndex;
 
@@ -55,7 +57,7 @@ pub struct Options {
     /// The time to hold signatures against, in seconds since 1970; `None`: periods of validity are not
     /// checked.
     pub now: Option<u64>,
-    /// Findings of each kind that are reported one by one; all are counted.
+    /// Findings of each kind and severity that are reported one by one; all are counted.
     pub findings_per_check_max: u64,
     /// Threads that verify signatures; at least one is used.
     pub threads: usize,
@@ -204,7 +206,8 @@ impl<'c> At<'c> {
     }
 }
 
-/// Counts findings and passes on the first of each kind.
+/// Counts findings and passes on the first of each kind and severity: many warnings must not hide an error
+/// of the same kind.
 struct Reporter<'r> {
     per_check_max: u64,
     summary: Summary,
@@ -241,9 +244,9 @@ impl Reporter<'_> {
     /// Takes over what another reporter of the same zone found: `summary` counts all, `findings` are those
     /// passed on.
     fn join(&mut self, summary: &Summary, findings: Vec<Finding>) {
-        let mut passed: Vec<u64> = Check::all().map(|check| self.summary.count(check)).collect();
+        let mut passed = self.summary.clone();
         for finding in findings {
-            let passed = &mut passed[finding.check as usize];
+            let passed = passed.slot(finding.check, finding.severity);
             if *passed < self.per_check_max {
                 *passed += 1;
                 (self.sink)(finding);

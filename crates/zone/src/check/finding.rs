@@ -120,6 +120,7 @@ checks! {
     RrsigExpiresSoon "rrsig-expires-soon" Warning "signature expires soon";
     RrsigWithoutKey "rrsig-without-key" Error "signature by a key that is not in the zone";
     RrsigBad "rrsig-bad" Error "signature does not verify";
+    RrsigUnchecked "rrsig-unchecked" Warning "more signatures of one RRset than are verified";
     RrsigTtl "rrsig-ttl" Warning "TTL of the signature differs from that of the RRset";
     RrsigOriginalTtl "rrsig-original-ttl" Error "TTL of the RRset differs from the one signed";
     RrsigOrphan "rrsig-orphan" Warning "signature of an RRset that does not exist";
@@ -143,6 +144,7 @@ checks! {
     Nsec3Next "nsec3-next" Error "NSEC3 record does not point at the next hash";
     Nsec3Bitmap "nsec3-bitmap" Error "types in the NSEC3 record differ from those at the name";
     Nsec3Unexpected "nsec3-unexpected" Error "NSEC3 record of no name in the zone";
+    Nsec3Unchecked "nsec3-unchecked" Warning "hashes of this chain are not compared with the names, it would take too long";
     Nsec3Flags "nsec3-flags" Warning "NSEC3 record has unknown flags";
     Nsec3Iterations "nsec3-iterations" Warning "extra iterations cost time and protect nothing";
     Nsec3Salt "nsec3-salt" Notice "salt protects nothing";
@@ -153,6 +155,11 @@ checks! {
     ZonemdDuplicate "zonemd-duplicate" Error "two digests of the same scheme and algorithm";
     ZonemdMismatch "zonemd-mismatch" Error "digest is not that of the zone";
     ZonemdBelowApex "zonemd-below-apex" Notice "ZONEMD record below the apex";
+
+    RRsetTooLarge "rrset-too-large" Fatal "more than 65535 octets with its signatures, fits no message";
+    TypesTooMany "types-too-many" Fatal "too many types at one name";
+    Nsec3Parameters "nsec3-parameters" Fatal "NSEC3PARAM record of unknown algorithm or of too many iterations";
+    ZoneTooLarge "zone-too-large" Fatal "zone too large for one pack";
 }
 
 /// How many checks there are.
@@ -330,30 +337,37 @@ impl fmt::Display for Timestamp {
 /// How often each check found something, over a whole run: also what was not reported one by one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    found: Vec<u64>,
+    /// For each check, how often with each severity.
+    found: Vec<[u64; 4]>,
     worst: Option<Severity>,
     by_severity: [u64; 4],
 }
 
 impl Default for Summary {
     fn default() -> Summary {
-        Summary { found: vec![0; CHECK_COUNT], worst: None, by_severity: [0; 4] }
+        Summary { found: vec![[0; 4]; CHECK_COUNT], worst: None, by_severity: [0; 4] }
     }
 }
 
 impl Summary {
-    /// Counts a finding; returns how many of its kind came before.
+    /// Counts a finding; returns how many of its kind and severity came before.
     pub(super) fn add(&mut self, check: Check, severity: Severity) -> u64 {
-        let count = &mut self.found[check as usize];
+        let count = self.slot(check, severity);
         *count += 1;
+        let before = *count - 1;
         self.by_severity[severity as usize] += 1;
         self.worst = self.worst.max(Some(severity));
-        *count - 1
+        before
+    }
+
+    /// The count of one kind and severity.
+    pub(super) fn slot(&mut self, check: Check, severity: Severity) -> &mut u64 {
+        &mut self.found[check as usize][severity as usize]
     }
 
     /// Adds the counts of another run.
     pub fn join(&mut self, other: &Summary) {
-        for (count, more) in self.found.iter_mut().zip(&other.found) {
+        for (count, more) in self.found.as_flattened_mut().iter_mut().zip(other.found.as_flattened()) {
             *count += more;
         }
         for (count, more) in self.by_severity.iter_mut().zip(other.by_severity) {
@@ -364,7 +378,12 @@ impl Summary {
 
     /// How often `check` found something.
     pub fn count(&self, check: Check) -> u64 {
-        self.found[check as usize]
+        self.found[check as usize].iter().sum()
+    }
+
+    /// How often `check` found something of this severity.
+    pub fn count_as(&self, check: Check, severity: Severity) -> u64 {
+        self.found[check as usize][severity as usize]
     }
 
     /// How many findings have this severity.

@@ -13,7 +13,7 @@ use wire::iana::rtype;
 use wire::{Name, NameBuf};
 
 use super::{At, Check, Detail, Facts, Level, Reporter, Severity, Summary, is_authoritative_set, nothing};
-use crate::contents::{Flags, NodeRef, RRsetRef};
+use crate::contents::{Flags, NodeRef, RRsetRef, served_ttl};
 
 /// Signatures that end sooner are reported: a signer that renews them at all does so earlier, and a long
 /// weekend fits in.
@@ -26,6 +26,10 @@ const NODES_PER_THREAD_MIN: usize = 64;
 /// Most keys of one tag and algorithm that are tried for a signature. Tags collide by accident once in
 /// thousands of keys; by intent they make a zone that takes forever to check.
 const KEYS_OF_TAG_MAX: usize = 4;
+
+/// Most signatures of one RRset that are verified. A zone has one for each key that signs, two or three while keys
+/// change; as every one costs a digest of the whole RRset, many at a large RRset would take forever.
+const SIGNATURES_OF_SET_MAX: usize = 64;
 
 /// Checks the signatures of all nodes.
 pub(super) fn check(facts: &Facts<'_>, reporter: &mut Reporter<'_>) {
@@ -122,8 +126,13 @@ impl<'f, 'c> Verifier<'f, 'c> {
         self.canonical.fill(set.rtype(), set.records().map(|record| record.rdata));
         let mut is_proved = false;
         let mut seen = Vec::with_capacity(signatures.len());
-        for record in signatures.records() {
+        for (number, record) in signatures.records().enumerate() {
             let at = At::record(node, rtype::RRSIG, record.place);
+            if number == SIGNATURES_OF_SET_MAX {
+                let detail = || Detail::Number(signatures.len() as u32);
+                reporter.add(Check::RrsigUnchecked, at, detail);
+                break;
+            }
             let Some(rrsig) = Rrsig::parse(record.rdata) else {
                 self.problems.push((Check::RdataMalformed, at, Detail::None));
                 continue;
@@ -205,6 +214,7 @@ fn is_signed_set(node: NodeRef<'_>, rtype: u16) -> bool {
 
 /// RRset and signature have one TTL, and it is the one that was signed (RFC 4034 3, RFC 4035 2.2).
 fn check_ttls(set: RRsetRef<'_>, rrsig: &Rrsig<'_>, ttl: u32, at: At<'_>, reporter: &mut Reporter<'_>) {
+    let ttl = served_ttl(ttl);
     if ttl != set.ttl() {
         reporter.add(Check::RrsigTtl, at, || Detail::Numbers { found: ttl, expected: set.ttl() });
     }

@@ -51,3 +51,65 @@ fn assert_found(mut found: Vec<String>, expected: &[&str]) {
     expected.sort();
     assert_eq!(found, expected);
 }
+
+/// Warnings of a kind, however many, leave room for its errors, in one run and from several threads.
+#[test]
+fn warnings_hide_no_errors() {
+    let contents = contents("example.", "@ 60 NS a\n");
+    let mut passed = Vec::new();
+    let mut sink = |finding: Finding| passed.push(finding.severity);
+    let mut reporter = Reporter { per_check_max: 2, summary: Summary::default(), sink: &mut sink };
+    let at = At::node(contents.node(0));
+    for _ in 0..5 {
+        reporter.add_as(Check::RrsigBad, Severity::Warning, at, nothing);
+    }
+    reporter.add(Check::RrsigBad, at, nothing);
+    let (mut part, mut found) = (Summary::default(), Vec::new());
+    for severity in [Severity::Warning, Severity::Error, Severity::Error] {
+        part.add(Check::RrsigBad, severity);
+        found.push(Finding {
+            check: Check::RrsigBad,
+            severity,
+            owner: contents.apex().to_owned(),
+            rtype: None,
+            place: None,
+            detail: Detail::None,
+        });
+    }
+    reporter.join(&part, found);
+    let summary = reporter.summary;
+    assert_eq!(summary.count_as(Check::RrsigBad, Severity::Warning), 6);
+    assert_eq!((summary.count_of(Severity::Error), summary.worst()), (3, Some(Severity::Error)));
+    assert_eq!(passed, [Severity::Warning, Severity::Warning, Severity::Error, Severity::Error]);
+}
+
+/// What no pack can hold is found, with its place.
+#[test]
+fn fits_a_pack() {
+    let head = "$TTL 60\n@ SOA a b 1 2 3 4 5\n@ NS a.example.org.\n";
+    let fits = |more: &str| {
+        let mut lines = Vec::new();
+        let contents = contents("example.", &format!("{head}{more}"));
+        let summary = fit(&contents, &mut |finding: Finding| {
+            lines.push(format!("{} {finding} {:?}", finding.severity, finding.place.map(|place| place.line)));
+        });
+        assert_eq!(summary.count_of(Severity::Fatal), lines.len() as u64);
+        lines
+    };
+    assert!(fits("a A 192.0.2.1\n").is_empty());
+    let text: String = (0..300).map(|n| format!("a TXT {n} {}\n", "x".repeat(250))).collect();
+    assert_eq!(
+        fits(&text),
+        [
+            "fatal a.example. TXT: more than 65535 octets with its signatures, fits no message [rrset-too-large] Some(4)"
+        ]
+    );
+    let text: String = (1000..3000).map(|n| format!("b TYPE{n} \\# 0\n")).collect();
+    assert_eq!(fits(&text), ["fatal b.example.: too many types at one name [types-too-many] None"]);
+    assert_eq!(
+        fits("@ NSEC3PARAM 1 0 65535 -\n"),
+        [
+            "fatal example. NSEC3PARAM: NSEC3PARAM record of unknown algorithm or of too many iterations [nsec3-parameters] Some(4)"
+        ]
+    );
+}
