@@ -101,3 +101,32 @@ fn pipes_and_devices_are_no_files() {
             .assert_fails(1, &["zonda.toml:1:", list, "expected a file"]);
     }
 }
+
+#[test]
+fn values_that_cannot_work() {
+    for (settings, word) in [
+        ("listen = []", "listen"),
+        ("listen = [\"127.0.0.1:5300\", \"127.0.0.1:5300\"]", "127.0.0.1:5300 twice"),
+        ("nsid = \"0xzz\"", "0xzz"),
+        ("nsid = \"0x\"", "hexadecimal"),
+        ("group = \"nogroup\"", "user"),
+        ("listen = [\"0.0.0.0:53\"]\nbackend = \"portable\"", "portable"),
+        ("listen = [\"[::]:53\"]\nbackend = \"portable\"", "portable"),
+    ] {
+        check(&format!("[server]\n{settings}\n")).assert_fails(1, &["zonda.toml:", word]);
+    }
+    check("[server]\nlisten = [\"127.0.0.1:53\"]\nbackend = \"portable\"\nnsid = \"0x0aFF\"\n").assert_fine();
+    check("[server]\nuser = \"no-such-user\"\n").assert_fails(1, &["zonda.toml:", "no-such-user"]);
+    check("[control]\ngroup = \"no-such-group\"\n").assert_fails(1, &["zonda.toml:", "no-such-group"]);
+}
+
+#[test]
+fn an_empty_name_is_not_the_root() {
+    check("[[zone]]\nname = \"\"\nfile = \"example.zone\"\n").assert_fails(1, &["zonda.toml:2:", "name"]);
+    check("[[zone]]\nname = \".\"\nfile = \"example.zone\"\n").assert_fine();
+    let folder = folder(&[("example.zone", SOUND.as_bytes())]);
+    let zone = folder.path().join("example.zone");
+    assert_eq!(zonda(&["check-zone", "", text(&zone)]).status, 2);
+    let pack = folder.path().join("a.pack");
+    assert_eq!(zonda(&["compile", "-o", text(&pack), &format!("={}", text(&zone))]).status, 2);
+}

@@ -80,3 +80,66 @@ fn a_zone_that_is_broken() {
     let address = free_address().to_string();
     zonda(&["serve", "--listen", &address, "--zone", &zone]).assert_fails(1, &["example.zone:1:"]);
 }
+
+#[test]
+fn a_wrong_count_of_sockets_of_a_service_manager() {
+    let scratch = folder(&[("example.zone", SOUND.as_bytes())]);
+    let zone = format!("example.={}", text(&scratch.path().join("example.zone")));
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "LISTEN_PID=$$ LISTEN_FDS=5 exec \"$0\" \"$@\""]).arg(zonda_tests::server::program());
+    command.args(["serve", "--listen", &free_address().to_string(), "--zone", &zone]);
+    let mut process = Guarded::spawn(command, scratch.path());
+    // Told or served without them, but never deaf.
+    std::thread::sleep(Duration::from_millis(300));
+    zonda_tests::server::signal(process.pid(), "TERM");
+    let status = process.wait(Duration::from_secs(10)).expect("an end");
+    let log = std::fs::read_to_string(scratch.path().join("log")).unwrap_or_default();
+    assert!(status.code() == Some(1) && log.contains("descriptor 3"), "{status}: {log}");
+}
+
+/// A server with settings as given and the small zone, once it answers.
+fn server(more: &str) -> (tempfile::TempDir, Guarded) {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = folder(&[("example.zone", SOUND.as_bytes())]);
+    std::fs::set_permissions(scratch.path(), std::fs::Permissions::from_mode(0o755)).expect("an open folder");
+    let address = free_address();
+    let socket = scratch.path().join("control.sock");
+    let settings = format!(
+        "[control]\nsocket = \"{}\"\n[server]\nlisten = [\"{address}\"]\nworkers = 1\n{more}\n\
+         [[zone]]\nname = \"example.\"\nfile = \"example.zone\"\n",
+        socket.display()
+    );
+    let path = scratch.path().join("zonda.toml");
+    std::fs::write(&path, settings).expect("the settings");
+    let process = Guarded::spawn(program_command(&["serve", "--config", text(&path)]), scratch.path());
+    let query = Query::new("example.", rtype::SOA).octets();
+    let until = Instant::now() + Duration::from_secs(20);
+    while !matches!(udp_within(address, &query, Duration::from_millis(200)), Ok(Some(answer)) if answer[3] & 0xf == 0)
+    {
+        assert!(process.is_running() && Instant::now() < until, "no answer");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    (scratch, process)
+}
+
+#[test]
+fn the_control_socket_is_of_the_servers_user() {
+    use std::os::unix::fs::MetadataExt;
+    if std::fs::metadata("/proc/self").expect("a process").uid() != 0 {
+        return; // Only root can become somebody else.
+    }
+    let (scratch, _process) = server("user = \"65534\"\ngroup = \"65534\"");
+    let socket = std::fs::metadata(scratch.path().join("control.sock")).expect("the socket");
+    assert_eq!((socket.uid(), socket.mode() & 0o777), (65534, 0o600));
+}
+
+#[test]
+fn the_control_socket_of_another_stays() {
+    let (scratch, mut process) = server("");
+    let path = scratch.path().join("control.sock");
+    std::fs::remove_file(&path).expect("the socket goes");
+    let _other = std::os::unix::net::UnixListener::bind(&path).expect("another socket");
+    zonda_tests::server::signal(process.pid(), "TERM");
+    assert_eq!(process.wait(Duration::from_secs(10)).expect("an end").code(), Some(0));
+    assert!(path.exists(), "it was not ours");
+}

@@ -5,7 +5,6 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-use wire::NameBuf;
 use wire::iana::rcode;
 use zone::catalog::Entry;
 use zone::pack::ZoneRow;
@@ -15,6 +14,7 @@ use crate::controller::{Change, Controller, Zone, lock};
 use crate::reload;
 use crate::serve::addresses;
 use crate::system::memory_octets;
+use crate::wanted::zone_name;
 
 /// Carries out a request; says whether all went well. Fails if the replies cannot be given.
 pub(crate) fn answer(
@@ -22,10 +22,7 @@ pub(crate) fn answer(
     controller: &Controller,
     reply: &mut dyn FnMut(Reply) -> io::Result<()>,
 ) -> io::Result<bool> {
-    let named = |text: &String| match NameBuf::from_text(text) {
-        Ok(name) => Ok(name),
-        Err(error) => Err(format!("expected a zone's name, found {text:?}: {error}")),
-    };
+    let named = |text: &String| zone_name(text);
     let started = Instant::now();
     let change = match request {
         Request::Status => return reply(Reply::Status(status(controller))).map(|()| true),

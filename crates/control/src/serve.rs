@@ -1,10 +1,12 @@
 //! The server from start to end: settings, sockets, privileges, zones, workers, signals.
 
 use std::io::Write;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use net::privileges::Identity;
 use net::systemd::{Activated, ActivatedSocket, Notifier, activated_sockets};
 use net::{Backend, Listen, Listener, Pin, Running, Server, Steer, TcpLimits};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -48,6 +50,8 @@ const EVENTS_MAX: usize = 16;
 
 /// Runs the server until it is told to stop. Errors are lines for the operator: it could not start.
 pub fn serve(start: Start) -> Result<(), Vec<String>> {
+    // First: a wrong count of descriptors would otherwise take those that are opened here for its own.
+    let activated = activated_sockets().map_err(|error| vec![error.to_string()])?;
     system::prepare_allocator();
     sync::prepare();
     let settings = read_settings(start.config.as_deref(), &start.overrides)?;
@@ -62,7 +66,7 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
     let (events, received) = mpsc::sync_channel(EVENTS_MAX);
     watch_signals(events.clone()).map_err(|error| one(format!("cannot watch signals: {error}")))?;
 
-    let (server, control) = bind(&settings)?;
+    let (server, control) = bind(&settings, activated)?;
     let socket = crate::socket::bind(&settings, control)?;
     drop_privileges(&settings)?;
     // From here on as the user that the server runs as: what it can read and write now it can later too.
@@ -96,7 +100,11 @@ pub(crate) fn read_settings(config: Option<&Path>, overrides: &Overrides) -> Res
         None => Settings::default(),
     };
     overrides.apply(&mut settings);
-    Ok(settings)
+    // The file by itself was looked at when it was read.
+    match settings.server.problems() {
+        problems if problems.is_empty() => Ok(settings),
+        problems => Err(problems.iter().map(|(key, text)| format!("{key}: {text}")).collect()),
+    }
 }
 
 /// The zones of the settings and of the command line; those of the latter go before.
@@ -115,8 +123,10 @@ pub(crate) fn all_wanted(settings: &Settings, overrides: &Overrides) -> Result<V
     Ok(zones)
 }
 
-fn bind(settings: &Settings) -> Result<(Server, Option<std::os::unix::net::UnixListener>), Vec<String>> {
-    let activated = activated_sockets().map_err(|error| vec![error.to_string()])?;
+fn bind(
+    settings: &Settings,
+    activated: Vec<Activated>,
+) -> Result<(Server, Option<UnixListener>), Vec<String>> {
     let (unix, internet): (Vec<_>, Vec<_>) =
         activated.into_iter().partition(|socket| matches!(socket.socket, ActivatedSocket::Unix(_)));
     let mut listen = listen(settings);
@@ -165,14 +175,24 @@ pub(crate) fn tcp_limits(settings: &Settings) -> TcpLimits {
     }
 }
 
-fn drop_privileges(settings: &Settings) -> Result<(), Vec<String>> {
+fn identity(settings: &Settings) -> Identity {
     let named = |name: &String| (!name.is_empty()).then(|| name.clone());
-    let identity = net::privileges::Identity {
+    Identity {
         user: named(&settings.server.user),
         group: named(&settings.server.group),
         ..Default::default()
-    };
-    net::privileges::drop(&identity).map_err(|error| vec![error.to_string()])
+    }
+}
+
+fn drop_privileges(settings: &Settings) -> Result<(), Vec<String>> {
+    net::privileges::drop(&identity(settings)).map_err(|error| vec![error.to_string()])
+}
+
+/// What of sound settings would end a start on this machine: users and groups that it does not have.
+pub fn problems_here(settings: &Settings) -> Vec<String> {
+    let server = net::privileges::look_up(&identity(settings)).map_err(|error| error.to_string()).err();
+    let control = crate::socket::group(&settings.control.group).err();
+    server.into_iter().chain(control).collect()
 }
 
 fn say_what_is_listened_on(server: &Server) {

@@ -2,7 +2,7 @@
 
 use std::fs::Permissions;
 use std::io::{self, BufWriter, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,12 +50,24 @@ pub(crate) struct ControlSocket {
     _file: Option<SocketFile>,
 }
 
-struct SocketFile(PathBuf);
+/// The socket's file, removed when dropped.
+struct SocketFile {
+    path: PathBuf,
+    /// Device and inode.
+    identity: (u64, u64),
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    std::fs::symlink_metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
+}
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Without the rights for it the file stays, and the next start replaces it.
-        let _ = std::fs::remove_file(&self.0);
+        // Another server may have put its own there.
+        if identity(&self.path).is_ok_and(|now| now == self.identity) {
+            // Without the rights for it the file stays, and the next start replaces it.
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -73,7 +85,7 @@ pub(crate) fn bind(
         tracing::info!("no control socket: neither [control] socket nor XDG_RUNTIME_DIR is set");
         return Ok(None);
     };
-    match bind_at(&path, &settings.control.group) {
+    match bind_at(&path, &settings.server.user, &settings.control.group) {
         Ok(socket) => Ok(Some(socket)),
         Err(problem) if is_default => {
             tracing::warn!("{problem}; the server runs without (see [control] socket)");
@@ -83,7 +95,7 @@ pub(crate) fn bind(
     }
 }
 
-fn bind_at(path: &Path, group: &str) -> Result<ControlSocket, String> {
+fn bind_at(path: &Path, user: &str, group: &str) -> Result<ControlSocket, String> {
     let describe =
         |act: &str, error: &io::Error| format!("control socket {}: {}", path.display(), cannot(act, error));
     if let Some(folder) = path.parent() {
@@ -101,14 +113,39 @@ fn bind_at(path: &Path, group: &str) -> Result<ControlSocket, String> {
     let listener = UnixListener::bind(path);
     umask(mask);
     let listener = listener.map_err(|error| describe("listen", &error))?;
-    if !group.is_empty() {
-        let found = nix::unistd::Group::from_name(group).ok().flatten();
-        let found = found.ok_or_else(|| format!("[control] group: there is no group {group:?}"))?;
-        std::os::unix::fs::chown(path, None, Some(found.gid.as_raw()))
+    let identity = identity(path).map_err(|error| describe("listen", &error))?;
+    let file = SocketFile { path: path.to_owned(), identity };
+    if let Some(owner) = owner(user) {
+        std::os::unix::fs::chown(path, Some(owner), None)
+            .map_err(|error| describe("give it to the server's user", &error))?;
+    }
+    if let Some(group) = self::group(group)? {
+        std::os::unix::fs::chown(path, None, Some(group))
             .and_then(|()| std::fs::set_permissions(path, Permissions::from_mode(0o660)))
             .map_err(|error| describe("give it to its group", &error))?;
     }
-    Ok(ControlSocket { listener, _file: Some(SocketFile(path.to_owned())) })
+    Ok(ControlSocket { listener, _file: Some(file) })
+}
+
+/// The number of the user that the server will become; `None` if it stays who it is. An unknown one is reported
+/// when it is to be become.
+fn owner(user: &str) -> Option<u32> {
+    if user.is_empty() || !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let known = || nix::unistd::User::from_name(user).ok().flatten().map(|user| user.uid.as_raw());
+    user.parse().ok().or_else(known)
+}
+
+/// The number of the group of `[control] group`; `None` if it is not set.
+pub(crate) fn group(group: &str) -> Result<Option<u32>, String> {
+    if group.is_empty() {
+        return Ok(None);
+    }
+    let found = nix::unistd::Group::from_name(group).ok().flatten();
+    let found =
+        found.ok_or_else(|| format!("[control] group: there is no group {group:?} on this machine"))?;
+    Ok(Some(found.gid.as_raw()))
 }
 
 fn is_socket(metadata: &std::fs::Metadata) -> bool {

@@ -38,6 +38,11 @@ pub struct FilePath {
 }
 
 impl FilePath {
+    /// The folder that the file is in.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The whole path.
     pub fn path(&self) -> PathBuf {
         self.folder.join(&*self.file)
@@ -234,13 +239,21 @@ fn fill(pattern: &Path, name: &Name) -> PathBuf {
     OsString::from_vec(filled.replace("{name}", &name).into_bytes()).into()
 }
 
+/// Reads a zone's name. Empty text is none, although by the rules of names it would be the root: more likely a
+/// script's variable is empty.
+pub fn zone_name(text: &str) -> Result<NameBuf, String> {
+    if text.is_empty() {
+        return Err("expected a domain name, found an empty text; the root is `.`".into());
+    }
+    NameBuf::from_text(text).map_err(|error| format!("expected a domain name, found {text:?}: {error}"))
+}
+
 /// Reads `ORIGIN=FILE`.
 pub fn parse_argument(argument: &str) -> Result<(NameBuf, PathBuf), String> {
     let Some((origin, file)) = argument.split_once('=') else {
         return Err("expected ORIGIN=FILE, such as example.com=example.com.zone".into());
     };
-    let name = NameBuf::from_text(origin)
-        .map_err(|error| format!("expected a domain name, found {origin:?}: {error}"))?;
+    let name = zone_name(origin)?;
     if file.is_empty() {
         return Err("expected a file after `=`".into());
     }

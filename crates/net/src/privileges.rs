@@ -43,6 +43,8 @@ pub enum PrivilegeError {
         /// As asked for.
         name: String,
     },
+    /// A group without a user.
+    GroupAlone,
     /// A user known only by its number has no group of its own.
     NoGroup {
         /// The number.
@@ -64,11 +66,15 @@ pub enum PrivilegeError {
     StillPrivileged,
 }
 
+/// Looks up who `identity` names, and changes nothing: an error is one that [`drop`] would meet too.
+pub fn look_up(identity: &Identity) -> Result<(), PrivilegeError> {
+    target(identity).map(|_| ())
+}
+
 /// Drops privileges as `identity` says. With nothing asked for, still forbids gaining new ones and gives up
 /// capabilities, unless this runs as root and is to stay so.
 pub fn drop(identity: &Identity) -> Result<(), PrivilegeError> {
-    let target =
-        identity.user.as_deref().map(|user| Target::find(user, identity.group.as_deref())).transpose()?;
+    let target = target(identity)?;
     if let Some(path) = &identity.root_directory {
         enter(path)?;
     }
@@ -84,6 +90,15 @@ pub fn drop(identity: &Identity) -> Result<(), PrivilegeError> {
     match target {
         Some(target) => target.verify(),
         None => Ok(()),
+    }
+}
+
+fn target(identity: &Identity) -> Result<Option<Target>, PrivilegeError> {
+    match (&identity.user, &identity.group) {
+        (Some(user), group) => Target::find(user, group.as_deref()).map(Some),
+        // Root with another group is root still.
+        (None, Some(_)) => Err(PrivilegeError::GroupAlone),
+        (None, None) => Ok(None),
     }
 }
 
@@ -180,6 +195,7 @@ impl fmt::Display for PrivilegeError {
         match self {
             Self::UnknownUser { name } => write!(out, "there is no user \"{name}\" on this machine"),
             Self::UnknownGroup { name } => write!(out, "there is no group \"{name}\" on this machine"),
+            Self::GroupAlone => write!(out, "a group is given without a user: they change together only"),
             Self::NoGroup { user } => {
                 write!(out, "user {user} is not in the user database, so its group must be given too")
             }
@@ -224,6 +240,10 @@ mod tests {
         assert_eq!(attempt("no-such-user", None), "there is no user \"no-such-user\" on this machine");
         assert_eq!(attempt("root", None), "user \"root\" is root: becoming it drops nothing");
         assert_eq!(attempt("0", None), "user \"0\" is root: becoming it drops nothing");
+        let alone = Identity { group: Some("0".into()), ..Identity::default() };
+        let message = drop(&alone).unwrap_err().to_string();
+        assert_eq!(message, "a group is given without a user: they change together only");
+        assert_eq!(look_up(&alone).unwrap_err().to_string(), message);
         let message = attempt("4000000", None);
         assert_eq!(message, "user 4000000 is not in the user database, so its group must be given too");
         assert_eq!(

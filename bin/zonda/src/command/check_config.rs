@@ -29,15 +29,16 @@ pub struct Arguments {
 /// Checks; says whether there were no problems.
 pub fn run(arguments: &Arguments) -> bool {
     let mut zones = Vec::new();
-    let problems = match Settings::read(&arguments.file) {
+    let lines: Vec<String> = match Settings::read(&arguments.file) {
         Ok(settings) => {
             let (found, problems) = wanted(&settings);
             zones = found;
-            problems
+            let here = control::serve::problems_here(&settings);
+            let here = here.iter().map(|problem| format!("{}: {problem}", arguments.file.display()));
+            problems.iter().map(ToString::to_string).chain(here).collect()
         }
-        Err(problems) => problems,
+        Err(problems) => problems.iter().map(ToString::to_string).collect(),
     };
-    let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
     if arguments.json {
         let zones: Vec<_> = zones
             .iter()

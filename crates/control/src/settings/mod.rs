@@ -81,7 +81,14 @@ impl Settings {
         let mut settings = Settings::default();
         for (key, value) in table {
             match key.get_ref().as_ref() {
-                "server" => settings.server = Section::read(value, report),
+                "server" => {
+                    settings.server = Section::read(value, report);
+                    for (key, text) in settings.server.problems() {
+                        let table = value.get_ref().as_table();
+                        let place = table.and_then(|table| table.get(key)).unwrap_or(value);
+                        report.add(place.span(), format!("{key}: {text}"));
+                    }
+                }
                 "tcp" => settings.tcp = Section::read(value, report),
                 "control" => settings.control = Section::read(value, report),
                 "log" => settings.log = Section::read(value, report),
@@ -100,6 +107,46 @@ impl Settings {
             None => path.to_owned(),
         }
     }
+}
+
+impl ServerSettings {
+    /// What is wrong although each value is of its kind: the key, and what was expected.
+    pub(crate) fn problems(&self) -> Vec<(&'static str, String)> {
+        let mut problems = Vec::new();
+        if self.listen.is_empty() {
+            let text =
+                "expected at least one address, found none; leave it out to use those of the service manager";
+            problems.push(("listen", text.into()));
+        }
+        for (at, address) in self.listen.iter().enumerate() {
+            if address.port() != 0 && self.listen[..at].contains(address) {
+                problems.push(("listen", format!("expected each address once, found {address} twice")));
+            }
+        }
+        let wildcard = self.listen.iter().find(|address| address.ip().is_unspecified());
+        if let Some(address) = wildcard.filter(|_| self.backend == "portable") {
+            let text = format!(
+                "expected \"mmsg\" for {address}, which is all addresses, found \"portable\", which cannot answer \
+                 from the one that was asked"
+            );
+            problems.push(("backend", text));
+        }
+        if !self.group.is_empty() && self.user.is_empty() {
+            problems.push(("group", "expected `user` too, found none: they change together only".into()));
+        }
+        if self.nsid.starts_with("0x") && hexadecimal(&self.nsid).is_none() {
+            let text = format!("expected pairs of hexadecimal digits after 0x, found {:?}", self.nsid);
+            problems.push(("nsid", text));
+        }
+        problems
+    }
+}
+
+/// The octets of `0x…`.
+pub(crate) fn hexadecimal(text: &str) -> Option<Box<[u8]>> {
+    let digits = text.strip_prefix("0x").filter(|digits| !digits.is_empty() && digits.len() % 2 == 0)?;
+    let digits = digits.bytes().map(|digit| char::from(digit).to_digit(16)).collect::<Option<Vec<u32>>>()?;
+    Some(digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect())
 }
 
 /// Reads an array of tables, `[[heading]]`.

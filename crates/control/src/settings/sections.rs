@@ -29,7 +29,8 @@ section! {
         /// How a packet finds its worker: by a hash of its addresses, or by the processor that received it
         /// (for network cards with a queue for each processor; needs `pin`).
         steer: String = "hash".into(), Range::OneOf(&["hash", "cpu"]), start;
-        /// How datagrams are received and sent: in batches (`mmsg`) or one by one (`portable`).
+        /// How datagrams are received and sent: in batches (`mmsg`) or one by one (`portable`, which cannot listen
+        /// on all addresses at once, `0.0.0.0` or `::`).
         backend: String = "mmsg".into(), Range::OneOf(&["mmsg", "portable"]), start;
         /// Room for datagrams that wait to be answered, for each socket. Too small loses bursts.
         receive_buffer_octets: usize = 4 << 20, Range::Number("octets", 4096, 1 << 30), start;
@@ -39,7 +40,7 @@ section! {
         free_bind: bool = false, Range::Any, start;
         /// User to become once all addresses are bound; empty: stay.
         user: String = String::new(), Range::Any, start;
-        /// Group to become; empty: that of `user`.
+        /// Group to become; empty: that of `user`, without which there can be none.
         group: String = String::new(), Range::Any, start;
         /// Identifier of this server for queries that ask for it with EDNS (NSID, RFC 5001); empty: none.
         /// Text, or octets in hexadecimal after `0x`.
@@ -92,7 +93,7 @@ section! {
         /// Path of the socket. Empty: `/run/zonda/control.sock` for root, else `zonda/control.sock` in the
         /// user's run-time folder (`XDG_RUNTIME_DIR`), else none.
         socket: PathBuf = PathBuf::new(), Range::Any, start;
-        /// Group whose members may use it; empty: only the server's user.
+        /// Group whose members may use it; empty: only root and the server's user.
         group: String = String::new(), Range::Any, start;
     }
 }

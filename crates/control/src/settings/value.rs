@@ -153,7 +153,8 @@ impl Value for Option<NameBuf> {
         "a domain name".into()
     }
     fn read(value: &DeValue<'_>, _: Range) -> Option<Self> {
-        NameBuf::from_text(value.as_str()?).ok().map(Some)
+        // Empty text would be the root by the rules of names; nobody writes it who means that.
+        NameBuf::from_text(value.as_str().filter(|text| !text.is_empty())?).ok().map(Some)
     }
     fn show(&self) -> String {
         self.as_ref().map_or_else(|| "\"\"".into(), |name| format!("{:?}", name.to_string()))
