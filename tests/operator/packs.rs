@@ -2,7 +2,7 @@
 
 use zonda_tests::mutate::Random;
 
-use crate::kit::{Said, sound_pack, text, zonda};
+use crate::kit::{SOUND, Said, folder, sound_pack, text, zonda};
 
 /// Looks at a pack with this content.
 fn stat(octets: &[u8]) -> Said {
@@ -47,4 +47,19 @@ fn a_file_that_is_no_pack_is_refused() {
     for octets in [&b""[..], b"$TTL 60\n", &[0; 100_000], &[0xff; 4096]] {
         stat(octets).assert_fails(1, &["bad.pack"]);
     }
+}
+
+#[test]
+fn what_is_no_file_is_not_replaced() {
+    use std::os::unix::fs::FileTypeExt;
+    let folder = folder(&[("example.zone", SOUND.as_bytes()), ("old.pack", b"old")]);
+    let zone = format!("example.={}", text(&folder.path().join("example.zone")));
+    let path = |name: &str| folder.path().join(name);
+    assert!(std::process::Command::new("mkfifo").arg(path("pipe")).status().expect("mkfifo").success());
+    std::os::unix::fs::symlink("old.pack", path("link")).expect("a link");
+    zonda(&["compile", "-o", text(&path("pipe")), &zone]).assert_fails(1, &["pipe", "expected a file"]);
+    assert!(std::fs::metadata(path("pipe")).expect("the pipe").file_type().is_fifo());
+    zonda(&["compile", "-o", text(&path("link")), &zone]).assert_fine();
+    assert!(path("link").is_symlink(), "the link stays, its file is replaced");
+    zonda(&["stat", text(&path("old.pack"))]).assert_fine();
 }

@@ -170,3 +170,17 @@ fn many_mistakes_do_not_flood_the_terminal() {
     assert_eq!(said.status, 1);
     assert!(said.errors.lines().count() + said.output.lines().count() < 1000);
 }
+
+#[test]
+fn all_errors_count_also_those_not_shown() {
+    use std::fmt::Write;
+    let mut zone = SOUND.to_owned();
+    // Data beside an alias, which is an error of one kind.
+    for number in 0..250 {
+        write!(zone, "a{number} CNAME www\na{number} A 192.0.2.9\n").expect("a string grows");
+    }
+    let folder = folder(&[("example.zone", zone.as_bytes())]);
+    let path = folder.path().join("example.zone");
+    zonda(&["check-zone", "example.", text(&path)]).assert_fails(1, &["zone example.: 250 errors"]);
+    zonda(&["check-zone", "--json", "example.", text(&path)]).assert_fails(1, &["\"errors\":250"]);
+}

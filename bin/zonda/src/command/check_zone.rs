@@ -52,7 +52,7 @@ enum Now {
 }
 
 fn name(text: &str) -> Result<NameBuf, String> {
-    NameBuf::from_text(text).map_err(|error| error.to_string())
+    control::wanted::zone_name(text)
 }
 
 fn time(text: &str) -> Result<Now, String> {
@@ -104,13 +104,9 @@ pub fn run(arguments: &Arguments) -> bool {
         threads: net::worker_count_default(),
         ..check::Options::default()
     };
-    let (mut errors, mut warnings, mut notices, mut ok) = (0usize, 0usize, 0usize, true);
+    let (mut shown, mut ok) = (0, true);
     let mut report = |finding: Finding| {
-        match finding.severity {
-            Severity::Fatal | Severity::Error => errors += 1,
-            Severity::Warning => warnings += 1,
-            Severity::Notice => notices += 1,
-        }
+        shown += 1;
         match arguments.json {
             true => ok &= print(&json(&zone, &finding)),
             false => complain([zone.line(&finding).as_str()]),
@@ -118,11 +114,15 @@ pub fn run(arguments: &Arguments) -> bool {
     };
     zone.out_of_zone.iter().cloned().for_each(&mut report);
     let summary = check::check(&zone.contents, &options, &mut report);
-    let shown = errors + warnings + notices - zone.out_of_zone.len();
-    let found = [Severity::Fatal, Severity::Error, Severity::Warning, Severity::Notice]
-        .iter()
-        .map(|severity| summary.count_of(*severity))
-        .sum::<u64>() as usize;
+    // Of each kind only the first are shown; all of them count.
+    let found = |severities: &[Severity]| -> usize {
+        let outside = zone.out_of_zone.iter().filter(|finding| severities.contains(&finding.severity));
+        let inside: u64 = severities.iter().map(|severity| summary.count_of(*severity)).sum();
+        outside.count() + inside as usize
+    };
+    let errors = found(&[Severity::Fatal, Severity::Error]);
+    let warnings = found(&[Severity::Warning]);
+    let found = errors + warnings + found(&[Severity::Notice]);
     if found > shown && !arguments.json {
         complain([format!("{} more of the kinds shown", grouped((found - shown) as u64)).as_str()]);
     }

@@ -1,6 +1,6 @@
 //! `zonda compile`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use control::load::{Compiled, Job, compile};
 use control::packs::write_file;
@@ -39,7 +39,24 @@ pub fn run(arguments: &Arguments) -> bool {
     }
 }
 
+/// Where to write: the file itself where `output` is a link, as the link would be replaced. Errors where that is
+/// no file, such as a device: it would be replaced too.
+fn place(output: &Path) -> Result<PathBuf, String> {
+    let Ok(metadata) = std::fs::symlink_metadata(output) else { return Ok(output.to_owned()) };
+    let describe = |text: &str| format!("{}: {text}", output.display());
+    let place = match metadata.is_symlink() {
+        true => std::fs::canonicalize(output)
+            .map_err(|error| describe(&control::text::cannot("follow the link", &error)))?,
+        false => output.to_owned(),
+    };
+    match std::fs::metadata(&place) {
+        Ok(metadata) if !metadata.is_file() => Err(describe("expected a file or nothing, found neither")),
+        _ => Ok(place),
+    }
+}
+
 fn compile_and_write(arguments: &Arguments) -> Result<String, Vec<String>> {
+    let output = place(&arguments.output).map_err(|problem| vec![problem])?;
     let zones = &arguments.zones;
     for (at, zone) in zones.iter().enumerate() {
         if zones[..at].iter().any(|other| other.name.eq_ignore_case(&zone.name)) {
@@ -53,9 +70,9 @@ fn compile_and_write(arguments: &Arguments) -> Result<String, Vec<String>> {
     let [pack] = &packs[..] else {
         return Err(vec!["the zones are too large for one pack; make several".into()]);
     };
-    let mut temporary = arguments.output.clone().into_os_string();
+    let mut temporary = output.clone().into_os_string();
     temporary.push(".tmp");
-    write_file(&arguments.output, temporary.as_ref(), pack.octets()).map_err(|problem| vec![problem])?;
+    write_file(&output, temporary.as_ref(), pack.octets()).map_err(|problem| vec![problem])?;
     let records: u64 = (0..pack.zone_count()).map(|number| pack.zone_row(number).record_count).sum();
     let size = pack.octets().len() as u64;
     Ok(format!(
