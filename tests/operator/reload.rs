@@ -298,3 +298,36 @@ fn packs_are_tidied_and_publish_nothing_that_nobody_asked_for() {
     assert!(said.contains("1 zone loaded"), "the change is told when it is taken up: {said}");
     assert_eq!(fixture.address("z0.example."), "192.0.2.51");
 }
+
+#[test]
+fn a_warning_about_the_serial_only_if_the_zone_changed() {
+    let fixture = fixture();
+    let warnings = |content: &str| {
+        fixture.write("one.example.", content);
+        let output = ctl(&fixture.server, &["reload", "one.example."]);
+        assert!(output.status.success(), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("1 zone loaded"), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(warnings(SOUND), "", "touched");
+    assert_eq!(warnings(&format!("{SOUND}; a comment\n")), "", "a comment");
+    let said = warnings(&SOUND.replace("192.0.2.2", "192.0.2.3"));
+    assert!(said.contains("serial did not change"), "{said}");
+}
+
+#[test]
+fn a_zone_directory_that_is_empty_now_is_told() {
+    let fixture = fixture();
+    let folder = fixture.files.path().join("more");
+    fs::create_dir(&folder).expect("a folder");
+    fs::write(folder.join("three.example.zone"), SOUND).expect("a zone file");
+    let more = format!("\n[[zone-directory]]\npath = \"{}\"\n", folder.display());
+    assert!(reload_with(&fixture, &more).status.success());
+    fixture.wait_for("three.example.", "192.0.2.2");
+    fs::remove_file(folder.join("three.example.zone")).expect("the file goes");
+    let output = ctl(&fixture.server, &["reload"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("no zone is in it any more"), "{said}");
+    assert_eq!(fixture.ask("www.three.example.").rcode(), 5);
+}

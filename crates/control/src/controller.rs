@@ -5,6 +5,7 @@
 //! take no lock: they see what [`Published`] holds. Whatever fails leaves served what was served before.
 
 use std::collections::{HashMap, HashSet};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -37,6 +38,8 @@ pub(crate) struct Zone {
     includes: Box<[(PathBuf, Stamp)]>,
     /// How its data came.
     origin: Origin,
+    /// See [`Loaded::contents_hash`].
+    contents_hash: Option<NonZeroU64>,
     /// Why its file could not be loaded when that was tried last. `None`: it could.
     pub(crate) problem: Option<Box<[String]>>,
     /// Whether it came while the server ran: see [`hidden`].
@@ -51,6 +54,7 @@ impl Zone {
             stamp: Stamp::default(),
             includes: Box::default(),
             origin: Origin::Text,
+            contents_hash: None,
             problem: None,
             is_late,
         }
@@ -466,7 +470,7 @@ fn take(zone: &mut Zone, outcome: Outcome, is_hidden: bool, change: &mut Change)
     match outcome {
         Ok(loaded) => {
             warn_of_serial(zone, &loaded, change);
-            let Loaded { pack, number, stamp, includes, warnings, origin } = loaded;
+            let Loaded { pack, number, stamp, includes, warnings, origin, contents_hash } = loaded;
             for line in warnings {
                 tracing::warn!("{line}");
                 change.warnings.push(line);
@@ -475,6 +479,7 @@ fn take(zone: &mut Zone, outcome: Outcome, is_hidden: bool, change: &mut Change)
             zone.stamp = stamp;
             zone.includes = includes;
             zone.origin = origin;
+            zone.contents_hash = contents_hash;
             zone.problem = None;
             change.loaded += 1;
         }
@@ -505,9 +510,13 @@ fn warn_of_serial(zone: &Zone, loaded: &Loaded, change: &mut Change) {
     if loaded.origin == Origin::Stored || loaded.stamp.is_still(&zone.stamp) {
         return;
     }
+    // Touched, or with other comments: the zone is what it was, and so may its serial be.
+    if zone.contents_hash.is_some() && zone.contents_hash == loaded.contents_hash {
+        return;
+    }
     let (old, new) = (pack.zone_row(*number).serial, loaded.pack.zone_row(loaded.number).serial);
     let how = match new.wrapping_sub(old) {
-        0 => "did not change, though the file did",
+        0 => "did not change, though the zone did",
         1..=0x7fff_ffff => return,
         _ => "went backwards",
     };
@@ -521,7 +530,7 @@ pub fn facts(settings: &Settings) -> auth::Server {
     let server = &settings.server;
     let text = |text: &str| (!text.is_empty()).then(|| text.as_bytes().into());
     auth::Server {
-        nsid: hexadecimal(&server.nsid).or_else(|| text(&server.nsid)),
+        nsid: crate::settings::hexadecimal(&server.nsid).or_else(|| text(&server.nsid)),
         version: text(&server.version),
         hostname: text(&server.hostname),
         id_server: text(&server.id_server),
@@ -529,10 +538,4 @@ pub fn facts(settings: &Settings) -> auth::Server {
         minimal_responses: server.minimal_responses,
         full_any_over_tcp: server.full_any_over_tcp,
     }
-}
-
-/// The octets of `0x…`.
-fn hexadecimal(text: &str) -> Option<Box<[u8]>> {
-    let digits = text.strip_prefix("0x").filter(|digits| digits.len() % 2 == 0 && digits.is_ascii())?;
-    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok()).collect()
 }

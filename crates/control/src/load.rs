@@ -10,13 +10,16 @@
 //! get packs of their own, which are given up as a whole when the zone changes; small ones share packs.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
 use wire::Key;
 use zone::build::Problem;
+use zone::contents::Contents;
 use zone::{Backing, Pack, PackBuilder, TextStamp};
 
 use crate::packs::{Found, PackFolder, Stored};
@@ -64,6 +67,9 @@ pub struct Loaded {
     pub warnings: Vec<String>,
     /// Where it comes from.
     pub origin: Origin,
+    /// A hash of its records, to tell whether two texts say the same. `None`: from a pack, or too large to spend
+    /// the time on each load.
+    pub contents_hash: Option<NonZeroU64>,
 }
 
 /// Where a loaded zone comes from.
@@ -136,6 +142,7 @@ impl Loader<'_> {
                 includes: Box::default(),
                 warnings: Vec::new(),
                 origin,
+                contents_hash: None,
             })
         };
         let stamp = read::stamp_of(&path)?;
@@ -182,7 +189,7 @@ impl Loader<'_> {
         &self,
         jobs: &[&Job],
         progress: &Progress,
-        mut take: impl FnMut(&Job, Result<(ZoneText, Vec<String>), Vec<String>>),
+        mut take: impl FnMut(&Job, Result<Checked, Vec<String>>),
     ) {
         let next = AtomicUsize::new(0);
         let threads = self.threads.clamp(1, jobs.len().max(1));
@@ -233,16 +240,37 @@ fn groups(mut texts: Vec<(u64, &Job)>) -> Vec<Vec<&Job>> {
     groups
 }
 
-fn read_checked(job: &Job, progress: &Progress) -> Result<(ZoneText, Vec<String>), Vec<String>> {
-    let mut text = read::read(&job.name, &job.source, &progress.octets_read);
-    if let Ok(zone) = &text {
-        let (errors, warnings) = zone.check_for_loading();
-        text = if errors.is_empty() { return text.map(|text| (text, warnings)) } else { Err(errors) };
-    }
-    text.map(|text| (text, Vec::new())).map_err(|mut lines| {
+/// A zone that can be served.
+struct Checked {
+    text: ZoneText,
+    warnings: Vec<String>,
+    /// See [`Loaded::contents_hash`].
+    hash: Option<NonZeroU64>,
+}
+
+fn read_checked(job: &Job, progress: &Progress) -> Result<Checked, Vec<String>> {
+    let check = |text: ZoneText| {
+        let (errors, warnings) = text.check_for_loading();
+        let hash = (text.stamp.octets < OWN_PACK_OCTETS).then(|| hash_of(&text.contents)).flatten();
+        if errors.is_empty() { Ok(Checked { text, warnings, hash }) } else { Err(errors) }
+    };
+    read::read(&job.name, &job.source, &progress.octets_read).and_then(check).map_err(|mut lines| {
         lines.truncate(LINES_MAX);
         lines
     })
+}
+
+/// A hash of all records. The same in one process only.
+fn hash_of(contents: &Contents) -> Option<NonZeroU64> {
+    let mut hasher = DefaultHasher::new();
+    for node in contents.nodes() {
+        node.key().hash(&mut hasher);
+        for set in node.rrsets() {
+            (set.rtype(), set.len()).hash(&mut hasher);
+            set.records().for_each(|record| (record.ttl, record.rdata).hash(&mut hasher));
+        }
+    }
+    NonZeroU64::new(hasher.finish())
 }
 
 /// A zone in a pack that is being built.
@@ -251,6 +279,7 @@ struct Member {
     stamp: Stamp,
     includes: Box<[(PathBuf, Stamp)]>,
     warnings: Vec<String>,
+    hash: Option<NonZeroU64>,
 }
 
 /// Puts zones into packs.
@@ -270,9 +299,9 @@ impl<'l> Packer<'l> {
         Packer { folder, builder, members: Vec::new(), outcomes: Vec::new(), crowded: Vec::new() }
     }
 
-    fn add(&mut self, job: &Job, text: Result<(ZoneText, Vec<String>), Vec<String>>) {
-        let (text, warnings) = match text {
-            Ok(text) => text,
+    fn add(&mut self, job: &Job, text: Result<Checked, Vec<String>>) {
+        let Checked { text, warnings, hash } = match text {
+            Ok(checked) => checked,
             Err(lines) => return self.outcomes.push((job.id, Err(lines))),
         };
         // A pack can be recognised as current by one file's stamp only.
@@ -288,7 +317,7 @@ impl<'l> Packer<'l> {
         match added {
             Ok(()) => {
                 let ZoneText { stamp, includes, .. } = text;
-                self.members.push(Member { id: job.id, stamp, includes, warnings });
+                self.members.push(Member { id: job.id, stamp, includes, warnings, hash });
             }
             Err(problems) => {
                 let lines = problems
@@ -316,10 +345,11 @@ impl<'l> Packer<'l> {
             return;
         };
         let pack = Arc::new(self.keep(backing));
-        for (number, Member { id, stamp, includes, warnings }) in (0..).zip(members) {
-            let pack = Arc::clone(&pack);
-            self.outcomes
-                .push((id, Ok(Loaded { pack, number, stamp, includes, warnings, origin: Origin::Text })));
+        for (number, member) in (0..).zip(members) {
+            let Member { id, stamp, includes, warnings, hash: contents_hash } = member;
+            let (pack, origin) = (Arc::clone(&pack), Origin::Text);
+            let loaded = Loaded { pack, number, stamp, includes, warnings, origin, contents_hash };
+            self.outcomes.push((id, Ok(loaded)));
         }
     }
 

@@ -6,6 +6,7 @@ use wire::{Key, Name, NameBuf};
 
 use crate::controller::{Change, Changing, Controller, Scope, facts, lock};
 use crate::serve::{all_wanted, read_settings, tcp_limits};
+use crate::settings::Settings;
 use crate::text::count;
 use crate::wanted::{Folders, Source, Wanted};
 
@@ -72,8 +73,33 @@ fn new_settings(
     if old.server != settings.server {
         controller.publish(Some(facts(&settings)));
     }
+    for line in emptied(controller, &settings, &wanted) {
+        tracing::warn!("{line}");
+        warnings.push(line);
+    }
     changing.settings = settings;
     Ok(wanted)
+}
+
+/// Folders of zones that have none any more, as lines: an unmounted disk looks like that.
+fn emptied(controller: &Controller, settings: &Settings, wanted: &[Wanted]) -> Vec<String> {
+    let is_in =
+        |folder: &Path, source: &Source| matches!(source, Source::File(path) if path.folder() == folder);
+    let zones = lock(&controller.zones);
+    let line = |folder: &Path| {
+        if wanted.iter().any(|zone| is_in(folder, &zone.source)) {
+            return None;
+        }
+        let lost = zones.iter().filter(|zone| is_in(folder, &zone.source)).count();
+        let path = folder.display();
+        (lost > 0).then(|| {
+            format!(
+                "zone-directory {path}: no zone is in it any more; those it had are no longer served ({lost})"
+            )
+        })
+    };
+    let folders = settings.zone_directories.iter().map(|(_, directory)| settings.path(&directory.path));
+    folders.filter_map(|folder| line(&folder)).collect()
 }
 
 /// Reads one zone again if its file has changed.
