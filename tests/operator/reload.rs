@@ -331,3 +331,34 @@ fn a_zone_directory_that_is_empty_now_is_told() {
     assert!(said.contains("no zone is in it any more"), "{said}");
     assert_eq!(fixture.ask("www.three.example.").rcode(), 5);
 }
+
+#[test]
+fn a_pack_that_was_written_into_is_told_and_taken_up() {
+    use crate::kit::zonda;
+    let files = tempfile::tempdir().expect("a scratch folder");
+    let path = |name: &str| files.path().join(name);
+    let compile = |pack: &str, zones: &[&str], address: &str| {
+        fs::write(path("text"), changed(address, 2)).expect("a zone file");
+        let zones = zones.iter().map(|zone| format!("{zone}={}", text(&path("text"))));
+        let first = ["compile".to_owned(), "-o".to_owned(), text(&path(pack)).to_owned()];
+        zonda(&first.into_iter().chain(zones).collect::<Vec<_>>()).assert_fine();
+    };
+    compile("served.pack", &["one.example."], "192.0.2.60");
+    // Longer, and with another zone first: what is mapped names another zone where this one was.
+    let names = ["two.example.", "three.example.", "four.example.", "five.example.", "one.example."];
+    compile("new.pack", &names, "192.0.2.61");
+    let zones = [ZoneFile::new("one.example.", path("served.pack"))];
+    let server = Server::start(Kind::Zonda, &zones);
+    let fixture = Fixture { server, files };
+    assert_eq!(fixture.address("one.example."), "192.0.2.60");
+    std::thread::sleep(Duration::from_millis(20));
+    let new = fs::read(fixture.files.path().join("new.pack")).expect("a pack");
+    let mut served =
+        fs::File::options().write(true).open(fixture.files.path().join("served.pack")).expect("the pack");
+    std::io::Write::write_all(&mut served, &new).expect("a write into the pack");
+    let output = ctl(&fixture.server, &["reload"]);
+    let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("written into") && said.contains("1 zone loaded"), "{said}");
+    assert!(!said.contains("added"), "it is the zone that was served: {said}");
+    assert_eq!(fixture.address("one.example."), "192.0.2.61");
+}

@@ -113,7 +113,7 @@ fn zone_line(zone: &Zone) -> ZoneLine {
         _ => None,
     });
     ZoneLine {
-        zone: zone.entry.apex().to_string(),
+        zone: zone.apex().to_string(),
         state: state.into(),
         serial: row.map(|row| row.serial),
         records: row.map_or(0, |row| row.record_count),

@@ -30,6 +30,9 @@ use crate::wanted::{Source, Wanted};
 pub(crate) struct Zone {
     /// Its data, or its name without any. Shared with the catalog that is published.
     pub(crate) entry: Entry,
+    /// Its name where its data are a file of the operator's: who writes into one instead of replacing it changes
+    /// what is mapped, and zones must be found all the same.
+    name: Option<Box<NameBuf>>,
     /// Where its data come from.
     pub(crate) source: Source,
     /// The state of the file that its data are from.
@@ -50,6 +53,7 @@ impl Zone {
     fn absent(wanted: Wanted, is_late: bool) -> Zone {
         Zone {
             entry: Entry::absent(&wanted.name, Absence::NotLoaded),
+            name: None,
             source: wanted.source,
             stamp: Stamp::default(),
             includes: Box::default(),
@@ -57,6 +61,14 @@ impl Zone {
             contents_hash: None,
             problem: None,
             is_late,
+        }
+    }
+
+    /// Its name.
+    pub(crate) fn apex(&self) -> &Name {
+        match &self.name {
+            Some(name) => name,
+            None => self.entry.apex(),
         }
     }
 
@@ -199,7 +211,7 @@ impl Controller {
     pub fn announce(&self, wanted: Vec<Wanted>) {
         let _changing = lock(&self.changing);
         let mut zones: Vec<Zone> = wanted.into_iter().map(|wanted| Zone::absent(wanted, false)).collect();
-        zones.sort_by_cached_key(|zone| Key::of(zone.entry.apex()).octets().to_vec());
+        zones.sort_by_cached_key(|zone| Key::of(zone.apex()).octets().to_vec());
         *lock(&self.zones) = zones;
         self.publish(None);
     }
@@ -272,7 +284,7 @@ impl Controller {
     pub(crate) fn position(&self, name: &Name) -> Option<usize> {
         let key = Key::of(name);
         let zones = lock(&self.zones);
-        zones.binary_search_by(|zone| Key::of(zone.entry.apex()).octets().cmp(key.octets())).ok()
+        zones.binary_search_by(|zone| Key::of(zone.apex()).octets().cmp(key.octets())).ok()
     }
 
     /// Makes the list of zones the one wanted; zones that stay keep their data. Returns what is to be loaded.
@@ -284,7 +296,7 @@ impl Controller {
         let mut old = std::mem::take(&mut *zones).into_iter().peekable();
         let mut jobs = Vec::new();
         for (key, wanted) in wanted {
-            let key_of = |zone: &Zone| Key::of(zone.entry.apex()).octets().to_vec();
+            let key_of = |zone: &Zone| Key::of(zone.apex()).octets().to_vec();
             while old.peek().is_some_and(|zone| *key_of(zone) < *key) {
                 old.next();
                 change.removed += 1;
@@ -402,7 +414,7 @@ impl Controller {
 }
 
 fn job(id: usize, zone: &Zone) -> Job {
-    Job { id, name: zone.entry.apex().to_owned(), source: zone.source.clone() }
+    Job { id, name: zone.apex().to_owned(), source: zone.source.clone() }
 }
 
 /// Which zones the catalog leaves out: those that came while the server ran, have no data yet, and are below a
@@ -416,7 +428,7 @@ fn hidden(zones: &[Zone]) -> Vec<bool> {
     let mut above: Vec<&Name> = Vec::new();
     let mut hidden = Vec::with_capacity(zones.len());
     for zone in zones {
-        let apex = zone.entry.apex();
+        let apex = zone.apex();
         while above.last().is_some_and(|last| !apex.is_at_or_below(last)) {
             above.pop();
         }
@@ -469,7 +481,18 @@ fn poor_zones(zones: &[Zone]) -> Vec<Poor> {
 fn take(zone: &mut Zone, outcome: Outcome, is_hidden: bool, change: &mut Change) {
     match outcome {
         Ok(loaded) => {
-            warn_of_serial(zone, &loaded, change);
+            if is_written_into(zone, &loaded) {
+                let line = format!(
+                    "{}: has another time or length and is no new file: a pack that is written into while it is \
+                     served can give wrong answers or end the server; replace it with mv, install or rsync",
+                    zone.source
+                );
+                tracing::warn!("{line}");
+                change.warnings.push(line);
+            } else {
+                warn_of_serial(zone, &loaded, change);
+            }
+            zone.name = (loaded.origin == Origin::PackFile).then(|| Box::new(zone.apex().to_owned()));
             let Loaded { pack, number, stamp, includes, warnings, origin, contents_hash } = loaded;
             for line in warnings {
                 tracing::warn!("{line}");
@@ -487,7 +510,7 @@ fn take(zone: &mut Zone, outcome: Outcome, is_hidden: bool, change: &mut Change)
             for line in &lines {
                 tracing::error!("{line}");
             }
-            let apex = zone.entry.apex();
+            let apex = zone.apex();
             let line = match zone.entry.zone() {
                 Some(_) => format!("zone {apex} not loaded; what was loaded before is served still"),
                 None if is_hidden => {
@@ -502,6 +525,14 @@ fn take(zone: &mut Zone, outcome: Outcome, is_hidden: bool, change: &mut Change)
             zone.problem = Some(lines.into());
         }
     }
+}
+
+/// Whether the pack that a zone is served from has become another without being replaced, so that nothing of what
+/// is mapped can be believed. A file put in its place has another inode, as the map keeps the old one.
+fn is_written_into(zone: &Zone, loaded: &Loaded) -> bool {
+    // Without a time it was too fresh to tell.
+    let (old, new) = (&zone.stamp, &loaded.stamp);
+    zone.origin == Origin::PackFile && old.time != 0 && old.inode == new.inode && !old.is_still(new)
 }
 
 /// Secondaries take a zone only if its serial grows (RFC 1034 4.3.5, RFC 1982).
@@ -520,7 +551,7 @@ fn warn_of_serial(zone: &Zone, loaded: &Loaded, change: &mut Change) {
         1..=0x7fff_ffff => return,
         _ => "went backwards",
     };
-    let line = format!("zone {}: serial {how} ({old}, now {new})", zone.entry.apex());
+    let line = format!("zone {}: serial {how} ({old}, now {new})", zone.apex());
     tracing::warn!("{line}");
     change.warnings.push(line);
 }

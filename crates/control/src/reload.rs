@@ -162,10 +162,7 @@ fn refused(line: String) -> Change {
 /// The zones there are, as they were asked for.
 fn present(controller: &Controller) -> Vec<Wanted> {
     let zones = lock(&controller.zones);
-    zones
-        .iter()
-        .map(|zone| Wanted { name: zone.entry.apex().to_owned(), source: zone.source.clone() })
-        .collect()
+    zones.iter().map(|zone| Wanted { name: zone.apex().to_owned(), source: zone.source.clone() }).collect()
 }
 
 /// `2 zones loaded, 1 removed, 1 failed, 9,997 unchanged`
