@@ -35,6 +35,14 @@ impl Field<'_> {
     }
 }
 
+/// The text of the type among the fields after an owner: the first that is neither TTL nor class.
+pub(crate) fn type_of<'t>(mut fields: impl Iterator<Item = &'t [u8]>) -> Option<&'t [u8]> {
+    fields.find(|text| {
+        let is_class = text.eq_ignore_ascii_case(b"IN") || text.eq_ignore_ascii_case(b"CLASS1");
+        !is_class && !text.first().is_some_and(u8::is_ascii_digit)
+    })
+}
+
 /// What [`Field::word`] gives for this text, at most eight octets.
 pub(crate) const fn word(text: &[u8]) -> u64 {
     let mut word = 0;

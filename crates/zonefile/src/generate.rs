@@ -3,10 +3,10 @@
 //!
 //! `${offset,width,base}` adds to the number, pads it with zeros and chooses its form: `d` decimal, `o`
 //! octal, `x` and `X` hexadecimal, `n` and `N` hexadecimal digits in reverse with dots between, as in
-//! ip6.arpa. `\$` and `$$` stand for a dollar sign.
+//! ip6.arpa. `\$` and `$$` stand for a dollar sign. RDATA in one pair of quotes is filled in and read without them.
 
 use crate::error::{Cause, Fault};
-use crate::fields::{Field, Fields};
+use crate::fields::{Field, Fields, type_of};
 use crate::scan::PADDING;
 use crate::text::number::decimal;
 
@@ -47,18 +47,23 @@ impl Template {
         let field = fields.take("a range `start-stop` or `start-stop/step`")?;
         let (start, stop, step) = range(field.text).ok_or_else(|| field.fault(Cause::GenerateRange))?;
         let mut template = Template { next: Some(start), stop, step, pieces: Vec::new(), starts: Vec::new() };
+        let mut before = Vec::new();
         while let Some(field) = fields.take_any() {
             template.starts.push(field.start);
             if template.starts.len() > 1 {
                 template.literal(b" ");
             }
-            if field.quoted {
+            if field.quoted && is_whole_rdata(&before, fields) {
+                // As named has it: the quotes only keep together what is read as RDATA once it is filled in.
+                template.field(&field, true)?;
+            } else if field.quoted {
                 template.literal(b"\"");
-            }
-            template.field(&field)?;
-            if field.quoted {
+                template.field(&field, false)?;
                 template.literal(b"\"");
+            } else {
+                template.field(&field, false)?;
             }
+            before.push(field);
         }
         if template.starts.is_empty() {
             return Err(fields.missing("an owner name"));
@@ -74,11 +79,16 @@ impl Template {
         }
     }
 
-    fn field(&mut self, field: &Field<'_>) -> Result<(), Fault> {
+    /// Cuts a field into pieces. `unquotes`: an escaped quote stands for a quote.
+    fn field(&mut self, field: &Field<'_>, unquotes: bool) -> Result<(), Fault> {
         let text = field.text;
         let mut at = 0;
         while at < text.len() {
             match text[at..] {
+                [b'\\', b'"', ..] if unquotes => {
+                    self.literal(b"\"");
+                    at += 2;
+                }
                 [b'\\', _, ..] => {
                     self.literal(&text[at..at + 2]);
                     at += 2;
@@ -119,10 +129,10 @@ impl Template {
             match *piece {
                 Piece::Literal(ref literal) => text.extend_from_slice(literal),
                 Piece::Number { offset, width, base, start } => {
-                    let value = u64::try_from(number as i64 + offset);
-                    let Ok(value) = value else {
+                    let value = number as i64 + offset;
+                    if value < 0 && !matches!(base, Base::Decimal) {
                         return Some(Err(Fault::at(start, start + 1, Cause::GenerateNegative)));
-                    };
+                    }
                     print(value, width, base, text);
                 }
             }
@@ -136,6 +146,12 @@ impl Template {
     pub fn place_of(&self, index: usize) -> usize {
         self.starts[index.min(self.starts.len() - 1)]
     }
+}
+
+/// Whether the field after `before` is all RDATA of the entry: the type stands before it and nothing after it.
+fn is_whole_rdata(before: &[Field<'_>], after: &Fields<'_>) -> bool {
+    let mut rest = before.iter().map(|field| field.text);
+    after.is_empty() && rest.next().is_some() && type_of(rest.by_ref()).is_some() && rest.next().is_none()
 }
 
 /// `start-stop` or `start-stop/step`.
@@ -169,13 +185,13 @@ fn modifier(text: &[u8]) -> Option<(i64, usize, Base)> {
     parts.next().is_none().then_some((offset, width, base))
 }
 
-fn print(value: u64, width: usize, base: Base, text: &mut Vec<u8>) {
+fn print(value: i64, width: usize, base: Base, text: &mut Vec<u8>) {
     let padded = match base {
         Base::Decimal => format!("{value:0width$}"),
         Base::Octal => format!("{value:0width$o}"),
         Base::Lower => format!("{value:0width$x}"),
         Base::Upper => format!("{value:0width$X}"),
-        Base::NibblesLower | Base::NibblesUpper => return nibbles(value, width, base, text),
+        Base::NibblesLower | Base::NibblesUpper => return nibbles(value as u64, width, base, text),
     };
     text.extend_from_slice(padded.as_bytes());
 }
