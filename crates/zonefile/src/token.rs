@@ -4,7 +4,8 @@
 //! are left in: what they mean depends on the field. Where RFC 1035 is silent this does what named does:
 //! parentheses nest, a quote ends the field before it and the octet after a quote begins a new field.
 
-use crate::error::{Cause, Fault};
+use crate::error::{Cause, Fault, Found};
+use crate::fields::type_of;
 
 /// Set in the start of a quoted field; the window is far smaller than 2^31 octets.
 pub(crate) const QUOTED: u32 = 1 << 31;
@@ -37,7 +38,8 @@ pub(crate) fn entry(
     edges: &mut Vec<u32>,
 ) -> Result<Entry, Unended> {
     edges.clear();
-    let mut splitter = Splitter { text: &octets[..filled], edges, depth: 0, opened_at: start, fault: None };
+    let mut splitter =
+        Splitter { text: &octets[..filled], edges, start, depth: 0, opened_at: start, fault: None };
     let end = splitter.split(start)?;
     Ok(Entry { end, fault: splitter.fault })
 }
@@ -45,6 +47,8 @@ pub(crate) fn entry(
 struct Splitter<'a> {
     text: &'a [u8],
     edges: &'a mut Vec<u32>,
+    /// Where the entry begins.
+    start: usize,
     depth: usize,
     opened_at: usize,
     fault: Option<Fault>,
@@ -55,7 +59,13 @@ impl Splitter<'_> {
         let mut at = start;
         while let Some(&octet) = self.text.get(at) {
             at = match octet {
-                b' ' | b'\t' | b'\r' => at + 1,
+                b' ' | b'\t' => at + 1,
+                b'\r' => {
+                    if self.text.get(at + 1).is_some_and(|&next| next != b'\n') {
+                        self.note_saying(at, Cause::CarriageReturn);
+                    }
+                    at + 1
+                }
                 b'\n' if self.depth == 0 => return Ok(at + 1),
                 b'\n' => at + 1,
                 b';' => self.comment(at)?,
@@ -113,14 +123,17 @@ impl Splitter<'_> {
         Err(self.unended())
     }
 
-    /// A field without quotes around it. A quote after `=` belongs to it, as in `alpn="h2,h3"`
-    /// (RFC 9460 2.1); any other begins a field of its own.
+    /// A field without quotes around it. In service parameters a quote after the first `=` belongs to it, as in
+    /// `alpn="h2,h3"` (RFC 9460 2.1); any other begins a field of its own.
     fn plain(&mut self, start: usize) -> Result<usize, Unended> {
         let mut at = start;
         while let Some(&octet) = self.text.get(at) {
             match octet {
                 b' ' | b'\t' | b'\r' | b'\n' | b'(' | b')' | b';' | 0 => break,
-                b'"' if at > start && self.text[at - 1] == b'=' => {
+                b'"' if self.text[start..at].iter().position(|&octet| octet == b'=')
+                    == Some(at - start - 1)
+                    && self.has_params() =>
+                {
                     at = self.closing_quote(at)?;
                     if self.text[at] == b'"' {
                         at += 1;
@@ -139,8 +152,34 @@ impl Splitter<'_> {
         Ok(at)
     }
 
+    /// Whether the fields so far are those of an SVCB or HTTPS record, so that parameters follow.
+    fn has_params(&self) -> bool {
+        let fields = self.edges.as_chunks::<2>().0.iter().map(|&[start, end]| {
+            let start = (start & !QUOTED) as usize;
+            (start, &self.text[start..end as usize])
+        });
+        let mut fields = fields.peekable();
+        // Owner, or directive, range and owner.
+        match fields.peek() {
+            Some((at, text)) if *at == self.start && text.eq_ignore_ascii_case(b"$GENERATE") => {
+                fields.nth(2);
+            }
+            Some(_) if !matches!(self.text[self.start], b' ' | b'\t' | b'\r') => {
+                fields.next();
+            }
+            _ => {}
+        }
+        let types: [&[u8]; 4] = [b"SVCB", b"HTTPS", b"TYPE64", b"TYPE65"];
+        type_of(fields.map(|(_, text)| text))
+            .is_some_and(|found| types.iter().any(|text| found.eq_ignore_ascii_case(text)))
+    }
+
     fn note(&mut self, start: usize, end: usize, cause: Cause) {
         self.fault.get_or_insert_with(|| Fault::at(start, end, cause));
+    }
+
+    fn note_saying(&mut self, at: usize, cause: Cause) {
+        self.fault.get_or_insert_with(|| Fault::saying(at, cause, Found::Unsaid));
     }
 
     fn unended(&self) -> Unended {

@@ -77,8 +77,13 @@ fn parse_one(field: &Field<'_>, out: &mut Octets) -> Result<u16, Fault> {
         None => (field.text, None),
     };
     let key = key_of(name).ok_or_else(|| field.fault(Cause::Field("a service parameter")))?;
-    let value = value
-        .map(|value| value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value));
+    let value = match value {
+        Some([b'"', quoted @ ..]) => Some(
+            up_to_quote(quoted)
+                .ok_or_else(|| field.fault(Cause::Field("a value that ends with its closing quote")))?,
+        ),
+        value => value,
+    };
     out.push_u16(key).and_then(|()| out.push_u16(0)).map_err(full)?;
     let begin = out.len();
     parse_value(key, value, out).map_err(|problem| match problem {
@@ -88,6 +93,19 @@ fn parse_one(field: &Field<'_>, out: &mut Octets) -> Result<u16, Fault> {
     let length = u16::try_from(out.len() - begin).map_err(|_| field.fault(Cause::RdataTooLong))?;
     out.as_mut_slice()[begin - 2..begin].copy_from_slice(&length.to_be_bytes());
     Ok(key)
+}
+
+/// What stands before the closing quote; `None` where more follows it.
+fn up_to_quote(quoted: &[u8]) -> Option<&[u8]> {
+    let mut at = 0;
+    while let Some(&octet) = quoted.get(at) {
+        match octet {
+            b'"' => return (at + 1 == quoted.len()).then(|| &quoted[..at]),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    None
 }
 
 enum Problem {

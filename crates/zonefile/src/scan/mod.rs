@@ -1,6 +1,6 @@
 //! Finds the fields and the end of a plain entry.
 //!
-//! An entry is *plain* when it has no quote, no escape and no octet of zero: in large zone files nearly all
+//! An entry is *plain* when it has no quote, no escape, no octet of zero and no stray carriage return: in large zone files nearly all
 //! are, signatures over several lines in parentheses included. Its fields are what stands between blanks,
 //! parentheses and comments, so all a scanner has to do is to list where runs of other octets begin and end.
 //! Every other entry is *odd* and left to `token`, and so is one with a parenthesis too many.

@@ -6,6 +6,7 @@ use super::{EDGES_MAX, Line, PADDING, Tape};
 enum Class {
     Word,
     Blank,
+    Return,
     Newline,
     Comment,
     Open,
@@ -17,7 +18,7 @@ const CLASSES: [Class; 256] = {
     let mut classes = [Class::Word; 256];
     classes[b' ' as usize] = Class::Blank;
     classes[b'\t' as usize] = Class::Blank;
-    classes[b'\r' as usize] = Class::Blank;
+    classes[b'\r' as usize] = Class::Return;
     classes[b'\n' as usize] = Class::Newline;
     classes[b';' as usize] = Class::Comment;
     classes[b'(' as usize] = Class::Open;
@@ -49,7 +50,9 @@ pub(super) fn line(octets: &[u8], start: usize, filled: usize, tape: &mut Tape) 
                 edges += 1;
                 in_word = true;
             }
-            Class::Blank => {}
+            // The newline after it may not have been read yet.
+            Class::Return if at + 1 < filled && octets[at + 1] != b'\n' => return Line::Odd,
+            Class::Blank | Class::Return => {}
             Class::Newline => {
                 lines += 1;
                 if depth == 0 {
