@@ -23,6 +23,8 @@ pub struct ZoneText {
     pub contents: Contents,
     /// Records that are not below the apex, which are left out. The first [`OUT_OF_ZONE_KEPT_MAX`].
     pub out_of_zone: Vec<Finding>,
+    /// How many there are in all.
+    pub out_of_zone_count: u64,
     /// The state of the file that was read.
     pub stamp: Stamp,
     /// The files it includes, and their states.
@@ -108,11 +110,31 @@ pub fn read(apex: &Name, source: &Source, octets_read: &AtomicU64) -> Result<Zon
         Source::Embedded(name, text) => {
             let stamp = Stamp { time: 1, octets: text.len() as u64, inode: 0 };
             read_text(apex, (*name).into(), Path::new(name), Box::new(*text), stamp, octets_read)
+                .map_err(|unread| unread.lines())
         }
         Source::File(path) => {
             let path = path.path();
             let (file, stamp) = open(&path).map_err(|error| vec![error])?;
             read_text(apex, path.display().to_string(), &path, Box::new(file), stamp, octets_read)
+                .map_err(|unread| unread.lines())
+        }
+    }
+}
+
+/// Why there is no zone.
+pub enum Unread {
+    /// Problems of the text, each with its place.
+    Syntax(zonefile::Report),
+    /// Something else, as a line.
+    Other(String),
+}
+
+impl Unread {
+    /// Lines for the operator.
+    pub fn lines(&self) -> Vec<String> {
+        match self {
+            Unread::Syntax(report) => report.to_string().lines().map(str::to_owned).collect(),
+            Unread::Other(line) => vec![line.clone()],
         }
     }
 }
@@ -125,29 +147,26 @@ pub fn read_text(
     input: Box<dyn Read + '_>,
     stamp: Stamp,
     octets_read: &AtomicU64,
-) -> Result<ZoneText, Vec<String>> {
-    let mut includes = Includes {
-        paths: HashMap::from([(name.clone(), path.to_owned())]),
-        opened: Vec::new(),
-        failure: None,
-    };
+) -> Result<ZoneText, Unread> {
+    let mut includes =
+        Includes { paths: HashMap::from([(name.clone(), path.to_owned())]), opened: Vec::new() };
     let mut records = Records {
         builder: ContentsBuilder::new(apex),
         out_of_zone: Vec::new(),
+        out_of_zone_count: 0,
         last_out: false,
         too_many: false,
     };
     let input = Box::new(Counted { input, octets: octets_read });
     let summary = zonefile::read(Text { name, input }, &Options::new(apex), &mut includes, &mut records);
     if records.too_many {
-        return Err(vec![format!("{}: more than 2^32 records in one zone", path.display())]);
+        return Err(Unread::Other(format!("{}: more than 2^32 records in one zone", path.display())));
     }
-    let summary = summary.map_err(|report| {
-        report.to_string().lines().map(str::to_owned).chain(includes.failure.take()).collect::<Vec<_>>()
-    })?;
+    let summary = summary.map_err(Unread::Syntax)?;
     Ok(ZoneText {
         contents: records.builder.finish(),
         out_of_zone: records.out_of_zone,
+        out_of_zone_count: records.out_of_zone_count,
         stamp,
         includes: includes.opened.into(),
         files: summary.files,
@@ -159,7 +178,6 @@ struct Includes {
     /// Path of each file by the name it goes by.
     paths: HashMap<String, PathBuf>,
     opened: Vec<(PathBuf, Stamp)>,
-    failure: Option<String>,
 }
 
 impl Opener for Includes {
@@ -169,8 +187,9 @@ impl Opener for Includes {
         // One spelling for one file, so that a file that includes itself is found out.
         let path: PathBuf = joined.components().collect();
         let (file, stamp) = open(&path).map_err(|error| {
-            self.failure.get_or_insert(error);
-            std::fs::metadata(&path).err().unwrap_or_else(|| io::ErrorKind::InvalidInput.into())
+            let kind =
+                std::fs::metadata(&path).err().map_or(io::ErrorKind::InvalidInput, |error| error.kind());
+            io::Error::new(kind, error)
         })?;
         let name = path.display().to_string();
         self.paths.insert(name.clone(), path.clone());
@@ -183,6 +202,7 @@ impl Opener for Includes {
 struct Records {
     builder: ContentsBuilder,
     out_of_zone: Vec<Finding>,
+    out_of_zone_count: u64,
     /// Whether the last record was out of the zone, so that its owner is not the builder's last.
     last_out: bool,
     too_many: bool,
@@ -199,6 +219,7 @@ impl Sink for Records {
             Ok(()) => Ok(()),
             Err(Refusal::OutOfZone) => {
                 self.last_out = true;
+                self.out_of_zone_count += 1;
                 if self.out_of_zone.len() < OUT_OF_ZONE_KEPT_MAX {
                     self.out_of_zone.push(Finding::out_of_zone(record.owner.to_owned(), record.rtype, place));
                 }

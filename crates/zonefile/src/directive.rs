@@ -3,7 +3,7 @@
 use wire::NameBuf;
 
 use crate::entry::Entries;
-use crate::error::{Cause, Fault};
+use crate::error::{Cause, Fault, Found};
 use crate::fields::{Field, Fields};
 use crate::octets::Octets;
 use crate::text::{number, string};
@@ -27,6 +27,9 @@ pub(crate) fn read(
     let is = |directive: &str| name.text.eq_ignore_ascii_case(directive.as_bytes());
     if is("$ORIGIN") {
         let field = fields.take("a domain name")?;
+        if field.quoted && !field.text.is_empty() {
+            return Err(field.fault(Cause::Field("a domain name without quotes")));
+        }
         let origin = domain_name(&field, entries)?;
         fields.finish()?;
         entries.origin.set(&origin);
@@ -56,8 +59,14 @@ fn include(fields: &mut Fields<'_>, entries: &Entries) -> Result<Directive, Faul
     let mut octets = Octets::new();
     string::unescape(field.text, &mut octets).map_err(|_| field.fault(Cause::Escape))?;
     let path = String::from_utf8(octets.as_slice().to_vec());
-    let path = path.ok().filter(|path| !path.is_empty());
-    let path = path.ok_or_else(|| field.fault(Cause::Field("a file name in UTF-8")))?;
+    let path = path.map_err(|_| field.fault(Cause::Field("a file name in UTF-8")))?;
+    if path.is_empty() {
+        return Err(Fault::saying(
+            field.start,
+            Cause::Field("a file name between the quotes"),
+            Found::Unsaid,
+        ));
+    }
     Ok(Directive::Include { path, origin, start: field.start })
 }
 

@@ -34,6 +34,7 @@ impl fmt::Display for Diagnostic {
             Found::Octets(count) => write!(f, ", found {count} octets"),
             Found::Number(number) => write!(f, ", found {number}"),
             Found::Io(kind) => write!(f, ": {kind}"),
+            Found::Said(reason) => write!(f, ": {reason}"),
         }
     }
 }
@@ -57,6 +58,8 @@ pub enum Found {
     Number(u64),
     /// The system said this.
     Io(io::ErrorKind),
+    /// The one who opens files said this, naming the file.
+    Said(String),
 }
 
 impl Found {
@@ -91,6 +94,8 @@ pub enum Cause {
     UnclosedParenthesis,
     /// A closing parenthesis without an opening one.
     UnmatchedParenthesis,
+    /// A carriage return that no newline follows.
+    CarriageReturn,
     /// A quote that its line does not close.
     UnclosedQuote,
     /// A directive that is not `$ORIGIN`, `$TTL`, `$INCLUDE` or `$GENERATE`.
@@ -177,6 +182,7 @@ impl fmt::Display for Cause {
             }
             UnclosedParenthesis => f.write_str("parenthesis is never closed: expected `)`"),
             UnmatchedParenthesis => f.write_str("closing parenthesis without an opening one"),
+            CarriageReturn => f.write_str("carriage return inside a line: expected it before a newline only"),
             UnclosedQuote => f.write_str("quote is not closed on its line: expected `\"`"),
             UnknownDirective => f.write_str("expected $ORIGIN, $TTL, $INCLUDE or $GENERATE"),
             IncludeTooDeep => {
@@ -192,7 +198,7 @@ impl fmt::Display for Cause {
             GenerateModifier => {
                 f.write_str("expected `${offset}`, `${offset,width}` or `${offset,width,base}` with base d, o, x, X, n or N")
             }
-            GenerateNegative => f.write_str("$GENERATE value plus offset is below zero"),
+            GenerateNegative => f.write_str("$GENERATE value plus offset is below zero, which only decimals can be"),
             NoOwner => f.write_str("expected an owner name: no record before this one has any"),
             NoTtl => f.write_str("expected a TTL: neither $TTL nor a record before this one gives any"),
             Type => f.write_str("expected a record type"),

@@ -94,7 +94,8 @@ pub struct Source<'i> {
 
 /// Opens the files of `$INCLUDE`; this crate opens none itself.
 pub trait Opener {
-    /// Opens `path`, as it is written in the file whose [`Source::name`] is `includer`.
+    /// Opens `path`, as it is written in the file whose [`Source::name`] is `includer`. An error with a text of its own
+    /// ([`io::Error::new`]) is shown by that text, which should name the file.
     fn open(&mut self, path: &str, includer: &str) -> io::Result<Source<'static>>;
 }
 

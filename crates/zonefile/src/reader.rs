@@ -259,7 +259,7 @@ impl<'i, 'c> Reader<'i, 'c> {
         }
         let source = match self.opener.open(path, &self.files[self.file.number as usize]) {
             Ok(source) => source,
-            Err(error) => return fault(Cause::IncludeUnopened, Found::Io(error.kind())),
+            Err(error) => return fault(Cause::IncludeUnopened, Found::Said(reason(path, &error))),
         };
         let open = self.waiting.iter().chain(std::iter::once(&self.file));
         if open.into_iter().any(|file| *self.files[file.number as usize] == *source.name) {
@@ -407,6 +407,15 @@ fn placed_in(template: &Template, trouble: Trouble, text: &[u8], edges: &[u32]) 
     let start = template.place_of(fields_before.saturating_sub(1));
     let found = fault.found.or(found).unwrap_or(Found::Unsaid);
     Trouble::Fault(Fault::saying(start, fault.cause, found))
+}
+
+/// Why a file cannot be opened: in the opener's words, which name it, or else in those of the error's kind.
+#[cold]
+fn reason(path: &str, error: &std::io::Error) -> String {
+    match error.get_ref() {
+        Some(said) => said.to_string(),
+        None => format!("{path}: {}", error.kind()),
+    }
 }
 
 /// Whether an entry that begins with this octet has no owner name of its own.

@@ -108,6 +108,38 @@ fn line_ends() {
 }
 
 #[test]
+fn stray_carriage_returns() {
+    check_bad(
+        "$TTL 1\na A 192.0.2.1\r\rb A 192.0.2.2\r\nc A ( \r 192.0.2.3 )\nd A 192.0.2.4\n\re A 192.0.2.5\n; \r fine\n",
+        &[
+            "text:2:14: carriage return inside a line: expected it before a newline only",
+            "text:3:7: carriage return inside a line: expected it before a newline only",
+            "text:5:1: carriage return inside a line: expected it before a newline only",
+        ],
+    );
+}
+
+#[test]
+fn quotes_after_equals() {
+    check(
+        "$TTL 1\na TXT k=\"v w\"\nsvcb TXT a=\"b\"\nb HTTPS 1 . alpn=\"h2\" key9999=\"a b\"\n IN 60 TYPE64 1 . port=\"53\"\n",
+        &[
+            "a.example. 1 IN TXT \"k=\" \"v w\"",
+            "svcb.example. 1 IN TXT \"a=\" \"b\"",
+            "b.example. 1 IN HTTPS 1 . alpn=\"h2\" key9999=\"a b\"",
+            "b.example. 60 IN SVCB 1 . port=53",
+        ],
+    );
+    check_bad(
+        "$TTL 1\na SVCB 1 . key9999=\"a\"b\n$ORIGIN \"sub\"\n",
+        &[
+            "text:2:12: expected a value that ends with its closing quote, found \"key9999=\"a\"b\"",
+            "text:3:10: expected a domain name without quotes, found \"sub\"",
+        ],
+    );
+}
+
+#[test]
 fn origins() {
     check(
         "$TTL 60\n$ORIGIN b\na A 192.0.2.1\n$ORIGIN c.\na A 192.0.2.2\n@ A 192.0.2.3\n$ORIGIN .\na A 192.0.2.4\n. A 192.0.2.5\n",

@@ -75,9 +75,9 @@ fn bad_includes() {
     };
     assert_eq!(error("$INCLUDE main\n"), "main:1:10: file includes itself, found \"main\"");
     assert_eq!(error("$INCLUDE self\n"), "self:1:10: file includes itself, found \"main\"");
-    assert_eq!(error("$INCLUDE none\n"), "main:1:10: cannot open included file: entity not found");
+    assert_eq!(error("$INCLUDE none\n"), "main:1:10: cannot open included file: none: entity not found");
     assert_eq!(error("$INCLUDE\n"), "main:1:9: expected a file name, found the end of the entry");
-    assert_eq!(error("$INCLUDE \"\"\n"), "main:1:11: expected a file name in UTF-8, found \"\"");
+    assert_eq!(error("$INCLUDE \"\"\n"), "main:1:11: expected a file name between the quotes");
     assert_eq!(
         error("$INCLUDE blank\na 1 A 192.0.2.1\n"),
         "blank:1:2: expected an owner name: no record before this one has any"
@@ -151,6 +151,24 @@ fn generates() {
 }
 
 #[test]
+fn generates_as_named() {
+    let text = "$TTL 60\n$GENERATE 1-1 q$ IN 30 MX \"1$ mail$\"\n$GENERATE 1-1 t$ TXT \"\\\"a $\\\" b\"\n\
+                $GENERATE 0-1 h${-1} A 192.0.2.1\n$GENERATE 0-0 h${-1,3} TXT x\n\
+                $GENERATE 1-1 s$ HTTPS 1 . alpn=\"h2\" port=$\n";
+    assert_eq!(
+        read_files(&[("main", text)]).unwrap(),
+        [
+            "0:2 q1.example. 30 IN MX 11 mail1.example.",
+            "0:3 t1.example. 60 IN TXT \"a 1\" \"b\"",
+            "0:4 h-1.example. 60 IN A 192.0.2.1",
+            "0:4 h0.example. 60 IN A 192.0.2.1",
+            "0:5 h-01.example. 60 IN TXT \"x\"",
+            "0:6 s1.example. 60 IN HTTPS 1 . alpn=\"h2\" port=1",
+        ]
+    );
+}
+
+#[test]
 fn bad_generates() {
     for (text, expected) in [
         (
@@ -173,8 +191,8 @@ fn bad_generates() {
             "main:1:16: expected `${offset}`, `${offset,width}` or `${offset,width,base}` with base d, o, x, X, n or N, found \"${0,0,q}\"",
         ),
         (
-            "$GENERATE 1-3 a${-2} 1 A 192.0.2.1",
-            "main:1:16: $GENERATE value plus offset is below zero, found \"$\"",
+            "$GENERATE 1-3 a${-2,0,x} 1 A 192.0.2.1",
+            "main:1:16: $GENERATE value plus offset is below zero, which only decimals can be, found \"$\"",
         ),
     ] {
         let result = read_files(&[("main", &format!("{text}\n"))]);
