@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use control::read::{self, ZoneText};
+use control::read::{self, Unread, ZoneText};
 use control::stamp::Stamp;
 use control::text::{count, grouped};
 use wire::NameBuf;
-use zone::check::{self, Finding, Level, Severity};
+use zone::check::{self, Check, Finding, Level, Severity};
 
 use super::{complain, print};
 
@@ -68,7 +68,7 @@ fn time(text: &str) -> Result<Now, String> {
     let (hour, minute, second) = (part(4, 2), part(2, 2), part(0, 2));
     if year < 1970
         || !(1..=12).contains(&month)
-        || !(1..=31).contains(&day)
+        || !(1..=days_of_month(year, month)).contains(&day)
         || hour > 23
         || minute > 59
         || second > 60
@@ -81,12 +81,21 @@ fn time(text: &str) -> Result<Now, String> {
     Ok(Now::At(((days * 24 + hour) * 60 + minute) * 60 + second))
 }
 
+fn days_of_month(year: u64, month: u64) -> u64 {
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        2 => 28 + u64::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
 /// Checks; says whether there were no errors.
 pub fn run(arguments: &Arguments) -> bool {
     let zone = match read(arguments) {
         Ok(zone) => zone,
-        Err(lines) => {
-            report_unread(arguments, &lines);
+        Err(unread) => {
+            report_unread(arguments, &unread);
             return false;
         }
     };
@@ -113,12 +122,16 @@ pub fn run(arguments: &Arguments) -> bool {
         }
     };
     zone.out_of_zone.iter().cloned().for_each(&mut report);
-    let summary = check::check(&zone.contents, &options, &mut report);
+    let mut summary = check::check(&zone.contents, &options, &mut report);
+    if !summary.is_fatal() {
+        summary.join(&check::fit(&zone.contents, &mut report));
+    }
     // Of each kind only the first are shown; all of them count.
     let found = |severities: &[Severity]| -> usize {
-        let outside = zone.out_of_zone.iter().filter(|finding| severities.contains(&finding.severity));
+        let is_outside = severities.contains(&Check::OutOfZone.severity());
+        let outside = if is_outside { zone.out_of_zone_count } else { 0 };
         let inside: u64 = severities.iter().map(|severity| summary.count_of(*severity)).sum();
-        outside.count() + inside as usize
+        (outside + inside) as usize
     };
     let errors = found(&[Severity::Fatal, Severity::Error]);
     let warnings = found(&[Severity::Warning]);
@@ -134,7 +147,7 @@ pub fn run(arguments: &Arguments) -> bool {
     ok && errors == 0
 }
 
-fn read(arguments: &Arguments) -> Result<ZoneText, Vec<String>> {
+fn read(arguments: &Arguments) -> Result<ZoneText, Unread> {
     let (origin, path) = (&arguments.origin, &arguments.file);
     let octets = AtomicU64::new(0);
     if path == Path::new("-") {
@@ -149,16 +162,32 @@ fn read(arguments: &Arguments) -> Result<ZoneText, Vec<String>> {
         );
     }
     // A pipe is fine here: there is nobody else to keep waiting.
-    let file = std::fs::File::open(path)
-        .map_err(|error| vec![format!("{}: {}", path.display(), control::text::cannot("open", &error))])?;
+    let file = std::fs::File::open(path).map_err(|error| {
+        Unread::Other(format!("{}: {}", path.display(), control::text::cannot("open", &error)))
+    })?;
     read::read_text(origin, path.display().to_string(), path, Box::new(file), Stamp::default(), &octets)
 }
 
-fn report_unread(arguments: &Arguments, lines: &[String]) {
+fn report_unread(arguments: &Arguments, unread: &Unread) {
+    let lines = unread.lines();
     if !arguments.json {
         return complain(lines.iter().map(String::as_str));
     }
-    for line in lines {
+    let diagnostics = match unread {
+        Unread::Syntax(report) => report.diagnostics.as_slice(),
+        Unread::Other(_) => &[],
+    };
+    for diagnostic in diagnostics {
+        let (file, line, column) = (&*diagnostic.file, diagnostic.line, diagnostic.column);
+        let whole = diagnostic.to_string();
+        let object = serde_json::json!({
+            "finding": "syntax", "severity": "error", "file": file, "line": line, "column": column,
+            "text": whole.strip_prefix(&format!("{file}:{line}:{column}: ")).unwrap_or(&whole),
+        });
+        print(&format!("{object}\n"));
+    }
+    // That reading stopped is a line of its own.
+    for line in lines.iter().skip(diagnostics.len()) {
         let object = serde_json::json!({ "finding": "unreadable", "severity": "error", "text": line });
         print(&format!("{object}\n"));
     }
@@ -221,5 +250,24 @@ fn print_zone(zone: &ZoneText) -> bool {
             false
         }
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        let seconds = |text| match time(text) {
+            Ok(Now::At(seconds)) => Some(seconds),
+            _ => None,
+        };
+        assert_eq!(seconds("20260802000000"), Some(1_785_628_800));
+        assert_eq!(seconds("20240229000000"), Some(1_709_164_800));
+        assert_eq!(seconds("12"), Some(12));
+        for text in ["20260231000000", "20250229000000", "20260431000000", "20261301000000", "x"] {
+            assert!(time(text).is_err(), "{text}");
+        }
     }
 }
