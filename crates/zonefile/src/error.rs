@@ -256,6 +256,11 @@ impl Fault {
         Fault(Box::new(Placed { start, end: start, cause, found: Some(found) }))
     }
 
+    /// Where it begins.
+    pub fn start(&self) -> usize {
+        self.0.start
+    }
+
     /// The problem itself.
     pub fn placed(self) -> Placed {
         *self.0

@@ -325,8 +325,8 @@ impl<'i, 'c> Reader<'i, 'c> {
             }
             Unended::Line if self.fill()? => Ok(()),
             Unended::Line => self.too_long(start),
-            Unended::Parenthesis(_) if self.fill()? => Ok(()),
-            Unended::Parenthesis(opened_at) => self.unclosed(opened_at, start),
+            Unended::Parenthesis(..) if self.fill()? => Ok(()),
+            Unended::Parenthesis(opened_at, first) => self.unclosed(opened_at, first, start),
         }
     }
 
@@ -339,7 +339,8 @@ impl<'i, 'c> Reader<'i, 'c> {
 
     /// Reports a parenthesis that is not closed in the file or in a full window, and goes on with the next line that begins an entry of its
     /// own: what it encloses is likely to be the rest of the file.
-    fn unclosed(&mut self, opened_at: usize, start: usize) -> Step {
+    /// `first`: a problem inside that may be the reason, such as a quote that is not closed and hides a parenthesis.
+    fn unclosed(&mut self, opened_at: usize, first: Option<Fault>, start: usize) -> Step {
         let line = self.file.line;
         let text = &self.file.window.octets()[..self.file.window.filled()];
         let mut next = start;
@@ -359,6 +360,10 @@ impl<'i, 'c> Reader<'i, 'c> {
             self.file.window.end();
         }
         let cause = if at_end { Cause::UnclosedParenthesis } else { Cause::EntryTooLong };
+        // What is wrong further on is found when reading gets there.
+        if let Some(first) = first.filter(|first| first.start() < next) {
+            self.fault(first, start, line)?;
+        }
         self.fault(Fault::saying(opened_at, cause, Found::Unsaid), start, line)
     }
 

@@ -24,8 +24,8 @@ pub(crate) struct Entry {
 pub(crate) enum Unended {
     /// The text ends inside the line.
     Line,
-    /// The text ends inside parentheses; this is where the outermost was opened.
-    Parenthesis(usize),
+    /// The text ends inside parentheses; this is where the outermost was opened, and the first problem before that.
+    Parenthesis(usize, Option<Fault>),
     /// There is an octet of zero, so the input is no text.
     NotText(usize),
 }
@@ -40,7 +40,11 @@ pub(crate) fn entry(
     edges.clear();
     let mut splitter =
         Splitter { text: &octets[..filled], edges, start, depth: 0, opened_at: start, fault: None };
-    let end = splitter.split(start)?;
+    let end = match splitter.split(start) {
+        Ok(end) => end,
+        Err(Unended::Parenthesis(at, _)) => return Err(Unended::Parenthesis(at, splitter.fault)),
+        Err(unended) => return Err(unended),
+    };
     Ok(Entry { end, fault: splitter.fault })
 }
 
@@ -183,6 +187,6 @@ impl Splitter<'_> {
     }
 
     fn unended(&self) -> Unended {
-        if self.depth > 0 { Unended::Parenthesis(self.opened_at) } else { Unended::Line }
+        if self.depth > 0 { Unended::Parenthesis(self.opened_at, None) } else { Unended::Line }
     }
 }
