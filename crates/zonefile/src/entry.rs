@@ -266,7 +266,12 @@ fn frequent_type(text: u64) -> Option<u16> {
 #[cold]
 fn type_by_number(field: &Field<'_>, has_class: bool, has_ttl: bool) -> Result<Option<u16>, Fault> {
     if let Some(rtype) = rtype::from_text(field.text) {
-        return if rtype::is_meta(rtype) { Err(field.fault(Cause::MetaType)) } else { Ok(Some(rtype)) };
+        // Type 0 is reserved for signatures of messages (RFC 2931 4.1.1).
+        return if rtype::is_meta(rtype) || rtype == 0 {
+            Err(field.fault(Cause::MetaType))
+        } else {
+            Ok(Some(rtype))
+        };
     }
     match class::from_text(field.text) {
         Some(class::IN) if !has_class => Ok(None),

@@ -215,7 +215,7 @@ fn bad_rdata() {
         "$TTL 1\na A 1.2.3\na A\na A 192.0.2.1 x\na MX x y\na MX 65536 y\na AAAA ::g\na NS a..b\na NS \\300\n\
          a TXT \\1\na DS 1 2 3 abc\na DNSKEY 1 3 5 ab!=\na RRSIG A FOO 2 60 1 1 1 . AAAA\na NSEC b FOO\n\
          a SOA b c 1 2 3 4\na NSEC3 1 0 0 - 0\na A \\# 3 010203\na A \\# 4 0102\na A \\# x\na CAA 0 is-sue x\n\
-         a DS 1 8 2 ABCD\n",
+         a DS 1 8 2 ABCD\na SSHFP 1 1 ABCD\na TYPE0 \\# 0\n",
         &[
             "text:2:5: expected an IPv4 address, found \"1.2.3\"",
             "text:3:4: expected an IPv4 address, found the end of the entry",
@@ -237,6 +237,8 @@ fn bad_rdata() {
             "text:19:8: expected a number from 0 to 65535, found \"x\"",
             "text:20:9: expected a property tag of letters and digits, found \"is-sue\"",
             "text:21:16: expected a digest as long as its digest type wants, found 2 octets",
+            "text:22:17: expected a digest as long as its digest type wants, found 2 octets",
+            "text:23:3: expected a type of zone data, this one exists in messages only, found \"TYPE0\"",
         ],
     );
 }
@@ -278,6 +280,13 @@ fn unclosed() {
     check_bad(
         "a 1 TXT b\\",
         &["text:1:9: expected `\\` before an octet or three digits up to 255, found \"b\\\""],
+    );
+    check_bad(
+        "a 1 TXT ( \"b )\nc 1 A 192.0.2.1\n",
+        &[
+            "text:1:11: quote is not closed on its line: expected `\"`, found \"\"b )\"",
+            "text:1:9: parenthesis is never closed: expected `)`",
+        ],
     );
     check_bad("a 1 A (", &["text:1:7: parenthesis is never closed: expected `)`"]);
 }

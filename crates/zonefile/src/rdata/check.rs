@@ -83,12 +83,13 @@ pub fn check(rtype: u16, rdata: &[u8]) -> Result<(), Fault> {
     if has_digest_length(rtype, rdata) { Ok(()) } else { Err(Fault::DigestLength) }
 }
 
-/// Whether the digest in DS and ZONEMD records is as long as its digest type wants; true for all other types
+/// Whether the digest in DS, SSHFP and ZONEMD records is as long as its digest type wants; true for all other types
 /// and for digest types without known length.
 #[inline]
 pub(crate) fn has_digest_length(rtype: u16, rdata: &[u8]) -> bool {
     let (kind_at, digest_at) = match rtype {
         rtype::DS | rtype::CDS | rtype::TA | rtype::DLV => (3, 4),
+        rtype::SSHFP => (1, 2),
         rtype::ZONEMD => (5, 6),
         _ => return true,
     };
@@ -97,6 +98,10 @@ pub(crate) fn has_digest_length(rtype: u16, rdata: &[u8]) -> bool {
         (rtype::ZONEMD, Some(1)) => 48,
         (rtype::ZONEMD, Some(2)) => 64,
         (rtype::ZONEMD, _) => return true,
+        // RFC 4255 3.1.2, RFC 6594.
+        (rtype::SSHFP, Some(1)) => 20,
+        (rtype::SSHFP, Some(2)) => 32,
+        (rtype::SSHFP, _) => return true,
         // RFC 3658, RFC 4509, RFC 5933, RFC 6605, RFC 9558, RFC 9563.
         (_, Some(1)) => 20,
         (_, Some(2 | 3 | 5 | 6)) => 32,

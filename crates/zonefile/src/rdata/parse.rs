@@ -39,7 +39,11 @@ pub(crate) fn rdata(
     }
     if !super::check::has_digest_length(rtype, out.as_slice()) {
         let what = Cause::Field("a digest as long as its digest type wants");
-        let before_digest = if rtype == rtype::ZONEMD { 6 } else { 4 };
+        let before_digest = match rtype {
+            rtype::ZONEMD => 6,
+            rtype::SSHFP => 2,
+            _ => 4,
+        };
         return Err(Fault::saying(
             fields.end_at(),
             what,

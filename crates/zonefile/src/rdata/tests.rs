@@ -138,6 +138,9 @@ fn rdata_of(rtype: u16, entropy: &mut Entropy<'_>) -> Vec<u8> {
         if matches!(rtype, rtype::DS | rtype::CDS | rtype::TA | rtype::DLV) && rdata.len() == 4 {
             rdata[3] |= 0x80;
         }
+        if rtype == rtype::SSHFP && rdata.len() == 2 {
+            rdata[1] |= 0x80;
+        }
         if rtype == rtype::ZONEMD && rdata.len() == 6 {
             rdata[5] |= 0x80;
         }
