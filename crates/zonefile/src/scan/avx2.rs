@@ -54,10 +54,7 @@ fn line(octets: &[u8], start: usize, filled: usize, tape: &mut Tape) -> Line {
         let inside = below_lowest(newline);
         let mut word = !masks.blank & inside;
         if masks.odd & inside != 0 || state.depth > 0 || state.in_comment {
-            // The octet after the block; past the text it may not have been read yet, and is taken for a newline.
-            let after = if block + 64 < filled { octets.get(block + 64).copied() } else { None };
-            let last = (filled - block - 1).min(63);
-            match enclosed(chunk, masks, (last, after.unwrap_or(b'\n')), &mut state) {
+            match enclosed(chunk, masks, (octets, block, filled), &mut state) {
                 Some((fields, last)) => (word, newline) = (fields, last),
                 None => return Line::Odd,
             }
@@ -93,14 +90,14 @@ fn below_lowest(bits: u64) -> u64 {
 }
 
 /// A block with parentheses or a comment in it or around it: which octets belong to fields, and the newline
-/// that ends the entry, if it is in this block. `last`: the last octet of the block that is text; `after`: what follows
-/// it. `None`: the entry is odd.
+/// that ends the entry, if it is in this block. `octets[..filled]` is the text, the block begins at
+/// `block`. `None`: the entry is odd.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 #[inline(never)]
 fn enclosed(
     chunk: &[u8; 64],
     masks: Masks,
-    (last, after): (usize, u8),
+    (octets, block, filled): (&[u8], usize, usize),
     state: &mut State,
 ) -> Option<(u64, u64)> {
     let mut word = !masks.blank;
@@ -129,8 +126,9 @@ fn enclosed(
         let at = _tzcnt_u64(event) as usize & 63;
         match chunk[at] {
             b'\r' => {
-                let next = if at < last { chunk[(at + 1) & 63] } else { after };
-                if next != b'\n' {
+                // Past the text it may not have been read yet.
+                let next = octets.get(block + at + 1).filter(|_| block + at + 1 < filled);
+                if next.is_some_and(|&next| next != b'\n') {
                     return None;
                 }
             }
