@@ -64,7 +64,7 @@ fn signed_gov() -> ZoneSet {
 /// Writes the text of .gov to the target folder.
 fn gov_text() -> PathBuf {
     let mut text = String::from_utf8(unpack(&data().join("gov-20260822.zone.zst"))).expect("a text");
-    text.push_str("\ngov. 3600 IN NS a.ns.gov.\na.ns.gov. 3600 IN A 192.0.2.53\n");
+    text.push_str("\ngov. 86400 IN NS a.ns.gov.\na.ns.gov. 3600 IN A 192.0.2.53\n");
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("gov.zone");
     fs::write(&path, text).expect("a writable target folder");
     path
