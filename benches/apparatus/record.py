@@ -49,10 +49,10 @@ class Bench:
             sys.exit(f"unknown contender {name}; known are {', '.join(contenders.ALL)}")
         return contenders.ALL[name]
 
-    def contender(self, kind, zones, **options):
+    def contender(self, kind, zones, name=None, **options):
         """A contender in a folder of its own; exits where its program is missing."""
         options.setdefault("port", free_port())
-        made = kind(zones, os.path.join(self.work, "servers", kind.name), programs=self.programs, **options)
+        made = kind(zones, os.path.join(self.work, "servers", name or kind.name), programs=self.programs, **options)
         if not made.available():
             sys.exit(f"{made.name}: {made.command()[0]} is missing; install it or leave it out with --contenders")
         return made
@@ -75,6 +75,13 @@ class Bench:
         return json.loads(self.run("load", "--server", f"{server.address}:{server.port}", "--queries", queries,
                                    "--cpu", self.arguments.load_cpu, "--json", *words,
                                    namespace=namespace, quiet=quiet, failed=server.fail))
+
+    def begin_load(self, server, queries, *words, namespace):
+        """Starts `zonda-bench load` against a contender and leaves it running, its standard streams open."""
+        command = ["ip", "netns", "exec", namespace, self.arguments.bench, "load", "--server",
+                   f"{server.address}:{server.port}", "--queries", queries, "--cpu", self.arguments.load_cpu, "--json", *words]
+        pipe = subprocess.PIPE
+        return subprocess.Popen([str(word) for word in command], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
     def root(self):
         """The root zone that ships with the project, and the recorded queries."""

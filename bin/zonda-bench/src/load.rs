@@ -57,6 +57,10 @@ pub struct Arguments {
     /// packets for the server. Queries are reordered into runs of equal length.
     #[arg(long)]
     trains: bool,
+    /// With --rate and --find-maximum: send what is due so often and sleep in between, for a machine whose host stops
+    /// it when all its cores are busy. Latencies are then too long by up to this; 0 sends each query at its time.
+    #[arg(long, value_name = "MICROSECONDS", default_value_t = 0)]
+    gather_us: u64,
     /// A reply later than this is lost.
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 1000)]
     timeout_ms: u64,
@@ -93,12 +97,18 @@ struct SearchArguments {
     /// Precision as share of the rate.
     #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
     width: f64,
+    /// Trials at a rate, of which one must lose nothing: more of them where other guests of the machine disturb.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    attempts: usize,
     /// Share of lost queries that is accepted.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     lost_share: f64,
     /// First rate tried.
     #[arg(long, value_name = "PER_SECOND", default_value_t = 1000.0)]
     rate_start: f64,
+    /// Wait for a line on standard input before each trial, so that a script can have several searches take turns.
+    #[arg(long)]
+    take_turns: bool,
     /// Then offer 1.5 times the maximum, to see whether answers hold up under overload.
     #[arg(long)]
     overload: bool,
@@ -128,6 +138,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Error> {
         flows: arguments.flows,
         burst: arguments.burst,
         trains: arguments.trains,
+        gather: Duration::from_micros(arguments.gather_us),
         timeout: Duration::from_millis(arguments.timeout_ms),
         lateness_max: Duration::from_secs_f64(arguments.lateness_ms / 1000.0),
     };
@@ -180,9 +191,11 @@ fn check(arguments: &Arguments) -> Result<(), Error> {
         ("--flows", (1..=FLOWS_MAX).contains(&arguments.flows), "must be from 1 to 28000"),
         ("--burst", (1..=mmsg::BATCH_MAX).contains(&arguments.burst), "must be from 1 to 1024"),
         ("--timeout-ms", (1..=60_000).contains(&arguments.timeout_ms), "must be from 1 to 60000"),
+        ("--gather-us", arguments.gather_us <= 100_000, "must be at most 100000"),
         ("--lateness-ms", (0.001..=60_000.0).contains(&arguments.lateness_ms), "must be from 0.001 to 60000"),
         ("--width", (0.0001..=1.0).contains(&search.width), "must be from 0.0001 to 1"),
         ("--lost-share", (0.0..1.0).contains(&search.lost_share), "must be from 0 to below 1"),
+        ("--attempts", (1..=100).contains(&search.attempts), "must be from 1 to 100"),
         ("--confirm-trials", search.confirm_trials <= 100, "must be at most 100"),
         ("--rate", arguments.has_pace(), "or --closed, --find-maximum or --record-sizes is needed"),
     ];
@@ -206,12 +219,19 @@ fn find_maximum(arguments: &Arguments, generator: &mut Generator) -> Result<Exit
         confirm_seconds: search.confirm_seconds,
         confirm_trials: search.confirm_trials,
         width: search.width,
+        attempts: search.attempts,
         lost_share: search.lost_share,
         rate_start: search.rate_start,
     };
     let queries_max = arguments.count.unwrap_or(u64::MAX);
     let mut last = None;
     let mut offer = |rate, seconds| {
+        if search.take_turns {
+            let action = "wait for a line on standard input for";
+            std::io::stdin()
+                .read_line(&mut String::new())
+                .map_err(|cause| Error::System { action, cause })?;
+        }
         let outcome = generator.run(Trial { pace: Pace::Open { rate }, seconds, queries_max })?;
         last = Some(outcome.clone());
         Ok(outcome)

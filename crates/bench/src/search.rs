@@ -2,8 +2,9 @@
 //!
 //! 1. Double the rate in short bursts until a trial fails.
 //! 2. Bisect between the last good and the first bad rate with longer trials until they are close. A trial is
-//!    good where nothing was lost and the generator kept its schedule; a bad one is repeated once, for noise.
-//! 3. Confirm with a few long trials; where one fails twice, go down a step and confirm again.
+//!    good where nothing was lost and the generator kept its schedule; a bad one is repeated, for noise, unless it
+//!    was so bad that no noise explains it.
+//! 3. Confirm with a few long trials; where one fails, repeats and all, go down a step and confirm again.
 //!
 //! Every loop is bounded, so the search ends whatever the server does.
 
@@ -19,6 +20,9 @@ const DOUBLINGS_MAX: usize = 20;
 const HALVINGS_MAX: usize = 20;
 /// Steps down in the confirmation; further off, the bisection itself was disturbed.
 const STEPS_DOWN_MAX: usize = 10;
+/// A trial that loses more than this share, or sends less than the rest, is not repeated: a virtual machine that
+/// stands still for a tenth of a second, as ours does, loses half as much of a trial of a second.
+const HOPELESS_SHARE: f64 = 0.25;
 /// Share of lost queries up to which a rate counts as nearly loss-free.
 pub const NEARLY_SHARE: f64 = 1e-4;
 
@@ -35,6 +39,8 @@ pub struct Plan {
     pub confirm_trials: usize,
     /// Precision as share of the rate.
     pub width: f64,
+    /// Trials at a rate, of which one must be good; more of them on a machine that is disturbed often.
+    pub attempts: usize,
     /// Share of lost queries that is accepted; 0 for loss-free.
     pub lost_share: f64,
     /// First rate tried; 0 for the default.
@@ -49,6 +55,7 @@ impl Default for Plan {
             confirm_seconds: 20.0,
             confirm_trials: 3,
             width: 0.01,
+            attempts: 2,
             lost_share: 0.0,
             rate_start: 0.0,
         }
@@ -79,6 +86,14 @@ pub struct Step {
     pub lost: u64,
     /// What it showed.
     pub verdict: Verdict,
+}
+
+impl Step {
+    /// Whether so much was missing that a repetition would not help.
+    fn is_hopeless(&self) -> bool {
+        let planned = self.rate * self.seconds;
+        (self.sent - self.lost) as f64 <= planned * (1.0 - HOPELESS_SHARE)
+    }
 }
 
 /// The result of a search.
@@ -200,15 +215,21 @@ impl<T: FnMut(f64, f64) -> Result<Outcome, Error>, R: FnMut(&Step)> Search<'_, T
         Ok(false)
     }
 
-    /// Whether one of two trials at a rate is good.
+    /// Whether one of the trials at a rate is good. Where none is, the server was the limit if it lost queries in
+    /// any that the generator sent as planned.
     fn holds(&mut self, rate: f64, seconds: f64) -> Result<bool, Error> {
-        for _ in 0..2 {
-            let verdict = self.step(rate, seconds)?;
-            if verdict == Verdict::Good {
-                return Ok(true);
+        let mut limit = Verdict::Behind;
+        for _ in 0..self.plan.attempts.max(1) {
+            match self.step(rate, seconds)? {
+                Verdict::Good => return Ok(true),
+                Verdict::Lost => limit = Verdict::Lost,
+                Verdict::Behind => {}
             }
-            self.limit = verdict;
+            if self.steps.last().is_some_and(Step::is_hopeless) {
+                break;
+            }
         }
+        self.limit = limit;
         Ok(false)
     }
 
@@ -262,6 +283,24 @@ mod tests {
         let found = search(Plan::default(), 200_000.0, 1e9, 0.1);
         assert!((0.85..=1.001).contains(&(found.rate / 200_000.0)), "{}", found.rate);
         assert!(found.rate_nearly >= found.rate);
+    }
+
+    #[test]
+    fn more_attempts_find_the_capacity_through_more_noise() {
+        let plan = Plan { attempts: 10, ..Plan::default() };
+        let found = search(plan, 200_000.0, 1e9, 0.5);
+        assert!((0.985..=1.001).contains(&(found.rate / 200_000.0)), "{}", found.rate);
+        assert_eq!(found.limit, Verdict::Lost);
+    }
+
+    #[test]
+    fn hopeless_rates_are_tried_once() {
+        let plan = Plan { attempts: 10, ..Plan::default() };
+        let found = search(plan, 70_000.0, 1e9, 0.0);
+        let at_twice = found.steps.iter().filter(|step| step.rate > 93_400.0).count();
+        let rates: std::collections::BTreeSet<_> =
+            found.steps.iter().map(|step| step.rate as u64).filter(|&rate| rate > 93_400).collect();
+        assert!(at_twice > 0 && at_twice == rates.len(), "{at_twice} trials at {} rates", rates.len());
     }
 
     #[test]

@@ -48,6 +48,10 @@ pub struct Settings {
     /// Whether a burst leaves as a train that the kernel cuts into packets ([`mmsg::send_train`]). A burst then
     /// ends where the length of the queries changes: see [`QuerySet::in_runs`].
     pub trains: bool,
+    /// In an open loop: queries become due all at once at multiples of this time, and the thread sleeps in between
+    /// instead of asking for replies without end. Zero for queries at their times and replies timed to the
+    /// microsecond. A virtual machine whose cores are all busy all the time is stopped by its host again and again.
+    pub gather: Duration,
     /// Replies later than this are lost.
     pub timeout: Duration,
     /// 99 % of the queries must leave within this of their planned time, or the schedule was not kept.
@@ -147,6 +151,7 @@ impl<'q> Generator<'q> {
         let interval_ns = 1e9 / rate;
         let end_ns = (trial.seconds * 1e9) as u64 + GRACE_NS;
         let planned = ((trial.seconds * rate) as u64).min(trial.queries_max).max(1);
+        let gather_ns = (self.settings.gather.as_nanos() as u64).max(1);
         running.outcome.planned = planned;
         loop {
             let now_ns = running.now_ns();
@@ -154,11 +159,16 @@ impl<'q> Generator<'q> {
             if now_ns >= end_ns || sent == planned {
                 return Ok(());
             }
-            let due = ((now_ns as f64 / interval_ns) as u64 + 1).min(planned).saturating_sub(sent);
+            let due_ns = now_ns - now_ns % gather_ns;
+            let due = ((due_ns as f64 / interval_ns) as u64 + 1).min(planned).saturating_sub(sent);
             if due > 0 {
                 self.send(running, due, |number| (number as f64 * interval_ns) as u64)?;
             }
-            self.receive(running, 0)?;
+            let ready = self.receive(running, 0)?;
+            if due + ready == 0 && !self.settings.gather.is_zero() {
+                let next_ns = due_ns + gather_ns;
+                std::thread::sleep(Duration::from_nanos(next_ns.saturating_sub(running.now_ns())));
+            }
         }
     }
 
@@ -266,11 +276,13 @@ impl<'q> Generator<'q> {
         if query + 1 < self.queries.count() { query + 1 } else { 0 }
     }
 
-    /// Takes replies from the sockets that have some; waits for the first for up to `wait_ms`.
-    fn receive(&mut self, running: &mut Running, wait_ms: i32) -> Result<(), Error> {
+    /// Takes replies from the sockets that have some, and says how many sockets had; waits for the first for up to
+    /// `wait_ms`.
+    fn receive(&mut self, running: &mut Running, wait_ms: i32) -> Result<u64, Error> {
         let address = self.settings.server;
         let fault = |cause| Error::Socket { address, action: "receive from", cause };
-        for event in 0..self.epoll.wait(wait_ms).map_err(fault)? {
+        let ready = self.epoll.wait(wait_ms).map_err(fault)?;
+        for event in 0..ready {
             let flow = self.epoll.token(event) as usize;
             let result = self.receive_batch.receive(self.flows.socket(flow), false, false);
             let count = self.judge(running, result)?;
@@ -279,7 +291,7 @@ impl<'q> Generator<'q> {
                 self.take_reply(&mut running.outcome, flow, slot, now_ns);
             }
         }
-        Ok(())
+        Ok(ready as u64)
     }
 
     fn take_reply(&mut self, outcome: &mut Outcome, flow: usize, slot: usize, now_ns: u64) {

@@ -51,6 +51,7 @@ fn settings(server: SocketAddr) -> Settings {
         flows: 64,
         burst: 32,
         trains: false,
+        gather: Duration::ZERO,
         timeout: Duration::from_secs(2),
         lateness_max: Duration::from_secs(1),
     }
@@ -72,6 +73,20 @@ fn open_loop_keeps_its_count() {
     assert_eq!((outcome.latency.len(), outcome.lateness.len()), (outcome.received, outcome.sent));
     // Counted from the planned time, so never below the lateness of the same query.
     assert!(outcome.latency.max() >= outcome.lateness.value_at_percentile(50.0));
+}
+
+#[test]
+fn gathered_queries_are_as_many_and_leave_together() {
+    let echo = RunningEcho::start(ReplySize::Same);
+    let queries = queries(1000);
+    let gather = Duration::from_millis(20);
+    let mut generator = Generator::new(Settings { gather, ..settings(echo.address) }, &queries).unwrap();
+    let trial = Trial { pace: Pace::Open { rate: 5_000.0 }, seconds: 0.4, queries_max: u64::MAX };
+    let outcome = generator.run(trial).unwrap();
+    assert_eq!((outcome.planned, outcome.sent, outcome.received), (2_000, 2_000, 2_000));
+    // Planned evenly over 20 ms and sent at the end of it: half of them wait at least half of that.
+    assert!(outcome.lateness.value_at_percentile(60.0) >= 9_000_000);
+    assert_eq!(echo.end().received, 2_000);
 }
 
 #[test]
