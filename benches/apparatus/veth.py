@@ -28,7 +28,7 @@ def main():
     options.add_argument("--echo-spread", type=float, default=0.05, help="most the echoes of a block may differ")
     options.add_argument("--steal", type=float, default=0.005, help="most time the hypervisor may take in a block")
     options.add_argument("--trial-seconds", type=float, default=1)
-    options.add_argument("--burst-seconds", type=float, default=0.5)
+    options.add_argument("--burst-seconds", type=float, default=1)
     options.add_argument("--attempts", type=int, default=12, help="trials at a rate, of which one must lose nothing")
     options.add_argument("--confirm-seconds", type=float, default=20)
     options.add_argument("--confirm-trials", type=int, default=0, help="3 for the full method; 0 in alternating blocks")

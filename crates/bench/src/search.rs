@@ -4,7 +4,9 @@
 //! 2. Bisect between the last good and the first bad rate with longer trials until they are close. A trial is
 //!    good where nothing was lost and the generator kept its schedule; a bad one is repeated, for noise, unless it
 //!    was so bad that no noise explains it.
-//! 3. Confirm with a few long trials; where one fails, repeats and all, go down a step and confirm again.
+//! 3. Climb from there in growing steps as long as trials are good: a bad minute of the machine may have had a rate
+//!    refused that holds, and everything above it was then never tried.
+//! 4. Confirm with a few long trials; where one fails, repeats and all, go down a step and confirm again.
 //!
 //! Every loop is bounded, so the search ends whatever the server does.
 
@@ -18,6 +20,8 @@ const RATE_START: f64 = 1_000.0;
 const DOUBLINGS_MAX: usize = 20;
 /// Halvings: from a factor of two to a width of a millionth.
 const HALVINGS_MAX: usize = 20;
+/// Steps up in the climb: with steps of a hundredth that grow, more than a factor of ten.
+const CLIMBS_MAX: usize = 20;
 /// Steps down in the confirmation; further off, the bisection itself was disturbed.
 const STEPS_DOWN_MAX: usize = 10;
 /// A trial that loses more than this share, or sends less than the rest, is not repeated: a virtual machine that
@@ -162,6 +166,9 @@ impl<T: FnMut(f64, f64) -> Result<Outcome, Error>, R: FnMut(&Step)> Search<'_, T
             let middle = (good * bad).sqrt();
             if self.holds(middle, self.plan.trial_seconds)? { good = middle } else { bad = middle }
         }
+        if good > 0.0 {
+            self.climb(&mut good)?;
+        }
         let confirmed = self.confirm(&mut good)?;
         let nearly = |step: &&Step| {
             step.lost as f64 <= step.sent as f64 * NEARLY_SHARE && step.verdict != Verdict::Behind
@@ -196,6 +203,23 @@ impl<T: FnMut(f64, f64) -> Result<Outcome, Error>, R: FnMut(&Step)> Search<'_, T
             bad /= 2.0;
         }
         Ok((0.0, bad))
+    }
+
+    /// Brings `rate` up as long as higher ones hold after all: by a width, by two, by four, and anew from one.
+    fn climb(&mut self, rate: &mut f64) -> Result<(), Error> {
+        let mut step = self.plan.width;
+        for _ in 0..CLIMBS_MAX {
+            let higher = *rate * (1.0 + step);
+            if self.holds(higher, self.plan.trial_seconds)? {
+                *rate = higher;
+                step *= 2.0;
+            } else if step > self.plan.width {
+                step = self.plan.width;
+            } else {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Brings `rate` down until the long trials pass; false where they are not asked for or never do.
@@ -291,6 +315,22 @@ mod tests {
         let found = search(plan, 200_000.0, 1e9, 0.5);
         assert!((0.985..=1.001).contains(&(found.rate / 200_000.0)), "{}", found.rate);
         assert_eq!(found.limit, Verdict::Lost);
+    }
+
+    #[test]
+    fn a_rate_refused_by_mistake_is_made_good() {
+        // The first six trials above 60,000 a second are disturbed: 64,000, then 90,510 and what follows from it.
+        let mut disturbed = 6;
+        let trial = |rate: f64, seconds: f64| {
+            let sent = (rate * seconds) as u64;
+            let mut lost = (sent as f64 - 100_000.0 * seconds).max(0.0) as u64;
+            if rate > 60_000.0 && disturbed > 0 {
+                (lost, disturbed) = (lost.max(1), disturbed - 1);
+            }
+            Ok(Outcome { planned: sent, sent, received: sent - lost, seconds, ..Outcome::default() })
+        };
+        let found = find_maximum(&Plan::default(), trial, |_| {}).unwrap();
+        assert!((0.98..=1.001).contains(&(found.rate / 100_000.0)), "{}", found.rate);
     }
 
     #[test]
