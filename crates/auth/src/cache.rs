@@ -40,8 +40,9 @@ use zone::Catalog;
 /// How many answers are kept at most: a busy minute of the root zone has some 5,000 different ones, and what shares a slot with
 /// another is not kept. 512 KiB a worker.
 const SLOTS: usize = 8192;
-/// Octets of all of them: as much as the signed referrals of the root zone take together.
-const RING_OCTETS: usize = 1 << 21;
+/// Octets of all of them: what a busy minute of the root zone takes, signed. If less than what comes round again and again fits,
+/// each answer is dropped shortly before it is wanted. Memory that is never written is never taken.
+const RING_OCTETS: usize = 1 << 22;
 /// Where more room makes no longer answer.
 const NO_SHORTAGE: u16 = u16::MAX;
 
