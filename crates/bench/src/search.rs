@@ -84,6 +84,8 @@ pub struct Step {
     pub rate: f64,
     /// Length.
     pub seconds: f64,
+    /// Queries the trial was to send.
+    pub planned: u64,
     /// Queries sent.
     pub sent: u64,
     /// Queries lost.
@@ -95,8 +97,7 @@ pub struct Step {
 impl Step {
     /// Whether so much was missing that a repetition would not help.
     fn is_hopeless(&self) -> bool {
-        let planned = self.rate * self.seconds;
-        (self.sent - self.lost) as f64 <= planned * (1.0 - HOPELESS_SHARE)
+        (self.sent - self.lost) as f64 <= self.planned as f64 * (1.0 - HOPELESS_SHARE)
     }
 }
 
@@ -264,7 +265,8 @@ impl<T: FnMut(f64, f64) -> Result<Outcome, Error>, R: FnMut(&Step)> Search<'_, T
             true if outcome.lost_share() > self.plan.lost_share => Verdict::Lost,
             true => Verdict::Good,
         };
-        let step = Step { rate, seconds, sent: outcome.sent, lost: outcome.lost(), verdict };
+        let Outcome { planned, sent, .. } = outcome;
+        let step = Step { rate, seconds, planned, sent, lost: outcome.lost(), verdict };
         (self.report)(&step);
         self.steps.push(step);
         Ok(verdict)
