@@ -48,6 +48,7 @@ class Contender:
     """A server; subclasses say how it is set up. `port` is on `address` for UDP and TCP."""
 
     name = ""
+    receive_octets = 4 << 20  # what its UDP socket asks for, where it can be told to
 
     def __init__(self, zones, folder, address="127.0.0.1", port=5353, programs=None):
         self.zones, self.address, self.port = zones, address, port
@@ -185,6 +186,7 @@ class Zonda(Contender):
 listen = ["{self.address}:{self.port}"]
 workers = 1
 minimal-responses = true
+receive-buffer-octets = {self.receive_octets}
 
 [control]
 socket = "{self.folder}/control.sock"
@@ -263,7 +265,7 @@ class Nsd(Contender):
   round-robin: no
   rrl-ratelimit: 0
   rrl-whitelist-ratelimit: 0
-  receive-buffer-size: 4194304
+  receive-buffer-size: {self.receive_octets}
   send-buffer-size: 1048576
 remote-control:
   control-enable: yes
@@ -324,7 +326,8 @@ class Echo(Contender):
 
     def command(self):
         sizes = ["--sizes", self.sizes] if self.sizes else []
-        return [self.programs["bench"], "echo", "--listen", f"{self.address}:{self.port}", *sizes]
+        return [self.programs["bench"], "echo", "--listen", f"{self.address}:{self.port}", *sizes,
+                "--receive-octets", str(self.receive_octets)]
 
 
 ALL = {kind.name: kind for kind in (Zonda, Knot, Nsd, Named)}

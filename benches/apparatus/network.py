@@ -1,14 +1,18 @@
 """Two network namespaces joined by a veth pair, made for a run and removed after it."""
 
 import os
+import re
 import subprocess
 import sys
 
 SERVER_ADDRESS = "10.77.0.1"
 CLIENT_ADDRESS = "10.77.0.2"
-# What every server's socket may hold, whatever it asks for: 4 MiB, so that no contender loses for want of rights.
-BUFFER_OCTETS = 4 << 20
-BUFFERS = ["net.core.rmem_max", "net.core.rmem_default", "net.core.wmem_max"]
+# What every server's socket may hold: a tenth of a second of queries at several hundred thousand a second, each counted
+# by the kernel with some 800 octets, so that a machine that stands still for a moment loses none. Servers that set a size
+# get twice that from the kernel; those that set none get the default, hence twice as much.
+BUFFER_OCTETS = 64 << 20
+SEND_OCTETS = 4 << 20
+BUFFERS = {"net.core.rmem_max": BUFFER_OCTETS, "net.core.rmem_default": 2 * BUFFER_OCTETS, "net.core.wmem_max": SEND_OCTETS}
 
 
 def do(command):
@@ -18,20 +22,20 @@ def do(command):
 
 
 class Buffers:
-    """`with Buffers():` lets every socket made meanwhile hold 4 MiB; the limits before come back at the end.
+    """`with Buffers():` lets every socket made meanwhile hold so much; the limits before come back at the end.
 
     Without the right to set them it says so and goes on: servers that ask for no more than the default may then lose
     queries for want of room."""
 
     def __enter__(self):
         self.before = {}
-        for name in BUFFERS:
+        for name, octets in BUFFERS.items():
             path = "/proc/sys/" + name.replace(".", "/")
             try:
                 with open(path) as value:
                     before = value.read()
                 with open(path, "w") as value:
-                    value.write(str(BUFFER_OCTETS))
+                    value.write(str(octets))
                 self.before[path] = before
             except OSError as error:
                 print(f"note: {path} stays as it is: {error}", file=sys.stderr)
@@ -66,3 +70,14 @@ class Pair:
     def __exit__(self, *_):
         for namespace in (self.server, self.client):
             subprocess.run(["ip", "netns", "delete", namespace])
+
+
+def receive_buffer(namespace, port):
+    """What the UDP socket on a port may hold, as the kernel counts it; 0 where that cannot be told."""
+    try:
+        shown = subprocess.run(["ip", "netns", "exec", namespace, "ss", "-Huanm", "sport", "=", f":{port}"],
+                               stdout=subprocess.PIPE, text=True).stdout
+    except FileNotFoundError:
+        return 0
+    sizes = [int(size) for size in re.findall(r"\brb(\d+)", shown)]
+    return min(sizes, default=0)

@@ -17,8 +17,7 @@ ROWS = [
     ("start", [], ["--delegations", "20000", "--repeats", "1", "--pack-repeats", "2"]),
     ("instructions", [], ["--queries", "1000"]),
     ("allocations", [], ["--queries", "1000"]),
-    ("veth", [], ["--blocks", "1", "--attempts", "2", "--trial-seconds", "0.5", "--burst-seconds", "0.3", "--width", "0.2",
-                  "--lateness-ms", "50", "--echo-spread", "1", "--steal", "1"]),
+    ("veth", [], ["--blocks", "1", "--trials", "3", "--trial-seconds", "0.3", "--width", "0.2", "--echo-spread", "1"]),
     ("reload", [], ["--zones", "200", "--changes", "3", "--rate", "2000"]),
 ]
 

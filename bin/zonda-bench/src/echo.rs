@@ -9,7 +9,7 @@ use std::{
 
 use bench::{
     Error,
-    echo::{BATCH, Echo, ReplySize},
+    echo::{BATCH, Echo, RECEIVE_OCTETS, ReplySize},
     mmsg,
     sizes::{ANSWER_OCTETS_MAX, Sizes},
 };
@@ -38,6 +38,9 @@ pub struct Arguments {
     /// Packets a system call moves at most.
     #[arg(long, value_name = "N", default_value_t = BATCH)]
     batch: usize,
+    /// What the socket may hold before queries are lost, as the kernel counts it.
+    #[arg(long, value_name = "OCTETS", default_value_t = RECEIVE_OCTETS)]
+    receive_octets: usize,
     /// Core to run on.
     #[arg(long, value_name = "CORE")]
     cpu: Option<usize>,
@@ -46,6 +49,9 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<ExitCode, Error> {
     if !(1..=mmsg::BATCH_MAX).contains(&arguments.batch) {
         return Err(Error::Option { option: "--batch", rule: "must be from 1 to 1024" });
+    }
+    if !(4096..=1 << 30).contains(&arguments.receive_octets) {
+        return Err(Error::Option { option: "--receive-octets", rule: "must be from 4096 to 1073741824" });
     }
     if arguments.size.is_some_and(|size| !(12..=ANSWER_OCTETS_MAX).contains(&size)) {
         return Err(Error::Option { option: "--size", rule: "must be from 12 to 4096" });
@@ -57,7 +63,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Error> {
         (None, None) => ReplySize::Same,
     };
     crate::load::pin(arguments.cpu)?;
-    let echo = Echo::bind(arguments.listen, sizes, arguments.batch)?;
+    let echo = Echo::bind(arguments.listen, sizes, arguments.batch, arguments.receive_octets)?;
     eprintln!("echo on {}", echo.address());
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {

@@ -7,7 +7,11 @@ use bench::{
     load::{Generator, Outcome, Pace, Settings, Trial, flows::FLOWS_MAX},
     machine, mmsg,
     query::QuerySet,
-    search::{self, Plan, Verdict},
+    search::{
+        self, Limits, Step, Verdict,
+        maximum::{self, Maximum, Plan},
+        staircase,
+    },
     sizes::{Sizes, query_hash},
 };
 use clap::Args;
@@ -35,9 +39,13 @@ pub struct Arguments {
     /// Closed loop: so many queries outstanding.
     #[arg(long, value_name = "WINDOW", group = "pace")]
     closed: Option<u64>,
-    /// Search the highest rate at which no query is lost.
+    /// Search the highest rate at which no query is lost and none piles up.
     #[arg(long, group = "pace")]
     find_maximum: bool,
+    /// Search the rate that half of all trials hold: go up after each that does, down after each that does not. For a
+    /// machine that is not quiet, where the highest rate that ever held is a matter of luck.
+    #[arg(long, value_name = "TRIALS", group = "pace")]
+    staircase: Option<usize>,
     /// Ask every query once and record how large each answer is, for `echo --sizes`.
     #[arg(long, value_name = "FILE", group = "pace")]
     record_sizes: Option<PathBuf>,
@@ -80,7 +88,7 @@ pub struct Arguments {
 
 /// Options of the search.
 #[derive(Args)]
-#[command(next_help_heading = "Search (--find-maximum)")]
+#[command(next_help_heading = "Search (--find-maximum, --staircase)")]
 struct SearchArguments {
     /// Length of the doubling bursts.
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
@@ -94,7 +102,7 @@ struct SearchArguments {
     /// Confirming trials; 0 for none.
     #[arg(long, value_name = "N", default_value_t = 3)]
     confirm_trials: usize,
-    /// Precision as share of the rate.
+    /// Precision, or step of the staircase, as share of the rate.
     #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
     width: f64,
     /// Trials at a rate, of which one must lose nothing: more of them where other guests of the machine disturb.
@@ -103,6 +111,13 @@ struct SearchArguments {
     /// Share of lost queries that is accepted.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     lost_share: f64,
+    /// How long after the last query was due the last reply may come, as share of the trial's length: more means that
+    /// queries piled up in the server's buffers.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    overtime_share: f64,
+    /// Share of the machine's processor time that a hypervisor may take during a failed trial for it to count.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.005)]
+    stolen_share: f64,
     /// First rate tried.
     #[arg(long, value_name = "PER_SECOND", default_value_t = 1000.0)]
     rate_start: f64,
@@ -145,6 +160,9 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Error> {
     let mut generator = Generator::new(settings, &queries)?;
     if arguments.find_maximum {
         return find_maximum(&arguments, &mut generator);
+    }
+    if let Some(trials) = arguments.staircase {
+        return walk_staircase(&arguments, trials, &mut generator);
     }
     let mut trial = Trial {
         pace: Pace::Closed { window: arguments.closed.unwrap_or(RECORD_WINDOW) },
@@ -195,9 +213,20 @@ fn check(arguments: &Arguments) -> Result<(), Error> {
         ("--lateness-ms", (0.001..=60_000.0).contains(&arguments.lateness_ms), "must be from 0.001 to 60000"),
         ("--width", (0.0001..=1.0).contains(&search.width), "must be from 0.0001 to 1"),
         ("--lost-share", (0.0..1.0).contains(&search.lost_share), "must be from 0 to below 1"),
+        ("--overtime-share", (0.0..=1.0).contains(&search.overtime_share), "must be from 0 to 1"),
+        ("--stolen-share", (0.0..=1.0).contains(&search.stolen_share), "must be from 0 to 1"),
+        (
+            "--staircase",
+            arguments.staircase.is_none_or(|trials| (1..=10_000).contains(&trials)),
+            "must be from 1 to 10000",
+        ),
         ("--attempts", (1..=100).contains(&search.attempts), "must be from 1 to 100"),
         ("--confirm-trials", search.confirm_trials <= 100, "must be at most 100"),
-        ("--rate", arguments.has_pace(), "or --closed, --find-maximum or --record-sizes is needed"),
+        (
+            "--rate",
+            arguments.has_pace(),
+            "or --closed, --find-maximum, --staircase or --record-sizes is needed",
+        ),
     ];
     match rules.into_iter().find(|&(_, kept, _)| !kept) {
         Some((option, _, rule)) => Err(Error::Option { option, rule }),
@@ -205,9 +234,20 @@ fn check(arguments: &Arguments) -> Result<(), Error> {
     }
 }
 
+impl SearchArguments {
+    fn limits(&self) -> Limits {
+        let SearchArguments { lost_share, overtime_share, stolen_share, .. } = *self;
+        Limits { lost_share, overtime_share, stolen_share }
+    }
+}
+
 impl Arguments {
     fn has_pace(&self) -> bool {
-        self.rate.is_some() || self.closed.is_some() || self.find_maximum || self.record_sizes.is_some()
+        self.rate.is_some()
+            || self.closed.is_some()
+            || self.find_maximum
+            || self.staircase.is_some()
+            || self.record_sizes.is_some()
     }
 }
 
@@ -220,29 +260,16 @@ fn find_maximum(arguments: &Arguments, generator: &mut Generator) -> Result<Exit
         confirm_trials: search.confirm_trials,
         width: search.width,
         attempts: search.attempts,
-        lost_share: search.lost_share,
+        limits: search.limits(),
         rate_start: search.rate_start,
     };
-    let queries_max = arguments.count.unwrap_or(u64::MAX);
     let mut last = None;
     let mut offer = |rate, seconds| {
-        if search.take_turns {
-            let action = "wait for a line on standard input for";
-            std::io::stdin()
-                .read_line(&mut String::new())
-                .map_err(|cause| Error::System { action, cause })?;
-        }
-        let outcome = generator.run(Trial { pace: Pace::Open { rate }, seconds, queries_max })?;
+        let outcome = offer(arguments, generator, rate, seconds)?;
         last = Some(outcome.clone());
         Ok(outcome)
     };
-    let maximum = search::find_maximum(&plan, &mut offer, |step| {
-        let verdict = search::verdict_text(step.verdict);
-        eprintln!(
-            "{:>10.0}/s for {} s: {} of {} lost, {verdict}",
-            step.rate, step.seconds, step.lost, step.sent
-        );
-    })?;
+    let maximum = maximum::find_maximum(&plan, &mut offer, tell)?;
     let overload = match search.overload && maximum.rate > 0.0 {
         true => Some(offer(maximum.rate * OVERLOAD, search.trial_seconds)?),
         false => None,
@@ -253,21 +280,80 @@ fn find_maximum(arguments: &Arguments, generator: &mut Generator) -> Result<Exit
         value["overload"] = overload.map(|outcome| outcome.to_json()).into();
         println!("{value}");
     } else {
-        let confirmed = if maximum.confirmed { "confirmed" } else { "not confirmed" };
-        println!(
-            "loss-free maximum {:.0}/s ({confirmed}); beyond it: {}",
-            maximum.rate,
-            search::verdict_text(maximum.limit)
-        );
-        println!("up to {} % lost: {:.0}/s", search::NEARLY_SHARE * 100.0, maximum.rate_nearly);
-        if let Some(outcome) = overload {
-            println!("offered {OVERLOAD} times that: {:.0} answers/s", outcome.answers_per_second());
-        }
-        if maximum.limit == Verdict::Behind {
-            println!("warning: the generator was the limit, the server may do more");
-        }
+        show_maximum(&maximum, overload);
     }
     Ok(if maximum.rate > 0.0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn walk_staircase(
+    arguments: &Arguments,
+    trials: usize,
+    generator: &mut Generator,
+) -> Result<ExitCode, Error> {
+    let search = &arguments.search;
+    let plan = staircase::Plan {
+        trial_seconds: search.trial_seconds,
+        trials,
+        step: search.width,
+        rate_start: search.rate_start,
+        limits: search.limits(),
+    };
+    let found = staircase::walk(&plan, |rate, seconds| offer(arguments, generator, rate, seconds), tell)?;
+    if arguments.json {
+        println!("{}", json!({ "machine": machine::describe(), "staircase": found.to_json() }));
+    } else {
+        let (rate, spread) = (found.rate, found.spread * 100.0);
+        println!("half of all trials hold {rate:.0}/s (spread of a trial {spread:.1} %)");
+        println!("{} of {trials} held; the others: {}", found.held, search::verdict_text(found.limit));
+        warn_of(found.limit);
+    }
+    Ok(if found.rate > 0.0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// One trial of a search; waits for its turn where asked to.
+fn offer(
+    arguments: &Arguments,
+    generator: &mut Generator,
+    rate: f64,
+    seconds: f64,
+) -> Result<Outcome, Error> {
+    if arguments.search.take_turns {
+        let action = "wait for a line on standard input for";
+        let read = std::io::stdin().read_line(&mut String::new());
+        if read.map_err(|cause| Error::System { action, cause })? == 0 {
+            let cause = std::io::ErrorKind::UnexpectedEof.into();
+            return Err(Error::System { action, cause });
+        }
+    }
+    let queries_max = arguments.count.unwrap_or(u64::MAX);
+    generator.run(Trial { pace: Pace::Open { rate }, seconds, queries_max })
+}
+
+fn tell(step: &Step) {
+    eprintln!("{step}");
+}
+
+fn show_maximum(maximum: &Maximum, overload: Option<Outcome>) {
+    let confirmed = if maximum.confirmed { "confirmed" } else { "not confirmed" };
+    println!(
+        "loss-free maximum {:.0}/s ({confirmed}); beyond it: {}",
+        maximum.rate,
+        search::verdict_text(maximum.limit)
+    );
+    println!("up to {} % lost: {:.0}/s", maximum::NEARLY_SHARE * 100.0, maximum.rate_nearly);
+    if let Some(outcome) = overload {
+        println!("offered {OVERLOAD} times that: {:.0} answers/s", outcome.answers_per_second());
+    }
+    warn_of(maximum.limit);
+}
+
+/// Says so where it was not the server that ended a search.
+fn warn_of(limit: Verdict) {
+    match limit {
+        Verdict::Behind => println!("warning: the generator was the limit, the server may do more"),
+        Verdict::Disturbed => println!("warning: the machine was never undisturbed, the server may do more"),
+        Verdict::Good | Verdict::Lost | Verdict::Slow => {}
+    }
 }
 
 fn show(outcome: &Outcome, as_json: bool) {

@@ -3,7 +3,7 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Write},
     path::Path,
     process::{Child, Command, Output, Stdio},
 };
@@ -159,6 +159,54 @@ fn search_ends_by_itself() {
     let steps = result["maximum"]["steps"].as_array().unwrap();
     assert!((2..80).contains(&steps.len()));
     assert!(result["maximum"]["rate"].as_f64().unwrap() >= 0.0);
+}
+
+#[test]
+fn staircases_take_turns() {
+    let folder = tempfile::tempdir().unwrap();
+    let queries = query_file(folder.path());
+    let server = Echo::start(&[]);
+    let walk = |turns: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_zonda-bench"));
+        command.args([
+            "load",
+            "--server",
+            &server.address,
+            "--queries",
+            &queries,
+            "--staircase",
+            "3",
+            "--take-turns",
+        ]);
+        command.args([
+            "--json",
+            "--flows",
+            "8",
+            "--trial-seconds",
+            "0.02",
+            "--width",
+            "0.5",
+            "--count",
+            "50",
+        ]);
+        command
+            .args(["--lateness-ms", "50"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // It may have ended before all was written.
+        let _ = child.stdin.take().unwrap().write_all(turns.as_bytes());
+        child.wait_with_output().unwrap()
+    };
+    // The approach has 60 trials at most, the staircase 12.
+    let found = json(walk(&"\n".repeat(72)));
+    let walked = |part: &str| found["staircase"][part].as_array().unwrap().len();
+    assert!((1..=60).contains(&walked("approach")) && (3..=12).contains(&walked("steps")));
+    let cut = walk("\n");
+    assert_eq!(cut.status.code(), Some(1));
+    let complaint = String::from_utf8(cut.stderr).unwrap();
+    assert!(complaint.contains("standard input"), "{complaint}");
 }
 
 #[test]

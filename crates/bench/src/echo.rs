@@ -61,10 +61,14 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// Binds to `address`; `batch` is how many datagrams a call moves.
-    pub fn bind(address: SocketAddr, sizes: ReplySize, batch: usize) -> Result<Echo, Error> {
-        let options =
-            SocketOptions { reuse_port: true, receive_octets: RECEIVE_OCTETS, send_octets: SEND_OCTETS };
+    /// Binds to `address`; `batch` is how many datagrams a call moves, `receive_octets` what the socket may hold.
+    pub fn bind(
+        address: SocketAddr,
+        sizes: ReplySize,
+        batch: usize,
+        receive_octets: usize,
+    ) -> Result<Echo, Error> {
+        let options = SocketOptions { reuse_port: true, receive_octets, send_octets: SEND_OCTETS };
         let fault = |cause| Error::Socket { address, action: "listen on", cause };
         let socket = bind(address, options).map_err(fault)?;
         let address = socket.local_addr().map_err(fault)?;
@@ -171,7 +175,7 @@ mod tests {
     use super::*;
 
     fn check(sizes: ReplySize, queries: &[&[u8]], replies: &[usize]) {
-        let echo = Echo::bind("127.0.0.1:0".parse().unwrap(), sizes, BATCH).unwrap();
+        let echo = Echo::bind("127.0.0.1:0".parse().unwrap(), sizes, BATCH, RECEIVE_OCTETS).unwrap();
         let address = echo.address();
         let stop = Arc::new(AtomicBool::new(false));
         let running = std::thread::spawn({

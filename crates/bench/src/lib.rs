@@ -4,7 +4,7 @@
 //!   from [`labels`] and [`random`].
 //! * [`query`]: query files and packets; [`trace`]: queries of captures.
 //! * [`echo`]: the limit program, replying with recorded [`sizes`].
-//! * [`load`]: trials in open and closed loop; [`search`]: the loss-free maximum.
+//! * [`load`]: trials in open and closed loop; [`search`]: the rate a server sustains.
 //! * [`mmsg`]: sockets and batches of datagrams, as a server's worker uses them; the one place with unsafe code.
 //! * [`machine`]: what a result must say about where it was measured.
 //!

@@ -22,8 +22,54 @@ pub fn describe() -> Value {
     })
 }
 
+/// Measures how much of the processor time since it was made a hypervisor gave to others (`steal` of proc_stat(5)).
+pub struct Steal {
+    before: (u64, u64),
+}
+
+impl Steal {
+    /// Starts now.
+    pub fn new() -> Steal {
+        Steal { before: Steal::ticks().unwrap_or_default() }
+    }
+
+    /// Share of the time of all cores that was taken away; 0 where the system does not tell.
+    pub fn share(&self) -> f64 {
+        let (stolen, all) = Steal::ticks().unwrap_or_default();
+        let passed = all.saturating_sub(self.before.1);
+        stolen.saturating_sub(self.before.0) as f64 / passed.max(1) as f64
+    }
+
+    /// Ticks stolen and ticks in all. The fields after `steal` repeat time counted as `user` and `nice` already.
+    fn ticks() -> Option<(u64, u64)> {
+        let text = fs::read_to_string("/proc/stat").ok()?;
+        let fields: Vec<u64> = text
+            .lines()
+            .next()?
+            .split_whitespace()
+            .skip(1)
+            .take(8)
+            .map_while(|field| field.parse().ok())
+            .collect();
+        Some((*fields.get(7)?, fields.iter().sum()))
+    }
+}
+
+impl Default for Steal {
+    fn default() -> Steal {
+        Steal::new()
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn stolen_time_is_a_share() {
+        let steal = super::Steal::new();
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        assert!((0.0..=1.0).contains(&steal.share()));
+    }
+
     #[test]
     fn names_the_essentials() {
         let machine = super::describe();

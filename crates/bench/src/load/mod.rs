@@ -18,6 +18,7 @@ use std::{
 
 use crate::{
     Error,
+    machine::Steal,
     mmsg::{self, Batch, Epoll},
     query::{QUERY_OCTETS_MAX, QuerySet},
 };
@@ -126,14 +127,21 @@ impl<'q> Generator<'q> {
     pub fn run(&mut self, trial: Trial) -> Result<Outcome, Error> {
         self.flows.clear();
         let drops = own_drops();
-        let mut running = Running { start: Instant::now(), outcome: Outcome::default() };
+        let steal = Steal::new();
+        let mut running = Running { start: Instant::now(), last_reply_ns: 0, outcome: Outcome::default() };
         match trial.pace {
             Pace::Open { rate } => self.open_loop(&mut running, rate, trial)?,
             Pace::Closed { window } => self.closed_loop(&mut running, window, trial)?,
         }
-        running.outcome.seconds = running.start.elapsed().as_secs_f64();
+        let sending_seconds = running.start.elapsed().as_secs_f64();
+        running.outcome.seconds = sending_seconds;
+        if matches!(trial.pace, Pace::Closed { .. }) {
+            running.outcome.planned_seconds = sending_seconds;
+        }
         self.drain(&mut running)?;
         let mut outcome = running.outcome;
+        outcome.stolen_share = steal.share();
+        outcome.finished_seconds = running.last_reply_ns as f64 / 1e9;
         outcome.lateness_ns_max = self.settings.lateness_max.as_nanos() as u64;
         outcome.own_drops = own_drops().saturating_sub(drops);
         if outcome.received == 0 && outcome.refused > 0 {
@@ -153,6 +161,7 @@ impl<'q> Generator<'q> {
         let planned = ((trial.seconds * rate) as u64).min(trial.queries_max).max(1);
         let gather_ns = (self.settings.gather.as_nanos() as u64).max(1);
         running.outcome.planned = planned;
+        running.outcome.planned_seconds = (planned - 1) as f64 / rate;
         loop {
             let now_ns = running.now_ns();
             let sent = running.outcome.sent;
@@ -288,13 +297,14 @@ impl<'q> Generator<'q> {
             let count = self.judge(running, result)?;
             let now_ns = running.now_ns();
             for slot in 0..count {
-                self.take_reply(&mut running.outcome, flow, slot, now_ns);
+                self.take_reply(running, flow, slot, now_ns);
             }
         }
         Ok(ready as u64)
     }
 
-    fn take_reply(&mut self, outcome: &mut Outcome, flow: usize, slot: usize, now_ns: u64) {
+    fn take_reply(&mut self, running: &mut Running, flow: usize, slot: usize, now_ns: u64) {
+        let outcome = &mut running.outcome;
         let reply = self.receive_batch.datagram(slot);
         if reply.len() < 12 || reply[2] & 0x80 == 0 {
             outcome.wrong += 1;
@@ -311,6 +321,7 @@ impl<'q> Generator<'q> {
             outcome.late += 1;
             return;
         }
+        running.last_reply_ns = now_ns;
         outcome.received += 1;
         outcome.octets += length as u64;
         outcome.truncated += u64::from(reply[2] >> 1 & 1);
@@ -345,6 +356,7 @@ impl<'q> Generator<'q> {
 /// State of a trial under way.
 struct Running {
     start: Instant,
+    last_reply_ns: u64,
     outcome: Outcome,
 }
 

@@ -49,6 +49,12 @@ pub struct Outcome {
     pub own_drops: u64,
     /// Length of the sending phase.
     pub seconds: f64,
+    /// When the plan's last query was due; in a closed loop the length of the sending phase.
+    pub planned_seconds: f64,
+    /// When the last reply came that counts as received.
+    pub finished_seconds: f64,
+    /// Share of the machine's processor time that a hypervisor took away meanwhile.
+    pub stolen_share: f64,
     /// Lateness up to which the schedule counts as kept.
     pub lateness_ns_max: u64,
     /// From the planned time of a query to its reply, in nanoseconds.
@@ -74,6 +80,9 @@ impl Default for Outcome {
             overrun: 0,
             own_drops: 0,
             seconds: 0.0,
+            planned_seconds: 0.0,
+            finished_seconds: 0.0,
+            stolen_share: 0.0,
             lateness_ns_max: LATENESS_NS_MAX,
             latency: histogram(),
             lateness: histogram(),
@@ -104,6 +113,16 @@ impl Outcome {
             && self.lateness.value_at_percentile(99.0) <= self.lateness_ns_max
     }
 
+    /// How much longer than planned the sending took.
+    pub fn sending_overtime(&self) -> f64 {
+        (self.seconds - self.planned_seconds).max(0.0)
+    }
+
+    /// How long after the plan's last query the last reply came: queries that waited in buffers at the end.
+    pub fn overtime(&self) -> f64 {
+        (self.finished_seconds - self.planned_seconds).max(0.0)
+    }
+
     /// As a JSON object; times in microseconds.
     pub fn to_json(&self) -> Value {
         let times = |histogram: &Histogram<u64>| -> Value {
@@ -118,7 +137,9 @@ impl Outcome {
             "planned": self.planned, "sent": self.sent, "received": self.received, "lost": self.lost(),
             "late": self.late, "stray": self.stray, "wrong": self.wrong, "truncated": self.truncated,
             "refused": self.refused, "blocked": self.blocked, "overrun": self.overrun,
-            "own_drops": self.own_drops, "seconds": self.seconds, "rcodes": rcodes,
+            "own_drops": self.own_drops, "seconds": self.seconds, "overtime_seconds": self.overtime(),
+            "stolen_share": self.stolen_share,
+            "rcodes": rcodes,
             "answers_per_second": self.answers_per_second(),
             "octets_per_answer": self.octets as f64 / self.received.max(1) as f64,
             "kept_schedule": self.kept_schedule(),

@@ -11,7 +11,7 @@ use std::{
 
 use super::*;
 use crate::{
-    echo::{BATCH, Counters, Echo, ReplySize},
+    echo::{BATCH, Counters, Echo, RECEIVE_OCTETS, ReplySize},
     query::Query,
 };
 
@@ -33,7 +33,7 @@ struct RunningEcho {
 
 impl RunningEcho {
     fn start(sizes: ReplySize) -> RunningEcho {
-        let echo = Echo::bind("127.0.0.1:0".parse().unwrap(), sizes, BATCH).unwrap();
+        let echo = Echo::bind("127.0.0.1:0".parse().unwrap(), sizes, BATCH, RECEIVE_OCTETS).unwrap();
         let (stop, address) = (Arc::new(AtomicBool::new(false)), echo.address());
         let flag = Arc::clone(&stop);
         RunningEcho { stop, thread: Some(std::thread::spawn(move || echo.run(&flag).unwrap())), address }

@@ -1,9 +1,8 @@
 //! The highest rate a server takes without losing a query: the metric of the USENIX paper.
 //!
 //! 1. Double the rate in short bursts until a trial fails.
-//! 2. Bisect between the last good and the first bad rate with longer trials until they are close. A trial is
-//!    good where nothing was lost and the generator kept its schedule; a bad one is repeated, for noise, unless it
-//!    was so bad that no noise explains it.
+//! 2. Bisect between the last good and the first bad rate with longer trials until they are close. A bad trial is
+//!    repeated, for noise, unless it was so bad that no noise explains it; a disturbed one does not count.
 //! 3. Climb from there in growing steps as long as trials are good: a bad minute of the machine may have had a rate
 //!    refused that holds, and everything above it was then never tried.
 //! 4. Confirm with a few long trials; where one fails, repeats and all, go down a step and confirm again.
@@ -12,6 +11,7 @@
 
 use serde_json::{Value, json};
 
+use super::{Limits, Step, Verdict, verdict_text};
 use crate::{Error, load::Outcome};
 
 /// Rate of the first burst: any server takes that.
@@ -24,9 +24,9 @@ const HALVINGS_MAX: usize = 20;
 const CLIMBS_MAX: usize = 20;
 /// Steps down in the confirmation; further off, the bisection itself was disturbed.
 const STEPS_DOWN_MAX: usize = 10;
-/// A trial that loses more than this share, or sends less than the rest, is not repeated: a virtual machine that
-/// stands still for a tenth of a second, as ours does, loses half as much of a trial of a second.
-const HOPELESS_SHARE: f64 = 0.25;
+/// Disturbed trials at a rate that are made again without counting: enough where every other second is disturbed, few
+/// enough to come to an end where all are.
+const DISTURBED_MAX: usize = 12;
 /// Share of lost queries up to which a rate counts as nearly loss-free.
 pub const NEARLY_SHARE: f64 = 1e-4;
 
@@ -45,8 +45,8 @@ pub struct Plan {
     pub width: f64,
     /// Trials at a rate, of which one must be good; more of them on a machine that is disturbed often.
     pub attempts: usize,
-    /// Share of lost queries that is accepted; 0 for loss-free.
-    pub lost_share: f64,
+    /// What a trial must keep.
+    pub limits: Limits,
     /// First rate tried; 0 for the default.
     pub rate_start: f64,
 }
@@ -60,44 +60,9 @@ impl Default for Plan {
             confirm_trials: 3,
             width: 0.01,
             attempts: 2,
-            lost_share: 0.0,
+            limits: Limits::default(),
             rate_start: 0.0,
         }
-    }
-}
-
-/// What a trial showed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Nothing lost, schedule kept.
-    Good,
-    /// Queries were lost though the generator kept its schedule.
-    Lost,
-    /// The generator could not keep its schedule: it is the limit.
-    Behind,
-}
-
-/// One trial of a search.
-#[derive(Clone, Copy, Debug)]
-pub struct Step {
-    /// Offered queries a second.
-    pub rate: f64,
-    /// Length.
-    pub seconds: f64,
-    /// Queries the trial was to send.
-    pub planned: u64,
-    /// Queries sent.
-    pub sent: u64,
-    /// Queries lost.
-    pub lost: u64,
-    /// What it showed.
-    pub verdict: Verdict,
-}
-
-impl Step {
-    /// Whether so much was missing that a repetition would not help.
-    fn is_hopeless(&self) -> bool {
-        (self.sent - self.lost) as f64 <= self.planned as f64 * (1.0 - HOPELESS_SHARE)
     }
 }
 
@@ -119,23 +84,10 @@ pub struct Maximum {
 impl Maximum {
     /// As a JSON object.
     pub fn to_json(&self) -> Value {
-        let step = |step: &Step| {
-            let verdict = verdict_text(step.verdict);
-            json!({"rate": step.rate, "seconds": step.seconds, "sent": step.sent, "lost": step.lost, "verdict": verdict})
-        };
         json!({
             "rate": self.rate, "confirmed": self.confirmed, "limit": verdict_text(self.limit),
-            "rate_nearly": self.rate_nearly, "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
+            "rate_nearly": self.rate_nearly, "steps": self.steps.iter().map(|&step| step.to_json()).collect::<Vec<_>>(),
         })
-    }
-}
-
-/// How a verdict is written.
-pub fn verdict_text(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Good => "good",
-        Verdict::Lost => "server lost queries",
-        Verdict::Behind => "generator behind schedule",
     }
 }
 
@@ -172,7 +124,8 @@ impl<T: FnMut(f64, f64) -> Result<Outcome, Error>, R: FnMut(&Step)> Search<'_, T
         }
         let confirmed = self.confirm(&mut good)?;
         let nearly = |step: &&Step| {
-            step.lost as f64 <= step.sent as f64 * NEARLY_SHARE && step.verdict != Verdict::Behind
+            let answered = matches!(step.verdict, Verdict::Good | Verdict::Lost);
+            answered && step.lost as f64 <= step.sent as f64 * NEARLY_SHARE
         };
         let rate_nearly = self.steps.iter().filter(nearly).map(|step| step.rate).fold(good, f64::max);
         Ok(Maximum { rate: good, confirmed, limit: self.limit, rate_nearly, steps: self.steps })
@@ -240,15 +193,19 @@ impl<T: FnMut(f64, f64) -> Result<Outcome, Error>, R: FnMut(&Step)> Search<'_, T
         Ok(false)
     }
 
-    /// Whether one of the trials at a rate is good. Where none is, the server was the limit if it lost queries in
-    /// any that the generator sent as planned.
+    /// Whether one of the trials at a rate is good. Where none is, the server was the limit if it lost queries or
+    /// fell behind in any that the generator sent as planned, undisturbed.
     fn holds(&mut self, rate: f64, seconds: f64) -> Result<bool, Error> {
-        let mut limit = Verdict::Behind;
-        for _ in 0..self.plan.attempts.max(1) {
-            match self.step(rate, seconds)? {
+        let (mut limit, mut attempts, mut disturbed) = (Verdict::Disturbed, 0, 0);
+        while attempts < self.plan.attempts.max(1) && disturbed < DISTURBED_MAX {
+            let verdict = self.step(rate, seconds)?;
+            match verdict {
                 Verdict::Good => return Ok(true),
-                Verdict::Lost => limit = Verdict::Lost,
-                Verdict::Behind => {}
+                Verdict::Disturbed => disturbed += 1,
+                Verdict::Lost | Verdict::Slow | Verdict::Behind => attempts += 1,
+            }
+            if verdict.is_of_server() || limit == Verdict::Disturbed {
+                limit = verdict;
             }
             if self.steps.last().is_some_and(Step::is_hopeless) {
                 break;
@@ -259,17 +216,10 @@ impl<T: FnMut(f64, f64) -> Result<Outcome, Error>, R: FnMut(&Step)> Search<'_, T
     }
 
     fn step(&mut self, rate: f64, seconds: f64) -> Result<Verdict, Error> {
-        let outcome = (self.trial)(rate, seconds)?;
-        let verdict = match outcome.kept_schedule() {
-            false => Verdict::Behind,
-            true if outcome.lost_share() > self.plan.lost_share => Verdict::Lost,
-            true => Verdict::Good,
-        };
-        let Outcome { planned, sent, .. } = outcome;
-        let step = Step { rate, seconds, planned, sent, lost: outcome.lost(), verdict };
+        let step = self.plan.limits.step(rate, seconds, &(self.trial)(rate, seconds)?);
         (self.report)(&step);
         self.steps.push(step);
-        Ok(verdict)
+        Ok(step.verdict)
     }
 }
 
@@ -277,7 +227,7 @@ impl<T: FnMut(f64, f64) -> Result<Outcome, Error>, R: FnMut(&Step)> Search<'_, T
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::{random::Random, search::tests::outcome};
 
     /// A server that loses what comes above `capacity`, and one query in a trial of `noise` of all trials; a
     /// generator that can send `reach` queries a second.
@@ -288,9 +238,29 @@ mod tests {
             let sent = (rate.min(reach) * seconds) as u64;
             let mut lost = (sent as f64 - capacity * seconds).max(0.0) as u64;
             lost += u64::from(random.chance(noise)).min(sent - lost);
-            Ok(Outcome { planned, sent, received: sent - lost, seconds, ..Outcome::default() })
+            Ok(outcome(planned, sent, lost, seconds, seconds))
         };
         find_maximum(&plan, trial, |_| {}).unwrap()
+    }
+
+    #[test]
+    fn buffers_hide_no_lack_of_capacity() {
+        // Room for 100,000 queries: it loses nothing in trials of 8 s up to 112,500/s.
+        let trial = |rate: f64, seconds: f64| {
+            let sent = (rate * seconds) as u64;
+            let lost = (sent as f64 - 100_000.0 * seconds - 100_000.0).max(0.0) as u64;
+            Ok(outcome(sent, sent, lost, seconds, (sent - lost) as f64 / 100_000.0))
+        };
+        let found = find_maximum(&Plan::default(), trial, |_| {}).unwrap();
+        assert!((0.985..=1.011).contains(&(found.rate / 100_000.0)), "{}", found.rate);
+        assert_eq!(found.limit, Verdict::Slow);
+        let careless = Plan {
+            limits: Limits { overtime_share: 1.0, ..Limits::default() },
+            confirm_trials: 0,
+            ..Plan::default()
+        };
+        let found = find_maximum(&careless, trial, |_| {}).unwrap();
+        assert!(found.rate > 110_000.0, "{}", found.rate);
     }
 
     #[test]
@@ -329,10 +299,33 @@ mod tests {
             if rate > 60_000.0 && disturbed > 0 {
                 (lost, disturbed) = (lost.max(1), disturbed - 1);
             }
-            Ok(Outcome { planned: sent, sent, received: sent - lost, seconds, ..Outcome::default() })
+            Ok(outcome(sent, sent, lost, seconds, seconds))
         };
         let found = find_maximum(&Plan::default(), trial, |_| {}).unwrap();
         assert!((0.98..=1.001).contains(&(found.rate / 100_000.0)), "{}", found.rate);
+    }
+
+    #[test]
+    fn disturbed_trials_do_not_count() {
+        // Two of three trials are disturbed and lose a tenth; a capacity of 100,000/s otherwise.
+        let mut number = 0;
+        let mut trial = |rate: f64, seconds: f64, disturbed_of_3: u64| {
+            number += 1;
+            let sent = (rate * seconds) as u64;
+            let disturbed = number % 3 < disturbed_of_3;
+            let lost = (sent as f64 - 100_000.0 * seconds).max(if disturbed {
+                sent as f64 / 10.0 + 1.0
+            } else {
+                0.0
+            });
+            let stolen_share = if disturbed { 0.05 } else { 0.0 };
+            Ok(Outcome { stolen_share, ..outcome(sent, sent, lost as u64, seconds, seconds) })
+        };
+        let found = find_maximum(&Plan::default(), |rate, seconds| trial(rate, seconds, 2), |_| {}).unwrap();
+        assert!((0.985..=1.001).contains(&(found.rate / 100_000.0)), "{}", found.rate);
+        assert!(found.confirmed && found.limit == Verdict::Lost);
+        let found = find_maximum(&Plan::default(), |rate, seconds| trial(rate, seconds, 3), |_| {}).unwrap();
+        assert_eq!((found.rate, found.limit), (0.0, Verdict::Disturbed));
     }
 
     #[test]
@@ -362,7 +355,7 @@ mod tests {
 
     #[test]
     fn accepted_loss() {
-        let plan = Plan { lost_share: 0.1, ..Plan::default() };
+        let plan = Plan { limits: Limits { lost_share: 0.1, ..Limits::default() }, ..Plan::default() };
         let found = search(plan, 90_000.0, 1e9, 0.0);
         assert!((0.98..=1.01).contains(&(found.rate / 100_000.0)), "{}", found.rate);
     }

@@ -1,0 +1,184 @@
+//! Searching the rate a server sustains, trial by trial.
+//!
+//! A trial offers a rate in open loop and is judged by [`Limits`]: it holds where nothing was lost, the generator kept
+//! its schedule and the last reply came as good as in time. What still waits in the server's buffers at the end is more
+//! than it can take; so buffers can be large enough to carry a server over a moment in which its machine stands
+//! still, and yet make no rate look sustained that is not. A failed trial during which a hypervisor took processor time
+//! away shows nothing.
+//!
+//! * [`maximum`]: doubling, bisection, confirmation; for a quiet machine.
+//! * [`staircase`]: the rate that half of all trials hold; for a machine that is not quiet, where the highest rate that
+//!   ever held is a matter of luck.
+
+pub mod maximum;
+pub mod staircase;
+
+use serde_json::{Value, json};
+
+use crate::load::Outcome;
+
+/// A trial that loses more than this share, or sends less than the rest, is not repeated: a virtual machine that
+/// stands still for a tenth of a second, as ours does, loses half as much of a trial of a second.
+const HOPELESS_SHARE: f64 = 0.25;
+/// However short a trial is, its last reply may come so late: a wait of the scheduler, not of the server.
+const OVERTIME_SECONDS_MIN: f64 = 0.01;
+
+/// What a trial must keep to hold its rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Share of lost queries that is accepted; 0 for loss-free.
+    pub lost_share: f64,
+    /// How long after the last query was due the last reply may come, as share of the trial's length.
+    pub overtime_share: f64,
+    /// Share of the machine's processor time that a hypervisor may take during a failed trial for it to count.
+    pub stolen_share: f64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { lost_share: 0.0, overtime_share: 0.01, stolen_share: 0.005 }
+    }
+}
+
+impl Limits {
+    /// The trial of a rate as a step of a search.
+    fn step(&self, rate: f64, seconds: f64, outcome: &Outcome) -> Step {
+        Step {
+            rate,
+            seconds,
+            planned: outcome.planned,
+            sent: outcome.sent,
+            lost: outcome.lost(),
+            overtime_seconds: outcome.overtime(),
+            stolen_share: outcome.stolen_share,
+            verdict: self.judge(outcome),
+        }
+    }
+
+    fn judge(&self, outcome: &Outcome) -> Verdict {
+        let overtime_max = (outcome.planned_seconds * self.overtime_share).max(OVERTIME_SECONDS_MIN);
+        let verdict = if !outcome.kept_schedule() || outcome.sending_overtime() > overtime_max {
+            Verdict::Behind
+        } else if outcome.lost_share() > self.lost_share {
+            Verdict::Lost
+        } else if outcome.overtime() > overtime_max {
+            Verdict::Slow
+        } else {
+            return Verdict::Good;
+        };
+        if outcome.stolen_share > self.stolen_share { Verdict::Disturbed } else { verdict }
+    }
+}
+
+/// What a trial showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing lost, schedule kept, all answered in time.
+    Good,
+    /// Queries were lost though the generator kept its schedule.
+    Lost,
+    /// Nothing was lost, but queries still waited in the server's buffers when the trial ended.
+    Slow,
+    /// The generator could not keep its schedule: it is the limit.
+    Behind,
+    /// It was bad while a hypervisor took time away: it shows nothing.
+    Disturbed,
+}
+
+impl Verdict {
+    /// Whether it was the server that failed.
+    fn is_of_server(self) -> bool {
+        matches!(self, Verdict::Lost | Verdict::Slow)
+    }
+}
+
+/// One trial of a search.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Offered queries a second.
+    pub rate: f64,
+    /// Length.
+    pub seconds: f64,
+    /// Queries the trial was to send.
+    pub planned: u64,
+    /// Queries sent.
+    pub sent: u64,
+    /// Queries lost.
+    pub lost: u64,
+    /// How long after the last query was due the last reply came.
+    pub overtime_seconds: f64,
+    /// Share of the machine's processor time that a hypervisor took.
+    pub stolen_share: f64,
+    /// What it showed.
+    pub verdict: Verdict,
+}
+
+impl Step {
+    /// As a JSON object.
+    fn to_json(self) -> Value {
+        json!({
+            "rate": self.rate, "seconds": self.seconds, "sent": self.sent, "lost": self.lost,
+            "overtime_seconds": self.overtime_seconds, "stolen_share": self.stolen_share,
+            "verdict": verdict_text(self.verdict),
+        })
+    }
+
+    /// Whether so much was missing that a repetition would not help.
+    fn is_hopeless(&self) -> bool {
+        (self.sent - self.lost) as f64 <= self.planned as f64 * (1.0 - HOPELESS_SHARE)
+    }
+}
+
+/// How a verdict is written.
+pub fn verdict_text(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Good => "good",
+        Verdict::Lost => "server lost queries",
+        Verdict::Slow => "server fell behind",
+        Verdict::Behind => "generator behind schedule",
+        Verdict::Disturbed => "machine disturbed",
+    }
+}
+
+/// A line for the progress of a search.
+impl std::fmt::Display for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Step { rate, seconds, sent, lost, .. } = self;
+        let (overtime_ms, verdict) = (self.overtime_seconds * 1000.0, verdict_text(self.verdict));
+        write!(
+            f,
+            "{rate:>10.0}/s for {seconds} s: {lost} of {sent} lost, {overtime_ms:.1} ms overtime, {verdict}"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The outcome of a trial in a model: the last reply at `finished_seconds`.
+    pub fn outcome(planned: u64, sent: u64, lost: u64, seconds: f64, finished_seconds: f64) -> Outcome {
+        let received = sent - lost;
+        let planned_seconds = seconds;
+        Outcome { planned, sent, received, seconds, planned_seconds, finished_seconds, ..Outcome::default() }
+    }
+
+    #[test]
+    fn verdicts() {
+        let limits = Limits::default();
+        let good = outcome(1000, 1000, 0, 2.0, 2.019);
+        assert_eq!(limits.judge(&good), Verdict::Good);
+        let judged = |outcome: Outcome| limits.judge(&outcome);
+        assert_eq!(judged(Outcome { received: 999, ..good.clone() }), Verdict::Lost);
+        assert_eq!(judged(Outcome { finished_seconds: 2.021, ..good.clone() }), Verdict::Slow);
+        assert_eq!(
+            judged(Outcome { seconds: 2.021, finished_seconds: 2.03, ..good.clone() }),
+            Verdict::Behind
+        );
+        assert_eq!(judged(Outcome { sent: 999, received: 999, ..good.clone() }), Verdict::Behind);
+        assert_eq!(judged(Outcome { own_drops: 1, received: 999, ..good.clone() }), Verdict::Behind);
+        let stolen = Outcome { stolen_share: 0.006, ..good };
+        assert_eq!(judged(stolen.clone()), Verdict::Good, "held all the same");
+        assert_eq!(judged(Outcome { received: 999, ..stolen }), Verdict::Disturbed);
+    }
+}
