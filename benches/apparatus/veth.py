@@ -10,7 +10,8 @@ are discarded and counted. Reported: medians, and 95 % intervals by bootstrap.
 A host that has promised two cores stops a machine that uses two and a bit: the generator therefore sleeps between bursts.
 And a machine that stands still for a twentieth of a second, as shared ones do, loses queries at any rate unless they have
 room to wait: every server's socket has room for a tenth of a second. That room makes no rate look sustained that is not,
-for a rate holds only where the last reply comes within a hundredth of the trial's length after the last query was due."""
+for a rate holds only where the last reply comes within a hundredth of the trial's length, or the ten milliseconds that a
+scheduler may take, after the last query was due."""
 
 import json
 import math
@@ -26,16 +27,17 @@ PORT = 5300
 
 def main():
     options = record.parser(__doc__)
-    options.add_argument("--blocks", type=int, default=12)
+    options.add_argument("--blocks", type=int, default=8)
     options.add_argument("--echo-spread", type=float, default=0.05, help="most the echoes of a block may differ")
     options.add_argument("--stolen-share", type=float, default=0.005,
                          help="most processor time the hypervisor may take in a failed trial that counts")
-    options.add_argument("--trials", type=int, default=30, help="trials of a staircase that count")
-    options.add_argument("--trial-seconds", type=float, default=1)
-    options.add_argument("--width", type=float, default=0.02, help="steps of the staircase, as share of the rate")
+    options.add_argument("--trials", type=int, default=100, help="trials of a staircase that count")
+    options.add_argument("--trial-seconds", type=float, default=0.3,
+                         help="short, so that all have a trial before the machine changes its pace")
+    options.add_argument("--width", type=float, default=0.03, help="steps of the staircase, as share of the rate")
     options.add_argument("--lost-share", type=float, default=0.0, help="share of lost queries accepted")
     options.add_argument("--timeout-ms", type=int, default=500, help="when a reply counts as lost")
-    options.add_argument("--rate-start", type=float, default=20_000)
+    options.add_argument("--rate-start", type=float, default=100_000)
     options.add_argument("--overtime-share", type=float, default=0.01, help="how late the last reply may be, of the trial")
     options.add_argument("--lateness-ms", type=float, default=150,
                          help="how late the latest hundredth of the queries may leave; a stop of the machine is made up for")

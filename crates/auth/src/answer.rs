@@ -140,8 +140,10 @@ impl<'c> Session<'_, '_, 'c> {
         loop {
             self.set_key(labels);
             let is_first = steps == 0;
-            // What parent and child say of DS differs, so others may get something else.
-            let is_shared = is_first && self.qtype != rtype::DS;
+            // What parent and child say of DS at a cut differs, so others may get something else. Names that are deeper than the
+            // key are below the cut it finds.
+            let is_deeper = self.work.places.label_count() > labels;
+            let is_shared = is_first && (self.qtype != rtype::DS || is_deeper);
             // Step 2: the zone nearest to the name.
             let zone = match self.nearest_zone() {
                 Ok(zone) => zone,

@@ -18,8 +18,9 @@
 //!           | ... | c o m . | type class | the same records, each pointer + shift
 //! ```
 //!
-//! Direct-mapped: one slot for each hash. An answer is kept when it is given a second time in a row for its slot, so that
-//! queries that never repeat cost next to nothing. Everything is forgotten when the catalog or the facts change.
+//! Two slots, neighbours in memory, for each hash. An answer is kept when it is given a second time before another one with its
+//! hash and tag, so that queries that never repeat cost next to nothing. Everything is forgotten when the catalog or the facts
+//! change.
 
 mod heads;
 mod key;
@@ -37,9 +38,9 @@ use wire::header::{self, HEADER_OCTETS};
 use wire::query::PlainQuery;
 use zone::Catalog;
 
-/// How many answers are kept at most: a busy minute of the root zone has some 5,000 different ones, and what shares a slot with
-/// another is not kept. 512 KiB a worker.
-const SLOTS: usize = 8192;
+/// Pairs of slots. A busy minute of the root zone has some 5,000 different answers; half as many pairs as answers have one
+/// answer in ten be the third of its pair, which is kept by turns only. 1 MiB a worker where all are used.
+const PAIRS: usize = 8192;
 /// Octets of all of them: what a busy minute of the root zone takes, signed. If less than what comes round again and again fits,
 /// each answer is dropped shortly before it is wanted. Memory that is never written is never taken.
 const RING_OCTETS: usize = 1 << 22;
@@ -81,7 +82,7 @@ struct Slot {
     /// How many labels the anchor has.
     anchor_labels: u8,
     outcome: Outcome,
-    /// Hash of the key that missed last, a part of it.
+    /// Hash of the key that missed last, a part of it: of those that take this slot where both of the pair are taken.
     missed: u16,
 }
 
@@ -102,7 +103,7 @@ impl Slot {
 
 /// The answers of one worker.
 pub(crate) struct Cache {
-    slots: Box<[Slot]>,
+    pairs: Box<[[Slot; 2]]>,
     ring: Ring,
     /// What the slots were made from: catalog, minimal responses, UDP payload.
     source: (u64, bool, u16),
@@ -115,7 +116,7 @@ pub(crate) struct Cache {
 impl Default for Cache {
     fn default() -> Cache {
         Cache {
-            slots: vec![Slot::EMPTY; SLOTS].into(),
+            pairs: vec![[Slot::EMPTY; 2]; PAIRS].into(),
             ring: Ring::new(RING_OCTETS),
             source: (0, false, 0),
             labels: 1,
@@ -144,7 +145,7 @@ impl Cache {
         self.ring.clear();
         self.epoch += 1;
         if self.epoch == u32::MAX {
-            self.slots.fill(Slot::EMPTY);
+            self.pairs.fill([Slot::EMPTY; 2]);
             self.epoch = 1;
         }
     }
@@ -184,15 +185,18 @@ impl Cache {
     #[inline(always)]
     fn find(&self, asked: &Asked, qtype: u16, room: usize, records_room: usize) -> Option<&Slot> {
         let here = |(key, hash): (Key, u64)| {
-            let slot = &self.slots[hash as usize % SLOTS];
+            let pair = &self.pairs[hash as usize % PAIRS];
+            let slot = if pair[0].key == key { &pair[0] } else { &pair[1] };
             let fits = slot.key == key
                 && slot.piece.octets() <= room
                 && (records_room < slot.short_of as usize || slot.short_of == NO_SHORTAGE);
             fits.then_some(slot)
         };
-        // What parent and child say of DS differs.
-        if qtype == wire::iana::rtype::DS {
-            return here(asked.whole()?);
+        // What parent and child say of DS at a cut differs; below the labels that are looked at it is a type like others.
+        if qtype == wire::iana::rtype::DS
+            && let Some(whole) = asked.whole()
+        {
+            return here(whole);
         }
         if let Some(slot) = here(asked.upper()) {
             return Some(slot);
@@ -225,7 +229,7 @@ impl Cache {
             _ => None,
         };
         let Some((key, hash)) = key else { return };
-        let slot = &mut self.slots[hash as usize % SLOTS];
+        let slot = &mut self.pairs[hash as usize % PAIRS][way(hash)];
         let missed = (hash >> 48) as u16;
         if slot.missed == missed {
             self.keep(key, hash, query, places, given, response);
@@ -256,7 +260,12 @@ impl Cache {
             Err(Refused::Unfit) => return,
             Err(Refused::Worn) => return self.forget(),
         };
-        self.slots[hash as usize % SLOTS] = Slot {
+        let epoch = self.epoch;
+        let pair = &mut self.pairs[hash as usize % PAIRS];
+        // Where the key is already, if its answer was of no use; else where nothing is.
+        let at = |wanted: &dyn Fn(&Slot) -> bool| pair.iter().position(wanted);
+        let place = at(&|slot| slot.key == key).or_else(|| at(&|slot| slot.key.epoch() != epoch));
+        pair[place.unwrap_or(way(hash))] = Slot {
             key,
             piece,
             short_of: u16::try_from(given.short_of).unwrap_or(NO_SHORTAGE),
@@ -267,4 +276,10 @@ impl Cache {
             missed: 0,
         };
     }
+}
+
+/// Which slot of its pair a key takes where both are taken.
+#[inline(always)]
+fn way(hash: u64) -> usize {
+    (hash >> 32) as usize & 1
 }

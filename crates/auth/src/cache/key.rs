@@ -44,6 +44,11 @@ pub(super) struct Key {
 impl Key {
     /// The key of nothing: there is no epoch 0.
     pub(super) const NONE: Key = Key { name: [0; WORDS], facts: 0 };
+
+    /// The epoch it is of.
+    pub(super) fn epoch(&self) -> u32 {
+        (self.facts >> EPOCH_SHIFT) as u32
+    }
 }
 
 impl Asked {
