@@ -20,7 +20,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Make zones or queries; the same options and seed give the same octets.
+    /// Make zones, queries, updates or slices; the same options and seed give the same octets.
     #[command(subcommand)]
     Gen(generate::Command),
     /// Answer every UDP packet at once: the limit of what a server on the same calls can reach.

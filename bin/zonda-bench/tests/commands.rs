@@ -264,6 +264,13 @@ fn help_has_examples() {
         &["gen", "queries"],
         &["gen", "zone", "net-like"],
         &["gen", "zone", "hosting"],
+        &["gen", "zone", "root-like"],
+        &["gen", "zone", "net"],
+        &["gen", "zone", "com"],
+        &["gen", "zone", "dynamic"],
+        &["gen", "zone", "caching"],
+        &["gen", "updates"],
+        &["gen", "slice"],
     ] {
         let output = done(bench(&[words, &["--help"]].concat()));
         assert!(String::from_utf8(output.stdout).unwrap().contains("zonda-bench "), "{words:?}");

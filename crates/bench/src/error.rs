@@ -23,6 +23,18 @@ pub enum Error {
         /// What is wrong with it.
         problem: LineProblem,
     },
+    /// A zone file that cannot be read; the report names it.
+    Zone {
+        /// All that is wrong with it.
+        report: Box<zonefile::Report>,
+    },
+    /// A zone file that does not hold what makes it one.
+    NoZone {
+        /// The file.
+        path: PathBuf,
+        /// What it lacks.
+        problem: ZoneProblem,
+    },
     /// A capture is damaged or of a kind this tool does not read.
     Capture {
         /// The capture.
@@ -86,6 +98,15 @@ pub enum LineProblem {
     TooLong,
 }
 
+/// What a zone file lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZoneProblem {
+    /// No SOA, so that nobody knows the apex.
+    NoSoa,
+    /// Fewer names than were to be deleted and added.
+    TooFewNames,
+}
+
 /// What is wrong with a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaptureProblem {
@@ -128,11 +149,24 @@ impl fmt::Display for CaptureProblem {
     }
 }
 
+impl fmt::Display for ZoneProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ZoneProblem::NoSoa => "no SOA record: is it a whole zone?",
+            ZoneProblem::TooFewNames => {
+                "no name that could be deleted is left: ask for fewer updates, or for more additions (--add)"
+            }
+        })
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::File { path, action, cause } => write!(f, "cannot {action} {}: {cause}", path.display()),
             Error::Line { path, line, problem } => write!(f, "{}:{line}: {problem}", path.display()),
+            Error::Zone { report } => write!(f, "{report}"),
+            Error::NoZone { path, problem } => write!(f, "{}: {problem}", path.display()),
             Error::Capture { path, offset, problem } => {
                 write!(f, "{}: after {offset} octets: {problem}", path.display())
             }

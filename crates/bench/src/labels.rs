@@ -52,7 +52,7 @@ impl Labels {
 pub fn make(count: usize, names: Option<&Path>, seed: u64) -> Result<Labels, Error> {
     let mut random = Random::part(seed, 0x1abe1);
     let mut parts = match names {
-        Some(path) => read_names(path)?,
+        Some(path) => read_names(path, 1)?,
         None => Labels::default(),
     };
     let real = parts.count();
@@ -76,6 +76,71 @@ pub fn make(count: usize, names: Option<&Path>, seed: u64) -> Result<Labels, Err
         recombine(&parts, &mut random, &seen, &mut made);
         if seen.insert(hash(&made)) {
             labels.push(&made);
+        }
+    }
+    Ok(labels)
+}
+
+/// Top-level labels that every root zone made here has, the most used first, so that skewed queries find theirs.
+const TOP_LEVEL: [&str; 20] = [
+    "net", "com", "org", "info", "arpa", "br", "de", "uk", "jp", "fr", "cn", "ru", "nl", "it", "edu", "gov",
+    "mil", "int", "biz", "eu",
+];
+/// Lengths of the top-level labels of the root zone of 2026, and how many have them.
+const TOP_LEVEL_OCTETS: [(usize, usize); 14] = [
+    (2, 248),
+    (3, 216),
+    (4, 205),
+    (5, 155),
+    (6, 158),
+    (7, 123),
+    (8, 82),
+    (9, 55),
+    (10, 57),
+    (11, 67),
+    (12, 21),
+    (13, 10),
+    (14, 17),
+    (18, 24),
+];
+
+/// Makes `count` different top-level labels from `seed`: some that exist, those of the names in `names` where given,
+/// then made ones with the lengths of real ones.
+pub fn make_top_level(count: usize, names: Option<&Path>, seed: u64) -> Result<Labels, Error> {
+    let mut random = Random::part(seed, 0x1abe2);
+    let mut labels = Labels::default();
+    let mut seen = HashSet::with_capacity(count);
+    let listed = match names {
+        Some(path) => read_names(path, 0)?,
+        None => Labels::default(),
+    };
+    let listed = (0..listed.count()).map(|index| listed.label(index));
+    for label in TOP_LEVEL.iter().map(|label| label.as_bytes()).chain(listed) {
+        let is_usual = label.len() <= MADE_OCTETS_MAX && label.iter().any(u8::is_ascii_alphabetic);
+        if labels.count() < count && is_usual && seen.insert(hash(label)) {
+            labels.push(label);
+        }
+    }
+    let weights = TOP_LEVEL_OCTETS.iter().map(|&(_, weight)| weight).sum::<usize>();
+    let mut made = Vec::new();
+    let mut tries = 0;
+    while labels.count() < count {
+        let mut ticket = random.index(weights);
+        let octets = TOP_LEVEL_OCTETS.iter().find(|&&(_, weight)| match ticket.checked_sub(weight) {
+            Some(rest) => {
+                ticket = rest;
+                false
+            }
+            None => true,
+        });
+        // There are only 676 labels of two letters: after many tries they grow.
+        let octets = octets.map_or(2, |&(octets, _)| octets) + tries / TRIES_MAX;
+        made.clear();
+        made.extend((0..octets).map(|_| b'a' + random.below(26) as u8));
+        tries += 1;
+        if seen.insert(hash(&made)) {
+            labels.push(&made);
+            tries = 0;
         }
     }
     Ok(labels)
@@ -123,9 +188,10 @@ fn syllable_labels(labels: &mut Labels, random: &mut Random) {
     }
 }
 
-/// The label left of the top-level label of each name in a file: one name a line, columns after a tab or a
-/// blank are ignored, as are labels with octets other than letters, digits and inner hyphens.
-fn read_names(path: &Path) -> Result<Labels, Error> {
+/// One label of each name in a file, each once: the top-level label (`level` 0), or the one left of it (1). One name a
+/// line; columns after a tab or a blank are ignored, as are labels with octets other than letters, digits and inner
+/// hyphens.
+fn read_names(path: &Path, level: usize) -> Result<Labels, Error> {
     let mut reader = BufReader::with_capacity(1 << 20, File::open(path).map_err(error::file(path, "open"))?);
     let mut labels = Labels::default();
     let mut seen = HashSet::new();
@@ -141,7 +207,7 @@ fn read_names(path: &Path) -> Result<Labels, Error> {
             return Err(Error::Line { path: path.to_owned(), line: number, problem });
         }
         line.make_ascii_lowercase();
-        if let Some(label) = second_level(&line)
+        if let Some(label) = host_label(&line, level)
             && seen.insert(hash(label))
         {
             labels.push(label);
@@ -153,11 +219,11 @@ fn read_names(path: &Path) -> Result<Labels, Error> {
     Ok(labels)
 }
 
-/// The label before the last one of the name that `line` begins with, if it is a host name label.
-fn second_level(line: &[u8]) -> Option<&[u8]> {
+/// The label so many before the last one of the name that `line` begins with, if it is a host name label.
+fn host_label(line: &[u8], level: usize) -> Option<&[u8]> {
     let name = line.split(|octet| octet.is_ascii_whitespace()).next()?;
     let name = name.strip_suffix(b".").unwrap_or(name);
-    let label = name.rsplit(|&octet| octet == b'.').nth(1)?;
+    let label = name.rsplit(|&octet| octet == b'.').nth(level)?;
     let plain = label.iter().all(|&octet| octet.is_ascii_alphanumeric() || octet == b'-');
     let edges = label.first() != Some(&b'-') && label.last() != Some(&b'-');
     (plain && edges && (1..=63).contains(&label.len())).then_some(label)
@@ -184,7 +250,7 @@ mod tests {
     fn check_host_labels(labels: &Labels) {
         let mut all = list(labels);
         for label in &all {
-            assert!(second_level(&[label, &b".net"[..]].concat()).is_some(), "{label:?}");
+            assert!(host_label(&[label, &b".net"[..]].concat(), 1).is_some(), "{label:?}");
         }
         let count = all.len();
         all.sort();
@@ -212,6 +278,19 @@ mod tests {
         first.sort();
         assert_eq!(first, [b"example".to_vec(), b"other-name".to_vec()]);
         check_host_labels(&labels);
+    }
+
+    #[test]
+    fn top_level_labels() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "www.example.com\nexample.zone.\n192.0.2.1\nx.zone\n").unwrap();
+        let labels = make_top_level(1_438, Some(file.path()), 1).unwrap();
+        check_host_labels(&labels);
+        assert_eq!((labels.label(0), labels.label(20)), (&b"net"[..], &b"zone"[..]));
+        assert!(list(&labels) == list(&make_top_level(1_438, Some(file.path()), 1).unwrap()));
+        let two = list(&labels).iter().filter(|label| label.len() == 2).count();
+        assert!((200..300).contains(&two), "{two}");
+        assert_eq!(make_top_level(3, None, 1).unwrap().count(), 3);
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! The parts of `zonda-bench`: generators of zones and queries, an echo server, a load generator.
+//! The parts of `zonda-bench`: generators of zones, queries and updates, an echo server, a load generator.
 //!
-//! * [`generate`]: zones (a top-level zone, many small ones, a flat one) and queries for them, by seed;
-//!   from [`labels`] and [`random`].
+//! * [`generate`]: zones (root, top-level, many small ones, …), queries, updates and slices of them, by seed; from
+//!   [`labels`] and [`random`].
 //! * [`query`]: query files and packets; [`trace`]: queries of captures.
 //! * [`echo`]: the limit program, replying with recorded [`sizes`].
 //! * [`load`]: trials in open and closed loop; [`search`]: the rate a server sustains.

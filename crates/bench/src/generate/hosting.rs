@@ -2,18 +2,21 @@
 //! 10,000 zones of 100 A), one file a zone, with the settings that make Zonda and its peers serve them.
 //!
 //! ```text
-//! FOLDER/zones/NAME.zone   one for each zone
+//! FOLDER/zones/NAME.zone   one for each zone; spread: FOLDER/zones/N/A/NAME.zone
 //! FOLDER/zones.txt         apex names, one a line
 //! FOLDER/zonda.toml named.conf nsd.conf knot.conf   zone sections only, to be added to a server's settings
 //! ```
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{self, BufWriter, Write},
     path::Path,
 };
 
-use super::text::{Counts, Style, ZoneText, ipv4};
+use super::{
+    settings::Settings,
+    text::{Counts, Style, ZoneText, ipv4},
+};
 use crate::{Error, error, labels::Labels, random::Random};
 
 /// TTL of the records, an hour: what hosting panels default to.
@@ -24,22 +27,26 @@ const COMMON_HOSTS: [&str; 8] = ["www", "mail", "ftp", "smtp", "imap", "webmail"
 const PARENTS: [&str; 3] = ["com", "net", "org"];
 
 /// Writes one zone for each label with `addresses` hosts below the folder; returns the sum of all counts.
-pub fn write(folder: &Path, labels: &Labels, addresses: usize, seed: u64) -> Result<Counts, Error> {
-    let zones = folder.join("zones");
-    fs::create_dir_all(&zones).map_err(error::file(&zones, "create"))?;
-    let mut settings = Settings::begin(folder)?;
+///
+/// `spread`: folders by the first two characters of the zone's name, as a million files in one are too many for some
+/// file systems and most tools.
+pub fn write(
+    folder: &Path,
+    labels: &Labels,
+    addresses: usize,
+    spread: bool,
+    seed: u64,
+) -> Result<Counts, Error> {
+    let mut settings = Settings::begin(folder, spread)?;
     let mut total = Counts::default();
     for index in 0..labels.count() {
         let apex =
             format!("{}.{}.", String::from_utf8_lossy(labels.label(index)), PARENTS[index % PARENTS.len()]);
-        let path = zones.join(format!("{apex}zone"));
+        let path = settings.zone(&apex)?;
         let output = BufWriter::new(File::create(&path).map_err(error::file(&path, "create"))?);
         let random = Random::part(seed, 10_000 + index as u64);
         let counts = write_zone(output, &apex, addresses, 1, random).map_err(error::file(&path, "write"))?;
-        total.records += counts.records;
-        total.ns += counts.ns;
-        total.a += counts.a;
-        settings.zone(&apex)?;
+        total.add(&counts);
     }
     settings.end()?;
     Ok(total)
@@ -66,65 +73,19 @@ pub fn write_zone<W: Write>(
     zone.end()
 }
 
-/// Sections that name the zones, in the form of each server.
-struct Settings {
-    files: [Fragment; 5],
-}
-
-/// One output and how a zone is written there; `@` stands for the apex without final dot.
-struct Fragment {
-    output: BufWriter<File>,
-    path: std::path::PathBuf,
-    each: &'static str,
-}
-
-impl Settings {
-    fn begin(folder: &Path) -> Result<Settings, Error> {
-        let open = |name: &str, head: &str, each: &'static str| {
-            let path = folder.join(name);
-            let mut output = BufWriter::new(File::create(&path).map_err(error::file(&path, "create"))?);
-            output.write_all(head.as_bytes()).map_err(error::file(&path, "write"))?;
-            Ok(Fragment { output, path, each })
-        };
-        Ok(Settings {
-            files: [
-                open("zones.txt", "", "@.\n")?,
-                open("zonda.toml", "[[zone-directory]]\npath = \"zones\"\n", "")?,
-                open("named.conf", "", "zone \"@\" { type primary; file \"zones/@.zone\"; };\n")?,
-                open("nsd.conf", "", "zone:\n  name: \"@\"\n  zonefile: \"zones/@.zone\"\n")?,
-                open("knot.conf", "zone:\n", "  - domain: \"@\"\n    file: \"zones/@.zone\"\n")?,
-            ],
-        })
-    }
-
-    fn zone(&mut self, apex: &str) -> Result<(), Error> {
-        let bare = apex.strip_suffix('.').unwrap_or(apex);
-        for fragment in &mut self.files {
-            let text = fragment.each.replace('@', bare);
-            fragment.output.write_all(text.as_bytes()).map_err(error::file(&fragment.path, "write"))?;
-        }
-        Ok(())
-    }
-
-    fn end(self) -> Result<(), Error> {
-        for mut fragment in self.files {
-            fragment.output.flush().map_err(error::file(&fragment.path, "write"))?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
     fn zones_and_settings() {
         let folder = tempfile::tempdir().unwrap();
         let labels = crate::labels::make(7, None, 1).unwrap();
-        let counts = write(folder.path(), &labels, 100, 1).unwrap();
-        assert_eq!(counts, Counts { records: 7 * 103, ns: 14, a: 700, aaaa: 0 });
+        let counts = write(folder.path(), &labels, 100, false, 1).unwrap();
+        assert_eq!(counts, Counts { records: 7 * 103, ns: 14, a: 700, ..Counts::default() });
         let apexes = fs::read_to_string(folder.path().join("zones.txt")).unwrap();
         assert_eq!(apexes.lines().count(), 7);
         for apex in apexes.lines() {
@@ -138,5 +99,19 @@ mod tests {
             let apex = apexes.lines().next().unwrap();
             assert!(text.contains(&format!("zones/{apex}zone")), "{name}");
         }
+    }
+    #[test]
+    fn spread_over_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        let labels = crate::labels::make(20, None, 1).unwrap();
+        write(folder.path(), &labels, 2, true, 1).unwrap();
+        for apex in fs::read_to_string(folder.path().join("zones.txt")).unwrap().lines() {
+            let file = format!("zones/{}/{}/{apex}zone", &apex[..1], &apex[1..2]);
+            assert_eq!(fs::read_to_string(folder.path().join(&file)).unwrap().lines().count(), 7, "{file}");
+            let settings = fs::read_to_string(folder.path().join("nsd.conf")).unwrap();
+            assert!(settings.contains(&file), "{file}");
+        }
+        let settings = fs::read_to_string(folder.path().join("zonda.toml")).unwrap();
+        assert!(settings.contains("zones/{1}/{2}/{name}.zone"));
     }
 }

@@ -1,47 +1,68 @@
-//! Queries for a zone: names drawn from its master file, types by weight, a share of names that do not exist.
-//!
-//! The reader takes what this tool and the publishers of large zones write: one RR a line, the owner first,
-//! `$ORIGIN`, comments; lines that begin with a blank carry on the owner before and add nothing. It is no full
-//! master file parser and needs none: an owner missed or a continuation taken for one costs a query, not a fault.
+//! Queries for a zone: names drawn from its master file by [`popularity`](super::popularity), types by a
+//! [mix](super::types), a share of names that do not exist, a share of a flood of random names.
 
-use std::{
-    collections::HashSet,
-    fs::{self, File},
-    io::{BufRead, BufReader},
-    path::{Path, PathBuf},
-};
+use std::{collections::HashSet, path::Path};
 
 use wire::{NameBuf, iana::rtype};
 
+use super::{
+    owners,
+    popularity::{Popularity, Skew},
+    types::Types,
+};
 use crate::{
-    Error, error,
+    Error, labels,
     query::{Edns, PAYLOAD_OCTETS, Query},
     random::Random,
 };
-
-/// Most owners kept to draw from; a sample of that size is as good as all.
-const OWNERS_MAX: usize = 1_000_000;
-/// Longest line looked at; the rest of longer ones (keys, signatures) is skipped.
-const LINE_OCTETS_MAX: u64 = 1 << 16;
 
 /// What the queries should be like.
 #[derive(Clone, Debug)]
 pub struct Mix {
     /// How many.
     pub count: usize,
-    /// Share of names that are not in the file, 0 to 1.
-    pub nxdomain_share: f64,
+    /// Share of names that are not in the file, 0 to 1; without, the share that goes with the types.
+    pub nxdomain_share: Option<f64>,
     /// Share of queries with DO set, 0 to 1.
     pub dnssec_share: f64,
-    /// Share of queries for a name one label below an owner (`www.OWNER`), as referrals see them, 0 to 1.
+    /// Share of queries for a name below an owner (`www.OWNER`), as referrals see them, 0 to 1.
     pub below_share: f64,
+    /// Types asked for.
+    pub types: Types,
+    /// How often each owner is asked for.
+    pub skew: Skew,
+    /// Random names below one.
+    pub flood: Option<Flood>,
     /// Start of the random stream.
     pub seed: u64,
 }
 
-/// Types of the questions and their weights: the mix resolvers send (A and AAAA mostly).
-const TYPES: [(u16, u64); 6] =
-    [(rtype::A, 62), (rtype::AAAA, 24), (rtype::NS, 4), (rtype::MX, 4), (rtype::TXT, 3), (rtype::HTTPS, 3)];
+impl Default for Mix {
+    fn default() -> Mix {
+        Mix {
+            count: 100_000,
+            nxdomain_share: None,
+            dnssec_share: 0.0,
+            below_share: 0.0,
+            types: Types::Resolver,
+            skew: Skew::Uniform,
+            flood: None,
+            seed: 1,
+        }
+    }
+}
+
+/// A flood of queries for random names below a victim, each asked once, as attacks through resolvers send them.
+#[derive(Clone, Debug)]
+pub struct Flood {
+    /// Share of all queries, 0 to 1.
+    pub share: f64,
+    /// Name under attack, with final dot; without, one of the owners.
+    pub victim: Option<String>,
+}
+
+/// Labels between an owner of many queries and the `www` below it: so many clients ask for different names.
+const LABELS_BELOW: usize = 20_000;
 
 /// Draws queries for the zone file `path`, or for all files of that folder, and hands them to `take`.
 ///
@@ -53,20 +74,42 @@ pub fn from_zone(
     mut take: impl FnMut(Query),
 ) -> Result<(), Error> {
     let mut random = Random::part(mix.seed, 6);
-    let mut owners = Reservoir::new();
-    for file in files(path)? {
-        read_owners(&file, origin, &mut owners, &mut random)?;
-    }
-    if owners.kept.is_empty() {
-        return Err(Error::Empty { path: path.to_owned(), wanted: "owner names" });
-    }
-    let known: HashSet<&str> = owners.kept.iter().map(String::as_str).collect();
+    let owners = owners::read(path, origin, &mut random)?;
+    let known: HashSet<&str> = owners.iter().map(String::as_str).collect();
+    let popularity = Popularity::new(mix.skew, &owners, mix.seed);
+    let below = match mix.skew {
+        Skew::Uniform => labels::Labels::default(),
+        _ => labels::make(LABELS_BELOW, None, mix.seed)?,
+    };
+    let has_arpa = known.contains("arpa.");
+    let victim = match &mix.flood {
+        Some(flood) => flood.victim.clone().unwrap_or_else(|| owners[random.index(owners.len())].clone()),
+        None => String::new(),
+    };
     for _ in 0..mix.count {
-        let owner = &owners.kept[random.index(owners.kept.len())];
-        let text = if random.chance(mix.nxdomain_share) {
-            absent(owner, &known, &mut random)
+        if mix.flood.as_ref().is_some_and(|flood| random.chance(flood.share)) {
+            let text = format!("{}.{victim}", random_label(&mut random));
+            if let Ok(name) = NameBuf::from_text(text.strip_suffix("..").unwrap_or(&text)) {
+                take(Query { name, rtype: rtype::A, edns: None, rd: false, cd: false });
+            }
+            continue;
+        }
+        let (owner, is_favourite) = popularity.draw(&mut random);
+        let owner = &owners[owner];
+        // Of these types each has a share of failures of its own, so the type comes first.
+        let early = mix.types.fails_by_type().then(|| mix.types.draw(&mut random));
+        let fails = mix.nxdomain_share.unwrap_or_else(|| mix.types.nxdomain_share(early));
+        let text = if !is_favourite && random.chance(fails * popularity.others_factor()) {
+            let service = if early == Some(rtype::SRV) { "_ldap._tcp." } else { "" };
+            service.to_owned() + &absent(owner, &known, &mut random)
+        } else if early == Some(rtype::PTR) && has_arpa {
+            let octets = random.next_u64().to_be_bytes();
+            format!("{}.{}.{}.{}.in-addr.arpa.", octets[0], octets[1], octets[2], octets[3])
         } else if random.chance(mix.below_share) {
-            format!("www.{owner}")
+            match below.count() {
+                0 => format!("www.{owner}"),
+                count => format!("www.{}.{owner}", String::from_utf8_lossy(below.label(random.index(count)))),
+            }
         } else {
             owner.clone()
         };
@@ -76,7 +119,8 @@ pub fn from_zone(
         // Owners near the limits of the DNS cannot take a label more; they are asked as they are.
         let name = NameBuf::from_text(&text).or_else(|_| NameBuf::from_text(owner));
         let Ok(name) = name else { continue };
-        take(Query { name, rtype: draw_type(&mut random), edns, rd: false, cd: false });
+        let rtype = early.unwrap_or_else(|| mix.types.draw(&mut random));
+        take(Query { name, rtype, edns, rd: false, cd: false });
     }
     Ok(())
 }
@@ -96,89 +140,10 @@ fn absent(owner: &str, known: &HashSet<&str>, random: &mut Random) -> String {
     }
 }
 
-fn draw_type(random: &mut Random) -> u16 {
-    let mut ticket = random.below(TYPES.iter().map(|&(_, weight)| weight).sum());
-    for (rtype, weight) in TYPES {
-        if ticket < weight {
-            return rtype;
-        }
-        ticket -= weight;
-    }
-    rtype::A
-}
-
-/// The file itself, or the files of a folder by name, so that the result does not depend on the disk.
-fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
-    if !path.is_dir() {
-        return Ok(vec![path.to_owned()]);
-    }
-    let entries = fs::read_dir(path).map_err(error::file(path, "read"))?;
-    let mut files = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
-    if let Ok(files) = &mut files {
-        files.retain(|file| file.is_file());
-        files.sort();
-    }
-    files.map_err(error::file(path, "read"))
-}
-
-/// A sample of owners, each as likely as any other (Vitter's algorithm R).
-struct Reservoir {
-    kept: Vec<String>,
-    seen: u64,
-}
-
-impl Reservoir {
-    fn new() -> Reservoir {
-        Reservoir { kept: Vec::new(), seen: 0 }
-    }
-
-    fn offer(&mut self, owner: String, random: &mut Random) {
-        self.seen += 1;
-        if self.kept.len() < OWNERS_MAX {
-            self.kept.push(owner);
-        } else if let Some(slot) = self.kept.get_mut(random.below(self.seen) as usize) {
-            *slot = owner;
-        }
-    }
-}
-
-fn read_owners(
-    path: &Path,
-    origin: Option<&str>,
-    owners: &mut Reservoir,
-    random: &mut Random,
-) -> Result<(), Error> {
-    let mut reader = BufReader::with_capacity(1 << 18, File::open(path).map_err(error::file(path, "open"))?);
-    let mut origin = origin.unwrap_or(".").trim_end_matches('.').to_ascii_lowercase() + ".";
-    let mut line = Vec::new();
-    let mut previous = Vec::new();
-    let mut at_line_start = true;
-    loop {
-        line.clear();
-        let read = std::io::Read::take(&mut reader, LINE_OCTETS_MAX).read_until(b'\n', &mut line);
-        if read.map_err(error::file(path, "read"))? == 0 {
-            return Ok(());
-        }
-        let is_start = std::mem::replace(&mut at_line_start, line.ends_with(b"\n"));
-        let first = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();
-        if !is_start || first.is_empty() || first[0] == b';' || first == previous {
-            continue;
-        }
-        if first.eq_ignore_ascii_case(b"$ORIGIN") {
-            let given = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).nth(1);
-            origin = String::from_utf8_lossy(given.unwrap_or(b".")).to_ascii_lowercase();
-        } else if first[0] != b'$' {
-            let text = String::from_utf8_lossy(first).to_ascii_lowercase();
-            let owner = match text.as_str() {
-                "@" => origin.clone(),
-                absolute if absolute.ends_with('.') => absolute.to_owned(),
-                relative if origin == "." => format!("{relative}."),
-                relative => format!("{relative}.{origin}"),
-            };
-            previous = first.to_owned();
-            owners.offer(owner, random);
-        }
-    }
+/// Eight to sixteen letters and digits.
+fn random_label(random: &mut Random) -> String {
+    const SET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    (0..8 + random.index(9)).map(|_| SET[random.index(SET.len())] as char).collect()
 }
 
 #[cfg(test)]
@@ -197,7 +162,8 @@ mod tests {
     }
 
     fn mix(nxdomain_share: f64, below_share: f64) -> Mix {
-        Mix { count: 10_000, nxdomain_share, dnssec_share: 0.5, below_share, seed: 1 }
+        let nxdomain_share = Some(nxdomain_share);
+        Mix { count: 10_000, nxdomain_share, dnssec_share: 0.5, below_share, ..Mix::default() }
     }
 
     fn share(lines: &[String], wanted: impl Fn(&str) -> bool) -> f64 {
@@ -224,6 +190,65 @@ mod tests {
         names.dedup();
         assert_eq!(names, ["example.", "host.example.", "other.example."]);
         assert!(draw(&mix(0.5, 0.5)) == draw(&mix(0.5, 0.5)));
+    }
+
+    /// A root zone with some top-level domains, and queries for it.
+    fn draw_root(mix: &Mix) -> Vec<String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut text = ". 5 IN NS a.\n".to_owned();
+        for label in ["br", "com", "net", "org", "arpa", "de", "uk", "jp", "fr", "cn", "ru", "nl"] {
+            text += &format!("{label}. 5 IN NS ns.{label}.\n");
+        }
+        std::fs::write(file.path(), text).unwrap();
+        let mut lines = Vec::new();
+        from_zone(file.path(), None, mix, |query| lines.push(query.to_string())).unwrap();
+        lines
+    }
+
+    #[test]
+    fn f_root_types_and_failures() {
+        let mix = Mix { count: 50_000, types: Types::FRoot, below_share: 0.9, ..Mix::default() };
+        let lines = draw_root(&mix);
+        let of = |rtype: &str| share(&lines, |line| line.split(' ').nth(1) == Some(rtype));
+        assert!((0.597..0.617).contains(&of("A")), "{}", of("A"));
+        assert!((0.095..0.105).contains(&of("PTR")) && (0.045..0.055).contains(&of("A6")));
+        let failed = share(&lines, |line| line.starts_with("nx") || line.starts_with("_ldap"));
+        assert!((0.37..0.41).contains(&failed), "{failed}");
+        assert!(share(&lines, |line| line.contains(".in-addr.arpa. PTR")) > 0.07);
+    }
+
+    #[test]
+    fn skew_of_the_paper() {
+        let mix = Mix {
+            count: 50_000,
+            below_share: 1.0,
+            skew: Skew::Paper,
+            nxdomain_share: Some(0.2),
+            ..Mix::default()
+        };
+        let lines = draw_root(&mix);
+        let below = |label: &str| share(&lines, |line| line.contains(&format!(".{label}. ")));
+        // The other owners, br among them, share what is left.
+        assert!((0.223..0.235).contains(&below("br")), "{}", below("br"));
+        let six: f64 = ["br", "com", "net", "org", "arpa", "de"].into_iter().map(below).sum();
+        assert!((0.51..0.53).contains(&six), "{six}");
+        let absent = share(&lines, |line| line.starts_with("nx"));
+        assert!((0.19..0.21).contains(&absent), "{absent}");
+    }
+
+    #[test]
+    fn floods_ask_each_name_once() {
+        let flood = Flood { share: 0.5, victim: Some("victim.example.".to_owned()) };
+        let lines = draw_root(&Mix { count: 4_000, flood: Some(flood), ..Mix::default() });
+        let mut names: Vec<_> = lines.iter().filter(|line| line.ends_with(".victim.example. A")).collect();
+        assert!((1_850..2_150).contains(&names.len()), "{}", names.len());
+        let count = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        let flood = Flood { share: 1.0, victim: Some(".".to_owned()) };
+        let lines = draw_root(&Mix { count: 10, flood: Some(flood), ..Mix::default() });
+        assert!(lines.len() == 10 && lines.iter().all(|line| line.matches('.').count() == 1), "{lines:?}");
     }
 
     #[test]

@@ -24,6 +24,19 @@ pub struct Counts {
     pub a: u64,
     /// IPv6 addresses.
     pub aaaa: u64,
+    /// Records of other types, the SOA left out.
+    pub other: u64,
+}
+
+impl Counts {
+    /// Adds what another zone holds.
+    pub fn add(&mut self, more: &Counts) {
+        self.records += more.records;
+        self.ns += more.ns;
+        self.a += more.a;
+        self.aaaa += more.aaaa;
+        self.other += more.other;
+    }
 }
 
 /// Octets of the output buffer: large enough that system calls cost nothing.
@@ -35,20 +48,28 @@ pub struct ZoneText<W: Write> {
     style: Style,
     /// With final dot.
     origin: String,
+    /// TTL of the next records, and the one that `$TTL` says.
     ttl: u32,
+    default_ttl: u32,
     line: Vec<u8>,
     /// What was written so far.
     pub counts: Counts,
 }
 
 impl<W: Write> ZoneText<W> {
-    /// Begins a zone: `origin` absolute with final dot, `ttl` for every record.
+    /// Begins a zone: `origin` absolute with final dot, `ttl` for every record until another is set.
     pub fn begin(mut output: W, style: Style, origin: &str, ttl: u32) -> io::Result<ZoneText<W>> {
         if style == Style::Relative {
             write!(output, "$ORIGIN {origin}\n$TTL {ttl}\n")?;
         }
         let origin = origin.to_owned();
-        Ok(ZoneText { output, style, origin, ttl, line: Vec::with_capacity(512), counts: Counts::default() })
+        let line = Vec::with_capacity(512);
+        Ok(ZoneText { output, style, origin, ttl, default_ttl: ttl, line, counts: Counts::default() })
+    }
+
+    /// Sets the TTL of the records that follow.
+    pub fn set_ttl(&mut self, ttl: u32) {
+        self.ttl = ttl;
     }
 
     /// The SOA record. `mname` and `rname` are absolute.
@@ -89,6 +110,26 @@ impl<W: Write> ZoneText<W> {
         self.close()
     }
 
+    /// A DS record of `owner` (RFC 4034 5) for an imagined key: tag and digest are random.
+    pub fn ds(&mut self, owner: &[u8], algorithm: u8, random: &mut Random) -> io::Result<()> {
+        self.open(owner, "DS");
+        write!(self.line, "{} {algorithm} 2 ", random.next_u64() as u16)?;
+        // Digest type 2 is SHA-256: 32 octets.
+        for _ in 0..4 {
+            write!(self.line, "{:016X}", random.next_u64())?;
+        }
+        self.counts.other += 1;
+        self.close()
+    }
+
+    /// A record of a type that has no function of its own, its RDATA as text.
+    pub fn other(&mut self, owner: &[u8], rtype: &str, rdata: &str) -> io::Result<()> {
+        self.open(owner, rtype);
+        self.line.extend_from_slice(rdata.as_bytes());
+        self.counts.other += 1;
+        self.close()
+    }
+
     /// Ends the zone; returns the counts.
     pub fn end(mut self) -> io::Result<Counts> {
         self.output.flush()?;
@@ -99,7 +140,13 @@ impl<W: Write> ZoneText<W> {
         self.line.clear();
         self.name(owner);
         match self.style {
-            Style::Relative => self.line.push(b' '),
+            Style::Relative => {
+                self.line.push(b' ');
+                if self.ttl != self.default_ttl {
+                    decimal(&mut self.line, self.ttl);
+                    self.line.push(b' ');
+                }
+            }
             Style::Absolute => {
                 self.line.push(b'\t');
                 decimal(&mut self.line, self.ttl);
@@ -178,7 +225,7 @@ mod tests {
         zone.ns(b"@", b"a.example.").unwrap();
         zone.a(b"host", [192, 0, 2, 255]).unwrap();
         let counts = zone.end().unwrap();
-        assert_eq!(counts, Counts { records: 2, ns: 1, a: 1, aaaa: 0 });
+        assert_eq!(counts, Counts { records: 2, ns: 1, a: 1, ..Counts::default() });
         assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
 
@@ -191,6 +238,20 @@ mod tests {
             "net.\t3600\tIN\tNS\ta.example.\nhost.net.\t3600\tIN\tA\t192.0.2.255\n",
         );
         check(Style::Absolute, ".", ".\t3600\tIN\tNS\ta.example.\nhost.\t3600\tIN\tA\t192.0.2.255\n");
+    }
+
+    #[test]
+    fn other_ttls_and_types() {
+        let mut text = Vec::new();
+        let mut zone = ZoneText::begin(&mut text, Style::Relative, "net.", 3600).unwrap();
+        zone.set_ttl(1);
+        zone.other(b"host", "TXT", "\"text\"").unwrap();
+        zone.set_ttl(3600);
+        zone.ds(b"host", 13, &mut Random::new(1)).unwrap();
+        assert_eq!(zone.end().unwrap(), Counts { records: 2, other: 2, ..Counts::default() });
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains("\nhost 1 TXT \"text\"\nhost DS "), "{text}");
+        assert_eq!(text.lines().last().unwrap().split(' ').next_back().unwrap().len(), 64);
     }
 
     #[test]
