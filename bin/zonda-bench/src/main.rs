@@ -4,6 +4,7 @@
 
 mod echo;
 mod generate;
+mod host;
 mod load;
 
 use std::process::ExitCode;
@@ -27,6 +28,8 @@ enum Command {
     Echo(echo::Arguments),
     /// Send queries to a server and count what comes back, or search its loss-free maximum.
     Load(load::Arguments),
+    /// Show what this machine is, and how fast its memory, clock and disk are.
+    Host(host::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
         Command::Gen(command) => generate::run(command),
         Command::Echo(arguments) => echo::run(arguments),
         Command::Load(arguments) => load::run(arguments),
+        Command::Host(arguments) => host::run(arguments),
     };
     result.unwrap_or_else(|error| {
         eprintln!("zonda-bench: {error}");

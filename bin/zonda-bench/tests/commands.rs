@@ -271,6 +271,7 @@ fn help_has_examples() {
         &["gen", "zone", "caching"],
         &["gen", "updates"],
         &["gen", "slice"],
+        &["host"],
     ] {
         let output = done(bench(&[words, &["--help"]].concat()));
         assert!(String::from_utf8(output.stdout).unwrap().contains("zonda-bench "), "{words:?}");

@@ -1,4 +1,4 @@
-//! The generators as a user runs them: zones that peers accept, updates that named takes, slices.
+//! The generators as a user runs them: zones that peers accept, updates that named takes, slices, the host report.
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -239,6 +239,28 @@ fn updates_to_standard_output() {
     assert_eq!(done(&words), "zone example.\nupdate delete host.example.\nsend\n");
 }
 
+#[test]
+fn host_report() {
+    let start = Instant::now();
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().to_str().unwrap();
+    let text = done(&["host", "--quick", "--json", "--directory", directory]);
+    // The promise is two seconds; tests run beside others and without optimisation.
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(report["processor"]["cores"].as_u64() >= Some(1));
+    assert!(report["latency"].as_array().unwrap().len() >= 2);
+    assert!(report["bandwidth"][0]["triad"].as_f64() > Some(0.0));
+    assert!(report["directory"]["rate"].as_f64() > Some(0.0));
+    assert!(report["timer"]["cost_ns"].as_f64() > Some(0.0));
+    let text = done(&["host", "--quick"]);
+    for word in
+        ["processor", "caches", "hypervisor", "kernel", "network", "triad", "not measured: --directory"]
+    {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+}
+
 #[track_caller]
 fn complaint(words: &[&str], status: i32, needle: &str) {
     let output = bench(words);
@@ -274,4 +296,5 @@ fn complaints() {
         2,
         "--victim: must be",
     );
+    complaint(&["host", "--quick", "--directory", "/nonexistent"], 1, "cannot create /nonexistent/");
 }

@@ -6,13 +6,14 @@
 //! * [`echo`]: the limit program, replying with recorded [`sizes`].
 //! * [`load`]: trials in open and closed loop; [`search`]: the rate a server sustains.
 //! * [`mmsg`]: sockets and batches of datagrams, as a server's worker uses them; the one place with unsafe code.
-//! * [`machine`]: what a result must say about where it was measured.
+//! * [`machine`]: what a result must say about where it was measured; [`host`]: what that machine is and can do.
 //!
 //! Nothing here knows Zonda: it measures any name server.
 
 pub mod echo;
 pub mod error;
 pub mod generate;
+pub mod host;
 pub mod labels;
 pub mod load;
 pub mod machine;

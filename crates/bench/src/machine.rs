@@ -7,7 +7,8 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// Kernel, processor, cores, command line and time of this run, as a JSON object.
+/// Kernel, processor, cores, command line and time of this run, as a JSON object, with the head of the
+/// [host](crate::host) report.
 pub fn describe() -> Value {
     let line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let cpuinfo = line("/proc/cpuinfo");
@@ -19,6 +20,7 @@ pub fn describe() -> Value {
         "cores": std::thread::available_parallelism().map_or(0, usize::from),
         "command": std::env::args().collect::<Vec<_>>(),
         "unix_time": seconds,
+        "host": crate::host::describe().json(),
     })
 }
 
@@ -75,6 +77,7 @@ mod tests {
         let machine = super::describe();
         assert!(machine["cores"].as_u64() > Some(0));
         assert!(machine["command"].as_array().is_some_and(|words| !words.is_empty()));
+        assert!(machine["host"]["memory"].is_object());
         assert!(machine["unix_time"].as_u64() > Some(1_700_000_000));
     }
 }
