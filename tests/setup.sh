@@ -1,17 +1,17 @@
 #!/bin/sh
-# Installs what the tests need and this machine lacks: the servers that Zonda is compared with and a C++ compiler for the
-# fuzzing engine, from Debian's packages. Asks for rights with sudo where it is not root. Starts no service.
+# Installs what the tests need and this machine lacks: the servers that Zonda is compared with, tshark to count the messages
+# of captures and a C++ compiler for the fuzzing engine, from Debian's packages. Asks for rights with sudo where it is not root. Starts no service.
 set -eu
 
 # program:package
-needed="named:bind9 dnssec-signzone:bind9-utils nsd:nsd knotd:knot g++:g++"
+needed="named:bind9 dnssec-signzone:bind9-utils nsd:nsd knotd:knot tshark:tshark g++:g++"
 PATH=$PATH:/usr/sbin:/sbin
 missing=
 for pair in $needed; do
     command -v "${pair%%:*}" >/dev/null 2>&1 || missing="$missing ${pair#*:}"
 done
 if [ -z "$missing" ]; then
-    echo "tests/setup.sh: all servers for the comparison are installed"
+    echo "tests/setup.sh: all programs for the comparison are installed"
     exit 0
 fi
 

@@ -18,7 +18,7 @@ use crate::message::Query;
 use crate::rtype;
 use crate::zone::ZoneFile;
 pub use process::{Guarded, signal};
-pub use zonda::{ctl, program, program_command, settings};
+pub use zonda::{bench_program, ctl, program, program_command, settings};
 
 /// Longest wait for the first answer: named needs seconds for large zones on a loaded machine.
 const START_WAIT: Duration = Duration::from_secs(60);

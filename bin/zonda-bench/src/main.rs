@@ -6,12 +6,14 @@ mod echo;
 mod generate;
 mod host;
 mod load;
+mod trace;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Measures name servers: generators of zones and queries, an echo server as the limit, a load generator.
+/// Measures name servers: generators of zones and queries, an echo server as the limit, a load generator, a reader of
+/// captures.
 #[derive(Parser)]
 #[command(name = "zonda-bench", version, about, max_term_width = 110)]
 struct Arguments {
@@ -30,6 +32,8 @@ enum Command {
     Load(load::Arguments),
     /// Show what this machine is, and how fast its memory, clock and disk are.
     Host(host::Arguments),
+    /// Read captures and say what their queries and replies are.
+    Trace(trace::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +42,7 @@ fn main() -> ExitCode {
         Command::Echo(arguments) => echo::run(arguments),
         Command::Load(arguments) => load::run(arguments),
         Command::Host(arguments) => host::run(arguments),
+        Command::Trace(arguments) => trace::run(&arguments),
     };
     result.unwrap_or_else(|error| {
         eprintln!("zonda-bench: {error}");

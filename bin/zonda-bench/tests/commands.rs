@@ -261,6 +261,7 @@ fn help_has_examples() {
     for words in [
         &["echo"][..],
         &["load"],
+        &["trace"],
         &["gen", "queries"],
         &["gen", "zone", "net-like"],
         &["gen", "zone", "hosting"],
@@ -276,4 +277,65 @@ fn help_has_examples() {
         let output = done(bench(&[words, &["--help"]].concat()));
         assert!(String::from_utf8(output.stdout).unwrap().contains("zonda-bench "), "{words:?}");
     }
+}
+
+/// A capture of one query for `a.` by UDP over raw IPv4.
+fn small_capture() -> Vec<u8> {
+    let message = b"\0\x07\x01\0\0\x01\0\0\0\0\0\0\x01a\0\0\x01\0\x01";
+    let udp_octets = message.len() as u16 + 8;
+    let mut packet =
+        vec![0x45, 0, 0, udp_octets as u8 + 20, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
+    for field in [4096, 53, udp_octets, 0] {
+        packet.extend_from_slice(&field.to_be_bytes());
+    }
+    packet.extend_from_slice(message);
+    let mut file = Vec::new();
+    for field in
+        [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 101, 9, 0, packet.len() as u32, packet.len() as u32]
+    {
+        file.extend_from_slice(&field.to_le_bytes());
+    }
+    [file, packet].concat()
+}
+
+#[test]
+fn traces() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (capture, chart, queries) = (path("a.pcap"), path("rate.svg"), path("queries.txt"));
+    fs::write(&capture, small_capture()).unwrap();
+    let words = ["trace", "--json", "--chart", &chart, "--queries", &queries, &capture, &capture];
+    let found = json(bench(&words));
+    assert_eq!((&found["requests"], &found["types"]["A"]["count"]), (&2.into(), &2.into()));
+    assert!(fs::read_to_string(&chart).unwrap().starts_with("<svg "));
+    assert_eq!(fs::read_to_string(&queries).unwrap(), "a. A rd\na. A rd\n");
+    assert_eq!(json(bench(&["trace", "--json", "--port", "54", &capture]))["requests"], 0);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_zonda-bench"))
+        .args(["trace", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // In pieces, as a pipe may give it.
+    let mut input = child.stdin.take().unwrap();
+    for piece in small_capture().chunks(7) {
+        input.write_all(piece).unwrap();
+        input.flush().unwrap();
+    }
+    drop(input);
+    let text = String::from_utf8(done(child.wait_with_output().unwrap()).stdout).unwrap();
+    assert!(
+        text.starts_with("Start: Thu, 01 Jan 1970 00:00:09 +0000, duration: 0.00 seconds.\n1 requests"),
+        "{text}"
+    );
+    let cut = path("cut.pcap");
+    fs::write(&cut, [&small_capture()[..], b"half a head"].concat()).unwrap();
+    let output = bench(&["trace", &cut]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("\n1 requests") && text.contains("Not read to its end: "), "{text}");
+    complaint(&["trace", &cut], 1, "cut.pcap: after 87 octets: a block is damaged");
+    complaint(&["trace", "-", "-"], 2, "standard input can be read once");
+    complaint(&["trace", "/nonexistent"], 1, "cannot open /nonexistent");
+    complaint(&["trace", &chart], 1, "neither pcap nor pcapng");
 }

@@ -114,7 +114,7 @@ pub enum CaptureProblem {
     NotACapture,
     /// A block that ends before its length says, or has an impossible length.
     Truncated,
-    /// No link layer this tool reads (Ethernet, raw IP, loopback, Linux cooked).
+    /// No link layer this tool reads (Ethernet, raw IP, loopback, Linux cooked, FDDI).
     UnknownLink,
 }
 
@@ -143,7 +143,7 @@ impl fmt::Display for CaptureProblem {
             }
             CaptureProblem::Truncated => "a block is damaged or the file ends inside it",
             CaptureProblem::UnknownLink => {
-                "unknown link layer: expected Ethernet, raw IP, loopback or Linux cooked"
+                "unknown link layer: expected Ethernet, raw IP, loopback, Linux cooked or FDDI"
             }
         })
     }

@@ -2,7 +2,7 @@
 //!
 //! * [`generate`]: zones (root, top-level, many small ones, …), queries, updates and slices of them, by seed; from
 //!   [`labels`] and [`random`].
-//! * [`query`]: query files and packets; [`trace`]: queries of captures.
+//! * [`query`]: query files and packets; [`trace`]: captures, their queries and what they are made of.
 //! * [`echo`]: the limit program, replying with recorded [`sizes`].
 //! * [`load`]: trials in open and closed loop; [`search`]: the rate a server sustains.
 //! * [`mmsg`]: sockets and batches of datagrams, as a server's worker uses them; the one place with unsafe code.

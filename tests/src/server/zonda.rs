@@ -14,22 +14,31 @@ pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| match std::env::var_os("ZONDA") {
         Some(path) => path.into(),
-        None => build(),
+        None => build("zonda"),
     })
 }
 
-/// Builds the program with the profile and target folder of this test program.
-fn build() -> PathBuf {
+/// The program `zonda-bench`: the one beside that of `ZONDA`, else built from these sources, once a test program.
+pub fn bench_program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| match std::env::var_os("ZONDA") {
+        Some(path) => Path::new(&path).with_file_name("zonda-bench"),
+        None => build("zonda-bench"),
+    })
+}
+
+/// Builds a program with the profile and target folder of this test program.
+fn build(package: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test program");
     let profile = test.ancestors().nth(2).expect("a test program lies in target/PROFILE/deps");
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["build", "--quiet", "--package", "zonda", "--target-dir"]);
+    command.args(["build", "--quiet", "--package", package, "--target-dir"]);
     command.arg(profile.parent().expect("a target folder")).current_dir(repository());
     if profile.ends_with("release") {
         command.arg("--release");
     }
-    assert!(command.status().expect("the program cargo").success(), "zonda does not build");
-    profile.join("zonda")
+    assert!(command.status().expect("the program cargo").success(), "{package} does not build");
+    profile.join(package)
 }
 
 /// A command line that begins with the program.
