@@ -1,0 +1,201 @@
+//! What an experiment leaves behind: one JSON file that explains itself.
+//!
+//! A record holds everything a report shows: where, with which programs and settings it was measured, the figures as
+//! tables and charts, and beside them the figures that the recipe's source published. Raw results of single blocks are
+//! kept as they came, for whoever wants to compute anew.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Format of the file; one that is greater was written by a later program.
+pub const FORMAT: u32 = 1;
+
+/// The record of one experiment.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Record {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Name of the recipe.
+    pub recipe: String,
+    /// What it is, in a line.
+    pub title: String,
+    /// What was done and how to read it, in a paragraph or two.
+    pub method: String,
+    /// When it began, RFC 3339, in UTC.
+    pub started: String,
+    /// How long it took.
+    pub seconds: f64,
+    /// The command line, without paths.
+    pub command: Vec<String>,
+    /// Whether this was the short form, good to see that all works and for nothing else.
+    pub quick: bool,
+    /// The machine, as `zonda-bench host --json` and `load --json` describe it.
+    pub machine: Value,
+    /// Who took part.
+    pub contenders: Vec<Contender>,
+    /// Whether the contenders answered alike before they were timed.
+    pub agreement: Vec<Agreement>,
+    /// Blocks measured, and why some of them do not count.
+    pub blocks: Blocks,
+    /// The results that two records are compared by.
+    pub figures: Vec<Figure>,
+    /// The results as tables.
+    pub tables: Vec<Table>,
+    /// The results as charts.
+    pub charts: Vec<Chart>,
+    /// What the recipe's source published, to be shown beside ours.
+    pub published: Vec<Published>,
+    /// Warnings: what disturbed the run, what is missing, what the figures do not show.
+    pub notes: Vec<String>,
+    /// Raw results, one value a block or step.
+    pub raw: Vec<Value>,
+}
+
+/// A server that took part.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Contender {
+    /// Short name: `zonda`, `named`, `nsd`, `knot`, `pdns`, `unbound`, `echo`.
+    pub name: String,
+    /// What the program says about its version.
+    pub version: String,
+    /// Its command line.
+    pub command: Vec<String>,
+    /// Its settings file, without the list of zones where that is long.
+    pub settings: String,
+}
+
+/// How a contender's answers compare with those of the first contender.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Agreement {
+    /// Who was asked.
+    pub contender: String,
+    /// Questions asked.
+    pub asked: u64,
+    /// Answers equal in response code, flags and records of answer and authority section, in any order.
+    pub equal: u64,
+    /// The first differences, one line each.
+    pub differences: Vec<String>,
+}
+
+/// Blocks of a run.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct Blocks {
+    /// Blocks that count.
+    pub kept: usize,
+    /// Why each of the others does not.
+    pub discarded: Vec<String>,
+}
+
+/// One result: a metric of one contender at one place of what varies.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Figure {
+    /// Who.
+    pub contender: String,
+    /// Where in what varies, such as `2 workers`; empty where nothing does.
+    pub at: String,
+    /// What: `rate`, `share of echo`, `user CPU`, `PSS`, …
+    pub metric: String,
+    /// Unit of the values: `/s`, `us`, `octets/RR`, `s`, or empty for a ratio.
+    pub unit: String,
+    /// Whether more is better.
+    pub more_is_better: bool,
+    /// One value a block or run, in order.
+    pub values: Vec<f64>,
+    /// Median (for ratios: of logarithms).
+    pub median: f64,
+    /// Lower and upper end of the 95 % interval by bootstrap; absent with fewer than three values.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// A table of the report.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Table {
+    /// Heading.
+    pub title: String,
+    /// Column heads; the first column is text, the others numbers as text.
+    pub columns: Vec<String>,
+    /// Rows, each as long as `columns`.
+    pub rows: Vec<Vec<String>>,
+    /// A sentence below it, may be empty.
+    pub note: String,
+}
+
+/// A chart of the report.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Chart {
+    /// Heading.
+    pub title: String,
+    /// Whether x is a quantity or a list of names.
+    pub kind: ChartKind,
+    /// What x is, with its unit.
+    pub x_label: String,
+    /// What y is, with its unit.
+    pub y_label: String,
+    /// Logarithmic y axis.
+    pub y_log: bool,
+    /// Names along x, for [`ChartKind::Bars`]: `x` of a point is an index into them.
+    pub categories: Vec<String>,
+    /// What is drawn.
+    pub series: Vec<Series>,
+}
+
+/// Kinds of charts.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChartKind {
+    /// Lines over a quantity.
+    Lines,
+    /// Groups of bars over names.
+    Bars,
+}
+
+/// A line of a chart, or the bars of one colour.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Series {
+    /// Name in the legend.
+    pub name: String,
+    /// What role it plays, which decides how it is drawn.
+    pub role: Role,
+    /// Its points, in the order of x.
+    pub points: Vec<Point>,
+}
+
+/// What a series is.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Measured here.
+    Measured,
+    /// A goal, drawn dashed.
+    Target,
+    /// Published elsewhere, drawn faint.
+    Published,
+}
+
+/// A point, with its spread where it has one.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Point {
+    /// Quantity, or index of a category.
+    pub x: f64,
+    /// Mean or median.
+    pub y: f64,
+    /// Least value or lower end of an interval.
+    pub low: Option<f64>,
+    /// Greatest value or upper end of an interval.
+    pub high: Option<f64>,
+}
+
+/// Figures that the recipe's source published.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Published {
+    /// Where: authors, title, year, table or figure.
+    pub source: String,
+    /// What is to be said about comparing them with ours: other machines, other versions.
+    pub note: String,
+    /// Its tables.
+    #[serde(default)]
+    pub tables: Vec<Table>,
+    /// Its charts.
+    #[serde(default)]
+    pub charts: Vec<Chart>,
+}
