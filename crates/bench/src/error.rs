@@ -65,6 +65,18 @@ pub enum Error {
         /// What the system said.
         cause: io::Error,
     },
+    /// The system has no io_uring, an old one, or forbids it.
+    IoUring {
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// A process that this one started failed.
+    Process {
+        /// Which, counted from 0.
+        process: usize,
+        /// Its own account, or how it ended.
+        account: String,
+    },
     /// A file holds nothing of what was looked for.
     Empty {
         /// The file.
@@ -175,6 +187,12 @@ impl fmt::Display for Error {
                 write!(f, "no answer from {address}: connection refused; does a server listen there?")
             }
             Error::System { action, cause } => write!(f, "cannot {action}: {cause}"),
+            Error::IoUring { cause } => write!(
+                f,
+                "cannot use io_uring: {cause}; it needs Linux 6.1 and a system that allows it (sysctl \
+                 kernel.io_uring_disabled, rules of the container): take another --model, such as mmsg"
+            ),
+            Error::Process { process, account } => write!(f, "process {process}: {account}"),
             Error::Empty { path, wanted } => write!(f, "{}: holds no {wanted}", path.display()),
             Error::Option { option, rule } => write!(f, "{option}: {rule}"),
         }
@@ -184,9 +202,10 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::File { cause, .. } | Error::Socket { cause, .. } | Error::System { cause, .. } => {
-                Some(cause)
-            }
+            Error::File { cause, .. }
+            | Error::Socket { cause, .. }
+            | Error::System { cause, .. }
+            | Error::IoUring { cause } => Some(cause),
             _ => None,
         }
     }

@@ -5,11 +5,13 @@
 //! * [`query`]: query files and packets; [`trace`]: captures, their queries and what they are made of.
 //! * [`echo`]: the limit program, replying with recorded [`sizes`].
 //! * [`load`]: trials in open and closed loop; [`search`]: the rate a server sustains.
-//! * [`mmsg`]: sockets and batches of datagrams, as a server's worker uses them; the one place with unsafe code.
+//! * [`mmsg`]: sockets and batches of datagrams, as a server's worker uses them; unsafe code is there and in the
+//!   io_uring model of the echo server only. [`cores`]: lists of cores to run on.
 //! * [`machine`]: what a result must say about where it was measured; [`host`]: what that machine is and can do.
 //!
 //! Nothing here knows Zonda: it measures any name server.
 
+pub mod cores;
 pub mod echo;
 pub mod error;
 pub mod generate;

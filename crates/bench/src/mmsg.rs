@@ -83,6 +83,16 @@ impl Batch {
         self.lengths[slot] = octets.min(self.slot_octets);
     }
 
+    /// Who the datagram in a slot came from; None where names were not asked for, or of another kind than IP.
+    pub fn peer(&self, slot: usize) -> Option<SocketAddr> {
+        if self.name_octets[slot] == 0 { None } else { from_sockaddr(&self.names[slot]) }
+    }
+
+    /// Sets where the datagram in a slot is sent.
+    pub fn set_peer(&mut self, slot: usize, peer: SocketAddr) {
+        (self.names[slot], self.name_octets[slot]) = to_sockaddr(peer);
+    }
+
     /// Receives up to a batch, with the sender of each where `with_names`. Waits for the first where `wait`,
     /// never for more. Returns how many came.
     pub fn receive(&mut self, socket: &impl AsRawFd, with_names: bool, wait: bool) -> io::Result<usize> {
@@ -262,6 +272,27 @@ fn to_sockaddr(address: SocketAddr) -> (libc::sockaddr_storage, u32) {
     (storage, octets as u32)
 }
 
+/// The IP address and port in a socket name, where it is one.
+pub(crate) fn from_sockaddr(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
+    match i32::from(storage.ss_family) {
+        libc::AF_INET => {
+            // SAFETY: sockaddr_storage is at least as large and as strictly aligned as any sockaddr (POSIX), and
+            // any octets are a valid sockaddr_in.
+            let name = unsafe { &*(&raw const *storage).cast::<libc::sockaddr_in>() };
+            let address = Ipv4Addr::from(name.sin_addr.s_addr.to_ne_bytes());
+            Some(SocketAddrV4::new(address, u16::from_be(name.sin_port)).into())
+        }
+        libc::AF_INET6 => {
+            // SAFETY: as above, of sockaddr_in6.
+            let name = unsafe { &*(&raw const *storage).cast::<libc::sockaddr_in6>() };
+            let address = Ipv6Addr::from(name.sin6_addr.s6_addr);
+            let (port, flow) = (u16::from_be(name.sin6_port), name.sin6_flowinfo);
+            Some(SocketAddrV6::new(address, port, flow, name.sin6_scope_id).into())
+        }
+        _ => None,
+    }
+}
+
 /// The unspecified address of the family of `peer`, for a client's socket.
 pub fn any_like(peer: SocketAddr) -> SocketAddr {
     match peer {
@@ -315,6 +346,33 @@ impl Epoll {
     pub fn token(&self, index: usize) -> u64 {
         self.events[index].u64
     }
+}
+
+/// Waits with `select` up to `timeout_ms` until a socket can be read; sets for each in `ready` whether it can. A
+/// signal counts as none. Refuses sockets whose descriptor has no place in the set (1,024 and above).
+pub fn select(sockets: &[&UdpSocket], ready: &mut [bool], timeout_ms: i32) -> io::Result<()> {
+    ready.fill(false);
+    let fds = || sockets.iter().map(|socket| socket.as_raw_fd());
+    if fds().any(|fd| fd >= libc::FD_SETSIZE as i32) {
+        return Err(io::Error::other("a descriptor is beyond the 1024 that select can wait for"));
+    }
+    let highest = fds().max().unwrap_or(-1);
+    let mut timeout =
+        libc::timeval { tv_sec: (timeout_ms / 1000).into(), tv_usec: (timeout_ms % 1000 * 1000).into() };
+    let none = std::ptr::null_mut();
+    // SAFETY: fd_set is an array of integers, valid when all octets are zero. Every descriptor is below FD_SETSIZE
+    // (checked) and not negative (they are open sockets), so each bit lies inside the set. The kernel reads and
+    // writes set and time-out during the call only.
+    unsafe {
+        let mut set: libc::fd_set = mem::zeroed();
+        fds().for_each(|fd| libc::FD_SET(fd, &mut set));
+        match check(libc::select(highest + 1, &mut set, none, none, &mut timeout)) {
+            Ok(()) => fds().zip(ready).for_each(|(fd, ready)| *ready = libc::FD_ISSET(fd, &set)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Keeps the calling thread on one core.
@@ -405,6 +463,34 @@ mod tests {
         socket.send_to(b"x", socket.local_addr().unwrap()).unwrap();
         assert_eq!(epoll.wait(1000).unwrap(), 1);
         assert_eq!(epoll.token(0), 42);
+    }
+
+    #[test]
+    fn select_reports_what_is_ready() {
+        let sockets =
+            [(); 2].map(|()| bind("127.0.0.1:0".parse().unwrap(), SocketOptions::default()).unwrap());
+        let [first, second] = &sockets;
+        let mut ready = [true; 2];
+        select(&[first, second], &mut ready, 0).unwrap();
+        assert_eq!(ready, [false, false]);
+        second.send_to(b"x", second.local_addr().unwrap()).unwrap();
+        select(&[first, second], &mut ready, 1000).unwrap();
+        assert_eq!(ready, [false, true]);
+    }
+
+    #[test]
+    fn names_and_addresses_agree() {
+        for address in ["192.0.2.7:53", "[2001:db8::7]:5353", "[fe80::1%3]:1"] {
+            let address: SocketAddr = address.parse().unwrap();
+            assert_eq!(from_sockaddr(&to_sockaddr(address).0), Some(address));
+            let mut batch = Batch::new(1, 32);
+            assert_eq!(batch.peer(0), None);
+            batch.set_peer(0, address);
+            assert_eq!(batch.peer(0), Some(address));
+        }
+        let (mut name, _) = to_sockaddr("192.0.2.7:53".parse().unwrap());
+        name.ss_family = libc::AF_UNIX as u16;
+        assert_eq!(from_sockaddr(&name), None);
     }
 
     #[test]
