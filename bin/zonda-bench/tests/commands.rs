@@ -136,6 +136,8 @@ fn search_ends_by_itself() {
     let server = Echo::start(&[]);
     let result = bench(&[
         "load",
+        "--cpus",
+        "0,0",
         "--server",
         &server.address,
         "--queries",
@@ -244,6 +246,9 @@ fn complaints() {
     complaint(&[&load[..], &[&good]].concat(), 2, "--rate: or --closed");
     complaint(&[&load[..], &[&good, "--rate", "nan"]].concat(), 2, "--rate: must be");
     complaint(&[&load[..], &[&good, "--rate", "1", "--cpu", "100000"]].concat(), 1, "core of --cpu");
+    complaint(&[&load[..], &[&good, "--rate", "1", "--cpus", "0,1023"]].concat(), 1, "cores of --cpus");
+    complaint(&[&load[..], &[&good, "--rate", "1", "--cpus", "1-"]].concat(), 2, "core numbers and ranges");
+    complaint(&[&load[..], &[&good, "--rate", "1", "--threads", "0"]].concat(), 2, "--threads: must be");
     complaint(&["echo", "--size", "5"], 2, "--size: must be");
     complaint(&["echo", "--listen", "192.0.2.1:53"], 1, "cannot listen on 192.0.2.1:53");
     complaint(&["gen", "queries", "--from", bad], 1, "neither pcap nor pcapng");

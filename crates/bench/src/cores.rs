@@ -26,6 +26,11 @@ impl Cores {
         Cores(vec![core])
     }
 
+    /// How many there are, at least one.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// The core of thread number `thread`; after the end the list starts again.
     pub fn of_thread(&self, thread: usize) -> usize {
         self.0[thread % self.0.len()]
@@ -93,5 +98,6 @@ mod tests {
         let cores = Cores(vec![4, 2]);
         assert_eq!([0, 1, 2, 3].map(|thread| cores.of_thread(thread)), [4, 2, 4, 2]);
         assert_eq!(Cores::one(7).of_thread(9), 7);
+        assert_eq!(cores.count(), 2);
     }
 }

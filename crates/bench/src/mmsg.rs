@@ -37,6 +37,11 @@ pub struct Batch {
     headers: Box<[libc::mmsghdr]>,
 }
 
+// SAFETY: every pointer in `vectors` and `headers` is written afresh from the boxes of this same value, by `point`,
+// before the one call that uses it (head of this file); what is in them in between is never followed, so the thread
+// that wrote them is of no account. All else is owned octets and integers.
+unsafe impl Send for Batch {}
+
 impl Batch {
     /// `count` slots, 1 to [`BATCH_MAX`], of `slot_octets` each.
     pub fn new(count: usize, slot_octets: usize) -> Batch {

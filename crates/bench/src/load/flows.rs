@@ -1,18 +1,6 @@
-//! The client sockets of a load generator and the queries in flight on each.
-//!
-//! Each flow is a connected socket with a source port of its own. Its queries take IDs in turn; the lower bits of
-//! an ID choose a place in the flow's row, where the query waits for its reply:
-//!
-//! ```text
-//! places[flow * row + (id & (row - 1))] = { planned time, query, id }   planned = FREE where nothing waits
-//! ```
-//!
-//! A place still taken when its turn comes round again holds a query lost long ago; it is overwritten and counted.
+//! The client sockets of a worker, each connected to the server from a source port of its own.
 
-use std::{
-    net::{SocketAddr, UdpSocket},
-    ops::Range,
-};
+use std::net::{SocketAddr, UdpSocket};
 
 use crate::{
     Error,
@@ -21,38 +9,12 @@ use crate::{
 
 /// Most flows: beyond that the range of local ports (32768 to 60999 by default) runs out.
 pub const FLOWS_MAX: usize = 28_000;
-/// Places in all, if the flows are not too few: a second of queries at a million a second.
-const PLACES: usize = 1 << 20;
-/// Places of a flow, limited by the 16 bits of an ID.
-const ROW: Range<usize> = 64..1 << 16;
 /// Buffers of a flow's socket: a burst of 64 large replies fits several times.
 const BUFFER_OCTETS: usize = 1 << 20;
-/// Planned time of a place where nothing waits.
-const FREE: u64 = u64::MAX;
 
-/// A query in flight.
-#[derive(Clone, Copy)]
-struct Place {
-    planned_ns: u64,
-    query: u32,
-    id: u16,
-}
-
-/// A query whose reply came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting {
-    /// When it was to be sent, from the start of the trial.
-    pub planned_ns: u64,
-    /// Its index in the query set.
-    pub query: u32,
-}
-
-/// All flows of a generator.
+/// All sockets of a worker.
 pub struct Flows {
     sockets: Vec<UdpSocket>,
-    next_ids: Box<[u16]>,
-    places: Box<[Place]>,
-    row: usize,
 }
 
 impl Flows {
@@ -69,9 +31,7 @@ impl Flows {
             Ok(socket)
         };
         let sockets = (0..count).map(open).collect::<Result<Vec<_>, _>>().map_err(fault)?;
-        let row = (PLACES / count).next_power_of_two().clamp(ROW.start, ROW.end);
-        let free = Place { planned_ns: FREE, query: 0, id: 0 };
-        Ok(Flows { sockets, next_ids: vec![0; count].into(), places: vec![free; row * count].into(), row })
+        Ok(Flows { sockets })
     }
 
     /// How many flows there are.
@@ -82,83 +42,5 @@ impl Flows {
     /// The socket of a flow.
     pub fn socket(&self, flow: usize) -> &UdpSocket {
         &self.sockets[flow]
-    }
-
-    /// The ID of the query that will be number `ahead` from now on a flow.
-    pub fn id(&self, flow: usize, ahead: usize) -> u16 {
-        self.next_ids[flow].wrapping_add(ahead as u16)
-    }
-
-    /// Notes that the next query of a flow went out; returns whether an unanswered one had to make room.
-    pub fn sent(&mut self, flow: usize, planned_ns: u64, query: u32) -> bool {
-        let id = self.next_ids[flow];
-        self.next_ids[flow] = id.wrapping_add(1);
-        let place = self.place(flow, id);
-        let overrun = self.places[place].planned_ns != FREE;
-        self.places[place] = Place { planned_ns, query, id };
-        overrun
-    }
-
-    /// Takes the query that a reply with `id` belongs to; `None` for replies nobody waits for.
-    pub fn answered(&mut self, flow: usize, id: u16) -> Option<Waiting> {
-        let place = self.place(flow, id);
-        let place = &mut self.places[place];
-        if place.planned_ns == FREE || place.id != id {
-            return None;
-        }
-        let waiting = Waiting { planned_ns: place.planned_ns, query: place.query };
-        place.planned_ns = FREE;
-        Some(waiting)
-    }
-
-    /// Whether a query still waits for its reply.
-    pub fn is_waiting(&self, flow: usize, id: u16) -> bool {
-        let place = &self.places[self.place(flow, id)];
-        place.planned_ns != FREE && place.id == id
-    }
-
-    /// Forgets all queries in flight; IDs go on, so that a late reply of an old trial meets no new query soon.
-    pub fn clear(&mut self) {
-        self.places.iter_mut().for_each(|place| place.planned_ns = FREE);
-    }
-
-    fn place(&self, flow: usize, id: u16) -> usize {
-        flow * self.row + (id as usize & (self.row - 1))
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn replies_find_their_query() {
-        let mut flows = Flows::open("127.0.0.1:9".parse().unwrap(), 2).unwrap();
-        let id = flows.id(1, 0);
-        assert!(!flows.sent(1, 10, 7));
-        assert!(!flows.sent(1, 20, 8));
-        assert!(flows.is_waiting(1, id));
-        assert_eq!(flows.answered(0, id), None, "another flow");
-        assert_eq!(flows.answered(1, id), Some(Waiting { planned_ns: 10, query: 7 }));
-        assert_eq!(flows.answered(1, id), None, "a second reply");
-        assert!(!flows.is_waiting(1, id));
-        assert_eq!(flows.answered(1, id.wrapping_add(1)), Some(Waiting { planned_ns: 20, query: 8 }));
-    }
-
-    #[test]
-    fn old_queries_make_room() {
-        let mut flows = Flows::open("127.0.0.1:9".parse().unwrap(), 1).unwrap();
-        let first = flows.id(0, 0);
-        assert!(!flows.sent(0, 1, 1));
-        for _ in 1..ROW.end {
-            assert!(!flows.sent(0, 2, 2));
-            let id = flows.id(0, 0).wrapping_sub(1);
-            flows.answered(0, id).unwrap();
-        }
-        assert_eq!(flows.id(0, 0), first, "all IDs used");
-        assert!(flows.sent(0, 3, 3));
-        flows.clear();
-        assert_eq!(flows.answered(0, first), None);
     }
 }

@@ -91,6 +91,54 @@ impl Default for Outcome {
 }
 
 impl Outcome {
+    /// Adds what another worker, process or host brought in the same trial. Counts and times of queries add up; of
+    /// lengths, shares and limits the larger one counts.
+    pub fn merge(&mut self, other: &Outcome) {
+        // Taken apart, so that no field can be forgotten here.
+        let Outcome {
+            planned,
+            sent,
+            received,
+            late,
+            stray,
+            wrong,
+            truncated,
+            octets,
+            refused,
+            blocked,
+            overrun,
+            own_drops,
+            rcodes,
+            seconds,
+            planned_seconds,
+            finished_seconds,
+            stolen_share,
+            lateness_ns_max,
+            latency,
+            lateness,
+        } = other;
+        self.planned += planned;
+        self.sent += sent;
+        self.received += received;
+        self.late += late;
+        self.stray += stray;
+        self.wrong += wrong;
+        self.truncated += truncated;
+        self.octets += octets;
+        self.refused += refused;
+        self.blocked += blocked;
+        self.overrun += overrun;
+        self.own_drops += own_drops;
+        self.rcodes.iter_mut().zip(rcodes).for_each(|(all, count)| *all += count);
+        self.seconds = self.seconds.max(*seconds);
+        self.planned_seconds = self.planned_seconds.max(*planned_seconds);
+        self.finished_seconds = self.finished_seconds.max(*finished_seconds);
+        self.stolen_share = self.stolen_share.max(*stolen_share);
+        self.lateness_ns_max = self.lateness_ns_max.max(*lateness_ns_max);
+        self.latency.add(latency).expect("all histograms have the same bounds");
+        self.lateness.add(lateness).expect("all histograms have the same bounds");
+    }
+
     /// Queries sent and not answered in time.
     pub fn lost(&self) -> u64 {
         self.sent - self.received

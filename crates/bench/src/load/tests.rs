@@ -9,7 +9,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use super::*;
+use super::{book::CHECK_EACH, *};
 use crate::{
     echo::{BATCH, Counters, Echo, RECEIVE_OCTETS, ReplySize},
     query::Query,
@@ -46,15 +46,8 @@ impl RunningEcho {
 }
 
 fn settings(server: SocketAddr) -> Settings {
-    Settings {
-        server,
-        flows: 64,
-        burst: 32,
-        trains: false,
-        gather: Duration::ZERO,
-        timeout: Duration::from_secs(2),
-        lateness_max: Duration::from_secs(1),
-    }
+    let (timeout, lateness_max) = (Duration::from_secs(2), Duration::from_secs(1));
+    Settings { flows: 64, burst: 32, timeout, lateness_max, ..Settings::new(server) }
 }
 
 #[test]
@@ -175,4 +168,70 @@ fn window_survives_queries_that_made_room() {
     let outcome = generator.run(trial).unwrap();
     assert_eq!((outcome.sent, outcome.received), (80_000, 0));
     assert!(outcome.overrun > 0);
+}
+
+#[test]
+fn workers_share_queries_and_add_up() {
+    let echo = RunningEcho::start(ReplySize::Same);
+    let queries = queries(777);
+    let settings = Settings { threads: 3, ..settings(echo.address) };
+    let mut generator = Generator::new(settings, &queries).unwrap();
+    let trial = Trial { pace: Pace::Closed { window: 10 }, seconds: 20.0, queries_max: 777 };
+    let outcome = generator.run(trial).unwrap();
+    assert_eq!((outcome.planned, outcome.sent, outcome.received), (777, 777, 777));
+    let expected: Vec<_> = (0..777).map(|index| queries.packet(index).len() as u16).collect();
+    assert_eq!(generator.sizes(), expected, "each query once");
+    // A window smaller than the number of workers.
+    let outcome = generator.run(Trial { pace: Pace::Closed { window: 1 }, ..trial }).unwrap();
+    assert_eq!((outcome.sent, outcome.received), (777, 777));
+    let open = Trial { pace: Pace::Open { rate: 3_000.0 }, seconds: 0.4, queries_max: 1000 };
+    let outcome = generator.run(open).unwrap();
+    assert_eq!((outcome.planned, outcome.sent, outcome.received, outcome.wrong), (1000, 1000, 1000, 0));
+    assert_eq!((outcome.latency.len(), outcome.lateness.len()), (1000, 1000));
+    assert!((outcome.planned_seconds - 0.333).abs() < 1e-9, "{}", outcome.planned_seconds);
+    assert_eq!(echo.end().sent, 777 * 2 + 1000);
+}
+
+#[test]
+fn workers_run_on_their_cores_or_say_why_not() {
+    let echo = RunningEcho::start(ReplySize::Same);
+    let queries = queries(10);
+    let trial = Trial { pace: Pace::Closed { window: 2 }, seconds: 20.0, queries_max: 100 };
+    let cores =
+        |text: &str| Settings { threads: 2, cores: Some(text.parse().unwrap()), ..settings(echo.address) };
+    let outcome = Generator::new(cores("0"), &queries).unwrap().run(trial).unwrap();
+    assert_eq!(outcome.received, 100);
+    let refused = Generator::new(cores("0,1023"), &queries).unwrap().run(trial);
+    assert!(matches!(refused, Err(Error::System { .. })));
+    echo.end();
+}
+
+#[test]
+fn stopped_from_outside() {
+    let echo = RunningEcho::start(ReplySize::Same);
+    let queries = queries(10);
+    let mut generator = Generator::new(settings(echo.address), &queries).unwrap();
+    let stop = generator.stop_flag();
+    let stopping = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        stop.store(true, Ordering::Relaxed);
+    });
+    let trial = Trial { pace: Pace::Open { rate: 1000.0 }, seconds: 3600.0, queries_max: u64::MAX };
+    let outcome = generator.run(trial).unwrap();
+    stopping.join().unwrap();
+    assert!(outcome.seconds < 60.0 && outcome.sent < 60_000);
+    echo.end();
+}
+
+#[test]
+fn outcomes_merge() {
+    let mut all = Outcome { sent: 10, received: 8, seconds: 2.0, stolen_share: 0.1, ..Outcome::default() };
+    all.latency.record(1000).unwrap();
+    let mut other = Outcome { sent: 5, received: 5, seconds: 3.0, own_drops: 1, ..Outcome::default() };
+    (other.rcodes[3], other.finished_seconds) = (5, 3.1);
+    other.latency.record(3000).unwrap();
+    all.merge(&other);
+    assert_eq!((all.sent, all.received, all.lost(), all.own_drops, all.rcodes[3]), (15, 13, 2, 1, 5));
+    assert_eq!((all.seconds, all.finished_seconds, all.stolen_share), (3.0, 3.1, 0.1));
+    assert_eq!((all.latency.len(), all.latency.min(), all.latency.max() >= 3000), (2, 1000, true));
 }

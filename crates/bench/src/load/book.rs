@@ -1,0 +1,181 @@
+//! What a worker keeps of a trial whatever carries its queries: which query is next, which wait for a reply, and the
+//! counts.
+
+use std::{collections::VecDeque, time::Instant};
+
+use super::{Outcome, in_flight::InFlight};
+use crate::query::QuerySet;
+
+/// One reply in this many has its question compared with the query's.
+pub const CHECK_EACH: u64 = 16;
+
+/// Octets of the header of a message.
+const HEADER_OCTETS: usize = 12;
+
+/// The book of one worker. Nobody else touches it while a trial runs.
+pub struct Book<'q> {
+    queries: &'q QuerySet,
+    /// The next query, and how far it is from there to the one after: other workers send those between.
+    next_query: usize,
+    stride: usize,
+    in_flight: InFlight,
+    /// Queries that neither were answered nor given up.
+    outstanding: u64,
+    /// In a closed loop: the queries in order of sending; one leaves when it is answered or given up.
+    order: Option<VecDeque<(usize, u16, u64)>>,
+    timeout_ns: u64,
+    start: Instant,
+    last_reply_ns: u64,
+    /// Counts of the trial that runs.
+    pub outcome: Outcome,
+    /// Size of the last reply to each query, 0 where none came.
+    sizes: Vec<u16>,
+}
+
+impl<'q> Book<'q> {
+    /// For worker number `worker` of so many, with `flows` of its own.
+    pub fn new(
+        queries: &'q QuerySet,
+        worker: usize,
+        workers: usize,
+        flows: usize,
+        timeout_ns: u64,
+    ) -> Book<'q> {
+        Book {
+            queries,
+            next_query: worker % queries.count().max(1),
+            stride: workers % queries.count().max(1),
+            in_flight: InFlight::new(flows),
+            outstanding: 0,
+            order: None,
+            timeout_ns,
+            start: Instant::now(),
+            last_reply_ns: 0,
+            outcome: Outcome::default(),
+            sizes: vec![0; queries.count()],
+        }
+    }
+
+    /// Begins a trial at `start`. `keep_order`: for [`Book::give_up`].
+    pub fn begin(&mut self, start: Instant, keep_order: bool) {
+        self.in_flight.clear();
+        self.outstanding = 0;
+        self.order = keep_order.then(VecDeque::new);
+        self.start = start;
+        self.last_reply_ns = 0;
+        self.outcome = Outcome::default();
+    }
+
+    /// Ends the trial.
+    pub fn end(&mut self) -> Outcome {
+        let mut outcome = std::mem::take(&mut self.outcome);
+        outcome.finished_seconds = self.last_reply_ns as f64 / 1e9;
+        outcome
+    }
+
+    /// Time since the start of the trial; 0 before it.
+    pub fn now_ns(&self) -> u64 {
+        Instant::now().saturating_duration_since(self.start).as_nanos() as u64
+    }
+
+    /// Queries that wait for a reply.
+    pub fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    /// Size of the last reply to each query of the set.
+    pub fn sizes(&self) -> &[u16] {
+        &self.sizes
+    }
+
+    /// The index of the next query.
+    pub fn next_query(&self) -> usize {
+        self.next_query
+    }
+
+    /// The index of this worker's query after one.
+    pub fn after(&self, query: usize) -> usize {
+        let next = query + self.stride;
+        if next < self.queries.count() { next } else { next - self.queries.count() }
+    }
+
+    /// The packet of a query, with ID 0.
+    pub fn packet(&self, query: usize) -> &'q [u8] {
+        self.queries.packet(query)
+    }
+
+    /// The ID of the query that will be number `ahead` from now on a flow.
+    pub fn id(&self, flow: usize, ahead: usize) -> u16 {
+        self.in_flight.id(flow, ahead)
+    }
+
+    /// Notes that the next query went out on a flow at `now_ns`.
+    pub fn sent(&mut self, flow: usize, planned_ns: u64, now_ns: u64) {
+        if let Some(order) = &mut self.order {
+            order.push_back((flow, self.in_flight.id(flow, 0), now_ns));
+        }
+        let overrun = self.in_flight.sent(flow, planned_ns, self.next_query as u32);
+        self.outcome.overrun += u64::from(overrun);
+        self.outstanding += u64::from(!overrun);
+        self.outcome.sent += 1;
+        self.outcome.lateness.saturating_record(now_ns.saturating_sub(planned_ns).max(1));
+        self.next_query = self.after(self.next_query);
+    }
+
+    /// Gives up queries that wait for longer than the time-out; returns how many. For closed loops.
+    pub fn give_up(&mut self, now_ns: u64) -> u64 {
+        let mut given_up = 0;
+        let Some(order) = &mut self.order else { return 0 };
+        while let Some(&(flow, id, sent_ns)) = order.front() {
+            if self.in_flight.is_waiting(flow, id) {
+                if now_ns.saturating_sub(sent_ns) < self.timeout_ns {
+                    break;
+                }
+                self.in_flight.answered(flow, id);
+                given_up += 1;
+            }
+            order.pop_front();
+        }
+        self.outstanding -= given_up;
+        given_up
+    }
+
+    /// Takes a reply that came on a flow at `now_ns`: `reply` is its beginning, `octets` its whole length.
+    pub fn take_reply(&mut self, flow: usize, reply: &[u8], octets: usize, now_ns: u64) {
+        let outcome = &mut self.outcome;
+        if reply.len() < HEADER_OCTETS || reply[2] & 0x80 == 0 {
+            outcome.wrong += 1;
+            return;
+        }
+        let id = u16::from_be_bytes([reply[0], reply[1]]);
+        let Some(waiting) = self.in_flight.answered(flow, id) else {
+            outcome.stray += 1;
+            return;
+        };
+        self.outstanding -= 1;
+        let latency_ns = now_ns.saturating_sub(waiting.planned_ns).max(1);
+        if latency_ns > self.timeout_ns {
+            outcome.late += 1;
+            return;
+        }
+        self.last_reply_ns = now_ns;
+        outcome.received += 1;
+        outcome.octets += octets as u64;
+        outcome.truncated += u64::from(reply[2] >> 1 & 1);
+        outcome.rcodes[usize::from(reply[3] & 15)] += 1;
+        outcome.latency.saturating_record(latency_ns);
+        self.sizes[waiting.query as usize] = u16::try_from(octets).unwrap_or(u16::MAX);
+        if outcome.received.is_multiple_of(CHECK_EACH) {
+            let query = self.queries.packet(waiting.query as usize);
+            outcome.wrong += u64::from(!same_question(query, reply));
+        }
+    }
+}
+
+/// Whether a reply repeats the question of the query, letter case included. Servers may leave the question away
+/// where the query was damaged; ours are not.
+fn same_question(query: &[u8], reply: &[u8]) -> bool {
+    let Ok((_, rest)) = wire::Name::split_from(&query[HEADER_OCTETS..]) else { return false };
+    let end = query.len() - rest.len() + 4;
+    reply.len() >= end && reply[4..6] == query[4..6] && reply[HEADER_OCTETS..end] == query[HEADER_OCTETS..end]
+}

@@ -1,0 +1,138 @@
+//! Queries over UDP: bursts of datagrams from one flow after the other.
+
+use std::io;
+
+use super::{Link, Settings, book::Book, flows::Flows};
+use crate::{
+    Error,
+    mmsg::{self, Batch, Epoll},
+    query::QUERY_OCTETS_MAX,
+};
+
+/// Octets kept of a reply: header and question are looked at, nothing else; its full length is known anyway.
+const REPLY_OCTETS: usize = QUERY_OCTETS_MAX;
+/// Ready sockets taken from the system at once.
+const EVENTS: usize = 64;
+
+/// The sockets of a worker and the buffers of their calls.
+pub struct Udp {
+    settings: Settings,
+    flows: Flows,
+    next_flow: usize,
+    epoll: Epoll,
+    send_batch: Batch,
+    receive_batch: Batch,
+    train: Vec<u8>,
+}
+
+impl Udp {
+    /// Opens `flows` sockets.
+    pub fn open(settings: &Settings, flows: usize) -> Result<Udp, Error> {
+        let fault = |cause| Error::Socket { address: settings.server, action: "make sockets towards", cause };
+        let flows = Flows::open(settings.server, flows)?;
+        let epoll = Epoll::new(EVENTS).map_err(fault)?;
+        for flow in 0..flows.count() {
+            epoll.add(flows.socket(flow), flow as u64).map_err(fault)?;
+        }
+        Ok(Udp {
+            settings: settings.clone(),
+            flows,
+            next_flow: 0,
+            epoll,
+            send_batch: Batch::new(settings.burst, QUERY_OCTETS_MAX),
+            receive_batch: Batch::new(settings.burst.max(64), REPLY_OCTETS),
+            train: Vec::new(),
+        })
+    }
+
+    /// Sends the next `count` queries as packets of their own; returns how many went out.
+    fn send_batch(&mut self, book: &Book<'_>, flow: usize, count: usize) -> io::Result<usize> {
+        let mut query = book.next_query();
+        for slot in 0..count {
+            let packet = book.packet(query);
+            let room = self.send_batch.slot_mut(slot);
+            room[..packet.len()].copy_from_slice(packet);
+            room[..2].copy_from_slice(&book.id(flow, slot).to_be_bytes());
+            self.send_batch.set_length(slot, packet.len());
+            query = book.after(query);
+        }
+        self.send_batch.send(self.flows.socket(flow), 0, count)
+    }
+
+    /// Sends the next queries as one train, up to `most` and up to a change of their length; returns how many.
+    fn send_train(&mut self, book: &Book<'_>, flow: usize, most: usize) -> io::Result<usize> {
+        let mut query = book.next_query();
+        let octets = book.packet(query).len();
+        let mut count = 0;
+        self.train.clear();
+        while count < most.min(mmsg::TRAIN_MAX) && book.packet(query).len() == octets {
+            self.train.extend_from_slice(&book.id(flow, count).to_be_bytes());
+            self.train.extend_from_slice(&book.packet(query)[2..]);
+            query = book.after(query);
+            count += 1;
+        }
+        mmsg::send_train(self.flows.socket(flow), &self.train, octets as u16)?;
+        Ok(count)
+    }
+
+    /// Sorts the errors of a socket call: those that pass are counted and mean nothing moved.
+    fn judge(&self, book: &mut Book<'_>, result: io::Result<usize>) -> Result<usize, Error> {
+        let error = match result {
+            Ok(count) => return Ok(count),
+            Err(error) => error,
+        };
+        match (error.kind(), error.raw_os_error()) {
+            (io::ErrorKind::ConnectionRefused, _) => book.outcome.refused += 1,
+            (io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted, _) | (_, Some(libc::ENOBUFS)) => {
+                book.outcome.blocked += 1;
+            }
+            _ => {
+                return Err(Error::Socket { address: self.settings.server, action: "talk to", cause: error });
+            }
+        }
+        Ok(0)
+    }
+}
+
+impl Link for Udp {
+    fn flows(&self) -> usize {
+        self.flows.count()
+    }
+
+    fn burst(&self) -> usize {
+        self.send_batch.count()
+    }
+
+    fn send(&mut self, book: &mut Book<'_>, times_ns: &[u64]) -> Result<usize, Error> {
+        let flow = self.next_flow;
+        let most = times_ns.len().min(self.send_batch.count());
+        let result = match self.settings.trains {
+            true => self.send_train(book, flow, most),
+            false => self.send_batch(book, flow, most),
+        };
+        let sent = self.judge(book, result)?;
+        let now_ns = book.now_ns();
+        for &planned_ns in &times_ns[..sent] {
+            book.sent(flow, planned_ns, now_ns);
+        }
+        self.next_flow = if flow + 1 < self.flows.count() { flow + 1 } else { 0 };
+        Ok(sent)
+    }
+
+    fn receive(&mut self, book: &mut Book<'_>, wait_ms: i32) -> Result<u64, Error> {
+        let address = self.settings.server;
+        let fault = |cause| Error::Socket { address, action: "receive from", cause };
+        let ready = self.epoll.wait(wait_ms).map_err(fault)?;
+        for event in 0..ready {
+            let flow = self.epoll.token(event) as usize;
+            let result = self.receive_batch.receive(self.flows.socket(flow), false, false);
+            let count = self.judge(book, result)?;
+            let now_ns = book.now_ns();
+            for slot in 0..count {
+                let octets = self.receive_batch.length(slot);
+                book.take_reply(flow, self.receive_batch.datagram(slot), octets, now_ns);
+            }
+        }
+        Ok(ready as u64)
+    }
+}
