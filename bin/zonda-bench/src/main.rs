@@ -29,7 +29,7 @@ enum Command {
     /// Answer every UDP packet at once: the limit of what a server on the same calls can reach.
     Echo(echo::Arguments),
     /// Send queries to a server and count what comes back, or search its loss-free maximum.
-    Load(load::Arguments),
+    Load(Box<load::Arguments>),
     /// Show what this machine is, and how fast its memory, clock and disk are.
     Host(host::Arguments),
     /// Read captures and say what their queries and replies are.
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Gen(command) => generate::run(command),
         Command::Echo(arguments) => echo::run(arguments),
-        Command::Load(arguments) => load::run(arguments),
+        Command::Load(arguments) => load::run(&arguments),
         Command::Host(arguments) => host::run(arguments),
         Command::Trace(arguments) => trace::run(&arguments),
     };

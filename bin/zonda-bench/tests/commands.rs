@@ -249,6 +249,27 @@ fn complaints() {
     complaint(&[&load[..], &[&good, "--rate", "1", "--cpus", "0,1023"]].concat(), 1, "cores of --cpus");
     complaint(&[&load[..], &[&good, "--rate", "1", "--cpus", "1-"]].concat(), 2, "core numbers and ranges");
     complaint(&[&load[..], &[&good, "--rate", "1", "--threads", "0"]].concat(), 2, "--threads: must be");
+    for (words, needle) in [
+        (&["--replay"][..], "--replay: needs --queries with a capture"),
+        (&["--rate", "1", "--generate", "random=a"], "cannot be used with"),
+        (&["--rate", "1", "--source-ports", "5-1"], "expected random or FIRST-LAST"),
+        (&["--rate", "1", "--source", "::1"], "--source: must be of the same family"),
+        (&["--closed", "1", "--poisson"], "--poisson: needs --rate"),
+        (&["--closed", "1", "--speed", "2"], "--speed: needs --replay"),
+        (&["--rate", "1", "--self-pacing"], "cannot be used with"),
+        (&["--rate", "1", "--tcp", "--trains"], "cannot be used with"),
+        (&["--rate", "1", "--connections", "5"], "--tcp"),
+    ] {
+        complaint(&[&load[..], &[&good], words].concat(), 2, needle);
+    }
+    let made = |words: &[&str], needle| {
+        complaint(&[&["load", "--server", "127.0.0.1:1", "--rate", "1"], words].concat(), 2, needle);
+    };
+    made(&[], "--queries");
+    made(&["--generate", "random"], "expected random=NAME or zone=FILE");
+    made(&["--generate", "random=a..b"], "--generate: random=NAME needs a domain name");
+    made(&["--generate", "random=a", "--loops", "2"], "has no end");
+    complaint(&[&load[..], &[&good, "--tcp", "--closed", "1"]].concat(), 1, "connection refused");
     complaint(&["echo", "--size", "5"], 2, "--size: must be");
     complaint(&["echo", "--listen", "192.0.2.1:53"], 1, "cannot listen on 192.0.2.1:53");
     complaint(&["gen", "queries", "--from", bad], 1, "neither pcap nor pcapng");
@@ -301,6 +322,47 @@ fn small_capture() -> Vec<u8> {
         file.extend_from_slice(&field.to_le_bytes());
     }
     [file, packet].concat()
+}
+
+#[test]
+fn queries_of_captures_zones_and_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (capture, zone) = (path("a.pcap"), path("zone"));
+    fs::write(&capture, small_capture()).unwrap();
+    fs::write(&zone, "$ORIGIN example.\n@ SOA a b 1 2 3 4 5\nwww A 192.0.2.1\n").unwrap();
+    let server = Echo::start(&[]);
+    let run = |words: &[&str]| {
+        let all = [&["load", "--server", &server.address, "--json", "--flows", "8"], words].concat();
+        json(bench(&all))["outcome"].clone()
+    };
+    // The packet of `a. A` has 19 octets, and 11 more with OPT.
+    let replayed = run(&["--queries", &capture, "--replay", "--speed", "100"]);
+    assert_eq!((&replayed["received"], &replayed["octets_per_answer"]), (&1.into(), &19.0.into()));
+    let often = run(&["--queries", &capture, "--closed", "1", "--loops", "5", "--edns-size", "4096"]);
+    assert_eq!((&often["received"], &often["octets_per_answer"]), (&5.into(), &30.0.into()));
+    let drawn = format!("zone={zone}");
+    let drawn = run(&["--generate", &drawn, "--closed", "5", "--count", "40", "--source-ports", "random"]);
+    assert_eq!((&drawn["received"], &drawn["wrong"]), (&40.into(), &0.into()));
+    let words = ["--generate", "random=example", "--rate", "2000", "--poisson", "--seconds", "0.1"];
+    let made = run(&[&words[..], &["--do", "--lateness-ms", "1000"]].concat());
+    // Header, a label of 12, example, the root, type and class, OPT.
+    assert_eq!(made["octets_per_answer"], f64::from(12 + 13 + 8 + 1 + 4 + 11));
+    assert_eq!(made["received"], made["planned"]);
+    let paced = run(&["--queries", &capture, "--self-pacing", "--timeout-ms", "20", "--seconds", "0.3"]);
+    assert!(paced["window"].as_u64() > Some(20), "{paced}");
+}
+
+#[test]
+fn load_over_tcp() {
+    let folder = tempfile::tempdir().unwrap();
+    let queries = query_file(folder.path());
+    let server = Echo::start(&["--tcp"]);
+    let words = ["load", "--server", &server.address, "--queries", &queries, "--tcp", "--json"];
+    let once = ["--closed", "10", "--loops", "2", "--connections", "4", "--queries-per-connection", "50"];
+    let outcome = &json(bench(&[&words[..], &once].concat()))["outcome"];
+    assert_eq!((&outcome["received"], &outcome["wrong"]), (&600.into(), &0.into()));
+    assert!(outcome["connections"].as_u64() >= Some(12), "{outcome}");
 }
 
 #[test]

@@ -58,6 +58,22 @@ pub enum Error {
         /// The address asked.
         address: SocketAddr,
     },
+    /// Nothing ever came back from the server.
+    Silent {
+        /// The address asked.
+        address: SocketAddr,
+        /// Queries sent.
+        queries: u64,
+        /// For how long.
+        seconds: f64,
+    },
+    /// No packet reaches the server.
+    Unreachable {
+        /// The address asked.
+        address: SocketAddr,
+        /// What the system said.
+        cause: io::Error,
+    },
     /// A system call that concerns neither a file nor an address.
     System {
         /// What was tried.
@@ -186,6 +202,20 @@ impl fmt::Display for Error {
             Error::Refused { address } => {
                 write!(f, "no answer from {address}: connection refused; does a server listen there?")
             }
+            Error::Silent { address, queries, seconds } => write!(
+                f,
+                "no answer from {address}: {queries} queries in {seconds:.1} s and not one reply; is that the \
+                 server's address and port, does it serve this client, does a firewall drop packets? (A server \
+                 slower than that needs a longer --timeout-ms.)"
+            ),
+            Error::Unreachable { address, cause } => {
+                write!(
+                    f,
+                    "cannot reach {address}: {cause}; is the address right, and is there a route to it? \
+                 (ip route get {})",
+                    address.ip()
+                )
+            }
             Error::System { action, cause } => write!(f, "cannot {action}: {cause}"),
             Error::IoUring { cause } => write!(
                 f,
@@ -205,8 +235,22 @@ impl std::error::Error for Error {
             Error::File { cause, .. }
             | Error::Socket { cause, .. }
             | Error::System { cause, .. }
+            | Error::Unreachable { cause, .. }
             | Error::IoUring { cause } => Some(cause),
             _ => None,
+        }
+    }
+}
+
+impl Error {
+    /// The error of a socket call about a server: one of its own where no packet gets there.
+    pub(crate) fn unreachable(address: SocketAddr, action: &'static str, cause: io::Error) -> Error {
+        use io::ErrorKind::{HostUnreachable, NetworkUnreachable, PermissionDenied, TimedOut};
+        match cause.kind() {
+            HostUnreachable | NetworkUnreachable | PermissionDenied | TimedOut => {
+                Error::Unreachable { address, cause }
+            }
+            _ => Error::Socket { address, action, cause },
         }
     }
 }

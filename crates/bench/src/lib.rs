@@ -2,7 +2,7 @@
 //!
 //! * [`generate`]: zones (root, top-level, many small ones, …), queries, updates and slices of them, by seed; from
 //!   [`labels`] and [`random`].
-//! * [`query`]: query files and packets; [`trace`]: captures, their queries and what they are made of.
+//! * [`query`]: query files and packets; [`source`]: where queries come from; [`trace`]: captures, their queries and what they are made of.
 //! * [`echo`]: the limit program, replying with recorded [`sizes`].
 //! * [`load`]: trials in open and closed loop; [`search`]: the rate a server sustains.
 //! * [`mmsg`]: sockets and batches of datagrams, as a server's worker uses them; unsafe code is there and in the
@@ -24,6 +24,7 @@ pub mod query;
 pub mod random;
 pub mod search;
 pub mod sizes;
+pub mod source;
 pub mod trace;
 
 pub use error::Error;

@@ -134,20 +134,29 @@ impl fmt::Display for Query {
     }
 }
 
-/// Queries as packets, ready to send but for their ID.
+/// Queries as packets, ready to send but for their ID: kept in memory, or made from their number.
 #[derive(Default)]
 pub struct QuerySet {
     octets: Vec<u8>,
     ends: Vec<u32>,
+    /// Of a capture: when each was sent, from the first on.
+    times_ns: Vec<u64>,
+    /// All queries, where they are made.
+    made: Option<MadeNames>,
 }
 
 impl QuerySet {
+    /// Queries for names that are made on the fly.
+    pub fn made(names: MadeNames) -> QuerySet {
+        QuerySet { made: Some(names), ..QuerySet::default() }
+    }
+
     /// Reads a query file whole; errors name the line.
     pub fn read(path: &Path) -> Result<QuerySet, Error> {
         let mut set = QuerySet::default();
         each_query(path, |query| {
             set.push(&query);
-            set.count() < QUERIES_MAX
+            !set.is_full()
         })?;
         if set.count() == 0 {
             return Err(Error::Empty { path: path.to_owned(), wanted: "queries" });
@@ -161,10 +170,26 @@ impl QuerySet {
         self.ends.push(self.octets.len() as u32);
     }
 
+    /// Adds one query of a capture, sent at `time_ns`; one out of order counts as sent with the one before it.
+    pub fn push_at(&mut self, query: &Query, time_ns: u64) {
+        self.push(query);
+        self.times_ns.push(self.times_ns.last().map_or(time_ns, |&last| time_ns.max(last)));
+    }
+
+    /// Whether no more queries have room.
+    pub fn is_full(&self) -> bool {
+        self.ends.len() >= QUERIES_MAX || self.octets.len() > u32::MAX as usize - QUERY_OCTETS_MAX
+    }
+
+    /// When each query was sent, in ascending order; empty where nobody knows.
+    pub fn times_ns(&self) -> &[u64] {
+        &self.times_ns
+    }
+
     /// The same queries in an order in which up to `run` of equal length stand together, the runs shuffled by
     /// `seed`: what can leave as one train of segments, with the mix kept at a larger scale.
     pub fn in_runs(&self, run: usize, seed: u64) -> QuerySet {
-        let mut order: Vec<usize> = (0..self.count()).collect();
+        let mut order: Vec<usize> = (0..self.kept()).collect();
         let mut random = Random::new(seed);
         random.shuffle(&mut order);
         order.sort_by_key(|&index| self.packet(index).len());
@@ -172,7 +197,7 @@ impl QuerySet {
         let mut runs: Vec<&[usize]> =
             order.chunk_by(same_length).flat_map(|class| class.chunks(run.max(1))).collect();
         random.shuffle(&mut runs);
-        let mut set = QuerySet::default();
+        let mut set = QuerySet { made: self.made.clone(), ..QuerySet::default() };
         for &index in runs.into_iter().flatten() {
             set.octets.extend_from_slice(self.packet(index));
             set.ends.push(set.octets.len() as u32);
@@ -180,15 +205,79 @@ impl QuerySet {
         set
     }
 
-    /// How many queries there are.
+    /// How many queries there are; of names that are made, as many as 32 bits can number.
     pub fn count(&self) -> usize {
+        if self.made.is_some() { u32::MAX as usize } else { self.kept() }
+    }
+
+    /// How many queries are kept in memory: 0 where names are made.
+    pub fn kept(&self) -> usize {
         self.ends.len()
     }
 
-    /// Packet number `index`, which must be below the count.
+    /// Octets of a packet.
+    pub fn octets(&self, index: usize) -> usize {
+        self.made.as_ref().map_or_else(|| self.packet(index).len(), MadeNames::octets)
+    }
+
+    /// Writes packet number `index` to the beginning of `room`, which holds [`QUERY_OCTETS_MAX`] or as many octets as
+    /// the packet has; returns how many that are.
+    pub fn write(&self, index: usize, room: &mut [u8]) -> usize {
+        let Some(made) = &self.made else {
+            let packet = self.packet(index);
+            room[..packet.len()].copy_from_slice(packet);
+            return packet.len();
+        };
+        made.write(index as u64, room)
+    }
+
+    /// Packet number `index`, which must be below the number of those kept.
     pub fn packet(&self, index: usize) -> &[u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
         &self.octets[start..self.ends[index] as usize]
+    }
+}
+
+/// Queries for random names below a suffix, each a function of seed and number: no cache has seen them before.
+#[derive(Clone, Debug)]
+pub struct MadeNames {
+    /// The query with a label that is written anew for each.
+    template: Vec<u8>,
+    seed: u64,
+}
+
+/// Octets of a random label: 60 bits of letters and digits, so that two alike are not to be expected.
+const MADE_LABEL_OCTETS: usize = 12;
+/// Where the label's octets begin: after the header and its length.
+const MADE_LABEL_AT: usize = 13;
+
+impl MadeNames {
+    /// Names below `query.name`, else like `query`; `None` where that name is too long to take a label more.
+    pub fn new(query: &Query, seed: u64) -> Option<MadeNames> {
+        let suffix = query.name.octets();
+        if suffix.len() + 1 + MADE_LABEL_OCTETS > 255 {
+            return None;
+        }
+        let mut template = Vec::new();
+        query.write(&mut template);
+        let label = [&[MADE_LABEL_OCTETS as u8][..], &[b'a'; MADE_LABEL_OCTETS]].concat();
+        template.splice(MADE_LABEL_AT - 1..MADE_LABEL_AT - 1, label);
+        Some(MadeNames { template, seed })
+    }
+
+    fn octets(&self) -> usize {
+        self.template.len()
+    }
+
+    fn write(&self, number: u64, room: &mut [u8]) -> usize {
+        const SET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+        room[..self.template.len()].copy_from_slice(&self.template);
+        let mut bits = Random::part(self.seed, number).next_u64();
+        for octet in &mut room[MADE_LABEL_AT..MADE_LABEL_AT + MADE_LABEL_OCTETS] {
+            *octet = SET[bits as usize & 31];
+            bits >>= 5;
+        }
+        self.template.len()
     }
 }
 
@@ -285,6 +374,26 @@ mod tests {
         sorted.sort();
         assert!(before == sorted);
         assert!(after == packets(&set.in_runs(16, 1)));
+    }
+
+    #[test]
+    fn made_names() {
+        let query = Query::from_line(b"example. AAAA do").unwrap().unwrap();
+        let set = QuerySet::made(MadeNames::new(&query, 7).unwrap());
+        let name = |set: &QuerySet, index| {
+            let mut room = [0; QUERY_OCTETS_MAX];
+            let octets = set.write(index, &mut room);
+            assert_eq!(octets, set.octets(index));
+            assert_eq!(room[octets - 15..octets - 11], [0, 28, 0, 1]);
+            wire::Name::split_from(&room[12..octets]).unwrap().0.to_owned().to_string()
+        };
+        let names: std::collections::HashSet<_> = (0..10_000).map(|index| name(&set, index)).collect();
+        assert_eq!(names.len(), 10_000);
+        assert!(names.iter().all(|name| name.len() == 21 && name.ends_with(".example.")));
+        assert_eq!(name(&set, 5), name(&set.in_runs(64, 1), 5));
+        assert_ne!(name(&set, 5), name(&QuerySet::made(MadeNames::new(&query, 8).unwrap()), 5));
+        let long = format!("{}{}. A", "a123456789.".repeat(22), "b");
+        assert!(MadeNames::new(&Query::from_line(long.as_bytes()).unwrap().unwrap(), 1).is_none());
     }
 
     #[test]

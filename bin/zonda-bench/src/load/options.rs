@@ -1,13 +1,25 @@
 //! Options of `zonda-bench load`, and the bounds of their values.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    str::FromStr,
+    time::Duration,
+};
 
 use bench::{
     Error,
     cores::Cores,
-    load::{Settings, THREADS_MAX, flows::FLOWS_MAX},
+    load::{
+        Pace, Settings, THREADS_MAX, TcpSettings, Trial,
+        flows::{FLOWS_MAX, Ports},
+        tcp::CONNECTIONS_MAX,
+        window::WINDOW_MAX,
+    },
     mmsg,
+    query::QuerySet,
     search::Limits,
+    source::Overrides,
 };
 use clap::Args;
 
@@ -20,20 +32,34 @@ Examples:
   zonda-bench load --server 127.0.0.1:5300 --queries root.txt --record-sizes root.sizes
   zonda-bench load --server 10.0.0.1:53 --queries root.txt --find-maximum --cpu 1
   zonda-bench load --server 10.0.0.1:53 --queries root.txt --rate 1000000 --cpus 4-7
+  zonda-bench load --server 10.0.0.1:53 --queries monday.pcap --replay --speed 2
+  zonda-bench load --server 10.0.0.1:53 --generate random=example.com --rate 20000 --poisson --rd
 A query file has one query a line: NAME TYPE, then any of edns, do, edns=SIZE, do=SIZE, rd, cd.")]
 pub struct Arguments {
     /// Address and port of the server.
     #[arg(long, value_name = "ADDR:PORT")]
     pub server: SocketAddr,
-    /// Query file.
-    #[arg(long, value_name = "FILE")]
-    pub queries: PathBuf,
+    #[command(flatten)]
+    pub input: SourceArguments,
     /// Open loop: so many queries a second whatever the server does.
     #[arg(long, value_name = "PER_SECOND", group = "pace")]
     pub rate: Option<f64>,
+    /// With --rate: gaps drawn at random around the mean, as from many clients that know nothing of each other.
+    #[arg(long)]
+    pub poisson: bool,
+    /// Send the queries of a capture at the times they were recorded, once unless --loops says how often.
+    #[arg(long, group = "pace")]
+    pub replay: bool,
+    /// With --replay: so many times as fast.
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
+    pub speed: f64,
     /// Closed loop: so many queries outstanding.
     #[arg(long, value_name = "WINDOW", group = "pace")]
     pub closed: Option<u64>,
+    /// Closed loop whose window (20 to begin with, or --closed) grows while nothing is lost and shrinks on loss. It is
+    /// adjusted once a time-out, so a short --timeout-ms suits it.
+    #[arg(long, conflicts_with_all = ["rate", "replay", "find_maximum", "staircase", "record_sizes"])]
+    pub self_pacing: bool,
     /// Search the highest rate at which no query is lost and none piles up.
     #[arg(long, group = "pace")]
     pub find_maximum: bool,
@@ -44,15 +70,37 @@ pub struct Arguments {
     /// Ask every query once and record how large each answer is, for `echo --sizes`.
     #[arg(long, value_name = "FILE", group = "pace")]
     pub record_sizes: Option<PathBuf>,
-    /// Length of the run.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
-    pub seconds: f64,
+    /// Length of the run; by default 10, or until --loops or a replay end it.
+    #[arg(long, value_name = "SECONDS")]
+    pub seconds: Option<f64>,
+    /// Go through the queries so many times; 0 without end.
+    #[arg(long, value_name = "N")]
+    pub loops: Option<u64>,
     /// End after so many queries.
     #[arg(long, value_name = "N")]
     pub count: Option<u64>,
-    /// Source ports.
+    /// Sockets, each with a source port of its own.
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub flows: usize,
+    /// Source ports of the sockets: FIRST-LAST for a range, or random to give one socket after the other a new port,
+    /// one every --queries-per-port queries.
+    #[arg(long, value_name = "PORTS")]
+    pub source_ports: Option<SourcePorts>,
+    /// With --source-ports random: queries after which a socket is given another port.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub queries_per_port: u64,
+    /// Local addresses to send from, in turn.
+    #[arg(long, value_name = "ADDR", value_delimiter = ',')]
+    pub source: Vec<IpAddr>,
+    /// Over TCP: --connections take the place of --flows.
+    #[arg(long, conflicts_with_all = ["trains", "source_ports"])]
+    pub tcp: bool,
+    /// With --tcp: connections open at once.
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "tcp")]
+    pub connections: usize,
+    /// With --tcp: queries after which a connection is closed and another opened; 0 keeps them open.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "tcp")]
+    pub queries_per_connection: u64,
     /// Queries a system call sends at most.
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub burst: usize,
@@ -85,6 +133,84 @@ pub struct Arguments {
     pub json: bool,
     #[command(flatten)]
     pub search: SearchArguments,
+}
+
+/// Where queries come from.
+#[derive(Args)]
+#[command(next_help_heading = "Queries")]
+pub struct SourceArguments {
+    /// Query file, or capture (pcap, pcapng) whose queries over UDP and TCP are sent as they were recorded; known by its
+    /// first octets.
+    #[arg(long, value_name = "FILE", required_unless_present = "generate")]
+    pub queries: Option<PathBuf>,
+    /// Queries without a file: random=NAME for names below NAME that no cache has seen, zone=FILE for 100000 queries
+    /// drawn from a zone file as `gen queries` does.
+    #[arg(long, value_name = "KIND", conflicts_with = "queries")]
+    pub generate: Option<Generate>,
+    /// With --generate random=NAME: type asked for.
+    #[arg(long = "type", value_name = "TYPE", default_value = "A", requires = "generate")]
+    pub rtype: String,
+    /// Start of all random choices.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// All queries with EDNS and this payload size.
+    #[arg(long, value_name = "OCTETS", conflicts_with = "no_edns")]
+    pub edns_size: Option<u16>,
+    /// All queries with EDNS and DO.
+    #[arg(long = "do", conflicts_with = "no_edns")]
+    pub dnssec_ok: bool,
+    /// All queries without EDNS.
+    #[arg(long)]
+    pub no_edns: bool,
+    /// All queries with RD.
+    #[arg(long)]
+    pub rd: bool,
+}
+
+/// Queries that are made.
+#[derive(Clone, Debug)]
+pub enum Generate {
+    /// Random names below this one.
+    Random(String),
+    /// Drawn from a zone.
+    Zone(PathBuf),
+}
+
+impl FromStr for Generate {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Generate, &'static str> {
+        match text.split_once('=') {
+            Some(("random", name)) => Ok(Generate::Random(name.to_owned())),
+            Some(("zone", path)) if !path.is_empty() => Ok(Generate::Zone(path.into())),
+            _ => Err("expected random=NAME or zone=FILE"),
+        }
+    }
+}
+
+/// Source ports asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum SourcePorts {
+    /// Drawn anew all the time.
+    Random,
+    /// From the first to the last.
+    Range(u16, u16),
+}
+
+impl FromStr for SourcePorts {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<SourcePorts, &'static str> {
+        const RULE: &str = "expected random or FIRST-LAST, ports from 1 to 65535";
+        if text == "random" {
+            return Ok(SourcePorts::Random);
+        }
+        let (first, last) = text.split_once('-').ok_or(RULE)?;
+        match (first.parse(), last.parse()) {
+            (Ok(first), Ok(last)) if 0 < first && first <= last => Ok(SourcePorts::Range(first, last)),
+            _ => Err(RULE),
+        }
+    }
 }
 
 /// Options of the search.
@@ -133,13 +259,17 @@ pub struct SearchArguments {
 /// Longest run or trial: a day. Times of a query are counted in 64-bit nanoseconds, so longer would work too, but
 /// is a slip of the finger.
 pub const SECONDS_MAX: f64 = 86_400.0;
-/// Most queries outstanding: what the flows have places for.
-const WINDOW_MAX: u64 = 1 << 20;
+/// Length of a run where nothing else ends it.
+const SECONDS: f64 = 10.0;
+/// Queries outstanding to begin with where the loop paces itself: as queryperf has them.
+const SELF_PACED_WINDOW: u64 = 20;
+/// Queries outstanding while sizes are recorded: few enough for any server's buffers.
+const RECORD_WINDOW: u64 = 100;
 
 /// Refuses values out of bounds.
 pub fn check(arguments: &Arguments) -> Result<(), Error> {
     let search = &arguments.search;
-    let seconds = [arguments.seconds, search.burst_seconds, search.trial_seconds, search.confirm_seconds];
+    let seconds = [arguments.seconds(), search.burst_seconds, search.trial_seconds, search.confirm_seconds];
     let rules = [
         (
             "--rate",
@@ -152,6 +282,21 @@ pub fn check(arguments: &Arguments) -> Result<(), Error> {
             arguments.closed.is_none_or(|window| (1..=WINDOW_MAX).contains(&window)),
             "must be from 1 to 1048576",
         ),
+        // Of a group one cannot require one member beside another, so these two are checked here.
+        ("--poisson", !arguments.poisson || arguments.rate.is_some(), "needs --rate"),
+        ("--speed", arguments.speed == 1.0 || arguments.replay, "needs --replay"),
+        ("--speed", (1e-6..=1e6).contains(&arguments.speed), "must be from 0.000001 to 1000000"),
+        (
+            "--replay",
+            !(arguments.replay && arguments.trains),
+            "cannot go with --trains, which change the order",
+        ),
+        ("--queries-per-port", arguments.queries_per_port > 0, "must be at least 1"),
+        (
+            "--source",
+            arguments.source.iter().all(|source| source.is_ipv4() == arguments.server.is_ipv4()),
+            "must be of the same family, IPv4 or IPv6, as the server",
+        ),
         (
             "--seconds",
             seconds.iter().all(|seconds| (0.001..=SECONDS_MAX).contains(seconds)),
@@ -159,6 +304,7 @@ pub fn check(arguments: &Arguments) -> Result<(), Error> {
         ),
         ("--count", arguments.count != Some(0), "must be at least 1"),
         ("--flows", (1..=FLOWS_MAX).contains(&arguments.flows), "must be from 1 to 28000"),
+        ("--connections", (1..=CONNECTIONS_MAX).contains(&arguments.connections), "must be from 1 to 28000"),
         (
             "--threads",
             arguments.threads.is_none_or(|threads| (1..=THREADS_MAX).contains(&threads)),
@@ -182,7 +328,7 @@ pub fn check(arguments: &Arguments) -> Result<(), Error> {
         (
             "--rate",
             arguments.has_pace(),
-            "or --closed, --find-maximum, --staircase or --record-sizes is needed",
+            "or --closed, --self-pacing, --replay, --find-maximum, --staircase or --record-sizes is needed",
         ),
     ];
     match rules.into_iter().find(|&(_, kept, _)| !kept) {
@@ -204,6 +350,12 @@ impl Arguments {
     pub fn settings(&self) -> Settings {
         Settings {
             flows: self.flows,
+            ports: match self.source_ports {
+                None => Ports::Kept,
+                Some(SourcePorts::Random) => Ports::Random { each: self.queries_per_port },
+                Some(SourcePorts::Range(first, last)) => Ports::Range { first, last },
+            },
+            sources: self.source.clone(),
             burst: self.burst,
             trains: self.trains,
             gather: Duration::from_micros(self.gather_us),
@@ -211,13 +363,58 @@ impl Arguments {
             lateness_max: Duration::from_secs_f64(self.lateness_ms / 1000.0),
             threads: self.threads.or(self.cpus.as_ref().map(Cores::count)).unwrap_or(1),
             cores: self.cpus.clone(),
+            tcp: self.tcp.then_some(TcpSettings {
+                connections: self.connections,
+                queries_per_connection: self.queries_per_connection,
+            }),
             ..Settings::new(self.server)
         }
+    }
+
+    /// How the one trial goes that is no search.
+    pub fn trial(&self, queries: &QuerySet) -> Trial {
+        let window = self.closed.unwrap_or(RECORD_WINDOW);
+        let pace = match self.rate {
+            Some(rate) if self.poisson => Pace::Poisson { rate, seed: self.input.seed },
+            Some(rate) => Pace::Open { rate },
+            None if self.replay => Pace::Replay { speed: self.speed, loops: self.loops_max() },
+            None if self.self_pacing => Pace::SelfPaced { window: self.closed.unwrap_or(SELF_PACED_WINDOW) },
+            None => Pace::Closed { window },
+        };
+        if self.record_sizes.is_some() {
+            return Trial { pace, seconds: SECONDS_MAX, queries_max: queries.count() as u64 };
+        }
+        Trial { pace, seconds: self.seconds(), queries_max: self.queries_max(queries) }
+    }
+
+    /// Queries of a trial at most.
+    pub fn queries_max(&self, queries: &QuerySet) -> u64 {
+        let of_loops =
+            self.loops_max().map_or(u64::MAX, |loops| loops.saturating_mul(queries.count() as u64));
+        self.count.unwrap_or(u64::MAX).min(of_loops)
+    }
+
+    /// How often to go through the queries; without end where there is none.
+    fn loops_max(&self) -> Option<u64> {
+        self.loops.or(self.replay.then_some(1)).filter(|&loops| loops > 0)
+    }
+
+    /// Length of a run at most.
+    fn seconds(&self) -> f64 {
+        self.seconds.unwrap_or(if self.loops_max().is_some() { SECONDS_MAX } else { SECONDS })
+    }
+
+    /// What all queries shall be.
+    pub fn overrides(&self) -> Overrides {
+        let SourceArguments { edns_size, dnssec_ok, no_edns, rd, .. } = self.input;
+        Overrides { payload_octets: edns_size, dnssec_ok, no_edns, rd }
     }
 
     fn has_pace(&self) -> bool {
         self.rate.is_some()
             || self.closed.is_some()
+            || self.self_pacing
+            || self.replay
             || self.find_maximum
             || self.staircase.is_some()
             || self.record_sizes.is_some()

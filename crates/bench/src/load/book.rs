@@ -4,7 +4,7 @@
 use std::{collections::VecDeque, time::Instant};
 
 use super::{Outcome, in_flight::InFlight};
-use crate::query::QuerySet;
+use crate::query::{QUERY_OCTETS_MAX, QuerySet};
 
 /// One reply in this many has its question compared with the query's.
 pub const CHECK_EACH: u64 = 16;
@@ -15,6 +15,7 @@ const HEADER_OCTETS: usize = 12;
 /// The book of one worker. Nobody else touches it while a trial runs.
 pub struct Book<'q> {
     queries: &'q QuerySet,
+    worker: usize,
     /// The next query, and how far it is from there to the one after: other workers send those between.
     next_query: usize,
     stride: usize,
@@ -28,7 +29,7 @@ pub struct Book<'q> {
     last_reply_ns: u64,
     /// Counts of the trial that runs.
     pub outcome: Outcome,
-    /// Size of the last reply to each query, 0 where none came.
+    /// Size of the last reply to each query that is kept in memory, 0 where none came.
     sizes: Vec<u16>,
 }
 
@@ -43,6 +44,7 @@ impl<'q> Book<'q> {
     ) -> Book<'q> {
         Book {
             queries,
+            worker,
             next_query: worker % queries.count().max(1),
             stride: workers % queries.count().max(1),
             in_flight: InFlight::new(flows),
@@ -52,11 +54,11 @@ impl<'q> Book<'q> {
             start: Instant::now(),
             last_reply_ns: 0,
             outcome: Outcome::default(),
-            sizes: vec![0; queries.count()],
+            sizes: vec![0; queries.kept()],
         }
     }
 
-    /// Begins a trial at `start`. `keep_order`: for [`Book::give_up`].
+    /// Begins a trial, for now at `start`. `keep_order`: for [`Book::give_up`].
     pub fn begin(&mut self, start: Instant, keep_order: bool) {
         self.in_flight.clear();
         self.outstanding = 0;
@@ -64,6 +66,11 @@ impl<'q> Book<'q> {
         self.start = start;
         self.last_reply_ns = 0;
         self.outcome = Outcome::default();
+    }
+
+    /// Moves the start of the trial; nothing was sent yet.
+    pub fn start(&mut self, start: Instant) {
+        self.start = start;
     }
 
     /// Ends the trial.
@@ -99,9 +106,24 @@ impl<'q> Book<'q> {
         if next < self.queries.count() { next } else { next - self.queries.count() }
     }
 
-    /// The packet of a query, with ID 0.
-    pub fn packet(&self, query: usize) -> &'q [u8] {
-        self.queries.packet(query)
+    /// All queries.
+    pub fn queries(&self) -> &'q QuerySet {
+        self.queries
+    }
+
+    /// Goes back to this worker's first query.
+    pub fn rewind(&mut self) {
+        self.next_query = self.worker % self.queries.count().max(1);
+    }
+
+    /// How many queries wait on a flow.
+    pub fn waiting(&self, flow: usize) -> u32 {
+        self.in_flight.waiting(flow)
+    }
+
+    /// Gives up what waits of the last `sent` queries of a flow, as it is no more.
+    pub fn forget(&mut self, flow: usize, sent: u64) {
+        self.outstanding -= self.in_flight.forget(flow, sent);
     }
 
     /// The ID of the query that will be number `ahead` from now on a flow.
@@ -164,10 +186,13 @@ impl<'q> Book<'q> {
         outcome.truncated += u64::from(reply[2] >> 1 & 1);
         outcome.rcodes[usize::from(reply[3] & 15)] += 1;
         outcome.latency.saturating_record(latency_ns);
-        self.sizes[waiting.query as usize] = u16::try_from(octets).unwrap_or(u16::MAX);
+        if let Some(size) = self.sizes.get_mut(waiting.query as usize) {
+            *size = u16::try_from(octets).unwrap_or(u16::MAX);
+        }
         if outcome.received.is_multiple_of(CHECK_EACH) {
-            let query = self.queries.packet(waiting.query as usize);
-            outcome.wrong += u64::from(!same_question(query, reply));
+            let mut room = [0; QUERY_OCTETS_MAX];
+            let octets = self.queries.write(waiting.query as usize, &mut room);
+            outcome.wrong += u64::from(!same_question(&room[..octets], reply));
         }
     }
 }

@@ -38,6 +38,8 @@ pub struct Waiting {
 /// All queries in flight of a worker.
 pub struct InFlight {
     next_ids: Box<[u16]>,
+    /// How many queries wait on each flow.
+    waiting: Box<[u32]>,
     places: Box<[Place]>,
     row: usize,
 }
@@ -48,7 +50,12 @@ impl InFlight {
         let flows = flows.max(1);
         let row = (PLACES / flows).next_power_of_two().clamp(ROW.start, ROW.end);
         let free = Place { planned_ns: FREE, query: 0, id: 0 };
-        InFlight { next_ids: vec![0; flows].into(), places: vec![free; row * flows].into(), row }
+        InFlight {
+            next_ids: vec![0; flows].into(),
+            waiting: vec![0; flows].into(),
+            places: vec![free; row * flows].into(),
+            row,
+        }
     }
 
     /// The ID of the query that will be number `ahead` from now on a flow.
@@ -63,6 +70,7 @@ impl InFlight {
         let place = self.place(flow, id);
         let overrun = self.places[place].planned_ns != FREE;
         self.places[place] = Place { planned_ns, query, id };
+        self.waiting[flow] += u32::from(!overrun);
         overrun
     }
 
@@ -75,6 +83,7 @@ impl InFlight {
         }
         let waiting = Waiting { planned_ns: place.planned_ns, query: place.query };
         place.planned_ns = FREE;
+        self.waiting[flow] -= 1;
         Some(waiting)
     }
 
@@ -84,9 +93,29 @@ impl InFlight {
         place.planned_ns != FREE && place.id == id
     }
 
+    /// How many queries wait on a flow.
+    pub fn waiting(&self, flow: usize) -> u32 {
+        self.waiting[flow]
+    }
+
+    /// Forgets the last `sent` queries of a flow that still wait, as it is no more; returns how many they were.
+    pub fn forget(&mut self, flow: usize, sent: u64) -> u64 {
+        let reach = sent.min(self.row as u64) as usize;
+        let mut forgotten = 0;
+        for back in 1..=reach {
+            if self.waiting[flow] == 0 {
+                break;
+            }
+            let id = self.next_ids[flow].wrapping_sub(back as u16);
+            forgotten += u64::from(self.answered(flow, id).is_some());
+        }
+        forgotten
+    }
+
     /// Forgets all queries in flight; IDs go on, so that a late reply of an old trial meets no new query soon.
     pub fn clear(&mut self) {
         self.places.iter_mut().for_each(|place| place.planned_ns = FREE);
+        self.waiting.fill(0);
     }
 
     fn place(&self, flow: usize, id: u16) -> usize {
@@ -111,6 +140,19 @@ mod tests {
         assert_eq!(flows.answered(1, id), None, "a second reply");
         assert!(!flows.is_waiting(1, id));
         assert_eq!(flows.answered(1, id.wrapping_add(1)), Some(Waiting { planned_ns: 20, query: 8 }));
+    }
+
+    #[test]
+    fn a_flow_that_is_gone() {
+        let mut flows = InFlight::new(2);
+        (0..5).for_each(|query| assert!(!flows.sent(0, 1, query)));
+        flows.sent(1, 1, 9);
+        let answered = flows.id(0, 0).wrapping_sub(2);
+        assert_eq!(flows.answered(0, answered), Some(Waiting { planned_ns: 1, query: 3 }));
+        assert_eq!((flows.waiting(0), flows.waiting(1)), (4, 1));
+        assert_eq!(flows.forget(0, 3), 2, "the last three, of which one was answered");
+        assert_eq!(flows.forget(0, u64::MAX), 2);
+        assert_eq!((flows.waiting(0), flows.waiting(1)), (0, 1));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The load generator: sends queries by a plan, matches replies, measures from the planned time.
 //!
-//! *Open loop*: query `n` is due at `n / rate`, whatever the server does; latency counts from then, so a server
-//! that stalls cannot hide it. *Closed loop*: a fixed number of queries is outstanding, as in queryperf and dnsperf.
+//! *Open loop*: query `n` is due at `n / rate`, or at the times of a Poisson process or of a capture, whatever the
+//! server does; latency counts from then, so a server that stalls cannot hide it. *Closed loop*: a number of queries
+//! is outstanding, fixed as in queryperf and dnsperf, or found by the loop itself.
 //!
 //! ```text
 //! Generator: trial -> Worker 0: Schedule -> Book (next query, in flight, counts) <-> Link (sockets)  -> Outcome
@@ -17,11 +18,13 @@ pub mod flows;
 mod in_flight;
 pub mod outcome;
 mod pace;
+pub mod tcp;
 mod udp;
+pub mod window;
 mod worker;
 
 use std::{
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     sync::{
         Arc, Barrier, OnceLock,
         atomic::{AtomicBool, Ordering},
@@ -31,6 +34,7 @@ use std::{
 
 use crate::{Error, cores::Cores, machine::Steal, mmsg, query::QuerySet};
 use book::Book;
+use flows::Ports;
 pub use outcome::Outcome;
 pub use pace::{Pace, Share, Trial};
 use worker::Worker;
@@ -47,6 +51,10 @@ pub struct Settings {
     pub server: SocketAddr,
     /// Client sockets, each with its own source port, of all workers together.
     pub flows: usize,
+    /// Which source ports they have.
+    pub ports: Ports,
+    /// Local addresses they send from, in turn; as the system chooses where empty.
+    pub sources: Vec<IpAddr>,
     /// Most queries sent by one call from one flow.
     pub burst: usize,
     /// Whether a burst leaves as a train that the kernel cuts into packets ([`mmsg::send_train`]). A burst then
@@ -64,6 +72,17 @@ pub struct Settings {
     pub threads: usize,
     /// Where they run; anywhere without.
     pub cores: Option<Cores>,
+    /// Queries go over TCP; flows, trains and ports then do not matter.
+    pub tcp: Option<TcpSettings>,
+}
+
+/// How connections are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpSettings {
+    /// Connections of all workers together.
+    pub connections: usize,
+    /// Queries after which a connection is closed and another opened; 0 for as many as the server takes.
+    pub queries_per_connection: u64,
 }
 
 impl Settings {
@@ -72,6 +91,8 @@ impl Settings {
         Settings {
             server,
             flows: 1024,
+            ports: Ports::Kept,
+            sources: Vec::new(),
             burst: 64,
             trains: false,
             gather: Duration::ZERO,
@@ -79,6 +100,7 @@ impl Settings {
             lateness_max: Duration::from_nanos(outcome::LATENESS_NS_MAX),
             threads: 1,
             cores: None,
+            tcp: None,
         }
     }
 }
@@ -87,6 +109,11 @@ impl Settings {
 trait Link {
     /// Sockets or connections.
     fn flows(&self) -> usize;
+
+    /// Makes ready for a trial.
+    fn begin(&mut self, _book: &mut Book<'_>) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Most queries one call of [`Link::send`] takes.
     fn burst(&self) -> usize;
@@ -105,6 +132,8 @@ struct Stop<'g> {
     asked: &'g AtomicBool,
     /// Another worker failed.
     failed: AtomicBool,
+    /// A reply came to any worker, in this trial or before: the server is there.
+    answered: &'g AtomicBool,
 }
 
 impl Stop<'_> {
@@ -118,6 +147,7 @@ pub struct Generator<'q> {
     settings: Settings,
     workers: Vec<Worker<'q>>,
     stop: Arc<AtomicBool>,
+    answered: AtomicBool,
     sizes: Vec<u16>,
 }
 
@@ -127,7 +157,8 @@ impl<'q> Generator<'q> {
         let workers = settings.threads.clamp(1, THREADS_MAX);
         let worker = |worker| Worker::new(&settings, queries, Share { worker, workers });
         let workers = (0..workers).map(worker).collect::<Result<Vec<_>, _>>()?;
-        Ok(Generator { settings, workers, stop: Arc::default(), sizes: Vec::new() })
+        let (stop, answered) = (Arc::default(), AtomicBool::new(false));
+        Ok(Generator { settings, workers, stop, answered, sizes: Vec::new() })
     }
 
     /// Ends the trial that runs, and all later ones, once it is set.
@@ -160,18 +191,21 @@ impl<'q> Generator<'q> {
 
     /// Lets all workers run from the same moment and adds up what they bring; the error of the first that has one.
     fn run_workers(&mut self, trial: &Trial) -> Result<Outcome, Error> {
-        let stop = Stop { asked: &self.stop, failed: AtomicBool::new(false) };
+        let stop = Stop { asked: &self.stop, failed: AtomicBool::new(false), answered: &self.answered };
         if let ([worker], None) = (&mut self.workers[..], &self.settings.cores) {
+            worker.prepare(trial)?;
             return worker.run(trial, Instant::now(), &stop);
         }
         let (barrier, begin) = (Barrier::new(self.workers.len()), OnceLock::new());
         let (cores, stop) = (&self.settings.cores, &stop);
         let run = |(number, worker): (usize, &mut Worker<'q>)| {
             let pinned = cores.as_ref().map_or(Ok(()), |cores| mmsg::pin(cores.of_thread(number)));
+            let ready = pinned
+                .map_err(|cause| Error::System { action: "run on the cores of --cpus", cause })
+                .and_then(|()| worker.prepare(trial));
             barrier.wait();
             let start = *begin.get_or_init(|| Instant::now() + START_DELAY);
-            pinned.map_err(|cause| Error::System { action: "run on the cores of --cpus", cause })?;
-            let result = worker.run(trial, start, stop);
+            let result = ready.and_then(|()| worker.run(trial, start, stop));
             stop.failed.fetch_or(result.is_err(), Ordering::Relaxed);
             result
         };

@@ -45,6 +45,16 @@ pub struct Outcome {
     pub blocked: u64,
     /// Queries that made room for newer ones; see [`super::flows`].
     pub overrun: u64,
+    /// Connections that came about.
+    pub connections: u64,
+    /// Connections that did not come about.
+    pub connections_failed: u64,
+    /// Connections that the server closed.
+    pub connections_closed: u64,
+    /// Sockets given another source port.
+    pub renewed: u64,
+    /// In a closed loop: queries that might be outstanding in the end.
+    pub window: u64,
     /// Replies that this machine received and dropped for want of buffer: the generator's own loss.
     pub own_drops: u64,
     /// Length of the sending phase.
@@ -78,6 +88,11 @@ impl Default for Outcome {
             refused: 0,
             blocked: 0,
             overrun: 0,
+            connections: 0,
+            connections_failed: 0,
+            connections_closed: 0,
+            renewed: 0,
+            window: 0,
             own_drops: 0,
             seconds: 0.0,
             planned_seconds: 0.0,
@@ -107,6 +122,11 @@ impl Outcome {
             refused,
             blocked,
             overrun,
+            connections,
+            connections_failed,
+            connections_closed,
+            renewed,
+            window,
             own_drops,
             rcodes,
             seconds,
@@ -128,6 +148,11 @@ impl Outcome {
         self.refused += refused;
         self.blocked += blocked;
         self.overrun += overrun;
+        self.connections += connections;
+        self.connections_failed += connections_failed;
+        self.connections_closed += connections_closed;
+        self.renewed += renewed;
+        self.window += window;
         self.own_drops += own_drops;
         self.rcodes.iter_mut().zip(rcodes).for_each(|(all, count)| *all += count);
         self.seconds = self.seconds.max(*seconds);
@@ -185,7 +210,8 @@ impl Outcome {
             "planned": self.planned, "sent": self.sent, "received": self.received, "lost": self.lost(),
             "late": self.late, "stray": self.stray, "wrong": self.wrong, "truncated": self.truncated,
             "refused": self.refused, "blocked": self.blocked, "overrun": self.overrun,
-            "own_drops": self.own_drops, "seconds": self.seconds, "overtime_seconds": self.overtime(),
+            "connections": self.connections, "connections_failed": self.connections_failed,
+            "connections_closed": self.connections_closed, "renewed": self.renewed, "window": self.window, "own_drops": self.own_drops, "seconds": self.seconds, "overtime_seconds": self.overtime(),
             "stolen_share": self.stolen_share,
             "rcodes": rcodes,
             "answers_per_second": self.answers_per_second(),
@@ -225,6 +251,13 @@ impl fmt::Display for Outcome {
                 write!(f, " {name} {:.1}", micros(histogram.value_at_percentile(at)))?;
             }
             writeln!(f, " us")?;
+        }
+        if self.connections + self.connections_failed + self.connections_closed > 0 {
+            let Outcome { connections, connections_failed, connections_closed, .. } = self;
+            writeln!(
+                f,
+                "connections {connections} opened, {connections_failed} failed, {connections_closed} closed by the server"
+            )?;
         }
         for (what, count) in [
             ("late", self.late),

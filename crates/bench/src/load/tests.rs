@@ -33,7 +33,10 @@ struct RunningEcho {
 
 impl RunningEcho {
     fn start(sizes: ReplySize) -> RunningEcho {
-        let echo = Echo::bind("127.0.0.1:0".parse().unwrap(), sizes, BATCH, RECEIVE_OCTETS).unwrap();
+        RunningEcho::of(Echo::bind("127.0.0.1:0".parse().unwrap(), sizes, BATCH, RECEIVE_OCTETS).unwrap())
+    }
+
+    fn of(echo: Echo) -> RunningEcho {
         let (stop, address) = (Arc::new(AtomicBool::new(false)), echo.address());
         let flag = Arc::clone(&stop);
         RunningEcho { stop, thread: Some(std::thread::spawn(move || echo.run(&flag).unwrap())), address }
@@ -234,4 +237,225 @@ fn outcomes_merge() {
     assert_eq!((all.sent, all.received, all.lost(), all.own_drops, all.rcodes[3]), (15, 13, 2, 1, 5));
     assert_eq!((all.seconds, all.finished_seconds, all.stolen_share), (3.0, 3.1, 0.1));
     assert_eq!((all.latency.len(), all.latency.min(), all.latency.max() >= 3000), (2, 1000, true));
+}
+
+/// The queries that a server gets, in their order, with the ports they came from.
+fn asked(
+    settings: impl Fn(SocketAddr) -> Settings,
+    queries: &QuerySet,
+    trial: Trial,
+) -> (Outcome, Vec<(u16, Vec<u8>)>) {
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    let answering = std::thread::spawn(move || {
+        let (mut seen, mut room) = (Vec::new(), [0; 512]);
+        while let Ok((length, client)) = server.recv_from(&mut room) {
+            if length < 12 {
+                break;
+            }
+            seen.push((client.port(), room[2..length].to_vec()));
+            room[2] |= 0x80;
+            server.send_to(&room[..length], client).unwrap();
+        }
+        seen
+    });
+    let outcome = Generator::new(settings(address), queries).unwrap().run(trial).unwrap();
+    UdpSocket::bind("127.0.0.1:0").unwrap().send_to(b"end", address).unwrap();
+    (outcome, answering.join().unwrap())
+}
+
+#[test]
+fn replays_keep_order_and_times() {
+    let mut recorded = QuerySet::default();
+    for number in 0..20 {
+        let line = format!("name{number}.example. A");
+        // In pairs, 10 ms apart.
+        recorded.push_at(&Query::from_line(line.as_bytes()).unwrap().unwrap(), number / 2 * 10_000_000);
+    }
+    let trial =
+        Trial { pace: Pace::Replay { speed: 2.0, loops: Some(2) }, seconds: 100.0, queries_max: u64::MAX };
+    let (outcome, seen) = asked(|address| Settings { burst: 1, ..settings(address) }, &recorded, trial);
+    assert_eq!((outcome.planned, outcome.sent, outcome.received), (40, 40, 40));
+    // 9.5 intervals of 10 ms, then 9 more, at twice the speed.
+    assert!((outcome.planned_seconds - 0.0924).abs() < 0.0005, "{}", outcome.planned_seconds);
+    assert!(outcome.seconds >= 0.092);
+    let expected: Vec<_> = (0..40).map(|number| recorded.packet(number % 20)[2..].to_vec()).collect();
+    assert_eq!(seen.into_iter().map(|(_, packet)| packet).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn poisson_and_self_pacing() {
+    let echo = RunningEcho::start(ReplySize::Same);
+    let queries = queries(100);
+    let mut generator = Generator::new(Settings { threads: 2, ..settings(echo.address) }, &queries).unwrap();
+    let poisson = Pace::Poisson { rate: 5_000.0, seed: 1 };
+    let outcome = generator.run(Trial { pace: poisson, seconds: 0.2, queries_max: u64::MAX }).unwrap();
+    assert!((850..1150).contains(&outcome.planned), "{}", outcome.planned);
+    assert_eq!((outcome.sent, outcome.received, outcome.wrong), (outcome.planned, outcome.planned, 0));
+    let again = generator.run(Trial { pace: poisson, seconds: 0.2, queries_max: u64::MAX }).unwrap();
+    assert_eq!(again.planned, outcome.planned, "the same seed");
+    let settings = Settings { timeout: Duration::from_millis(20), ..settings(echo.address) };
+    let mut generator = Generator::new(settings, &queries).unwrap();
+    let trial = Trial { pace: Pace::SelfPaced { window: 2 }, seconds: 0.5, queries_max: u64::MAX };
+    let outcome = generator.run(trial).unwrap();
+    assert!(outcome.window > 2 && outcome.received > 0, "{}", outcome.window);
+    echo.end();
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let settings =
+        Settings { timeout: Duration::from_millis(20), ..self::settings(silent.local_addr().unwrap()) };
+    let mut generator = Generator::new(settings, &queries).unwrap();
+    let trial = Trial { pace: Pace::SelfPaced { window: 64 }, seconds: 1.0, queries_max: u64::MAX };
+    assert!(generator.run(trial).unwrap().window < 64);
+}
+
+#[test]
+fn made_names_are_checked_too() {
+    let echo = RunningEcho::start(ReplySize::Same);
+    let query = Query::from_line(b"example. A do").unwrap().unwrap();
+    let queries = QuerySet::made(crate::query::MadeNames::new(&query, 1).unwrap());
+    for trains in [false, true] {
+        let settings = Settings { trains, threads: 2, ..settings(echo.address) };
+        let mut generator = Generator::new(settings, &queries).unwrap();
+        let trial = Trial { pace: Pace::Closed { window: 64 }, seconds: 20.0, queries_max: 2000 };
+        let outcome = generator.run(trial).unwrap();
+        assert_eq!((outcome.sent, outcome.received, outcome.wrong), (2000, 2000, 0));
+        assert!(generator.sizes().is_empty());
+    }
+    echo.end();
+}
+
+#[test]
+fn source_ports_vary_or_stay() {
+    let queries = queries(10);
+    let trial = Trial { pace: Pace::Closed { window: 1 }, seconds: 20.0, queries_max: 300 };
+    let ports = |ports| {
+        let (outcome, seen) =
+            asked(|address| Settings { flows: 4, ports, ..settings(address) }, &queries, trial);
+        assert_eq!((outcome.received, outcome.wrong, outcome.stray), (300, 0, 0));
+        let ports: std::collections::BTreeSet<_> = seen.into_iter().map(|(port, _)| port).collect();
+        (ports.len() as u64, outcome.renewed)
+    };
+    assert_eq!(ports(flows::Ports::Kept), (4, 0));
+    let (different, renewed) = ports(flows::Ports::Random { each: 3 });
+    assert!(renewed >= 90 && different > 80, "{renewed} renewed, {different} different");
+}
+
+#[test]
+fn servers_that_are_not_there_end_a_trial_soon() {
+    let queries = queries(10);
+    let trial = Trial { pace: Pace::Open { rate: 1000.0 }, seconds: 60.0, queries_max: u64::MAX };
+    let run = |settings: Settings| {
+        let start = Instant::now();
+        let error =
+            Generator::new(settings, &queries).and_then(|mut generator| generator.run(trial)).err().unwrap();
+        assert!(start.elapsed() < Duration::from_secs(30));
+        error
+    };
+    let nobody = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let settings = |server| Settings { threads: 2, timeout: Duration::from_millis(100), ..settings(server) };
+    assert!(matches!(run(settings(nobody)), Error::Refused { .. }));
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let error = run(settings(silent.local_addr().unwrap()));
+    assert!(matches!(error, Error::Silent { seconds, .. } if seconds >= 2.0), "{error}");
+    // Nothing but a loopback address is reached from one.
+    let mut nowhere = settings("192.0.2.1:53".parse().unwrap());
+    nowhere.sources = vec!["127.0.0.1".parse().unwrap()];
+    let error = run(nowhere);
+    assert!(matches!(error, Error::Unreachable { .. } | Error::Socket { .. }), "{error}");
+}
+
+mod tcp {
+    use std::{
+        io::{Read, Write},
+        net::TcpListener,
+    };
+
+    use super::*;
+    use crate::echo;
+
+    fn start() -> RunningEcho {
+        let service = echo::Service::Tcp { idle: Duration::from_secs(30) };
+        let plain = echo::Settings::plain("127.0.0.1:0".parse().unwrap(), ReplySize::Same);
+        RunningEcho::of(Echo::new(echo::Settings { service, ..plain }).unwrap())
+    }
+
+    fn settings(server: SocketAddr, connections: usize, queries_per_connection: u64) -> Settings {
+        let tcp = Some(TcpSettings { connections, queries_per_connection });
+        Settings { tcp, ..super::settings(server) }
+    }
+
+    #[test]
+    fn connections_that_stay() {
+        let echo = start();
+        let queries = queries(777);
+        let mut generator =
+            Generator::new(Settings { threads: 2, ..settings(echo.address, 4, 0) }, &queries).unwrap();
+        let trial = Trial { pace: Pace::Closed { window: 50 }, seconds: 20.0, queries_max: 777 };
+        let outcome = generator.run(trial).unwrap();
+        assert_eq!((outcome.planned, outcome.sent, outcome.received), (777, 777, 777));
+        assert_eq!((outcome.connections, outcome.wrong, outcome.stray), (4, 0, 0));
+        let expected: Vec<_> = (0..777).map(|index| queries.packet(index).len() as u16).collect();
+        assert_eq!(generator.sizes(), expected);
+        let trial = Trial { pace: Pace::Open { rate: 5_000.0 }, seconds: 0.2, queries_max: u64::MAX };
+        let outcome = generator.run(trial).unwrap();
+        assert_eq!((outcome.sent, outcome.received, outcome.connections), (1000, 1000, 0));
+        let counters = echo.end();
+        assert_eq!((counters.received, counters.connections), (1777, 4));
+    }
+
+    #[test]
+    fn connections_that_are_opened_anew() {
+        let echo = start();
+        let queries = queries(100);
+        let mut generator = Generator::new(settings(echo.address, 3, 10), &queries).unwrap();
+        let trial = Trial { pace: Pace::Closed { window: 8 }, seconds: 60.0, queries_max: 600 };
+        let outcome = generator.run(trial).unwrap();
+        assert_eq!((outcome.sent, outcome.received, outcome.wrong, outcome.stray), (600, 600, 0, 0));
+        assert!((60..=63).contains(&outcome.connections), "{}", outcome.connections);
+        assert_eq!((outcome.connections_failed, outcome.connections_closed), (0, 0));
+        echo.end();
+    }
+
+    #[test]
+    fn replies_in_pieces_and_connections_closed_by_the_server() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        // Answers four queries of a connection, octet by octet, takes the fifth and closes.
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                stream.set_nodelay(true).unwrap();
+                for number in 0..5 {
+                    let mut length = [0; 2];
+                    if stream.read_exact(&mut length).is_err() {
+                        break;
+                    }
+                    let mut message = vec![0; usize::from(u16::from_be_bytes(length))];
+                    stream.read_exact(&mut message).unwrap();
+                    message[2] |= 0x80;
+                    if number < 4 {
+                        length.iter().chain(&message).for_each(|&octet| stream.write_all(&[octet]).unwrap());
+                    }
+                }
+            }
+        });
+        let queries = queries(100);
+        let settings = Settings { timeout: Duration::from_millis(500), burst: 1, ..settings(address, 1, 0) };
+        let mut generator = Generator::new(settings, &queries).unwrap();
+        let trial = Trial { pace: Pace::Closed { window: 1 }, seconds: 60.0, queries_max: 50 };
+        let outcome = generator.run(trial).unwrap();
+        assert_eq!((outcome.sent, outcome.received, outcome.lost(), outcome.wrong), (50, 40, 10, 0));
+        assert_eq!(outcome.connections_closed, 10);
+        assert!(outcome.seconds < 30.0, "a query on a closed connection is lost at once");
+    }
+
+    #[test]
+    fn nobody_there() {
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let queries = queries(10);
+        let trial = Trial { pace: Pace::Closed { window: 1 }, seconds: 60.0, queries_max: 50 };
+        let mut generator =
+            Generator::new(Settings { threads: 2, ..settings(address, 2, 0) }, &queries).unwrap();
+        assert!(matches!(generator.run(trial), Err(Error::Refused { .. })));
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Link, Settings, book::Book, flows::Flows};
+use super::{Link, Settings, book::Book, flows::Flows, pace::Share};
 use crate::{
     Error,
     mmsg::{self, Batch, Epoll},
@@ -19,6 +19,8 @@ pub struct Udp {
     settings: Settings,
     flows: Flows,
     next_flow: usize,
+    /// When each flow sent its last query.
+    sent_ns: Vec<u64>,
     epoll: Epoll,
     send_batch: Batch,
     receive_batch: Batch,
@@ -26,16 +28,17 @@ pub struct Udp {
 }
 
 impl Udp {
-    /// Opens `flows` sockets.
-    pub fn open(settings: &Settings, flows: usize) -> Result<Udp, Error> {
+    /// Opens the sockets.
+    pub fn open(settings: &Settings, share: Share) -> Result<Udp, Error> {
         let fault = |cause| Error::Socket { address: settings.server, action: "make sockets towards", cause };
-        let flows = Flows::open(settings.server, flows)?;
+        let flows = Flows::open(settings, share)?;
         let epoll = Epoll::new(EVENTS).map_err(fault)?;
         for flow in 0..flows.count() {
             epoll.add(flows.socket(flow), flow as u64).map_err(fault)?;
         }
         Ok(Udp {
             settings: settings.clone(),
+            sent_ns: vec![0; flows.count()],
             flows,
             next_flow: 0,
             epoll,
@@ -49,11 +52,10 @@ impl Udp {
     fn send_batch(&mut self, book: &Book<'_>, flow: usize, count: usize) -> io::Result<usize> {
         let mut query = book.next_query();
         for slot in 0..count {
-            let packet = book.packet(query);
             let room = self.send_batch.slot_mut(slot);
-            room[..packet.len()].copy_from_slice(packet);
+            let octets = book.queries().write(query, room);
             room[..2].copy_from_slice(&book.id(flow, slot).to_be_bytes());
-            self.send_batch.set_length(slot, packet.len());
+            self.send_batch.set_length(slot, octets);
             query = book.after(query);
         }
         self.send_batch.send(self.flows.socket(flow), 0, count)
@@ -62,17 +64,41 @@ impl Udp {
     /// Sends the next queries as one train, up to `most` and up to a change of their length; returns how many.
     fn send_train(&mut self, book: &Book<'_>, flow: usize, most: usize) -> io::Result<usize> {
         let mut query = book.next_query();
-        let octets = book.packet(query).len();
+        let octets = book.queries().octets(query);
         let mut count = 0;
         self.train.clear();
-        while count < most.min(mmsg::TRAIN_MAX) && book.packet(query).len() == octets {
-            self.train.extend_from_slice(&book.id(flow, count).to_be_bytes());
-            self.train.extend_from_slice(&book.packet(query)[2..]);
+        while count < most.min(mmsg::TRAIN_MAX) && book.queries().octets(query) == octets {
+            let start = self.train.len();
+            self.train.resize(start + octets, 0);
+            book.queries().write(query, &mut self.train[start..]);
+            self.train[start..start + 2].copy_from_slice(&book.id(flow, count).to_be_bytes());
             query = book.after(query);
             count += 1;
         }
         mmsg::send_train(self.flows.socket(flow), &self.train, octets as u16)?;
         Ok(count)
+    }
+
+    /// Gives the flow whose turn is next another source port, unless its queries may still be answered.
+    fn renew_next(&mut self, book: &mut Book<'_>, now_ns: u64) -> Result<(), Error> {
+        let flow = self.next_flow;
+        let timeout_ns = self.settings.timeout.as_nanos() as u64;
+        if book.waiting(flow) > 0 {
+            if now_ns.saturating_sub(self.sent_ns[flow]) <= timeout_ns {
+                return Ok(());
+            }
+            book.forget(flow, u64::MAX);
+        }
+        let address = self.settings.server;
+        let socket = self.flows.renew(flow)?;
+        // The old one left the set when it was closed.
+        self.epoll.add(socket, flow as u64).map_err(|cause| Error::Socket {
+            address,
+            action: "make sockets towards",
+            cause,
+        })?;
+        book.outcome.renewed += 1;
+        Ok(())
     }
 
     /// Sorts the errors of a socket call: those that pass are counted and mean nothing moved.
@@ -87,7 +113,7 @@ impl Udp {
                 book.outcome.blocked += 1;
             }
             _ => {
-                return Err(Error::Socket { address: self.settings.server, action: "talk to", cause: error });
+                return Err(Error::unreachable(self.settings.server, "talk to", error));
             }
         }
         Ok(0)
@@ -115,7 +141,11 @@ impl Link for Udp {
         for &planned_ns in &times_ns[..sent] {
             book.sent(flow, planned_ns, now_ns);
         }
+        self.sent_ns[flow] = now_ns;
         self.next_flow = if flow + 1 < self.flows.count() { flow + 1 } else { 0 };
+        if self.flows.is_renewal_due(sent) {
+            self.renew_next(book, now_ns)?;
+        }
         Ok(sent)
     }
 

@@ -1,8 +1,14 @@
 //! One thread of a generator: its own sockets, queries in flight and counts, shared with nobody while a trial runs.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
 
-use super::{Link, Outcome, Pace, Settings, Share, Stop, Trial, book::Book, pace::Schedule, udp::Udp};
+use super::{
+    Link, Outcome, Pace, Settings, Share, Stop, Trial, book::Book, pace::Schedule, tcp::Tcp, udp::Udp,
+    window::Window,
+};
 use crate::{Error, query::QuerySet};
 
 /// Longest a closed loop waits before it looks at the clock again.
@@ -10,6 +16,13 @@ const WAIT_MS: i32 = 1;
 /// How much longer than planned an open loop may take to send its last queries: a generator that is put aside for a
 /// moment just before the end shall show it as lateness, one that cannot keep up shall still end.
 const GRACE_NS: u64 = 100_000_000;
+/// A server that never answered and whose host says that nobody listens is not there: so long after the start that a
+/// server which is just being started has its chance.
+const REFUSED_NS: u64 = 300_000_000;
+/// After so long without any reply, and after twice the time-out, a server is not there.
+const SILENT_NS: u64 = 2_000_000_000;
+/// A worker gives up a silent server only after so many queries: some may be lost.
+const SILENT_QUERIES: u64 = 10;
 
 /// A worker with its sockets open.
 pub struct Worker<'q> {
@@ -19,26 +32,37 @@ pub struct Worker<'q> {
     link: Box<dyn Link + Send>,
     /// Planned times of queries that are due and not sent yet.
     due_ns: Vec<u64>,
+    /// Some worker had a reply.
+    answered: bool,
 }
 
 impl<'q> Worker<'q> {
     /// Opens the sockets of a worker.
     pub fn new(settings: &Settings, queries: &'q QuerySet, share: Share) -> Result<Worker<'q>, Error> {
-        let flows = share.of(settings.flows as u64).max(1) as usize;
-        let link = Box::new(Udp::open(settings, flows)?);
+        let link: Box<dyn Link + Send> = match settings.tcp {
+            Some(tcp) => Box::new(Tcp::new(settings, tcp, share)?),
+            None => Box::new(Udp::open(settings, share)?),
+        };
         let timeout_ns = settings.timeout.as_nanos() as u64;
         let book = Book::new(queries, share.worker, share.workers, link.flows(), timeout_ns);
-        Ok(Worker { settings: settings.clone(), share, book, link, due_ns: Vec::new() })
+        Ok(Worker { settings: settings.clone(), share, book, link, due_ns: Vec::new(), answered: false })
+    }
+
+    /// Makes ready for a trial: opens connections, where there are some.
+    pub fn prepare(&mut self, trial: &Trial) -> Result<(), Error> {
+        self.book.begin(Instant::now(), trial.pace.is_closed());
+        self.link.begin(&mut self.book)
     }
 
     /// Runs this worker's part of a trial from `start` on, and waits for its last replies. Ends early once `stop`.
     pub fn run(&mut self, trial: &Trial, start: Instant, stop: &Stop<'_>) -> Result<Outcome, Error> {
-        let closed = matches!(trial.pace, Pace::Closed { .. });
-        self.book.begin(start, closed);
+        let closed = trial.pace.is_closed();
+        self.book.start(start);
         std::thread::sleep(start.saturating_duration_since(Instant::now()));
         match trial.pace {
-            Pace::Open { rate } => self.open_loop(Schedule::even(rate, trial, self.share), trial, stop)?,
-            Pace::Closed { window } => self.closed_loop(window, trial, stop)?,
+            Pace::Closed { window } => self.closed_loop(window, false, trial, stop)?,
+            Pace::SelfPaced { window } => self.closed_loop(window, true, trial, stop)?,
+            Pace::Open { .. } | Pace::Poisson { .. } | Pace::Replay { .. } => self.open_loop(trial, stop)?,
         }
         self.book.outcome.seconds = self.book.now_ns() as f64 / 1e9;
         if closed {
@@ -53,19 +77,28 @@ impl<'q> Worker<'q> {
         self.book.sizes()
     }
 
-    fn open_loop(&mut self, mut schedule: Schedule, trial: &Trial, stop: &Stop<'_>) -> Result<(), Error> {
+    fn open_loop(&mut self, trial: &Trial, stop: &Stop<'_>) -> Result<(), Error> {
+        if matches!(trial.pace, Pace::Replay { .. }) {
+            // Times and queries belong together.
+            self.book.rewind();
+        }
+        let recorded_ns = self.book.queries().times_ns();
+        let Some(mut schedule) = Schedule::of(trial, self.share, recorded_ns) else { return Ok(()) };
         let end_ns = (trial.seconds * 1e9) as u64 + GRACE_NS;
         let gather_ns = (self.settings.gather.as_nanos() as u64).max(1);
         self.due_ns.clear();
         loop {
             let now_ns = self.book.now_ns();
-            let left = schedule.left() + self.due_ns.len() as u64;
-            if now_ns >= end_ns || left == 0 || stop.is_set() {
+            let is_over = schedule.is_done() && self.due_ns.is_empty();
+            if now_ns >= end_ns || is_over || stop.is_set() {
+                let last_ns = if is_over { schedule.last_ns() } else { end_ns - GRACE_NS };
+                // What a trial that was ended early had not come to was not planned.
+                let left = if stop.is_set() { 0 } else { schedule.left() } + self.due_ns.len() as u64;
                 self.book.outcome.planned = self.book.outcome.sent + left;
-                let last_ns = if left == 0 { schedule.last_ns() } else { end_ns - GRACE_NS };
                 self.book.outcome.planned_seconds = last_ns as f64 / 1e9;
                 return Ok(());
             }
+            self.check_there(now_ns, stop)?;
             let due_ns = now_ns - now_ns % gather_ns;
             while self.due_ns.len() < self.link.burst() {
                 let Some(planned_ns) = schedule.take_due(due_ns) else { break };
@@ -84,7 +117,13 @@ impl<'q> Worker<'q> {
         }
     }
 
-    fn closed_loop(&mut self, window: u64, trial: &Trial, stop: &Stop<'_>) -> Result<(), Error> {
+    fn closed_loop(
+        &mut self,
+        window: u64,
+        self_paced: bool,
+        trial: &Trial,
+        stop: &Stop<'_>,
+    ) -> Result<(), Error> {
         let end_ns = (trial.seconds * 1e9) as u64;
         // Workers beyond the size of the window have nothing to do; the others send all queries.
         let workers = self.share.workers.min(usize::try_from(window).unwrap_or(usize::MAX));
@@ -92,16 +131,21 @@ impl<'q> Worker<'q> {
         if share.worker >= workers {
             return Ok(());
         }
-        let (window, queries_max) = (share.of(window), share.of(trial.queries_max));
+        let timeout_ns = self.settings.timeout.as_nanos() as u64;
+        let mut window = Window::new(share.of(window), self_paced, timeout_ns);
+        let queries_max = share.of(trial.queries_max);
         loop {
             let now_ns = self.book.now_ns();
             let sent = self.book.outcome.sent;
             if now_ns >= end_ns || sent >= queries_max || stop.is_set() {
                 self.book.outcome.planned = sent;
+                self.book.outcome.window = window.size();
                 return Ok(());
             }
-            self.book.give_up(now_ns);
-            let room = window.saturating_sub(self.book.outstanding()).min(queries_max - sent);
+            self.check_there(now_ns, stop)?;
+            let lost = self.book.give_up(now_ns);
+            window.turn(now_ns, lost, self.book.outstanding());
+            let room = window.size().saturating_sub(self.book.outstanding()).min(queries_max - sent);
             if room > 0 {
                 let count = room.min(self.link.burst() as u64) as usize;
                 self.due_ns.clear();
@@ -109,6 +153,28 @@ impl<'q> Worker<'q> {
                 self.link.send(&mut self.book, &self.due_ns)?;
             }
             self.link.receive(&mut self.book, if room > 0 { 0 } else { WAIT_MS })?;
+        }
+    }
+
+    /// Ends a trial against a server that is not there.
+    fn check_there(&mut self, now_ns: u64, stop: &Stop<'_>) -> Result<(), Error> {
+        if self.answered {
+            return Ok(());
+        }
+        let (outcome, address) = (&self.book.outcome, self.settings.server);
+        if outcome.received > 0 {
+            stop.answered.store(true, Ordering::Relaxed);
+        }
+        self.answered = stop.answered.load(Ordering::Relaxed);
+        let silent_ns = SILENT_NS.max(2 * self.settings.timeout.as_nanos() as u64);
+        if self.answered {
+            Ok(())
+        } else if outcome.refused > 0 && now_ns > REFUSED_NS {
+            Err(Error::Refused { address })
+        } else if outcome.sent >= SILENT_QUERIES && now_ns > silent_ns {
+            Err(Error::Silent { address, queries: outcome.sent, seconds: now_ns as f64 / 1e9 })
+        } else {
+            Ok(())
         }
     }
 

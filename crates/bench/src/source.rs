@@ -1,0 +1,167 @@
+//! Where the queries of a load come from: query files, captures, zones, names made on the fly.
+
+use std::{fs::File, io::Read, net::SocketAddr, path::Path};
+
+use crate::{
+    Error, error,
+    error::CaptureProblem,
+    generate::queries::{self, Mix},
+    query::{self, Edns, PAYLOAD_OCTETS, Query, QuerySet},
+    trace::{DNS_PORT, Reader, Source, message::Parts},
+};
+
+/// What all queries shall be, whatever their source says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// OPT with this payload size.
+    pub payload_octets: Option<u16>,
+    /// OPT with DO.
+    pub dnssec_ok: bool,
+    /// No OPT; goes before the two above.
+    pub no_edns: bool,
+    /// RD set.
+    pub rd: bool,
+}
+
+impl Overrides {
+    /// Changes a query.
+    pub fn apply(&self, query: &mut Query) {
+        query.rd |= self.rd;
+        let wanted = self.payload_octets.is_some() || self.dnssec_ok;
+        let own = query
+            .edns
+            .or_else(|| wanted.then_some(Edns { payload_octets: PAYLOAD_OCTETS, dnssec_ok: false }));
+        query.edns = own.filter(|_| !self.no_edns).map(|own| Edns {
+            payload_octets: self.payload_octets.unwrap_or(own.payload_octets),
+            dnssec_ok: own.dnssec_ok || self.dnssec_ok,
+        });
+    }
+}
+
+/// First octets of pcap, in both byte orders with microseconds and nanoseconds, and of pcapng.
+const CAPTURE_MAGICS: [[u8; 4]; 5] = [
+    [0xd4, 0xc3, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0xc3, 0xd4],
+    [0x4d, 0x3c, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0x3c, 0x4d],
+    [0x0a, 0x0d, 0x0d, 0x0a],
+];
+/// First octets of what xz, zstd and gzip write: no text begins with them.
+const PACKED_MAGICS: [[u8; 2]; 3] = [[0xfd, b'7'], [0x28, 0xb5], [0x1f, 0x8b]];
+
+/// Reads a query file or a capture, whichever the first octets say it is.
+pub fn read(path: &Path, overrides: &Overrides) -> Result<QuerySet, Error> {
+    let mut head = [0; 4];
+    // A pipe can be read once only, so it is taken for a query file.
+    if path.metadata().is_ok_and(|file| file.is_file()) {
+        let file = File::open(path).map_err(error::file(path, "open"))?;
+        file.take(4).read(&mut head).map_err(error::file(path, "read"))?;
+    }
+    if PACKED_MAGICS.iter().any(|magic| head.starts_with(magic)) {
+        return Err(Error::Capture {
+            path: path.to_owned(),
+            offset: 0,
+            problem: CaptureProblem::NotACapture,
+        });
+    }
+    let mut set = QuerySet::default();
+    if CAPTURE_MAGICS.contains(&head) {
+        read_capture(path, overrides, &mut set)?;
+    } else {
+        query::each_query(path, |mut query| {
+            overrides.apply(&mut query);
+            set.push(&query);
+            !set.is_full()
+        })?;
+    }
+    match set.count() {
+        0 => Err(Error::Empty { path: path.to_owned(), wanted: "queries" }),
+        _ => Ok(set),
+    }
+}
+
+/// Draws queries for the names of a zone file or folder of them, `count` of them in the usual mix.
+pub fn draw(zone: &Path, count: usize, seed: u64, overrides: &Overrides) -> Result<QuerySet, Error> {
+    let mut set = QuerySet::default();
+    let mix = Mix { count: count.min(query::QUERIES_MAX), seed, ..Mix::default() };
+    queries::from_zone(zone, None, &mix, |mut query| {
+        overrides.apply(&mut query);
+        if !set.is_full() {
+            set.push(&query);
+        }
+    })?;
+    Ok(set)
+}
+
+/// The ordinary queries of a capture, over UDP and TCP, with their times; where it has replies only, their questions.
+fn read_capture(path: &Path, overrides: &Overrides, set: &mut QuerySet) -> Result<(), Error> {
+    let requests =
+        |parts: &Parts<'_>, to: SocketAddr| if to.port() == DNS_PORT { parts.query() } else { None };
+    let replies = |parts: &Parts<'_>, _: SocketAddr| parts.rebuilt_query();
+    take_queries(path, overrides, set, requests)?;
+    if set.count() == 0 {
+        take_queries(path, overrides, set, replies)?;
+    }
+    Ok(())
+}
+
+fn take_queries(
+    path: &Path,
+    overrides: &Overrides,
+    set: &mut QuerySet,
+    query: impl Fn(&Parts<'_>, SocketAddr) -> Option<Query>,
+) -> Result<(), Error> {
+    let mut reader = Reader::new(&[DNS_PORT]);
+    let mut first = None;
+    let mut take = |message: &crate::trace::Message<'_>| {
+        let (Source::Udp { to, .. } | Source::Tcp { to, .. }) = message.source;
+        let Some(mut query) = Parts::read(message).and_then(|parts| query(&parts, to)) else { return };
+        overrides.apply(&mut query);
+        if !set.is_full() {
+            let start = *first.get_or_insert(message.time);
+            set.push_at(&query, message.time.saturating_sub(start));
+        }
+    };
+    reader.read(path, &mut take)?;
+    reader.end(&mut take);
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(overrides: Overrides, line: &str, expected: &str) {
+        let mut query = Query::from_line(line.as_bytes()).unwrap().unwrap();
+        overrides.apply(&mut query);
+        assert_eq!(query.to_string(), expected);
+    }
+
+    #[test]
+    fn what_all_queries_shall_be() {
+        check(Overrides::default(), "a. A do=4096 rd", "a. A do=4096 rd");
+        check(Overrides { payload_octets: Some(512), ..Overrides::default() }, "a. A", "a. A edns=512");
+        check(Overrides { payload_octets: Some(512), ..Overrides::default() }, "a. A do", "a. A do=512");
+        check(
+            Overrides { dnssec_ok: true, rd: true, ..Overrides::default() },
+            "a. A edns=4096",
+            "a. A do=4096 rd",
+        );
+        check(Overrides { no_edns: true, dnssec_ok: true, ..Overrides::default() }, "a. A do cd", "a. A cd");
+    }
+
+    #[test]
+    fn kinds_of_files() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let read = |octets: &[u8]| {
+            std::fs::write(file.path(), octets).unwrap();
+            read(file.path(), &Overrides::default())
+        };
+        assert_eq!(read(b"a. A\n").unwrap().count(), 1);
+        assert!(matches!(read(b""), Err(Error::Empty { .. })));
+        assert!(matches!(read(b"\xfd7zXZ\0"), Err(Error::Capture { .. })));
+        assert!(matches!(read(b"\n\r\r\nnonsense"), Err(Error::Capture { .. })));
+    }
+}
