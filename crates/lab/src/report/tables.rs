@@ -1,0 +1,159 @@
+//! Figures, tables and charts, and beside ours what the recipe's source published.
+
+use std::fmt::Write;
+
+use super::paragraphs;
+use crate::{
+    chart,
+    escape::html,
+    figures::{self, Column, Grid},
+    number,
+    record::{Chart, Figure, Published, Record, Table},
+};
+
+/// The figures that records are compared by.
+pub fn figures(page: &mut String, record: &Record) {
+    let grids = figures::grids(record);
+    if grids.is_empty() {
+        return;
+    }
+    page.push_str(
+        "<section>\n<h2>In figures</h2>\n<p class=\"caption\">Medians; below each, in small, the interval that holds the \
+         median with 95 % confidence (bootstrap over blocks), where there are three or more.</p>\n<div class=\"grids\">\n",
+    );
+    for grid in &grids {
+        grid_table(page, grid);
+    }
+    page.push_str("</div>\n</section>\n");
+}
+
+fn grid_table(page: &mut String, grid: &Grid) {
+    page.push_str("<figure>\n");
+    // Writing to a string cannot fail.
+    if !grid.title.is_empty() {
+        let _ = writeln!(page, "<figcaption>{}</figcaption>", html(&grid.title));
+    }
+    open_table(page, &grid.title);
+    let corner = if grid.by_contender { "contender" } else { "" };
+    let _ = write!(page, "<th scope=\"col\">{corner}</th>");
+    for Column { name, metric } in &grid.columns {
+        let _ = write!(page, "<th scope=\"col\">{}", html(name));
+        if let Some((unit, more_is_better)) = metric {
+            let unit = figures::unit_name(unit);
+            let unit = if unit.is_empty() { String::new() } else { format!("{}, ", html(unit)) };
+            let _ = write!(page, "<small>{unit}{}</small>", figures::direction(*more_is_better));
+        }
+        page.push_str("</th>");
+    }
+    page.push_str("</tr></thead>\n<tbody>\n");
+    for (name, cells) in &grid.rows {
+        let _ = write!(page, "<tr><th scope=\"row\">{}</th>", html(name));
+        for cell in cells {
+            let _ = write!(page, "<td>{}</td>", cell.map_or_else(|| "–".to_owned(), figure_cell));
+        }
+        page.push_str("</tr>\n");
+    }
+    page.push_str("</tbody></table></div>\n</figure>\n");
+}
+
+fn figure_cell(figure: &Figure) -> String {
+    let median = number::long(figure.median);
+    match figure.interval {
+        Some((low, high)) => {
+            format!("{median}<small>{} – {}</small>", number::long(low), number::long(high))
+        }
+        None => median,
+    }
+}
+
+/// Our charts and tables, and beside them what was published.
+pub fn results(page: &mut String, record: &Record) {
+    let has_own = !record.charts.is_empty() || !record.tables.is_empty();
+    if !has_own && record.published.is_empty() {
+        return;
+    }
+    let class = if record.published.is_empty() { "results" } else { "results beside" };
+    let _ = writeln!(page, "<section>\n<h2>Results</h2>\n<div class=\"{class}\">\n<div class=\"ours\">");
+    if !record.published.is_empty() {
+        page.push_str("<h3>Measured here</h3>\n");
+    }
+    charts(page, &record.charts, "ours");
+    for table in &record.tables {
+        self::table(page, table);
+    }
+    page.push_str("</div>\n");
+    if !record.published.is_empty() {
+        page.push_str(
+            "<aside class=\"published-by\" aria-label=\"Published by others\">\n<h3>Published</h3>\n",
+        );
+        for (place, published) in record.published.iter().enumerate() {
+            self::published(page, published, place);
+        }
+        page.push_str("</aside>\n");
+    }
+    page.push_str("</div>\n</section>\n");
+}
+
+fn published(page: &mut String, published: &Published, place: usize) {
+    let _ = writeln!(page, "<article>\n<p class=\"source\"><cite>{}</cite></p>", html(&published.source));
+    page.push_str("<div class=\"caption\">\n");
+    paragraphs(page, &published.note);
+    page.push_str("</div>\n");
+    charts(page, &published.charts, &format!("published-{place}"));
+    for table in &published.tables {
+        self::table(page, table);
+    }
+    page.push_str("</article>\n");
+}
+
+fn charts(page: &mut String, charts: &[Chart], id: &str) {
+    if charts.is_empty() {
+        return;
+    }
+    page.push_str("<div class=\"charts\">\n");
+    for (place, chart) in charts.iter().enumerate() {
+        let svg = chart::svg(chart, &format!("{id}-{place}"));
+        let _ = writeln!(page, "<figure>\n<figcaption>{}</figcaption>\n{svg}</figure>", html(&chart.title));
+    }
+    page.push_str("</div>\n");
+}
+
+fn table(page: &mut String, table: &Table) {
+    let _ = writeln!(page, "<figure>\n<figcaption>{}</figcaption>", html(&table.title));
+    open_table(page, &table.title);
+    for column in &table.columns {
+        let _ = write!(page, "<th scope=\"col\">{}</th>", html(column));
+    }
+    page.push_str("</tr></thead>\n<tbody>\n");
+    for row in &table.rows {
+        page.push_str("<tr>");
+        for (place, cell) in row.iter().enumerate() {
+            let _ = match place {
+                0 => write!(page, "<th scope=\"row\">{}</th>", html(cell)),
+                _ if is_prose(cell) => write!(page, "<td class=\"prose\">{}</td>", html(cell)),
+                _ => write!(page, "<td>{}</td>", html(cell)),
+            };
+        }
+        page.push_str("</tr>\n");
+    }
+    page.push_str("</tbody></table></div>\n");
+    if !table.note.is_empty() {
+        let _ = writeln!(page, "<p class=\"caption\">{}</p>", html(&table.note));
+    }
+    page.push_str("</figure>\n");
+}
+
+/// Whether a cell holds words that may be broken, and not a number that must stand in line with others.
+fn is_prose(cell: &str) -> bool {
+    cell.chars().filter(|character| character.is_alphabetic()).count() > 12
+}
+
+/// Up to the heads of the columns; wide tables scroll by themselves, with the keyboard too.
+fn open_table(page: &mut String, title: &str) {
+    let label = if title.is_empty() { "figures" } else { title };
+    let _ = write!(
+        page,
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>\n<thead><tr>",
+        html(label)
+    );
+}
