@@ -5,6 +5,7 @@
 mod echo;
 mod generate;
 mod host;
+mod lab;
 mod load;
 mod trace;
 
@@ -32,6 +33,8 @@ enum Command {
     Load(Box<load::Arguments>),
     /// Show what this machine is, and how fast its memory, clock and disk are.
     Host(host::Arguments),
+    /// Experiments: what they left, as reports and beside each other.
+    Lab(lab::Arguments),
     /// Read captures and say what their queries and replies are.
     Trace(trace::Arguments),
 }
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         Command::Echo(arguments) => echo::run(arguments),
         Command::Load(arguments) => load::run(&arguments),
         Command::Host(arguments) => host::run(arguments),
+        Command::Lab(arguments) => lab::run(arguments),
         Command::Trace(arguments) => trace::run(&arguments),
     };
     result.unwrap_or_else(|error| {

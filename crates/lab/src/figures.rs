@@ -78,7 +78,7 @@ fn by_place<'a>(metric: &str, places: &[&str], figures: &[&'a Figure]) -> Grid<'
     });
     Grid {
         title: match unit_and_direction(figures[0]) {
-            (unit, direction) if unit.is_empty() => format!("{metric}, {direction}"),
+            ("", direction) => format!("{metric}, {direction}"),
             (unit, direction) => format!("{metric}, {unit}, {direction}"),
         },
         by_contender: false,

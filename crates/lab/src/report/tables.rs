@@ -121,8 +121,15 @@ fn charts(page: &mut String, charts: &[Chart], id: &str) {
 fn table(page: &mut String, table: &Table) {
     let _ = writeln!(page, "<figure>\n<figcaption>{}</figcaption>", html(&table.title));
     open_table(page, &table.title);
-    for column in &table.columns {
-        let _ = write!(page, "<th scope=\"col\">{}</th>", html(column));
+    // A column of words stands to the left as a whole, its head too.
+    let is_prose: Vec<bool> = (0..table.columns.len())
+        .map(|place| {
+            place > 0 && table.rows.iter().filter_map(|row| row.get(place)).any(|cell| is_prose(cell))
+        })
+        .collect();
+    let class = |place: usize| if is_prose.get(place) == Some(&true) { " class=\"prose\"" } else { "" };
+    for (place, column) in table.columns.iter().enumerate() {
+        let _ = write!(page, "<th scope=\"col\"{}>{}</th>", class(place), html(column));
     }
     page.push_str("</tr></thead>\n<tbody>\n");
     for row in &table.rows {
@@ -130,8 +137,7 @@ fn table(page: &mut String, table: &Table) {
         for (place, cell) in row.iter().enumerate() {
             let _ = match place {
                 0 => write!(page, "<th scope=\"row\">{}</th>", html(cell)),
-                _ if is_prose(cell) => write!(page, "<td class=\"prose\">{}</td>", html(cell)),
-                _ => write!(page, "<td>{}</td>", html(cell)),
+                _ => write!(page, "<td{}>{}</td>", class(place), html(cell)),
             };
         }
         page.push_str("</tr>\n");
