@@ -49,7 +49,7 @@ fn foot(record: &Record, width: usize) -> Vec<String> {
     let blocks = &record.blocks;
     let mut counted = format!("{} of {} blocks count", blocks.kept, blocks.kept + blocks.discarded.len());
     if let Some(first) = blocks.discarded.first() {
-        counted += &format!("; discarded, the first because: {first}");
+        counted += &format!("; first discarded: {first}");
     }
     lines.push(cut(&counted, width));
     lines.push(cut(&agreement(record), width));
@@ -113,7 +113,9 @@ fn is_telling(name: &str) -> bool {
 /// A grid in lines, and how many columns had no room.
 fn table(grid: &Grid, width: usize) -> (Vec<String>, usize) {
     let mut order: Vec<usize> = (0..grid.columns.len()).collect();
-    order.sort_by_key(|&column| !is_telling(&grid.columns[column].name));
+    if grid.by_contender {
+        order.sort_by_key(|&column| !is_telling(&grid.columns[column].name));
+    }
     let names: Vec<String> = grid.rows.iter().map(|(name, _)| terminal(name)).collect();
     let first = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(width / 3);
     let mut lines: Vec<String> = vec![" ".repeat(first)];
@@ -124,7 +126,7 @@ fn table(grid: &Grid, width: usize) -> (Vec<String>, usize) {
         let unit = head.metric.as_ref().map_or("", |(unit, _)| unit);
         let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
         let mut cells = vec![terminal(&format!("{}{unit}", head.name))];
-        cells.extend(grid.rows.iter().map(|(_, cells)| cells[column].map_or_else(|| "-".to_owned(), cell)));
+        cells.extend(aligned(&grid.rows.iter().map(|(_, cells)| cells[column]).collect::<Vec<_>>()));
         let wide = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0) + 2;
         if used + wide > width {
             continue;
@@ -135,18 +137,27 @@ fn table(grid: &Grid, width: usize) -> (Vec<String>, usize) {
         }
         (used, shown) = (used + wide, shown + 1);
     }
+    for line in &mut lines {
+        line.truncate(line.trim_end().len());
+    }
     if !grid.title.is_empty() {
         lines.insert(0, cut(&grid.title, width));
     }
     (lines, order.len() - shown)
 }
 
-fn cell(figure: &Figure) -> String {
-    let median = number::long(figure.median);
-    match figure.interval {
-        Some((low, high)) => format!("{median} [{}, {}]", number::long(low), number::long(high)),
-        None => median,
-    }
+/// Medians below each other, and intervals below each other.
+fn aligned(figures: &[Option<&Figure>]) -> Vec<String> {
+    let parts = figures.iter().map(|figure| match figure {
+        Some(Figure { median, interval: Some((low, high)), .. }) => {
+            (number::long(*median), format!(" [{}, {}]", number::long(*low), number::long(*high)))
+        }
+        Some(figure) => (number::long(figure.median), String::new()),
+        None => ("-".to_owned(), String::new()),
+    });
+    let parts: Vec<_> = parts.collect();
+    let widest = parts.iter().map(|(_, interval)| interval.chars().count()).max().unwrap_or(0);
+    parts.into_iter().map(|(median, interval)| format!("{median}{interval:>widest$}")).collect()
 }
 
 /// A harmless line of at most `width` characters.

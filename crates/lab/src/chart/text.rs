@@ -1,5 +1,5 @@
 //! Text in a chart: how wide it is, about, and where it must be broken. A chart is laid out without knowing the fonts of
-//! whoever looks at it, so widths are taken a little too large.
+//! whoever looks at it, so widths are those of a wide one, DejaVu Sans.
 
 use std::fmt::Write;
 
@@ -15,9 +15,9 @@ pub fn width(text: &str) -> f64 {
     let wide = |character: char| match character {
         'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' => 0.34,
         'f' | 't' | 'r' | '(' | ')' | '[' | ']' | '-' | '/' => 0.42,
-        'm' | 'w' | 'M' | 'W' | '@' | '%' => 0.95,
-        'A'..='Z' => 0.72,
-        character if character.is_ascii() => 0.6,
+        'm' | 'w' | 'M' | 'W' | '@' | '%' => 0.99,
+        'A'..='Z' => 0.78,
+        character if character.is_ascii() => 0.64,
         '–' | '×' | '…' | '≥' | '≤' | 'µ' => 0.7,
         _ => 1.0,
     };

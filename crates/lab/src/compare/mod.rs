@@ -1,6 +1,6 @@
 //! Two records beside each other: what changed from A to B, and what cannot be said.
 //!
-//! A ratio says that B is better or worse only if its 95 % interval excludes 1 (for rates: leaves 1 by 3 % and more,
+//! A ratio says that B is better or worse only if its 95 % interval excludes 1 (for rates and shares of echo: leaves 1 by 3 %,
 //! either way), and only if both records are of the same recipe on the same machine, and neither was a quick run. All
 //! else is shown and claims nothing.
 
@@ -29,6 +29,8 @@ const SEED: u64 = 1;
 const ENDS: [f64; 2] = [0.025, 0.975];
 /// By how much a rate must differ: what is less comes and goes with the placement of code and data.
 const RATE_MARGIN: f64 = 1.03;
+/// A rate too, if in another unit.
+const ECHO_SHARE: &str = "share of echo";
 
 /// What comes of two records.
 #[derive(Debug, Serialize)]
@@ -159,7 +161,7 @@ fn lacking(record: &Record, other: &Record) -> Vec<String> {
 fn compared(a: &Figure, b: &Figure, may_claim: bool) -> Compared {
     let ratio = (a.median > 0.0 && b.median > 0.0).then(|| b.median / a.median);
     let interval = interval(&a.values, &b.values);
-    let is_rate = a.unit == "/s";
+    let is_rate = a.unit == "/s" || a.metric == ECHO_SHARE;
     Compared {
         contender: a.contender.clone(),
         at: a.at.clone(),

@@ -34,8 +34,10 @@ fn verdicts() {
     check("rate", 0.90, Verdict::Worse);
     // Values vary by 1.5 % either way: the interval excludes 1, and that is not enough for a rate.
     check("rate", 1.045, Verdict::NoClaim);
-    check("share of echo", 1.045, Verdict::Better);
-    check("share of echo", 1.01, Verdict::NoClaim);
+    check("share of echo", 1.045, Verdict::NoClaim);
+    check("share of echo", 1.10, Verdict::Better);
+    check("user CPU", 1.045, Verdict::Worse);
+    check("user CPU", 1.01, Verdict::NoClaim);
     check("user CPU", 1.2, Verdict::Worse);
     check("user CPU", 0.8, Verdict::Better);
 }
