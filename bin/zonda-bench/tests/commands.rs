@@ -354,6 +354,54 @@ fn queries_of_captures_zones_and_none() {
 }
 
 #[test]
+fn answers_of_one_server_held_against_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let queries = query_file(folder.path());
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let answers = path("answers");
+    let server = Echo::start(&[]);
+    let words = ["load", "--server", &server.address, "--queries", &queries, "--flows", "8"];
+    let run = |more: &[&str]| bench(&[&words[..], more].concat());
+    done(run(&["--record-answers", &answers]));
+    let text = fs::read_to_string(&answers).unwrap();
+    assert_eq!(text.lines().count(), 300);
+    let expect = ["--closed", "20", "--loops", "2", "--expect", &answers, "--json"];
+    let outcome = &json(run(&expect))["outcome"];
+    assert_eq!((&outcome["compared"], &outcome["different"]), (&600.into(), &0.into()));
+    // The echo answers NOERROR without records.
+    assert!(text.starts_with("name0.example. A : NOERROR 0 "), "{text}");
+    fs::write(&answers, text.replacen("A : NOERROR 0 ", "A : NXDOMAIN 0 ", 1)).unwrap();
+    let output = run(&expect[..6]);
+    assert_eq!(output.status.code(), Some(1));
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.starts_with("machine   "), "{shown}");
+    assert!(shown.contains("compared  600 answers, 2 differ"), "{shown}");
+    assert!(shown.contains("different name0.example. A\n  expected NXDOMAIN 0 "), "{shown}");
+    fs::write(&answers, "a. A : NOERROR\na. A : NOPE\n").unwrap();
+    complaint(&[&words[..], &expect].concat(), 1, "answers:2: unknown response code");
+}
+
+#[test]
+fn histograms_progress_and_the_error_of_latencies() {
+    let folder = tempfile::tempdir().unwrap();
+    let queries = query_file(folder.path());
+    let histogram = folder.path().join("latency.hgrm");
+    let server = Echo::start(&[]);
+    let words = ["load", "--server", &server.address, "--queries", &queries, "--flows", "8", "--json"];
+    let run = ["--rate", "500", "--seconds", "1.3", "--progress", "--check-latency", "--histogram"];
+    let output = done(bench(&[&words[..], &run, &[histogram.to_str().unwrap()]].concat()));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains(" s  sent ") && said.contains("  p99 "), "{said}");
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(result["outcome"]["receipt_us"]["p50"].as_f64() > Some(0.0), "{result}");
+    let text = fs::read_to_string(histogram).unwrap();
+    let last = text.lines().find(|line| line.contains("1.000000000000")).unwrap();
+    let columns: Vec<f64> = last.split_whitespace().map(|column| column.parse().unwrap()).collect();
+    assert_eq!(columns[2] as u64, result["outcome"]["received"].as_u64().unwrap());
+    assert!(text.contains("#[Max     = "));
+}
+
+#[test]
 fn load_over_tcp() {
     let folder = tempfile::tempdir().unwrap();
     let queries = query_file(folder.path());

@@ -122,6 +122,10 @@ pub enum LineProblem {
     UnknownFlag,
     /// A number that does not parse or is out of range.
     BadNumber,
+    /// A field that is no response code.
+    BadCode,
+    /// More fields than the format has.
+    TooManyFields,
     /// The line is longer than the reader takes.
     TooLong,
 }
@@ -158,6 +162,8 @@ impl fmt::Display for LineProblem {
                 f.write_str("unknown word after the type: expected edns, do, edns=SIZE, do=SIZE, rd or cd")
             }
             LineProblem::BadNumber => f.write_str("bad number"),
+            LineProblem::BadCode => f.write_str("unknown response code: expected one such as NXDOMAIN, or -"),
+            LineProblem::TooManyFields => f.write_str("more fields than expected"),
             LineProblem::TooLong => f.write_str("line too long"),
         }
     }

@@ -16,11 +16,18 @@ use std::{
     mem::{self, MaybeUninit},
     net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket},
     os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    time::Duration,
 };
 
 /// Datagrams a call moves at most. 64 spreads the cost of a call to under a twentieth of a packet's; more only
 /// costs cache.
 pub const BATCH_MAX: usize = 1024;
+
+/// Room for a control message with a timespec, 32 octets, aligned as its header wants (asserted).
+type Control = [u64; 4];
+const _: () =
+    assert!(mem::size_of::<libc::cmsghdr>() + mem::size_of::<libc::timespec>() <= mem::size_of::<Control>());
+const _: () = assert!(mem::align_of::<libc::cmsghdr>() <= mem::align_of::<Control>());
 
 /// Slots for datagrams of up to `slot_octets`; belongs to one thread.
 pub struct Batch {
@@ -34,6 +41,8 @@ pub struct Batch {
     names: Box<[libc::sockaddr_storage]>,
     name_octets: Box<[u32]>,
     vectors: Box<[libc::iovec]>,
+    /// Room for the control message that tells when a datagram came; empty where nobody asks.
+    controls: Box<[Control]>,
     headers: Box<[libc::mmsghdr]>,
 }
 
@@ -57,7 +66,37 @@ impl Batch {
             names: vec![name; count].into(),
             name_octets: vec![0; count].into(),
             vectors: vec![vector; count].into(),
+            controls: Box::default(),
             headers: vec![header; count].into(),
+        }
+    }
+
+    /// The same, for receiving with the time at which each datagram came: see [`stamp`].
+    pub fn with_times(count: usize, slot_octets: usize) -> Batch {
+        let mut batch = Batch::new(count, slot_octets);
+        batch.controls = vec![[0; 4]; batch.count()].into();
+        batch
+    }
+
+    /// When the system got the datagram in a slot, from the beginning of 1970; `None` where it did not say.
+    pub fn time(&self, slot: usize) -> Option<Duration> {
+        let header = &self.headers[slot].msg_hdr;
+        if self.controls.is_empty() || header.msg_controllen < mem::size_of::<libc::cmsghdr>() {
+            return None;
+        }
+        // SAFETY: `receive` let the kernel write the control messages of this slot into `controls[slot]`, aligned as
+        // a cmsghdr wants and no longer than it; nothing wrote to them since. A first header lies whole inside what
+        // was written (checked above), and its data is read only where its own length covers a timespec.
+        unsafe {
+            let control = self.controls[slot].as_ptr().cast::<libc::cmsghdr>();
+            let whole = libc::CMSG_LEN(mem::size_of::<libc::timespec>() as u32) as usize;
+            let is_time =
+                (*control).cmsg_level == libc::SOL_SOCKET && (*control).cmsg_type == libc::SCM_TIMESTAMPNS;
+            if !is_time || (*control).cmsg_len < whole || header.msg_controllen < whole {
+                return None;
+            }
+            let time = libc::CMSG_DATA(control).cast::<libc::timespec>().read_unaligned();
+            Some(Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec as u32))
         }
     }
 
@@ -106,9 +145,13 @@ impl Batch {
         self.lengths.fill(self.slot_octets);
         let count = self.count();
         self.point(0, count);
+        for (header, control) in self.headers.iter_mut().zip(&mut self.controls) {
+            header.msg_hdr.msg_control = control.as_mut_ptr().cast();
+            header.msg_hdr.msg_controllen = mem::size_of::<Control>();
+        }
         let flags = libc::MSG_TRUNC | if wait { libc::MSG_WAITFORONE } else { libc::MSG_DONTWAIT };
         let (fd, headers) = (socket.as_raw_fd(), self.headers.as_mut_ptr());
-        // SAFETY: `point` made each of the `count` headers refer to this batch's own boxes with their true sizes;
+        // SAFETY: `point` and the loop made each of the `count` headers refer to this batch's own boxes with their true sizes;
         // they are borrowed mutably by `self` during the call and the kernel keeps no pointer after it.
         let received = unsafe { libc::recvmmsg(fd, headers, count as u32, flags, std::ptr::null_mut()) };
         let received = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
@@ -156,6 +199,7 @@ impl Batch {
                 header.msg_iov = vector;
                 header.msg_iovlen = 1;
                 header.msg_flags = 0;
+                (header.msg_control, header.msg_controllen) = (std::ptr::null_mut(), 0);
             }
         }
     }
@@ -200,6 +244,11 @@ pub struct SocketOptions {
     pub receive_octets: usize,
     /// `SO_SNDBUF`, likewise.
     pub send_octets: usize,
+}
+
+/// Has the system tell when it got each datagram that a socket receives (`SO_TIMESTAMPNS`): see [`Batch::time`].
+pub fn stamp(socket: &impl AsRawFd) -> io::Result<()> {
+    set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
 }
 
 /// Makes a UDP socket bound to `address`.
@@ -443,6 +492,36 @@ mod tests {
     fn batches_agree_with_single_calls() {
         check("127.0.0.1:0");
         check("[::1]:0");
+    }
+
+    #[test]
+    fn times_of_datagrams() {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        client.connect(server.local_addr().unwrap()).unwrap();
+        let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let mut batch = Batch::with_times(4, 32);
+        assert_eq!(batch.time(0), None, "nothing received");
+        client.send(b"unasked").unwrap();
+        assert_eq!(batch.receive(&server, false, true).unwrap(), 1);
+        assert_eq!(batch.time(0), None);
+        stamp(&server).unwrap();
+        let before = now();
+        for _ in 0..3 {
+            client.send(b"x").unwrap();
+        }
+        let after = now();
+        let count = batch.receive(&server, false, true).unwrap();
+        assert!((1..=3).contains(&count));
+        for slot in 0..count {
+            let time = batch.time(slot).unwrap();
+            // The clock of the kernel may be read a little coarser, and be set meanwhile by a moment.
+            let slack = Duration::from_millis(50);
+            assert!(before <= time + slack && time <= after + slack, "{before:?} {time:?} {after:?}");
+        }
+        let mut plain = Batch::new(4, 32);
+        client.send(b"y").unwrap();
+        assert_eq!((plain.receive(&server, false, true).unwrap(), plain.time(0)), (1, None));
     }
 
     #[test]

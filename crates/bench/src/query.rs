@@ -100,6 +100,23 @@ impl Query {
         rtype::Text(self.rtype)
     }
 
+    /// Reads a packet as [`Query::write`] makes it; `None` for others.
+    pub fn of_packet(packet: &[u8]) -> Option<Query> {
+        let flags = packet.get(2..4)?;
+        let (name, rest) = wire::Name::split_from(packet.get(12..)?).ok()?;
+        let rtype = u16::from_be_bytes([*rest.first()?, *rest.get(1)?]);
+        // After type and class: root, type, payload size, extended RCODE and version, flags, no options.
+        let edns = match rest.get(4..)? {
+            [] => None,
+            [0, 0, 41, high, low, _, _, flags, ..] => {
+                let payload_octets = u16::from_be_bytes([*high, *low]);
+                Some(Edns { payload_octets, dnssec_ok: flags & 0x80 != 0 })
+            }
+            _ => return None,
+        };
+        Some(Query { name: name.to_owned(), rtype, edns, rd: flags[0] & 1 != 0, cd: flags[1] & 16 != 0 })
+    }
+
     /// Appends the message in wire form with ID 0.
     pub fn write(&self, packet: &mut Vec<u8>) {
         let flags = u16::from(self.rd) << 8 | u16::from(self.cd) << 4;
@@ -328,6 +345,8 @@ mod tests {
         assert_eq!(written, packet);
         assert!(written.len() <= QUERY_OCTETS_MAX);
         assert_eq!(Query::from_line(query.to_string().as_bytes()).unwrap().unwrap(), query);
+        assert_eq!(Query::of_packet(&written), Some(query));
+        assert_eq!(Query::of_packet(&written[..written.len() - 12]), None);
     }
 
     #[test]

@@ -1,24 +1,35 @@
 //! `zonda-bench load`.
 
 mod options;
+mod ports;
+mod progress;
 mod search;
 mod show;
 mod source;
 
-use std::process::ExitCode;
+use std::{
+    fs::File,
+    io::{BufWriter, Write},
+    process::ExitCode,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use bench::{
     Error,
-    load::Generator,
+    load::{Generator, Outcome, expect, outcome::write_percentiles},
     mmsg,
     sizes::{Sizes, query_hash},
+};
+use signal_hook::{
+    consts::signal::{SIGINT, SIGTERM},
+    flag,
 };
 
 pub use options::Arguments;
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     options::check(arguments)?;
-    let settings = arguments.settings();
+    let settings = arguments.settings()?;
     let queries = source::queries(arguments, &settings)?;
     pin(arguments.cpu)?;
     let mut generator = Generator::new(settings, &queries)?;
@@ -28,15 +39,44 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     if let Some(trials) = arguments.staircase {
         return search::walk_staircase(arguments, trials, &mut generator);
     }
-    let trial = arguments.trial(&queries);
-    let outcome = generator.run(trial)?;
+    end_at_interrupt(generator.stop_flag())?;
+    let watcher = arguments.shows_progress().then(|| progress::Watcher::start(generator.progress()));
+    let outcome = generator.run(arguments.trial(&queries));
+    drop(watcher);
+    let outcome = outcome?;
     if let Some(path) = &arguments.record_sizes {
         let sizes = generator.sizes().iter().enumerate().filter(|&(_, &size)| size > 0);
         let pairs: Vec<_> = sizes.map(|(index, &size)| (query_hash(queries.packet(index)), size)).collect();
         Sizes::write(path, &pairs)?;
     }
+    if let Some(path) = &arguments.record_answers {
+        let answers = generator.answers().into_iter().enumerate();
+        let pairs = answers.filter_map(|(index, answer)| Some((queries.packet(index), answer?)));
+        let written = expect::write(path, pairs)?;
+        eprintln!("{written} answers written to {}", path.display());
+    }
+    if let Some(path) = &arguments.histogram {
+        let fault = |action| move |cause| Error::File { path: path.clone(), action, cause };
+        let mut output = BufWriter::new(File::create(path).map_err(fault("create"))?);
+        write_percentiles(&outcome.latency, &mut output).map_err(fault("write"))?;
+        output.flush().map_err(fault("write"))?;
+    }
     show::show(&outcome, arguments.json);
-    Ok(if outcome.received > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if outcome.received == 0 {
+        let Outcome { sent: queries, seconds, .. } = outcome;
+        return Err(Error::Silent { address: arguments.server, queries, seconds });
+    }
+    Ok(if outcome.different == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The first SIGINT or SIGTERM ends the trial, whose result up to then is shown; the second ends the program.
+fn end_at_interrupt(stop: Arc<AtomicBool>) -> Result<(), Error> {
+    let fault = |cause| Error::System { action: "wait for signals", cause };
+    for signal in [SIGINT, SIGTERM] {
+        flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop)).map_err(fault)?;
+        flag::register(signal, Arc::clone(&stop)).map_err(fault)?;
+    }
+    Ok(())
 }
 
 /// Keeps this process on one core where asked to.

@@ -1,9 +1,10 @@
 //! Options of `zonda-bench load`, and the bounds of their values.
 
 use std::{
+    io::IsTerminal,
     net::{IpAddr, SocketAddr},
     path::PathBuf,
-    str::FromStr,
+    sync::Arc,
     time::Duration,
 };
 
@@ -12,6 +13,7 @@ use bench::{
     cores::Cores,
     load::{
         Pace, Settings, THREADS_MAX, TcpSettings, Trial,
+        expect::Expected,
         flows::{FLOWS_MAX, Ports},
         tcp::CONNECTIONS_MAX,
         window::WINDOW_MAX,
@@ -23,6 +25,8 @@ use bench::{
 };
 use clap::Args;
 
+use super::{ports::SourcePorts, source::SourceArguments};
+
 /// Options of the load generator.
 #[derive(Args)]
 #[command(after_help = "\
@@ -33,6 +37,9 @@ Examples:
   zonda-bench load --server 10.0.0.1:53 --queries root.txt --find-maximum --cpu 1
   zonda-bench load --server 10.0.0.1:53 --queries root.txt --rate 1000000 --cpus 4-7
   zonda-bench load --server 10.0.0.1:53 --queries monday.pcap --replay --speed 2
+  zonda-bench load --server 10.0.0.1:53 --queries root.txt --tcp --connections 100 --closed 500
+  zonda-bench load --server 10.0.0.1:53 --queries root.txt --record-answers root.answers
+  zonda-bench load --server 10.0.0.2:53 --queries root.txt --closed 100 --loops 1 --expect root.answers
   zonda-bench load --server 10.0.0.1:53 --generate random=example.com --rate 20000 --poisson --rd
 A query file has one query a line: NAME TYPE, then any of edns, do, edns=SIZE, do=SIZE, rd, cd.")]
 pub struct Arguments {
@@ -42,175 +49,114 @@ pub struct Arguments {
     #[command(flatten)]
     pub input: SourceArguments,
     /// Open loop: so many queries a second whatever the server does.
-    #[arg(long, value_name = "PER_SECOND", group = "pace")]
+    #[arg(long, help_heading = "Pace", value_name = "PER_SECOND", group = "pace")]
     pub rate: Option<f64>,
     /// With --rate: gaps drawn at random around the mean, as from many clients that know nothing of each other.
-    #[arg(long)]
+    #[arg(long, help_heading = "Pace")]
     pub poisson: bool,
     /// Send the queries of a capture at the times they were recorded, once unless --loops says how often.
-    #[arg(long, group = "pace")]
+    #[arg(long, help_heading = "Pace", group = "pace")]
     pub replay: bool,
     /// With --replay: so many times as fast.
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
+    #[arg(long, help_heading = "Pace", value_name = "FACTOR", default_value_t = 1.0)]
     pub speed: f64,
     /// Closed loop: so many queries outstanding.
-    #[arg(long, value_name = "WINDOW", group = "pace")]
+    #[arg(long, help_heading = "Pace", value_name = "WINDOW", group = "pace")]
     pub closed: Option<u64>,
     /// Closed loop whose window (20 to begin with, or --closed) grows while nothing is lost and shrinks on loss. It is
     /// adjusted once a time-out, so a short --timeout-ms suits it.
-    #[arg(long, conflicts_with_all = ["rate", "replay", "find_maximum", "staircase", "record_sizes"])]
+    #[arg(long, help_heading = "Pace", conflicts_with_all = ["rate", "replay", "find_maximum", "staircase", "record_sizes", "record_answers"])]
     pub self_pacing: bool,
     /// Search the highest rate at which no query is lost and none piles up.
-    #[arg(long, group = "pace")]
+    #[arg(long, help_heading = "Pace", group = "pace")]
     pub find_maximum: bool,
     /// Search the rate that half of all trials hold: go up after each that does, down after each that does not. For a
     /// machine that is not quiet, where the highest rate that ever held is a matter of luck.
-    #[arg(long, value_name = "TRIALS", group = "pace")]
+    #[arg(long, help_heading = "Pace", value_name = "TRIALS", group = "pace")]
     pub staircase: Option<usize>,
     /// Ask every query once and record how large each answer is, for `echo --sizes`.
-    #[arg(long, value_name = "FILE", group = "pace")]
+    #[arg(long, help_heading = "Pace", value_name = "FILE", group = "pace")]
     pub record_sizes: Option<PathBuf>,
+    /// Ask every query once and write what is answered, for --expect against another server.
+    #[arg(long, help_heading = "Pace", value_name = "FILE", group = "pace")]
+    pub record_answers: Option<PathBuf>,
     /// Length of the run; by default 10, or until --loops or a replay end it.
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, help_heading = "Pace", value_name = "SECONDS")]
     pub seconds: Option<f64>,
     /// Go through the queries so many times; 0 without end.
-    #[arg(long, value_name = "N")]
+    #[arg(long, help_heading = "Pace", value_name = "N")]
     pub loops: Option<u64>,
     /// End after so many queries.
-    #[arg(long, value_name = "N")]
+    #[arg(long, help_heading = "Pace", value_name = "N")]
     pub count: Option<u64>,
     /// Sockets, each with a source port of its own.
-    #[arg(long, value_name = "N", default_value_t = 1024)]
+    #[arg(long, help_heading = "Sockets", value_name = "N", default_value_t = 1024)]
     pub flows: usize,
     /// Source ports of the sockets: FIRST-LAST for a range, or random to give one socket after the other a new port,
     /// one every --queries-per-port queries.
-    #[arg(long, value_name = "PORTS")]
+    #[arg(long, help_heading = "Sockets", value_name = "PORTS")]
     pub source_ports: Option<SourcePorts>,
     /// With --source-ports random: queries after which a socket is given another port.
-    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(long, help_heading = "Sockets", value_name = "N", default_value_t = 64)]
     pub queries_per_port: u64,
     /// Local addresses to send from, in turn.
-    #[arg(long, value_name = "ADDR", value_delimiter = ',')]
+    #[arg(long, help_heading = "Sockets", value_name = "ADDR", value_delimiter = ',')]
     pub source: Vec<IpAddr>,
     /// Over TCP: --connections take the place of --flows.
-    #[arg(long, conflicts_with_all = ["trains", "source_ports"])]
+    #[arg(long, help_heading = "Sockets", conflicts_with_all = ["trains", "source_ports"])]
     pub tcp: bool,
     /// With --tcp: connections open at once.
-    #[arg(long, value_name = "N", default_value_t = 20, requires = "tcp")]
+    #[arg(long, help_heading = "Sockets", value_name = "N", default_value_t = 20, requires = "tcp")]
     pub connections: usize,
     /// With --tcp: queries after which a connection is closed and another opened; 0 keeps them open.
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "tcp")]
+    #[arg(long, help_heading = "Sockets", value_name = "N", default_value_t = 0, requires = "tcp")]
     pub queries_per_connection: u64,
     /// Queries a system call sends at most.
-    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(long, help_heading = "Sockets", value_name = "N", default_value_t = 64)]
     pub burst: usize,
     /// Let the kernel cut bursts into packets as late as it can (UDP_SEGMENT): far less work for this end, the same
     /// packets for the server. Queries are reordered into runs of equal length.
-    #[arg(long)]
+    #[arg(long, help_heading = "Sockets")]
     pub trains: bool,
     /// With --rate and --find-maximum: send what is due so often and sleep in between, for a machine whose host stops
     /// it when all its cores are busy. Latencies are then too long by up to this; 0 sends each query at its time.
-    #[arg(long, value_name = "MICROSECONDS", default_value_t = 0)]
+    #[arg(long, help_heading = "Sockets", value_name = "MICROSECONDS", default_value_t = 0)]
     pub gather_us: u64,
     /// A reply later than this is lost.
-    #[arg(long, value_name = "MILLISECONDS", default_value_t = 1000)]
+    #[arg(long, help_heading = "Sockets", value_name = "MILLISECONDS", default_value_t = 1000)]
     pub timeout_ms: u64,
     /// How late the latest hundredth of the queries may leave before this program counts as the limit; raise it on
     /// a machine that is busy with other things.
-    #[arg(long, value_name = "MILLISECONDS", default_value_t = 1.0)]
+    #[arg(long, help_heading = "Threads", value_name = "MILLISECONDS", default_value_t = 1.0)]
     pub lateness_ms: f64,
     /// Core to run on.
-    #[arg(long, value_name = "CORE", conflicts_with = "cpus")]
+    #[arg(long, help_heading = "Threads", value_name = "CORE", conflicts_with = "cpus")]
     pub cpu: Option<usize>,
     /// Cores to run on, such as 1,2 or 4-7: one thread each, unless --threads says how many.
-    #[arg(long, value_name = "LIST")]
+    #[arg(long, help_heading = "Threads", value_name = "LIST")]
     pub cpus: Option<Cores>,
     /// Threads; each sends its part of the queries from its part of the flows.
-    #[arg(long, value_name = "N")]
+    #[arg(long, help_heading = "Threads", value_name = "N")]
     pub threads: Option<usize>,
+    /// Hold answers against this file (of --record-answers, or by hand): response codes, and records of the answer and
+    /// authority sections. Any difference makes the exit status 1.
+    #[arg(long, help_heading = "Results", value_name = "FILE")]
+    pub expect: Option<PathBuf>,
+    /// Say how much this program itself adds to latencies: how late queries leave, and how long replies wait in the
+    /// system before they are read (SO_TIMESTAMPNS).
+    #[arg(long, help_heading = "Results", conflicts_with = "tcp")]
+    pub check_latency: bool,
+    /// Write the latencies as percentiles in the text form of HdrHistogram.
+    #[arg(long, help_heading = "Results", value_name = "FILE")]
+    pub histogram: Option<PathBuf>,
+    /// Show how it goes once a second, as where standard error is a terminal.
+    #[arg(long, help_heading = "Results")]
+    pub progress: bool,
     /// Result as JSON on standard output.
-    #[arg(long)]
+    #[arg(long, help_heading = "Results")]
     pub json: bool,
     #[command(flatten)]
     pub search: SearchArguments,
-}
-
-/// Where queries come from.
-#[derive(Args)]
-#[command(next_help_heading = "Queries")]
-pub struct SourceArguments {
-    /// Query file, or capture (pcap, pcapng) whose queries over UDP and TCP are sent as they were recorded; known by its
-    /// first octets.
-    #[arg(long, value_name = "FILE", required_unless_present = "generate")]
-    pub queries: Option<PathBuf>,
-    /// Queries without a file: random=NAME for names below NAME that no cache has seen, zone=FILE for 100000 queries
-    /// drawn from a zone file as `gen queries` does.
-    #[arg(long, value_name = "KIND", conflicts_with = "queries")]
-    pub generate: Option<Generate>,
-    /// With --generate random=NAME: type asked for.
-    #[arg(long = "type", value_name = "TYPE", default_value = "A", requires = "generate")]
-    pub rtype: String,
-    /// Start of all random choices.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-    /// All queries with EDNS and this payload size.
-    #[arg(long, value_name = "OCTETS", conflicts_with = "no_edns")]
-    pub edns_size: Option<u16>,
-    /// All queries with EDNS and DO.
-    #[arg(long = "do", conflicts_with = "no_edns")]
-    pub dnssec_ok: bool,
-    /// All queries without EDNS.
-    #[arg(long)]
-    pub no_edns: bool,
-    /// All queries with RD.
-    #[arg(long)]
-    pub rd: bool,
-}
-
-/// Queries that are made.
-#[derive(Clone, Debug)]
-pub enum Generate {
-    /// Random names below this one.
-    Random(String),
-    /// Drawn from a zone.
-    Zone(PathBuf),
-}
-
-impl FromStr for Generate {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Generate, &'static str> {
-        match text.split_once('=') {
-            Some(("random", name)) => Ok(Generate::Random(name.to_owned())),
-            Some(("zone", path)) if !path.is_empty() => Ok(Generate::Zone(path.into())),
-            _ => Err("expected random=NAME or zone=FILE"),
-        }
-    }
-}
-
-/// Source ports asked for.
-#[derive(Clone, Copy, Debug)]
-pub enum SourcePorts {
-    /// Drawn anew all the time.
-    Random,
-    /// From the first to the last.
-    Range(u16, u16),
-}
-
-impl FromStr for SourcePorts {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<SourcePorts, &'static str> {
-        const RULE: &str = "expected random or FIRST-LAST, ports from 1 to 65535";
-        if text == "random" {
-            return Ok(SourcePorts::Random);
-        }
-        let (first, last) = text.split_once('-').ok_or(RULE)?;
-        match (first.parse(), last.parse()) {
-            (Ok(first), Ok(last)) if 0 < first && first <= last => Ok(SourcePorts::Range(first, last)),
-            _ => Err(RULE),
-        }
-    }
 }
 
 /// Options of the search.
@@ -328,7 +274,7 @@ pub fn check(arguments: &Arguments) -> Result<(), Error> {
         (
             "--rate",
             arguments.has_pace(),
-            "or --closed, --self-pacing, --replay, --find-maximum, --staircase or --record-sizes is needed",
+            "or --closed, --self-pacing, --replay, --find-maximum, --staircase, --record-sizes or --record-answers is needed",
         ),
     ];
     match rules.into_iter().find(|&(_, kept, _)| !kept) {
@@ -347,8 +293,9 @@ impl SearchArguments {
 
 impl Arguments {
     /// What the generator is made with.
-    pub fn settings(&self) -> Settings {
-        Settings {
+    pub fn settings(&self) -> Result<Settings, Error> {
+        let expected = self.expect.as_deref().map(Expected::read).transpose()?;
+        Ok(Settings {
             flows: self.flows,
             ports: match self.source_ports {
                 None => Ports::Kept,
@@ -367,8 +314,12 @@ impl Arguments {
                 connections: self.connections,
                 queries_per_connection: self.queries_per_connection,
             }),
+            expected: expected.map(Arc::new),
+            record_answers: self.record_answers.is_some(),
+            progress: self.shows_progress(),
+            check_latency: self.check_latency,
             ..Settings::new(self.server)
-        }
+        })
     }
 
     /// How the one trial goes that is no search.
@@ -381,10 +332,20 @@ impl Arguments {
             None if self.self_pacing => Pace::SelfPaced { window: self.closed.unwrap_or(SELF_PACED_WINDOW) },
             None => Pace::Closed { window },
         };
-        if self.record_sizes.is_some() {
+        if self.records() {
             return Trial { pace, seconds: SECONDS_MAX, queries_max: queries.count() as u64 };
         }
         Trial { pace, seconds: self.seconds(), queries_max: self.queries_max(queries) }
+    }
+
+    /// Whether every query is asked once, to record what comes.
+    pub fn records(&self) -> bool {
+        self.record_sizes.is_some() || self.record_answers.is_some()
+    }
+
+    /// Whether somebody watches how it goes.
+    pub fn shows_progress(&self) -> bool {
+        self.progress || std::io::stderr().is_terminal()
     }
 
     /// Queries of a trial at most.
@@ -417,6 +378,6 @@ impl Arguments {
             || self.replay
             || self.find_maximum
             || self.staircase.is_some()
-            || self.record_sizes.is_some()
+            || self.records()
     }
 }

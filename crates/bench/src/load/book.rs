@@ -1,9 +1,15 @@
 //! What a worker keeps of a trial whatever carries its queries: which query is next, which wait for a reply, and the
 //! counts.
 
-use std::{collections::VecDeque, time::Instant};
+use std::{collections::VecDeque, sync::Arc, time::Instant};
 
-use super::{Outcome, in_flight::InFlight};
+use super::{
+    Outcome, Settings,
+    expect::{Answer, Comparison, Expected},
+    in_flight::InFlight,
+    pace::Share,
+    progress::Publisher,
+};
 use crate::query::{QUERY_OCTETS_MAX, QuerySet};
 
 /// One reply in this many has its question compared with the query's.
@@ -31,17 +37,25 @@ pub struct Book<'q> {
     pub outcome: Outcome,
     /// Size of the last reply to each query that is kept in memory, 0 where none came.
     sizes: Vec<u16>,
+    /// Who watches.
+    publisher: Option<Publisher>,
+    /// What replies are held against, and what came of it.
+    expected: Option<Arc<Expected>>,
+    comparison: Comparison,
+    /// Last answer to each query that is kept in memory, where answers are recorded.
+    answers: Vec<Option<Answer>>,
 }
 
 impl<'q> Book<'q> {
-    /// For worker number `worker` of so many, with `flows` of its own.
+    /// Of a worker with so many flows.
     pub fn new(
+        settings: &Settings,
         queries: &'q QuerySet,
-        worker: usize,
-        workers: usize,
+        share: Share,
         flows: usize,
-        timeout_ns: u64,
+        publisher: Option<Publisher>,
     ) -> Book<'q> {
+        let Share { worker, workers } = share;
         Book {
             queries,
             worker,
@@ -50,11 +64,15 @@ impl<'q> Book<'q> {
             in_flight: InFlight::new(flows),
             outstanding: 0,
             order: None,
-            timeout_ns,
+            timeout_ns: settings.timeout.as_nanos() as u64,
             start: Instant::now(),
             last_reply_ns: 0,
             outcome: Outcome::default(),
             sizes: vec![0; queries.kept()],
+            publisher,
+            expected: settings.expected.clone(),
+            comparison: Comparison::default(),
+            answers: vec![None; if settings.record_answers { queries.kept() } else { 0 }],
         }
     }
 
@@ -66,6 +84,9 @@ impl<'q> Book<'q> {
         self.start = start;
         self.last_reply_ns = 0;
         self.outcome = Outcome::default();
+        if let Some(publisher) = &mut self.publisher {
+            publisher.begin();
+        }
     }
 
     /// Moves the start of the trial; nothing was sent yet.
@@ -77,6 +98,8 @@ impl<'q> Book<'q> {
     pub fn end(&mut self) -> Outcome {
         let mut outcome = std::mem::take(&mut self.outcome);
         outcome.finished_seconds = self.last_reply_ns as f64 / 1e9;
+        let Comparison { compared, different, first } = std::mem::take(&mut self.comparison);
+        (outcome.compared, outcome.different, outcome.mismatches) = (compared, different, first);
         outcome
     }
 
@@ -88,6 +111,18 @@ impl<'q> Book<'q> {
     /// Queries that wait for a reply.
     pub fn outstanding(&self) -> u64 {
         self.outstanding
+    }
+
+    /// Publishes the counts now and then; cheap enough for every turn of a loop.
+    pub fn publish(&mut self, now_ns: u64) {
+        if let Some(publisher) = &mut self.publisher {
+            publisher.turn(now_ns, self.outcome.sent, self.outcome.received);
+        }
+    }
+
+    /// The last answer to each query of the set, where they are recorded.
+    pub fn answers(&self) -> &[Option<Answer>] {
+        &self.answers
     }
 
     /// Size of the last reply to each query of the set.
@@ -193,6 +228,17 @@ impl<'q> Book<'q> {
             let mut room = [0; QUERY_OCTETS_MAX];
             let octets = self.queries.write(waiting.query as usize, &mut room);
             outcome.wrong += u64::from(!same_question(&room[..octets], reply));
+        }
+        if let Some(publisher) = &mut self.publisher {
+            publisher.answered(latency_ns);
+        }
+        if let Some(answer) = self.answers.get_mut(waiting.query as usize) {
+            *answer = Answer::of_reply(reply);
+        }
+        if let Some(expected) = &self.expected {
+            let mut room = [0; QUERY_OCTETS_MAX];
+            let octets = self.queries.write(waiting.query as usize, &mut room);
+            self.comparison.take(expected, &room[..octets], reply);
         }
     }
 }

@@ -14,10 +14,12 @@
 //! call moves many packets on both sides of the measurement.
 
 mod book;
+pub mod expect;
 pub mod flows;
 mod in_flight;
 pub mod outcome;
 mod pace;
+pub mod progress;
 pub mod tcp;
 mod udp;
 pub mod window;
@@ -34,9 +36,11 @@ use std::{
 
 use crate::{Error, cores::Cores, machine::Steal, mmsg, query::QuerySet};
 use book::Book;
+use expect::{Answer, Expected};
 use flows::Ports;
 pub use outcome::Outcome;
 pub use pace::{Pace, Share, Trial};
+use progress::{Progress, Published, Publisher};
 use worker::Worker;
 
 /// Most workers: more threads than any machine of today has cores for.
@@ -72,6 +76,14 @@ pub struct Settings {
     pub threads: usize,
     /// Where they run; anywhere without.
     pub cores: Option<Cores>,
+    /// What answers are to be.
+    pub expected: Option<Arc<Expected>>,
+    /// Keep what is answered, for [`Generator::answers`].
+    pub record_answers: bool,
+    /// Publish counts while a trial runs, for [`Generator::progress`].
+    pub progress: bool,
+    /// Over UDP: hold the time at which each reply is read against the time at which the system got it.
+    pub check_latency: bool,
     /// Queries go over TCP; flows, trains and ports then do not matter.
     pub tcp: Option<TcpSettings>,
 }
@@ -101,6 +113,10 @@ impl Settings {
             threads: 1,
             cores: None,
             tcp: None,
+            expected: None,
+            record_answers: false,
+            progress: false,
+            check_latency: false,
         }
     }
 }
@@ -148,6 +164,7 @@ pub struct Generator<'q> {
     workers: Vec<Worker<'q>>,
     stop: Arc<AtomicBool>,
     answered: AtomicBool,
+    progress: Progress,
     sizes: Vec<u16>,
 }
 
@@ -155,10 +172,35 @@ impl<'q> Generator<'q> {
     /// Opens the sockets.
     pub fn new(settings: Settings, queries: &'q QuerySet) -> Result<Generator<'q>, Error> {
         let workers = settings.threads.clamp(1, THREADS_MAX);
-        let worker = |worker| Worker::new(&settings, queries, Share { worker, workers });
+        let published: Vec<Arc<Published>> = (0..workers).map(|_| Arc::default()).collect();
+        let worker = |worker: usize| {
+            let publisher = settings.progress.then(|| Publisher::new(Arc::clone(&published[worker])));
+            Worker::new(&settings, queries, Share { worker, workers }, publisher)
+        };
         let workers = (0..workers).map(worker).collect::<Result<Vec<_>, _>>()?;
-        let (stop, answered) = (Arc::default(), AtomicBool::new(false));
-        Ok(Generator { settings, workers, stop, answered, sizes: Vec::new() })
+        Ok(Generator {
+            settings,
+            workers,
+            stop: Arc::default(),
+            answered: AtomicBool::new(false),
+            progress: Progress::new(published),
+            sizes: Vec::new(),
+        })
+    }
+
+    /// How a trial goes, for another thread to look at; all zero without [`Settings::progress`].
+    pub fn progress(&self) -> Progress {
+        self.progress.clone()
+    }
+
+    /// The last answer to each query of the set, in its order, with [`Settings::record_answers`].
+    pub fn answers(&self) -> Vec<Option<Answer>> {
+        let mut all = self.workers[0].answers().to_vec();
+        for worker in &self.workers[1..] {
+            let add = |(all, own): (&mut Option<Answer>, &Option<Answer>)| *all = all.or(*own);
+            all.iter_mut().zip(worker.answers()).for_each(add);
+        }
+        all
     }
 
     /// Ends the trial that runs, and all later ones, once it is set.

@@ -1,10 +1,15 @@
 //! What a trial brought: counts, latencies, and how well the generator itself kept its plan.
 
-use std::fmt;
+use std::{
+    fmt,
+    io::{self, Write},
+};
 
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 use wire::iana::rcode;
+
+use super::expect::{Mismatch, SHOWN_MAX};
 
 /// Times from a nanosecond to a minute, to three digits.
 fn histogram() -> Histogram<u64> {
@@ -53,6 +58,14 @@ pub struct Outcome {
     pub connections_closed: u64,
     /// Sockets given another source port.
     pub renewed: u64,
+    /// Replies held against what they are to be.
+    pub compared: u64,
+    /// Of these, those that differ.
+    pub different: u64,
+    /// The first of those.
+    pub mismatches: Vec<Mismatch>,
+    /// Workers that were busy all the time in a closed loop while their window was hardly ever full.
+    pub workers_limited: u64,
     /// In a closed loop: queries that might be outstanding in the end.
     pub window: u64,
     /// Replies that this machine received and dropped for want of buffer: the generator's own loss.
@@ -71,6 +84,9 @@ pub struct Outcome {
     pub latency: Histogram<u64>,
     /// From the planned time of a query to its sending, in nanoseconds.
     pub lateness: Histogram<u64>,
+    /// From the moment the system got a reply to its reading, in nanoseconds; only with
+    /// [`super::Settings::check_latency`].
+    pub receipt: Histogram<u64>,
 }
 
 impl Default for Outcome {
@@ -92,6 +108,10 @@ impl Default for Outcome {
             connections_failed: 0,
             connections_closed: 0,
             renewed: 0,
+            compared: 0,
+            different: 0,
+            mismatches: Vec::new(),
+            workers_limited: 0,
             window: 0,
             own_drops: 0,
             seconds: 0.0,
@@ -101,6 +121,7 @@ impl Default for Outcome {
             lateness_ns_max: LATENESS_NS_MAX,
             latency: histogram(),
             lateness: histogram(),
+            receipt: histogram(),
         }
     }
 }
@@ -126,6 +147,10 @@ impl Outcome {
             connections_failed,
             connections_closed,
             renewed,
+            compared,
+            different,
+            mismatches,
+            workers_limited,
             window,
             own_drops,
             rcodes,
@@ -136,6 +161,7 @@ impl Outcome {
             lateness_ns_max,
             latency,
             lateness,
+            receipt,
         } = other;
         self.planned += planned;
         self.sent += sent;
@@ -152,6 +178,11 @@ impl Outcome {
         self.connections_failed += connections_failed;
         self.connections_closed += connections_closed;
         self.renewed += renewed;
+        self.compared += compared;
+        self.different += different;
+        let room = SHOWN_MAX.saturating_sub(self.mismatches.len());
+        self.mismatches.extend(mismatches.iter().take(room).cloned());
+        self.workers_limited += workers_limited;
         self.window += window;
         self.own_drops += own_drops;
         self.rcodes.iter_mut().zip(rcodes).for_each(|(all, count)| *all += count);
@@ -161,6 +192,7 @@ impl Outcome {
         self.stolen_share = self.stolen_share.max(*stolen_share);
         self.lateness_ns_max = self.lateness_ns_max.max(*lateness_ns_max);
         self.latency.add(latency).expect("all histograms have the same bounds");
+        self.receipt.add(receipt).expect("all histograms have the same bounds");
         self.lateness.add(lateness).expect("all histograms have the same bounds");
     }
 
@@ -206,19 +238,28 @@ impl Outcome {
         };
         let rcodes: serde_json::Map<_, _> =
             self.rcodes_seen().map(|(name, count)| (name, json!(count))).collect();
-        json!({
+        let mut value = json!({
             "planned": self.planned, "sent": self.sent, "received": self.received, "lost": self.lost(),
             "late": self.late, "stray": self.stray, "wrong": self.wrong, "truncated": self.truncated,
             "refused": self.refused, "blocked": self.blocked, "overrun": self.overrun,
             "connections": self.connections, "connections_failed": self.connections_failed,
-            "connections_closed": self.connections_closed, "renewed": self.renewed, "window": self.window, "own_drops": self.own_drops, "seconds": self.seconds, "overtime_seconds": self.overtime(),
+            "connections_closed": self.connections_closed, "renewed": self.renewed, "window": self.window, "workers_limited": self.workers_limited, "own_drops": self.own_drops, "seconds": self.seconds, "overtime_seconds": self.overtime(),
             "stolen_share": self.stolen_share,
             "rcodes": rcodes,
             "answers_per_second": self.answers_per_second(),
             "octets_per_answer": self.octets as f64 / self.received.max(1) as f64,
             "kept_schedule": self.kept_schedule(),
             "latency_us": times(&self.latency), "lateness_us": times(&self.lateness),
-        })
+        });
+        if self.compared > 0 {
+            value["compared"] = json!(self.compared);
+            value["different"] = json!(self.different);
+            value["mismatches"] = self.mismatches.iter().map(mismatch_json).collect();
+        }
+        if !self.receipt.is_empty() {
+            value["receipt_us"] = times(&self.receipt);
+        }
+        value
     }
 
     fn rcodes_seen(&self) -> impl Iterator<Item = (String, u64)> {
@@ -228,6 +269,40 @@ impl Outcome {
             None => (format!("RCODE{code}"), count),
         })
     }
+}
+
+fn mismatch_json(mismatch: &Mismatch) -> Value {
+    json!({ "query": mismatch.query, "expected": mismatch.expected, "found": mismatch.found })
+}
+
+/// Steps of the percentile file for each halving of what is left to 100 %, as HdrHistogram's own tools have it.
+const TICKS: u32 = 5;
+
+/// Writes a histogram of nanoseconds as the text that HdrHistogram's tools print and plot: percentiles, in microseconds.
+pub fn write_percentiles(histogram: &Histogram<u64>, to: &mut impl Write) -> io::Result<()> {
+    writeln!(to, "{:>12} {:>14} {:>10} {:>14}\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")?;
+    for step in histogram.iter_quantiles(TICKS) {
+        let value = micros(step.value_iterated_to());
+        let quantile = step.quantile_iterated_to();
+        let below = histogram.count_between(0, step.value_iterated_to());
+        match quantile < 1.0 {
+            true => writeln!(to, "{value:12.3} {quantile:2.12} {below:10} {:14.2}", 1.0 / (1.0 - quantile))?,
+            false => writeln!(to, "{value:12.3} {quantile:2.12} {below:10}")?,
+        }
+    }
+    writeln!(
+        to,
+        "#[Mean    = {:12.3}, StdDeviation   = {:12.3}]",
+        histogram.mean() / 1e3,
+        histogram.stdev() / 1e3
+    )?;
+    writeln!(to, "#[Max     = {:12.3}, Total count    = {:12}]", micros(histogram.max()), histogram.len())?;
+    writeln!(
+        to,
+        "#[Buckets = {:12}, SubBuckets     = {:12}]",
+        histogram.buckets(),
+        histogram.distinct_values() / usize::from(histogram.buckets()).max(1)
+    )
 }
 
 fn micros(nanoseconds: u64) -> f64 {
@@ -245,7 +320,12 @@ impl fmt::Display for Outcome {
             write!(f, " {name} {:.1} %", count as f64 * 100.0 / self.received.max(1) as f64)?;
         }
         writeln!(f, "; mean reply {:.0} octets", self.octets as f64 / self.received.max(1) as f64)?;
-        for (what, histogram) in [("latency  ", &self.latency), ("lateness ", &self.lateness)] {
+        let times =
+            [("latency  ", &self.latency), ("lateness ", &self.lateness), ("receipt  ", &self.receipt)];
+        for (what, histogram) in times {
+            if self.receipt.is_empty() && what.starts_with("receipt") {
+                continue;
+            }
             write!(f, "{what}")?;
             for (name, at) in PERCENTILES {
                 write!(f, " {name} {:.1}", micros(histogram.value_at_percentile(at)))?;
@@ -271,6 +351,20 @@ impl fmt::Display for Outcome {
             if count > 0 {
                 writeln!(f, "note: {count} {what}")?;
             }
+        }
+        if self.compared > 0 {
+            writeln!(f, "compared  {} answers, {} differ", self.compared, self.different)?;
+        }
+        for Mismatch { query, expected, found } in &self.mismatches {
+            writeln!(f, "different {query}\n  expected {expected}\n  found    {found}")?;
+        }
+        if self.workers_limited > 0 {
+            writeln!(
+                f,
+                "warning: {} threads were busy all the time with room in their window; they are the limit, not the \
+                 server: more of them (--cpus), or fewer system calls (--trains)",
+                self.workers_limited
+            )?;
         }
         if !self.kept_schedule() {
             writeln!(

@@ -1,6 +1,9 @@
 //! Queries over UDP: bursts of datagrams from one flow after the other.
 
-use std::io;
+use std::{
+    io,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use super::{Link, Settings, book::Book, flows::Flows, pace::Share};
 use crate::{
@@ -11,6 +14,8 @@ use crate::{
 
 /// Octets kept of a reply: header and question are looked at, nothing else; its full length is known anyway.
 const REPLY_OCTETS: usize = QUERY_OCTETS_MAX;
+/// Where answers are compared or recorded, they are kept whole: the largest datagram.
+const WHOLE_REPLY_OCTETS: usize = 65_535;
 /// Ready sockets taken from the system at once.
 const EVENTS: usize = 64;
 
@@ -34,8 +39,14 @@ impl Udp {
         let flows = Flows::open(settings, share)?;
         let epoll = Epoll::new(EVENTS).map_err(fault)?;
         for flow in 0..flows.count() {
+            if settings.check_latency {
+                mmsg::stamp(flows.socket(flow)).map_err(fault)?;
+            }
             epoll.add(flows.socket(flow), flow as u64).map_err(fault)?;
         }
+        let whole = settings.expected.is_some() || settings.record_answers;
+        let reply_octets = if whole { WHOLE_REPLY_OCTETS } else { REPLY_OCTETS };
+        let receive_slots = settings.burst.max(64);
         Ok(Udp {
             settings: settings.clone(),
             sent_ns: vec![0; flows.count()],
@@ -43,7 +54,10 @@ impl Udp {
             next_flow: 0,
             epoll,
             send_batch: Batch::new(settings.burst, QUERY_OCTETS_MAX),
-            receive_batch: Batch::new(settings.burst.max(64), REPLY_OCTETS),
+            receive_batch: match settings.check_latency {
+                true => Batch::with_times(receive_slots, reply_octets),
+                false => Batch::new(receive_slots, reply_octets),
+            },
             train: Vec::new(),
         })
     }
@@ -90,7 +104,11 @@ impl Udp {
             book.forget(flow, u64::MAX);
         }
         let address = self.settings.server;
+        let fault = |cause| Error::Socket { address, action: "make sockets towards", cause };
         let socket = self.flows.renew(flow)?;
+        if self.settings.check_latency {
+            mmsg::stamp(socket).map_err(fault)?;
+        }
         // The old one left the set when it was closed.
         self.epoll.add(socket, flow as u64).map_err(|cause| Error::Socket {
             address,
@@ -99,6 +117,17 @@ impl Udp {
         })?;
         book.outcome.renewed += 1;
         Ok(())
+    }
+
+    /// Notes how long replies were there before they were read.
+    fn note_receipt(&self, book: &mut Book<'_>, count: usize) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        for slot in 0..count {
+            if let Some(came) = self.receive_batch.time(slot) {
+                let receipt_ns = now.saturating_sub(came).as_nanos() as u64;
+                book.outcome.receipt.saturating_record(receipt_ns.max(1));
+            }
+        }
     }
 
     /// Sorts the errors of a socket call: those that pass are counted and mean nothing moved.
@@ -158,6 +187,9 @@ impl Link for Udp {
             let result = self.receive_batch.receive(self.flows.socket(flow), false, false);
             let count = self.judge(book, result)?;
             let now_ns = book.now_ns();
+            if self.settings.check_latency {
+                self.note_receipt(book, count);
+            }
             for slot in 0..count {
                 let octets = self.receive_batch.length(slot);
                 book.take_reply(flow, self.receive_batch.datagram(slot), octets, now_ns);

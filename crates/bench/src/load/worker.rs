@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    Link, Outcome, Pace, Settings, Share, Stop, Trial, book::Book, pace::Schedule, tcp::Tcp, udp::Udp,
-    window::Window,
+    Link, Outcome, Pace, Settings, Share, Stop, Trial, book::Book, expect::Answer, pace::Schedule,
+    progress::Publisher, tcp::Tcp, udp::Udp, window::Window,
 };
 use crate::{Error, query::QuerySet};
 
@@ -24,6 +24,13 @@ const SILENT_NS: u64 = 2_000_000_000;
 /// A worker gives up a silent server only after so many queries: some may be lost.
 const SILENT_QUERIES: u64 = 10;
 
+/// A worker that was running for this share of a closed loop, ...
+const BUSY_SHARE: f64 = 0.95;
+/// ... and had its window full in no more than this share of its turns, was itself the limit, ...
+const FULL_SHARE: f64 = 0.1;
+/// ... if the loop lasted so long at least: in a shorter one the start counts for too much.
+const LIMITED_NS: u64 = 500_000_000;
+
 /// A worker with its sockets open.
 pub struct Worker<'q> {
     settings: Settings,
@@ -38,13 +45,17 @@ pub struct Worker<'q> {
 
 impl<'q> Worker<'q> {
     /// Opens the sockets of a worker.
-    pub fn new(settings: &Settings, queries: &'q QuerySet, share: Share) -> Result<Worker<'q>, Error> {
+    pub fn new(
+        settings: &Settings,
+        queries: &'q QuerySet,
+        share: Share,
+        publisher: Option<Publisher>,
+    ) -> Result<Worker<'q>, Error> {
         let link: Box<dyn Link + Send> = match settings.tcp {
             Some(tcp) => Box::new(Tcp::new(settings, tcp, share)?),
             None => Box::new(Udp::open(settings, share)?),
         };
-        let timeout_ns = settings.timeout.as_nanos() as u64;
-        let book = Book::new(queries, share.worker, share.workers, link.flows(), timeout_ns);
+        let book = Book::new(settings, queries, share, link.flows(), publisher);
         Ok(Worker { settings: settings.clone(), share, book, link, due_ns: Vec::new(), answered: false })
     }
 
@@ -77,6 +88,11 @@ impl<'q> Worker<'q> {
         self.book.sizes()
     }
 
+    /// The last answer to each query of the set, where they are recorded.
+    pub fn answers(&self) -> &[Option<Answer>] {
+        self.book.answers()
+    }
+
     fn open_loop(&mut self, trial: &Trial, stop: &Stop<'_>) -> Result<(), Error> {
         if matches!(trial.pace, Pace::Replay { .. }) {
             // Times and queries belong together.
@@ -98,6 +114,7 @@ impl<'q> Worker<'q> {
                 self.book.outcome.planned_seconds = last_ns as f64 / 1e9;
                 return Ok(());
             }
+            self.book.publish(now_ns);
             self.check_there(now_ns, stop)?;
             let due_ns = now_ns - now_ns % gather_ns;
             while self.due_ns.len() < self.link.burst() {
@@ -134,18 +151,27 @@ impl<'q> Worker<'q> {
         let timeout_ns = self.settings.timeout.as_nanos() as u64;
         let mut window = Window::new(share.of(window), self_paced, timeout_ns);
         let queries_max = share.of(trial.queries_max);
+        let processor = thread_time();
+        let (mut turns, mut full_turns) = (0u64, 0u64);
         loop {
             let now_ns = self.book.now_ns();
             let sent = self.book.outcome.sent;
             if now_ns >= end_ns || sent >= queries_max || stop.is_set() {
                 self.book.outcome.planned = sent;
                 self.book.outcome.window = window.size();
+                let busy = (thread_time() - processor).as_secs_f64() / (now_ns.max(1) as f64 / 1e9);
+                let full = full_turns as f64 / turns.max(1) as f64;
+                let limited = now_ns >= LIMITED_NS && busy >= BUSY_SHARE && full <= FULL_SHARE;
+                self.book.outcome.workers_limited = limited.into();
                 return Ok(());
             }
+            self.book.publish(now_ns);
             self.check_there(now_ns, stop)?;
             let lost = self.book.give_up(now_ns);
             window.turn(now_ns, lost, self.book.outstanding());
             let room = window.size().saturating_sub(self.book.outstanding()).min(queries_max - sent);
+            turns += 1;
+            full_turns += u64::from(room == 0);
             if room > 0 {
                 let count = room.min(self.link.burst() as u64) as usize;
                 self.due_ns.clear();
@@ -184,7 +210,15 @@ impl<'q> Worker<'q> {
         let outcome = |worker: &Worker| worker.book.outcome.received + worker.book.outcome.late;
         while outcome(self) < self.book.outcome.sent && Instant::now() < until && !stop.is_set() {
             self.link.receive(&mut self.book, WAIT_MS)?;
+            let now_ns = self.book.now_ns();
+            self.book.publish(now_ns);
         }
         Ok(())
     }
+}
+
+/// Processor time of the calling thread.
+fn thread_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec as u32)
 }
