@@ -151,6 +151,15 @@ impl<'q> Book<'q> {
         self.next_query = self.worker % self.queries.count().max(1);
     }
 
+    /// Lets so many workers have their part of the queries; if they were others before, from the beginning.
+    pub fn divide(&mut self, share: Share) {
+        let stride = share.workers % self.queries.count().max(1);
+        if stride != self.stride {
+            self.stride = stride;
+            self.rewind();
+        }
+    }
+
     /// How many queries wait on a flow.
     pub fn waiting(&self, flow: usize) -> u32 {
         self.in_flight.waiting(flow)

@@ -301,7 +301,7 @@ pub fn write_percentiles(histogram: &Histogram<u64>, to: &mut impl Write) -> io:
         to,
         "#[Buckets = {:12}, SubBuckets     = {:12}]",
         histogram.buckets(),
-        histogram.distinct_values() / usize::from(histogram.buckets()).max(1)
+        (2 * 10u64.pow(histogram.sigfig().into())).next_power_of_two()
     )
 }
 
@@ -366,7 +366,8 @@ impl fmt::Display for Outcome {
                 self.workers_limited
             )?;
         }
-        if !self.kept_schedule() {
+        // A closed loop has no schedule to keep.
+        if !self.kept_schedule() && (self.window == 0 || self.own_drops > 0) {
             writeln!(
                 f,
                 "warning: the generator did not keep its schedule; it may be the limit, not the server"

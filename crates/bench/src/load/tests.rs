@@ -184,9 +184,12 @@ fn workers_share_queries_and_add_up() {
     assert_eq!((outcome.planned, outcome.sent, outcome.received), (777, 777, 777));
     let expected: Vec<_> = (0..777).map(|index| queries.packet(index).len() as u16).collect();
     assert_eq!(generator.sizes(), expected, "each query once");
-    // A window smaller than the number of workers.
-    let outcome = generator.run(Trial { pace: Pace::Closed { window: 1 }, ..trial }).unwrap();
+    // A window smaller than the number of workers: still each query once.
+    let mut narrow =
+        Generator::new(Settings { threads: 3, ..self::settings(echo.address) }, &queries).unwrap();
+    let outcome = narrow.run(Trial { pace: Pace::Closed { window: 2 }, ..trial }).unwrap();
     assert_eq!((outcome.sent, outcome.received), (777, 777));
+    assert_eq!(narrow.sizes(), expected);
     let open = Trial { pace: Pace::Open { rate: 3_000.0 }, seconds: 0.4, queries_max: 1000 };
     let outcome = generator.run(open).unwrap();
     assert_eq!((outcome.planned, outcome.sent, outcome.received, outcome.wrong), (1000, 1000, 1000, 0));

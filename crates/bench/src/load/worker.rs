@@ -62,6 +62,7 @@ impl<'q> Worker<'q> {
     /// Makes ready for a trial: opens connections, where there are some.
     pub fn prepare(&mut self, trial: &Trial) -> Result<(), Error> {
         self.book.begin(Instant::now(), trial.pace.is_closed());
+        self.book.divide(self.share);
         self.link.begin(&mut self.book)
     }
 
@@ -148,6 +149,9 @@ impl<'q> Worker<'q> {
         if share.worker >= workers {
             return Ok(());
         }
+        if workers != self.share.workers {
+            self.book.divide(share);
+        }
         let timeout_ns = self.settings.timeout.as_nanos() as u64;
         let mut window = Window::new(share.of(window), self_paced, timeout_ns);
         let queries_max = share.of(trial.queries_max);
@@ -207,11 +211,8 @@ impl<'q> Worker<'q> {
     /// Waits until every query has its reply, or the time-out.
     fn drain(&mut self, stop: &Stop<'_>) -> Result<(), Error> {
         let until = Instant::now() + self.settings.timeout;
-        let outcome = |worker: &Worker| worker.book.outcome.received + worker.book.outcome.late;
-        while outcome(self) < self.book.outcome.sent && Instant::now() < until && !stop.is_set() {
+        while self.book.outstanding() > 0 && Instant::now() < until && !stop.failed.load(Ordering::Relaxed) {
             self.link.receive(&mut self.book, WAIT_MS)?;
-            let now_ns = self.book.now_ns();
-            self.book.publish(now_ns);
         }
         Ok(())
     }
