@@ -140,12 +140,23 @@ impl Batch {
     /// Receives up to a batch, with the sender of each where `with_names`. Waits for the first where `wait`,
     /// never for more. Returns how many came.
     pub fn receive(&mut self, socket: &impl AsRawFd, with_names: bool, wait: bool) -> io::Result<usize> {
+        self.receive_up_to(socket, with_names, wait, self.count())
+    }
+
+    /// The same for `most` datagrams, at least one: where few are there, fewer slots are made ready for the call.
+    pub fn receive_up_to(
+        &mut self,
+        socket: &impl AsRawFd,
+        with_names: bool,
+        wait: bool,
+        most: usize,
+    ) -> io::Result<usize> {
+        let count = most.clamp(1, self.count());
         let name_octets = if with_names { mem::size_of::<libc::sockaddr_storage>() as u32 } else { 0 };
-        self.name_octets.fill(name_octets);
-        self.lengths.fill(self.slot_octets);
-        let count = self.count();
+        self.name_octets[..count].fill(name_octets);
+        self.lengths[..count].fill(self.slot_octets);
         self.point(0, count);
-        for (header, control) in self.headers.iter_mut().zip(&mut self.controls) {
+        for (header, control) in self.headers[..count].iter_mut().zip(&mut self.controls) {
             header.msg_hdr.msg_control = control.as_mut_ptr().cast();
             header.msg_hdr.msg_controllen = mem::size_of::<Control>();
         }

@@ -131,6 +131,7 @@ fn take_queries(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::trace::samples;
 
     #[track_caller]
     fn check(overrides: Overrides, line: &str, expected: &str) {
@@ -150,6 +151,45 @@ mod tests {
             "a. A do=4096 rd",
         );
         check(Overrides { no_edns: true, dnssec_ok: true, ..Overrides::default() }, "a. A do cd", "a. A cd");
+    }
+
+    /// Queries of a capture with their times in milliseconds.
+    fn of_capture(frames: &[(u64, Vec<u8>)], overrides: Overrides) -> Vec<(u64, String)> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let frames: Vec<_> =
+            frames.iter().map(|(time, frame)| (1_000_000_000 + time * 1_000_000, frame.clone())).collect();
+        std::fs::write(file.path(), samples::pcapng(&[101], 9, &frames)).unwrap();
+        let set = read(file.path(), &overrides).unwrap();
+        let text = |index| Query::of_packet(set.packet(index)).unwrap().to_string();
+        set.times_ns().iter().enumerate().map(|(index, time)| (time / 1_000_000, text(index))).collect()
+    }
+
+    fn packet(line: &str, is_response: bool) -> Vec<u8> {
+        let mut packet = Vec::new();
+        Query::from_line(line.as_bytes()).unwrap().unwrap().write(&mut packet);
+        packet[2] |= u8::from(is_response) << 7;
+        packet
+    }
+
+    #[test]
+    fn captures_with_udp_and_tcp() {
+        let framed = |line| [&[0, packet(line, false).len() as u8][..], &packet(line, false)].concat();
+        let frames = [
+            (0, samples::tcp(4096, 53, 9, 2, b"")),
+            (5, samples::udp(4, 4096, 53, &packet("a. A do=4096 rd", false))),
+            (7, samples::udp(6, 53, 4096, &packet("reply. A", true))),
+            (9, samples::tcp(4096, 53, 10, 16, &framed("b. NS"))),
+            (8, samples::udp(4, 4096, 53, &packet("late. A", false))),
+            (20, samples::udp(4, 4096, 53, &packet("c. MX edns=512", false))),
+        ];
+        let seen = |list: &[(u64, &str)]| {
+            list.iter().map(|(time, line)| (*time, (*line).to_owned())).collect::<Vec<_>>()
+        };
+        let expected = seen(&[(0, "a. A do=4096 rd"), (4, "b. NS"), (4, "late. A"), (15, "c. MX edns=512")]);
+        assert_eq!(of_capture(&frames, Overrides::default()), expected);
+        let overrides = Overrides { no_edns: true, ..Overrides::default() };
+        assert_eq!(of_capture(&frames[5..], overrides), seen(&[(0, "c. MX")]));
+        assert_eq!(of_capture(&frames[2..3], Overrides::default()), seen(&[(0, "reply. A")]), "replies only");
     }
 
     #[test]

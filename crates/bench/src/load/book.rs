@@ -175,17 +175,27 @@ impl<'q> Book<'q> {
         self.in_flight.id(flow, ahead)
     }
 
-    /// Notes that the next query went out on a flow at `now_ns`.
-    pub fn sent(&mut self, flow: usize, planned_ns: u64, now_ns: u64) {
-        if let Some(order) = &mut self.order {
-            order.push_back((flow, self.in_flight.id(flow, 0), now_ns));
+    /// Notes that the next queries went out on a flow at `now_ns`: one for each planned time, in ascending order.
+    pub fn sent(&mut self, flow: usize, times_ns: &[u64], now_ns: u64) {
+        let (Some(first), Some(last)) = (times_ns.first(), times_ns.last()) else { return };
+        let lateness = &mut self.outcome.lateness;
+        match first == last {
+            // Those of a closed loop.
+            true => lateness.saturating_record_n(now_ns.saturating_sub(*first).max(1), times_ns.len() as u64),
+            false => times_ns
+                .iter()
+                .for_each(|time| lateness.saturating_record(now_ns.saturating_sub(*time).max(1))),
         }
-        let overrun = self.in_flight.sent(flow, planned_ns, self.next_query as u32);
-        self.outcome.overrun += u64::from(overrun);
-        self.outstanding += u64::from(!overrun);
-        self.outcome.sent += 1;
-        self.outcome.lateness.saturating_record(now_ns.saturating_sub(planned_ns).max(1));
-        self.next_query = self.after(self.next_query);
+        for &planned_ns in times_ns {
+            if let Some(order) = &mut self.order {
+                order.push_back((flow, self.in_flight.id(flow, 0), now_ns));
+            }
+            let overrun = self.in_flight.sent(flow, planned_ns, self.next_query as u32);
+            self.outcome.overrun += u64::from(overrun);
+            self.outstanding += u64::from(!overrun);
+            self.next_query = self.after(self.next_query);
+        }
+        self.outcome.sent += times_ns.len() as u64;
     }
 
     /// Gives up queries that wait for longer than the time-out; returns how many. For closed loops.

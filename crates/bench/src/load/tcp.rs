@@ -384,7 +384,7 @@ impl Link for Tcp {
         }
         let flushed = connection.flush();
         let now_ns = book.now_ns();
-        times_ns[..count].iter().for_each(|&planned_ns| book.sent(flow, planned_ns, now_ns));
+        book.sent(flow, &times_ns[..count], now_ns);
         connection.sent += count as u64;
         connection.last_sent_ns = now_ns;
         let most = self.tcp.queries_per_connection;

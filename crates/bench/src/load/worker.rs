@@ -24,11 +24,11 @@ const SILENT_NS: u64 = 2_000_000_000;
 /// A worker gives up a silent server only after so many queries: some may be lost.
 const SILENT_QUERIES: u64 = 10;
 
-/// A worker that was running for this share of a closed loop, ...
+/// A closed loop is limited by its worker if the worker was running for this share of the time at least, ...
 const BUSY_SHARE: f64 = 0.95;
-/// ... and had its window full in no more than this share of its turns, was itself the limit, ...
+/// ... had its window full in no more than this share of its turns, ...
 const FULL_SHARE: f64 = 0.1;
-/// ... if the loop lasted so long at least: in a shorter one the start counts for too much.
+/// ... and the loop lasted so long: in a shorter one the start counts for too much.
 const LIMITED_NS: u64 = 500_000_000;
 
 /// A worker with its sockets open.
@@ -163,9 +163,7 @@ impl<'q> Worker<'q> {
             if now_ns >= end_ns || sent >= queries_max || stop.is_set() {
                 self.book.outcome.planned = sent;
                 self.book.outcome.window = window.size();
-                let busy = (thread_time() - processor).as_secs_f64() / (now_ns.max(1) as f64 / 1e9);
-                let full = full_turns as f64 / turns.max(1) as f64;
-                let limited = now_ns >= LIMITED_NS && busy >= BUSY_SHARE && full <= FULL_SHARE;
+                let limited = is_limit(now_ns, thread_time().saturating_sub(processor), full_turns, turns);
                 self.book.outcome.workers_limited = limited.into();
                 return Ok(());
             }
@@ -218,8 +216,37 @@ impl<'q> Worker<'q> {
     }
 }
 
-/// Processor time of the calling thread.
+/// Processor time of the calling thread so far (proc_pid_schedstat(5)); zero where the system does not tell.
 fn thread_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec as u32)
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let first = text.split_ascii_whitespace().next().and_then(|field| field.parse().ok());
+    Duration::from_nanos(first.unwrap_or(0))
+}
+
+/// Whether a worker was the limit of a closed loop: busy for all of its time, though its window had room.
+fn is_limit(passed_ns: u64, processor: Duration, full_turns: u64, turns: u64) -> bool {
+    let busy = processor.as_secs_f64() / (passed_ns.max(1) as f64 / 1e9);
+    let full = full_turns as f64 / turns.max(1) as f64;
+    passed_ns >= LIMITED_NS && busy >= BUSY_SHARE && full <= FULL_SHARE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits() {
+        let check = |milliseconds: u64, busy, full| {
+            is_limit(milliseconds * 1_000_000, Duration::from_millis(busy), full, 1000)
+        };
+        assert!(check(1000, 990, 0) && check(1000, 960, 100));
+        assert!(!check(1000, 900, 0), "it waited");
+        assert!(!check(1000, 990, 500), "the server made it wait");
+        assert!(!check(100, 100, 0), "too short to tell");
+        let before = thread_time();
+        let until = Instant::now() + Duration::from_millis(20);
+        while Instant::now() < until {}
+        // Updated by the scheduler's clock, so a little later.
+        assert!(thread_time() > before || before.is_zero());
+    }
 }

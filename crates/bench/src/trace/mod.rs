@@ -18,7 +18,7 @@ pub mod queries;
 mod rates;
 pub mod report;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 pub mod tally;
 mod tcp;
 #[cfg(test)]
