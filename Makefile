@@ -31,7 +31,12 @@ unit:
 differential:
 	ZONDA_DIFFERENTIAL=full $(CARGO) test --package zonda-tests --test differential -- --nocapture
 
+# Two at a time: each uses one core, and is built while another runs.
+FUZZ_GOALS = fuzz-message fuzz-zonefile fuzz-pack fuzz-trace
+.PHONY: $(FUZZ_GOALS)
+
 fuzz:
-	fuzz/run message $(FUZZ_SECONDS)
-	fuzz/run zonefile $(FUZZ_SECONDS)
-	fuzz/run pack $(FUZZ_SECONDS)
+	$(MAKE) --jobs=2 --output-sync=target $(FUZZ_GOALS)
+
+$(FUZZ_GOALS): fuzz-%:
+	fuzz/run $* $(FUZZ_SECONDS)

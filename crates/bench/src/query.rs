@@ -139,6 +139,8 @@ impl Query {
 /// The line of a query file.
 impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Escaped in names is what master files ask for, and there `#` begins no comment.
+        f.write_str(if self.name.octets().get(1) == Some(&b'#') { "\\" } else { "" })?;
         write!(f, "{} {}", self.name, self.rtype_text())?;
         if let Some(edns) = self.edns {
             f.write_str(if edns.dnssec_ok { " do" } else { " edns" })?;
@@ -357,6 +359,8 @@ mod tests {
             "x\tTYPE65280 \tedns cd",
             b"\0\0\0\x10\0\x01\0\0\0\0\0\x01\x01x\0\xff\0\0\x01\0\0\x29\x04\xd0\0\0\0\0\0\0",
         );
+        check("\\#a A", b"\0\0\0\0\0\x01\0\0\0\0\0\0\x02#a\0\0\x01\0\x01");
+        check("\\;a A", b"\0\0\0\0\0\x01\0\0\0\0\0\0\x02;a\0\0\x01\0\x01");
     }
 
     #[test]

@@ -47,16 +47,23 @@ struct Interface {
     offset_seconds: i64,
 }
 
-/// Hands each frame to `take`; frames of unknown link layers are only counted.
-///
-/// `path`: a file, or `-` for standard input. A capture that ends inside a block is an error, after its whole frames
-/// were handed on, and so is one in which no frame has a link layer that is read. Returns the frames of unknown link
-/// layers.
-pub fn each_frame(path: &Path, mut take: impl FnMut(Frame<'_>)) -> Result<u64, Error> {
-    let input: Box<dyn Read + Send> = match path == Path::new("-") {
+/// The octets of a file, or of standard input for `-`.
+pub fn open(path: &Path) -> Result<Box<dyn Read + Send>, Error> {
+    Ok(match path == Path::new("-") {
         true => Box::new(io::stdin()),
         false => Box::new(File::open(path).map_err(error::file(path, "open"))?),
-    };
+    })
+}
+
+/// Hands each frame to `take`; frames of unknown link layers are only counted.
+///
+/// `path`: names the input in errors. A capture that ends inside a block is an error, after its whole frames were handed
+/// on, and so is one in which no frame has a link layer that is read. Returns the frames of unknown link layers.
+pub fn each_frame(
+    input: impl Read + Send,
+    path: &Path,
+    mut take: impl FnMut(Frame<'_>),
+) -> Result<u64, Error> {
     let fault = |offset, problem| Error::Capture { path: path.to_owned(), offset, problem };
     let mut reader =
         create_reader(BUFFER_OCTETS, Full(input)).map_err(|_| fault(0, CaptureProblem::NotACapture))?;
@@ -183,10 +190,10 @@ mod tests {
     use crate::trace::samples;
 
     fn frames(octets: &[u8]) -> Result<Vec<(Nanoseconds, i32, Vec<u8>)>, Error> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), octets).unwrap();
         let mut frames = Vec::new();
-        each_frame(file.path(), |frame| frames.push((frame.time, frame.link.0, frame.octets.to_vec())))?;
+        each_frame(octets, Path::new("test"), |frame| {
+            frames.push((frame.time, frame.link.0, frame.octets.to_vec()))
+        })?;
         Ok(frames)
     }
 

@@ -11,6 +11,7 @@
 mod capture;
 pub mod chart;
 mod fragments;
+pub mod fuzz;
 mod json;
 pub mod message;
 mod packet;
@@ -24,7 +25,7 @@ mod tcp;
 #[cfg(test)]
 mod tests;
 
-use std::{net::SocketAddr, path::Path};
+use std::{io::Read, net::SocketAddr, path::Path};
 
 use crate::{Error, query::Query};
 use capture::{Frame, Nanoseconds, each_frame};
@@ -98,7 +99,12 @@ impl Reader {
     /// In the order of their last packets, but for those beyond octets that the capture lost. With an error what was
     /// read before it has been handed on.
     pub fn read(&mut self, path: &Path, take: Take<'_>) -> Result<(), Error> {
-        self.packets.unknown_link += each_frame(path, |frame| self.frame(&frame, take))?;
+        self.read_from(capture::open(path)?, path, take)
+    }
+
+    /// The same for octets from anywhere; `path` names them in errors.
+    pub fn read_from(&mut self, input: impl Read + Send, path: &Path, take: Take<'_>) -> Result<(), Error> {
+        self.packets.unknown_link += each_frame(input, path, |frame| self.frame(&frame, take))?;
         Ok(())
     }
 
