@@ -100,6 +100,13 @@ pub enum Error {
         /// What was looked for: `queries`, `names`, `sizes`.
         wanted: &'static str,
     },
+    /// A TSIG key that cannot be used.
+    Key {
+        /// The file, or the option that holds the key itself.
+        place: String,
+        /// What is wrong with it.
+        problem: KeyProblem,
+    },
     /// Options whose values cannot be met.
     Option {
         /// The option.
@@ -128,6 +135,26 @@ pub enum LineProblem {
     TooManyFields,
     /// The line is longer than the reader takes.
     TooLong,
+    /// A word that begins no line of an update file.
+    UpdateCommand,
+    /// A key in an update file.
+    KeyCommand,
+    /// Where to send updates is no address, or a second one.
+    Server,
+    /// A class other than IN.
+    Class,
+    /// A record is added without a TTL.
+    NoTtl,
+    /// Updates before any zone.
+    NoZone,
+    /// An owner name outside the zone.
+    NotInZone,
+    /// More than a line or a file may hold.
+    TooMany,
+    /// An update message that fits no TCP message.
+    LongMessage,
+    /// An update message that should not go as a datagram.
+    LongForDatagram,
 }
 
 /// What a zone file lacks.
@@ -137,6 +164,19 @@ pub enum ZoneProblem {
     NoSoa,
     /// Fewer names than were to be deleted and added.
     TooFewNames,
+}
+
+/// What is wrong with a TSIG key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyProblem {
+    /// Neither a `key` statement nor three parts with colons.
+    Form,
+    /// The name is no domain name.
+    Name(wire::name::NameError),
+    /// An algorithm that is not known.
+    Algorithm,
+    /// A secret that is not base64, or empty.
+    Secret,
 }
 
 /// What is wrong with a capture.
@@ -165,6 +205,38 @@ impl fmt::Display for LineProblem {
             LineProblem::BadCode => f.write_str("unknown response code: expected one such as NXDOMAIN, or -"),
             LineProblem::TooManyFields => f.write_str("more fields than expected"),
             LineProblem::TooLong => f.write_str("line too long"),
+            LineProblem::UpdateCommand => f.write_str(
+                "expected server, zone, class, ttl, prereq (yxdomain, nxdomain, yxrrset, nxrrset), update (add, delete) \
+                 or send",
+            ),
+            LineProblem::KeyCommand => f.write_str("keys are given with --tsig"),
+            LineProblem::Server => {
+                f.write_str("expected an IP address and a port, the same in the whole file")
+            }
+            LineProblem::Class => f.write_str("expected the class IN"),
+            LineProblem::NoTtl => f.write_str("no TTL: expected one after the name, or a line `ttl` before"),
+            LineProblem::NoZone => f.write_str("no zone: expected a line `zone` before"),
+            LineProblem::NotInZone => f.write_str("the name is not in the zone"),
+            LineProblem::TooMany => f.write_str("more than is allowed here"),
+            LineProblem::LongMessage => f.write_str("the message is longer than 64 KiB: send before"),
+            LineProblem::LongForDatagram => f.write_str(
+                "the message sent here is too long for a datagram: use --update-tcp, or send more often",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for KeyProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KeyProblem::Form => f.write_str(
+                "expected key \"NAME\" { algorithm ALGORITHM; secret \"BASE64\"; }; or NAME:ALGORITHM:BASE64",
+            ),
+            KeyProblem::Name(error) => write!(f, "bad name of the key: {error}"),
+            KeyProblem::Algorithm => {
+                f.write_str("unknown algorithm: expected hmac-sha256, hmac-sha384, hmac-sha512 or hmac-sha1")
+            }
+            KeyProblem::Secret => f.write_str("the secret is not base64"),
         }
     }
 }
@@ -230,6 +302,7 @@ impl fmt::Display for Error {
             ),
             Error::Process { process, account } => write!(f, "process {process}: {account}"),
             Error::Empty { path, wanted } => write!(f, "{}: holds no {wanted}", path.display()),
+            Error::Key { place, problem } => write!(f, "{place}: {problem}"),
             Error::Option { option, rule } => write!(f, "{option}: {rule}"),
         }
     }

@@ -5,6 +5,7 @@
 //! * [`query`]: query files and packets; [`source`]: where queries come from; [`trace`]: captures, their queries and what they are made of.
 //! * [`echo`]: the limit program, replying with recorded [`sizes`].
 //! * [`load`]: trials in open and closed loop; [`search`]: the rate a server sustains.
+//! * [`update`]: dynamic updates at a rate, signed and checked.
 //! * [`mmsg`]: sockets and batches of datagrams, as a server's worker uses them; unsafe code is there and in the
 //!   io_uring model of the echo server only. [`cores`]: lists of cores to run on.
 //! * [`machine`]: what a result must say about where it was measured; [`host`]: what that machine is and can do.
@@ -26,5 +27,6 @@ pub mod search;
 pub mod sizes;
 pub mod source;
 pub mod trace;
+pub mod update;
 
 pub use error::Error;

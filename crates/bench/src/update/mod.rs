@@ -1,0 +1,17 @@
+//! Dynamic updates (RFC 2136) at a constant rate or as fast as they are accepted, alone or beside queries.
+//!
+//! ```text
+//! nsupdate input -> script: messages without ID and signature -> stream: paced, signed (tsig), matched -> outcome
+//! ```
+//!
+//! A rate of updates is low beside that of queries: one thread with a socket of its own sends them, asleep in between.
+
+pub mod outcome;
+pub mod script;
+pub mod stream;
+pub mod tsig;
+
+pub use outcome::Outcome;
+pub use script::Script;
+pub use stream::{Pace, Plan, Settings, run};
+pub use tsig::Key;
