@@ -18,10 +18,25 @@ pub fn describe() -> Value {
         "kernel": line("/proc/sys/kernel/osrelease"),
         "cpu": model.map_or("unknown", |(_, model)| model),
         "cores": std::thread::available_parallelism().map_or(0, usize::from),
-        "command": std::env::args().collect::<Vec<_>>(),
+        "command": command(std::env::args()),
         "unix_time": seconds,
         "host": crate::host::describe().json(),
     })
+}
+
+/// A command line without the secret of a TSIG key.
+fn command(words: impl Iterator<Item = String>) -> Vec<String> {
+    let mut is_key = false;
+    let hide = |word: String| {
+        let key = word.strip_prefix("--tsig=").or(is_key.then_some(word.as_str()));
+        let hidden = match key.map(|key| (key, key.splitn(3, ':').nth(2))) {
+            Some((_, Some(secret))) => format!("{}...", &word[..word.len() - secret.len()]),
+            _ => word.clone(),
+        };
+        is_key = word == "--tsig";
+        hidden
+    };
+    words.map(hide).collect()
 }
 
 /// Measures how much of the processor time since it was made a hypervisor gave to others (`steal` of proc_stat(5)).
@@ -70,6 +85,14 @@ mod tests {
         let steal = super::Steal::new();
         std::thread::sleep(std::time::Duration::from_millis(30));
         assert!((0.0..=1.0).contains(&steal.share()));
+    }
+
+    #[test]
+    fn secrets_are_left_away() {
+        let words =
+            ["x", "--tsig", "k:hmac-sha256:AAAA", "--tsig=k:hmac-sha256:BBBB", "--tsig", "/k.key", "a:b:c"];
+        let shown = super::command(words.into_iter().map(str::to_owned)).join(" ");
+        assert_eq!(shown, "x --tsig k:hmac-sha256:... --tsig=k:hmac-sha256:... --tsig /k.key a:b:c");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod progress;
 mod search;
 mod show;
 mod source;
+mod updates;
 
 use std::{
     fs::File,
@@ -26,10 +27,27 @@ use signal_hook::{
 };
 
 pub use options::Arguments;
+use show::Shown;
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     options::check(arguments)?;
+    let shown = match arguments.updates.prepare(arguments.server)? {
+        None => run_queries(arguments)?,
+        Some(updates) if !arguments.has_queries() => {
+            Shown::from(&updates.run_alone(arguments.seconds(), arguments.count.unwrap_or(u64::MAX))?)
+        }
+        Some(updates) => {
+            let (shown, outcome) = updates.run_beside(|| run_queries(arguments))?;
+            shown.with(Shown::from(&outcome))
+        }
+    };
+    shown.print(arguments.json)
+}
+
+/// Sends queries as asked for.
+fn run_queries(arguments: &Arguments) -> Result<Shown, Error> {
     let settings = arguments.settings()?;
+    let address = settings.server;
     let queries = source::queries(arguments, &settings)?;
     pin(arguments.cpu)?;
     let mut generator = Generator::new(settings, &queries)?;
@@ -61,12 +79,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         write_percentiles(&outcome.latency, &mut output).map_err(fault("write"))?;
         output.flush().map_err(fault("write"))?;
     }
-    show::show(&outcome, arguments.json);
+    let mut shown = Shown::from(&outcome);
     if outcome.received == 0 {
         let Outcome { sent: queries, seconds, .. } = outcome;
-        return Err(Error::Silent { address: arguments.server, queries, seconds });
+        shown.fault = Some(Error::Silent { address, queries, seconds });
     }
-    Ok(if outcome.different == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(shown)
 }
 
 /// The first SIGINT or SIGTERM ends the trial, whose result up to then is shown; the second ends the program.

@@ -25,7 +25,7 @@ use bench::{
 };
 use clap::Args;
 
-use super::{ports::SourcePorts, source::SourceArguments};
+use super::{ports::SourcePorts, source::SourceArguments, updates::UpdateArguments};
 
 /// Options of the load generator.
 #[derive(Args)]
@@ -41,11 +41,13 @@ Examples:
   zonda-bench load --server 10.0.0.1:53 --queries root.txt --record-answers root.answers
   zonda-bench load --server 10.0.0.2:53 --queries root.txt --closed 100 --loops 1 --expect root.answers
   zonda-bench load --server 10.0.0.1:53 --generate random=example.com --rate 20000 --poisson --rd
+  zonda-bench load --server 10.0.0.1:53 --queries com.txt --rate 50000 --updates updates.txt --update-rate 32
+  zonda-bench load --server 10.0.0.1:53 --updates updates.txt --update-rate max --tsig ddns.key --seconds 600
 A query file has one query a line: NAME TYPE, then any of edns, do, edns=SIZE, do=SIZE, rd, cd.")]
 pub struct Arguments {
     /// Address and port of the server.
-    #[arg(long, value_name = "ADDR:PORT")]
-    pub server: SocketAddr,
+    #[arg(long, value_name = "ADDR:PORT", required_unless_present = "updates")]
+    pub server: Option<SocketAddr>,
     #[command(flatten)]
     pub input: SourceArguments,
     /// Open loop: so many queries a second whatever the server does.
@@ -156,6 +158,8 @@ pub struct Arguments {
     #[arg(long, help_heading = "Results")]
     pub json: bool,
     #[command(flatten)]
+    pub updates: UpdateArguments,
+    #[command(flatten)]
     pub search: SearchArguments,
 }
 
@@ -240,7 +244,9 @@ pub fn check(arguments: &Arguments) -> Result<(), Error> {
         ("--queries-per-port", arguments.queries_per_port > 0, "must be at least 1"),
         (
             "--source",
-            arguments.source.iter().all(|source| source.is_ipv4() == arguments.server.is_ipv4()),
+            arguments.server.is_none_or(|server| {
+                arguments.source.iter().all(|source| source.is_ipv4() == server.is_ipv4())
+            }),
             "must be of the same family, IPv4 or IPv6, as the server",
         ),
         (
@@ -272,8 +278,13 @@ pub fn check(arguments: &Arguments) -> Result<(), Error> {
         ("--attempts", (1..=100).contains(&search.attempts), "must be from 1 to 100"),
         ("--confirm-trials", search.confirm_trials <= 100, "must be at most 100"),
         (
+            "--queries",
+            arguments.has_queries() || !arguments.has_pace(),
+            "is needed for a pace of queries; that of updates is --update-rate",
+        ),
+        (
             "--rate",
-            arguments.has_pace(),
+            arguments.has_pace() || !arguments.has_queries(),
             "or --closed, --self-pacing, --replay, --find-maximum, --staircase, --record-sizes or --record-answers is needed",
         ),
     ];
@@ -294,6 +305,7 @@ impl SearchArguments {
 impl Arguments {
     /// What the generator is made with.
     pub fn settings(&self) -> Result<Settings, Error> {
+        let fault = Error::Option { option: "--server", rule: "is needed for queries" };
         let expected = self.expect.as_deref().map(Expected::read).transpose()?;
         Ok(Settings {
             flows: self.flows,
@@ -318,7 +330,7 @@ impl Arguments {
             record_answers: self.record_answers.is_some(),
             progress: self.shows_progress(),
             check_latency: self.check_latency,
-            ..Settings::new(self.server)
+            ..Settings::new(self.server.ok_or(fault)?)
         })
     }
 
@@ -360,8 +372,13 @@ impl Arguments {
         self.loops.or(self.replay.then_some(1)).filter(|&loops| loops > 0)
     }
 
+    /// Whether queries are to be sent.
+    pub fn has_queries(&self) -> bool {
+        self.input.queries.is_some() || self.input.generate.is_some()
+    }
+
     /// Length of a run at most.
-    fn seconds(&self) -> f64 {
+    pub fn seconds(&self) -> f64 {
         self.seconds.unwrap_or(if self.loops_max().is_some() { SECONDS_MAX } else { SECONDS })
     }
 

@@ -1,11 +1,10 @@
 //! `--find-maximum` and `--staircase`.
 
-use std::process::ExitCode;
+use std::fmt::Write;
 
 use bench::{
     Error,
     load::{Generator, Outcome, Pace, Trial},
-    machine,
     search::{
         self, Step, Verdict,
         maximum::{self, Maximum, Plan},
@@ -14,13 +13,13 @@ use bench::{
 };
 use serde_json::json;
 
-use super::options::Arguments;
+use super::{options::Arguments, show::Shown};
 
 /// How far beyond the maximum the overload trial goes.
 const OVERLOAD: f64 = 1.5;
 
 /// Searches the highest rate that holds.
-pub fn find_maximum(arguments: &Arguments, generator: &mut Generator) -> Result<ExitCode, Error> {
+pub fn find_maximum(arguments: &Arguments, generator: &mut Generator) -> Result<Shown, Error> {
     let search = &arguments.search;
     let plan = Plan {
         burst_seconds: search.burst_seconds,
@@ -43,15 +42,15 @@ pub fn find_maximum(arguments: &Arguments, generator: &mut Generator) -> Result<
         true => Some(offer(maximum.rate * OVERLOAD, search.trial_seconds)?),
         false => None,
     };
-    if arguments.json {
-        let mut value = json!({ "machine": machine::describe(), "maximum": maximum.to_json() });
-        value["last_trial"] = last.map(|outcome| outcome.to_json()).into();
-        value["overload"] = overload.map(|outcome| outcome.to_json()).into();
-        println!("{value}");
-    } else {
-        show_maximum(&maximum, overload);
-    }
-    Ok(if maximum.rate > 0.0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let mut json = json!({ "maximum": maximum.to_json() });
+    json["last_trial"] = last.map(|outcome| outcome.to_json()).into();
+    json["overload"] = overload.as_ref().map(Outcome::to_json).into();
+    Ok(Shown {
+        is_success: maximum.rate > 0.0,
+        text: maximum_text(&maximum, overload.as_ref()),
+        json,
+        fault: None,
+    })
 }
 
 /// Searches the rate that half of all trials hold.
@@ -59,7 +58,7 @@ pub fn walk_staircase(
     arguments: &Arguments,
     trials: usize,
     generator: &mut Generator,
-) -> Result<ExitCode, Error> {
+) -> Result<Shown, Error> {
     let search = &arguments.search;
     let plan = staircase::Plan {
         trial_seconds: search.trial_seconds,
@@ -69,15 +68,15 @@ pub fn walk_staircase(
         limits: search.limits(),
     };
     let found = staircase::walk(&plan, |rate, seconds| offer(arguments, generator, rate, seconds), tell)?;
-    if arguments.json {
-        println!("{}", json!({ "machine": machine::describe(), "staircase": found.to_json() }));
-    } else {
-        let (rate, spread) = (found.rate, found.spread * 100.0);
-        println!("half of all trials hold {rate:.0}/s (spread of a trial {spread:.1} %)");
-        println!("{} of {trials} held; the others: {}", found.held, search::verdict_text(found.limit));
-        warn_of(found.limit);
-    }
-    Ok(if found.rate > 0.0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let (rate, spread) = (found.rate, found.spread * 100.0);
+    let text = format!(
+        "half of all trials hold {rate:.0}/s (spread of a trial {spread:.1} %)\n\
+         {} of {trials} held; the others: {}\n{}",
+        found.held,
+        search::verdict_text(found.limit),
+        warning(found.limit)
+    );
+    Ok(Shown { is_success: rate > 0.0, text, json: json!({ "staircase": found.to_json() }), fault: None })
 }
 
 /// One trial of a search; waits for its turn where asked to.
@@ -103,25 +102,27 @@ fn tell(step: &Step) {
     eprintln!("{step}");
 }
 
-fn show_maximum(maximum: &Maximum, overload: Option<Outcome>) {
+fn maximum_text(maximum: &Maximum, overload: Option<&Outcome>) -> String {
     let confirmed = if maximum.confirmed { "confirmed" } else { "not confirmed" };
-    println!(
-        "loss-free maximum {:.0}/s ({confirmed}); beyond it: {}",
+    let mut text = format!(
+        "loss-free maximum {:.0}/s ({confirmed}); beyond it: {}\nup to {} % lost: {:.0}/s\n",
         maximum.rate,
-        search::verdict_text(maximum.limit)
+        search::verdict_text(maximum.limit),
+        maximum::NEARLY_SHARE * 100.0,
+        maximum.rate_nearly
     );
-    println!("up to {} % lost: {:.0}/s", maximum::NEARLY_SHARE * 100.0, maximum.rate_nearly);
     if let Some(outcome) = overload {
-        println!("offered {OVERLOAD} times that: {:.0} answers/s", outcome.answers_per_second());
+        let rate = outcome.answers_per_second();
+        writeln!(text, "offered {OVERLOAD} times that: {rate:.0} answers/s").expect("a string takes all");
     }
-    warn_of(maximum.limit);
+    text + warning(maximum.limit)
 }
 
-/// Says so where it was not the server that ended a search.
-fn warn_of(limit: Verdict) {
+/// A line that says so where it was not the server that ended a search.
+fn warning(limit: Verdict) -> &'static str {
     match limit {
-        Verdict::Behind => println!("warning: the generator was the limit, the server may do more"),
-        Verdict::Disturbed => println!("warning: the machine was never undisturbed, the server may do more"),
-        Verdict::Good | Verdict::Lost | Verdict::Slow => {}
+        Verdict::Behind => "warning: the generator was the limit, the server may do more\n",
+        Verdict::Disturbed => "warning: the machine was never undisturbed, the server may do more\n",
+        Verdict::Good | Verdict::Lost | Verdict::Slow => "",
     }
 }
