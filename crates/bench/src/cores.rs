@@ -31,6 +31,11 @@ impl Cores {
         self.0.len()
     }
 
+    /// All of them, in order.
+    pub fn list(&self) -> &[usize] {
+        &self.0
+    }
+
     /// The core of thread number `thread`; after the end the list starts again.
     pub fn of_thread(&self, thread: usize) -> usize {
         self.0[thread % self.0.len()]

@@ -1,21 +1,40 @@
 //! Experiments with name servers.
 //!
+//! * [`recipe`]: files that say what runs, what varies and what is measured.
+//! * [`bed`], [`place`], [`process`]: network namespaces, cores, and programs that end with us.
+//! * [`contender`]: the servers, each with the best settings that its makers document; [`data`]: zones and queries.
+//! * [`agreement`]: whether all answer alike; [`experiment`]: the measurements; [`statistics`]: what their values say
+//!   together.
+//! * [`run`](mod@run): a recipe from begin to end.
 //! * [`record`]: what an experiment leaves behind; reports and comparisons read nothing else.
 //! * [`file`](mod@file): records as files; [`published`]: what the sources of the recipes published.
 //! * [`report`]: a record as a page, with [`chart`]s; [`summary`]: on one screen; [`compare`]: two beside each other.
 //! * [`figures`], [`machine`], [`number`], [`escape`]: what these share.
 
+pub mod agreement;
+pub mod bed;
 pub mod chart;
 pub mod compare;
+pub mod contender;
+pub mod data;
+mod error;
 pub mod escape;
+pub mod experiment;
 pub mod figures;
 pub mod file;
 pub mod machine;
 pub mod number;
+pub mod place;
+pub mod process;
 pub mod published;
+pub mod recipe;
 pub mod record;
 pub mod report;
+pub mod run;
+pub mod statistics;
 pub mod summary;
+
+pub use error::Error;
 
 #[cfg(test)]
 mod sample;

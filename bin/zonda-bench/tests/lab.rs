@@ -1,0 +1,188 @@
+//! The laboratory as a user runs it: the self-check of every recipe, and complaints.
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::Mutex,
+};
+
+use serde_json::Value;
+
+/// One experiment at a time: they share the cores.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// The server, where it was built (`make unit` does so first, and says where).
+fn zonda() -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_BIN_EXE_zonda-bench")).with_file_name("zonda");
+    let named = std::env::var_os("ZONDA").map(PathBuf::from);
+    named.into_iter().chain([beside]).find(|path| path.is_file())
+}
+
+fn lab(folder: &Path, words: &[&str]) -> Output {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zonda-bench"));
+    command.arg("lab").args(words).current_dir(folder).output().unwrap()
+}
+
+/// Runs the self-check of a recipe over the loopback interface; `contenders` but for recipes without any.
+#[track_caller]
+fn checked(recipe: &str, contenders: &str) -> Option<Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut words = vec![recipe, "--check", "--bed", "loopback", "--out", "out"];
+    let program = zonda();
+    if !contenders.is_empty() {
+        let Some(program) = &program else {
+            assert!(std::env::var_os("CI").is_none(), "zonda is not built");
+            return None;
+        };
+        words.extend(["--zonda", program.to_str().unwrap(), "--contenders", contenders]);
+    }
+    let output = lab(folder.path(), &words);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{recipe}: {said}");
+    assert!(folder.path().join("out/report.html").is_file() && !folder.path().join("out/work").exists());
+    let record: Value =
+        serde_json::from_slice(&fs::read(folder.path().join("out/record.json")).unwrap()).unwrap();
+    assert_eq!((&record["recipe"], &record["quick"]), (&recipe.into(), &true.into()));
+    assert_eq!(record["machine"]["bed"], "loopback");
+    assert!(!record["raw"].as_array().unwrap().is_empty(), "{recipe}: {said}");
+    Some(record)
+}
+
+/// Values of a figure.
+fn values(record: &Value, contender: &str, metric: &str) -> Vec<f64> {
+    let figures = record["figures"].as_array().unwrap().iter();
+    let found = figures.filter(|figure| figure["contender"] == contender && figure["metric"] == metric);
+    found
+        .flat_map(|figure| figure["values"].as_array().unwrap())
+        .map(|value| value.as_f64().unwrap())
+        .collect()
+}
+
+/// A block of a machine that stands still may be discarded, and then there are no figures: what must be there is either.
+#[track_caller]
+fn has_rates(record: &Value, contender: &str) {
+    let discarded = !record["blocks"]["discarded"].as_array().unwrap().is_empty();
+    assert!(discarded || values(record, contender, "rate").iter().all(|&rate| rate > 0.0));
+    assert!(discarded || !values(record, contender, "rate").is_empty(), "{record}");
+}
+
+#[test]
+fn root_beside_all_that_are_installed() {
+    let Some(record) = checked("root", "zonda,knot,nsd,named,unbound,pdns") else { return };
+    has_rates(&record, "zonda");
+    has_rates(&record, "echo");
+    let zonda = &record["contenders"][0];
+    assert!(zonda["name"] == "zonda" && zonda["version"].as_str().unwrap().contains("zonda"));
+    assert!(zonda["settings"].as_str().unwrap().contains("minimal-responses = true"));
+    for agreement in record["agreement"].as_array().unwrap() {
+        let (asked, equal) = (agreement["asked"].as_u64().unwrap(), agreement["equal"].as_u64().unwrap());
+        assert!(asked == 40 && equal * 10 >= asked * 8, "{agreement}");
+    }
+}
+
+#[test]
+fn zones_of_all_kinds() {
+    for recipe in ["net", "many", "signed"] {
+        let Some(record) = checked(recipe, "zonda") else { return };
+        has_rates(&record, "zonda");
+    }
+}
+
+#[test]
+fn threads_from_one_up() {
+    let Some(record) = checked("threads", "zonda") else { return };
+    has_rates(&record, "zonda");
+    let charts = record["charts"].as_array().unwrap();
+    assert!(
+        charts.iter().any(|chart| chart["kind"] == "lines")
+            || std::thread::available_parallelism().unwrap().get() == 1
+    );
+}
+
+#[test]
+fn memory_and_start() {
+    let Some(record) = checked("memory", "zonda") else { return };
+    assert!(values(&record, "zonda", "PSS after load").iter().all(|&octets| octets > 0.0));
+    let Some(record) = checked("start", "zonda") else { return };
+    for from in ["zonda", "zonda, pack"] {
+        assert_eq!(values(&record, from, "time to first answer").len(), 1);
+    }
+}
+
+#[test]
+fn echo_and_generator() {
+    for recipe in ["echo-sweep", "echo-pin", "client-limit"] {
+        let record = checked(recipe, "").unwrap();
+        let rates: Vec<&Value> = record["figures"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|figure| figure["metric"] == "rate")
+            .collect();
+        assert!(
+            !rates.is_empty() && rates.iter().all(|rate| rate["median"].as_f64().unwrap() > 0.0),
+            "{recipe}"
+        );
+    }
+}
+
+#[test]
+fn a_users_own_recipe_and_its_faults() {
+    let folder = tempfile::tempdir().unwrap();
+    let shown = lab(folder.path(), &["--show", "echo-pin"]);
+    let text = String::from_utf8(shown.stdout).unwrap();
+    let path = folder.path().join("mine.toml");
+    fs::write(&path, text.replace("name = \"two", "nome = \"two")).unwrap();
+    let output = lab(folder.path(), &["mine.toml", "--check"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let line = text.lines().position(|line| line.contains("name = \"two")).unwrap() + 1;
+    assert!(output.status.code() == Some(2) && said.contains(&format!("mine.toml:{line}:")), "{said}");
+    assert!(said.contains("unknown field `nome`"), "{said}");
+    fs::write(&path, text).unwrap();
+    let output = lab(folder.path(), &["mine.toml", "--check", "--bed", "loopback"]);
+    assert!(output.status.success() && folder.path().join("lab-results").is_dir());
+}
+
+#[test]
+fn complaints_say_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    for (words, status, expected) in [
+        (&["no-such"][..], 2, "no recipe no-such: expected the path of a file or one of root, net"),
+        (&["root", "--zonda", "/no/zonda"], 1, "/no/zonda is missing: build it with `cargo build"),
+        (&["root", "--contenders", "bind4"], 2, "expected some of zonda, named"),
+        (&["root", "--cpus-server", "1000"], 2, "--cpus-server: core 1000 is not there"),
+        (&["root", "--scale", "0"], 2, "--scale: must be from"),
+        (&[], 2, "RECIPE"),
+    ] {
+        let output = lab(folder.path(), words);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(status) && said.contains(expected), "{words:?}: {said}");
+    }
+    let list = lab(folder.path(), &["--list"]);
+    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 10);
+}
+
+/// A peer that goes down at once, as one whose settings it does not take.
+#[test]
+fn a_server_that_dies_is_left_out_with_its_last_words() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(program) = zonda() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let fake = folder.path().join("nsd");
+    fs::write(&fake, "#!/bin/sh\necho 'no such day' >&2\nexit 7\n").unwrap();
+    fs::set_permissions(&fake, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zonda-bench"));
+    command.args(["lab", "net", "--check", "--bed", "loopback", "--out", "out", "--contenders", "zonda,nsd"]);
+    let output = command.arg("--zonda").arg(program).current_dir(&folder).env("PATH", path).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && said.contains("nsd is left out: nsd ended by itself with status 7"),
+        "{said}"
+    );
+    assert!(said.contains("no such day"), "{said}");
+}

@@ -1,0 +1,225 @@
+//! Whether servers answer alike: a sample of the queries, asked of each, compared with the first.
+//!
+//! Compared are response code, AA, TC, the records of the answer section in any order and, where there are no answers,
+//! those of the authority section: below positive answers it holds what is merely helpful, which minimal responses leave
+//! out. The additional section is not compared.
+
+use std::{collections::BTreeSet, io, net::UdpSocket, time::Duration};
+
+use bench::query::{self, Query};
+use wire::{
+    header,
+    iana::{rcode, rtype},
+    record::{RecordView, skip_name},
+};
+
+use crate::{Error, bed::Bed, contender, contender::Server, record::Agreement};
+
+/// Differences told in full.
+const DIFFERENCES_MAX: usize = 8;
+/// Times a question is asked before silence counts as the answer.
+const ATTEMPTS: usize = 3;
+/// How long an answer is waited for.
+const WAIT: Duration = Duration::from_millis(500);
+/// A contender that differs in more than this share of the questions does other work than the others. Some differences
+/// are to be expected: what fits into 512 octets is decided differently, and TTLs of negative answers differ.
+pub const DIFFERENT_SHARE_MAX: f64 = 0.05;
+
+/// What is compared of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Answer {
+    /// None came.
+    Silence,
+    /// Octets that are no message.
+    Broken,
+    /// A response.
+    Response {
+        rcode: u16,
+        authoritative: bool,
+        truncated: bool,
+        answer: BTreeSet<Record>,
+        authority: BTreeSet<Record>,
+    },
+}
+
+/// Owner, type, TTL and RDATA, names in lower case and not compressed.
+type Record = (Vec<u8>, u16, u32, Vec<u8>);
+
+/// A sample of a query file, spread over all of it.
+pub fn sample(path: &std::path::Path, count: usize) -> Result<Vec<Query>, Error> {
+    let mut all = 0;
+    query::each_query(path, |_| {
+        all += 1;
+        true
+    })?;
+    let stride = (all / count.max(1)).max(1);
+    let (mut at, mut sample) = (0, Vec::new());
+    query::each_query(path, |query| {
+        if at % stride == 0 && sample.len() < count {
+            sample.push(query);
+        }
+        at += 1;
+        sample.len() < count
+    })?;
+    Ok(sample)
+}
+
+/// Asks every server the sample; the first is what the others are compared with.
+pub fn compare(bed: &Bed, servers: &[Server], sample: &[Query]) -> Result<Vec<Agreement>, Error> {
+    let mut found = Vec::new();
+    let mut expected = Vec::new();
+    for server in servers {
+        let socket = contender::socket(bed, server.address)?;
+        let answers: Vec<Answer> = sample.iter().map(|query| ask(&socket, query)).collect();
+        if expected.is_empty() {
+            expected.clone_from(&answers);
+        }
+        let mut agreement = Agreement {
+            contender: server.name.text().to_owned(),
+            asked: sample.len() as u64,
+            equal: 0,
+            differences: Vec::new(),
+        };
+        for ((query, answer), wanted) in sample.iter().zip(&answers).zip(&expected) {
+            if answer == wanted {
+                agreement.equal += 1;
+            } else if agreement.differences.len() < DIFFERENCES_MAX {
+                agreement.differences.push(format!("{query}: {}", difference(answer, wanted)));
+            }
+        }
+        found.push(agreement);
+    }
+    Ok(found)
+}
+
+fn ask(socket: &UdpSocket, query: &Query) -> Answer {
+    let mut packet = Vec::new();
+    query.write(&mut packet);
+    let mut buffer = [0; 4096];
+    for id in 1..=ATTEMPTS as u16 {
+        packet[..2].copy_from_slice(&id.to_be_bytes());
+        let received = (|| -> io::Result<usize> {
+            socket.send(&packet)?;
+            socket.set_read_timeout(Some(WAIT))?;
+            loop {
+                let octets = socket.recv(&mut buffer)?;
+                // The answer to the attempt before may come late: any that repeats the question is one.
+                if octets >= 12
+                    && buffer[12..octets].starts_with(&packet[12..12 + query.name.octets().len() + 4])
+                {
+                    return Ok(octets);
+                }
+                if octets >= 12 && buffer[4..6] == [0, 0] {
+                    return Ok(octets);
+                }
+            }
+        })();
+        if let Ok(octets) = received {
+            return read(&buffer[..octets]).unwrap_or(Answer::Broken);
+        }
+    }
+    Answer::Silence
+}
+
+fn read(message: &[u8]) -> Option<Answer> {
+    let field = |at| header::u16_at(message, at);
+    let flags = field(2);
+    let mut at = 12;
+    for _ in 0..field(4) {
+        at = skip_name(message, at)? + 4;
+    }
+    let (answer, authority) = (field(6), field(8));
+    let mut answer = section(message, &mut at, answer)?;
+    let mut authority = section(message, &mut at, authority)?;
+    let truncated = flags & 0x0200 != 0;
+    if truncated {
+        // What a server leaves out of an answer that is too long is its own choice.
+        answer.clear();
+        authority.clear();
+    }
+    Some(Answer::Response {
+        rcode: flags & 0xf,
+        authoritative: flags & 0x0400 != 0,
+        truncated,
+        authority: if answer.is_empty() { authority } else { BTreeSet::new() },
+        answer,
+    })
+}
+
+fn section(message: &[u8], at: &mut usize, count: u16) -> Option<BTreeSet<Record>> {
+    let mut records = BTreeSet::new();
+    for _ in 0..count {
+        let view = RecordView::read(message, *at)?;
+        *at = view.end();
+        records.insert((name(message, view.owner)?, view.rtype, view.ttl, rdata(message, &view)?));
+    }
+    Some(records)
+}
+
+/// RDATA with its names in full, of the types in which they may be compressed (RFC 3597 4).
+fn rdata(message: &[u8], view: &RecordView<'_>) -> Option<Vec<u8>> {
+    let at = view.rdata_at;
+    Some(match view.rtype {
+        rtype::NS | rtype::CNAME | rtype::PTR => name(message, at)?,
+        rtype::MX => [view.rdata.get(..2)?, &name(message, at + 2)?].concat(),
+        rtype::SOA => {
+            let second = skip_name(message, at)?;
+            let rest = skip_name(message, second)?;
+            [&name(message, at)?, &name(message, second)?, message.get(rest..view.end())?].concat()
+        }
+        _ => view.rdata.to_vec(),
+    })
+}
+
+/// The name at `at`, uncompressed and in lower case.
+fn name(message: &[u8], at: usize) -> Option<Vec<u8>> {
+    let mut places = wire::Places::new();
+    places.follow(message, at).ok()?;
+    let mut octets = Vec::with_capacity(places.name_octets());
+    for &label in places.labels() {
+        let label = usize::from(label);
+        octets.extend_from_slice(message.get(label..=label + usize::from(*message.get(label)?))?);
+    }
+    octets.push(0);
+    octets.make_ascii_lowercase();
+    Some(octets)
+}
+
+/// What differs, in words.
+fn difference(answer: &Answer, wanted: &Answer) -> String {
+    let (
+        Answer::Response { rcode, authoritative, truncated, answer: records, authority },
+        Answer::Response { rcode: code, authoritative: aa, truncated: tc, answer: others, authority: theirs },
+    ) = (answer, wanted)
+    else {
+        return format!("{}, not {}", kind(answer), kind(wanted));
+    };
+    let mut said = Vec::new();
+    if rcode != code {
+        said.push(format!("{}, not {}", rcode_text(*rcode), rcode_text(*code)));
+    }
+    for (flag, one, other) in [("AA", authoritative, aa), ("TC", truncated, tc)] {
+        if one != other {
+            said.push(format!("{flag} {}", if *one { "set" } else { "not set" }));
+        }
+    }
+    for (section, one, other) in [("answer", records, others), ("authority", authority, theirs)] {
+        let (more, less) = (one.difference(other).count(), other.difference(one).count());
+        if more + less > 0 {
+            said.push(format!("{section}: {more} records more, {less} fewer"));
+        }
+    }
+    said.join("; ")
+}
+
+fn kind(answer: &Answer) -> &'static str {
+    match answer {
+        Answer::Silence => "no answer",
+        Answer::Broken => "octets that are no message",
+        Answer::Response { .. } => "an answer",
+    }
+}
+
+fn rcode_text(code: u16) -> String {
+    rcode::mnemonic(code).map_or_else(|| format!("RCODE{code}"), str::to_owned)
+}

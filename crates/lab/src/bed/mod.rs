@@ -1,0 +1,116 @@
+//! What lies between generator and server: a pair of network namespaces joined by a veth pair, or the loopback
+//! interface.
+
+mod sysctl;
+mod veth;
+
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket},
+    process::Command,
+};
+
+use sysctl::Sysctls;
+use veth::Pair;
+
+use crate::{Error, place::Place, process};
+
+/// What every server's socket shall hold: a tenth of a second of queries at several hundred thousand a second, each
+/// counted by the kernel with some 800 octets, so that a machine that stands still for a moment loses none. Servers that
+/// set a size get twice that from the kernel; those that set none get the default, hence twice as much.
+pub const RECEIVE_OCTETS: usize = 64 << 20;
+/// First port tried.
+const PORT: u16 = 5300;
+
+/// What the user asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BedKind {
+    /// A pair where that is permitted, else the loopback interface.
+    Auto,
+    /// A pair of namespaces.
+    Veth,
+    /// The loopback interface.
+    Loopback,
+}
+
+/// The bed of a run; what it changed on the machine is changed back when it is dropped.
+pub struct Bed {
+    pair: Option<Pair>,
+    _sysctls: Sysctls,
+    server_cores: Vec<usize>,
+    load_cores: Vec<usize>,
+    /// Next port to hand out in namespaces, where all are free.
+    next: u16,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+impl Bed {
+    /// Makes the bed.
+    pub fn make(kind: BedKind, server_cores: &[usize], load_cores: &[usize]) -> Result<Bed, Error> {
+        let mut notes = Vec::new();
+        sysctl::restore_left();
+        let sysctls = Sysctls::raise(&mut notes);
+        let pair = match kind {
+            BedKind::Loopback => None,
+            BedKind::Veth => Some(Pair::make()?),
+            BedKind::Auto => match Pair::make() {
+                Ok(pair) => Some(pair),
+                Err(error) => {
+                    notes.push(format!("measured over the loopback interface: {error}"));
+                    None
+                }
+            },
+        };
+        let (server_cores, load_cores) = (server_cores.to_vec(), load_cores.to_vec());
+        Ok(Bed { pair, _sysctls: sysctls, server_cores, load_cores, next: PORT, notes })
+    }
+
+    /// `veth` or `loopback`.
+    pub fn name(&self) -> &'static str {
+        if self.pair.is_some() { "veth" } else { "loopback" }
+    }
+
+    /// Where servers run.
+    pub fn server(&self) -> Place {
+        Place {
+            namespace: self.pair.as_ref().map(|pair| pair.server.handle()),
+            cores: self.server_cores.clone(),
+        }
+    }
+
+    /// Where the generator runs.
+    pub fn load(&self) -> Place {
+        Place {
+            namespace: self.pair.as_ref().map(|pair| pair.client.handle()),
+            cores: self.load_cores.clone(),
+        }
+    }
+
+    /// An address for a server, with a port that is free for UDP and TCP. Servers share ports silently
+    /// (SO_REUSEPORT): one that is in use would have two servers measured as one.
+    pub fn address(&mut self) -> Result<SocketAddr, Error> {
+        let ip = if self.pair.is_some() { veth::SERVER } else { Ipv4Addr::LOCALHOST };
+        let place = self.server();
+        for _ in 0..u16::MAX {
+            let address = SocketAddr::new(IpAddr::V4(ip), self.next);
+            self.next = self.next.checked_add(1).unwrap_or(PORT);
+            let is_free =
+                place.enter(|| Ok(TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok()))?;
+            if is_free {
+                return Ok(address);
+            }
+        }
+        Err(Error::Option { option: "--bed", rule: "no port is free".to_owned() })
+    }
+
+    /// What the UDP sockets on a port may hold at least, as the kernel counts it; `None` where that cannot be told.
+    pub fn receive_octets(&self, port: u16) -> Option<usize> {
+        let program = process::find("ss")?;
+        let place = self.server();
+        let port = format!(":{port}");
+        let list = move || Command::new(program).args(["-Huanm", "sport", "=", &port]).output();
+        let output = place.enter(list).ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.split(',').filter_map(|field| field.strip_prefix("rb")?.parse().ok()).min()
+    }
+}

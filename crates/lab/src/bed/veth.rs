@@ -1,0 +1,118 @@
+//! Two network namespaces joined by a veth pair.
+//!
+//! Their names carry the number of the process that made them: those of a process that no longer lives are removed by
+//! the next run, with the servers in them.
+
+use std::{
+    net::Ipv4Addr,
+    path::PathBuf,
+    process::{self, Command},
+};
+
+use rustix::process::Signal;
+
+use super::sysctl::is_alive;
+use crate::{
+    Error,
+    process::{find, signal},
+};
+
+/// The server's address.
+pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+/// The generator's address.
+const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+/// Beginning of the names.
+const PREFIX: &str = "zonda-lab-";
+/// Where `ip` keeps the handles of namespaces.
+const HANDLES: &str = "/run/netns";
+
+/// Both ends; removed when dropped.
+pub struct Pair {
+    /// The server's.
+    pub server: Namespace,
+    /// The generator's.
+    pub client: Namespace,
+}
+
+/// A namespace; removed when dropped.
+pub struct Namespace {
+    name: String,
+}
+
+impl Namespace {
+    fn make(end: &str) -> Result<Namespace, Error> {
+        let name = format!("{PREFIX}{}-{end}", process::id());
+        ip(&format!("netns add {name}"))?;
+        Ok(Namespace { name })
+    }
+
+    /// Its handle, to enter it.
+    pub fn handle(&self) -> PathBuf {
+        PathBuf::from(HANDLES).join(&self.name)
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = ip(&format!("netns delete {}", self.name));
+    }
+}
+
+impl Pair {
+    /// Makes both and joins them. Addresses of the link layer are fixed in the tables of both ends, so that nothing is
+    /// asked for while measuring.
+    pub fn make() -> Result<Pair, Error> {
+        if find("ip").is_none() {
+            let program = "ip".to_owned();
+            return Err(Error::Missing { program, remedy: "install iproute2, or use --bed loopback" });
+        }
+        remove_left();
+        let (server, client) = (Namespace::make("s")?, Namespace::make("c")?);
+        ip(&format!(
+            "link add veth-s netns {} address 02:00:00:00:00:01 type veth peer name veth-c netns {} address \
+             02:00:00:00:00:02",
+            server.name, client.name
+        ))?;
+        for (name, link, own, other, number) in
+            [(&server.name, "veth-s", SERVER, CLIENT, 2), (&client.name, "veth-c", CLIENT, SERVER, 1)]
+        {
+            ip(&format!("-n {name} link set lo up"))?;
+            ip(&format!("-n {name} address add {own}/24 dev {link}"))?;
+            ip(&format!("-n {name} link set {link} up"))?;
+            ip(&format!(
+                "-n {name} neighbour replace {other} lladdr 02:00:00:00:00:0{number} dev {link} nud permanent"
+            ))?;
+        }
+        Ok(Pair { server, client })
+    }
+}
+
+/// Removes what runs that were killed left behind.
+fn remove_left() {
+    let Ok(list) = ip("netns list") else { return };
+    for name in list.lines().filter_map(|line| line.split_whitespace().next()) {
+        let pid = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()?.parse().ok());
+        if pid.is_none_or(is_alive) {
+            continue;
+        }
+        for left in ip(&format!("netns pids {name}")).unwrap_or_default().lines() {
+            if let Ok(left) = left.trim().parse() {
+                signal(left, Signal::KILL);
+            }
+        }
+        let _ = ip(&format!("netns delete {name}"));
+    }
+}
+
+/// Runs `ip`; words have no spaces in them.
+fn ip(words: &str) -> Result<String, Error> {
+    let command = format!("ip {words}");
+    let fault = |said: String| Error::Namespaces { command: command.clone(), said };
+    let program = find("ip").unwrap_or_else(|| "ip".into());
+    let output = Command::new(program).args(words.split_whitespace()).output();
+    let output = output.map_err(|cause| fault(cause.to_string()))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(fault(String::from_utf8_lossy(&output.stderr).into_owned())),
+    }
+}

@@ -1,0 +1,59 @@
+//! The limit program: `zonda-bench echo`, which looks nothing up.
+
+use std::path::PathBuf;
+
+use super::{Job, Setup};
+use crate::recipe::Sockets;
+
+/// What varies among echo servers.
+#[derive(Clone, Debug)]
+pub struct EchoOptions {
+    /// How packets are waited for and moved.
+    pub model: String,
+    /// Processes.
+    pub processes: usize,
+    /// Threads of each.
+    pub threads: usize,
+    /// One socket for all, or one each.
+    pub sockets: Sockets,
+    /// Cores, one after the other; the place's without.
+    pub cores: Vec<usize>,
+    /// Sizes of its replies.
+    pub sizes: Option<PathBuf>,
+}
+
+impl Default for EchoOptions {
+    fn default() -> EchoOptions {
+        EchoOptions {
+            model: "mmsg".to_owned(),
+            processes: 1,
+            threads: 1,
+            sockets: Sockets::Each,
+            cores: Vec::new(),
+            sizes: None,
+        }
+    }
+}
+
+pub fn setup(job: &Job<'_>) -> Setup {
+    let EchoOptions { model, processes, threads, sockets, cores, sizes } = job.echo;
+    let program = job.programs.bench.to_string_lossy();
+    let sockets = match sockets {
+        Sockets::Shared => "shared",
+        Sockets::Each => "each",
+    };
+    let mut command = Setup::words(&[&program, "echo", "--listen", &job.address.to_string()]);
+    let numbers = [processes.to_string(), threads.to_string(), job.receive_octets.to_string()];
+    let options =
+        ["--model", model, "--processes", &numbers[0], "--threads", &numbers[1], "--sockets", sockets];
+    command.extend(Setup::words(&options));
+    command.extend(Setup::words(&["--receive-octets", &numbers[2]]));
+    if !cores.is_empty() {
+        let list: Vec<String> = cores.iter().map(usize::to_string).collect();
+        command.extend(Setup::words(&["--cpus", &list.join(",")]));
+    }
+    if let Some(sizes) = sizes {
+        command.extend(Setup::words(&["--sizes", &sizes.to_string_lossy()]));
+    }
+    Setup { command, ..Setup::default() }
+}

@@ -1,0 +1,273 @@
+//! The servers: how each is set up for speed and equal work.
+//!
+//! One file each says how the settings are written, what the command line is, which program tells its version and which
+//! package brings it. All get as many workers, minimal responses, no limit of the response rate, no log of queries, and
+//! answers of up to 1232 octets over UDP, the default of all.
+
+mod echo;
+mod knot;
+mod named;
+mod nsd;
+mod pdns;
+mod unbound;
+mod zonda;
+
+use std::{
+    fs,
+    net::{SocketAddr, UdpSocket},
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+pub use echo::EchoOptions;
+
+use crate::{
+    Error,
+    bed::Bed,
+    data::Zones,
+    error,
+    error::ServerProblem,
+    place::Place,
+    process::{self, Process},
+    recipe::Name,
+    record,
+};
+
+/// More zones than this are not shown in the record.
+const ZONES_SHOWN_MAX: usize = 5;
+
+/// The programs of this project.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    /// The server.
+    pub zonda: PathBuf,
+    /// The measuring tool: this program.
+    pub bench: PathBuf,
+}
+
+/// What a server shall do.
+pub struct Job<'a> {
+    /// What it serves.
+    pub zones: &'a Zones,
+    /// Folder of its settings and all that it writes.
+    pub folder: &'a Path,
+    /// Where it answers.
+    pub address: SocketAddr,
+    /// Threads or processes that answer.
+    pub workers: usize,
+    /// What its UDP sockets ask for, where they can be told to.
+    pub receive_octets: usize,
+    /// The programs of this project.
+    pub programs: &'a Programs,
+    /// For Zonda: serve this pack instead of text.
+    pub pack: Option<&'a Path>,
+    /// For the echo server.
+    pub echo: &'a EchoOptions,
+}
+
+/// Settings and command line of a server.
+#[derive(Default)]
+pub struct Setup {
+    /// Name of the settings file; empty where there is none.
+    pub file: &'static str,
+    /// Settings before the zones.
+    pub head: String,
+    /// The zones.
+    pub zones: String,
+    /// Further files, by name.
+    pub files: Vec<(&'static str, String)>,
+    /// The command line that runs it in the foreground.
+    pub command: Vec<String>,
+}
+
+impl Setup {
+    /// A command line of words.
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|&word| word.to_owned()).collect()
+    }
+}
+
+impl Name {
+    /// All contenders.
+    pub const ALL: [Name; 7] =
+        [Name::Zonda, Name::Named, Name::Nsd, Name::Knot, Name::Pdns, Name::Unbound, Name::Echo];
+
+    /// As written in recipes.
+    pub fn text(self) -> &'static str {
+        match self {
+            Name::Zonda => "zonda",
+            Name::Named => "named",
+            Name::Nsd => "nsd",
+            Name::Knot => "knot",
+            Name::Pdns => "pdns",
+            Name::Unbound => "unbound",
+            Name::Echo => "echo",
+        }
+    }
+
+    /// The contender of that name.
+    pub fn from_text(text: &str) -> Option<Name> {
+        Name::ALL.into_iter().find(|name| name.text() == text)
+    }
+
+    /// The program, where it is not of this project.
+    pub fn program(self) -> Option<&'static str> {
+        match self {
+            Name::Zonda | Name::Echo => None,
+            Name::Named => Some("named"),
+            Name::Nsd => Some("nsd"),
+            Name::Knot => Some("knotd"),
+            Name::Pdns => Some("pdns_server"),
+            Name::Unbound => Some("unbound"),
+        }
+    }
+
+    /// Debian's packages that bring it.
+    pub fn package(self) -> &'static str {
+        match self {
+            Name::Zonda | Name::Echo => "",
+            Name::Named => "bind9",
+            Name::Nsd => "nsd",
+            Name::Knot => "knot",
+            Name::Pdns => "pdns-server and pdns-backend-bind",
+            Name::Unbound => "unbound",
+        }
+    }
+
+    /// What the program says about its version.
+    pub fn version(self, programs: &Programs) -> String {
+        let said = match self {
+            Name::Zonda => process::first_line(&[&programs.zonda.to_string_lossy(), "--version"]),
+            Name::Echo => process::first_line(&[&programs.bench.to_string_lossy(), "--version"]),
+            Name::Named => process::first_line(&["named", "-v"]),
+            Name::Nsd => process::first_line(&["nsd", "-v"]),
+            Name::Knot => process::first_line(&["knotd", "--version"]),
+            Name::Pdns => process::first_line(&["pdns_server", "--version"]),
+            Name::Unbound => process::first_line(&["unbound", "-V"]),
+        };
+        said.unwrap_or_else(|| "not told".to_owned())
+    }
+
+    fn setup(self, job: &Job<'_>) -> Setup {
+        match self {
+            Name::Zonda => zonda::setup(job),
+            Name::Named => named::setup(job),
+            Name::Nsd => nsd::setup(job),
+            Name::Knot => knot::setup(job),
+            Name::Pdns => pdns::setup(job),
+            Name::Unbound => unbound::setup(job),
+            Name::Echo => echo::setup(job),
+        }
+    }
+
+    /// Writes the settings and starts the server.
+    pub fn start(self, job: &Job<'_>, place: &Place) -> Result<Server, Error> {
+        if job.folder.exists() {
+            fs::remove_dir_all(job.folder).map_err(error::file(job.folder, "empty"))?;
+        }
+        fs::create_dir_all(job.folder).map_err(error::file(job.folder, "create"))?;
+        let setup = self.setup(job);
+        let write = |name: &str, text: &str| {
+            let path = job.folder.join(name);
+            fs::write(&path, text).map_err(error::file(&path, "write"))
+        };
+        if !setup.file.is_empty() {
+            write(setup.file, &(setup.head.clone() + &setup.zones))?;
+        }
+        setup.files.iter().try_for_each(|(name, text)| write(name, text))?;
+        let began = Instant::now();
+        let process = Process::start(&setup.command, place, job.folder)?;
+        Ok(Server { name: self, address: job.address, process, began, setup })
+    }
+}
+
+/// A running server.
+pub struct Server {
+    /// Who.
+    pub name: Name,
+    /// Where it answers.
+    pub address: SocketAddr,
+    /// Its processes.
+    pub process: Process,
+    /// Just before it was started.
+    pub began: Instant,
+    setup: Setup,
+}
+
+impl Server {
+    /// What the record shows of it.
+    pub fn describe(&self, version: String, zones: &Zones) -> record::Contender {
+        let shown = match zones.list.len() {
+            0..=ZONES_SHOWN_MAX => self.setup.zones.clone(),
+            count => format!("… {count} zones\n"),
+        };
+        record::Contender {
+            name: self.name.text().to_owned(),
+            version,
+            command: self.setup.command.clone(),
+            settings: self.setup.head.clone() + &shown,
+        }
+    }
+
+    /// Waits until it answers `question` without an error (the echo server: at all), asking every `every`. Returns when
+    /// it did.
+    pub fn wait(
+        &mut self,
+        bed: &Bed,
+        question: &bench::query::Query,
+        seconds: f64,
+        every: Duration,
+    ) -> Result<Instant, Error> {
+        let socket = socket(bed, self.address)?;
+        let mut packet = Vec::new();
+        question.write(&mut packet);
+        let until = self.began + Duration::from_secs_f64(seconds);
+        loop {
+            let asked = Instant::now();
+            if socket.send(&packet).is_ok() && answered(&socket, asked + every, self.name == Name::Echo) {
+                return Ok(Instant::now());
+            }
+            if let Some(status) = self.process.ended() {
+                return Err(self.fault(ServerProblem::Ended(status.code())));
+            }
+            if Instant::now() > until {
+                return Err(self.fault(ServerProblem::Silent(seconds)));
+            }
+            thread::sleep(every.saturating_sub(asked.elapsed()));
+        }
+    }
+
+    /// What went wrong with it, with its last lines.
+    pub fn fault(&self, problem: ServerProblem) -> Error {
+        Error::Server { contender: self.name.text().to_owned(), problem, said: self.process.said() }
+    }
+}
+
+/// A UDP socket at the generator's end.
+pub fn socket(bed: &Bed, server: SocketAddr) -> Result<UdpSocket, Error> {
+    bed.load().enter(|| {
+        let any = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+        let socket = UdpSocket::bind(any)?;
+        socket.connect(server)?;
+        Ok(socket)
+    })
+}
+
+/// Whether a response comes until then that has records and no error (`any`: any response). It may be to an earlier query:
+/// servers whose socket is there before their zones answer what waited in it.
+fn answered(socket: &UdpSocket, until: Instant, any: bool) -> bool {
+    let mut buffer = [0; 4096];
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || socket.set_read_timeout(Some(left)).is_err() {
+            return false;
+        }
+        let Ok(octets) = socket.recv(&mut buffer) else { return false };
+        let Some(header) = buffer[..octets].first_chunk::<12>() else { continue };
+        let has_records = header[7] > 0 || header[9] > 0;
+        if header[2] & 0x80 != 0 && (any || (header[3] & 0x0f == 0 && has_records)) {
+            return true;
+        }
+    }
+}

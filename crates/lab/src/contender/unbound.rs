@@ -1,0 +1,51 @@
+//! Unbound, a resolver, with the zones as its own (`auth-zone`): answers come from them and nothing is resolved.
+
+use std::fmt::Write;
+
+use super::{Job, Setup};
+
+pub fn setup(job: &Job<'_>) -> Setup {
+    let folder = job.folder.display();
+    let head = format!(
+        r#"server:
+  interface: {}@{}
+  num-threads: {}
+  so-reuseport: {}
+  so-rcvbuf: {}
+  so-sndbuf: 1m
+  access-control: 0.0.0.0/0 allow_snoop
+  do-ip6: no
+  username: ""
+  chroot: ""
+  directory: "{folder}"
+  pidfile: "{folder}/unbound.pid"
+  use-syslog: no
+  logfile: ""
+  verbosity: 0
+  do-daemonize: no
+  module-config: "iterator"
+  minimal-responses: yes
+  rrset-roundrobin: no
+  edns-buffer-size: 1232
+  max-udp-size: 1232
+remote-control:
+  control-enable: no
+"#,
+        job.address.ip(),
+        job.address.port(),
+        job.workers,
+        if job.workers > 1 { "yes" } else { "no" },
+        job.receive_octets
+    );
+    let mut zones = String::new();
+    for (apex, path) in &job.zones.list {
+        let path = path.display();
+        let _ = writeln!(
+            zones,
+            "auth-zone:\n  name: \"{apex}\"\n  zonefile: \"{path}\"\n  for-downstream: yes\n  for-upstream: no\n  \
+             fallback-enabled: no"
+        );
+    }
+    let command = Setup::words(&["unbound", "-d", "-c", &format!("{folder}/unbound.conf")]);
+    Setup { file: "unbound.conf", head, zones, files: Vec::new(), command }
+}

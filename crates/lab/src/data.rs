@@ -1,0 +1,368 @@
+//! Zones and queries of an experiment: the real root zone from the repository, or generated ones, kept for the next run.
+//!
+//! A generated file's name tells all that it was made from, and appears under it only when it is complete.
+
+use std::{
+    env,
+    fs::{self, File},
+    io::{self, BufRead, BufReader, BufWriter, Write},
+    path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
+};
+
+use crate::{
+    Error, error,
+    place::{self, Place},
+    process,
+    recipe::{Case, Dnssec, DnssecOk, Effort, ZoneKind},
+};
+use bench::query::{self, Edns, PAYLOAD_OCTETS, Query};
+
+/// Types that only a signed zone has, and DS.
+const DNSSEC_TYPES: [&str; 9] =
+    ["RRSIG", "NSEC", "NSEC3", "NSEC3PARAM", "DNSKEY", "DS", "CDS", "CDNSKEY", "ZONEMD"];
+/// Lines in which a signature must turn up for a zone to count as signed: its apex has some.
+const APEX_LINES: usize = 200;
+/// The root zone within the repository.
+const ROOT_ZONE: &str = "data/root.zone";
+/// Recorded queries for it within the repository.
+const ROOT_QUERIES: &str = "benches/data/root-queries-2016.txt.xz";
+/// Smallest zones: below these the generator has nothing to make.
+const SIZE_MIN: usize = 200;
+
+/// What a server shall serve.
+#[derive(Clone, Debug, Default)]
+pub struct Zones {
+    /// Apex, with final dot, and absolute path of the file.
+    pub list: Vec<(String, PathBuf)>,
+    /// Records in all.
+    pub records: u64,
+}
+
+impl Zones {
+    /// A question that is answered once the last zone is there.
+    pub fn question(&self) -> Query {
+        let apex = self.list.last().map_or(".", |(apex, _)| apex.as_str());
+        let name = query::name_from_text(apex).unwrap_or_else(wire::NameBuf::root);
+        Query { name, rtype: wire::iana::rtype::SOA, edns: None, rd: false, cd: false }
+    }
+}
+
+/// Zones, queries for them, and where they come from.
+#[derive(Clone, Debug)]
+pub struct Set {
+    /// Zones.
+    pub zones: Zones,
+    /// Query file.
+    pub queries: PathBuf,
+    /// In a line.
+    pub source: String,
+}
+
+/// Where data are kept, and what makes them.
+pub struct Store<'a> {
+    /// Folder of generated files.
+    pub folder: &'a Path,
+    /// Folder for what the generators say.
+    pub work: &'a Path,
+    /// The measuring tool.
+    pub bench: &'a Path,
+    /// Ends the making.
+    pub stop: &'a AtomicBool,
+}
+
+impl Store<'_> {
+    /// Zones and queries of a case; what is not there is made.
+    pub fn set(&self, case: &Case, effort: &Effort) -> Result<Set, Error> {
+        fs::create_dir_all(self.folder).map_err(error::file(self.folder, "create"))?;
+        let repository = repository().filter(|_| case.zone == ZoneKind::Root);
+        let (zones, base, mut source) = self.zones(case, effort, repository.as_deref())?;
+        let count = effort.queries;
+        let drawn = format!("{base}-{count}-{}-{}", case.nxdomain, case.below);
+        let recorded = repository.filter(|_| process::find("xz").is_some());
+        let queries = match recorded {
+            Some(repository) => self.made("root-recorded.queries", |to| {
+                let packed = repository.join(ROOT_QUERIES).display().to_string();
+                let text = self.run(&words(&["xz", "-dc", &packed]))?;
+                fs::write(to, text).map_err(error::file(to, "write"))
+            })?,
+            None => self.made(&format!("{drawn}.queries"), |to| self.draw(case, effort, &zones, to))?,
+        };
+        let queries = self.with_dnssec_ok(case.dnssec_ok, queries)?;
+        source += if queries.to_string_lossy().contains("recorded") {
+            ", recorded queries"
+        } else {
+            ", drawn queries"
+        };
+        Ok(Set { zones, queries, source })
+    }
+
+    /// The zones, the beginning of names of files made from them, and where they come from.
+    fn zones(
+        &self,
+        case: &Case,
+        effort: &Effort,
+        repository: Option<&Path>,
+    ) -> Result<(Zones, String, String), Error> {
+        let size = ((case.size as f64 * effort.scale) as usize).max(SIZE_MIN);
+        let text = size.to_string();
+        let (base, apex, options) = match case.zone {
+            ZoneKind::Root => ("root".to_owned(), ".", vec!["root-like"]),
+            ZoneKind::Net => (format!("net-{size}"), "net.", vec!["net", "--records", &text]),
+            ZoneKind::Flat => (format!("flat-{size}"), "flat.example.", vec!["flat", "--hosts", &text]),
+            ZoneKind::Com => (format!("com-{size}"), "com.", vec!["com", "--delegations", &text]),
+            ZoneKind::Many => return self.many(case, (case.size as f64 * effort.scale) as usize),
+        };
+        let (path, source) = match repository {
+            Some(repository) => (repository.join(ROOT_ZONE), "the root zone of the repository".to_owned()),
+            None => {
+                let path = self.made(&format!("{base}.zone"), |to| self.generate(&options, to))?;
+                (path, format!("generated: gen zone {}", options.join(" ")))
+            }
+        };
+        let base = if repository.is_some() { base } else { format!("{base}-made") };
+        let (path, base) = self.with_dnssec(case.dnssec, apex, path, base)?;
+        let zones = Zones { records: records(&path)?, list: vec![(apex.to_owned(), path)] };
+        Ok((zones, base, source))
+    }
+
+    fn many(&self, case: &Case, zones: usize) -> Result<(Zones, String, String), Error> {
+        let (zones, each) = (zones.max(2).to_string(), case.records_each.to_string());
+        let base = format!("many-{zones}-{each}");
+        let options = ["many", "--zones", &zones, "--records", &each];
+        let folder = self.made(&base, |to| self.generate(&options, to))?;
+        let list = listed(&folder)?;
+        let records = (list.len() * case.records_each) as u64;
+        Ok((Zones { list, records }, base, format!("generated: gen zone {}", options.join(" "))))
+    }
+
+    fn generate(&self, options: &[&str], to: &Path) -> Result<(), Error> {
+        let (bench, to) = (self.bench.to_string_lossy(), to.to_string_lossy());
+        let command = [&[&*bench, "gen", "zone"], options, &["-o", &to]].concat();
+        self.run(&words(&command)).map(drop)
+    }
+
+    fn draw(&self, case: &Case, effort: &Effort, zones: &Zones, to: &Path) -> Result<(), Error> {
+        let (_, first) = zones.list.first().ok_or(Error::Nobody)?;
+        // Many zones lie in one folder, or one level below it.
+        let place = match case.zone {
+            ZoneKind::Many => first.ancestors().find(|folder| folder.ends_with("zones")).unwrap_or(first),
+            _ => first,
+        };
+        let [bench, place, to] = [self.bench, place, to].map(|path| path.display().to_string());
+        let numbers = [effort.queries.to_string(), case.nxdomain.to_string(), case.below.to_string()];
+        let mut command = words(&[&bench, "gen", "queries", "--zone", &place, "-o", &to]);
+        command.extend(words(&["--count", &numbers[0], "--nxdomain", &numbers[1], "--below", &numbers[2]]));
+        if case.zone == ZoneKind::Root {
+            command.extend(words(&["--types", "f-root", "--skew", "paper"]));
+        }
+        self.run(&command).map(drop)
+    }
+
+    /// The zone with or without signatures.
+    fn with_dnssec(
+        &self,
+        wish: Dnssec,
+        apex: &str,
+        path: PathBuf,
+        base: String,
+    ) -> Result<(PathBuf, String), Error> {
+        let signed = is_signed(&path)?;
+        let (ending, nsec3) = match wish {
+            Dnssec::Strip if signed => {
+                let base = format!("{base}-stripped");
+                return Ok((self.made(&format!("{base}.zone"), |to| strip(&path, to))?, base));
+            }
+            Dnssec::Nsec if !signed => ("nsec", false),
+            Dnssec::Nsec3 if !signed => ("nsec3", true),
+            _ => return Ok((path, base)),
+        };
+        let base = format!("{base}-{ending}");
+        Ok((self.made(&format!("{base}.zone"), |to| self.sign(apex, &path, nsec3, to))?, base))
+    }
+
+    /// Signs a zone with BIND's tools, with keys made for it.
+    fn sign(&self, apex: &str, path: &Path, nsec3: bool, to: &Path) -> Result<(), Error> {
+        for program in ["dnssec-keygen", "dnssec-signzone"] {
+            if process::find(program).is_none() {
+                let program = program.to_owned();
+                return Err(Error::Missing { program, remedy: "install bind9-utils, it signs zones" });
+            }
+        }
+        let keys = to.with_extension("keys");
+        fs::create_dir_all(&keys).map_err(error::file(&keys, "create"))?;
+        let folder = keys.to_string_lossy();
+        let cores = place::cores().len().to_string();
+        let keygen = ["dnssec-keygen", "-q", "-a", "ECDSAP256SHA256", "-K", &folder];
+        self.run(&words(&[&keygen[..], &[apex]].concat()))?;
+        self.run(&words(&[&keygen[..], &["-f", "KSK", apex]].concat()))?;
+        let (from, to) = (path.to_string_lossy(), to.to_string_lossy());
+        let mut command =
+            words(&["dnssec-signzone", "-S", "-P", "-q", "-n", &cores, "-K", &folder, "-d", &folder]);
+        command.extend(words(&["-O", "full", "-e", "now+31536000", "-o", apex, "-f", &to]));
+        if nsec3 {
+            command.extend(words(&["-3", "-", "-H", "0"]));
+        }
+        command.push(from.into_owned());
+        self.run(&command)?;
+        let _ = fs::remove_dir_all(&keys);
+        Ok(())
+    }
+
+    /// The query file with DO set in all queries or in none.
+    fn with_dnssec_ok(&self, wish: DnssecOk, path: PathBuf) -> Result<PathBuf, Error> {
+        let ending = match wish {
+            DnssecOk::Keep => return Ok(path),
+            DnssecOk::All => "do",
+            DnssecOk::None => "no-do",
+        };
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        self.made(&format!("{name}-{ending}.queries"), |to| {
+            let mut output = BufWriter::new(File::create(to).map_err(error::file(to, "create"))?);
+            let mut result = Ok(());
+            query::each_query(&path, |mut query| {
+                let plain = Edns { payload_octets: PAYLOAD_OCTETS, dnssec_ok: false };
+                let edns = query.edns.unwrap_or(plain);
+                query.edns = Some(Edns { dnssec_ok: wish == DnssecOk::All, ..edns });
+                result = writeln!(output, "{query}");
+                result.is_ok()
+            })?;
+            result.and_then(|()| output.flush()).map_err(error::file(to, "write"))
+        })
+    }
+
+    /// A file or folder of that name: what is there from before, or made now.
+    fn made(&self, name: &str, make: impl FnOnce(&Path) -> Result<(), Error>) -> Result<PathBuf, Error> {
+        let path = self.folder.join(name);
+        if path.exists() {
+            return Ok(path);
+        }
+        eprintln!("lab: making {name}");
+        // Of this process alone: two runs may share the folder.
+        let part = self.folder.join(format!("{name}.part-{}", std::process::id()));
+        if part.is_dir() {
+            let _ = fs::remove_dir_all(&part);
+        }
+        make(&part)?;
+        fs::rename(&part, &path).map_err(error::file(&path, "create"))?;
+        Ok(path)
+    }
+
+    fn run(&self, command: &[String]) -> Result<String, Error> {
+        process::run(command, &Place::default(), self.work, self.stop)
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+/// The project's repository around this folder or this program, if it has what the root recipe needs.
+fn repository() -> Option<PathBuf> {
+    let has = |folder: &&Path| folder.join(ROOT_ZONE).is_file() && folder.join(ROOT_QUERIES).is_file();
+    let starts = [env::current_dir().ok(), env::current_exe().ok()];
+    starts.into_iter().flatten().find_map(|start| start.ancestors().find(has).map(Path::to_owned))
+}
+
+/// Zones of a folder that the generator made: from the settings it wrote for named.
+fn listed(folder: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
+    let path = folder.join("named.conf");
+    let text = fs::read_to_string(&path).map_err(error::file(&path, "read"))?;
+    let entry = |line: &str| {
+        let mut parts = line.split('"').skip(1).step_by(2);
+        Some((format!("{}.", parts.next()?.trim_end_matches('.')), folder.join(parts.next()?)))
+    };
+    let list: Vec<(String, PathBuf)> = text.lines().filter_map(entry).collect();
+    match list.is_empty() {
+        true => Err(Error::Output { program: "gen zone many", wanted: "a list of zones" }),
+        false => Ok(list),
+    }
+}
+
+/// Lines of a file, as octets.
+fn each_line(path: &Path, mut take: impl FnMut(&[u8]) -> io::Result<bool>) -> Result<(), Error> {
+    let mut reader = BufReader::with_capacity(1 << 20, File::open(path).map_err(error::file(path, "open"))?);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = reader.read_until(b'\n', &mut line).map_err(error::file(path, "read"))?;
+        if read == 0 || !take(&line).map_err(error::file(path, "copy"))? {
+            return Ok(());
+        }
+    }
+}
+
+/// Whether the type of a line's record is one of these; a record stands in one line, its owner in front.
+fn is_of(line: &[u8], types: &[&str]) -> bool {
+    let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    words.skip(1).take(3).any(|word| types.iter().any(|rtype| rtype.as_bytes() == word))
+}
+
+fn is_signed(path: &Path) -> Result<bool, Error> {
+    let (mut lines, mut found) = (0, false);
+    each_line(path, |line| {
+        lines += 1;
+        found |= is_of(line, &["RRSIG"]);
+        Ok(!found && lines < APEX_LINES)
+    })?;
+    Ok(found)
+}
+
+/// Copies a zone without what is DNSSEC's.
+fn strip(path: &Path, to: &Path) -> Result<(), Error> {
+    let mut output = BufWriter::new(File::create(to).map_err(error::file(to, "create"))?);
+    each_line(path, |line| {
+        if !is_of(line, &DNSSEC_TYPES) {
+            output.write_all(line)?;
+        }
+        Ok(true)
+    })?;
+    output.flush().map_err(error::file(to, "write"))
+}
+
+/// Records of a zone file with one in a line.
+fn records(path: &Path) -> Result<u64, Error> {
+    let mut records = 0;
+    each_line(path, |line| {
+        records += u64::from(!matches!(line.trim_ascii().first(), None | Some(b';' | b'$')));
+        Ok(true)
+    })?;
+    Ok(records)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strips_and_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let (signed, plain) = (folder.path().join("signed"), folder.path().join("plain"));
+        let text = ". 1 IN SOA a. b. 1 1 1 1 1\n. 1 IN RRSIG SOA 8 0 1\n\n; signed\nDS. 1 IN NS a.\nDS. 1 IN NSEC b. NS\n";
+        fs::write(&signed, text).unwrap();
+        assert!(is_signed(&signed).unwrap());
+        assert_eq!(records(&signed).unwrap(), 4);
+        strip(&signed, &plain).unwrap();
+        assert_eq!(
+            fs::read_to_string(&plain).unwrap(),
+            ". 1 IN SOA a. b. 1 1 1 1 1\n\n; signed\nDS. 1 IN NS a.\n"
+        );
+        assert!(!is_signed(&plain).unwrap());
+    }
+
+    #[test]
+    fn half_made_files_do_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let stop = AtomicBool::new(false);
+        let store =
+            Store { folder: folder.path(), work: folder.path(), bench: Path::new("false"), stop: &stop };
+        let broken = store.made("zone", |to| {
+            fs::write(to, "half").unwrap();
+            Err(Error::Interrupted)
+        });
+        assert!(broken.is_err() && !folder.path().join("zone").exists());
+        let made = store.made("zone", |to| fs::write(to, "whole").map_err(error::file(to, "write"))).unwrap();
+        assert_eq!(fs::read_to_string(made).unwrap(), "whole");
+    }
+}

@@ -1,0 +1,78 @@
+//! Generators that walk a staircase and take turns.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::{ChildStderr, ChildStdin},
+};
+
+use serde_json::Value;
+
+use super::Lab;
+use crate::{Error, contender::Server, error::ServerProblem, process::Process, recipe::Effort};
+
+/// A generator that waits for its turns.
+pub struct Load {
+    process: Process,
+    turns: ChildStdin,
+    steps: BufReader<ChildStderr>,
+    last: String,
+}
+
+/// Options of a staircase.
+pub fn staircase_words(effort: &Effort) -> Vec<String> {
+    let options = [
+        ("--staircase", effort.trials.to_string()),
+        ("--trial-seconds", effort.trial_seconds.to_string()),
+        ("--width", effort.width.to_string()),
+        ("--overtime-share", effort.overtime_share.to_string()),
+        ("--stolen-share", effort.stolen_share.to_string()),
+        ("--rate-start", effort.rate_start.to_string()),
+        ("--lateness-ms", effort.lateness_ms.to_string()),
+        ("--gather-us", effort.gather_us.to_string()),
+        ("--flows", effort.flows.to_string()),
+    ];
+    let mut words: Vec<String> =
+        options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]).collect();
+    words.extend(["--take-turns", "--trains"].map(str::to_owned));
+    words
+}
+
+impl Load {
+    /// Starts a staircase against a server; it waits for its first turn.
+    pub fn start(lab: &Lab, server: &Server, queries: &std::path::Path, label: &str) -> Result<Load, Error> {
+        let folder = lab.folder(&format!("load-{label}"))?;
+        let command = lab.load_command(server, queries, &staircase_words(&lab.effort));
+        let mut process = Process::start_with(&command, &lab.load_place(), &folder, true)?;
+        let child = process.child();
+        let turns = child.stdin.take().expect("started with pipes");
+        let steps = BufReader::new(child.stderr.take().expect("started with pipes"));
+        Ok(Load { process, turns, steps, last: String::new() })
+    }
+
+    /// Lets it make one trial; false where it has ended.
+    pub fn turn(&mut self) -> bool {
+        let mut line = String::new();
+        let told = self.turns.write_all(b"\n").and_then(|()| self.turns.flush());
+        let is_there = told.is_ok() && self.steps.read_line(&mut line).is_ok_and(|octets| octets > 0);
+        if is_there {
+            self.last = line;
+        }
+        is_there
+    }
+
+    /// Its result, once it has ended.
+    pub fn finish(mut self, lab: &Lab, server: &mut Server) -> Result<Value, Error> {
+        let mut rest = String::new();
+        while self.steps.read_line(&mut rest).is_ok_and(|octets| octets > 0) {}
+        drop(self.turns);
+        self.process.wait(&lab.stop)?;
+        if let Some(status) = server.process.ended() {
+            return Err(server.fault(ServerProblem::Ended(status.code())));
+        }
+        let result: Option<Value> = serde_json::from_str(&self.process.result()).ok();
+        result.map(|mut value| value["staircase"].take()).filter(Value::is_object).ok_or_else(|| {
+            let contender = server.name.text().to_owned();
+            Error::Server { contender, problem: ServerProblem::Load, said: self.last + &rest }
+        })
+    }
+}

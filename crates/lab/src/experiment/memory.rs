@@ -1,0 +1,92 @@
+//! Memory: what all processes of a server hold after the load of its zones, and after queries that touch them, by record.
+//!
+//! The proportional set size counts pages that processes share once (NSD runs three), and mapped files in full.
+
+use std::time::Instant;
+
+use serde_json::json;
+
+use super::{Lab, Values, table};
+use crate::{Error, recipe::Name, statistics};
+
+/// How long is waited for memory to settle after the load.
+const SETTLE_SECONDS: f64 = 30.0;
+/// Queries outstanding while the zone is touched: few enough for any server's buffers.
+const WINDOW: &str = "100";
+
+/// Measures all contenders in all cases.
+pub fn run(lab: &mut Lab) -> Result<(), Error> {
+    let (mut loaded, mut touched, mut whole) = (Values::default(), Values::default(), Values::default());
+    let cases = lab.recipe.cases.clone();
+    let (began, all) = (Instant::now(), cases.len() * lab.names.len());
+    let (mut done, mut places) = (0, Vec::new());
+    for case in &cases {
+        let set = match lab.set(case) {
+            Err(error @ Error::Missing { .. }) => {
+                lab.note(format!("{} is left out: {error}", case.name));
+                continue;
+            }
+            set => set?,
+        };
+        let records = set.zones.records as f64;
+        lab.record.notes.push(format!("{}: {} records, {}", case.name, set.zones.records, set.source));
+        places.push(case.name.clone());
+        for subject in lab.subjects(1) {
+            lab.go_on()?;
+            lab.say_left(&format!("{}: {}", case.name, subject.label), began, done, all - done);
+            done += 1;
+            let mut server = match lab.start(&subject, &set.zones) {
+                Err(error @ Error::Server { .. }) => {
+                    lab.note(format!("{}, {}: {error}", case.name, subject.label));
+                    continue;
+                }
+                server => server?,
+            };
+            server.process.settle(SETTLE_SECONDS.min(lab.effort.load_seconds));
+            let before = server.process.pss() as f64;
+            let count = lab.effort.queries.to_string();
+            let words = ["--closed", WINDOW, "--count", &count, "--seconds", "600"].map(str::to_owned);
+            let result = lab.load(&mut server, &set.queries, &words)?;
+            let after = server.process.pss() as f64;
+            loaded.push(&subject.label, &case.name, before / records);
+            touched.push(&subject.label, &case.name, after / records);
+            whole.push(&subject.label, &case.name, before);
+            lab.record.raw.push(json!({
+                "memory_of": subject.label, "at": case.name, "records": set.zones.records, "loaded_octets": before,
+                "touched_octets": after, "outcome": result["outcome"],
+            }));
+        }
+        lab.record.blocks.kept += 1;
+    }
+    if loaded.contenders().is_empty() {
+        return Err(Error::Nobody);
+    }
+    report(lab, &places, &loaded, &touched, &whole);
+    Ok(())
+}
+
+fn report(lab: &mut Lab, places: &[String], loaded: &Values, touched: &Values, whole: &Values) {
+    let record = &mut lab.record;
+    record.figures.extend(loaded.figures("PSS after load", "octets/RR", false));
+    record.figures.extend(touched.figures("PSS after queries", "octets/RR", false));
+    record.figures.extend(whole.figures("PSS", "octets", false));
+    for at in places {
+        let zonda = statistics::median(loaded.of(Name::Zonda.text(), at));
+        let row = |name: &&str| {
+            let median = |values: &Values| statistics::median(values.of(name, at));
+            let ratio = if zonda > 0.0 { format!("{:.2}", median(loaded) / zonda) } else { String::new() };
+            vec![
+                (*name).to_owned(),
+                format!("{:.1}", median(whole) / f64::from(1 << 20)),
+                format!("{:.1}", median(loaded)),
+                format!("{:.1}", median(touched)),
+                ratio,
+            ]
+        };
+        let names = loaded.contenders();
+        let rows = names.iter().filter(|name| !loaded.of(name, at).is_empty()).map(row).collect();
+        let columns = ["server", "PSS MiB", "octets/RR", "after queries", "of zonda's"];
+        record.tables.push(table(at, &columns, rows, "Proportional set size of all processes."));
+    }
+    record.charts.push(loaded.bars("Memory after the load", "octets a record", places, false));
+}

@@ -1,0 +1,292 @@
+//! Programs that were started: what they use, what they said, and that they end with us.
+
+use std::{
+    collections::HashMap,
+    env, fs,
+    fs::File,
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{Error, error, place::Place};
+
+/// How often is looked whether a program has ended.
+const LOOK: Duration = Duration::from_millis(5);
+/// How long a server may take to end: freeing millions of records takes a while.
+const STOP_SECONDS: u64 = 20;
+/// What is shown of a program that failed.
+const SAID_OCTETS: usize = 1500;
+/// Folders of programs that are not on every user's path.
+const SYSTEM_FOLDERS: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/local/sbin"];
+/// Ticks a second in `/proc/PID/stat`: 100 on all Linux systems (USER_HZ of the kernel's interface).
+const TICKS: f64 = 100.0;
+
+/// Finds a program on the path, and where system programs are.
+pub fn find(program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Path::new(program).is_file().then(|| program.into());
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = env::split_paths(&path).chain(SYSTEM_FOLDERS.map(PathBuf::from));
+    folders.map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+/// A running program with all processes below it. Dropping it ends them.
+pub struct Process {
+    child: Child,
+    /// What it says, where it is not read.
+    output: PathBuf,
+}
+
+/// Processor time in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cpu {
+    /// In the program.
+    pub user: f64,
+    /// In the kernel on its behalf.
+    pub system: f64,
+}
+
+impl Process {
+    /// Starts a command line in a place; standard output and error go to files in `folder`.
+    pub fn start(command: &[String], place: &Place, folder: &Path) -> Result<Process, Error> {
+        Process::start_with(command, place, folder, false)
+    }
+
+    /// The same; with `talks` its standard input and error are pipes.
+    pub fn start_with(
+        command: &[String],
+        place: &Place,
+        folder: &Path,
+        talks: bool,
+    ) -> Result<Process, Error> {
+        let output = folder.join("output");
+        let create = |path: &Path| File::create(path).map_err(error::file(path, "create"));
+        let (said, result) = (create(&output)?, create(&folder.join("result"))?);
+        let (program, words) = command.split_first().expect("a command line has a program");
+        let program = find(program).unwrap_or_else(|| program.into());
+        let mut start = Command::new(program);
+        // A group of its own: the terminal's interrupt reaches us alone, and we end it in order.
+        start
+            .args(words)
+            .current_dir(folder)
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(result)
+            .stderr(said);
+        if talks {
+            start.stdin(Stdio::piped()).stderr(Stdio::piped());
+        }
+        Ok(Process { child: place.enter(move || start.spawn())?, output })
+    }
+
+    /// The child, for its pipes.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// How it ended, where it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Waits for its end, or for `stop`.
+    pub fn wait(&mut self, stop: &AtomicBool) -> Result<ExitStatus, Error> {
+        loop {
+            if let Some(status) = self.ended() {
+                return Ok(status);
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// The last lines it said on standard error and output.
+    pub fn said(&self) -> String {
+        let result = self.output.with_file_name("result");
+        let read = |path: &Path| fs::read(path).unwrap_or_default();
+        let all = [read(&result), read(&self.output)].concat();
+        String::from_utf8_lossy(&all[all.len().saturating_sub(SAID_OCTETS)..]).into_owned()
+    }
+
+    /// What it wrote to standard output.
+    pub fn result(&self) -> String {
+        fs::read_to_string(self.output.with_file_name("result")).unwrap_or_default()
+    }
+
+    /// Its processes: the one started and all below it.
+    pub fn pids(&self) -> Vec<i32> {
+        let parents = parents();
+        let mut found = vec![self.child.id() as i32];
+        let mut at = 0;
+        while at < found.len() {
+            let below = parents.iter().filter(|&(pid, parent)| *parent == found[at] && !found.contains(pid));
+            let below: Vec<i32> = below.map(|(&pid, _)| pid).collect();
+            found.extend(below);
+            at += 1;
+        }
+        found
+    }
+
+    /// Processor time of all its processes so far, and of those below them that have ended.
+    pub fn cpu(&self) -> Cpu {
+        let mut sum = Cpu::default();
+        for pid in self.pids() {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let fields = stat_fields(&stat);
+            let ticks = |at: usize| fields.get(at).and_then(|field| field.parse().ok()).unwrap_or(0.0);
+            sum.user += (ticks(11) + ticks(13)) / TICKS;
+            sum.system += (ticks(12) + ticks(14)) / TICKS;
+        }
+        sum
+    }
+
+    /// Processor time of all children of this program that have ended.
+    pub fn cpu_of_ended() -> Cpu {
+        let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        let fields = stat_fields(&stat);
+        let seconds =
+            |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0) / TICKS;
+        Cpu { user: seconds(13), system: seconds(14) }
+    }
+
+    /// Proportional set size in octets: pages that several processes share are counted once.
+    pub fn pss(&self) -> u64 {
+        let of = |pid: &i32| {
+            let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+            let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?.split_whitespace().next()?;
+            line.parse::<u64>().ok()
+        };
+        self.pids().iter().filter_map(of).sum::<u64>() * 1024
+    }
+
+    /// Waits until its memory no longer changes: some servers free what they loaded with later.
+    pub fn settle(&self, seconds: f64) {
+        let until = Instant::now() + Duration::from_secs_f64(seconds);
+        let mut before = 0;
+        while Instant::now() < until {
+            let now = self.pss();
+            if now == before {
+                return;
+            }
+            before = now;
+            thread::sleep(Duration::from_millis(500));
+        }
+    }
+
+    /// Ends it and all below it, and waits.
+    pub fn stop(&mut self) {
+        if self.ended().is_some() {
+            return;
+        }
+        let pids = self.pids();
+        signal(self.child.id() as i32, Signal::TERM);
+        let until = Instant::now() + Duration::from_secs(STOP_SECONDS);
+        while self.ended().is_none() {
+            if Instant::now() > until {
+                pids.iter().for_each(|&pid| signal(pid, Signal::KILL));
+                let _ = self.child.wait();
+                return;
+            }
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Sends a signal; one that has ended already needs none.
+pub fn signal(pid: i32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Runs a command line to its end and returns what it wrote to standard output.
+pub fn run(command: &[String], place: &Place, folder: &Path, stop: &AtomicBool) -> Result<String, Error> {
+    let mut process = Process::start(command, place, folder)?;
+    let status = process.wait(stop)?;
+    match status.success() {
+        true => Ok(process.result()),
+        false => {
+            let status = status.to_string();
+            Err(Error::Program { command: command.join(" "), status, said: process.said() })
+        }
+    }
+}
+
+/// The first line that a program says, on whichever stream.
+pub fn first_line(command: &[&str]) -> Option<String> {
+    let output = Command::new(find(command[0])?).args(&command[1..]).stdin(Stdio::null()).output().ok()?;
+    let both = [output.stdout, output.stderr].concat();
+    Some(String::from_utf8_lossy(&both).lines().next()?.trim().to_owned())
+}
+
+/// Parent of each process of the machine.
+fn parents() -> HashMap<i32, i32> {
+    let mut parents = HashMap::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        if let Some(parent) = stat_fields(&stat).get(1).and_then(|field| field.parse().ok()) {
+            parents.insert(pid, parent);
+        }
+    }
+    parents
+}
+
+/// Fields of `/proc/PID/stat` after the name, which may hold anything.
+fn stat_fields(stat: &str) -> Vec<&str> {
+    stat.rsplit_once(')').map_or_else(Vec::new, |(_, rest)| rest.split_whitespace().collect())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn words(script: &str) -> Vec<String> {
+        ["sh", "-c", script].map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn counts_what_children_use_and_ends_them() {
+        let folder = tempfile::tempdir().unwrap();
+        // Ten million steps of a loop are some hundredths of a second; the child shows it without end.
+        let script = "i=0; while :; do i=$((i+1)); done & wait";
+        let mut process = Process::start(&words(script), &Place::default(), folder.path()).unwrap();
+        let until = Instant::now() + Duration::from_secs(20);
+        while process.cpu().user < 0.05 && Instant::now() < until {
+            thread::sleep(LOOK);
+        }
+        let pids = process.pids();
+        assert!(process.cpu().user >= 0.05 && pids.len() == 2 && process.pss() > 0, "{pids:?}");
+        process.child().kill().unwrap();
+        process.stop();
+        signal(pids[1], Signal::KILL);
+    }
+
+    #[test]
+    fn shows_what_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let stop = AtomicBool::new(false);
+        let place = Place::default();
+        assert_eq!(run(&words("echo fine"), &place, folder.path(), &stop).unwrap(), "fine\n");
+        let said = run(&words("echo broken >&2; exit 3"), &place, folder.path(), &stop).unwrap_err();
+        assert!(said.to_string().contains("exit status: 3") && said.to_string().contains("broken"));
+        stop.store(true, Ordering::Relaxed);
+        assert!(matches!(run(&words("sleep 60"), &place, folder.path(), &stop), Err(Error::Interrupted)));
+    }
+}
