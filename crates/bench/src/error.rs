@@ -107,6 +107,13 @@ pub enum Error {
         /// What is wrong with it.
         problem: KeyProblem,
     },
+    /// Generators on several hosts cannot work together.
+    Join {
+        /// The end at fault.
+        end: String,
+        /// What is wrong with it.
+        problem: crate::join::Problem,
+    },
     /// Options whose values cannot be met.
     Option {
         /// The option.
@@ -303,6 +310,7 @@ impl fmt::Display for Error {
             Error::Process { process, account } => write!(f, "process {process}: {account}"),
             Error::Empty { path, wanted } => write!(f, "{}: holds no {wanted}", path.display()),
             Error::Key { place, problem } => write!(f, "{place}: {problem}"),
+            Error::Join { end, problem } => write!(f, "{end} {problem}"),
             Error::Option { option, rule } => write!(f, "{option}: {rule}"),
         }
     }

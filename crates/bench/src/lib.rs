@@ -5,6 +5,7 @@
 //! * [`query`]: query files and packets; [`source`]: where queries come from; [`trace`]: captures, their queries and what they are made of.
 //! * [`echo`]: the limit program, replying with recorded [`sizes`].
 //! * [`load`]: trials in open and closed loop; [`search`]: the rate a server sustains.
+//! * [`join`]: generators on several hosts as one.
 //! * [`update`]: dynamic updates at a rate, signed and checked.
 //! * [`mmsg`]: sockets and batches of datagrams, as a server's worker uses them; unsafe code is there and in the
 //!   io_uring model of the echo server only. [`cores`]: lists of cores to run on.
@@ -17,6 +18,7 @@ pub mod echo;
 pub mod error;
 pub mod generate;
 pub mod host;
+pub mod join;
 pub mod labels;
 pub mod load;
 pub mod machine;

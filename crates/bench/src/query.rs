@@ -189,6 +189,19 @@ impl QuerySet {
         self.ends.push(self.octets.len() as u32);
     }
 
+    /// Adds a query as a packet, with its time where it is of a capture; false, and nothing is added, where the octets
+    /// are no query.
+    pub fn push_packet(&mut self, packet: &[u8], time_ns: Option<u64>) -> bool {
+        let question = packet.get(12..).and_then(|rest| wire::Name::split_from(rest).ok());
+        if packet.len() > QUERY_OCTETS_MAX || question.is_none_or(|(_, rest)| rest.len() < 4) {
+            return false;
+        }
+        self.octets.extend_from_slice(packet);
+        self.ends.push(self.octets.len() as u32);
+        self.times_ns.extend(time_ns);
+        true
+    }
+
     /// Adds one query of a capture, sent at `time_ns`; one out of order counts as sent with the one before it.
     pub fn push_at(&mut self, query: &Query, time_ns: u64) {
         self.push(query);

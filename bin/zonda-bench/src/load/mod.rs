@@ -1,5 +1,6 @@
 //! `zonda-bench load`.
 
+mod join;
 mod options;
 mod ports;
 mod progress;
@@ -30,6 +31,9 @@ pub use options::Arguments;
 use show::Shown;
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    if let Some(coordinator) = &arguments.joining.join {
+        return join::serve(arguments, coordinator);
+    }
     options::check(arguments)?;
     let shown = match arguments.updates.prepare(arguments.server)? {
         None => run_queries(arguments)?,
@@ -50,6 +54,9 @@ fn run_queries(arguments: &Arguments) -> Result<Shown, Error> {
     let address = settings.server;
     let queries = source::queries(arguments, &settings)?;
     pin(arguments.cpu)?;
+    if arguments.joining.coordinate.is_some() {
+        return join::run(arguments, &queries);
+    }
     let mut generator = Generator::new(settings, &queries)?;
     if arguments.find_maximum {
         return search::find_maximum(arguments, &mut generator);

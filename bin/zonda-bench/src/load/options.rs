@@ -25,7 +25,7 @@ use bench::{
 };
 use clap::Args;
 
-use super::{ports::SourcePorts, source::SourceArguments, updates::UpdateArguments};
+use super::{join::JoinArguments, ports::SourcePorts, source::SourceArguments, updates::UpdateArguments};
 
 /// Options of the load generator.
 #[derive(Args)]
@@ -46,7 +46,7 @@ Examples:
 A query file has one query a line: NAME TYPE, then any of edns, do, edns=SIZE, do=SIZE, rd, cd.")]
 pub struct Arguments {
     /// Address and port of the server.
-    #[arg(long, value_name = "ADDR:PORT", required_unless_present = "updates")]
+    #[arg(long, value_name = "ADDR:PORT", required_unless_present_any = ["updates", "join"])]
     pub server: Option<SocketAddr>,
     #[command(flatten)]
     pub input: SourceArguments,
@@ -159,6 +159,8 @@ pub struct Arguments {
     pub json: bool,
     #[command(flatten)]
     pub updates: UpdateArguments,
+    #[command(flatten)]
+    pub joining: JoinArguments,
     #[command(flatten)]
     pub search: SearchArguments,
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use bench::{
     Error,
+    join::Coordinator,
     load::{Generator, Outcome, Pace, Trial},
     search::{
         self, Step, Verdict,
@@ -15,11 +16,29 @@ use serde_json::json;
 
 use super::{options::Arguments, show::Shown};
 
+/// What runs trials: one generator, or several that work as one.
+pub trait Runner {
+    /// Runs one trial.
+    fn run(&mut self, trial: Trial) -> Result<Outcome, Error>;
+}
+
+impl Runner for Generator<'_> {
+    fn run(&mut self, trial: Trial) -> Result<Outcome, Error> {
+        Generator::run(self, trial)
+    }
+}
+
+impl Runner for Coordinator {
+    fn run(&mut self, trial: Trial) -> Result<Outcome, Error> {
+        Coordinator::run(self, trial)
+    }
+}
+
 /// How far beyond the maximum the overload trial goes.
 const OVERLOAD: f64 = 1.5;
 
 /// Searches the highest rate that holds.
-pub fn find_maximum(arguments: &Arguments, generator: &mut Generator) -> Result<Shown, Error> {
+pub fn find_maximum(arguments: &Arguments, generator: &mut dyn Runner) -> Result<Shown, Error> {
     let search = &arguments.search;
     let plan = Plan {
         burst_seconds: search.burst_seconds,
@@ -57,7 +76,7 @@ pub fn find_maximum(arguments: &Arguments, generator: &mut Generator) -> Result<
 pub fn walk_staircase(
     arguments: &Arguments,
     trials: usize,
-    generator: &mut Generator,
+    generator: &mut dyn Runner,
 ) -> Result<Shown, Error> {
     let search = &arguments.search;
     let plan = staircase::Plan {
@@ -82,7 +101,7 @@ pub fn walk_staircase(
 /// One trial of a search; waits for its turn where asked to.
 fn offer(
     arguments: &Arguments,
-    generator: &mut Generator,
+    generator: &mut dyn Runner,
     rate: f64,
     seconds: f64,
 ) -> Result<Outcome, Error> {

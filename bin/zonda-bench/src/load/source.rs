@@ -20,7 +20,7 @@ use super::options::Arguments;
 pub struct SourceArguments {
     /// Query file, or capture (pcap, pcapng) whose queries over UDP and TCP are sent as they were recorded; known by its
     /// first octets.
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["generate", "updates"])]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["generate", "updates", "join"])]
     pub queries: Option<PathBuf>,
     /// Queries without a file: random=NAME for names below NAME that no cache has seen, zone=FILE for 100000 queries
     /// drawn from a zone file as `gen queries` does.

@@ -76,6 +76,8 @@ pub struct Settings {
     pub threads: usize,
     /// Where they run; anywhere without.
     pub cores: Option<Cores>,
+    /// Which part of a joint generator this one is.
+    pub joined: Joined,
     /// What answers are to be.
     pub expected: Option<Arc<Expected>>,
     /// Keep what is answered, for [`Generator::answers`].
@@ -97,6 +99,15 @@ pub struct TcpSettings {
     pub queries_per_connection: u64,
 }
 
+/// Which of how many generators that work as one ([`crate::join`]), each with as many workers; the first of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// Counted from 0.
+    pub index: usize,
+    /// At least 1.
+    pub count: usize,
+}
+
 impl Settings {
     /// What suits most: one worker, 1,024 flows, bursts of 64, a time-out of a second.
     pub fn new(server: SocketAddr) -> Settings {
@@ -112,6 +123,7 @@ impl Settings {
             lateness_max: Duration::from_nanos(outcome::LATENESS_NS_MAX),
             threads: 1,
             cores: None,
+            joined: Joined { index: 0, count: 1 },
             tcp: None,
             expected: None,
             record_answers: false,
@@ -175,7 +187,9 @@ impl<'q> Generator<'q> {
         let published: Vec<Arc<Published>> = (0..workers).map(|_| Arc::default()).collect();
         let worker = |worker: usize| {
             let publisher = settings.progress.then(|| Publisher::new(Arc::clone(&published[worker])));
-            Worker::new(&settings, queries, Share { worker, workers }, publisher)
+            let Joined { index, count } = settings.joined;
+            let share = Share { worker: index * workers + worker, workers: count * workers };
+            Worker::new(&settings, queries, share, publisher)
         };
         let workers = (0..workers).map(worker).collect::<Result<Vec<_>, _>>()?;
         Ok(Generator {
