@@ -111,6 +111,8 @@ pub fn run(options: Options) -> Result<Done, Error> {
 fn empty(options: &Options, started: u64, bed: &Bed, notes: Vec<String>, scale: f64) -> Record {
     let recipe = &options.recipe;
     let mut machine = bench::machine::describe();
+    // The record has the command line itself, without paths.
+    machine.as_object_mut().map(|machine| machine.remove("command"));
     machine["bed"] = bed.name().into();
     machine["scale"] = scale.into();
     Record {

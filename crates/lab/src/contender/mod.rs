@@ -178,7 +178,7 @@ impl Name {
         setup.files.iter().try_for_each(|(name, text)| write(name, text))?;
         let began = Instant::now();
         let process = Process::start(&setup.command, place, job.folder)?;
-        Ok(Server { name: self, address: job.address, process, began, setup })
+        Ok(Server { name: self, address: job.address, folder: job.folder.into(), process, began, setup })
     }
 }
 
@@ -188,6 +188,8 @@ pub struct Server {
     pub name: Name,
     /// Where it answers.
     pub address: SocketAddr,
+    /// Where its settings are, and all that it writes.
+    folder: PathBuf,
     /// Its processes.
     pub process: Process,
     /// Just before it was started.
@@ -196,18 +198,31 @@ pub struct Server {
 }
 
 impl Server {
-    /// What the record shows of it.
+    /// What the record shows of it. Folders and port are those of one run and left away, so that two records of the
+    /// same settings show the same.
     pub fn describe(&self, version: String, zones: &Zones) -> record::Contender {
         let shown = match zones.list.len() {
             0..=ZONES_SHOWN_MAX => self.setup.zones.clone(),
             count => format!("… {count} zones\n"),
         };
-        record::Contender {
-            name: self.name.text().to_owned(),
-            version,
-            command: self.setup.command.clone(),
-            settings: self.setup.head.clone() + &shown,
+        let port = self.address.port().to_string();
+        let settings = (self.setup.head.clone() + &shown).replace(&port, "PORT");
+        let mut settings =
+            settings.replace(&format!("{}/", self.folder.display()).replace(&port, "PORT"), "");
+        settings = settings.replace(&self.folder.display().to_string().replace(&port, "PORT"), ".");
+        for folder in zones.list.iter().take(ZONES_SHOWN_MAX).filter_map(|(_, path)| path.parent()) {
+            settings = settings.replace(&format!("{}/", folder.display()), "");
         }
+        let command = self.setup.command.iter().map(|word| {
+            let word = word.replace(&format!(":{port}"), ":PORT");
+            // Of paths, options with a path among them, the last part.
+            match (word.split_once('='), word.rsplit_once('/')) {
+                (Some((option, _)), Some((_, last))) => format!("{option}={last}"),
+                (None, Some((_, last))) => last.to_owned(),
+                _ => word,
+            }
+        });
+        record::Contender { name: self.name.text().to_owned(), version, command: command.collect(), settings }
     }
 
     /// Waits until it answers `question` without an error (the echo server: at all), asking every `every`. Returns when
