@@ -278,11 +278,11 @@ fn report(lab: &mut Lab, spots: &[Spot], found: &Found) {
         record.charts.push(found.rates.bars(title, "queries a second", &places, false));
         record.charts.push(found.shares.bars("Share of the echo server's rate", "share", &places, false));
     }
-    let mut cpu = found.user.bars("Processor time an answer", "microseconds", &places, false);
-    cpu.series.iter_mut().for_each(|series| series.name += ", user");
-    let system = found.system.bars("", "", &places, false).series;
-    cpu.series.extend(system.into_iter().map(|series| Series { name: series.name + ", system", ..series }));
-    record.charts.push(cpu);
+    for (values, part) in [(&found.user, "in the program (user)"), (&found.system, "in the kernel (system)")]
+    {
+        let title = format!("Processor time an answer, {part}");
+        record.charts.push(values.bars(&title, "microseconds", &places, false));
+    }
 }
 
 fn rate_table(spot: &Spot, found: &Found) -> crate::record::Table {
