@@ -16,6 +16,7 @@ use std::{
     fs,
     net::{SocketAddr, UdpSocket},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -225,14 +226,15 @@ impl Server {
         record::Contender { name: self.name.text().to_owned(), version, command: command.collect(), settings }
     }
 
-    /// Waits until it answers `question` without an error (the echo server: at all), asking every `every`. Returns when
-    /// it did.
+    /// Waits until it answers `question` without an error (the echo server: at all), asking every `every`, or until
+    /// `stop`. Returns when it did.
     pub fn wait(
         &mut self,
         bed: &Bed,
         question: &bench::query::Query,
         seconds: f64,
         every: Duration,
+        stop: &AtomicBool,
     ) -> Result<Instant, Error> {
         let socket = socket(bed, self.address)?;
         let mut packet = Vec::new();
@@ -245,6 +247,9 @@ impl Server {
             }
             if let Some(status) = self.process.ended() {
                 return Err(self.fault(ServerProblem::Ended(status.code())));
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
             }
             if Instant::now() > until {
                 return Err(self.fault(ServerProblem::Silent(seconds)));

@@ -182,7 +182,7 @@ impl Lab {
     /// Starts a server and waits until it answers.
     pub fn start(&mut self, subject: &Subject, zones: &Zones) -> Result<Server, Error> {
         let mut server = self.launch(subject, zones, None)?;
-        server.wait(&self.bed, &zones.question(), self.effort.load_seconds, ASK_EVERY)?;
+        server.wait(&self.bed, &zones.question(), self.effort.load_seconds, ASK_EVERY, &self.stop)?;
         Ok(server)
     }
 

@@ -64,7 +64,7 @@ fn measure(
             lab.go_on()?;
             warm(zones, *pack)?;
             let mut server = lab.launch(subject, zones, *pack)?;
-            match server.wait(&lab.bed, &zones.question(), lab.effort.load_seconds, ASK_EVERY) {
+            match server.wait(&lab.bed, &zones.question(), lab.effort.load_seconds, ASK_EVERY, &lab.stop) {
                 Ok(answered) => {
                     let seconds = (answered - server.began).as_secs_f64();
                     found.push(&subject.label, at, seconds);
