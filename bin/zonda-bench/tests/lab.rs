@@ -77,6 +77,18 @@ fn root_beside_all_that_are_installed() {
     let zonda = &record["contenders"][0];
     assert!(zonda["name"] == "zonda" && zonda["version"].as_str().unwrap().contains("zonda"));
     assert!(zonda["settings"].as_str().unwrap().contains("minimal-responses = true"));
+    for (name, program) in [
+        ("knot", "knotd"),
+        ("nsd", "nsd"),
+        ("named", "named"),
+        ("unbound", "unbound"),
+        ("pdns", "pdns_server"),
+    ] {
+        if lab::process::find(program).is_some() {
+            let asked = record["agreement"].as_array().unwrap().iter();
+            assert!(asked.clone().any(|asked| asked["contender"] == name), "{name}: {}", record["notes"]);
+        }
+    }
     for agreement in record["agreement"].as_array().unwrap() {
         let (asked, equal) = (agreement["asked"].as_u64().unwrap(), agreement["equal"].as_u64().unwrap());
         assert!(asked == 40 && equal * 10 >= asked * 8, "{agreement}");
@@ -165,24 +177,57 @@ fn complaints_say_what_to_do() {
     assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 10);
 }
 
+/// A folder with a program `nsd` that is this script, and a path that finds it first.
+fn with_fake_nsd(folder: &Path, script: &str) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    let fake = folder.join("nsd");
+    fs::write(&fake, script).unwrap();
+    fs::set_permissions(&fake, fs::Permissions::from_mode(0o755)).unwrap();
+    format!("{}:{}", folder.display(), std::env::var("PATH").unwrap())
+}
+
+/// Runs the self-check of `recipe` with Zonda and a fake nsd; what it said, and the record.
+#[track_caller]
+fn with_nsd(recipe: &str, script: &str) -> Option<(String, Value)> {
+    let program = zonda()?;
+    let folder = tempfile::tempdir().unwrap();
+    let path = with_fake_nsd(folder.path(), script);
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zonda-bench"));
+    command.args([
+        "lab",
+        recipe,
+        "--check",
+        "--bed",
+        "loopback",
+        "--out",
+        "out",
+        "--contenders",
+        "zonda,nsd",
+    ]);
+    let output = command.arg("--zonda").arg(program).current_dir(&folder).env("PATH", path).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    let record = fs::read(folder.path().join("out/record.json")).unwrap();
+    Some((said, serde_json::from_slice(&record).unwrap()))
+}
+
 /// A peer that goes down at once, as one whose settings it does not take.
 #[test]
 fn a_server_that_dies_is_left_out_with_its_last_words() {
-    use std::os::unix::fs::PermissionsExt;
-    let Some(program) = zonda() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let fake = folder.path().join("nsd");
-    fs::write(&fake, "#!/bin/sh\necho 'no such day' >&2\nexit 7\n").unwrap();
-    fs::set_permissions(&fake, fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
-    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_zonda-bench"));
-    command.args(["lab", "net", "--check", "--bed", "loopback", "--out", "out", "--contenders", "zonda,nsd"]);
-    let output = command.arg("--zonda").arg(program).current_dir(&folder).env("PATH", path).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && said.contains("nsd is left out: nsd ended by itself with status 7"),
-        "{said}"
-    );
+    let Some((said, record)) = with_nsd("net", "#!/bin/sh\necho 'no such day' >&2\nexit 7\n") else { return };
+    assert!(said.contains("nsd is left out: nsd ended by itself with status 7"), "{said}");
     assert!(said.contains("no such day"), "{said}");
+    has_rates(&record, "zonda");
+}
+
+/// A peer that is there and has no zones: the echo server, which answers every question with no records.
+#[test]
+fn a_server_that_answers_without_zones_is_left_out_soon() {
+    let script = format!(
+        "#!/bin/sh\nport=$(sed -n 's/.*ip-address: .*@//p' nsd.conf)\nexec {} echo --listen 127.0.0.1:$port\n",
+        env!("CARGO_BIN_EXE_zonda-bench")
+    );
+    let Some((said, _)) = with_nsd("net", &script) else { return };
+    assert!(said.contains("nsd is left out: nsd runs idle and answers NOERROR instead of serving"), "{said}");
 }

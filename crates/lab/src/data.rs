@@ -37,6 +37,20 @@ pub struct Zones {
     pub list: Vec<(String, PathBuf)>,
     /// Records in all.
     pub records: u64,
+    /// How they are signed.
+    pub signatures: Signatures,
+}
+
+/// How zones are signed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Signatures {
+    /// They are not.
+    #[default]
+    None,
+    /// With NSEC.
+    Nsec,
+    /// With NSEC3.
+    Nsec3,
 }
 
 impl Zones {
@@ -122,7 +136,8 @@ impl Store<'_> {
         };
         let base = if repository.is_some() { base } else { format!("{base}-made") };
         let (path, base) = self.with_dnssec(case.dnssec, apex, path, base)?;
-        let zones = Zones { records: records(&path)?, list: vec![(apex.to_owned(), path)] };
+        let (records, signatures) = (records(&path)?, signatures(&path)?);
+        let zones = Zones { list: vec![(apex.to_owned(), path)], records, signatures };
         Ok((zones, base, source))
     }
 
@@ -133,7 +148,11 @@ impl Store<'_> {
         let folder = self.made(&base, |to| self.generate(&options, to))?;
         let list = listed(&folder)?;
         let records = (list.len() * case.records_each) as u64;
-        Ok((Zones { list, records }, base, format!("generated: gen zone {}", options.join(" "))))
+        Ok((
+            Zones { list, records, ..Zones::default() },
+            base,
+            format!("generated: gen zone {}", options.join(" ")),
+        ))
     }
 
     fn generate(&self, options: &[&str], to: &Path) -> Result<(), Error> {
@@ -167,7 +186,7 @@ impl Store<'_> {
         path: PathBuf,
         base: String,
     ) -> Result<(PathBuf, String), Error> {
-        let signed = is_signed(&path)?;
+        let signed = signatures(&path)? != Signatures::None;
         let (ending, nsec3) = match wish {
             Dnssec::Strip if signed => {
                 let base = format!("{base}-stripped");
@@ -298,12 +317,17 @@ fn is_of(line: &[u8], types: &[&str]) -> bool {
     words.skip(1).take(3).any(|word| types.iter().any(|rtype| rtype.as_bytes() == word))
 }
 
-fn is_signed(path: &Path) -> Result<bool, Error> {
-    let (mut lines, mut found) = (0, false);
+/// How a zone is signed: what its first lines have.
+fn signatures(path: &Path) -> Result<Signatures, Error> {
+    let (mut lines, mut found) = (0, Signatures::None);
     each_line(path, |line| {
         lines += 1;
-        found |= is_of(line, &["RRSIG"]);
-        Ok(!found && lines < APEX_LINES)
+        if is_of(line, &["NSEC3PARAM"]) {
+            found = Signatures::Nsec3;
+        } else if found == Signatures::None && is_of(line, &["RRSIG"]) {
+            found = Signatures::Nsec;
+        }
+        Ok(found != Signatures::Nsec3 && lines < APEX_LINES)
     })?;
     Ok(found)
 }
@@ -341,14 +365,16 @@ mod tests {
         let (signed, plain) = (folder.path().join("signed"), folder.path().join("plain"));
         let text = ". 1 IN SOA a. b. 1 1 1 1 1\n. 1 IN RRSIG SOA 8 0 1\n\n; signed\nDS. 1 IN NS a.\nDS. 1 IN NSEC b. NS\n";
         fs::write(&signed, text).unwrap();
-        assert!(is_signed(&signed).unwrap());
+        assert_eq!(signatures(&signed).unwrap(), Signatures::Nsec);
         assert_eq!(records(&signed).unwrap(), 4);
         strip(&signed, &plain).unwrap();
         assert_eq!(
             fs::read_to_string(&plain).unwrap(),
             ". 1 IN SOA a. b. 1 1 1 1 1\n\n; signed\nDS. 1 IN NS a.\n"
         );
-        assert!(!is_signed(&plain).unwrap());
+        assert_eq!(signatures(&plain).unwrap(), Signatures::None);
+        fs::write(&plain, text.to_owned() + ". 0 IN NSEC3PARAM 1 0 0 -\n").unwrap();
+        assert_eq!(signatures(&plain).unwrap(), Signatures::Nsec3);
     }
 
     #[test]

@@ -100,6 +100,10 @@ pub enum ServerProblem {
     Silent(f64),
     /// It ran, but the load against it failed.
     Load,
+    /// What has to be done before it starts failed.
+    Preparation,
+    /// It answers with this response code and does nothing else.
+    Refuses(u8),
 }
 
 impl fmt::Display for ServerProblem {
@@ -109,6 +113,11 @@ impl fmt::Display for ServerProblem {
             ServerProblem::Ended(None) => f.write_str("was killed"),
             ServerProblem::Silent(seconds) => write!(f, "did not answer within {seconds} s"),
             ServerProblem::Load => f.write_str("could not be measured"),
+            ServerProblem::Preparation => f.write_str("could not be set up"),
+            ServerProblem::Refuses(code) => {
+                let code = wire::iana::rcode::mnemonic(u16::from(*code)).unwrap_or("an error");
+                write!(f, "runs idle and answers {code} instead of serving its zones")
+            }
         }
     }
 }

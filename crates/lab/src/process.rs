@@ -109,11 +109,12 @@ impl Process {
         }
     }
 
-    /// The last lines it said on standard error and output.
+    /// The last lines it said on standard error; without any, on standard output.
     pub fn said(&self) -> String {
-        let result = self.output.with_file_name("result");
-        let read = |path: &Path| fs::read(path).unwrap_or_default();
-        let all = [read(&result), read(&self.output)].concat();
+        let mut all = fs::read(&self.output).unwrap_or_default();
+        if all.trim_ascii().is_empty() {
+            all = fs::read(self.output.with_file_name("result")).unwrap_or_default();
+        }
         String::from_utf8_lossy(&all[all.len().saturating_sub(SAID_OCTETS)..]).into_owned()
     }
 

@@ -35,5 +35,5 @@ template:
         let _ = writeln!(zones, "  - domain: \"{apex}\"\n    file: \"{}\"", path.display());
     }
     let command = Setup::words(&["knotd", "-c", &format!("{folder}/knot.conf")]);
-    Setup { file: "knot.conf", head, zones, files: Vec::new(), command }
+    Setup { file: "knot.conf", head, zones, command, ..Setup::default() }
 }

@@ -38,6 +38,11 @@ use crate::{
 /// More zones than this are not shown in the record.
 const ZONES_SHOWN_MAX: usize = 5;
 
+/// A server that answers with errors and for so long does next to nothing has no zones, and will have none.
+const IDLE: Duration = Duration::from_secs(10);
+/// Next to nothing, as share of a core's time: answering what asks whether it is there costs more than zero.
+const IDLE_SHARE: f64 = 0.1;
+
 /// The programs of this project.
 #[derive(Clone, Debug)]
 pub struct Programs {
@@ -78,6 +83,8 @@ pub struct Setup {
     pub zones: String,
     /// Further files, by name.
     pub files: Vec<(&'static str, String)>,
+    /// Command lines that run to their end before it starts.
+    pub before: Vec<Vec<String>>,
     /// The command line that runs it in the foreground.
     pub command: Vec<String>,
 }
@@ -144,7 +151,9 @@ impl Name {
             Name::Named => process::first_line(&["named", "-v"]),
             Name::Nsd => process::first_line(&["nsd", "-v"]),
             Name::Knot => process::first_line(&["knotd", "--version"]),
-            Name::Pdns => process::first_line(&["pdns_server", "--version"]),
+            // It says the time first, which is not of its version.
+            Name::Pdns => process::first_line(&["pdns_server", "--version"])
+                .map(|line| line.find("PowerDNS").map_or(line.clone(), |at| line[at..].to_owned())),
             Name::Unbound => process::first_line(&["unbound", "-V"]),
         };
         said.unwrap_or_else(|| "not told".to_owned())
@@ -177,9 +186,28 @@ impl Name {
             write(setup.file, &(setup.head.clone() + &setup.zones))?;
         }
         setup.files.iter().try_for_each(|(name, text)| write(name, text))?;
+        setup.before.iter().try_for_each(|command| self.run_before(command, place, job.folder))?;
         let began = Instant::now();
         let process = Process::start(&setup.command, place, job.folder)?;
         Ok(Server { name: self, address: job.address, folder: job.folder.into(), process, began, setup })
+    }
+}
+
+impl Name {
+    /// Runs what has to be done before it starts, a matter of a moment.
+    fn run_before(self, command: &[String], place: &Place, folder: &Path) -> Result<(), Error> {
+        let fault = |said| Error::Server {
+            contender: self.text().to_owned(),
+            problem: ServerProblem::Preparation,
+            said,
+        };
+        if process::find(&command[0]).is_none() {
+            return Err(fault(format!("{} is missing: on Debian install {}", command[0], self.package())));
+        }
+        match process::run(command, place, folder, &AtomicBool::new(false)) {
+            Err(Error::Program { said, .. }) => Err(fault(said)),
+            result => result.map(drop),
+        }
     }
 }
 
@@ -240,10 +268,17 @@ impl Server {
         let mut packet = Vec::new();
         question.write(&mut packet);
         let until = self.began + Duration::from_secs_f64(seconds);
+        let mut idle = Idle { since: self.began, cpu: 0.0 };
         loop {
             let asked = Instant::now();
-            if socket.send(&packet).is_ok() && answered(&socket, asked + every, self.name == Name::Echo) {
-                return Ok(Instant::now());
+            if socket.send(&packet).is_ok() {
+                match answered(&socket, asked + every, self.name == Name::Echo) {
+                    Heard::Answer => return Ok(Instant::now()),
+                    Heard::Refusal(code) if idle.is_long(&self.process) => {
+                        return Err(self.fault(ServerProblem::Refuses(code)));
+                    }
+                    _ => {}
+                }
             }
             if let Some(status) = self.process.ended() {
                 return Err(self.fault(ServerProblem::Ended(status.code())));
@@ -274,20 +309,55 @@ pub fn socket(bed: &Bed, server: SocketAddr) -> Result<UdpSocket, Error> {
     })
 }
 
-/// Whether a response comes until then that has records and no error (`any`: any response). It may be to an earlier query:
+/// For how long a server did next to nothing, by its processor time.
+struct Idle {
+    since: Instant,
+    cpu: f64,
+}
+
+impl Idle {
+    /// Whether that is so long that it will not do anything any more. Only asked of a server that answers, which one that
+    /// waits for a disk does not.
+    fn is_long(&mut self, process: &Process) -> bool {
+        if self.since.elapsed() < IDLE {
+            return false;
+        }
+        let cpu = process.cpu();
+        let used = cpu.user + cpu.system - self.cpu;
+        let is_long = used < self.since.elapsed().as_secs_f64() * IDLE_SHARE;
+        *self = Idle { since: Instant::now(), cpu: self.cpu + used };
+        is_long
+    }
+}
+
+/// What came back from a server.
+enum Heard {
+    /// The answer.
+    Answer,
+    /// A response with this code, or none of the records asked for.
+    Refusal(u8),
+    Nothing,
+}
+
+/// Waits until then for a response that has records and no error (`any`: any response). It may be to an earlier query:
 /// servers whose socket is there before their zones answer what waited in it.
-fn answered(socket: &UdpSocket, until: Instant, any: bool) -> bool {
+fn answered(socket: &UdpSocket, until: Instant, any: bool) -> Heard {
     let mut buffer = [0; 4096];
+    let mut heard = Heard::Nothing;
     loop {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() || socket.set_read_timeout(Some(left)).is_err() {
-            return false;
+            return heard;
         }
-        let Ok(octets) = socket.recv(&mut buffer) else { return false };
+        let Ok(octets) = socket.recv(&mut buffer) else { return heard };
         let Some(header) = buffer[..octets].first_chunk::<12>() else { continue };
-        let has_records = header[7] > 0 || header[9] > 0;
-        if header[2] & 0x80 != 0 && (any || (header[3] & 0x0f == 0 && has_records)) {
-            return true;
+        if header[2] & 0x80 == 0 {
+            continue;
         }
+        let (code, has_records) = (header[3] & 0x0f, header[7] > 0 || header[9] > 0);
+        if any || (code == 0 && has_records) {
+            return Heard::Answer;
+        }
+        heard = Heard::Refusal(code);
     }
 }

@@ -32,15 +32,21 @@ logging {{ category default {{ null; }}; category unmatched {{ null; }}; }};
         job.address.ip()
     );
     let command = ["named", "-f", "-n", &job.workers.to_string(), "-c", &format!("{folder}/named.conf")];
-    Setup { file: "named.conf", head, zones: zones(job), files: Vec::new(), command: Setup::words(&command) }
+    Setup {
+        file: "named.conf",
+        head,
+        zones: zones(job, "primary"),
+        command: Setup::words(&command),
+        ..Setup::default()
+    }
 }
 
-/// The zones in BIND's words, which PowerDNS reads too.
-pub fn zones(job: &Job<'_>) -> String {
+/// The zones in BIND's words, which PowerDNS reads too, if of another `kind`.
+pub fn zones(job: &Job<'_>, kind: &str) -> String {
     let mut zones = String::new();
     for (apex, path) in &job.zones.list {
         let bare = Some(apex.trim_end_matches('.')).filter(|bare| !bare.is_empty()).unwrap_or(".");
-        let _ = writeln!(zones, "zone \"{bare}\" {{ type primary; file \"{}\"; }};", path.display());
+        let _ = writeln!(zones, "zone \"{bare}\" {{ type {kind}; file \"{}\"; }};", path.display());
     }
     zones
 }

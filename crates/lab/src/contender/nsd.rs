@@ -42,5 +42,5 @@ remote-control:
         let _ = writeln!(zones, "zone:\n  name: \"{apex}\"\n  zonefile: \"{}\"", path.display());
     }
     let command = Setup::words(&["nsd", "-d", "-c", &format!("{folder}/nsd.conf")]);
-    Setup { file: "nsd.conf", head, zones, files: Vec::new(), command }
+    Setup { file: "nsd.conf", head, zones, command, ..Setup::default() }
 }

@@ -1,13 +1,30 @@
-//! PowerDNS with its BIND backend and both of its caches, as its performance chapter advises.
+//! PowerDNS with its BIND backend and all of its caches, as its performance chapter advises: packets, queries, the list of
+//! zones, their metadata and keys. A thread a worker asks the backend itself, without a queue between them.
+//!
+//! The backend knows from a database alone which zones are signed already: its own tool makes one for those.
 
 use super::{Job, Setup, named};
+use crate::data::Signatures;
 
-/// How long answers stay in its caches: longer than any run.
+/// How long all stays in its caches: longer than any run.
 const CACHE_SECONDS: u32 = 86_400;
+/// What makes the database, of the same package.
+const TOOL: &str = "pdnsutil";
 
 pub fn setup(job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
-    let head = format!(
+    let caches: String = [
+        "cache-ttl",
+        "query-cache-ttl",
+        "negquery-cache-ttl",
+        "zone-cache-refresh-interval",
+        "zone-metadata-cache-ttl",
+        "domain-metadata-cache-ttl",
+        "dnssec-key-cache-ttl",
+    ]
+    .map(|cache| format!("{cache}={CACHE_SECONDS}\n"))
+    .concat();
+    let mut head = format!(
         "launch=bind
 bind-config={folder}/zones.conf
 local-address={}
@@ -15,14 +32,13 @@ local-port={}
 receiver-threads={}
 distributor-threads=1
 reuseport={}
-cache-ttl={CACHE_SECONDS}
-query-cache-ttl={CACHE_SECONDS}
-negquery-cache-ttl={CACHE_SECONDS}
+consistent-backends=yes
+{caches}any-to-tcp=no
 socket-dir={folder}
 daemon=no
 guardian=no
 disable-syslog=yes
-loglevel=0
+loglevel=4
 log-dns-queries=no
 version-string=anonymous
 security-poll-suffix=
@@ -32,12 +48,27 @@ security-poll-suffix=
         job.workers,
         if job.workers > 1 { "yes" } else { "no" }
     );
-    let command = Setup::words(&["pdns_server", &format!("--config-dir={folder}")]);
+    let settings = format!("--config-dir={folder}");
+    let mut before = Vec::new();
+    if job.zones.signatures != Signatures::None {
+        let database = format!("{folder}/dnssec.db");
+        head += &format!("bind-dnssec-db={database}\n");
+        let mut tool = |words: &[&str]| before.push(Setup::words(&[&[TOOL, &settings], words].concat()));
+        tool(&["create-bind-db", &database]);
+        for (apex, _) in &job.zones.list {
+            if job.zones.signatures == Signatures::Nsec3 {
+                tool(&["set-nsec3", apex, "1 0 0 -"]);
+            }
+            tool(&["set-presigned", apex]);
+        }
+    }
     Setup {
         file: "pdns.conf",
         head,
-        zones: String::new(),
-        files: vec![("zones.conf", named::zones(job))],
-        command,
+        // Of a zone that is `native` nobody is told; `primary` is a word of its later versions only.
+        files: vec![("zones.conf", named::zones(job, "native"))],
+        before,
+        command: Setup::words(&["pdns_server", &settings]),
+        ..Setup::default()
     }
 }

@@ -47,5 +47,5 @@ remote-control:
         );
     }
     let command = Setup::words(&["unbound", "-d", "-c", &format!("{folder}/unbound.conf")]);
-    Setup { file: "unbound.conf", head, zones, files: Vec::new(), command }
+    Setup { file: "unbound.conf", head, zones, command, ..Setup::default() }
 }

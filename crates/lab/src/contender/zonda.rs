@@ -32,5 +32,5 @@ level = "warn"
     }
     let program = job.programs.zonda.to_string_lossy();
     let command = Setup::words(&[&program, "serve", "--config", &format!("{folder}/zonda.toml")]);
-    Setup { file: "zonda.toml", head, zones, files: Vec::new(), command }
+    Setup { file: "zonda.toml", head, zones, command, ..Setup::default() }
 }
