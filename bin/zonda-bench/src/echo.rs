@@ -74,6 +74,10 @@ pub struct Arguments {
     /// [default: 64; of poll, select and epoll 1].
     #[arg(long, value_name = "N")]
     batch: Option<usize>,
+    /// Take packets as trains where they come as such (UDP_GRO), and send replies of one size to one asker as a train
+    /// (UDP_SEGMENT): the same packets for the other end, far less work for this one. With --model mmsg.
+    #[arg(long, conflicts_with_all = ["tcp", "relay"])]
+    trains: bool,
     /// What a UDP socket may hold before queries are lost, as the kernel counts it.
     #[arg(long, value_name = "OCTETS", default_value_t = RECEIVE_OCTETS)]
     receive_octets: usize,
@@ -190,6 +194,7 @@ fn settings(arguments: &Arguments) -> Result<Settings, Error> {
         },
         sizes,
         batch: arguments.batch.unwrap_or(arguments.model.batch_default()),
+        trains: arguments.trains,
         receive_octets: arguments.receive_octets,
         relay,
         processes: arguments.processes,

@@ -116,12 +116,14 @@ pub struct Arguments {
     /// Queries a system call sends at most.
     #[arg(long, help_heading = "Sockets", value_name = "N", default_value_t = 64)]
     pub burst: usize,
-    /// Let the kernel cut bursts into packets as late as it can (UDP_SEGMENT): far less work for this end, the same
-    /// packets for the server. Queries are reordered into runs of equal length.
+    /// Let the kernel cut bursts into packets as late as it can (UDP_SEGMENT) and put replies together as early as it can
+    /// (UDP_GRO): far less work for this end, the same packets for the server. Queries are reordered into runs of equal
+    /// length.
     #[arg(long, help_heading = "Sockets")]
     pub trains: bool,
-    /// With --rate and --find-maximum: send what is due so often and sleep in between, for a machine whose host stops
-    /// it when all its cores are busy. Latencies are then too long by up to this; 0 sends each query at its time.
+    /// Send what is due, or what the window has room for, so often and sleep in between: larger bursts, and time for the
+    /// host of a virtual machine, which may stop it when all its cores are busy. Latencies are then too long by up to
+    /// this; 0 sends each query at its time.
     #[arg(long, help_heading = "Sockets", value_name = "MICROSECONDS", default_value_t = 0)]
     pub gather_us: u64,
     /// A reply later than this is lost.

@@ -1,4 +1,5 @@
-//! `mmsg`: batches of packets in one call each way, after a wait with epoll: what a worker of the server does.
+//! `mmsg`: batches of packets in one call each way, after a wait with epoll: what a worker of the server does. With
+//! trains, each packet of a batch may be a whole train of them.
 
 use std::{io, net::UdpSocket};
 
@@ -6,12 +7,20 @@ use super::{
     Counters,
     epoll::Waiter,
     reply::{Fate, QR},
+    trains::Trains,
     worker::Worker,
 };
-use crate::{Error, mmsg::Batch, sizes::ANSWER_OCTETS_MAX};
+use crate::{
+    Error,
+    mmsg::{self, Batch},
+    sizes::ANSWER_OCTETS_MAX,
+};
 
 /// Batches taken before the socket is waited for again, as in a worker that serves other sockets too.
 const BATCHES_A_TURN: usize = 16;
+
+/// Room for a train.
+const TRAIN_ROOM_OCTETS: usize = 65_535;
 
 /// Serves until stopped.
 pub(super) fn run(worker: &mut Worker) -> Result<(), Error> {
@@ -19,6 +28,22 @@ pub(super) fn run(worker: &mut Worker) -> Result<(), Error> {
     for slot in 0..batch.count() {
         batch.slot_mut(slot).fill(b'z');
     }
+    serve(worker, &mut batch, reply)
+}
+
+/// The same with trains.
+pub(super) fn run_trains(worker: &mut Worker) -> Result<(), Error> {
+    mmsg::take_trains(worker.socket).map_err(worker.fault("take trains (UDP_GRO) on"))?;
+    let mut batch = Batch::with_controls(worker.batch, TRAIN_ROOM_OCTETS);
+    let mut trains = Trains::new(worker.batch);
+    serve(worker, &mut batch, |worker, batch, count| reply_with_trains(worker, batch, count, &mut trains))
+}
+
+fn serve(
+    worker: &mut Worker,
+    batch: &mut Batch,
+    mut reply: impl FnMut(&mut Worker, &mut Batch, usize),
+) -> Result<(), Error> {
     let mut waiter = Waiter::new(worker)?;
     while !worker.is_stopped() {
         let ready = waiter.wait().map_err(worker.fault("wait on"))?;
@@ -26,7 +51,7 @@ pub(super) fn run(worker: &mut Worker) -> Result<(), Error> {
         for _ in 0..if ready.asked { BATCHES_A_TURN } else { 0 } {
             match batch.receive(worker.socket, true, false) {
                 Ok(count) => {
-                    reply(worker, &mut batch, count);
+                    reply(worker, batch, count);
                     if count < batch.count() {
                         break;
                     }
@@ -64,6 +89,24 @@ fn reply(worker: &mut Worker, batch: &mut Batch, count: usize) {
     send_filled(batch, worker.socket, count, &mut worker.counters);
 }
 
+fn reply_with_trains(worker: &mut Worker, batch: &mut Batch, count: usize, trains: &mut Trains) {
+    for slot in 0..count {
+        let Some(asker) = batch.peer(slot) else { continue };
+        for query in batch.datagrams(slot) {
+            worker.counters.received += 1;
+            match worker.judge.fate(query, query.len()) {
+                Fate::Reply(size) => {
+                    let size = size.min(ANSWER_OCTETS_MAX);
+                    trains.add(worker.socket, asker, query, size, &mut worker.counters);
+                }
+                // A relay does not go with trains.
+                Fate::Ignore | Fate::Relay => worker.counters.ignored += 1,
+            }
+        }
+    }
+    trains.send(worker.socket, &mut worker.counters);
+}
+
 /// Sends each run of slots with something in them; what the kernel refuses is counted and left.
 pub(super) fn send_filled(batch: &mut Batch, socket: &UdpSocket, count: usize, counters: &mut Counters) {
     let mut from = 0;
@@ -78,11 +121,12 @@ pub(super) fn send_filled(batch: &mut Batch, socket: &UdpSocket, count: usize, c
         }
         match batch.send(socket, from, to) {
             Ok(sent) => {
-                counters.sent += sent as u64;
+                let datagrams = (from..from + sent).map(|slot| batch.datagrams(slot).count() as u64);
+                counters.sent += datagrams.sum::<u64>();
                 from += sent;
             }
             Err(_) => {
-                counters.dropped += 1;
+                counters.dropped += batch.datagrams(from).count() as u64;
                 from += 1;
             }
         }

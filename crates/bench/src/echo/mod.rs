@@ -23,6 +23,7 @@ mod reply;
 mod select;
 mod sockets;
 mod tcp;
+mod trains;
 mod worker;
 
 use std::{
@@ -122,6 +123,9 @@ pub struct Settings {
     pub sizes: ReplySize,
     /// Packets of a call or of a turn, 1 to [`crate::mmsg::BATCH_MAX`].
     pub batch: usize,
+    /// Whether trains of packets are taken and sent as one ([`crate::mmsg::Batch`]); with [`Model::Mmsg`] only, and
+    /// without a relay.
+    pub trains: bool,
     /// What a UDP socket may hold.
     pub receive_octets: usize,
     /// Where a share of the queries goes; not with [`Model::Blocking`], which waits for one socket.
@@ -221,6 +225,11 @@ impl Echo {
     /// Binds the sockets of all threads of all processes. Where there are cores to run on, the calling thread stays
     /// on one of them.
     pub fn new(mut settings: Settings) -> Result<Echo, Error> {
+        let takes_trains = settings.service == Service::Udp(Model::Mmsg) && settings.relay.is_none();
+        if settings.trains && !takes_trains {
+            let rule = "goes with --model mmsg, without --relay";
+            return Err(Error::Option { option: "--trains", rule });
+        }
         match settings.service {
             Service::Udp(Model::IoUring) => io_uring::probe()?,
             Service::Udp(Model::Blocking) if settings.relay.is_some() => {
@@ -295,6 +304,7 @@ impl Settings {
             service: Service::Udp(Model::Mmsg),
             sizes,
             batch: BATCH,
+            trains: false,
             receive_octets: RECEIVE_OCTETS,
             relay: None,
             processes: 1,

@@ -9,7 +9,10 @@ use std::{
 };
 
 use super::*;
-use crate::sizes::{Sizes, query_hash};
+use crate::{
+    mmsg::{Batch, TRAIN_OCTETS_MAX},
+    sizes::{Sizes, query_hash},
+};
 
 /// An echo server in threads of this process.
 struct Running {
@@ -107,6 +110,69 @@ fn all_models_reply_alike() {
         // Longer than a reply can be: what comes back is cut.
         let long = [&b"\0\x01\0\0"[..], &[b'x'; 5000]].concat();
         check(model, ReplySize::Same, &[&long], &[(0, 4096)]);
+    }
+}
+
+#[test]
+fn trains_are_the_same_replies() {
+    let recorded = || Sizes::new(&[(query_hash(QUERIES[0]), 700), (1, 50)]);
+    let kinds: [&dyn Fn() -> ReplySize; 5] = [
+        &|| ReplySize::Same,
+        &|| ReplySize::Fixed(100),
+        &|| ReplySize::Fixed(2000),
+        &|| ReplySize::ByQuery(recorded()),
+        &|| ReplySize::InOrder(recorded()),
+    ];
+    for sizes in kinds {
+        // Two servers, asked alike by two clients, in trains and in single packets.
+        let (plain, trains) = (udp(Model::Mmsg, sizes()), udp(Model::Mmsg, sizes()));
+        let echoes = [plain, Settings { trains: true, ..trains }].map(Running::start);
+        let replies = echoes.each_ref().map(|echo| {
+            let clients = [echo.client(), echo.client()];
+            let mut batch = Batch::with_controls(3, TRAIN_OCTETS_MAX);
+            let queries = |octets: usize| {
+                (0..15u8)
+                    .flat_map(move |id| [&[id, id, 0, 0][..], &[b'.'; 100][..octets - 4]].concat())
+                    .collect()
+            };
+            let all: [(Vec<u8>, u16); 3] = [(queries(16), 16), (queries(12), 12), (b"short".to_vec(), 0)];
+            for (slot, (octets, segment)) in all.iter().enumerate() {
+                batch.slot_mut(slot)[..octets.len()].copy_from_slice(octets);
+                batch.set_length(slot, octets.len());
+                batch.set_segment(slot, *segment);
+            }
+            for client in &clients {
+                assert_eq!(batch.send(client, 0, 3).unwrap(), 3);
+            }
+            let mut room = [0; 5000];
+            clients.map(|client| {
+                [(); 30].map(|()| {
+                    let length = receive(&client, &mut room);
+                    // What is behind the query is filler of any kind.
+                    (length, room[..12].to_vec())
+                })
+            })
+        });
+        assert_eq!(replies[0], replies[1]);
+        let done = echoes.map(Running::end);
+        assert_eq!(done[0], done[1]);
+        assert_eq!((done[1].received, done[1].sent, done[1].ignored), (62, 60, 2));
+    }
+}
+
+#[test]
+fn trains_go_with_batches_only() {
+    let relay = RelaySettings {
+        upstream: "127.0.0.1:9".parse().unwrap(),
+        share: 0.5,
+        seed: 1,
+        timeout: Duration::from_secs(1),
+    };
+    let plain = |model| Settings { trains: true, ..udp(model, ReplySize::Same) };
+    let tcp = Settings { trains: true, ..tcp(Duration::from_secs(1), ReplySize::Same) };
+    for settings in [plain(Model::Epoll), Settings { relay: Some(relay), ..plain(Model::Mmsg) }, tcp] {
+        let complaint = Echo::new(settings).err().unwrap().to_string();
+        assert!(complaint.contains("--trains"), "{complaint}");
     }
 }
 

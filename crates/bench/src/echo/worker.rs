@@ -63,6 +63,7 @@ pub(super) fn run(
         Model::Poll => poll::run(&mut worker),
         Model::Select => select::run(&mut worker),
         Model::Epoll => epoll::run(&mut worker),
+        Model::Mmsg if settings.trains => mmsg::run_trains(&mut worker),
         Model::Mmsg => mmsg::run(&mut worker),
         Model::IoUring => io_uring::run(&mut worker),
     }?;

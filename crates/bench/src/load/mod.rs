@@ -61,11 +61,13 @@ pub struct Settings {
     pub sources: Vec<IpAddr>,
     /// Most queries sent by one call from one flow.
     pub burst: usize,
-    /// Whether a burst leaves as a train that the kernel cuts into packets ([`mmsg::send_train`]). A burst then
-    /// ends where the length of the queries changes: see [`QuerySet::in_runs`].
+    /// Whether a burst leaves as a train that the kernel cuts into packets, and replies are taken as trains where they
+    /// come as such: see [`mmsg::Batch`]. A burst then ends where the length of the queries changes: see
+    /// [`QuerySet::in_runs`].
     pub trains: bool,
     /// In an open loop: queries become due all at once at multiples of this time, and the thread sleeps in between
-    /// instead of asking for replies without end. Zero for queries at their times and replies timed to the
+    /// instead of asking for replies without end. In a closed loop: it sleeps for this time between sending all that
+    /// the window has room for and taking all replies that came. Zero for queries at their times and replies timed to the
     /// microsecond. A virtual machine whose cores are all busy all the time is stopped by its host again and again.
     pub gather: Duration,
     /// Replies later than this are lost.

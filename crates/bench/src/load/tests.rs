@@ -11,7 +11,7 @@ use std::{
 
 use super::{book::CHECK_EACH, *};
 use crate::{
-    echo::{BATCH, Counters, Echo, RECEIVE_OCTETS, ReplySize},
+    echo::{self, BATCH, Counters, Echo, RECEIVE_OCTETS, ReplySize},
     query::Query,
 };
 
@@ -96,6 +96,24 @@ fn trains_are_the_same_queries() {
     assert_eq!((outcome.sent, outcome.received, outcome.wrong, outcome.stray), (1000, 1000, 0, 0));
     assert!((0..1000).all(|index| usize::from(generator.sizes()[index]) == queries.packet(index).len()));
     assert_eq!(echo.end().received, 1000);
+}
+
+#[test]
+fn trains_both_ways_and_gathered() {
+    let plain = echo::Settings::plain("127.0.0.1:0".parse().unwrap(), ReplySize::Same);
+    let echo = RunningEcho::of(Echo::new(echo::Settings { trains: true, ..plain }).unwrap());
+    let queries = queries(1000).in_runs(64, 1);
+    let gather = Duration::from_micros(200);
+    let settings = Settings { trains: true, check_latency: true, gather, ..settings(echo.address) };
+    let mut generator = Generator::new(settings, &queries).unwrap();
+    for pace in [Pace::Closed { window: 500 }, Pace::SelfPaced { window: 100 }, Pace::Open { rate: 20_000.0 }]
+    {
+        let outcome = generator.run(Trial { pace, seconds: 20.0, queries_max: 1000 }).unwrap();
+        assert_eq!((outcome.sent, outcome.received, outcome.wrong, outcome.stray), (1000, 1000, 0, 0));
+        assert!(!outcome.receipt.is_empty());
+    }
+    assert!((0..1000).all(|index| usize::from(generator.sizes()[index]) == queries.packet(index).len()));
+    assert_eq!(echo.end().received, 3000);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::{
     io,
+    net::UdpSocket,
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -16,6 +17,9 @@ use crate::{
 const REPLY_OCTETS: usize = QUERY_OCTETS_MAX;
 /// Where answers are compared or recorded, they are kept whole: the largest datagram.
 const WHOLE_REPLY_OCTETS: usize = 65_535;
+/// Where trains are taken: room for one, and how many at once.
+const TRAIN_ROOM_OCTETS: usize = 65_535;
+const TRAINS: usize = 16;
 /// Ready sockets taken from the system at once.
 const EVENTS: usize = 64;
 
@@ -29,7 +33,8 @@ pub struct Udp {
     epoll: Epoll,
     send_batch: Batch,
     receive_batch: Batch,
-    train: Vec<u8>,
+    /// The next train.
+    train: Batch,
 }
 
 impl Udp {
@@ -39,14 +44,9 @@ impl Udp {
         let flows = Flows::open(settings, share)?;
         let epoll = Epoll::new(EVENTS).map_err(fault)?;
         for flow in 0..flows.count() {
-            if settings.check_latency {
-                mmsg::stamp(flows.socket(flow)).map_err(fault)?;
-            }
+            prepare(flows.socket(flow), settings).map_err(fault)?;
             epoll.add(flows.socket(flow), flow as u64).map_err(fault)?;
         }
-        let whole = settings.expected.is_some() || settings.record_answers;
-        let reply_octets = if whole { WHOLE_REPLY_OCTETS } else { REPLY_OCTETS };
-        let receive_slots = settings.burst.max(64);
         Ok(Udp {
             settings: settings.clone(),
             sent_ns: vec![0; flows.count()],
@@ -54,11 +54,8 @@ impl Udp {
             next_flow: 0,
             epoll,
             send_batch: Batch::new(settings.burst, QUERY_OCTETS_MAX),
-            receive_batch: match settings.check_latency {
-                true => Batch::with_times(receive_slots, reply_octets),
-                false => Batch::new(receive_slots, reply_octets),
-            },
-            train: Vec::new(),
+            receive_batch: receive_batch(settings),
+            train: Batch::with_controls(1, mmsg::TRAIN_OCTETS_MAX),
         })
     }
 
@@ -79,17 +76,22 @@ impl Udp {
     fn send_train(&mut self, book: &Book<'_>, flow: usize, most: usize) -> io::Result<usize> {
         let mut query = book.next_query();
         let octets = book.queries().octets(query);
+        let most = most.min(mmsg::TRAIN_MAX).min(mmsg::TRAIN_OCTETS_MAX / octets);
+        let rooms = self.train.slot_mut(0).chunks_exact_mut(octets).take(most);
         let mut count = 0;
-        self.train.clear();
-        while count < most.min(mmsg::TRAIN_MAX) && book.queries().octets(query) == octets {
-            let start = self.train.len();
-            self.train.resize(start + octets, 0);
-            book.queries().write(query, &mut self.train[start..]);
-            self.train[start..start + 2].copy_from_slice(&book.id(flow, count).to_be_bytes());
+        for room in rooms {
+            if book.queries().octets(query) != octets {
+                break;
+            }
+            book.queries().write(query, room);
+            room[..2].copy_from_slice(&book.id(flow, count).to_be_bytes());
             query = book.after(query);
             count += 1;
         }
-        mmsg::send_train(self.flows.socket(flow), &self.train, octets as u16)?;
+        self.train.set_length(0, count * octets);
+        // A query is far shorter than 64 KiB.
+        self.train.set_segment(0, octets as u16);
+        self.train.send(self.flows.socket(flow), 0, 1)?;
         Ok(count)
     }
 
@@ -106,9 +108,7 @@ impl Udp {
         let address = self.settings.server;
         let fault = |cause| Error::Socket { address, action: "make sockets towards", cause };
         let socket = self.flows.renew(flow)?;
-        if self.settings.check_latency {
-            mmsg::stamp(socket).map_err(fault)?;
-        }
+        prepare(socket, &self.settings).map_err(fault)?;
         // The old one left the set when it was closed.
         self.epoll.add(socket, flow as u64).map_err(|cause| Error::Socket {
             address,
@@ -146,6 +146,28 @@ impl Udp {
             }
         }
         Ok(0)
+    }
+}
+
+/// Sets what a socket of a flow is to tell and take.
+fn prepare(socket: &UdpSocket, settings: &Settings) -> io::Result<()> {
+    if settings.check_latency {
+        mmsg::stamp(socket)?;
+    }
+    if settings.trains {
+        mmsg::take_trains(socket)?;
+    }
+    Ok(())
+}
+
+/// Room for replies.
+fn receive_batch(settings: &Settings) -> Batch {
+    let whole = settings.expected.is_some() || settings.record_answers;
+    let octets = if whole { WHOLE_REPLY_OCTETS } else { REPLY_OCTETS };
+    match settings {
+        Settings { trains: true, .. } => Batch::with_controls(TRAINS, TRAIN_ROOM_OCTETS),
+        Settings { check_latency: true, burst, .. } => Batch::with_controls(*burst.max(&64), octets),
+        Settings { burst, .. } => Batch::new(*burst.max(&64), octets),
     }
 }
 
@@ -191,8 +213,13 @@ impl Link for Udp {
                 self.note_receipt(book, count);
             }
             for slot in 0..count {
-                let octets = self.receive_batch.length(slot);
-                book.take_reply(flow, self.receive_batch.datagram(slot), octets, now_ns);
+                if self.settings.trains {
+                    let replies = self.receive_batch.datagrams(slot);
+                    replies.for_each(|reply| book.take_reply(flow, reply, reply.len(), now_ns));
+                } else {
+                    let octets = self.receive_batch.length(slot);
+                    book.take_reply(flow, self.receive_batch.datagram(slot), octets, now_ns);
+                }
             }
         }
         Ok(ready as u64)

@@ -159,9 +159,9 @@ impl<'q> Worker<'q> {
         let (mut turns, mut full_turns) = (0u64, 0u64);
         loop {
             let now_ns = self.book.now_ns();
-            let sent = self.book.outcome.sent;
-            if now_ns >= end_ns || sent >= queries_max || stop.is_set() {
-                self.book.outcome.planned = sent;
+            let sent_before = self.book.outcome.sent;
+            if now_ns >= end_ns || sent_before >= queries_max || stop.is_set() {
+                self.book.outcome.planned = sent_before;
                 self.book.outcome.window = window.size();
                 let limited = is_limit(now_ns, thread_time().saturating_sub(processor), full_turns, turns);
                 self.book.outcome.workers_limited = limited.into();
@@ -171,17 +171,33 @@ impl<'q> Worker<'q> {
             self.check_there(now_ns, stop)?;
             let lost = self.book.give_up(now_ns);
             window.turn(now_ns, lost, self.book.outstanding());
-            let room = window.size().saturating_sub(self.book.outstanding()).min(queries_max - sent);
+            let room = window.size().saturating_sub(self.book.outstanding()).min(queries_max - sent_before);
             turns += 1;
             full_turns += u64::from(room == 0);
+            let mut sent = 0;
             if room > 0 {
                 let count = room.min(self.link.burst() as u64) as usize;
                 self.due_ns.clear();
                 self.due_ns.resize(count, now_ns);
-                self.link.send(&mut self.book, &self.due_ns)?;
+                sent = self.link.send(&mut self.book, &self.due_ns)?;
             }
-            self.link.receive(&mut self.book, if room > 0 { 0 } else { WAIT_MS })?;
+            if self.settings.gather.is_zero() {
+                self.link.receive(&mut self.book, if room > 0 { 0 } else { WAIT_MS })?;
+            } else if sent == 0 || sent as u64 == room {
+                std::thread::sleep(self.settings.gather);
+                self.receive_all()?;
+            }
         }
+    }
+
+    /// Takes all replies that came, with an end even if they come without one.
+    fn receive_all(&mut self) -> Result<(), Error> {
+        for _ in 0..=self.book.outstanding() {
+            if self.link.receive(&mut self.book, 0)? == 0 {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Ends a trial against a server that is not there.
