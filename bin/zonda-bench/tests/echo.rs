@@ -1,19 +1,19 @@
 //! `zonda-bench echo` as a user runs it: models, processes and threads, TCP, relay, its end, complaints.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
+    io::{Read, Write},
     net::{TcpStream, UdpSocket},
-    process::{Child, ChildStderr, Command, Output, Stdio},
+    process::Command,
     time::{Duration, Instant},
 };
 
-const MODELS: [&str; 6] = ["blocking", "poll", "select", "epoll", "mmsg", "io_uring"];
+use common::{Echo, bench};
 
-fn bench(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_zonda-bench")).args(words).output().unwrap()
-}
+const MODELS: [&str; 6] = ["blocking", "poll", "select", "epoll", "mmsg", "io_uring"];
 
 /// All models, without io_uring where the system forbids it.
 fn models() -> impl Iterator<Item = &'static str> {
@@ -26,36 +26,13 @@ fn models() -> impl Iterator<Item = &'static str> {
     MODELS.into_iter().filter(move |&model| model != "io_uring" || !is_forbidden)
 }
 
-/// An echo server on a free port; ended with the value.
-struct Echo {
-    child: Child,
-    stderr: BufReader<ChildStderr>,
-    address: String,
-}
-
 impl Echo {
-    fn start(words: &[&str]) -> Echo {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_zonda-bench"));
-        command.args(["echo", "--listen", "127.0.0.1:0"]).args(words).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        stderr.read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("echo on ").unwrap_or_else(|| panic!("{line}")).to_owned();
-        Echo { child, stderr, address }
-    }
-
-    fn signal(&self, signal: &str) {
-        let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
-        assert!(sent.success());
-    }
-
     /// Ends it as an operator does and returns the number after each word of its last line.
     fn end(mut self, signal: &str) -> impl Fn(&str) -> u64 {
-        self.signal(signal);
+        self.process.signal(signal);
         let mut said = String::new();
         self.stderr.read_to_string(&mut said).unwrap();
-        assert!(self.child.wait().unwrap().success(), "{said}");
+        assert!(self.process.0.wait().unwrap().success(), "{said}");
         move |word| {
             let mut items = said.trim().split(", ");
             let number = items.find_map(|item| item.strip_prefix(word)?.trim().parse().ok());
@@ -81,13 +58,6 @@ impl Echo {
             assert_eq!(client.recv(&mut room).unwrap(), reply_octets);
             assert_eq!(room[..4], [0, 1, 0x80, 0]);
         }
-    }
-}
-
-impl Drop for Echo {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -130,7 +100,7 @@ fn processes_and_threads() {
 fn processes_end_with_the_first() {
     let echo = Echo::start(&["--processes", "2", "--sockets", "shared"]);
     echo.ask(1, 12);
-    echo.signal("-KILL");
+    echo.process.signal("-KILL");
     let start = Instant::now();
     // Without SO_REUSEPORT the port is free only if nobody has it any more.
     while UdpSocket::bind(&echo.address).is_err() {
@@ -142,13 +112,13 @@ fn processes_end_with_the_first() {
 #[test]
 fn a_process_that_dies_ends_all() {
     let mut echo = Echo::start(&["--processes", "2"]);
-    let children = format!("/proc/{0}/task/{0}/children", echo.child.id());
+    let children = format!("/proc/{0}/task/{0}/children", echo.process.0.id());
     let children = fs::read_to_string(children).unwrap();
     let victim = children.split_whitespace().nth(1).unwrap();
     assert!(Command::new("kill").args(["-KILL", victim]).status().unwrap().success());
     let mut said = String::new();
     echo.stderr.read_to_string(&mut said).unwrap();
-    assert_eq!(echo.child.wait().unwrap().code(), Some(1));
+    assert_eq!(echo.process.0.wait().unwrap().code(), Some(1));
     assert_eq!(said, "zonda-bench: process 1: ended too early\n");
 }
 
@@ -205,10 +175,7 @@ fn relay_of_all_and_of_a_share() {
 
 #[track_caller]
 fn complaint(words: &[&str], status: i32, needle: &str) {
-    let output = bench(&[&["echo", "--listen", "127.0.0.1:0"], words].concat());
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(status), "{said}");
-    assert!(said.contains(needle) && !said.contains("panicked"), "{said}");
+    common::complaint(&[&["echo", "--listen", "127.0.0.1:0"], words].concat(), status, needle);
 }
 
 #[test]

@@ -1,49 +1,19 @@
 //! The generators as a user runs them: zones that peers accept, updates that named takes, slices, the host report.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::{
+    collections::BTreeSet,
     fs,
-    net::{TcpListener, UdpSocket},
-    path::Path,
-    process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
 };
 
-fn bench(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_zonda-bench")).args(words).output().unwrap()
-}
+use common::{Named, bench, check_zone, complaint, peer};
 
 #[track_caller]
 fn done(words: &[&str]) -> String {
-    let output = bench(words);
-    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// Runs a program of Debian's `bind9`, `bind9-utils`, `bind9-dnsutils` or `knot`. Where it is missing this gives `None`,
-/// but where `CI` is set it must be there.
-fn peer(program: &str, words: &[&str]) -> Option<Output> {
-    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/bin";
-    match Command::new(program).args(words).env("PATH", path).output() {
-        Ok(output) => Some(output),
-        Err(error) => {
-            assert!(std::env::var_os("CI").is_none(), "{program} is missing: {error}");
-            None
-        }
-    }
-}
-
-#[track_caller]
-fn check_zone(origin: &str, file: &str) {
-    // Names in other zones are not to be asked for in the DNS: `-i local`.
-    for (program, words) in
-        [("named-checkzone", &["-q", "-i", "local", origin, file][..]), ("kzonecheck", &["-o", origin, file])]
-    {
-        if let Some(output) = peer(program, words) {
-            let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{program} {words:?}: {said}");
-        }
-    }
+    String::from_utf8(common::done(bench(words)).stdout).unwrap()
 }
 
 #[test]
@@ -125,71 +95,10 @@ fn slices() {
     assert_eq!(lines + apex, 500);
 }
 
-/// A named that takes updates for one zone from this machine; ended with the value.
-struct Named {
-    child: Child,
-    port: u16,
-}
-
-impl Named {
-    /// `None` where there is no named and none is demanded.
-    fn start(folder: &Path, zone: &str, file: &str) -> Option<Named> {
-        peer("named", &["-v"])?;
-        let port = free_port();
-        let settings = folder.join("named.conf");
-        let home = folder.display();
-        fs::write(
-            &settings,
-            format!(
-                "options {{ directory \"{home}\"; pid-file none; session-keyfile none; listen-on-v6 {{ none; }};\n\
-                 listen-on port {port} {{ 127.0.0.1; }}; recursion no; dnssec-validation no; notify no;\n\
-                 allow-transfer {{ any; }}; check-names primary ignore; }};\ncontrols {{ }};\n\
-                 zone \"{zone}\" {{ type primary; file \"{file}\"; allow-update {{ 127.0.0.1; }}; }};\n"
-            ),
-        )
-        .unwrap();
-        let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/bin";
-        let log = fs::File::create(folder.join("log")).unwrap();
-        let mut command = Command::new("named");
-        command.args(["-g", "-n", "1", "-c"]).arg(&settings).env("PATH", path);
-        let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
-        let named = Named { child, port };
-        let until = Instant::now() + Duration::from_secs(30);
-        while named.names(zone).is_empty() {
-            let log = || fs::read_to_string(folder.join("log")).unwrap();
-            assert!(Instant::now() < until, "named does not answer: {}", log());
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        Some(named)
-    }
-
-    /// Owner names of the zone, by AXFR; empty where there is no answer.
-    fn names(&self, zone: &str) -> std::collections::BTreeSet<String> {
-        let words =
-            ["@127.0.0.1", "-p", &self.port.to_string(), zone, "AXFR", "+noall", "+answer", "+onesoa"];
-        let output = peer("dig", &words).unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let records = text.lines().filter(|line| !line.starts_with(';'));
-        records.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
-    }
-}
-
-impl Drop for Named {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// A port that is free for both transports.
-fn free_port() -> u16 {
-    loop {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        if UdpSocket::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
+/// Owner names of the zone.
+fn names(named: &Named, zone: &str) -> BTreeSet<String> {
+    let owner = |line: String| line.split_whitespace().next().map(str::to_owned);
+    named.records(zone).into_iter().filter_map(owner).collect()
 }
 
 #[test]
@@ -204,8 +113,8 @@ fn updates_that_named_takes() {
         // named writes into its file; updates are made from another.
         let original = path("original");
         fs::copy(&zone, &original).unwrap();
-        let Some(named) = Named::start(folder.path(), origin, &zone) else { return };
-        let before = named.names(origin);
+        let Some(named) = Named::start(folder.path(), origin, &zone, "", "127.0.0.1;") else { return };
+        let before = names(&named, origin);
         let server = format!("127.0.0.1:{}", named.port);
         let words = ["gen", "updates", "--zone", &original, "--count", "200", "--group", "7"];
         let output = bench(&[&words[..], &["--prerequisites", "--server", &server, "-o", &updates]].concat());
@@ -221,7 +130,7 @@ fn updates_that_named_takes() {
         let Some(output) = peer("nsupdate", &[&updates]) else { return };
         let complaints = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && complaints.is_empty(), "{complaints}");
-        let after = named.names(origin);
+        let after = names(&named, origin);
         assert_eq!(after.len(), before.len() + added - deleted, "{kind}");
         // The same again cannot hold: what was added is there.
         let again = peer("nsupdate", &[&updates]).unwrap();
@@ -259,14 +168,6 @@ fn host_report() {
     {
         assert!(text.contains(word), "{word}: {text}");
     }
-}
-
-#[track_caller]
-fn complaint(words: &[&str], status: i32, needle: &str) {
-    let output = bench(words);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(status), "{said}");
-    assert!(said.contains(needle) && !said.contains("panicked"), "{said}");
 }
 
 #[test]

@@ -1,19 +1,13 @@
 //! Dynamic updates as a user sends them: to a named that wants them signed.
 #![allow(clippy::unwrap_used)]
 
-use std::{
-    fs,
-    net::{TcpListener, UdpSocket},
-    path::Path,
-    process::{Child, Command, Output, Stdio},
-    time::{Duration, Instant},
-};
+mod common;
+
+use std::{fs, net::UdpSocket, time::Duration};
+
+use common::{Named, bench, complaint};
 
 const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
-
-fn bench(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_zonda-bench")).args(words).output().unwrap()
-}
 
 #[track_caller]
 fn json(words: &[&str], status: i32) -> serde_json::Value {
@@ -23,84 +17,7 @@ fn json(words: &[&str], status: i32) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Runs a program of Debian's `bind9` or `bind9-dnsutils`. Where it is missing this gives `None`, but where `CI` is set
-/// it must be there.
-fn peer(program: &str, words: &[&str]) -> Option<Output> {
-    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/bin";
-    match Command::new(program).args(words).env("PATH", path).output() {
-        Ok(output) => Some(output),
-        Err(error) => {
-            assert!(std::env::var_os("CI").is_none(), "{program} is missing: {error}");
-            None
-        }
-    }
-}
-
-/// A named whose zone takes updates signed with one key of each algorithm; ended with the value.
-struct Named {
-    child: Child,
-    port: u16,
-}
-
 const ALGORITHMS: [&str; 4] = ["hmac-sha256", "hmac-sha384", "hmac-sha512", "hmac-sha1"];
-
-impl Named {
-    /// `None` where there is no named and none is demanded.
-    fn start(folder: &Path, zone: &str, file: &str) -> Option<Named> {
-        peer("named", &["-v"])?;
-        let port = free_port();
-        let home = folder.display();
-        let keys: String = ALGORITHMS
-            .map(|name| format!("key \"{name}.key\" {{ algorithm {name}; secret \"{SECRET}\"; }};\n"))
-            .concat();
-        let allowed: String = ALGORITHMS.map(|name| format!("key \"{name}.key\"; ")).concat();
-        let settings = format!(
-            "options {{ directory \"{home}\"; pid-file none; session-keyfile none; listen-on-v6 {{ none; }};\n\
-             listen-on port {port} {{ 127.0.0.1; }}; recursion no; dnssec-validation no; notify no;\n\
-             allow-transfer {{ any; }}; check-names primary ignore; }};\ncontrols {{ }};\n{keys}\
-             zone \"{zone}\" {{ type primary; file \"{file}\"; allow-update {{ {allowed} }}; }};\n"
-        );
-        fs::write(folder.join("named.conf"), settings).unwrap();
-        let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/bin";
-        let mut command = Command::new("named");
-        command.args(["-g", "-n", "1", "-c"]).arg(folder.join("named.conf")).env("PATH", path);
-        let log = fs::File::create(folder.join("log")).unwrap();
-        let named = Named { child: command.stdout(Stdio::null()).stderr(log).spawn().unwrap(), port };
-        let until = Instant::now() + Duration::from_secs(30);
-        while named.records(zone) == 0 {
-            let log = || fs::read_to_string(folder.join("log")).unwrap();
-            assert!(Instant::now() < until, "named does not answer: {}", log());
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        Some(named)
-    }
-
-    /// Records of the zone, by AXFR; 0 where there is no answer.
-    fn records(&self, zone: &str) -> usize {
-        let port = self.port.to_string();
-        let output = peer("dig", &["@127.0.0.1", "-p", &port, zone, "AXFR", "+noall", "+answer", "+onesoa"]);
-        let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-        text.unwrap_or_default().lines().filter(|line| !line.starts_with(';') && !line.is_empty()).count()
-    }
-}
-
-impl Drop for Named {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// A port that is free for both transports.
-fn free_port() -> u16 {
-    loop {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        if UdpSocket::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
-}
 
 /// Additions of hosts, one a message.
 fn additions(range: std::ops::Range<u32>) -> String {
@@ -114,8 +31,13 @@ fn signed_updates() {
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let zone = path("zone");
     assert!(bench(&["gen", "zone", "dynamic", "--records", "50", "-o", &zone]).status.success());
-    let Some(named) = Named::start(folder.path(), "dynamic.example.", &zone) else { return };
-    let before = named.records("dynamic.example.");
+    let keys: String = ALGORITHMS
+        .map(|name| format!("key \"{name}.key\" {{ algorithm {name}; secret \"{SECRET}\"; }};\n"))
+        .concat();
+    let allowed = ALGORITHMS.map(|name| format!("key \"{name}.key\"; ")).concat();
+    let Some(named) = Named::start(folder.path(), "dynamic.example.", &zone, &keys, &allowed) else { return };
+    let records = || named.records("dynamic.example.").len();
+    let before = records();
     let server = format!("127.0.0.1:{}", named.port);
     let load = |words: &[&str]| [&["load", "--update-server", &server][..], words].concat().join(" ");
     let run = |words: &[&str], status| json(&load(words).split(' ').collect::<Vec<_>>(), status);
@@ -134,7 +56,7 @@ fn signed_updates() {
         assert_eq!(result["updates"]["accepted"], 20, "{algorithm}: {result}");
         assert_eq!((&result["updates"]["lost"], &result["updates"]["changes"]), (&0.into(), &20.into()));
     }
-    assert_eq!(named.records("dynamic.example."), before + 80);
+    assert_eq!(records(), before + 80);
 
     // At a rate; another secret, a key that the server does not know, no key.
     let updates = path("more");
@@ -154,7 +76,7 @@ fn signed_updates() {
         );
         assert!(!result["machine"]["command"].to_string().contains("bm90"), "the secret is shown");
     }
-    assert_eq!(named.records("dynamic.example."), before + 80);
+    assert_eq!(records(), before + 80);
 
     // Beside queries, as long as they last.
     let queries = path("queries");
@@ -167,7 +89,7 @@ fn signed_updates() {
     let accepted = result["updates"]["accepted"].as_u64().unwrap();
     assert!((1..=20).contains(&accepted), "{result}");
     assert_eq!(result["updates"]["sent"], accepted);
-    assert_eq!(named.records("dynamic.example."), before + 80 + accepted as usize);
+    assert_eq!(records(), before + 80 + accepted as usize);
 }
 
 /// Answers every update at once and keeps nothing: what a server without fsync looks like.
@@ -193,14 +115,6 @@ fn faster_than_the_disk() {
     let (accepted, commits) =
         (updates["accepted_per_second"].as_f64().unwrap(), updates["commits_per_second"].as_f64().unwrap());
     assert_eq!(updates["outran_disk"], accepted > commits);
-}
-
-#[track_caller]
-fn complaint(words: &[&str], status: i32, needle: &str) {
-    let output = bench(words);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(status), "{said}");
-    assert!(said.contains(needle) && !said.contains("panicked"), "{said}");
 }
 
 #[test]
