@@ -52,24 +52,24 @@ impl Steal {
 
     /// Share of the time of all cores that was taken away; 0 where the system does not tell.
     pub fn share(&self) -> f64 {
-        let (stolen, all) = Steal::ticks().unwrap_or_default();
+        self.share_until(Steal::ticks().unwrap_or_default())
+    }
+
+    fn share_until(&self, (stolen, all): (u64, u64)) -> f64 {
         let passed = all.saturating_sub(self.before.1);
         stolen.saturating_sub(self.before.0) as f64 / passed.max(1) as f64
     }
 
-    /// Ticks stolen and ticks in all. The fields after `steal` repeat time counted as `user` and `nice` already.
     fn ticks() -> Option<(u64, u64)> {
-        let text = fs::read_to_string("/proc/stat").ok()?;
-        let fields: Vec<u64> = text
-            .lines()
-            .next()?
-            .split_whitespace()
-            .skip(1)
-            .take(8)
-            .map_while(|field| field.parse().ok())
-            .collect();
-        Some((*fields.get(7)?, fields.iter().sum()))
+        ticks_of(&fs::read_to_string("/proc/stat").ok()?)
     }
+}
+
+/// Ticks stolen and ticks in all. The fields after `steal` repeat time counted as `user` and `nice` already.
+fn ticks_of(stat: &str) -> Option<(u64, u64)> {
+    let fields = stat.lines().next()?.split_whitespace().skip(1).take(8);
+    let fields: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
+    Some((*fields.get(7)?, fields.iter().sum()))
 }
 
 impl Default for Steal {
@@ -85,6 +85,12 @@ mod tests {
         let steal = super::Steal::new();
         std::thread::sleep(std::time::Duration::from_millis(30));
         assert!((0.0..=1.0).contains(&steal.share()));
+        let before = super::ticks_of("cpu  100 5 50 800 5 0 0 40 7 7\ncpu0 1 1 1 1 1 1 1 1\n");
+        assert_eq!(before, Some((40, 1000)));
+        let steal = super::Steal { before: before.unwrap_or_default() };
+        let after = super::ticks_of("cpu  130 5 50 850 5 0 0 60 7 7\n").unwrap_or_default();
+        assert_eq!(steal.share_until(after), 0.2);
+        assert_eq!((super::ticks_of("cpu 1 2 3"), super::ticks_of("")), (None, None));
     }
 
     #[test]
