@@ -1,52 +1,16 @@
 //! The program as a user runs it: generators, echo and load against each other, complaints.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
     path::Path,
-    process::{Child, Command, Output, Stdio},
+    process::{Command, Stdio},
 };
 
-fn bench(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_zonda-bench")).args(words).output().unwrap()
-}
-
-#[track_caller]
-fn done(output: Output) -> Output {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    output
-}
-
-#[track_caller]
-fn json(output: Output) -> serde_json::Value {
-    serde_json::from_slice(&done(output).stdout).unwrap()
-}
-
-/// An echo server on a free port; ended with the value.
-struct Echo {
-    child: Child,
-    address: String,
-}
-
-impl Echo {
-    fn start(words: &[&str]) -> Echo {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_zonda-bench"));
-        command.args(["echo", "--listen", "127.0.0.1:0"]).args(words).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("echo on ").unwrap().to_owned();
-        Echo { child, address }
-    }
-}
-
-impl Drop for Echo {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use common::{Echo, Process, bench, check_zone, complaint, done, json};
 
 fn query_file(folder: &Path) -> String {
     let lines: String =
@@ -54,25 +18,6 @@ fn query_file(folder: &Path) -> String {
     let path = folder.join("queries.txt");
     fs::write(&path, lines).unwrap();
     path.to_str().unwrap().to_owned()
-}
-
-/// Programs of Debian's `bind9-utils` and `knot-dnsutils` or `knot`. Where `CI` is set they must be there.
-fn peer_accepts(program: &str, words: &[&str]) {
-    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/bin";
-    match Command::new(program).args(words).env("PATH", path).output() {
-        Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stdout).into_owned()
-                + &String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{program} {words:?}: {said}");
-        }
-        Err(error) => assert!(std::env::var_os("CI").is_none(), "{program} is missing: {error}"),
-    }
-}
-
-fn check_zone(origin: &str, file: &str) {
-    // Names in other zones are not to be asked for in the DNS: `-i local`.
-    peer_accepts("named-checkzone", &["-q", "-i", "local", origin, file]);
-    peer_accepts("kzonecheck", &["-o", origin, file]);
 }
 
 #[test]
@@ -222,14 +167,6 @@ fn queries_of_a_zone() {
     assert_eq!(text.lines().count(), 50);
     assert!(text.lines().all(|line| line.ends_with(|last: char| last.is_ascii_uppercase())));
     assert!(text.lines().all(|line| line.starts_with("example. ") || line.starts_with("www.example. ")));
-}
-
-#[track_caller]
-fn complaint(words: &[&str], status: i32, needle: &str) {
-    let output = bench(words);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(status), "{said}");
-    assert!(said.contains(needle) && !said.contains("panicked"), "{said}");
 }
 
 #[test]
@@ -453,4 +390,52 @@ fn traces() {
     complaint(&["trace", "-", "-"], 2, "standard input can be read once");
     complaint(&["trace", "/nonexistent"], 1, "cannot open /nonexistent");
     complaint(&["trace", &chart], 1, "neither pcap nor pcapng");
+}
+
+#[test]
+fn a_generator_that_is_the_limit_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let queries = query_file(folder.path());
+    let server = Echo::start(&[]);
+    let words = ["load", "--server", &server.address, "--queries", &queries, "--flows", "8"];
+    // More than any core sends.
+    let output = bench(&[&words[..], &["--rate", "50000000", "--seconds", "0.5"]].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("warning: the generator did not keep its schedule"), "{text}");
+}
+
+#[test]
+fn a_signal_ends_runs_and_searches() {
+    let folder = tempfile::tempdir().unwrap();
+    let queries = query_file(folder.path());
+    let server = Echo::start(&[]);
+    let words = ["load", "--server", &server.address, "--queries", &queries, "--flows", "8", "--json"];
+    let run = ["--rate", "300", "--seconds", "600", "--progress"];
+    let search = ["--staircase", "10000", "--trial-seconds", "0.1", "--stolen-share", "1"];
+    // One turn, and none after it.
+    let turns = ["--find-maximum", "--take-turns", "--burst-seconds", "0.1"];
+    for (pace, signal) in [(&run[..], "-INT"), (&search, "-TERM"), (&turns, "-INT")] {
+        let mut command = common::program(&[&words[..], pace].concat());
+        let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = Process(pipes.spawn().unwrap());
+        let mut stdin = process.0.stdin.take().unwrap();
+        stdin.write_all(b"\n").unwrap();
+        let (mut errors, mut line) = (BufReader::new(process.0.stderr.take().unwrap()), String::new());
+        errors.read_line(&mut line).unwrap();
+        process.signal(signal);
+        std::io::copy(&mut errors, &mut std::io::sink()).unwrap();
+        let (status, output, _) = process.end();
+        let result: serde_json::Value = serde_json::from_str(&output).unwrap();
+        assert_eq!(result["ended_by_signal"], true, "{result}");
+        match pace == run {
+            true => {
+                assert_eq!(status, Some(0));
+                assert!(result["outcome"]["received"].as_u64() > Some(0), "{result}");
+            }
+            false => {
+                assert_eq!(status, Some(1));
+                assert!(!result["search"]["steps"].as_array().unwrap().is_empty(), "{result}");
+            }
+        }
+    }
 }

@@ -1,52 +1,21 @@
 //! Several generators as one, as a user runs them: agents and coordinator against the echo server.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::{
     fs,
-    io::{BufRead, BufReader, Read},
-    process::{Child, Command, Stdio},
+    io::{BufRead, BufReader},
+    net::UdpSocket,
+    process::ChildStderr,
+    time::Duration,
 };
 
-/// A program of ours under way; ended with the value.
-struct Running(Child);
-
-impl Running {
-    fn start(words: &[&str]) -> Running {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_zonda-bench"));
-        command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Running(command.spawn().unwrap())
-    }
-
-    /// Its exit status, what it printed and what it complained of.
-    fn end(mut self) -> (Option<i32>, String, String) {
-        let (mut output, mut errors) = (String::new(), String::new());
-        self.0.stdout.take().unwrap().read_to_string(&mut output).unwrap();
-        if let Some(mut stderr) = self.0.stderr.take() {
-            stderr.read_to_string(&mut errors).unwrap();
-        }
-        (self.0.wait().unwrap().code(), output, errors)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// An echo server and its address.
-fn echo() -> (Running, String) {
-    let mut echo = Running::start(&["echo", "--listen", "127.0.0.1:0"]);
-    let mut line = String::new();
-    BufReader::new(echo.0.stderr.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.split_whitespace().find(|word| word.starts_with("127.0.0.1:")).unwrap().to_owned();
-    (echo, address.trim_end_matches([',', ';']).to_owned())
-}
+use common::{Echo, Process, complaint};
 
 /// A coordinator and the address it waits on; its standard error is read up to there.
-fn coordinator(words: &[&str]) -> (Running, String, BufReader<std::process::ChildStderr>) {
-    let mut coordinator = Running::start(words);
+fn coordinator(words: &[&str]) -> (Process, String, BufReader<ChildStderr>) {
+    let mut coordinator = Process::start(words);
     let mut errors = BufReader::new(coordinator.0.stderr.take().unwrap());
     let mut line = String::new();
     errors.read_line(&mut line).unwrap();
@@ -56,7 +25,7 @@ fn coordinator(words: &[&str]) -> (Running, String, BufReader<std::process::Chil
 }
 
 /// Lines up to the one with all agents.
-fn joined(errors: &mut BufReader<std::process::ChildStderr>, count: usize) {
+fn joined(errors: &mut BufReader<ChildStderr>, count: usize) {
     let mut line = String::new();
     for _ in 0..count {
         line.clear();
@@ -74,20 +43,20 @@ fn two_agents_as_one() {
     let (queries, secret) = (path("queries"), path("secret"));
     fs::write(&queries, "a.example. A\nb.example. AAAA do\nc.example. NS\n").unwrap();
     fs::write(&secret, format!("{SECRET}\n")).unwrap();
-    let (_echo, server) = echo();
-    let work = ["load", "--server", &server, "--queries", &queries, "--lateness-ms", "10000", "--json"];
+    let Echo { address: server, .. } = &Echo::start(&[]);
+    let work = ["load", "--server", server, "--queries", &queries, "--lateness-ms", "10000", "--json"];
     let joining = ["--coordinate", "127.0.0.1:0", "--agents", "2", "--secret", &secret];
     for pace in [&["--rate", "1001", "--seconds", "1"][..], &["--closed", "5", "--count", "777"]] {
         let (coordinator, address, mut errors) = coordinator(&[&work[..], &joining, pace].concat());
         // One that does not know the secret is left outside, and says so.
-        let stranger = Running::start(&["load", "--join", &address, "--token", "not that secret"]);
+        let stranger = Process::start(&["load", "--join", &address, "--token", "not that secret"]);
         let (status, _, said) = stranger.end();
         assert_eq!(status, Some(1), "{said}");
         assert!(said.contains("has another secret"), "{said}");
         let mut line = String::new();
         errors.read_line(&mut line).unwrap();
         assert!(line.contains("has another secret"), "{line}");
-        let agents = [0, 1].map(|_| Running::start(&["load", "--join", &address, "--secret", &secret]));
+        let agents = [0, 1].map(|_| Process::start(&["load", "--join", &address, "--secret", &secret]));
         joined(&mut errors, 2);
         let (status, output, _) = coordinator.end();
         assert_eq!(status, Some(0), "{output}");
@@ -111,14 +80,14 @@ fn an_agent_that_dies() {
     let folder = tempfile::tempdir().unwrap();
     let queries = folder.path().join("queries").to_str().unwrap().to_owned();
     fs::write(&queries, "a.example. A\n").unwrap();
-    let (_echo, server) = echo();
+    let Echo { address: server, .. } = &Echo::start(&[]);
     let words =
-        ["load", "--server", &server, "--queries", &queries, "--rate", "200", "--seconds", "4", "--json"];
+        ["load", "--server", server, "--queries", &queries, "--rate", "200", "--seconds", "4", "--json"];
     let joining = ["--coordinate", "127.0.0.1:0", "--agents", "2", "--token", SECRET];
     let (coordinator, address, mut errors) = coordinator(&[&words[..], &joining].concat());
-    let agents = [0, 1].map(|_| Running::start(&["load", "--join", &address, "--token", SECRET]));
+    let agents = [0, 1].map(|_| Process::start(&["load", "--join", &address, "--token", SECRET]));
     joined(&mut errors, 2);
-    std::thread::sleep(std::time::Duration::from_millis(2000));
+    std::thread::sleep(Duration::from_millis(2000));
     let [dying, living] = agents;
     drop(dying);
     let (status, output, _) = coordinator.end();
@@ -136,11 +105,13 @@ fn a_search() {
     let folder = tempfile::tempdir().unwrap();
     let queries = folder.path().join("queries").to_str().unwrap().to_owned();
     fs::write(&queries, "a.example. A\n").unwrap();
-    let (_echo, server) = echo();
-    let work = ["load", "--server", &server, "--queries", &queries, "--lateness-ms", "10000", "--json"];
+    let Echo { address: server, .. } = &Echo::start(&[]);
+    let work = ["load", "--server", server, "--queries", &queries, "--lateness-ms", "10000", "--json"];
     let search = [
         "--staircase",
         "3",
+        "--width",
+        "0.5",
         "--trial-seconds",
         "0.2",
         "--rate-start",
@@ -152,7 +123,7 @@ fn a_search() {
     ];
     let joining = ["--coordinate", "127.0.0.1:0", "--agents", "2", "--token", SECRET];
     let (coordinator, address, mut errors) = coordinator(&[&work[..], &search, &joining].concat());
-    let agents = [0, 1].map(|_| Running::start(&["load", "--join", &address, "--token", SECRET]));
+    let agents = [0, 1].map(|_| Process::start(&["load", "--join", &address, "--token", SECRET]));
     joined(&mut errors, 2);
     // The steps of the search are read, so that the pipe never fills.
     let reading = std::thread::spawn(move || errors.lines().count());
@@ -166,15 +137,155 @@ fn a_search() {
     }
 }
 
+/// Reads lines up to one that contains this.
+#[track_caller]
+fn wait_for(errors: &mut BufReader<ChildStderr>, needle: &str) -> String {
+    let mut all = String::new();
+    loop {
+        let before = all.len();
+        assert!(errors.read_line(&mut all).unwrap() > 0, "no {needle} in {all}");
+        if all[before..].contains(needle) {
+            return all[before..].to_owned();
+        }
+    }
+}
+
+/// A coordinator and its two agents, with a trial under way.
+fn at_work(server: &str, words: &[&str]) -> (Process, BufReader<ChildStderr>, [Process; 2]) {
+    let folder = tempfile::tempdir().unwrap();
+    let queries = folder.path().join("queries").to_str().unwrap().to_owned();
+    fs::write(&queries, "a.example. A\n").unwrap();
+    let load = ["load", "--server", server, "--queries", &queries, "--progress", "--json"];
+    let joining = ["--coordinate", "127.0.0.1:0", "--agents", "2", "--token", SECRET];
+    let (coordinator, address, mut errors) = coordinator(&[&load[..], &joining, words].concat());
+    let agents = [0, 1].map(|_| Process::start(&["load", "--join", &address, "--token", SECRET]));
+    joined(&mut errors, 2);
+    wait_for(&mut errors, "agents 2 of 2");
+    (coordinator, errors, agents)
+}
+
+/// A server that takes queries and never answers.
+fn silent_server() -> (UdpSocket, String) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap().to_string();
+    (socket, address)
+}
+
+#[test]
+fn a_signal_ends_all() {
+    let Echo { address: server, .. } = &Echo::start(&[]);
+    for signal in ["-INT", "-TERM"] {
+        let (coordinator, mut errors, agents) = at_work(server, &["--rate", "200", "--seconds", "600"]);
+        coordinator.signal(signal);
+        let reading = std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
+        let (status, output, _) = coordinator.end();
+        reading.join().unwrap().unwrap();
+        assert_eq!(status, Some(0), "{output}");
+        let result: serde_json::Value = serde_json::from_str(&output).unwrap();
+        assert_eq!(
+            (&result["ended_by_signal"], &result["agents"]["is_partial"]),
+            (&true.into(), &false.into())
+        );
+        let outcome = &result["outcome"];
+        assert!(outcome["received"].as_u64() > Some(100), "{result}");
+        assert_eq!((&outcome["planned"], &outcome["lost"]), (&outcome["sent"], &0.into()), "{result}");
+        for agent in agents {
+            let (status, _, said) = agent.end();
+            assert_eq!((status, said.contains("1 trials done")), (Some(0), true), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    // Who waits for replies that never come is still there when the second signal does.
+    let (_socket, server) = silent_server();
+    let (coordinator, _errors, agents) =
+        at_work(&server, &["--rate", "50", "--seconds", "600", "--timeout-ms", "4000"]);
+    coordinator.signal("-INT");
+    std::thread::sleep(Duration::from_millis(500));
+    coordinator.signal("-INT");
+    let (status, output, _) = coordinator.end();
+    assert_eq!((status, &output[..]), (Some(1), ""));
+    for agent in agents {
+        let (status, _, said) = agent.end();
+        assert_eq!(status, Some(1));
+        assert!(said.contains("the coordinator at 127.0.0.1:") && said.contains("went away"), "{said}");
+    }
+}
+
+#[test]
+fn a_coordinator_that_vanishes() {
+    let Echo { address: server, .. } = &Echo::start(&[]);
+    let (coordinator, _errors, agents) = at_work(server, &["--rate", "200", "--seconds", "600"]);
+    coordinator.signal("-KILL");
+    for agent in agents {
+        let (status, _, said) = agent.end();
+        assert_eq!(status, Some(1));
+        assert!(said.contains("the coordinator at 127.0.0.1:") && said.contains("went away"), "{said}");
+    }
+}
+
+#[test]
+fn a_signal_before_all_have_joined() {
+    let words = ["load", "--server", "127.0.0.1:9", "--generate", "random=a.example", "--rate", "5"];
+    let joining = ["--coordinate", "127.0.0.1:0", "--agents", "2", "--token", SECRET];
+    let (coordinator, address, mut errors) = coordinator(&[&words[..], &joining].concat());
+    let agent = Process::start(&["load", "--join", &address, "--token", SECRET]);
+    joined(&mut errors, 1);
+    coordinator.signal("-TERM");
+    wait_for(&mut errors, "zonda-bench: ended by a signal before anything was measured");
+    assert_eq!(coordinator.end().0, Some(1));
+    let (status, _, said) = agent.end();
+    assert_eq!(status, Some(1));
+    assert!(said.contains("stopped: ended by a signal"), "{said}");
+}
+
+#[test]
+fn expected_answers_histogram_and_progress() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (queries, answers, histogram) = (path("queries"), path("answers"), path("latency.hgrm"));
+    fs::write(&queries, "a.example. A\nb.example. AAAA do\nc.example. NS\n").unwrap();
+    // The echo answers NOERROR without records. Of three queries one is to be answered otherwise, one nobody speaks of.
+    fs::write(&answers, "a.example. A : NOERROR 0\nb.example. AAAA : NXDOMAIN\n").unwrap();
+    let Echo { address: server, .. } = &Echo::start(&[]);
+    let work = ["load", "--server", server, "--queries", &queries, "--rate", "300", "--seconds", "2.5"];
+    let results = ["--expect", &answers, "--histogram", &histogram, "--progress", "--lateness-ms", "10000"];
+    let joining = ["--coordinate", "127.0.0.1:0", "--agents", "2", "--token", SECRET];
+    for (words, status) in [(&["--json"][..], 1), (&[], 1)] {
+        let (coordinator, address, mut errors) =
+            coordinator(&[&work[..], &results, &joining, words].concat());
+        let agents = [0, 1].map(|_| Process::start(&["load", "--join", &address, "--token", SECRET]));
+        joined(&mut errors, 2);
+        let line = wait_for(&mut errors, "agents 2 of 2");
+        let field = |word: &str| {
+            let mut words = line.split_whitespace().skip_while(|&found| found != word);
+            words.nth(1).and_then(|number| number.parse::<u64>().ok())
+        };
+        assert!(field("sent") > Some(0) && field("answered") > Some(0) && field("p99") > Some(0), "{line}");
+        let (found, output, _) = coordinator.end();
+        assert_eq!(found, Some(status), "{output}");
+        agents.into_iter().for_each(|agent| assert_eq!(agent.end().0, Some(0)));
+        if words.is_empty() {
+            assert!(output.contains("different b.example. AAAA do\n  expected NXDOMAIN "), "{output}");
+            continue;
+        }
+        let result: serde_json::Value = serde_json::from_str(&output).unwrap();
+        let outcome = &result["outcome"];
+        // 750 queries in turn, from both agents.
+        assert_eq!((&outcome["received"], &outcome["compared"]), (&750.into(), &500.into()), "{outcome}");
+        assert_eq!(outcome["different"], 250);
+        assert_eq!(outcome["mismatches"].as_array().unwrap().len(), 10);
+        assert_eq!(outcome["mismatches"][0]["expected"], "NXDOMAIN - - - -");
+        let text = fs::read_to_string(&histogram).unwrap();
+        let last = text.lines().find(|line| line.contains("1.000000000000")).unwrap();
+        assert_eq!(last.split_whitespace().nth(2), Some("750"), "{text}");
+    }
+}
+
 #[test]
 fn complaints() {
-    let complaint = |words: &[&str], status, needle: &str| {
-        let (found, _, said) = Running::start(words).end();
-        assert!(
-            found == Some(status) && said.contains(needle) && !said.contains("panicked"),
-            "{found:?}: {said}"
-        );
-    };
     complaint(&["load", "--join", "127.0.0.1:9"], 2, "--secret: or --token is needed");
     complaint(&["load", "--join", "127.0.0.1", "--token", SECRET], 2, "--join: must be a host and a port");
     complaint(&["load", "--join", "127.0.0.1:9", "--token", "short"], 2, "--secret: must have at least 12");
@@ -189,4 +300,9 @@ fn complaints() {
         1,
         "0 of 1 agents came in time",
     );
+    let record = ["load", "--server", "127.0.0.1:9", "--queries", path, "--coordinate", "127.0.0.1:0"];
+    for option in ["--record-sizes", "--record-answers"] {
+        let words = [&record[..], &["--agents", "1", option, "/nonexistent/file"]].concat();
+        complaint(&words, 2, &format!("{option}: cannot go with --coordinate: it asks every query once"));
+    }
 }

@@ -114,6 +114,8 @@ pub enum Error {
         /// What is wrong with it.
         problem: crate::join::Problem,
     },
+    /// Somebody wants the work to end.
+    Interrupted,
     /// Options whose values cannot be met.
     Option {
         /// The option.
@@ -311,6 +313,7 @@ impl fmt::Display for Error {
             Error::Empty { path, wanted } => write!(f, "{}: holds no {wanted}", path.display()),
             Error::Key { place, problem } => write!(f, "{place}: {problem}"),
             Error::Join { end, problem } => write!(f, "{end} {problem}"),
+            Error::Interrupted => f.write_str("ended by a signal before anything was measured"),
             Error::Option { option, rule } => write!(f, "{option}: {rule}"),
         }
     }

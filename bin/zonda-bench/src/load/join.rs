@@ -4,22 +4,28 @@ use std::{
     net::{SocketAddr, ToSocketAddrs},
     path::PathBuf,
     process::ExitCode,
+    sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
 use bench::{
     Error,
-    join::{AGENTS_MAX, Agent, Coordinator, Work, coordinator},
+    join::{Agent, Coordinator, Work, coordinator},
+    load::{Outcome, Settings, expect::Expected},
     query::QuerySet,
 };
 use clap::{Args, FromArgMatches};
 use serde_json::json;
 
 use super::{
-    options::Arguments,
+    end_at_interrupt,
+    options::{self, Arguments},
+    pin,
+    progress::Watcher,
     search,
     show::Shown,
     source::{self, Generate},
+    write_histogram,
 };
 
 /// Options of joining.
@@ -30,16 +36,11 @@ pub struct JoinArguments {
     #[arg(long, value_name = "HOST:PORT")]
     pub join: Option<String>,
     /// Have agents do the work: wait for them on this address, hand out options and queries, add up what they bring.
-    #[arg(
-        long,
-        value_name = "ADDR:PORT",
-        conflicts_with_all = ["join", "record_sizes", "record_answers", "expect", "histogram"],
-        requires = "agents"
-    )]
+    #[arg(long, value_name = "ADDR:PORT", conflicts_with = "join", requires = "agents")]
     pub coordinate: Option<SocketAddr>,
     /// So many agents.
     #[arg(long, value_name = "N", requires = "coordinate")]
-    agents: Option<usize>,
+    pub agents: Option<usize>,
     /// File with what coordinator and agents alone know.
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     secret: Option<PathBuf>,
@@ -56,13 +57,15 @@ const SECRET_OCTETS_MIN: usize = 12;
 /// Octets of a token that is made up, before they are written as hexadecimal digits.
 const TOKEN_OCTETS: usize = 16;
 /// Options with a value that are not for agents: of joining, of other parts of the work, and files.
-const OWN_OPTIONS: [&str; 13] = [
+const OWN_OPTIONS: [&str; 15] = [
     "--coordinate",
     "--agents",
     "--secret",
     "--token",
     "--join-seconds",
     "--queries",
+    "--expect",
+    "--histogram",
     "--updates",
     "--update-rate",
     "--update-window",
@@ -110,8 +113,12 @@ fn work(words: Vec<String>) -> Result<Work, Error> {
     let command = Arguments::augment_args(clap::Command::new("agent"));
     let words = [vec!["agent".to_owned(), "--join".to_owned(), "-".to_owned()], words].concat();
     let matches = command.try_get_matches_from(words).map_err(fault)?;
-    let arguments = Arguments::from_arg_matches(&matches).map_err(fault)?;
-    let settings = arguments.settings()?;
+    let mut arguments = Arguments::from_arg_matches(&matches).map_err(fault)?;
+    // What is expected comes with the job.
+    arguments.expect = None;
+    options::check(&arguments)?;
+    pin(arguments.cpu)?;
+    let settings = Settings { progress: arguments.progress, ..arguments.settings()? };
     let queries = match arguments.input.generate {
         Some(Generate::Random(_)) => Some(source::queries(&arguments, &settings)?),
         _ => None,
@@ -120,14 +127,11 @@ fn work(words: Vec<String>) -> Result<Work, Error> {
 }
 
 /// `--coordinate`: has agents do what the options ask for.
-pub fn run(arguments: &Arguments, queries: &QuerySet) -> Result<Shown, Error> {
+pub fn run(arguments: &Arguments, queries: &QuerySet, expected: Option<&Expected>) -> Result<Shown, Error> {
     let joining = &arguments.joining;
     let (Some(address), Some(count)) = (joining.coordinate, joining.agents) else {
         return Err(Error::Option { option: "--agents", rule: "is needed" });
     };
-    if !(1..=AGENTS_MAX).contains(&count) {
-        return Err(Error::Option { option: "--agents", rule: "must be from 1 to 256" });
-    }
     let listener = coordinator::listen(address)?;
     let fault = |cause| Error::Socket { address, action: "listen for agents on", cause };
     let address = listener.local_addr().map_err(fault)?;
@@ -142,17 +146,16 @@ pub fn run(arguments: &Arguments, queries: &QuerySet) -> Result<Shown, Error> {
             token.into_bytes()
         }
     };
+    let stop = Arc::new(AtomicBool::new(false));
+    end_at_interrupt(Arc::clone(&stop))?;
     let wait = Duration::from_secs(joining.join_seconds);
-    let mut agents = Coordinator::gather(&listener, &secret, count, wait, |line| eprintln!("{line}"))?;
-    agents.hand_out(&words_for_agents(std::env::args().collect(), arguments), queries)?;
-    let mut shown: Shown = if arguments.find_maximum {
-        search::find_maximum(arguments, &mut agents)?
-    } else if let Some(trials) = arguments.staircase {
-        search::walk_staircase(arguments, trials, &mut agents)?
-    } else {
-        Shown::from(&agents.run(arguments.trial(queries))?)
-    };
+    let tell = |line: &str| eprintln!("{line}");
+    let mut agents = Coordinator::gather(&listener, &secret, count, wait, Arc::clone(&stop), tell)?;
+    agents.hand_out(&words_for_agents(std::env::args().collect(), arguments), queries, expected)?;
+    let shown = work_with(arguments, queries, &mut agents);
+    // Whatever came of it, they are let go.
     let lost = agents.end();
+    let mut shown = shown?;
     for lost in &lost {
         shown.text.push_str(&format!("warning: {lost}; the result lacks its part\n"));
     }
@@ -162,6 +165,23 @@ pub fn run(arguments: &Arguments, queries: &QuerySet) -> Result<Shown, Error> {
     Ok(shown)
 }
 
+/// Has agents do the work.
+fn work_with(arguments: &Arguments, queries: &QuerySet, agents: &mut Coordinator) -> Result<Shown, Error> {
+    if arguments.find_maximum {
+        return search::find_maximum(arguments, agents);
+    }
+    if let Some(trials) = arguments.staircase {
+        return search::walk_staircase(arguments, trials, agents);
+    }
+    let live = agents.live();
+    let watcher = arguments.shows_progress().then(|| Watcher::start(move || live.look()));
+    let outcome = agents.run(arguments.trial(queries));
+    drop(watcher);
+    let outcome: Outcome = outcome?;
+    write_histogram(arguments.histogram.as_deref(), &outcome)?;
+    Ok(Shown::from(&outcome).ended_early(agents.is_stopped()))
+}
+
 /// The options of a command line that are for agents.
 fn words_for_agents(command_line: Vec<String>, arguments: &Arguments) -> Vec<String> {
     let is_random = matches!(arguments.input.generate, Some(Generate::Random(_)));
@@ -169,10 +189,12 @@ fn words_for_agents(command_line: Vec<String>, arguments: &Arguments) -> Vec<Str
         "--generate" | "--type" => !is_random,
         _ => OWN_OPTIONS.contains(&word),
     };
-    let mut words = Vec::new();
+    let watched = arguments.shows_progress().then(|| "--progress".to_owned());
+    let mut words: Vec<String> = watched.into_iter().collect();
     let mut rest = command_line.into_iter().skip(2);
     while let Some(word) = rest.next() {
         match word.split_once('=') {
+            _ if word == "--progress" => {}
             Some((option, _)) if is_own(option) => {}
             None if is_own(&word) => {
                 rest.next();
@@ -190,4 +212,24 @@ fn token() -> Result<String, Error> {
     let mut source = std::fs::File::open("/dev/urandom").map_err(fault)?;
     std::io::Read::read_exact(&mut source, &mut octets).map_err(fault)?;
     Ok(octets.iter().map(|octet| format!("{octet:02x}")).collect())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn agents_touch_no_file_and_keep_bounds() {
+        let server = "--server 127.0.0.1:5300 --rate 5";
+        let told = work(words(&format!("{server} --expect /nonexistent --flows 7 --progress"))).unwrap();
+        assert!(told.settings.expected.is_none() && told.settings.progress && told.queries.is_none());
+        assert_eq!(told.settings.flows, 7);
+        assert!(work(words(&format!("{server} --flows 0"))).is_err());
+        assert!(work(words(&format!("{server} --nonsense"))).is_err());
+    }
 }

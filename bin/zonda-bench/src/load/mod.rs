@@ -12,8 +12,12 @@ mod updates;
 use std::{
     fs::File,
     io::{BufWriter, Write},
+    path::Path,
     process::ExitCode,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bench::{
@@ -53,19 +57,21 @@ fn run_queries(arguments: &Arguments) -> Result<Shown, Error> {
     let settings = arguments.settings()?;
     let address = settings.server;
     let queries = source::queries(arguments, &settings)?;
-    pin(arguments.cpu)?;
     if arguments.joining.coordinate.is_some() {
-        return join::run(arguments, &queries);
+        return join::run(arguments, &queries, settings.expected.as_deref());
     }
+    pin(arguments.cpu)?;
     let mut generator = Generator::new(settings, &queries)?;
+    let stop = generator.stop_flag();
+    end_at_interrupt(Arc::clone(&stop))?;
     if arguments.find_maximum {
         return search::find_maximum(arguments, &mut generator);
     }
     if let Some(trials) = arguments.staircase {
         return search::walk_staircase(arguments, trials, &mut generator);
     }
-    end_at_interrupt(generator.stop_flag())?;
-    let watcher = arguments.shows_progress().then(|| progress::Watcher::start(generator.progress()));
+    let progress = generator.progress();
+    let watcher = arguments.shows_progress().then(|| progress::Watcher::start(move || progress.look()));
     let outcome = generator.run(arguments.trial(&queries));
     drop(watcher);
     let outcome = outcome?;
@@ -80,18 +86,22 @@ fn run_queries(arguments: &Arguments) -> Result<Shown, Error> {
         let written = expect::write(path, pairs)?;
         eprintln!("{written} answers written to {}", path.display());
     }
-    if let Some(path) = &arguments.histogram {
-        let fault = |action| move |cause| Error::File { path: path.clone(), action, cause };
-        let mut output = BufWriter::new(File::create(path).map_err(fault("create"))?);
-        write_percentiles(&outcome.latency, &mut output).map_err(fault("write"))?;
-        output.flush().map_err(fault("write"))?;
-    }
+    write_histogram(arguments.histogram.as_deref(), &outcome)?;
     let mut shown = Shown::from(&outcome);
     if outcome.received == 0 {
         let Outcome { sent: queries, seconds, .. } = outcome;
         shown.fault = Some(Error::Silent { address, queries, seconds });
     }
-    Ok(shown)
+    Ok(shown.ended_early(stop.load(Ordering::Relaxed)))
+}
+
+/// Writes latencies as percentiles, where there is a file for them.
+fn write_histogram(path: Option<&Path>, outcome: &Outcome) -> Result<(), Error> {
+    let Some(path) = path else { return Ok(()) };
+    let fault = |action| move |cause| Error::File { path: path.to_owned(), action, cause };
+    let mut output = BufWriter::new(File::create(path).map_err(fault("create"))?);
+    write_percentiles(&outcome.latency, &mut output).map_err(fault("write"))?;
+    output.flush().map_err(fault("write"))
 }
 
 /// The first SIGINT or SIGTERM ends the trial, whose result up to then is shown; the second ends the program.

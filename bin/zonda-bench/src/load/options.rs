@@ -11,6 +11,7 @@ use std::{
 use bench::{
     Error,
     cores::Cores,
+    join::AGENTS_MAX,
     load::{
         Pace, Settings, THREADS_MAX, TcpSettings, Trial,
         expect::Expected,
@@ -222,7 +223,7 @@ const RECORD_WINDOW: u64 = 100;
 
 /// Refuses values out of bounds.
 pub fn check(arguments: &Arguments) -> Result<(), Error> {
-    let search = &arguments.search;
+    let Arguments { search, joining, .. } = arguments;
     let seconds = [arguments.seconds(), search.burst_seconds, search.trial_seconds, search.confirm_seconds];
     let rules = [
         (
@@ -279,11 +280,22 @@ pub fn check(arguments: &Arguments) -> Result<(), Error> {
             arguments.staircase.is_none_or(|trials| (1..=10_000).contains(&trials)),
             "must be from 1 to 10000",
         ),
+        (
+            "--agents",
+            joining.agents.is_none_or(|agents| (1..=AGENTS_MAX).contains(&agents)),
+            "must be from 1 to 256",
+        ),
+        (
+            if arguments.record_sizes.is_some() { "--record-sizes" } else { "--record-answers" },
+            joining.coordinate.is_none() || !arguments.records(),
+            "cannot go with --coordinate: it asks every query once, 100 at a time, which one host does as well; run \
+             it there without --coordinate and --agents",
+        ),
         ("--attempts", (1..=100).contains(&search.attempts), "must be from 1 to 100"),
         ("--confirm-trials", search.confirm_trials <= 100, "must be at most 100"),
         (
             "--queries",
-            arguments.has_queries() || !arguments.has_pace(),
+            arguments.has_queries() || !arguments.has_pace() || joining.join.is_some(),
             "is needed for a pace of queries; that of updates is --update-rate",
         ),
         (

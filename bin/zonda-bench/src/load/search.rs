@@ -1,6 +1,13 @@
 //! `--find-maximum` and `--staircase`.
 
-use std::fmt::Write;
+use std::{
+    fmt::Write,
+    sync::{
+        atomic::Ordering,
+        mpsc::{self, Receiver, RecvTimeoutError},
+    },
+    time::Duration,
+};
 
 use bench::{
     Error,
@@ -20,11 +27,18 @@ use super::{options::Arguments, show::Shown};
 pub trait Runner {
     /// Runs one trial.
     fn run(&mut self, trial: Trial) -> Result<Outcome, Error>;
+
+    /// Whether a signal wants the search to end.
+    fn is_stopped(&self) -> bool;
 }
 
 impl Runner for Generator<'_> {
     fn run(&mut self, trial: Trial) -> Result<Outcome, Error> {
         Generator::run(self, trial)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop_flag().load(Ordering::Relaxed)
     }
 }
 
@@ -32,10 +46,16 @@ impl Runner for Coordinator {
     fn run(&mut self, trial: Trial) -> Result<Outcome, Error> {
         Coordinator::run(self, trial)
     }
+
+    fn is_stopped(&self) -> bool {
+        Coordinator::is_stopped(self)
+    }
 }
 
 /// How far beyond the maximum the overload trial goes.
 const OVERLOAD: f64 = 1.5;
+/// How often a search that waits for its turn looks whether a signal has come.
+const LOOK_EACH: Duration = Duration::from_millis(50);
 
 /// Searches the highest rate that holds.
 pub fn find_maximum(arguments: &Arguments, generator: &mut dyn Runner) -> Result<Shown, Error> {
@@ -50,15 +70,22 @@ pub fn find_maximum(arguments: &Arguments, generator: &mut dyn Runner) -> Result
         limits: search.limits(),
         rate_start: search.rate_start,
     };
-    let mut last = None;
+    let (mut last, mut steps) = (None, Vec::new());
+    let mut turns = Turns::new(arguments);
     let mut offer = |rate, seconds| {
-        let outcome = offer(arguments, generator, rate, seconds)?;
+        let outcome = turns.offer(generator, rate, seconds)?;
         last = Some(outcome.clone());
         Ok(outcome)
     };
-    let maximum = maximum::find_maximum(&plan, &mut offer, tell)?;
+    let maximum = match maximum::find_maximum(&plan, &mut offer, |step| tell(step, &mut steps)) {
+        Err(Error::Interrupted) => return Ok(cut_short(&steps)),
+        maximum => maximum?,
+    };
     let overload = match search.overload && maximum.rate > 0.0 {
-        true => Some(offer(maximum.rate * OVERLOAD, search.trial_seconds)?),
+        true => match offer(maximum.rate * OVERLOAD, search.trial_seconds) {
+            Err(Error::Interrupted) => return Ok(cut_short(&steps)),
+            outcome => Some(outcome?),
+        },
         false => None,
     };
     let mut json = json!({ "maximum": maximum.to_json() });
@@ -86,7 +113,12 @@ pub fn walk_staircase(
         rate_start: search.rate_start,
         limits: search.limits(),
     };
-    let found = staircase::walk(&plan, |rate, seconds| offer(arguments, generator, rate, seconds), tell)?;
+    let (mut turns, mut steps) = (Turns::new(arguments), Vec::new());
+    let offer = |rate, seconds| turns.offer(generator, rate, seconds);
+    let found = match staircase::walk(&plan, offer, |step| tell(step, &mut steps)) {
+        Err(Error::Interrupted) => return Ok(cut_short(&steps)),
+        found => found?,
+    };
     let (rate, spread) = (found.rate, found.spread * 100.0);
     let text = format!(
         "half of all trials hold {rate:.0}/s (spread of a trial {spread:.1} %)\n\
@@ -98,27 +130,63 @@ pub fn walk_staircase(
     Ok(Shown { is_success: rate > 0.0, text, json: json!({ "staircase": found.to_json() }), fault: None })
 }
 
-/// One trial of a search; waits for its turn where asked to.
-fn offer(
-    arguments: &Arguments,
-    generator: &mut dyn Runner,
-    rate: f64,
-    seconds: f64,
-) -> Result<Outcome, Error> {
-    if arguments.search.take_turns {
-        let action = "wait for a line on standard input for";
-        let read = std::io::stdin().read_line(&mut String::new());
-        if read.map_err(|cause| Error::System { action, cause })? == 0 {
-            let cause = std::io::ErrorKind::UnexpectedEof.into();
-            return Err(Error::System { action, cause });
-        }
-    }
-    let queries_max = arguments.count.unwrap_or(u64::MAX);
-    generator.run(Trial { pace: Pace::Open { rate }, seconds, queries_max })
+/// Offers the trials of a search, each in its turn.
+struct Turns {
+    /// Lines of standard input, where each trial waits for one.
+    lines: Option<Receiver<std::io::Result<usize>>>,
+    queries_max: u64,
 }
 
-fn tell(step: &Step) {
+impl Turns {
+    fn new(arguments: &Arguments) -> Turns {
+        let lines =
+            arguments.search.take_turns.then(|| {
+                let (line, lines) = mpsc::sync_channel(0);
+                // Not joined: it may wait for a line that never comes.
+                std::thread::spawn(move || {
+                    while line.send(std::io::stdin().read_line(&mut String::new())).is_ok() {}
+                });
+                lines
+            });
+        Turns { lines, queries_max: arguments.count.unwrap_or(u64::MAX) }
+    }
+
+    /// One trial; an error where a signal ended it, as it then says nothing about its rate.
+    fn offer(&mut self, runner: &mut dyn Runner, rate: f64, seconds: f64) -> Result<Outcome, Error> {
+        self.wait(runner)?;
+        let outcome =
+            runner.run(Trial { pace: Pace::Open { rate }, seconds, queries_max: self.queries_max })?;
+        if runner.is_stopped() { Err(Error::Interrupted) } else { Ok(outcome) }
+    }
+
+    fn wait(&self, runner: &dyn Runner) -> Result<(), Error> {
+        let Some(lines) = &self.lines else { return Ok(()) };
+        let fault = |cause| Error::System { action: "wait for a line on standard input for", cause };
+        let ended = || fault(std::io::ErrorKind::UnexpectedEof.into());
+        loop {
+            match lines.recv_timeout(LOOK_EACH) {
+                _ if runner.is_stopped() => return Err(Error::Interrupted),
+                Ok(Ok(0)) | Err(RecvTimeoutError::Disconnected) => return Err(ended()),
+                Ok(read) => return read.map(|_| ()).map_err(fault),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+}
+
+fn tell(step: &Step, steps: &mut Vec<Step>) {
     eprintln!("{step}");
+    steps.push(*step);
+}
+
+/// What there is of a search that a signal ended.
+fn cut_short(steps: &[Step]) -> Shown {
+    let held = steps.iter().filter(|step| step.verdict == Verdict::Good);
+    let rate = held.map(|step| step.rate).fold(0.0, f64::max);
+    let steps: Vec<_> = steps.iter().map(|&step| step.to_json()).collect();
+    let text = format!("nothing found: {} trials, the highest rate that held one {rate:.0}/s\n", steps.len());
+    let json = json!({ "search": { "rate_held": rate, "steps": steps } });
+    Shown { is_success: false, text, json, fault: None }.ended_early(true)
 }
 
 fn maximum_text(maximum: &Maximum, overload: Option<&Outcome>) -> String {

@@ -30,6 +30,15 @@ impl Shown {
         self
     }
 
+    /// Marks the result as that of a run which a signal ended, if so.
+    pub fn ended_early(mut self, is_so: bool) -> Shown {
+        if is_so {
+            self.text.push_str("note: ended by a signal; this is what there was by then\n");
+            self.json["ended_by_signal"] = true.into();
+        }
+        self
+    }
+
     /// Prints one of the forms; returns the exit status.
     pub fn print(mut self, as_json: bool) -> Result<ExitCode, Error> {
         if as_json {

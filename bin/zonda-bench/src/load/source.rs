@@ -104,8 +104,11 @@ pub fn queries(arguments: &Arguments, settings: &Settings) -> Result<QuerySet, E
         });
     }
     Ok(match arguments.trains {
-        // Runs as long for each worker as a burst.
-        true => queries.in_runs(arguments.burst.min(mmsg::TRAIN_MAX) * settings.threads, RUNS_SEED),
+        // Runs as long for each worker, of all agents where there are some, as a burst.
+        true => {
+            let workers = settings.threads.saturating_mul(arguments.joining.agents.unwrap_or(1));
+            queries.in_runs(arguments.burst.min(mmsg::TRAIN_MAX).saturating_mul(workers), RUNS_SEED)
+        }
         false => queries,
     })
 }

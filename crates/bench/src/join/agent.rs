@@ -13,13 +13,14 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    AGENTS_MAX, ALIVE_EACH, Problem, SILENCE_MAX,
+    AGENTS_MAX, LOOK_EACH, Problem, REPORT_EACH, SILENCE_MAX,
     channel::{Channel, Kind, Role},
     job,
+    trial::{decode_trial, encode_counts, encode_outcome},
 };
 use crate::{
     Error,
-    load::{Generator, Joined, Outcome, Settings, Trial},
+    load::{Generator, Joined, Outcome, Settings, Trial, expect::Expected, progress::Progress},
     query::QuerySet,
 };
 
@@ -31,6 +32,8 @@ const CONNECT_EACH: Duration = Duration::from_millis(200);
 const IDLE_MAX: Duration = Duration::from_secs(86_400);
 /// Longest time until a start that is believed.
 const START_MAX_US: u64 = 60_000_000;
+/// For a look whether something has come: hardly any time, but zero stands for no limit.
+const LOOK_MAX: Duration = Duration::from_millis(1);
 
 /// An agent that its coordinator knows.
 pub struct Agent {
@@ -92,16 +95,20 @@ impl Agent {
         let (words, joined) = job_from(&payload).ok_or(fault(self.address, Problem::Frame))?;
         let Work { mut settings, queries, timed } = read(words)?;
         settings.joined = joined;
-        let mut sent = QuerySet::default();
+        let (mut sent, mut expected) = (QuerySet::default(), Expected::default());
         loop {
             match self.channel.receive(SILENCE_MAX).map_err(|it| fault(self.address, it))? {
                 (Kind::Queries, part) => {
                     job::add_queries(&mut sent, &part, timed).map_err(|it| fault(self.address, it))?;
                 }
+                (Kind::Expected, part) => {
+                    job::add_expected(&mut expected, &part).map_err(|it| fault(self.address, it))?;
+                }
                 (Kind::Ready, _) => break,
                 _ => return Err(fault(self.address, Problem::Frame)),
             }
         }
+        settings.expected = (!expected.is_empty()).then(|| Arc::new(expected));
         match queries {
             Some(queries) => Ok((settings, queries)),
             None if sent.kept() > 0 => Ok((settings, sent)),
@@ -117,19 +124,21 @@ impl Agent {
                 (Kind::Trial, payload) => {
                     let received = Instant::now();
                     let (trial, start_in_us) =
-                        job::decode_trial(&payload).map_err(|it| fault(self.address, it))?;
+                        decode_trial(&payload).map_err(|it| fault(self.address, it))?;
                     let start = received + Duration::from_micros(start_in_us.min(START_MAX_US));
                     let outcome = self.trial(generator, trial, start)?;
-                    self.send(Kind::Outcome, &job::encode_outcome(&outcome))?;
+                    self.send(Kind::Outcome, &encode_outcome(&outcome))?;
                     count += 1;
                 }
+                // Said while the trial was just ending.
+                (Kind::Alive | Kind::Stop, _) => {}
                 (Kind::End, _) => return Ok(count),
                 _ => return Err(fault(self.address, Problem::Frame)),
             }
         }
     }
 
-    /// Runs a trial on a thread of its own and gives signs of life meanwhile. If the coordinator goes, so does the load.
+    /// Runs a trial on a thread of its own and says meanwhile how it goes. If the coordinator goes, so does the load.
     fn trial(
         &mut self,
         generator: &mut Generator<'_>,
@@ -137,6 +146,7 @@ impl Agent {
         start: Instant,
     ) -> Result<Outcome, Error> {
         let stop: Arc<AtomicBool> = generator.stop_flag();
+        let mut talk = Talk { progress: generator.progress(), heard: Instant::now(), told: Instant::now() };
         let (done, result) = mpsc::channel();
         std::thread::scope(|scope| {
             scope.spawn(move || {
@@ -145,12 +155,13 @@ impl Agent {
                 let _ = done.send(generator.run(trial));
             });
             loop {
-                match result.recv_timeout(ALIVE_EACH) {
+                match result.recv_timeout(LOOK_EACH) {
                     Ok(outcome) => return outcome,
                     Err(mpsc::RecvTimeoutError::Timeout) => {
-                        if let Err(error) = self.send(Kind::Alive, &[]) {
+                        let turn = talk.turn(&mut self.channel, &stop);
+                        if let Err(problem) = turn {
                             stop.store(true, Ordering::Relaxed);
-                            return Err(error);
+                            return Err(fault(self.address, problem));
                         }
                     }
                     Err(mpsc::RecvTimeoutError::Disconnected) => {
@@ -163,6 +174,37 @@ impl Agent {
 
     fn send(&mut self, kind: Kind, payload: &[u8]) -> Result<(), Error> {
         self.channel.send(kind, payload).map_err(|problem| fault(self.address, problem))
+    }
+}
+
+/// What is said while a trial runs.
+struct Talk {
+    progress: Progress,
+    /// When the coordinator was heard last.
+    heard: Instant,
+    /// When it was told last how it goes.
+    told: Instant,
+}
+
+impl Talk {
+    /// Hears what the coordinator says, and tells it how it goes if it is time to.
+    fn turn(&mut self, channel: &mut Channel, stop: &AtomicBool) -> Result<(), Problem> {
+        while channel.is_ready(LOOK_MAX)? {
+            match channel.receive(SILENCE_MAX)? {
+                (Kind::Alive, _) => {}
+                (Kind::Stop, _) => stop.store(true, Ordering::Relaxed),
+                _ => return Err(Problem::Frame),
+            }
+            self.heard = Instant::now();
+        }
+        if self.heard.elapsed() > SILENCE_MAX {
+            return Err(Problem::Silent);
+        }
+        if self.told.elapsed() >= REPORT_EACH {
+            self.told = Instant::now();
+            channel.send(Kind::Alive, &encode_counts(&self.progress.counts()))?;
+        }
+        Ok(())
     }
 }
 

@@ -25,10 +25,10 @@ use ring::{
 use super::Problem;
 
 /// Name and version of what is spoken.
-const MAGIC: &[u8; 16] = b"zonda-bench/join";
+const MAGIC: &[u8; 16] = b"zonda-bench/jn.2";
 /// Octets of a nonce, and of a digest.
 const DIGEST_OCTETS: usize = 32;
-/// Longest payload: queries come in parts of a MiB at most, histograms have less.
+/// Longest payload: queries and expected answers come in parts of a MiB, histograms have less.
 pub const PAYLOAD_OCTETS_MAX: usize = 4 << 20;
 /// For each step of the greeting.
 const GREETING_MAX: Duration = Duration::from_secs(5);
@@ -47,7 +47,7 @@ pub enum Kind {
     Ping = 4,
     /// A trial.
     Trial = 5,
-    /// The agent is at work.
+    /// The agent is at work: how it goes; the coordinator is still there: empty.
     Alive = 6,
     /// What a trial brought.
     Outcome = 7,
@@ -55,12 +55,16 @@ pub enum Kind {
     Fault = 8,
     /// No more trials.
     End = 9,
+    /// Some of what answers are to be.
+    Expected = 10,
+    /// The trial that runs is to end now.
+    Stop = 11,
 }
 
 impl Kind {
     fn from_octet(octet: u8) -> Option<Kind> {
         use Kind::*;
-        [Job, Queries, Ready, Ping, Trial, Alive, Outcome, Fault, End]
+        [Job, Queries, Ready, Ping, Trial, Alive, Outcome, Fault, End, Expected, Stop]
             .into_iter()
             .find(|kind| *kind as u8 == octet)
     }
@@ -123,6 +127,18 @@ impl Channel {
         self.sent += 1;
         let length = (payload.len() as u32).to_be_bytes();
         write(&mut self.stream, &[&length, &[kind as u8], payload, tag.as_ref()])
+    }
+
+    /// Waits until something has come, for so long at most; whether it has. `Closed` where the other end is gone.
+    pub fn is_ready(&mut self, wait: Duration) -> Result<bool, Problem> {
+        self.stream.set_read_timeout(Some(wait)).map_err(|error| problem(&error))?;
+        match self.stream.peek(&mut [0]) {
+            Ok(0) => Err(Problem::Closed),
+            Ok(_) => Ok(true),
+            Err(error) if problem(&error) == Problem::Silent => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+            Err(error) => Err(problem(&error)),
+        }
     }
 
     /// Waits for a frame, for so long at most.

@@ -1,17 +1,18 @@
-//! What frames carry: the job, queries, trials and what they brought.
+//! What frames of the job carry: queries, and what answers are to be.
 
-use hdrhistogram::Histogram;
-use serde_json::{Value, json};
-
-use super::{Problem, channel::PAYLOAD_OCTETS_MAX};
+use super::Problem;
 use crate::{
-    load::{Outcome, Pace, Trial},
+    load::expect::{Answer, Expected, Key, Section},
     query::QuerySet,
 };
 
 /// Most octets of queries passed on: four million of them, in a second over a fast network.
 const QUERIES_OCTETS_MAX: usize = 256 << 20;
-/// Octets of queries in a frame, about.
+/// Most answers passed on, of queries and of questions: 256 MiB as they travel, twice as much in an agent's memory.
+const EXPECTED_MAX: usize = 8 << 20;
+/// Octets of one of them.
+const EXPECTED_OCTETS: usize = 32;
+/// Octets of queries or answers in a frame, about.
 const PART_OCTETS: usize = 1 << 20;
 
 /// Queries as payloads of frames: each query is length (2), time in nanoseconds (8), packet.
@@ -50,152 +51,70 @@ pub fn add_queries(set: &mut QuerySet, mut part: &[u8], timed: bool) -> Result<(
     Ok(())
 }
 
-/// A trial and the microseconds until its start.
-pub fn encode_trial(trial: &Trial, start_in_us: u64) -> Vec<u8> {
-    let pace = match trial.pace {
-        Pace::Open { rate } => json!({ "open": rate }),
-        Pace::Poisson { rate, seed } => json!({ "poisson": rate, "seed": seed }),
-        Pace::Replay { speed, loops } => json!({ "replay": speed, "loops": loops }),
-        Pace::Closed { window } => json!({ "closed": window }),
-        Pace::SelfPaced { window } => json!({ "self_paced": window }),
-    };
-    let value = json!({
-        "pace": pace, "seconds": trial.seconds, "queries_max": trial.queries_max, "start_in_us": start_in_us,
-    });
-    value.to_string().into_bytes()
-}
-
-/// The same back.
-pub fn decode_trial(payload: &[u8]) -> Result<(Trial, u64), Problem> {
-    let read = || {
-        let value: Value = serde_json::from_slice(payload).ok()?;
-        let pace = &value["pace"];
-        let above_zero =
-            |name: &str| pace[name].as_f64().filter(|number| *number > 0.0 && number.is_finite());
-        let window = |name: &str| pace[name].as_u64().filter(|&window| window > 0);
-        let pace = if let Some(rate) = above_zero("open") {
-            Pace::Open { rate }
-        } else if let Some(rate) = above_zero("poisson") {
-            Pace::Poisson { rate, seed: pace["seed"].as_u64()? }
-        } else if let Some(speed) = above_zero("replay") {
-            Pace::Replay { speed, loops: pace["loops"].as_u64() }
-        } else if let Some(window) = window("closed") {
-            Pace::Closed { window }
-        } else {
-            Pace::SelfPaced { window: window("self_paced")? }
+/// What answers are to be as payloads of frames: each is what it is for (1; 0 a query, 1 a question), key (8), response
+/// code (1; 255 for any), and of both sections what is said (1; bit 0 for records, bit 1 for the hash), records (2) and
+/// hash (8).
+pub fn expected_parts(expected: &Expected) -> Result<Vec<Vec<u8>>, Problem> {
+    if expected.len() > EXPECTED_MAX {
+        return Err(Problem::TooManyAnswers);
+    }
+    let (mut parts, mut part) = (Vec::new(), Vec::new());
+    for (key, answer) in expected.iter() {
+        let (what, key) = match key {
+            Key::Query(key) => (0, key),
+            Key::Question(key) => (1, key),
         };
-        let seconds = value["seconds"].as_f64().filter(|seconds| (0.0..=1e6).contains(seconds))?;
-        let trial = Trial { pace, seconds, queries_max: value["queries_max"].as_u64()? };
-        Some((trial, value["start_in_us"].as_u64()?))
-    };
-    read().ok_or(Problem::Frame)
-}
-
-/// What a trial brought. Of histograms every bucket that is not empty, so that nothing is lost.
-pub fn encode_outcome(outcome: &Outcome) -> Vec<u8> {
-    // Taken apart, so that no field can be forgotten here.
-    let Outcome {
-        planned,
-        sent,
-        received,
-        late,
-        stray,
-        wrong,
-        truncated,
-        rcodes,
-        octets,
-        refused,
-        blocked,
-        overrun,
-        connections,
-        connections_failed,
-        connections_closed,
-        renewed,
-        compared,
-        different,
-        // Answers are compared where the file with them is, which agents do not have.
-        mismatches: _,
-        workers_limited,
-        window,
-        own_drops,
-        seconds,
-        planned_seconds,
-        finished_seconds,
-        stolen_share,
-        lateness_ns_max,
-        latency,
-        lateness,
-        receipt,
-    } = outcome;
-    let buckets = |histogram: &Histogram<u64>| {
-        let pairs = histogram.iter_recorded();
-        pairs.map(|bucket| json!([bucket.value_iterated_to(), bucket.count_at_value()])).collect::<Vec<_>>()
-    };
-    let value = json!({
-        "counts": [
-            planned, sent, received, late, stray, wrong, truncated, octets, refused, blocked, overrun, connections,
-            connections_failed, connections_closed, renewed, compared, different, workers_limited, window,
-            own_drops, lateness_ns_max,
-        ],
-        "rcodes": rcodes,
-        "times": [seconds, planned_seconds, finished_seconds, stolen_share],
-        "latency": buckets(latency), "lateness": buckets(lateness), "receipt": buckets(receipt),
-    });
-    let octets = value.to_string().into_bytes();
-    // A histogram of three digits over a minute has some 30,000 buckets.
-    assert!(octets.len() <= PAYLOAD_OCTETS_MAX);
-    octets
-}
-
-/// The same back.
-pub fn decode_outcome(payload: &[u8]) -> Result<Outcome, Problem> {
-    let read = || {
-        let value: Value = serde_json::from_slice(payload).ok()?;
-        let mut outcome = Outcome::default();
-        let counts: [u64; 21] = numbers(&value["counts"], Value::as_u64)?;
-        [
-            outcome.planned,
-            outcome.sent,
-            outcome.received,
-            outcome.late,
-            outcome.stray,
-            outcome.wrong,
-            outcome.truncated,
-            outcome.octets,
-            outcome.refused,
-            outcome.blocked,
-            outcome.overrun,
-            outcome.connections,
-            outcome.connections_failed,
-            outcome.connections_closed,
-            outcome.renewed,
-            outcome.compared,
-            outcome.different,
-            outcome.workers_limited,
-            outcome.window,
-            outcome.own_drops,
-            outcome.lateness_ns_max,
-        ] = counts;
-        outcome.rcodes = numbers(&value["rcodes"], Value::as_u64)?;
-        [outcome.seconds, outcome.planned_seconds, outcome.finished_seconds, outcome.stolen_share] =
-            numbers(&value["times"], Value::as_f64)?;
-        for (name, histogram) in [
-            ("latency", &mut outcome.latency),
-            ("lateness", &mut outcome.lateness),
-            ("receipt", &mut outcome.receipt),
-        ] {
-            for pair in value[name].as_array()? {
-                let [bucket, count]: [u64; 2] = numbers(pair, Value::as_u64)?;
-                histogram.record_n(bucket, count).ok()?;
-            }
+        part.push(what);
+        part.extend_from_slice(&key.to_be_bytes());
+        part.push(answer.rcode.unwrap_or(u8::MAX));
+        for Section { records, hash } in answer.sections {
+            part.push(u8::from(records.is_some()) | u8::from(hash.is_some()) << 1);
+            part.extend_from_slice(&records.unwrap_or(0).to_be_bytes());
+            part.extend_from_slice(&hash.unwrap_or(0).to_be_bytes());
         }
-        Some(outcome)
-    };
-    read().filter(|outcome: &Outcome| outcome.received <= outcome.sent).ok_or(Problem::Frame)
+        if part.len() >= PART_OCTETS {
+            parts.push(std::mem::take(&mut part));
+        }
+    }
+    parts.extend((!part.is_empty()).then_some(part));
+    Ok(parts)
 }
 
-fn numbers<T, const N: usize>(value: &Value, of: impl Fn(&Value) -> Option<T>) -> Option<[T; N]> {
-    value.as_array()?.iter().map(of).collect::<Option<Vec<T>>>()?.try_into().ok()
+/// Adds the answers of a payload to what is expected.
+pub fn add_expected(expected: &mut Expected, part: &[u8]) -> Result<(), Problem> {
+    if !part.len().is_multiple_of(EXPECTED_OCTETS)
+        || expected.len() + part.len() / EXPECTED_OCTETS > EXPECTED_MAX
+    {
+        return Err(Problem::Frame);
+    }
+    for entry in part.chunks_exact(EXPECTED_OCTETS) {
+        let (key, answer) = expected_from(entry).ok_or(Problem::Frame)?;
+        expected.add(key, answer);
+    }
+    Ok(())
+}
+
+fn expected_from(entry: &[u8]) -> Option<(Key, Answer)> {
+    let (&[what], rest) = entry.split_first_chunk()?;
+    let (key, rest) = rest.split_first_chunk()?;
+    let (&[rcode], sections) = rest.split_first_chunk()?;
+    let key = u64::from_be_bytes(*key);
+    let key = match what {
+        0 => Key::Query(key),
+        1 => Key::Question(key),
+        _ => return None,
+    };
+    let section = |octets: &[u8]| {
+        let (&[said], rest) = octets.split_first_chunk()?;
+        let (records, hash) = rest.split_first_chunk()?;
+        Some(Section {
+            records: (said & 1 != 0).then_some(u16::from_be_bytes(*records)),
+            hash: (said & 2 != 0).then_some(u64::from_be_bytes(*hash.first_chunk()?)),
+        })
+    };
+    let (first, second) = sections.split_at_checked(sections.len() / 2)?;
+    let rcode = (rcode != u8::MAX).then_some(rcode);
+    Some((key, Answer { rcode, sections: [section(first)?, section(second)?] }))
 }
 
 #[cfg(test)]
@@ -204,38 +123,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trials() {
-        for pace in [
-            Pace::Open { rate: 12.5 },
-            Pace::Poisson { rate: 3.0, seed: u64::MAX },
-            Pace::Replay { speed: 2.0, loops: None },
-            Pace::Replay { speed: 2.0, loops: Some(3) },
-            Pace::Closed { window: 7 },
-            Pace::SelfPaced { window: 9 },
+    fn expectations() {
+        let mut expected = Expected::default();
+        let any = Section::default();
+        for (key, rcode, first) in [
+            (Key::Query(7), Some(3), Section { records: Some(0), hash: None }),
+            (Key::Query(u64::MAX), None, Section { records: None, hash: Some(9) }),
+            (Key::Question(7), Some(0), Section { records: Some(65_535), hash: Some(u64::MAX) }),
         ] {
-            let trial = Trial { pace, seconds: 1.5, queries_max: u64::MAX };
-            let (read, start_in_us) = decode_trial(&encode_trial(&trial, 17)).unwrap();
-            assert_eq!((read.pace, read.seconds, read.queries_max), (pace, 1.5, u64::MAX));
-            assert_eq!(start_in_us, 17);
+            expected.add(key, Answer { rcode, sections: [first, any] });
         }
-        for text in ["", "{}", "{\"pace\":{\"open\":-1}}", "{\"pace\":{\"open\":1},\"seconds\":1e9}"] {
-            assert_eq!(decode_trial(text.as_bytes()).unwrap_err(), Problem::Frame);
+        let parts = expected_parts(&expected).unwrap();
+        assert_eq!((parts.len(), parts[0].len()), (1, 3 * EXPECTED_OCTETS));
+        let mut read = Expected::default();
+        add_expected(&mut read, &parts[0]).unwrap();
+        assert_eq!(read, expected);
+        for (at, octet) in [(0, 2u8), (EXPECTED_OCTETS, 9)] {
+            let mut damaged = parts[0].clone();
+            damaged[at] = octet;
+            assert_eq!(add_expected(&mut read, &damaged), Err(Problem::Frame));
         }
+        assert_eq!(add_expected(&mut read, &parts[0][1..]), Err(Problem::Frame));
     }
 
     #[test]
-    fn outcomes() {
-        let mut outcome = Outcome { sent: 10, received: 9, seconds: 0.1, ..Outcome::default() };
-        outcome.rcodes[3] = 4;
-        for value in [1, 999, 1_000_003, 1_000_003, 59_999_999_999] {
-            outcome.latency.record(value).unwrap();
-            outcome.lateness.record(value / 7 + 1).unwrap();
+    fn expectations_of_many_parts() {
+        let mut expected = Expected::default();
+        let count = PART_OCTETS / EXPECTED_OCTETS + 1;
+        for key in 0..count as u64 {
+            expected.add(Key::Query(key), Answer { rcode: Some(0), sections: [Section::default(); 2] });
         }
-        let read = decode_outcome(&encode_outcome(&outcome)).unwrap();
-        assert_eq!(read.to_json(), outcome.to_json());
-        assert_eq!((read.latency, read.lateness), (outcome.latency.clone(), outcome.lateness.clone()));
-        outcome.received = 11;
-        assert!(decode_outcome(&encode_outcome(&outcome)).is_err());
-        assert!(decode_outcome(b"[]").is_err());
+        let parts = expected_parts(&expected).unwrap();
+        assert_eq!(parts.len(), 2);
+        let mut read = Expected::default();
+        parts.iter().for_each(|part| add_expected(&mut read, part).unwrap());
+        assert!(read == expected);
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! agent       -> coordinator   connects, both prove that they know the secret (channel)
-//! coordinator -> agents        options and queries, once (job); each agent is ready or says why not
+//! coordinator -> agents        options, queries and expected answers, once (job); each agent is ready or says why not
 //! coordinator -> agents        ping, ping, …; then a trial with the time until its start
-//! agent       -> coordinator   alive, alive, …; then what the trial brought
+//! agent       -> coordinator   how it goes, again and again; then what the trial brought (trial)
+//! coordinator -> agents        alive, alive, … meanwhile; stop, where it is to end before its time
 //! ```
 //!
 //! Query `n` of a trial belongs to one of all workers of all agents, as it would to one of the threads of one
@@ -17,17 +18,25 @@ pub mod agent;
 pub mod channel;
 pub mod coordinator;
 mod job;
+pub mod live;
+mod trial;
 
 use std::{fmt, time::Duration};
 
 pub use agent::{Agent, Work};
 pub use coordinator::Coordinator;
+pub use live::Live;
 
 /// Most agents: each has a thread of the coordinator.
 pub const AGENTS_MAX: usize = 256;
-/// How often an agent says that it lives while a trial runs.
+/// How often the coordinator says that it lives while a trial runs.
 const ALIVE_EACH: Duration = Duration::from_secs(1);
-/// Whoever says nothing for so long is lost: ten signs of life.
+/// How often agents say how it goes: those who watch look once a second, and find something new each time.
+const REPORT_EACH: Duration = Duration::from_millis(500);
+/// How often both ends look meanwhile whether the other has said something: soon enough for an operator who waits for
+/// an end, too seldom to disturb the load.
+const LOOK_EACH: Duration = Duration::from_millis(100);
+/// Whoever says nothing for so long is lost: ten signs of life and more.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// Why one end cannot go on with the other.
@@ -49,6 +58,8 @@ pub enum Problem {
     Missing(usize, usize),
     /// More octets of queries than are passed on.
     TooManyQueries,
+    /// More expected answers than are passed on.
+    TooManyAnswers,
 }
 
 impl fmt::Display for Problem {
@@ -64,6 +75,9 @@ impl fmt::Display for Problem {
             Problem::TooManyQueries => {
                 f.write_str("queries of more than 256 MiB are not passed on to agents")
             }
+            Problem::TooManyAnswers => f.write_str(
+                "more than eight million expected answers are not passed on to agents: split the file",
+            ),
         }
     }
 }

@@ -211,8 +211,17 @@ fn hash(octets: impl Iterator<Item = u8>) -> u64 {
     octets.fold(0xcbf2_9ce4_8422_2325, |hash, octet| (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3))
 }
 
+/// What an answer is expected for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// The hash of a query with all its words.
+    Query(u64),
+    /// The hash of a question, whatever else the query has.
+    Question(u64),
+}
+
 /// What the answers to many queries are to be.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Expected {
     by_query: HashMap<u64, Answer>,
     by_question: HashMap<u64, Answer>,
@@ -237,9 +246,9 @@ impl Expected {
                 expected.insert(&query, answer);
             }
         }
-        match expected.by_query.len() + expected.by_question.len() {
-            0 => Err(Error::Empty { path: path.to_owned(), wanted: "expected answers" }),
-            _ => Ok(expected),
+        match expected.is_empty() {
+            true => Err(Error::Empty { path: path.to_owned(), wanted: "expected answers" }),
+            false => Ok(expected),
         }
     }
 
@@ -254,6 +263,30 @@ impl Expected {
                 self.by_question.entry(question).or_insert(answer);
             }
         }
+    }
+
+    /// How many answers there are, of queries and of questions.
+    pub fn len(&self) -> usize {
+        self.by_query.len() + self.by_question.len()
+    }
+
+    /// Whether nothing is expected.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All answers, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (Key, &Answer)> {
+        let queries = self.by_query.iter().map(|(&key, answer)| (Key::Query(key), answer));
+        queries.chain(self.by_question.iter().map(|(&key, answer)| (Key::Question(key), answer)))
+    }
+
+    /// Adds what [`Expected::iter`] gave.
+    pub fn add(&mut self, key: Key, answer: Answer) {
+        match key {
+            Key::Query(key) => self.by_query.insert(key, answer),
+            Key::Question(key) => self.by_question.insert(key, answer),
+        };
     }
 
     /// The answer to a query is to be this; `None` where nothing is said.

@@ -88,6 +88,59 @@ pub struct Progress {
     workers: Vec<Arc<Published>>,
 }
 
+/// Counts of a trial that goes on, which those of others can be added to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Queries sent so far.
+    pub sent: u64,
+    /// Replies in time so far.
+    pub received: u64,
+    /// These replies by the bucket of their latency.
+    buckets: Vec<u64>,
+}
+
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts { sent: 0, received: 0, buckets: vec![0; BUCKETS] }
+    }
+}
+
+impl Counts {
+    /// Without the times.
+    pub fn new(sent: u64, received: u64) -> Counts {
+        Counts { sent, received, ..Counts::default() }
+    }
+
+    /// Adds those of another generator.
+    pub fn add(&mut self, other: &Counts) {
+        let Counts { sent, received, buckets } = other;
+        // They may have come over a network.
+        self.sent = self.sent.saturating_add(*sent);
+        self.received = self.received.saturating_add(*received);
+        self.buckets.iter_mut().zip(buckets).for_each(|(all, own)| *all = all.saturating_add(*own));
+    }
+
+    /// Buckets that are not empty, with their numbers.
+    pub fn filled(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.buckets.iter().copied().enumerate().filter(|&(_, count)| count > 0)
+    }
+
+    /// Sets a bucket; false where there is none of that number.
+    pub fn fill(&mut self, bucket: usize, count: u64) -> bool {
+        self.buckets.get_mut(bucket).map(|own| *own = count).is_some()
+    }
+
+    /// What they come to.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            sent: self.sent,
+            received: self.received,
+            p50_ns: percentile(&self.buckets, 50),
+            p99_ns: percentile(&self.buckets, 99),
+        }
+    }
+}
+
 /// How a trial goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
@@ -109,29 +162,28 @@ impl Progress {
 
     /// How it goes now.
     pub fn look(&self) -> Snapshot {
-        let sum = |of: fn(&Published) -> &AtomicU64| {
-            self.workers.iter().map(|worker| of(worker).load(Ordering::Relaxed)).sum()
-        };
-        let mut buckets = [0; BUCKETS];
+        self.counts().snapshot()
+    }
+
+    /// The counts of all workers.
+    pub fn counts(&self) -> Counts {
+        let mut all = Counts::default();
         for worker in &self.workers {
-            let counts = buckets.iter_mut().zip(&worker.buckets);
+            all.sent += worker.sent.load(Ordering::Relaxed);
+            all.received += worker.received.load(Ordering::Relaxed);
+            let counts = all.buckets.iter_mut().zip(&worker.buckets);
             counts.for_each(|(all, own)| *all += own.load(Ordering::Relaxed));
         }
-        Snapshot {
-            sent: sum(|worker| &worker.sent),
-            received: sum(|worker| &worker.received),
-            p50_ns: percentile(&buckets, 50),
-            p99_ns: percentile(&buckets, 99),
-        }
+        all
     }
 }
 
-fn percentile(buckets: &[u64], percent: u64) -> u64 {
-    let all: u64 = buckets.iter().sum();
+fn percentile(buckets: &[u64], percent: u128) -> u64 {
+    let all: u128 = buckets.iter().map(|&count| u128::from(count)).sum();
     let target = (all * percent).div_ceil(100).max(1);
     let mut sum = 0;
     let reaches = |&count: &u64| {
-        sum += count;
+        sum += u128::from(count);
         sum >= target
     };
     buckets.iter().position(reaches).map_or(0, bucket_end)
@@ -165,5 +217,22 @@ mod tests {
         let seen = progress.look();
         assert_eq!((seen.sent, seen.received), (10, 2));
         assert!((1000..1130).contains(&seen.p50_ns) && (9000..10_130).contains(&seen.p99_ns), "{seen:?}");
+    }
+
+    #[test]
+    fn counts_of_generators_add_up() {
+        let (mut one, mut other) = (Counts::default(), Counts::new(7, 3));
+        assert!(other.fill(bucket(5000), 3) && !other.fill(BUCKETS, 1));
+        one.add(&other);
+        one.add(&other);
+        assert_eq!((one.sent, one.received), (14, 6));
+        assert_eq!(one.filled().collect::<Vec<_>>(), [(bucket(5000), 6)]);
+        assert!((5000..5650).contains(&one.snapshot().p99_ns));
+        // Nonsense from afar is no reason to fail.
+        other.fill(0, u64::MAX);
+        other.sent = u64::MAX;
+        one.add(&other);
+        one.add(&other);
+        assert_eq!((one.sent, one.snapshot().p50_ns), (u64::MAX, 8));
     }
 }

@@ -115,7 +115,7 @@ pub struct Step {
 
 impl Step {
     /// As a JSON object.
-    fn to_json(self) -> Value {
+    pub fn to_json(self) -> Value {
         json!({
             "rate": self.rate, "seconds": self.seconds, "sent": self.sent, "lost": self.lost,
             "overtime_seconds": self.overtime_seconds, "stolen_share": self.stolen_share,
