@@ -65,7 +65,11 @@ pub fn sample(path: &std::path::Path, count: usize) -> Result<Vec<Query>, Error>
 }
 
 /// Asks every server the sample; the first is what the others are compared with.
-pub fn compare(bed: &Bed, servers: &[Server], sample: &[Query]) -> Result<Vec<Agreement>, Error> {
+pub fn compare<'a>(
+    bed: &Bed,
+    servers: impl Iterator<Item = &'a Server>,
+    sample: &[Query],
+) -> Result<Vec<Agreement>, Error> {
     let mut found = Vec::new();
     let mut expected = Vec::new();
     for server in servers {

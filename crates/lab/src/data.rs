@@ -54,6 +54,11 @@ pub enum Signatures {
 }
 
 impl Zones {
+    /// Octets of their text.
+    pub fn octets(&self) -> u64 {
+        self.list.iter().filter_map(|(_, path)| Some(fs::metadata(path).ok()?.len())).sum()
+    }
+
     /// A question that is answered once the last zone is there.
     pub fn question(&self) -> Query {
         let apex = self.list.last().map_or(".", |(apex, _)| apex.as_str());

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::{Error, error, place::Place};
 
@@ -20,6 +20,8 @@ use crate::{Error, error, place::Place};
 const LOOK: Duration = Duration::from_millis(5);
 /// How long a server may take to end: freeing millions of records takes a while.
 const STOP_SECONDS: u64 = 20;
+/// How long a program may take to tell its version. A few lines: a pipe holds more.
+const VERSION_SECONDS: u64 = 5;
 /// What is shown of a program that failed.
 const SAID_OCTETS: usize = 1500;
 /// Folders of programs that are not on every user's path.
@@ -185,6 +187,16 @@ impl Process {
 
     /// Ends it and all below it, and waits.
     pub fn stop(&mut self) {
+        self.end();
+        // Its group is its own; what is left of it, such as the children of a program that was killed, has nobody to serve. A
+        // process of that number is another's, which got the number after ours had ended.
+        let (group, is_anothers) = (self.child.id() as i32, is_alive(self.child.id()));
+        if let Some(group) = Pid::from_raw(group).filter(|_| !is_anothers) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+
+    fn end(&mut self) {
         if self.ended().is_some() {
             return;
         }
@@ -208,6 +220,11 @@ impl Drop for Process {
     }
 }
 
+/// Whether a process of that number lives.
+pub fn is_alive(pid: u32) -> bool {
+    fs::metadata(format!("/proc/{pid}")).is_ok()
+}
+
 /// Sends a signal; one that has ended already needs none.
 pub fn signal(pid: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid) {
@@ -228,9 +245,21 @@ pub fn run(command: &[String], place: &Place, folder: &Path, stop: &AtomicBool) 
     }
 }
 
-/// The first line that a program says, on whichever stream.
+/// The first line that a program says, on whichever stream; nothing from one that does not end within some seconds.
 pub fn first_line(command: &[&str]) -> Option<String> {
-    let output = Command::new(find(command[0])?).args(&command[1..]).stdin(Stdio::null()).output().ok()?;
+    let mut start = Command::new(find(command[0])?);
+    start.args(&command[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = start.spawn().ok()?;
+    let until = Instant::now() + Duration::from_secs(VERSION_SECONDS);
+    while child.try_wait().ok()?.is_none() {
+        if Instant::now() > until {
+            let _ = child.kill();
+            let _ = child.wait();
+            return None;
+        }
+        thread::sleep(LOOK);
+    }
+    let output = child.wait_with_output().ok()?;
     let both = [output.stdout, output.stderr].concat();
     Some(String::from_utf8_lossy(&both).lines().next()?.trim().to_owned())
 }
@@ -276,7 +305,13 @@ mod tests {
         assert!(process.cpu().user >= 0.05 && pids.len() == 2 && process.pss() > 0, "{pids:?}");
         process.child().kill().unwrap();
         process.stop();
-        signal(pids[1], Signal::KILL);
+        let until = Instant::now() + Duration::from_secs(20);
+        let state = || fs::read_to_string(format!("/proc/{}/stat", pids[1])).unwrap_or_default();
+        // Whoever inherits it may take its time to reap it.
+        while !matches!(stat_fields(&state()).first(), None | Some(&"Z")) {
+            assert!(Instant::now() < until, "{}", state());
+            thread::sleep(LOOK);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Those that ship with the program are in it ([`names`], [`text`]); a user's own are files. Both are read by the same
 //! code, and a key that does not exist is an error with its line.
 
-use std::{fs, path::Path};
+use std::{fmt, fs, path::Path};
 
 use serde::Deserialize;
 
@@ -238,6 +238,25 @@ pub struct Generator {
     pub options: Vec<String>,
 }
 
+/// How often servers are started where rates are measured.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "kebab-case")]
+pub enum Restart {
+    /// In each block, so that no block inherits how memory was laid out in the one before.
+    Block,
+    /// Once for all blocks of a case, where loading takes long.
+    Case,
+}
+
+impl fmt::Display for Restart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Restart::Block => "block",
+            Restart::Case => "case",
+        })
+    }
+}
+
 /// Which form of a recipe runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -345,6 +364,8 @@ effort! {
     run_seconds: f64 = 10.0, (0.05..=3600.0);
     /// Queries outstanding in closed loops.
     window: u64 = 500, (1..=1_048_576);
+    /// How often servers are started.
+    restart: Restart = Restart::Block, (Restart::Block..=Restart::Case);
     /// How long a server may take to load its zones.
     load_seconds: f64 = 900.0, (1.0..=86_400.0);
 }

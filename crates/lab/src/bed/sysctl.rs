@@ -3,6 +3,7 @@
 use std::{fs, path::PathBuf, process};
 
 use super::RECEIVE_OCTETS;
+use crate::process::is_alive;
 
 /// Limits and what they are raised to.
 const LIMITS: [(&str, usize); 3] = [
@@ -74,9 +75,4 @@ pub fn restore_left() {
         }
         let _ = fs::remove_file(kept(pid));
     }
-}
-
-/// Whether a process lives.
-pub fn is_alive(pid: u32) -> bool {
-    fs::metadata(format!("/proc/{pid}")).is_ok()
 }

@@ -11,10 +11,9 @@ use std::{
 
 use rustix::process::Signal;
 
-use super::sysctl::is_alive;
 use crate::{
     Error,
-    process::{find, signal},
+    process::{find, is_alive, signal},
 };
 
 /// The server's address.

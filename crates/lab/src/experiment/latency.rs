@@ -5,14 +5,8 @@ use std::{path::Path, time::Instant};
 use bench::random::Random;
 use serde_json::json;
 
-use super::{Lab, Subject, Values, table};
-use crate::{
-    Error,
-    contender::EchoOptions,
-    data::Set,
-    recipe::{Name, Sockets},
-    statistics,
-};
+use super::{Lab, Running, Values, table};
+use crate::{Error, statistics};
 
 /// Shares of the slowest contender's rate.
 const LOADS: [f64; 2] = [0.5, 0.8];
@@ -21,65 +15,63 @@ const PERCENTILES: [&str; 3] = ["p50", "p99", "p99.9"];
 /// Order of the runs.
 const SEED: u64 = 2;
 
-/// Measures all contenders and an echo server at a spot.
+/// What was found at a spot.
+pub struct Latency {
+    at: String,
+    weakest: f64,
+    values: [[Values; PERCENTILES.len()]; LOADS.len()],
+}
+
+/// Measures servers that run, at shares of the rate `weakest`. One that fails is left out with a note.
 pub fn run(
     lab: &mut Lab,
     at: &str,
-    workers: usize,
-    set: &Set,
-    sizes: &Path,
+    running: &mut Running,
+    queries: &Path,
     weakest: f64,
-) -> Result<(), Error> {
-    let mut subjects = lab.subjects(workers);
-    subjects.push(Subject {
-        label: Name::Echo.text().to_owned(),
-        name: Name::Echo,
-        workers,
-        echo: EchoOptions {
-            threads: workers,
-            sockets: Sockets::Each,
-            sizes: Some(sizes.to_owned()),
-            ..EchoOptions::default()
-        },
-        cores: lab.server_cores.iter().copied().take(workers).collect(),
-    });
-    let mut servers = Vec::new();
-    for subject in &subjects {
-        let mut server = lab.start(subject, &set.zones)?;
-        lab.warm(&mut server, &set.queries)?;
-        servers.push(server);
-    }
-    let mut values: [[Values; PERCENTILES.len()]; LOADS.len()] = Default::default();
-    let mut order: Vec<usize> = (0..servers.len()).collect();
+) -> Result<Latency, Error> {
+    let mut found = Latency { at: at.to_owned(), weakest, values: Default::default() };
     let (mut random, began) = (Random::new(SEED), Instant::now());
     let runs = lab.effort.latency_runs;
     for run in 0..runs {
-        lab.say_left(&format!("latency, run {} of {runs} {at}", run + 1), began, run, runs - run);
-        random.shuffle(&mut order);
-        for (share, values) in LOADS.iter().zip(&mut values) {
-            for &which in &order {
-                let rate = (weakest * share).max(1.0);
-                let numbers = [rate, lab.effort.latency_seconds].map(|number| number.to_string());
-                let flows = lab.effort.flows.to_string();
-                let words = ["--rate", &numbers[0], "--seconds", &numbers[1], "--flows", &flows];
-                let words = words.map(str::to_owned);
-                let result = lab.load(&mut servers[which], &set.queries, &words)?;
-                let outcome = &result["outcome"];
-                let label = &subjects[which].label;
+        let text = format!("latency, run {} of {runs} {at}", run + 1);
+        lab.say_left(text.trim_end(), began, run, runs - run);
+        random.shuffle(running);
+        for (share, values) in LOADS.iter().zip(&mut found.values) {
+            let rate = (weakest * share).max(1.0);
+            let mut failed = Vec::new();
+            for (subject, server) in running.iter_mut() {
+                lab.go_on()?;
+                let outcome = match lab.load(server, queries, &words(lab, rate)) {
+                    Ok(mut result) => result["outcome"].take(),
+                    Err(error) => {
+                        failed.push(error);
+                        continue;
+                    }
+                };
                 for (percentile, values) in PERCENTILES.iter().zip(values.iter_mut()) {
-                    values.push(label, at, outcome["latency_us"][percentile].as_f64().unwrap_or(0.0));
+                    let latency = outcome["latency_us"][percentile].as_f64().unwrap_or(0.0);
+                    values.push(&subject.label, at, latency);
                 }
                 lab.record.raw.push(json!({
-                    "latency_of": label, "at": at, "rate": rate, "run": run + 1, "outcome": outcome,
+                    "latency_of": subject.label, "at": at, "rate": rate, "run": run + 1, "outcome": outcome,
                 }));
             }
+            failed.into_iter().try_for_each(|error| lab.leave_out(running, at, error))?;
         }
     }
-    report(lab, at, weakest, &values);
-    Ok(())
+    Ok(found)
 }
 
-fn report(lab: &mut Lab, at: &str, weakest: f64, values: &[[Values; PERCENTILES.len()]; LOADS.len()]) {
+fn words(lab: &Lab, rate: f64) -> Vec<String> {
+    let numbers = [rate, lab.effort.latency_seconds].map(|number| number.to_string());
+    let flows = lab.effort.flows.to_string();
+    ["--rate", &numbers[0], "--seconds", &numbers[1], "--flows", &flows].map(str::to_owned).to_vec()
+}
+
+/// Adds what was found to the record.
+pub fn report(lab: &mut Lab, found: &Latency) {
+    let Latency { at, weakest, values } = found;
     for (share, values) in LOADS.iter().zip(values) {
         let percent = share * 100.0;
         let rate = weakest * share;

@@ -31,7 +31,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
         let records = set.zones.records as f64;
         lab.record.notes.push(format!("{}: {} records, {}", case.name, set.zones.records, set.source));
         places.push(case.name.clone());
-        for subject in lab.subjects(1) {
+        for subject in lab.subjects(&lab.names, 1) {
             lab.go_on()?;
             lab.say_left(&format!("{}: {}", case.name, subject.label), began, done, all - done);
             done += 1;
@@ -46,7 +46,13 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
             let before = server.process.pss() as f64;
             let count = lab.effort.queries.to_string();
             let words = ["--closed", WINDOW, "--count", &count, "--seconds", "600"].map(str::to_owned);
-            let result = lab.load(&mut server, &set.queries, &words)?;
+            let result = match lab.load(&mut server, &set.queries, &words) {
+                Err(error @ Error::Server { .. }) => {
+                    lab.note(format!("{}, {}: {error}", case.name, subject.label));
+                    continue;
+                }
+                result => result?,
+            };
             let after = server.process.pss() as f64;
             loaded.push(&subject.label, &case.name, before / records);
             touched.push(&subject.label, &case.name, after / records);

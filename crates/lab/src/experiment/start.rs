@@ -32,7 +32,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
         places.push(case.name.clone());
         let pack = pack(lab, &set.zones)?;
         let mut starts: Vec<(Subject, Option<&Path>)> =
-            lab.subjects(1).into_iter().map(|subject| (subject, None)).collect();
+            lab.subjects(&lab.names, 1).into_iter().map(|subject| (subject, None)).collect();
         if let Some(pack) = &pack
             && let Some((zonda, _)) = starts.iter().find(|(subject, _)| subject.name == Name::Zonda)
         {

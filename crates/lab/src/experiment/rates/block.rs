@@ -1,0 +1,133 @@
+//! One block: staircases that take turns, and whether it counts.
+
+use bench::{machine::Steal, random::Random};
+use serde_json::{Value, json};
+
+use super::{super::Load, ECHO_AGAIN, Found, Lab, Running, Spot};
+use crate::{Error, contender::Server, process::Cpu, recipe::Name};
+
+/// Measures a block. A contender that fails is left out of the spot with a note, and the block is discarded: what the
+/// others did meanwhile does not compare.
+pub fn measure(
+    lab: &mut Lab,
+    number: usize,
+    spot: &mut Spot,
+    running: &mut Running,
+    order: &mut Random,
+    found: &mut Found,
+) -> Result<(), Error> {
+    lab.go_on()?;
+    if spot.names.is_empty() {
+        return Ok(());
+    }
+    match staircases(lab, spot, running, order) {
+        Ok(raw) => judge(lab, number, spot, raw, found),
+        Err(error) => {
+            lab.leave_out(running, &spot.at, error)?;
+            let gone =
+                spot.names.iter().find(|name| !running.iter().any(|(subject, _)| subject.name == **name));
+            let who = gone.map_or("a server", |name| name.text());
+            discard(lab, number, spot, &format!("{who} failed"));
+            spot.keep(running);
+        }
+    }
+    Ok(())
+}
+
+/// The raw results by label.
+fn staircases(
+    lab: &Lab,
+    spot: &Spot,
+    running: &mut Running,
+    order: &mut Random,
+) -> Result<Vec<(String, Value)>, Error> {
+    let steal = Steal::new();
+    let before: Vec<Cpu> = running.iter().map(|(_, server)| server.process.cpu()).collect();
+    let mut loads: Vec<Load> = running
+        .iter()
+        .map(|(subject, server)| Load::start(lab, server, &spot.set.queries, &subject.label))
+        .collect::<Result<_, _>>()?;
+    take_turns(lab, &mut loads, order)?;
+    let mut raw = Vec::new();
+    for (((subject, server), load), before) in running.iter_mut().zip(loads).zip(before) {
+        let mut result = load.finish(lab, server)?;
+        add_use(&mut result, before, server);
+        result["stolen_share"] = steal.share().into();
+        raw.push((subject.label.clone(), result));
+    }
+    Ok(raw)
+}
+
+/// Gives each load one trial after the other, in random order, until all have ended.
+fn take_turns(lab: &Lab, loads: &mut [Load], order: &mut Random) -> Result<(), Error> {
+    let mut running: Vec<usize> = (0..loads.len()).collect();
+    while !running.is_empty() {
+        order.shuffle(&mut running);
+        lab.go_on()?;
+        running.retain(|&at| loads[at].turn());
+    }
+    Ok(())
+}
+
+/// Adds what an answer cost the server's own processes (work that the kernel does for it in interrupts counts where it
+/// happens to run), and what memory they hold.
+fn add_use(result: &mut Value, before: Cpu, server: &Server) {
+    let after = server.process.cpu();
+    let steps = ["approach", "steps"].into_iter().filter_map(|part| result[part].as_array()).flatten();
+    let count = |step: &Value| step["sent"].as_f64().unwrap_or(0.0) - step["lost"].as_f64().unwrap_or(0.0);
+    let answered = steps.map(count).sum::<f64>().max(1.0);
+    let micros = |spent: f64| spent * 1e6 / answered;
+    result["cpu_us_per_answer"] =
+        json!({ "user": micros(after.user - before.user), "system": micros(after.system - before.system) });
+    result["pss_octets"] = server.process.pss().into();
+}
+
+/// Keeps or discards a block.
+fn judge(lab: &mut Lab, number: usize, spot: &Spot, raw: Vec<(String, Value)>, found: &mut Found) {
+    let rate = |result: &Value| result["rate"].as_f64().unwrap_or(0.0);
+    let of =
+        |label: &str| raw.iter().find(|(known, _)| known == label).map_or(0.0, |(_, result)| rate(result));
+    let echoes = [of(Name::Echo.text()), of(ECHO_AGAIN)];
+    let mean = f64::midpoint(echoes[0], echoes[1]);
+    let mut why = Vec::new();
+    if (echoes[0] - echoes[1]).abs() > lab.effort.echo_spread * mean {
+        why.push(format!("the echoes differ, {:.0} and {:.0}/s", echoes[0], echoes[1]));
+    }
+    for (label, result) in &raw {
+        if result["limit"] == "machine disturbed" {
+            why.push(format!("{label} was disturbed all the time"));
+        } else if rate(result) <= 0.0 {
+            why.push(format!("{label} held no rate"));
+        }
+    }
+    for (label, result) in &raw {
+        let (rate, cpu) = (rate(result), &result["cpu_us_per_answer"]);
+        let part = |name: &str| cpu[name].as_f64().unwrap_or(0.0);
+        let limit = result["limit"].as_str().unwrap_or("");
+        let (user, system) = (part("user"), part("system"));
+        eprintln!("  {label}: {rate:.0}/s ({limit}), {user:.2} us user and {system:.2} us system an answer");
+        if why.is_empty() {
+            let who = if label == ECHO_AGAIN { Name::Echo.text() } else { label };
+            found.rates.push(who, &spot.at, rate);
+            found.user.push(who, &spot.at, user);
+            found.system.push(who, &spot.at, system);
+            found.pss.push(who, &spot.at, result["pss_octets"].as_f64().unwrap_or(0.0));
+            if who != Name::Echo.text() {
+                found.shares.push(who, &spot.at, rate / mean);
+            }
+        }
+    }
+    let results: serde_json::Map<String, Value> = raw.into_iter().collect();
+    lab.record.raw.push(json!({ "block": number, "at": spot.at, "discarded": why, "results": results }));
+    if why.is_empty() {
+        lab.record.blocks.kept += 1;
+    } else {
+        discard(lab, number, spot, &why.join("; "));
+    }
+}
+
+fn discard(lab: &mut Lab, number: usize, spot: &Spot, why: &str) {
+    let at = if spot.at.is_empty() { String::new() } else { format!(", {}", spot.at) };
+    eprintln!("  discarded: {why}");
+    lab.record.blocks.discarded.push(format!("block {number}{at}: {why}"));
+}

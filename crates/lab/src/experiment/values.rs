@@ -1,0 +1,119 @@
+//! Values by contender and place, and what becomes of them: figures, charts, tables.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    record::{Chart, ChartKind, Figure, Point, Role, Series, Table},
+    statistics,
+};
+
+/// Values of one metric, by contender and by place in what varies.
+#[derive(Default)]
+pub struct Values {
+    by: BTreeMap<(String, String), Vec<f64>>,
+    order: Vec<(String, String)>,
+}
+
+impl Values {
+    /// Adds a value.
+    pub fn push(&mut self, contender: &str, at: &str, value: f64) {
+        let key = (contender.to_owned(), at.to_owned());
+        if !self.order.contains(&key) {
+            self.order.push(key.clone());
+        }
+        self.by.entry(key).or_default().push(value);
+    }
+
+    /// The values of a contender at a place.
+    pub fn of(&self, contender: &str, at: &str) -> &[f64] {
+        self.by.get(&(contender.to_owned(), at.to_owned())).map_or(&[], Vec::as_slice)
+    }
+
+    /// Contenders in the order in which they came.
+    pub fn contenders(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for (name, _) in &self.order {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Figures of all, in the order in which they came. Values above 0 are taken by their logarithms.
+    pub fn figures(&self, metric: &str, unit: &str, more_is_better: bool) -> Vec<Figure> {
+        let figure = |key: &(String, String)| {
+            let values = self.by[key].clone();
+            let positive = values.iter().all(|&value| value > 0.0);
+            Figure {
+                contender: key.0.clone(),
+                at: key.1.clone(),
+                metric: metric.to_owned(),
+                unit: unit.to_owned(),
+                more_is_better,
+                median: if positive {
+                    statistics::median_of_logarithms(&values)
+                } else {
+                    statistics::median(&values)
+                },
+                interval: match positive {
+                    true => statistics::interval_of_logarithms(&values),
+                    false => statistics::interval(&values),
+                },
+                values,
+            }
+        };
+        self.order.iter().map(figure).collect()
+    }
+
+    /// Bars: groups along `places`, a bar for each contender.
+    pub fn bars(&self, title: &str, y_label: &str, places: &[String], y_log: bool) -> Chart {
+        let series = self.contenders().into_iter().map(|name| Series {
+            name: name.to_owned(),
+            role: Role::Measured,
+            points: places
+                .iter()
+                .enumerate()
+                .filter_map(|(x, at)| point(x as f64, self.of(name, at)))
+                .collect(),
+        });
+        Chart {
+            title: title.to_owned(),
+            kind: ChartKind::Bars,
+            x_label: String::new(),
+            y_label: y_label.to_owned(),
+            y_log,
+            categories: places.to_vec(),
+            series: series.collect(),
+        }
+    }
+}
+
+/// A point with median and ends; `None` without values.
+pub fn point(x: f64, values: &[f64]) -> Option<Point> {
+    let (low, high) = statistics::ends(values);
+    let spread = |end| (values.len() > 1).then_some(end);
+    (!values.is_empty()).then(|| Point {
+        x,
+        y: statistics::median(values),
+        low: spread(low),
+        high: spread(high),
+    })
+}
+
+/// A table from text.
+pub fn table(title: &str, columns: &[&str], rows: Vec<Vec<String>>, note: &str) -> Table {
+    let columns = columns.iter().map(|&column| column.to_owned()).collect();
+    Table { title: title.to_owned(), columns, rows, note: note.to_owned() }
+}
+
+/// `3.2 to 3.4`, or nothing.
+pub fn interval_text(figure: &Figure, digits: usize) -> String {
+    figure.interval.map_or_else(String::new, |(low, high)| format!("{low:.digits$} to {high:.digits$}"))
+}
+
+/// Seconds for people.
+pub fn duration(seconds: f64) -> String {
+    let seconds = seconds.round() as u64;
+    if seconds < 90 { format!("{seconds} s") } else { format!("{} min", (seconds + 30) / 60) }
+}
