@@ -11,7 +11,7 @@
 
 use std::io::{self, Write};
 
-use super::text::{Counts, Style, ZoneText, ipv4, ipv6};
+use super::text::{Counts, Style, ZoneText, ipv4, ipv6, join};
 use crate::{
     labels::{Labels, RESERVED},
     random::{Random, Zipf},
@@ -195,18 +195,6 @@ impl<W: Write> Writer<'_, W> {
             }
         }
         Ok(())
-    }
-}
-
-/// `host.label` or, where `zone` is not empty, `host.label.zone`.
-fn join(name: &mut Vec<u8>, host: &str, label: &[u8], zone: &str) {
-    name.clear();
-    name.extend_from_slice(host.as_bytes());
-    name.push(b'.');
-    name.extend_from_slice(label);
-    if !zone.is_empty() {
-        name.push(b'.');
-        name.extend_from_slice(zone.as_bytes());
     }
 }
 

@@ -214,6 +214,18 @@ pub fn ipv6(random: &mut Random) -> std::net::Ipv6Addr {
     )
 }
 
+/// Writes the name `host.label` or, where `zone` is not empty, `host.label.zone`.
+pub fn join(name: &mut Vec<u8>, host: &str, label: &[u8], zone: &str) {
+    name.clear();
+    name.extend_from_slice(host.as_bytes());
+    name.push(b'.');
+    name.extend_from_slice(label);
+    if !zone.is_empty() {
+        name.push(b'.');
+        name.extend_from_slice(zone.as_bytes());
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
