@@ -6,10 +6,13 @@
 //!
 //! A rate of updates is low beside that of queries: one thread with a socket of its own sends them, asleep in between.
 
+mod key_text;
 pub mod outcome;
 pub mod script;
+mod socket;
 pub mod stream;
 pub mod tsig;
+mod words;
 
 pub use outcome::Outcome;
 pub use script::Script;

@@ -26,6 +26,7 @@ use wire::{
 };
 use zonefile::{NoIncludes, Options, Record, Source};
 
+use super::words::Words;
 use crate::{Error, error, error::LineProblem};
 
 /// Longest line taken: RDATA of 65,535 octets, all escaped as `\DDD`, and the words before it.
@@ -340,63 +341,6 @@ fn record(name: &Name, rtype: u16, class: u16, ttl: u32, rdata: &[u8]) -> Vec<u8
     octets.extend_from_slice(&(rdata.len() as u16).to_be_bytes());
     octets.extend_from_slice(rdata);
     octets
-}
-
-/// The words of a line, one after the other.
-struct Words<'l> {
-    line: &'l str,
-    at: usize,
-}
-
-impl<'l> Words<'l> {
-    fn next(&mut self) -> Option<&'l str> {
-        let (start, rest) = self.rest();
-        let word = &rest[..rest.find(char::is_whitespace).unwrap_or(rest.len())];
-        self.at = start + word.len();
-        (!word.is_empty()).then_some(word)
-    }
-
-    /// What has not been read, and its place.
-    fn rest(&self) -> (usize, &'l str) {
-        let rest = &self.line[self.at..];
-        let trimmed = rest.trim_start();
-        (self.at + rest.len() - trimmed.len(), trimmed)
-    }
-
-    fn is_at_end(&self) -> bool {
-        let rest = self.rest().1;
-        rest.is_empty() || rest.starts_with(';')
-    }
-
-    fn name(&mut self) -> Result<NameBuf, LineProblem> {
-        let word = self.next().ok_or(LineProblem::MissingField)?;
-        NameBuf::from_text_at(word.as_bytes(), Some(Name::root())).map_err(LineProblem::Name)
-    }
-
-    fn number(&mut self) -> Result<u32, LineProblem> {
-        let word = self.next().ok_or(LineProblem::MissingField)?;
-        word.parse().map_err(|_| LineProblem::BadNumber)
-    }
-
-    /// A number and `IN`, both of which may be missing.
-    fn ttl(&mut self) -> Option<u32> {
-        let before = self.at;
-        let ttl = self.next().and_then(|word| word.parse().ok());
-        self.at = if ttl.is_some() { self.at } else { before };
-        let before = self.at;
-        if !self.next().is_some_and(|word| word.eq_ignore_ascii_case("in")) {
-            self.at = before;
-        }
-        ttl
-    }
-
-    fn rtype(&mut self) -> Result<u16, LineProblem> {
-        let mut word = self.next().ok_or(LineProblem::MissingField)?;
-        if word.eq_ignore_ascii_case("in") {
-            word = self.next().ok_or(LineProblem::MissingField)?;
-        }
-        rtype::from_text(word.as_bytes()).ok_or(LineProblem::UnknownType)
-    }
 }
 
 #[cfg(test)]

@@ -5,34 +5,30 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    io::{self, Read, Write},
-    net::{SocketAddr, TcpStream, UdpSocket},
+    io,
+    net::SocketAddr,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use wire::header::{QR, opcode, u16_at};
 
 use super::{
     Key, Outcome, Script,
     outcome::Refusal,
+    socket::Wire,
     tsig::{Fault, Mac},
 };
-use crate::{Error, mmsg};
+use crate::Error;
 
 /// Longest update sent as a datagram: what passes unfragmented nearly everywhere.
 pub const DATAGRAM_OCTETS_MAX: usize = 1232;
 /// Most updates outstanding: half of all IDs, so that one that was given up long ago is never taken for a new one.
 pub const WINDOW_MAX: u64 = 1 << 15;
-/// Replies taken: any message.
-const REPLY_OCTETS: usize = 65_535;
 /// Longest sleep, so that an end asked for by another thread is seen.
 const SLEEP_MAX: Duration = Duration::from_millis(50);
 /// How much longer than planned sending at a rate may take: put aside for a moment, it shows lateness and still ends.
 const GRACE_NS: u64 = 1_000_000_000;
-/// How long a connection may take to be made, or to take an update.
-const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// What stays the same.
 #[derive(Clone, Debug)]
@@ -286,107 +282,13 @@ fn seconds_since_1970() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// The way to the server.
-enum Wire {
-    Udp(UdpSocket),
-    /// What has come of a reply stands in the buffer.
-    Tcp(Option<TcpStream>, Vec<u8>),
-}
-
-impl Wire {
-    fn open(settings: &Settings) -> Result<Wire, Error> {
-        let fault =
-            |cause| Error::Socket { address: settings.server, action: "make a socket towards", cause };
-        if settings.tcp {
-            return Ok(Wire::Tcp(Some(connect(settings.server).map_err(fault)?), Vec::new()));
-        }
-        let socket = UdpSocket::bind(mmsg::any_like(settings.server)).map_err(fault)?;
-        socket.connect(settings.server).map_err(fault)?;
-        socket.set_nonblocking(true).map_err(fault)?;
-        Ok(Wire::Udp(socket))
-    }
-
-    fn send(&mut self, message: &[u8], settings: &Settings) -> io::Result<()> {
-        match self {
-            Wire::Udp(socket) => socket.send(message).map(|_| ()),
-            Wire::Tcp(stream, buffer) => {
-                // Below 65,536 octets: see MESSAGE_OCTETS_MAX.
-                let framed = [&(message.len() as u16).to_be_bytes()[..], message].concat();
-                match stream.as_mut().map(|open| open.write_all(&framed)) {
-                    Some(Ok(())) => return Ok(()),
-                    // Closed by the server just now: once more on another connection.
-                    Some(Err(error)) if is_gone(&error) => buffer.clear(),
-                    Some(Err(error)) => return Err(error),
-                    None => {}
-                }
-                stream.insert(connect(settings.server)?).write_all(&framed)
-            }
-        }
-    }
-
-    /// Whether something came within this time.
-    fn wait(&self, time: Duration) -> io::Result<bool> {
-        let mut fds = match self {
-            Wire::Udp(socket) => [PollFd::new(socket, PollFlags::IN)],
-            Wire::Tcp(Some(stream), _) => [PollFd::new(stream, PollFlags::IN)],
-            Wire::Tcp(None, _) => {
-                std::thread::sleep(time);
-                return Ok(false);
-            }
-        };
-        let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
-        Ok(poll(&mut fds, Some(&time))? > 0)
-    }
-
-    /// Takes what has come; false where the server has closed the connection, which is then open no more.
-    fn receive(&mut self, replies: &mut Vec<Vec<u8>>) -> io::Result<bool> {
-        let mut room = vec![0; REPLY_OCTETS];
-        match self {
-            Wire::Udp(socket) => {
-                let octets = socket.recv(&mut room)?;
-                room.truncate(octets);
-                replies.push(room);
-            }
-            Wire::Tcp(stream, buffer) => {
-                let Some(open) = stream else { return Ok(true) };
-                let octets = match open.read(&mut room) {
-                    Ok(octets) => octets,
-                    Err(error) if error.kind() == io::ErrorKind::ConnectionReset => 0,
-                    Err(error) => return Err(error),
-                };
-                if octets == 0 {
-                    (*stream, *buffer) = (None, Vec::new());
-                    return Ok(false);
-                }
-                buffer.extend_from_slice(&room[..octets]);
-                while let Some((length, rest)) = buffer.split_first_chunk() {
-                    let length = usize::from(u16::from_be_bytes(*length));
-                    let Some(reply) = rest.get(..length) else { break };
-                    replies.push(reply.to_vec());
-                    buffer.drain(..length + 2);
-                }
-            }
-        }
-        Ok(true)
-    }
-}
-
-fn is_gone(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
-}
-
-fn connect(server: SocketAddr) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&server, CONNECT_MAX)?;
-    stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(CONNECT_MAX))?;
-    stream.set_read_timeout(Some(CONNECT_MAX))?;
-    Ok(stream)
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::net::TcpListener;
+    use std::{
+        io::{Read, Write},
+        net::{TcpListener, UdpSocket},
+    };
 
     use super::*;
 

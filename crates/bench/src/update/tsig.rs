@@ -13,6 +13,7 @@ use wire::{
     record::{RecordView, skip_name},
 };
 
+use super::key_text::{base64, parts};
 use crate::{Error, error, error::KeyProblem};
 
 /// TSIG error of a digest that is not right; as an RCODE the number is BADVERS (RFC 8945 3).
@@ -98,16 +99,7 @@ impl Key {
     /// From `key "NAME" { algorithm ALGORITHM; secret "BASE64"; };` as `tsig-keygen` writes it, or from
     /// `NAME:ALGORITHM:BASE64`. What follows the first key is ignored.
     pub fn from_text(text: &str) -> Result<Key, KeyProblem> {
-        let tokens = tokens(text);
-        let mut words = tokens.iter().map(String::as_str);
-        let parts = match words.next().ok_or(KeyProblem::Form)? {
-            "key" => statement(&mut words)?,
-            word => {
-                let parts: Vec<_> = word.split(':').map(str::to_owned).collect();
-                parts.try_into().map_err(|_| KeyProblem::Form)?
-            }
-        };
-        Key::new(parts)
+        Key::new(parts(text)?)
     }
 
     fn new([name, algorithm, secret]: [String; 3]) -> Result<Key, KeyProblem> {
@@ -333,100 +325,6 @@ fn is_pointer(own: &[u8]) -> bool {
     false
 }
 
-/// Name, algorithm and secret of a `key` statement, after the word itself.
-fn statement<'t>(words: &mut impl Iterator<Item = &'t str>) -> Result<[String; 3], KeyProblem> {
-    let name = words.next().ok_or(KeyProblem::Form)?.to_owned();
-    if words.next() != Some("{") {
-        return Err(KeyProblem::Form);
-    }
-    let (mut algorithm, mut secret) = (None, None);
-    while let Some(word) = words.next() {
-        match word {
-            "algorithm" => algorithm = words.next().map(str::to_owned),
-            "secret" => secret = words.next().map(str::to_owned),
-            "}" => break,
-            ";" => {}
-            _ => return Err(KeyProblem::Form),
-        }
-    }
-    match (algorithm, secret) {
-        (Some(algorithm), Some(secret)) => Ok([name, algorithm, secret]),
-        _ => Err(KeyProblem::Form),
-    }
-}
-
-/// Words of a settings file: braces and semicolons stand alone, quotes hold a word together, comments (`#`, `//`,
-/// `/* */`) are left away.
-fn tokens(text: &str) -> Vec<String> {
-    let (mut tokens, mut word, mut rest) = (Vec::new(), String::new(), text);
-    while let Some(first) = rest.chars().next() {
-        let after = &rest[first.len_utf8()..];
-        let skipped = match first {
-            '#' => after.find('\n').map_or("", |end| &after[end..]),
-            '/' if word.is_empty() && after.starts_with('/') => {
-                after.find('\n').map_or("", |end| &after[end..])
-            }
-            '/' if word.is_empty() && after.starts_with('*') => {
-                after.find("*/").map_or("", |end| &after[end + 2..])
-            }
-            '"' => {
-                let end = after.find('"').unwrap_or(after.len());
-                word.push_str(&after[..end]);
-                after.get(end + 1..).unwrap_or("")
-            }
-            '{' | '}' | ';' => {
-                end_word(&mut tokens, &mut word);
-                tokens.push(first.to_string());
-                rest = after;
-                continue;
-            }
-            _ if first.is_whitespace() => after,
-            _ => {
-                word.push(first);
-                rest = after;
-                continue;
-            }
-        };
-        end_word(&mut tokens, &mut word);
-        rest = skipped;
-    }
-    end_word(&mut tokens, &mut word);
-    tokens
-}
-
-fn end_word(tokens: &mut Vec<String>, word: &mut String) {
-    if !word.is_empty() {
-        tokens.push(std::mem::take(word));
-    }
-}
-
-/// Octets of base64 (RFC 4648 4), white space ignored; `None` where it is none.
-fn base64(text: &str) -> Option<Vec<u8>> {
-    let symbols: Vec<u8> = text.bytes().filter(|octet| !octet.is_ascii_whitespace()).collect();
-    let padding = symbols.iter().rev().take_while(|&&symbol| symbol == b'=').count();
-    if !symbols.len().is_multiple_of(4) || padding > 2 {
-        return None;
-    }
-    let value = |symbol: &u8| match symbol {
-        b'A'..=b'Z' => Some(symbol - b'A'),
-        b'a'..=b'z' => Some(symbol - b'a' + 26),
-        b'0'..=b'9' => Some(symbol - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
-    };
-    let mut octets = Vec::new();
-    for group in symbols[..symbols.len() - padding].chunks(4) {
-        let mut bits = 0u32;
-        for symbol in group {
-            bits = bits << 6 | u32::from(value(symbol)?);
-        }
-        bits <<= 6 * (4 - group.len());
-        octets.extend_from_slice(&bits.to_be_bytes()[1..group.len()]);
-    }
-    Some(octets)
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -473,18 +371,6 @@ mod tests {
             ("a..b:hmac-sha256:AAAA", KeyProblem::Name(wire::name::NameError::EmptyLabel)),
         ] {
             assert_eq!(Key::from_text(text).unwrap_err(), problem, "{text}");
-        }
-    }
-
-    #[test]
-    fn octets_of_base64() {
-        for (text, octets) in
-            [("", &b""[..]), ("Zg==", b"f"), ("Zm8=", b"fo"), ("Zm9v", b"foo"), ("Zm 9v\nYg==", b"foob")]
-        {
-            assert_eq!(base64(text).unwrap(), octets);
-        }
-        for text in ["Z", "Zg=", "Z===", "====", "Zg==Zg=="] {
-            assert_eq!(base64(text), None, "{text}");
         }
     }
 
