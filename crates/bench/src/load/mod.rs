@@ -13,6 +13,7 @@
 //! that are due go out in bursts of up to [`Settings::burst`] from one flow, then from the next, so that every system
 //! call moves many packets on both sides of the measurement.
 
+mod answer;
 mod book;
 pub mod expect;
 pub mod flows;
