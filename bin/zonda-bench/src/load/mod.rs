@@ -22,7 +22,7 @@ use std::{
 
 use bench::{
     Error,
-    load::{Generator, Outcome, expect, outcome::write_percentiles},
+    load::{Generator, Outcome, expect, shown::write_percentiles},
     mmsg,
     sizes::{Sizes, query_hash},
 };

@@ -21,6 +21,7 @@ mod in_flight;
 pub mod outcome;
 mod pace;
 pub mod progress;
+pub mod shown;
 pub mod tcp;
 mod udp;
 pub mod window;
