@@ -1,10 +1,65 @@
 //! The atomics that [`crate::snapshot`] is written with, in one place so that the model checker can put its
 //! own in their stead: `tests/model.rs` compiles `snapshot.rs` a second time beside another `primitives`.
 
-pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-pub(crate) use std::sync::{Arc, Mutex};
+pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+pub(crate) use std::sync::{Arc, Condvar, Mutex};
 
 pub(crate) use fences::{heavy, light};
+pub(crate) use futex::{futex_wait, futex_wake};
+
+/// Looks of a waiting thread at what it waits for before it sleeps. A writer's section on the lock of a zone is below
+/// a microsecond, a sleep and a wake-up are ten: this spends about one.
+pub(crate) fn spins() -> u32 {
+    40
+}
+
+/// Places of the locks where the order of two accesses to different words matters. In a real build the accesses there
+/// are sequentially consistent, and this does nothing. The model checker takes such accesses for acquire and release
+/// only; there it is a fence, and leaving one out is the fault that a test must find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// A reader has said that it waits, and looks whether a writer is there.
+    ReaderWaits,
+    /// A reader has left, and looks whether a writer waits.
+    ReaderLeft,
+    /// A writer has left, and looks who waits.
+    WriterLeft,
+    /// A thread is about to sleep, and looks a last time at what it waits for.
+    Sleeps,
+    /// A thread has changed something, and looks whether others sleep.
+    Wakes,
+}
+
+/// See [`Step`].
+#[inline(always)]
+pub(crate) fn ordered(_: Step) {}
+
+/// Sleeping until a word changes (`futex(2)`).
+mod futex {
+    #![allow(unsafe_code)] // the futex system call, which reads one word of this process
+
+    use super::AtomicU32;
+
+    /// Sleeps while `word` is `expected`, until [`futex_wake`]; may end for no reason.
+    pub(crate) fn futex_wait(word: &AtomicU32, expected: u32) {
+        call(word, libc::FUTEX_WAIT, expected);
+    }
+
+    /// Wakes all who sleep on `word`.
+    pub(crate) fn futex_wake(word: &AtomicU32) {
+        call(word, libc::FUTEX_WAKE, i32::MAX as u32);
+    }
+
+    fn call(word: &AtomicU32, operation: i32, value: u32) {
+        let operation = operation | libc::FUTEX_PRIVATE_FLAG;
+        let forever = std::ptr::null::<libc::timespec>();
+        // SAFETY: `word` outlives the call, which reads it at most; there is no time-out and no second word. What it
+        // returns does not matter: who waits looks again in any case.
+        unsafe {
+            libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, forever);
+        }
+    }
+}
 
 /// Two fences that pair up: of two threads, each of which stores, fences and then loads what the other
 /// stored, at least one sees the other's store, provided that one used `heavy`.

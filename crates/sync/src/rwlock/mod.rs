@@ -1,0 +1,210 @@
+//! The reader-writer lock of BIND 9: writers in the order in which they came and before readers, readers after a
+//! quota of writers; readers that become writers and writers that become readers.
+//!
+//! ```
+//! let lock = sync::RwLock::new(1);
+//! let mut one = lock.write();
+//! *one += 1;
+//! let reader = one.downgrade();
+//! assert_eq!((*reader, *lock.read()), (2, 2));
+//! ```
+//!
+//! *Panics.* A writer that panics releases the lock and marks it as poisoned. Everybody can go on: a name server that
+//! answers with what it has is better than one that does not, and who cares asks [`RwLock::is_poisoned`]. A reader
+//! that panics changes nothing.
+//!
+//! A thread that asks for a lock which it has, in whatever way, waits for itself for ever if a writer is involved, and
+//! so may a reader that asks a second time, as a writer may have come between.
+#![allow(unsafe_code)] // a value that the lock protects
+
+mod raw;
+
+use std::{
+    cell::UnsafeCell,
+    fmt,
+    ops::{Deref, DerefMut},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
+
+pub use raw::{QUOTA, Raw};
+
+use crate::event::{Event, Native};
+
+/// A value that many read or one changes; see the module. `E` is how threads sleep.
+pub struct RwLock<T: ?Sized, E = Native> {
+    raw: Raw<E>,
+    poisoned: AtomicBool,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the lock moves with its value and has no thread of its own.
+unsafe impl<T: ?Sized + Send, E: Event> Send for RwLock<T, E> {}
+// SAFETY: `&RwLock` gives `&T` to several threads at once (`T: Sync`), and `&mut T`, from which a value can be taken
+// out, to one after the other (`T: Send`). That the two exclude each other is what `Raw` is model-checked for.
+unsafe impl<T: ?Sized + Send + Sync, E: Event> Sync for RwLock<T, E> {}
+
+/// A reader's part of a lock.
+#[must_use = "the lock is released with it"]
+pub struct ReadGuard<'l, T: ?Sized, E: Event = Native> {
+    lock: &'l RwLock<T, E>,
+}
+
+/// A writer's part of a lock.
+#[must_use = "the lock is released with it"]
+pub struct WriteGuard<'l, T: ?Sized, E: Event = Native> {
+    lock: &'l RwLock<T, E>,
+    /// The thread was panicking when it got the lock: its end then is none of this guard's matter.
+    was_panicking: bool,
+}
+
+impl<T> RwLock<T> {
+    /// An unlocked value, with [`QUOTA`].
+    pub fn new(value: T) -> RwLock<T> {
+        RwLock::with_quota(value, QUOTA)
+    }
+}
+
+impl<T, E: Event> RwLock<T, E> {
+    /// The same with so many writers in a row, at least 1, before readers have their turn.
+    pub fn with_quota(value: T, quota: u32) -> RwLock<T, E> {
+        RwLock { raw: Raw::new(quota), poisoned: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    }
+
+    /// The value, as nobody else has the lock any more.
+    pub fn into_inner(self) -> T {
+        self.value.into_inner()
+    }
+}
+
+impl<T: ?Sized, E: Event> RwLock<T, E> {
+    /// Waits until no writer waits or is active, or readers have their turn.
+    #[inline]
+    pub fn read(&self) -> ReadGuard<'_, T, E> {
+        self.raw.read();
+        ReadGuard { lock: self }
+    }
+
+    /// The same without waiting.
+    #[inline]
+    pub fn try_read(&self) -> Option<ReadGuard<'_, T, E>> {
+        // Not `then_some`: a guard that is made releases the lock when it goes.
+        self.raw.try_read().then(|| ReadGuard { lock: self })
+    }
+
+    /// Waits for all writers that came before, then until no reader is left.
+    #[inline]
+    pub fn write(&self) -> WriteGuard<'_, T, E> {
+        self.raw.write();
+        WriteGuard::new(self)
+    }
+
+    /// The same without waiting: if nobody has the lock, before writers that wait.
+    #[inline]
+    pub fn try_write(&self) -> Option<WriteGuard<'_, T, E>> {
+        self.raw.try_write().then(|| WriteGuard::new(self))
+    }
+
+    /// The value, as nobody else can have the lock.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut()
+    }
+
+    /// Whether a writer panicked, and may have left the value half changed.
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned.load(Ordering::Relaxed)
+    }
+
+    /// Says that the value is in order again.
+    pub fn clear_poison(&self) {
+        self.poisoned.store(false, Ordering::Relaxed);
+    }
+
+    /// The lock without its value, for those who watch.
+    pub fn raw(&self) -> &Raw<E> {
+        &self.raw
+    }
+}
+
+impl<'l, T: ?Sized, E: Event> ReadGuard<'l, T, E> {
+    /// Makes the only reader a writer, before writers that wait; gives the guard back where it is not alone.
+    pub fn try_upgrade(self) -> Result<WriteGuard<'l, T, E>, ReadGuard<'l, T, E>> {
+        if !self.lock.raw.try_upgrade() {
+            return Err(self);
+        }
+        let lock = self.lock;
+        std::mem::forget(self);
+        Ok(WriteGuard::new(lock))
+    }
+}
+
+impl<'l, T: ?Sized, E: Event> WriteGuard<'l, T, E> {
+    fn new(lock: &'l RwLock<T, E>) -> WriteGuard<'l, T, E> {
+        WriteGuard { lock, was_panicking: thread::panicking() }
+    }
+
+    /// Becomes a reader without letting another writer in between; readers that wait have the lock with it.
+    pub fn downgrade(self) -> ReadGuard<'l, T, E> {
+        self.lock.raw.downgrade();
+        let lock = self.lock;
+        std::mem::forget(self);
+        ReadGuard { lock }
+    }
+}
+
+impl<T: ?Sized, E: Event> Deref for ReadGuard<'_, T, E> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the guard is a reader of the lock: nobody has a `WriteGuard` until it is dropped.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T: ?Sized, E: Event> Deref for WriteGuard<'_, T, E> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the guard is the writer of the lock: nobody has another guard until it is dropped.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T: ?Sized, E: Event> DerefMut for WriteGuard<'_, T, E> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above, and `&mut self` makes this the only reference that this guard gave out.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T: ?Sized, E: Event> Drop for ReadGuard<'_, T, E> {
+    #[inline]
+    fn drop(&mut self) {
+        self.lock.raw.read_unlock();
+    }
+}
+
+impl<T: ?Sized, E: Event> Drop for WriteGuard<'_, T, E> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.was_panicking && thread::panicking() {
+            self.lock.poisoned.store(true, Ordering::Relaxed);
+        }
+        self.lock.raw.write_unlock();
+    }
+}
+
+impl<T: ?Sized + fmt::Debug, E: Event> fmt::Debug for RwLock<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.try_read() {
+            Some(value) => f.debug_tuple("RwLock").field(&&*value).finish(),
+            None => f.write_str("RwLock(locked)"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
