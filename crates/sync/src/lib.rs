@@ -2,13 +2,20 @@
 //!
 //! [`snapshot`]: a value that is replaced as a whole; readers load one pointer and never wait.
 //! [`rwlock`]: the reader-writer lock of BIND 9, for what is changed in place.
+//! [`Counter`]: how many hold something. [`bucket`]: locks for many small things. [`area`]: memory for one piece of work.
 //! [`event`]: how threads sleep until others have changed something.
 
+pub mod area;
+pub mod bucket;
+mod counter;
 pub mod event;
 mod primitives;
 pub mod rwlock;
 pub mod snapshot;
 
+pub use area::Areas;
+pub use bucket::Buckets;
+pub use counter::Counter;
 pub use primitives::prepare;
 pub use rwlock::RwLock;
 pub use snapshot::{Published, Reader};
