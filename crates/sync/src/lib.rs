@@ -3,6 +3,8 @@
 //! [`snapshot`]: a value that is replaced as a whole; readers load one pointer and never wait.
 //! [`rwlock`]: the reader-writer lock of BIND 9, for what is changed in place.
 //! [`Counter`]: how many hold something. [`bucket`]: locks for many small things. [`area`]: memory for one piece of work.
+//! [`Mutex`], [`SystemRwLock`]: the locks of the standard library, for comparison.
+//! [`profile`]: who takes which lock where, for how long, and who waits.
 //! [`event`]: how threads sleep until others have changed something.
 
 pub mod area;
@@ -10,8 +12,10 @@ pub mod bucket;
 mod counter;
 pub mod event;
 mod primitives;
+pub mod profile;
 pub mod rwlock;
 pub mod snapshot;
+mod system;
 
 pub use area::Areas;
 pub use bucket::Buckets;
@@ -19,3 +23,4 @@ pub use counter::Counter;
 pub use primitives::prepare;
 pub use rwlock::RwLock;
 pub use snapshot::{Published, Reader};
+pub use system::{Guard, Mutex, SystemRwLock};

@@ -21,7 +21,7 @@ mod raw;
 
 use std::{
     cell::UnsafeCell,
-    fmt,
+    fmt, mem,
     ops::{Deref, DerefMut},
     sync::atomic::{AtomicBool, Ordering},
     thread,
@@ -29,11 +29,15 @@ use std::{
 
 pub use raw::{QUOTA, Raw};
 
-use crate::event::{Event, Native};
+use crate::{
+    event::{Event, Native},
+    profile::{Began, Held, Origin},
+};
 
 /// A value that many read or one changes; see the module. `E` is how threads sleep.
 pub struct RwLock<T: ?Sized, E = Native> {
     raw: Raw<E>,
+    origin: Origin,
     poisoned: AtomicBool,
     value: UnsafeCell<T>,
 }
@@ -48,27 +52,42 @@ unsafe impl<T: ?Sized + Send + Sync, E: Event> Sync for RwLock<T, E> {}
 #[must_use = "the lock is released with it"]
 pub struct ReadGuard<'l, T: ?Sized, E: Event = Native> {
     lock: &'l RwLock<T, E>,
+    held: Held,
 }
 
 /// A writer's part of a lock.
 #[must_use = "the lock is released with it"]
 pub struct WriteGuard<'l, T: ?Sized, E: Event = Native> {
     lock: &'l RwLock<T, E>,
+    held: Held,
     /// The thread was panicking when it got the lock: its end then is none of this guard's matter.
     was_panicking: bool,
 }
 
 impl<T> RwLock<T> {
-    /// An unlocked value, with [`QUOTA`].
+    /// An unlocked value, with [`QUOTA`] and a name for the profiler that says what it is.
+    #[track_caller]
     pub fn new(value: T) -> RwLock<T> {
-        RwLock::with_quota(value, QUOTA)
+        RwLock::named("rwlock", value)
+    }
+
+    /// The same with a name for the profiler.
+    #[track_caller]
+    pub fn named(name: &'static str, value: T) -> RwLock<T> {
+        RwLock::with_quota(name, value, QUOTA)
     }
 }
 
 impl<T, E: Event> RwLock<T, E> {
     /// The same with so many writers in a row, at least 1, before readers have their turn.
-    pub fn with_quota(value: T, quota: u32) -> RwLock<T, E> {
-        RwLock { raw: Raw::new(quota), poisoned: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    #[track_caller]
+    pub fn with_quota(name: &'static str, value: T, quota: u32) -> RwLock<T, E> {
+        RwLock {
+            raw: Raw::new(quota),
+            origin: Origin::here(name),
+            poisoned: AtomicBool::new(false),
+            value: UnsafeCell::new(value),
+        }
     }
 
     /// The value, as nobody else has the lock any more.
@@ -80,29 +99,42 @@ impl<T, E: Event> RwLock<T, E> {
 impl<T: ?Sized, E: Event> RwLock<T, E> {
     /// Waits until no writer waits or is active, or readers have their turn.
     #[inline]
+    #[track_caller]
     pub fn read(&self) -> ReadGuard<'_, T, E> {
+        let began = Began::now();
         self.raw.read();
-        ReadGuard { lock: self }
+        ReadGuard { lock: self, held: began.held() }
     }
 
     /// The same without waiting.
     #[inline]
+    #[track_caller]
     pub fn try_read(&self) -> Option<ReadGuard<'_, T, E>> {
-        // Not `then_some`: a guard that is made releases the lock when it goes.
-        self.raw.try_read().then(|| ReadGuard { lock: self })
+        let began = Began::now();
+        if !self.raw.try_read() {
+            return None;
+        }
+        Some(ReadGuard { lock: self, held: began.held() })
     }
 
     /// Waits for all writers that came before, then until no reader is left.
     #[inline]
+    #[track_caller]
     pub fn write(&self) -> WriteGuard<'_, T, E> {
+        let began = Began::now();
         self.raw.write();
-        WriteGuard::new(self)
+        WriteGuard::new(self, began.held())
     }
 
     /// The same without waiting: if nobody has the lock, before writers that wait.
     #[inline]
+    #[track_caller]
     pub fn try_write(&self) -> Option<WriteGuard<'_, T, E>> {
-        self.raw.try_write().then(|| WriteGuard::new(self))
+        let began = Began::now();
+        if !self.raw.try_write() {
+            return None;
+        }
+        Some(WriteGuard::new(self, began.held()))
     }
 
     /// The value, as nobody else can have the lock.
@@ -128,27 +160,27 @@ impl<T: ?Sized, E: Event> RwLock<T, E> {
 
 impl<'l, T: ?Sized, E: Event> ReadGuard<'l, T, E> {
     /// Makes the only reader a writer, before writers that wait; gives the guard back where it is not alone.
-    pub fn try_upgrade(self) -> Result<WriteGuard<'l, T, E>, ReadGuard<'l, T, E>> {
+    pub fn try_upgrade(mut self) -> Result<WriteGuard<'l, T, E>, ReadGuard<'l, T, E>> {
         if !self.lock.raw.try_upgrade() {
             return Err(self);
         }
-        let lock = self.lock;
-        std::mem::forget(self);
-        Ok(WriteGuard::new(lock))
+        let (lock, held) = (self.lock, self.held.again(self.lock.origin));
+        mem::forget(self);
+        Ok(WriteGuard::new(lock, held))
     }
 }
 
 impl<'l, T: ?Sized, E: Event> WriteGuard<'l, T, E> {
-    fn new(lock: &'l RwLock<T, E>) -> WriteGuard<'l, T, E> {
-        WriteGuard { lock, was_panicking: thread::panicking() }
+    fn new(lock: &'l RwLock<T, E>, held: Held) -> WriteGuard<'l, T, E> {
+        WriteGuard { lock, held, was_panicking: thread::panicking() }
     }
 
     /// Becomes a reader without letting another writer in between; readers that wait have the lock with it.
-    pub fn downgrade(self) -> ReadGuard<'l, T, E> {
+    pub fn downgrade(mut self) -> ReadGuard<'l, T, E> {
         self.lock.raw.downgrade();
-        let lock = self.lock;
-        std::mem::forget(self);
-        ReadGuard { lock }
+        let (lock, held) = (self.lock, self.held.again(self.lock.origin));
+        mem::forget(self);
+        ReadGuard { lock, held }
     }
 }
 
@@ -183,7 +215,9 @@ impl<T: ?Sized, E: Event> DerefMut for WriteGuard<'_, T, E> {
 impl<T: ?Sized, E: Event> Drop for ReadGuard<'_, T, E> {
     #[inline]
     fn drop(&mut self) {
+        let done = self.held.done();
         self.lock.raw.read_unlock();
+        done.count(self.lock.origin);
     }
 }
 
@@ -193,7 +227,9 @@ impl<T: ?Sized, E: Event> Drop for WriteGuard<'_, T, E> {
         if !self.was_panicking && thread::panicking() {
             self.lock.poisoned.store(true, Ordering::Relaxed);
         }
+        let done = self.held.done();
         self.lock.raw.write_unlock();
+        done.count(self.lock.origin);
     }
 }
 

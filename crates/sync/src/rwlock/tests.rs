@@ -13,7 +13,7 @@ const TURNS: u64 = 20_000;
 
 /// Four threads read a pair of numbers that are always equal, two change it, in all the ways there are.
 fn stress<E: Event>(quota: u32) {
-    let lock: RwLock<[u64; 2], E> = RwLock::with_quota([0; 2], quota);
+    let lock: RwLock<[u64; 2], E> = RwLock::with_quota("test", [0; 2], quota);
     let changes = AtomicU64::new(0);
     let change = |pair: &mut [u64; 2]| {
         assert_eq!(pair[0], pair[1]);
@@ -105,7 +105,7 @@ fn await_counts(lock: &RwLock<Vec<u32>>, writers: u32, readers: u32) {
 
 #[test]
 fn writers_in_their_order_and_readers_after_the_quota() {
-    let lock = RwLock::with_quota(Vec::new(), 3);
+    let lock = RwLock::with_quota("test", Vec::new(), 3);
     let reads_at = AtomicU32::new(0);
     thread::scope(|scope| {
         let first = lock.write();

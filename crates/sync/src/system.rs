@@ -1,0 +1,114 @@
+//! The locks of the standard library, as the others here have it: named, profiled, and without poisoning (see
+//! [`crate::rwlock`]).
+
+use std::{
+    ops::{Deref, DerefMut},
+    sync::{self, PoisonError},
+};
+
+use crate::profile::{Began, Held, Origin};
+
+/// One at a time.
+pub struct Mutex<T: ?Sized> {
+    origin: Origin,
+    inner: sync::Mutex<T>,
+}
+
+/// Many that read or one that writes, by the rules of the system.
+pub struct SystemRwLock<T: ?Sized> {
+    origin: Origin,
+    inner: sync::RwLock<T>,
+}
+
+/// A part of one of these locks. `G` is the guard of the standard library.
+#[must_use = "the lock is released with it"]
+pub struct Guard<G> {
+    origin: Origin,
+    held: Held,
+    /// `None` only while it is dropped.
+    inner: Option<G>,
+}
+
+impl<T> Mutex<T> {
+    /// With a name for the profiler that says what it is.
+    #[track_caller]
+    pub fn new(value: T) -> Mutex<T> {
+        Mutex::named("mutex", value)
+    }
+
+    /// With a name for the profiler.
+    #[track_caller]
+    pub fn named(name: &'static str, value: T) -> Mutex<T> {
+        Mutex { origin: Origin::here(name), inner: sync::Mutex::new(value) }
+    }
+}
+
+impl<T: ?Sized> Mutex<T> {
+    /// Waits until nobody has it.
+    #[inline]
+    #[track_caller]
+    pub fn lock(&self) -> Guard<sync::MutexGuard<'_, T>> {
+        let began = Began::now();
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        Guard { origin: self.origin, held: began.held(), inner: Some(inner) }
+    }
+}
+
+impl<T> SystemRwLock<T> {
+    /// With a name for the profiler that says what it is.
+    #[track_caller]
+    pub fn new(value: T) -> SystemRwLock<T> {
+        SystemRwLock::named("system rwlock", value)
+    }
+
+    /// With a name for the profiler.
+    #[track_caller]
+    pub fn named(name: &'static str, value: T) -> SystemRwLock<T> {
+        SystemRwLock { origin: Origin::here(name), inner: sync::RwLock::new(value) }
+    }
+}
+
+impl<T: ?Sized> SystemRwLock<T> {
+    /// Waits until nobody writes.
+    #[inline]
+    #[track_caller]
+    pub fn read(&self) -> Guard<sync::RwLockReadGuard<'_, T>> {
+        let began = Began::now();
+        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+        Guard { origin: self.origin, held: began.held(), inner: Some(inner) }
+    }
+
+    /// Waits until nobody has it.
+    #[inline]
+    #[track_caller]
+    pub fn write(&self) -> Guard<sync::RwLockWriteGuard<'_, T>> {
+        let began = Began::now();
+        let inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        Guard { origin: self.origin, held: began.held(), inner: Some(inner) }
+    }
+}
+
+impl<G: Deref> Deref for Guard<G> {
+    type Target = G::Target;
+
+    #[inline]
+    fn deref(&self) -> &G::Target {
+        self.inner.as_ref().expect("not dropped yet")
+    }
+}
+
+impl<G: DerefMut> DerefMut for Guard<G> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut G::Target {
+        self.inner.as_mut().expect("not dropped yet")
+    }
+}
+
+impl<G> Drop for Guard<G> {
+    #[inline]
+    fn drop(&mut self) {
+        let done = self.held.done();
+        drop(self.inner.take());
+        done.count(self.origin);
+    }
+}
