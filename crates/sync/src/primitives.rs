@@ -61,6 +61,12 @@ mod futex {
     }
 }
 
+std::thread_local! {
+    /// Where this thread found a thing last, in whatever pool. Here, since the model checker needs each run to begin
+    /// the same.
+    pub(crate) static LAST_PLACE: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// Two fences that pair up: of two threads, each of which stores, fences and then loads what the other
 /// stored, at least one sees the other's store, provided that one used `heavy`.
 ///

@@ -5,17 +5,12 @@
 //! is not null belongs to whoever makes it null, a thing to whoever took it.
 #![allow(unsafe_code)] // boxes that wait as pointers
 
-use std::{cell::Cell, ops::Deref, ptr};
+use std::{ops::Deref, ptr};
 
-use crate::primitives::{AtomicPtr, AtomicU32, Ordering};
+use crate::primitives::{AtomicPtr, AtomicU32, LAST_PLACE, Ordering};
 
 /// Most things of a pool, as in BIND 9: many more than threads that work at once, and 25 MB of work areas.
 pub const AREAS_MAX: usize = 100;
-
-std::thread_local! {
-    /// Where this thread found something last, in whatever pool.
-    static LAST: Cell<usize> = const { Cell::new(0) };
-}
 
 /// See the module.
 pub(super) struct Pool<T> {
@@ -38,17 +33,17 @@ impl<T> Pool<T> {
 
     /// An idle thing, or one that is made; `None` where as many as there may be are taken.
     pub(super) fn take(&self, make: impl FnOnce() -> T) -> Option<Taken<T>> {
-        let (count, last) = (self.idle.len(), LAST.get());
+        let (count, last) = (self.idle.len(), LAST_PLACE.get());
         let place = (0..count).map(|step| (last + step) % count).find_map(|place| self.take_at(place));
         if let Some(taken) = place {
-            LAST.set(taken.place);
+            LAST_PLACE.set(taken.place);
             return Some(taken);
         }
         let mut made = self.made.load(Ordering::Relaxed);
         while (made as usize) < count {
             match self.made.compare_exchange(made, made + 1, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => {
-                    LAST.set(made as usize);
+                    LAST_PLACE.set(made as usize);
                     return Some(Taken { thing: Box::new(make()), place: made as usize });
                 }
                 Err(now) => made = now,
