@@ -228,3 +228,44 @@ fn much_glue_over_tcp() {
         assert_eq!(response.flags & 0x0200, 0);
     }
 }
+
+/// Every referral of the root zone, without EDNS: TC tells that an address of a server inside the delegated domain is missing,
+/// which a client could not ask for elsewhere (RFC 9471 3.1). Addresses of other servers are left out without TC (RFC 9471
+/// 3.2, RFC 2181 9). What is left out would not have fitted.
+#[test]
+fn referrals_of_the_root_are_truncated_for_glue_in_the_domain_alone() {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/root.zone"))
+        .expect("the project has it");
+    let kit = Kit::new(&[(".", &text)]);
+    let mut cuts: Vec<&str> = text
+        .lines()
+        .map(|line| line.split_ascii_whitespace().collect::<Vec<_>>())
+        .filter(|fields| fields.get(3) == Some(&"NS") && fields[0] != ".")
+        .map(|fields| fields[0])
+        .collect();
+    cuts.dedup();
+    assert!(cuts.len() > 1000, "{}", cuts.len());
+    let (mut truncated, mut left_out) = (Vec::new(), 0);
+    for cut in cuts {
+        let question = format!("x.{cut} A");
+        let (udp, tcp) = (kit.ask(&question, How::Plain), kit.ask(&question, How::Tcp));
+        assert_eq!(udp.lines(1), tcp.lines(1), "{cut}: the NS records are all there");
+        let cut_name: wire::NameBuf = cut.parse().expect("a name of the zone");
+        let missing: Vec<_> =
+            tcp.sections[2].iter().filter(|record| !udp.lines(2).contains(&record.to_string())).collect();
+        let is_needed = missing.iter().any(|record| record.owner.is_at_or_below(&cut_name));
+        assert_eq!(udp.flags & TC != 0, is_needed, "{cut}: {missing:?}");
+        left_out += usize::from(!missing.is_empty() && !is_needed);
+        for record in missing {
+            // A pointer, type, class, TTL and length stand before the address.
+            assert!(udp.octets + 12 + record.rdata.len() > 512, "{cut}: {record} had room");
+        }
+        if is_needed {
+            truncated.push(cut);
+        }
+    }
+    // The servers of `com.` are below `net.`.
+    let is_cut = ["arpa.", "net.", "com."].map(|cut| truncated.contains(&cut));
+    assert_eq!(is_cut, [true, true, false], "{truncated:?}");
+    assert!(left_out > 0);
+}
