@@ -9,6 +9,10 @@ pub const ENTRY_OCTETS_MAX: usize = 1 << 20;
 /// scanned is still in the second-level cache when it is read again, large enough to hide system calls.
 pub const WINDOW_OCTETS: usize = 128 << 10;
 
+/// Octets read at first. Most zones of a hosting server are shorter, and filling a whole window with blanks took
+/// more time than reading them.
+pub const FIRST_WINDOW_OCTETS: usize = 4 << 10;
+
 /// Deepest nesting of `$INCLUDE`. Hand-made files use two or three levels; each open level holds a window
 /// and a file descriptor.
 pub const INCLUDE_DEPTH_MAX: usize = 20;

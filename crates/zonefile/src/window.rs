@@ -30,12 +30,15 @@ pub(crate) struct Window<'i> {
     /// Start of the text that has not been read.
     pub at: usize,
     filled: usize,
+    /// Whether anything was read, or tried to.
+    is_begun: bool,
     ended: bool,
 }
 
 impl<'i> Window<'i> {
     pub fn new(input: Box<dyn Read + 'i>) -> Window<'i> {
-        Window { input, octets: vec![b' '; limits::WINDOW_OCTETS + PADDING], at: 0, filled: 0, ended: false }
+        let octets = vec![b' '; limits::FIRST_WINDOW_OCTETS + PADDING];
+        Window { input, octets, at: 0, filled: 0, is_begun: false, ended: false }
     }
 
     /// All text with its padding; valid up to [`Window::filled`].
@@ -59,8 +62,8 @@ impl<'i> Window<'i> {
         self.ended = true;
     }
 
-    /// Drops what was read and reads on until the window is full or the input ends. When nothing was
-    /// read the window grows, up to the bound of an entry.
+    /// Drops what was read and reads on until the window is full or the input ends. The window takes its usual size
+    /// once the first, small one was not enough, and when nothing was read it grows, up to the bound of an entry.
     pub fn fill(&mut self) -> io::Result<Filled> {
         if self.ended {
             return Ok(Filled::Ended);
@@ -75,8 +78,12 @@ impl<'i> Window<'i> {
                 return Ok(Filled::Full);
             }
             room = (room * 2).min(limits::ENTRY_OCTETS_MAX + 1);
-            self.octets.resize(room + PADDING, b' ');
         }
+        if self.is_begun {
+            room = room.max(limits::WINDOW_OCTETS);
+        }
+        self.is_begun = true;
+        self.octets.resize(room + PADDING, b' ');
         let result = self.read_to(room);
         self.octets[self.filled..self.filled + PADDING].fill(b' ');
         result.map(|()| Filled::More)
@@ -138,7 +145,7 @@ mod tests {
         while window.fill().unwrap() == Filled::More {
             fills += 1;
         }
-        assert!(fills <= 5);
+        assert!(fills <= 6);
         assert_eq!(window.filled(), limits::ENTRY_OCTETS_MAX + 1);
     }
 
