@@ -228,7 +228,7 @@ impl<'c> Session<'_, '_, 'c> {
             entry = self.catalog.find(key, labels - 1).unwrap_or(entry);
         }
         entry.zone().ok_or(match entry {
-            Entry::Absent { why: Absence::Expired, .. } => Outcome::Expired,
+            Entry::Absent(absent) if absent.why == Absence::Expired => Outcome::Expired,
             _ => Outcome::NotLoaded,
         })
     }

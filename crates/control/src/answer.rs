@@ -100,9 +100,9 @@ fn all_zones(controller: &Controller, reply: &mut dyn FnMut(Reply) -> io::Result
 fn zone_line(zone: &Zone) -> ZoneLine {
     let row = match &zone.entry {
         Entry::Loaded { pack, number } => Some(pack.zone_row(*number)),
-        Entry::Absent { .. } => None,
+        Entry::Absent(_) => None,
     };
-    let state = match (&row, &zone.problem) {
+    let state = match (&row, zone.problem()) {
         (Some(_), None) => "served",
         (Some(_), Some(_)) => "stale",
         (None, _) => "absent",
@@ -120,7 +120,7 @@ fn zone_line(zone: &Zone) -> ZoneLine {
         names: row.map_or(0, |row| row.node_count),
         signed: signed.map(str::to_owned),
         source: zone.source.to_string(),
-        problems: zone.problem.as_deref().unwrap_or_default().to_vec(),
+        problems: zone.problem().unwrap_or_default().to_vec(),
     }
 }
 
@@ -139,7 +139,7 @@ fn status(controller: &Controller) -> Status {
     }
     let mut packs = HashSet::new();
     for zone in lock(&controller.zones).iter() {
-        status.zones_broken += usize::from(zone.problem.is_some());
+        status.zones_broken += usize::from(zone.problem().is_some());
         match &zone.entry {
             Entry::Loaded { pack, number } => {
                 status.zones_loaded += 1;
@@ -148,7 +148,7 @@ fn status(controller: &Controller) -> Status {
                     status.pack_octets += pack.octets().len() as u64;
                 }
             }
-            Entry::Absent { .. } => status.zones_absent += 1,
+            Entry::Absent(_) => status.zones_absent += 1,
         }
     }
     status.packs = packs.len();

@@ -19,11 +19,14 @@ use zone::catalog::{Absence, Entry};
 
 use crate::handler::{AnswerCounts, Served};
 use crate::load::{Job, Loaded, Loader, OWN_PACK_OCTETS, Origin, Outcome};
+use crate::order::in_order;
 use crate::packs::{PackFolder, Stored};
+use crate::parallel::map_on_threads;
+use crate::progress::{Act, Progress};
 use crate::read::stamp_of;
 use crate::settings::Settings;
 use crate::stamp::Stamp;
-use crate::system::random;
+use crate::system::{random, trim_memory};
 use crate::wanted::{Source, Wanted};
 
 /// A zone that the server is to serve.
@@ -37,17 +40,27 @@ pub(crate) struct Zone {
     pub(crate) source: Source,
     /// The state of the file that its data are from.
     stamp: Stamp,
-    /// Files that its text includes, and their states.
-    includes: Box<[(PathBuf, Stamp)]>,
     /// How its data came.
     origin: Origin,
     /// See [`Loaded::contents_hash`].
     contents_hash: Option<NonZeroU64>,
-    /// Why its file could not be loaded when that was tried last. `None`: it could.
-    pub(crate) problem: Option<Box<[String]>>,
+    /// What most zones have not.
+    rare: Option<Box<Rare>>,
     /// Whether it came while the server ran: see [`hidden`].
     is_late: bool,
 }
+
+/// What most zones have not.
+#[derive(Default)]
+struct Rare {
+    /// Files that its text includes, and their states.
+    includes: Box<[(PathBuf, Stamp)]>,
+    /// Why its file could not be loaded when that was tried last. `None`: it could.
+    problem: Option<Box<[String]>>,
+}
+
+/// A server can have a million of them.
+const _: () = assert!(size_of::<Zone>() <= 96);
 
 impl Zone {
     fn absent(wanted: Wanted, is_late: bool) -> Zone {
@@ -56,12 +69,21 @@ impl Zone {
             name: None,
             source: wanted.source,
             stamp: Stamp::default(),
-            includes: Box::default(),
             origin: Origin::Text,
             contents_hash: None,
-            problem: None,
+            rare: None,
             is_late,
         }
+    }
+
+    /// Why its file could not be loaded when that was tried last, as lines. `None`: it could.
+    pub(crate) fn problem(&self) -> Option<&[String]> {
+        self.rare.as_ref()?.problem.as_deref()
+    }
+
+    /// Files that its text includes, and their states.
+    fn includes(&self) -> &[(PathBuf, Stamp)] {
+        self.rare.as_ref().map_or(&[], |rare| &rare.includes)
     }
 
     /// Its name.
@@ -74,7 +96,7 @@ impl Zone {
 
     /// Whether there are no data of it yet, although it came while the server ran.
     fn is_awaited(&self) -> bool {
-        self.is_late && matches!(self.entry, Entry::Absent { .. })
+        self.is_late && matches!(self.entry, Entry::Absent(_))
     }
 
     /// Whether its file, or one that it includes, is another than when it was loaded.
@@ -82,9 +104,11 @@ impl Zone {
         let is_still = |path: &PathBuf, stamp: &Stamp| stamp_of(path).is_ok_and(|now| stamp.is_still(&now));
         let main = match &self.source {
             Source::File(path) => is_still(&path.path(), &self.stamp),
-            Source::Embedded(..) => self.entry.zone().is_some(),
+            Source::Embedded(_) => self.entry.zone().is_some(),
         };
-        self.problem.is_some() || !main || !self.includes.iter().all(|(path, stamp)| is_still(path, stamp))
+        self.problem().is_some()
+            || !main
+            || !self.includes().iter().all(|(path, stamp)| is_still(path, stamp))
     }
 }
 
@@ -208,10 +232,15 @@ impl Controller {
     }
 
     /// Makes the zones known without loading any, so that queries for them get SERVFAIL instead of REFUSED.
-    pub fn announce(&self, wanted: Vec<Wanted>) {
+    pub fn announce(&self, wanted: Vec<Wanted>, progress: &Progress) {
         let _changing = lock(&self.changing);
-        let mut zones: Vec<Zone> = wanted.into_iter().map(|wanted| Zone::absent(wanted, false)).collect();
-        zones.sort_by_cached_key(|zone| Key::of(zone.apex()).octets().to_vec());
+        progress.begin(Act::Arranging, wanted.len());
+        let mut wanted = in_order(wanted);
+        // Sources stay, names go once data are there: allocated one after the other, as a list made them, neither
+        // would leave a page free. Copied in a run, a million sources take half the memory.
+        let sources: Vec<Source> = wanted.iter().map(|wanted| wanted.source.clone()).collect();
+        wanted.iter_mut().zip(sources).for_each(|(wanted, source)| wanted.source = source);
+        let zones = wanted.into_iter().map(|wanted| Zone::absent(wanted, false)).collect();
         *lock(&self.zones) = zones;
         self.publish(None);
     }
@@ -224,11 +253,16 @@ impl Controller {
     /// Loads the zones announced, for the first time.
     pub fn load_first(&self) -> Change {
         let changing = self.change();
-        let stored = self.folder.as_ref().map(PackFolder::stored).unwrap_or_default();
-        let jobs: Vec<Job> = lock(&self.zones).iter().enumerate().map(|(id, zone)| job(id, zone)).collect();
         let mut change = Change::default();
-        self.load(&jobs, &stored, &mut change);
-        drop(stored);
+        let progress = Progress::default();
+        progress.show_while(|| {
+            progress.begin(Act::Mapping, 0);
+            let stored = self.folder.as_ref().map(PackFolder::stored).unwrap_or_default();
+            let zones = lock(&self.zones);
+            let jobs: Vec<Job> = zones.iter().enumerate().map(|(id, zone)| job(id, zone)).collect();
+            drop(zones);
+            self.load(&jobs, &stored, &progress, &mut change);
+        });
         self.remove_unused_packs();
         drop(changing);
         change
@@ -236,14 +270,23 @@ impl Controller {
 
     /// Changes the set of zones to `wanted` and loads those that `scope` covers and that have changed.
     /// `changing`: proof that nobody else makes a change.
-    pub(crate) fn apply(&self, _changing: &mut Changing, wanted: Vec<Wanted>, scope: Scope) -> Change {
+    pub(crate) fn apply(
+        &self,
+        _changing: &mut Changing,
+        wanted: Vec<Wanted>,
+        scope: Scope,
+        progress: &Progress,
+    ) -> Change {
         let mut change = Change::default();
-        let jobs = self.arrange(wanted, scope, &mut change);
+        progress.begin(Act::Arranging, wanted.len());
+        let looks = self.arrange(wanted, &mut change);
         if change.added + change.removed > 0 {
             self.is_untidy.store(true, Ordering::SeqCst);
             self.publish(None);
         }
-        self.load(&jobs, &Stored::default(), &mut change);
+        let jobs = self.look(&looks, scope, progress);
+        change.unchanged = looks.len() - jobs.len();
+        self.load(&jobs, &Stored::default(), progress, &mut change);
         change
     }
 
@@ -260,7 +303,8 @@ impl Controller {
             }
         };
         drop(zones);
-        self.load(&jobs, &Stored::default(), &mut change);
+        let progress = Progress::default();
+        progress.show_while(|| self.load(&jobs, &Stored::default(), &progress, &mut change));
         Some(change)
     }
 
@@ -277,6 +321,8 @@ impl Controller {
                 let _changing = self.change();
                 self.merge();
                 self.remove_unused_packs();
+                // What a change needs beside the zones is as large as they are where they are small and many.
+                trim_memory();
             }
         }
     }
@@ -287,22 +333,31 @@ impl Controller {
         zones.binary_search_by(|zone| Key::of(zone.apex()).octets().cmp(key.octets())).ok()
     }
 
-    /// Makes the list of zones the one wanted; zones that stay keep their data. Returns what is to be loaded.
-    fn arrange(&self, wanted: Vec<Wanted>, scope: Scope, change: &mut Change) -> Vec<Job> {
-        let mut wanted: Vec<(Box<[u8]>, Wanted)> =
-            wanted.into_iter().map(|wanted| (Key::of(&wanted.name).octets().into(), wanted)).collect();
-        wanted.sort_by(|a, b| a.0.cmp(&b.0));
+    /// Makes the list of zones the one wanted; zones that stay keep their data. Returns, for each zone, whether it is new
+    /// or comes from elsewhere now.
+    fn arrange(&self, wanted: Vec<Wanted>, change: &mut Change) -> Vec<Look> {
+        let wanted = in_order(wanted);
+        let mut looks = Vec::with_capacity(wanted.len());
         let mut zones = lock(&self.zones);
         let mut old = std::mem::take(&mut *zones).into_iter().peekable();
-        let mut jobs = Vec::new();
-        for (key, wanted) in wanted {
-            let key_of = |zone: &Zone| Key::of(zone.apex()).octets().to_vec();
-            while old.peek().is_some_and(|zone| *key_of(zone) < *key) {
-                old.next();
-                change.removed += 1;
+        let (mut key, mut old_key) = (Key::new(), Key::new());
+        if let Some(first) = old.peek() {
+            old_key.set(first.apex());
+        }
+        for wanted in wanted {
+            key.set(&wanted.name);
+            let mut same = None;
+            while let Some(zone) = old.next_if(|_| same.is_none() && old_key.octets() <= key.octets()) {
+                match old_key.octets() == key.octets() {
+                    true => same = Some(zone),
+                    false => change.removed += 1,
+                }
+                if let Some(next) = old.peek() {
+                    old_key.set(next.apex());
+                }
             }
             let mut is_new = true;
-            let zone = match old.next_if(|zone| *key_of(zone) == *key) {
+            let zone = match same {
                 Some(mut zone) => {
                     is_new = zone.source != wanted.source;
                     zone.source = wanted.source;
@@ -313,26 +368,31 @@ impl Controller {
                     Zone::absent(wanted, true)
                 }
             };
-            let looked_at = match scope {
-                Scope::All => is_new || zone.is_changed(),
-                Scope::New => is_new,
-            };
-            match looked_at {
-                true => jobs.push(job(zones.len(), &zone)),
-                false => change.unchanged += 1,
-            }
+            looks.push(Look { at: zones.len(), is_new });
             zones.push(zone);
         }
         change.removed += old.count();
-        jobs
+        looks
     }
 
-    fn load(&self, jobs: &[Job], stored: &Stored, change: &mut Change) {
-        self.loader(stored).load(jobs, &mut |outcomes| {
+    /// Which zones are to be loaded: those that are new, and if `scope` says so those whose files have changed.
+    fn look(&self, looks: &[Look], scope: Scope, progress: &Progress) -> Vec<Job> {
+        progress.begin(Act::Looking, looks.len());
+        let jobs = map_on_threads(net::worker_count_default(), looks, |look| {
+            progress.count(1);
+            // Locked for each by itself, as every look is a call into the file system.
+            let zone = &lock(&self.zones)[look.at];
+            let is_wanted = look.is_new || (scope == Scope::All && zone.is_changed());
+            is_wanted.then(|| job(look.at, zone))
+        });
+        jobs.into_iter().flatten().collect()
+    }
+
+    fn load(&self, jobs: &[Job], stored: &Stored, progress: &Progress, change: &mut Change) {
+        self.loader(stored, progress).load(jobs, &mut |mut outcomes| {
             let mut zones = lock(&self.zones);
-            let (loaded, failed): (Vec<_>, Vec<_>) =
-                outcomes.into_iter().partition(|(_, outcome)| outcome.is_ok());
-            loaded.into_iter().for_each(|(at, outcome)| take(&mut zones[at], outcome, false, change));
+            let failed: Vec<_> = outcomes.extract_if(.., |(_, outcome)| outcome.is_err()).collect();
+            outcomes.into_iter().for_each(|(at, outcome)| take(&mut zones[at], outcome, false, change));
             if !failed.is_empty() {
                 let hidden = hidden(&zones);
                 failed
@@ -345,8 +405,8 @@ impl Controller {
         });
     }
 
-    fn loader<'l>(&'l self, stored: &'l Stored) -> Loader<'l> {
-        Loader { threads: net::worker_count_default(), folder: self.folder.as_ref(), stored }
+    fn loader<'l>(&'l self, stored: &'l Stored, progress: &'l Progress) -> Loader<'l> {
+        Loader { threads: net::worker_count_default(), folder: self.folder.as_ref(), stored, progress }
     }
 
     /// Publishes the zones as they are, and `facts` or those published before.
@@ -379,14 +439,15 @@ impl Controller {
             let zones = lock(&self.zones);
             poor.iter().map(|poor| job(poor.at, &zones[poor.at])).collect()
         };
-        self.loader(&Stored::default()).load(&jobs, &mut |outcomes| {
+        let (stored, progress) = (Stored::default(), Progress::default());
+        let mut taken = |outcomes: Vec<(usize, Outcome)>| {
             let mut zones = lock(&self.zones);
             for (at, outcome) in outcomes {
                 let zone = &mut zones[at];
                 // It may have changed since it was looked at.
                 if let Ok(loaded) = outcome
                     && zone.stamp.is_still(&loaded.stamp)
-                    && zone.includes == loaded.includes
+                    && *zone.includes() == *loaded.includes
                 {
                     zone.entry = Entry::Loaded { pack: loaded.pack, number: loaded.number };
                     zone.origin = loaded.origin;
@@ -394,7 +455,8 @@ impl Controller {
             }
             drop(zones);
             self.publish(None);
-        });
+        };
+        progress.show_while(|| self.loader(&stored, &progress).load(&jobs, &mut taken));
     }
 
     fn remove_unused_packs(&self) {
@@ -411,6 +473,13 @@ impl Controller {
         drop(zones);
         folder.remove_unused(used.iter().map(|pack| &**pack));
     }
+}
+
+/// A zone that is perhaps to be loaded.
+struct Look {
+    at: usize,
+    /// Whether it is new or comes from elsewhere now.
+    is_new: bool,
 }
 
 fn job(id: usize, zone: &Zone) -> Job {
@@ -500,10 +569,9 @@ fn take(zone: &mut Zone, outcome: Outcome, is_hidden: bool, change: &mut Change)
             }
             zone.entry = Entry::Loaded { pack, number };
             zone.stamp = stamp;
-            zone.includes = includes;
             zone.origin = origin;
             zone.contents_hash = contents_hash;
-            zone.problem = None;
+            zone.rare = (!includes.is_empty()).then(|| Box::new(Rare { includes, problem: None }));
             change.loaded += 1;
         }
         Err(lines) => {
@@ -522,7 +590,7 @@ fn take(zone: &mut Zone, outcome: Outcome, is_hidden: bool, change: &mut Change)
             change.failed.push(apex.to_owned());
             change.errors.extend(lines.iter().cloned());
             change.errors.push(line);
-            zone.problem = Some(lines.into());
+            zone.rare.get_or_insert_default().problem = Some(lines.into());
         }
     }
 }

@@ -6,8 +6,8 @@
 //! SIGHUP, control socket -> reload -> controller
 //! ```
 //!
-//! * [`settings`]: each setting once; [`wanted`]: the zones they ask for.
-//! * [`read`], [`load`], [`packs`]: from text to packs, and packs kept for the next start.
+//! * [`settings`]: each setting once; [`wanted`]: the zones they ask for, with paths from a [`pattern`], in [`order`].
+//! * [`read`], [`load`], [`packs`]: from text to packs, and packs kept for the next start; [`progress`]: how far it is.
 //! * [`controller`], [`reload`]: what is served and how it changes.
 //! * [`command`], [`socket`], [`client`]: what operators can ask a running server.
 //! * [`serve`]: the order of a start; [`handler`]: what workers call.
@@ -19,7 +19,10 @@ pub mod controller;
 pub mod handler;
 pub mod load;
 pub mod log;
+pub mod order;
 pub mod packs;
+mod parallel;
+pub mod pattern;
 pub mod progress;
 pub mod read;
 pub mod reload;

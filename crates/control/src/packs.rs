@@ -10,18 +10,18 @@
 //! A pack is written under a temporary name, synced, renamed, and the folder synced: after a crash it is there
 //! as a whole or not at all. It is removed once no zone is served from it.
 
-use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use wire::Key;
-use zone::Pack;
+use wire::Name;
+use zone::catalog::Entry;
+use zone::{Catalog, Pack};
 
 use crate::stamp::{Stamp, now_ns};
-use crate::system::map_pack;
+use crate::system::{map_pack, random};
 use crate::text::cannot;
 
 const SUFFIX: &str = ".zpack";
@@ -33,31 +33,41 @@ pub struct PackFolder {
     written: AtomicU32,
 }
 
-/// A zone in a pack.
-#[derive(Clone)]
-pub struct Found {
-    /// The pack.
-    pub pack: Arc<Pack>,
-    /// The zone's number in it.
-    pub number: u32,
+/// The zones of all packs in a folder; of each the newest.
+pub struct Stored(Catalog);
+
+impl Default for Stored {
+    fn default() -> Stored {
+        Stored::of(&[])
+    }
 }
 
-/// The zones of all packs in a folder, by key; of each the newest.
-#[derive(Default)]
-pub struct Stored(HashMap<Box<[u8]>, Found>);
-
 impl Stored {
-    /// The zone of this name.
-    pub fn find(&self, key: &Key) -> Option<&Found> {
-        self.0.get(key.octets())
+    /// The zones of packs, the oldest pack first.
+    pub fn of(packs: &[Arc<Pack>]) -> Stored {
+        let mut zones = Vec::new();
+        for pack in packs {
+            zones.extend(
+                (0..pack.zone_count()).map(|number| Entry::Loaded { pack: Arc::clone(pack), number }),
+            );
+        }
+        Stored(Catalog::new(zones, random()))
+    }
+
+    /// The zone of this name: its pack and its number there.
+    pub fn find(&self, name: &Name) -> Option<(&Arc<Pack>, u32)> {
+        match self.0.zone_named(name)? {
+            Entry::Loaded { pack, number } => Some((pack, *number)),
+            Entry::Absent(_) => None,
+        }
     }
 
     /// The zone of this name made from a text of this stamp.
-    pub fn find_current(&self, key: &Key, stamp: &Stamp) -> Option<&Found> {
-        let found = self.find(key)?;
-        let row = found.pack.zone_row(found.number);
+    pub fn find_current(&self, name: &Name, stamp: &Stamp) -> Option<(&Arc<Pack>, u32)> {
+        let (pack, number) = self.find(name)?;
+        let row = pack.zone_row(number);
         (row.text_time != 0 && row.text_time == stamp.time && row.text_octets == stamp.octets)
-            .then_some(found)
+            .then_some((pack, number))
     }
 }
 
@@ -78,11 +88,11 @@ impl PackFolder {
 
     /// Maps all packs. One that is damaged is set aside with a warning: its zones are read from text.
     pub fn stored(&self) -> Stored {
-        let mut stored = Stored::default();
-        for name in self.names().into_iter().rev() {
+        let mut packs = Vec::new();
+        for name in self.names() {
             let path = self.path.join(&name);
             match map_pack(&path) {
-                Ok(pack) => stored.add(&Arc::new(pack)),
+                Ok((pack, _)) => packs.push(Arc::new(pack)),
                 Err(problem) => {
                     let aside = self.path.join(format!("{name}.damaged"));
                     // If it cannot be set aside it is found again at the next start: no more than a repeated warning.
@@ -94,7 +104,7 @@ impl PackFolder {
                 }
             }
         }
-        stored
+        Stored::of(&packs)
     }
 
     /// Names of the packs, oldest first; leftovers of a crash are removed.
@@ -116,7 +126,8 @@ impl PackFolder {
         let name = format!("zones-{:016x}-{number:04}{SUFFIX}", now_ns());
         let path = self.path.join(&name);
         write_file(&path, &self.path.join(format!(".{name}.tmp")), pack.octets())?;
-        map_pack(&path).map_err(|problem| format!("{}: {problem}", path.display()))
+        let mapped = map_pack(&path).map_err(|problem| format!("{}: {problem}", path.display()))?;
+        Ok(mapped.0)
     }
 
     /// Removes the packs from which no zone is served; `used` are those that are.
@@ -128,19 +139,6 @@ impl PackFolder {
             let unused = seed_of(&path).is_ok_and(|seed| !seeds.contains(&seed));
             if unused && fs::remove_file(&path).is_ok() {
                 tracing::debug!("pack {}: no zone is served from it any more, removed", path.display());
-            }
-        }
-    }
-}
-
-impl Stored {
-    /// Enters the zones of a pack that no newer one has.
-    pub fn add(&mut self, pack: &Arc<Pack>) {
-        for number in 0..pack.zone_count() {
-            if let Some((_, key)) = pack.apex(&pack.zone_row(number))
-                && !self.0.contains_key(key)
-            {
-                self.0.insert(key.into(), Found { pack: Arc::clone(pack), number });
             }
         }
     }

@@ -14,8 +14,9 @@ use zone::contents::{Contents, ContentsBuilder, Place, Refusal};
 use zonefile::{Opener, Options, Record, Sink, Source as Text};
 
 use crate::stamp::Stamp;
+use crate::system::map_pack;
 use crate::text::{cannot, reason};
-use crate::wanted::Source;
+use crate::wanted::{Embedded, Source};
 
 /// A zone as read from text, without syntax errors.
 pub struct ZoneText {
@@ -81,6 +82,24 @@ pub fn open_regular(path: &Path) -> Result<(File, Metadata), String> {
     Ok((file, metadata))
 }
 
+/// Whether a file begins as a pack does.
+pub fn is_pack(path: &Path) -> Result<bool, String> {
+    let (mut file, _) = open(path)?;
+    let mut magic = [0; zone::section::MAGIC.len()];
+    Ok(file.read_exact(&mut magic).is_ok() && magic == zone::section::MAGIC)
+}
+
+/// What is wrong with a pack that was taken for text: its length is that of none.
+pub fn broken_pack(source: &Source) -> Option<String> {
+    let Source::File(path) = source else { return None };
+    let path = path.path();
+    if !is_pack(&path).is_ok_and(|is_pack| is_pack) {
+        return None;
+    }
+    let problem = map_pack(&path).err()?;
+    Some(format!("{}: {problem}", path.display()))
+}
+
 fn expect_regular(metadata: &Metadata) -> Result<(), String> {
     match metadata.is_file() {
         true => Ok(()),
@@ -107,7 +126,7 @@ pub fn read_bounded(path: &Path, octets_max: u64) -> Result<String, String> {
 /// operator, each with its place.
 pub fn read(apex: &Name, source: &Source, octets_read: &AtomicU64) -> Result<ZoneText, Vec<String>> {
     match source {
-        Source::Embedded(name, text) => {
+        Source::Embedded(Embedded { name, text }) => {
             let stamp = Stamp { time: 1, octets: text.len() as u64, inode: 0 };
             read_text(apex, (*name).into(), Path::new(name), Box::new(*text), stamp, octets_read)
                 .map_err(|unread| unread.lines())

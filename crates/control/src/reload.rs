@@ -5,6 +5,7 @@ use std::path::Path;
 use wire::{Key, Name, NameBuf};
 
 use crate::controller::{Change, Changing, Controller, Scope, facts, lock};
+use crate::progress::Progress;
 use crate::serve::{all_wanted, read_settings, tcp_limits};
 use crate::settings::Settings;
 use crate::text::count;
@@ -22,8 +23,18 @@ pub fn reconfigure(controller: &Controller) -> Change {
 
 fn again(controller: &Controller, scope: Scope) -> Change {
     let mut changing = controller.change();
+    let progress = Progress::default();
+    progress.show_while(|| again_shown(controller, &mut changing, scope, &progress))
+}
+
+fn again_shown(
+    controller: &Controller,
+    changing: &mut Changing,
+    scope: Scope,
+    progress: &Progress,
+) -> Change {
     let mut warnings = Vec::new();
-    let wanted = match new_settings(controller, &mut changing, &mut warnings) {
+    let wanted = match new_settings(controller, changing, &mut warnings, progress) {
         Ok(wanted) => wanted,
         Err(errors) => {
             let mut change = Change { errors, ..Change::default() };
@@ -32,7 +43,7 @@ fn again(controller: &Controller, scope: Scope) -> Change {
             return change;
         }
     };
-    let mut change = controller.apply(&mut changing, wanted, scope);
+    let mut change = controller.apply(changing, wanted, scope, progress);
     warnings.append(&mut change.warnings);
     change.warnings = warnings;
     tracing::info!("reload: {}", summary(&change));
@@ -44,10 +55,11 @@ fn new_settings(
     controller: &Controller,
     changing: &mut Changing,
     warnings: &mut Vec<String>,
+    progress: &Progress,
 ) -> Result<Vec<Wanted>, Vec<String>> {
     let file = changing.settings.file.clone();
     let mut settings = read_settings(file.as_deref(), &controller.overrides)?;
-    let mut wanted = all_wanted(&settings, &controller.overrides)?;
+    let mut wanted = all_wanted(&settings, &controller.overrides, progress)?;
     let has = |wanted: &[Wanted], name: &Name| wanted.iter().any(|zone| zone.name.eq_ignore_case(name));
     // What the file says now goes before what was commanded and is no longer needed.
     changing.added.retain(|added| !has(&wanted, &added.name));
@@ -123,7 +135,8 @@ pub fn add_zone(controller: &Controller, name: NameBuf, file: &Path) -> Change {
     let added = Wanted { name: name.clone(), source };
     let mut zones = present(controller);
     zones.push(added.clone());
-    let mut change = controller.apply(&mut changing, zones, Scope::New);
+    let progress = Progress::default();
+    let mut change = progress.show_while(|| controller.apply(&mut changing, zones, Scope::New, &progress));
     if change.failed.is_empty() {
         changing.removed.retain(|key| **key != *Key::of(&name).octets());
         changing.added.push(added);
@@ -131,7 +144,7 @@ pub fn add_zone(controller: &Controller, name: NameBuf, file: &Path) -> Change {
     } else {
         // What cannot be loaded is not taken up: nobody wants SERVFAIL for a mistyped path.
         let rest = present(controller).into_iter().filter(|zone| !zone.name.eq_ignore_case(&name));
-        controller.apply(&mut changing, rest.collect(), Scope::New);
+        controller.apply(&mut changing, rest.collect(), Scope::New, &progress);
         change.errors.retain(|line| !line.starts_with("zone "));
         change.errors.push(format!("zone {name} is not added"));
         (change.added, change.failed) = (0, vec![name]);
@@ -147,7 +160,7 @@ pub fn remove_zone(controller: &Controller, name: &Name) -> Change {
         return refused(format!("there is no zone {name}; `zonda ctl zones` lists those there are"));
     }
     let zones = present(controller).into_iter().filter(|zone| !zone.name.eq_ignore_case(name)).collect();
-    let mut change = controller.apply(&mut changing, zones, Scope::New);
+    let mut change = controller.apply(&mut changing, zones, Scope::New, &Progress::default());
     changing.added.retain(|zone| !zone.name.eq_ignore_case(name));
     changing.removed.push(Key::of(name).octets().into());
     tracing::info!("zone {name} removed by command");

@@ -14,6 +14,7 @@ use signal_hook::iterator::Signals;
 
 use crate::controller::{Change, Controller, Overrides, lock};
 use crate::handler::{AnswerCounts, Answerer};
+use crate::progress::Progress;
 use crate::settings::{Pinning, Settings};
 use crate::text::{Span, count};
 use crate::wanted::{Wanted, wanted};
@@ -56,7 +57,8 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
     sync::prepare();
     let settings = read_settings(start.config.as_deref(), &start.overrides)?;
     log::start(&settings.log);
-    let wanted = all_wanted(&settings, &start.overrides)?;
+    let progress = Progress::default();
+    let wanted = progress.show_while(|| all_wanted(&settings, &start.overrides, &progress))?;
     let one = |error: String| vec![error];
     let notifier = Notifier::from_env().unwrap_or_else(|error| {
         tracing::warn!("the service manager cannot be told of our state: {error}");
@@ -75,7 +77,7 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
 
     let is_empty = wanted.is_empty();
     let given = controller.overrides.zones.clone();
-    controller.announce(wanted);
+    progress.show_while(|| controller.announce(wanted, &progress));
     run_workers(&controller, server).map_err(|error| one(format!("cannot start a worker: {error}")))?;
     let serve = |socket| crate::socket::serve(socket, &controller, events.clone());
     let _socket_file =
@@ -108,8 +110,12 @@ pub(crate) fn read_settings(config: Option<&Path>, overrides: &Overrides) -> Res
 }
 
 /// The zones of the settings and of the command line; those of the latter go before.
-pub(crate) fn all_wanted(settings: &Settings, overrides: &Overrides) -> Result<Vec<Wanted>, Vec<String>> {
-    let (mut zones, problems) = wanted(settings);
+pub(crate) fn all_wanted(
+    settings: &Settings,
+    overrides: &Overrides,
+    progress: &Progress,
+) -> Result<Vec<Wanted>, Vec<String>> {
+    let (mut zones, problems) = wanted(settings, progress);
     if !problems.is_empty() {
         return Err(problems.iter().map(ToString::to_string).collect());
     }

@@ -7,12 +7,15 @@ use std::path::Path;
 
 use zone::{Backing, Pack};
 
+use crate::stamp::Stamp;
+
 /// Maps a pack and checks it. All pages are brought in at once, which is several times faster than one fault
-/// for each: checking reads them all.
-pub fn map_pack(path: &Path) -> Result<Pack, String> {
-    let (file, _) = crate::read::open_regular(path)?;
+/// for each: checking reads them all. Returns the state of the file too.
+pub fn map_pack(path: &Path) -> Result<(Pack, Stamp), String> {
+    let (file, metadata) = crate::read::open_regular(path)?;
+    let stamp = Stamp::of(&metadata).before_reading();
     let map = map(&file).map_err(|error| crate::text::cannot("map", &error))?;
-    Pack::open(Backing::Mapped(map)).map_err(|error| error.to_string())
+    Ok((Pack::open(Backing::Mapped(map)).map_err(|error| error.to_string())?, stamp))
 }
 
 fn map(file: &File) -> io::Result<memmap2::Mmap> {

@@ -8,15 +8,19 @@
 //! ```
 
 use std::collections::HashMap;
+use std::collections::hash_map::{Entry, RandomState};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::hash::BuildHasher;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use wire::{Key, Name, NameBuf};
 
+use crate::pattern::Pattern;
+use crate::progress::{Act, Progress};
 use crate::read::read_bounded;
 use crate::settings::{Problem, Settings, ZoneDirectorySettings, ZoneSettings};
 use crate::text;
@@ -26,14 +30,23 @@ use crate::text;
 pub enum Source {
     /// A master file, or a pack; which of them the first octets tell.
     File(FilePath),
-    /// Text inside the program, and the name it goes by.
-    Embedded(&'static str, &'static [u8]),
+    /// Text inside the program.
+    Embedded(&'static Embedded),
+}
+
+/// Text inside the program.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Embedded {
+    /// The name it goes by.
+    pub name: &'static str,
+    /// The text.
+    pub text: &'static [u8],
 }
 
 /// A path that shares its folder with others: a server can have a million of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePath {
-    folder: Arc<Path>,
+    folder: Arc<Box<Path>>,
     file: Box<OsStr>,
 }
 
@@ -53,7 +66,7 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Source::File(path) => path.path().display().fmt(f),
-            Source::Embedded(name, _) => f.write_str(name),
+            Source::Embedded(embedded) => f.write_str(embedded.name),
         }
     }
 }
@@ -69,17 +82,18 @@ pub struct Wanted {
 
 /// Makes [`FilePath`]s, each folder once.
 #[derive(Default)]
-pub struct Folders(HashMap<PathBuf, Arc<Path>>);
+pub struct Folders(HashMap<OsString, Arc<Box<Path>>>);
 
 impl Folders {
     /// The path `path`, its folder shared.
     pub fn share(&mut self, path: &Path) -> FilePath {
         let folder = path.parent().unwrap_or(Path::new(""));
-        let shared = match self.0.get(folder) {
+        // By its text, which is quicker to hash than a path.
+        let shared = match self.0.get(folder.as_os_str()) {
             Some(shared) => Arc::clone(shared),
             None => {
-                let shared: Arc<Path> = folder.into();
-                self.0.insert(folder.to_owned(), Arc::clone(&shared));
+                let shared: Arc<Box<Path>> = Arc::new(folder.into());
+                self.0.insert(folder.into(), Arc::clone(&shared));
                 shared
             }
         };
@@ -90,12 +104,14 @@ impl Folders {
 /// The zones that settings ask for, in the order of the file; the first of two with one name counts and the
 /// other is a problem. Also a list or folder that cannot be read is one; the zones of the others are returned
 /// all the same.
-pub fn wanted(settings: &Settings) -> (Vec<Wanted>, Vec<Problem>) {
+pub fn wanted(settings: &Settings, progress: &Progress) -> (Vec<Wanted>, Vec<Problem>) {
+    progress.begin(Act::Listing, 0);
     let mut collection = Collection {
         settings,
+        progress,
         folders: Folders::default(),
         zones: Vec::new(),
-        lines: HashMap::new(),
+        seen: Seen::default(),
         problems: Vec::new(),
     };
     for (line, zone) in &settings.zones {
@@ -109,11 +125,45 @@ pub fn wanted(settings: &Settings) -> (Vec<Wanted>, Vec<Problem>) {
 
 struct Collection<'s> {
     settings: &'s Settings,
+    progress: &'s Progress,
     folders: Folders,
     zones: Vec<Wanted>,
-    /// Key of each zone so far and the line that asked for it.
-    lines: HashMap<Box<[u8]>, usize>,
+    seen: Seen,
     problems: Vec<Problem>,
+}
+
+/// Which zones there are already, by a hash of their keys alone: the names themselves are in the list.
+#[derive(Default)]
+struct Seen {
+    key: Key,
+    hasher: RandomState,
+    /// Number of each zone, and the line that asked for it.
+    by_hash: HashMap<u64, (usize, usize)>,
+    /// The same of those whose hash another has: none, unless a list is longer than any.
+    others: Vec<(usize, usize)>,
+}
+
+impl Seen {
+    /// The line that asked for `name` before. Without one it is entered as the next of `zones`.
+    fn line_or_enter(&mut self, name: &Name, zones: &[Wanted], line: usize) -> Option<usize> {
+        self.key.set(name);
+        let is_it = |(number, _): &(usize, usize)| zones[*number].name.eq_ignore_case(name);
+        let new = (zones.len(), line);
+        match self.by_hash.entry(self.hasher.hash_one(self.key.octets())) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(new);
+                None
+            }
+            Entry::Occupied(occupied) if is_it(occupied.get()) => Some(occupied.get().1),
+            Entry::Occupied(_) => match self.others.iter().find(|other| is_it(other)) {
+                Some((_, first)) => Some(*first),
+                None => {
+                    self.others.push(new);
+                    None
+                }
+            },
+        }
+    }
 }
 
 impl Collection<'_> {
@@ -123,35 +173,35 @@ impl Collection<'_> {
     }
 
     fn add(&mut self, line: usize, name: NameBuf, path: &Path) {
-        let key = Key::of(&name);
-        if let Some(first) = self.lines.get(key.octets()) {
-            let text = format!("zone {name} is there already, from line {first}");
-            return self.problem(line, text);
+        self.progress.count(1);
+        if let Some(first) = self.seen.line_or_enter(&name, &self.zones, line) {
+            return self.problem(line, format!("zone {name} is there already, from line {first}"));
         }
-        self.lines.insert(key.octets().into(), line);
         self.zones.push(Wanted { name, source: Source::File(self.folders.share(path)) });
     }
 
     fn add_section(&mut self, line: usize, zone: &ZoneSettings) {
         let pattern = if zone.pack.as_os_str().is_empty() { &zone.file } else { &zone.pack };
-        let pattern = self.settings.path(pattern);
+        let mut pattern = Pattern::new(&self.settings.path(pattern));
         if let Some(name) = &zone.name {
-            return self.add(line, name.clone(), &fill(&pattern, name));
+            return self.add(line, name.clone(), pattern.fill(name));
         }
         let list = self.settings.path(&zone.names_file);
-        match read_names(&list) {
-            Ok(names) => {
-                for (at, name) in names {
-                    match NameBuf::from_text(&name) {
-                        Ok(name) => self.add(line, name.clone(), &fill(&pattern, &name)),
-                        Err(_) => {
-                            let text = format!("expected a domain name, found {name:?}");
-                            self.problems.push(Problem { file: list.clone(), place: Some((at, 1)), text });
-                        }
-                    }
+        let text = match read_bounded(&list, NAMES_OCTETS_MAX) {
+            Ok(text) => text,
+            Err(problem) => return self.problem(line, format!("names-file {}: {problem}", list.display())),
+        };
+        for (at, text) in names(&text) {
+            match NameBuf::from_text(text) {
+                Ok(name) => {
+                    let path = pattern.fill(&name);
+                    self.add(line, name, path);
+                }
+                Err(_) => {
+                    let text = format!("expected a domain name, found {text:?}");
+                    self.problems.push(Problem { file: list.clone(), place: Some((at, 1)), text });
                 }
             }
-            Err(problem) => self.problem(line, format!("names-file {}: {problem}", list.display())),
         }
     }
 
@@ -179,15 +229,9 @@ impl Collection<'_> {
 const NAMES_OCTETS_MAX: u64 = 1 << 28;
 
 /// The names of a list with their lines.
-fn read_names(list: &Path) -> Result<Vec<(usize, String)>, String> {
-    let mut names = Vec::new();
-    for (at, line) in read_bounded(list, NAMES_OCTETS_MAX)?.lines().enumerate() {
-        let name = line.split('#').next().unwrap_or("").trim();
-        if !name.is_empty() {
-            names.push((at + 1, name.to_owned()));
-        }
-    }
-    Ok(names)
+fn names(list: &str) -> impl Iterator<Item = (usize, &str)> {
+    let names = list.lines().map(|line| line.split('#').next().unwrap_or("").trim());
+    (1..).zip(names).filter(|(_, name)| !name.is_empty())
 }
 
 /// Files of a folder, sorted so that each load is like the one before.
@@ -216,29 +260,6 @@ fn name_of_file(file: &OsStr, pattern: &str) -> Option<NameBuf> {
     }
 }
 
-/// The name as it stands in a path.
-fn file_text(name: &Name) -> String {
-    if name.is_root() {
-        return "@".into();
-    }
-    let text = name.to_string().to_lowercase().replace('/', "\\047");
-    text.strip_suffix('.').map(str::to_owned).unwrap_or(text)
-}
-
-/// A pattern with its marks replaced.
-fn fill(pattern: &Path, name: &Name) -> PathBuf {
-    let Some(text) = pattern.to_str().filter(|text| text.contains('{')) else {
-        return pattern.to_owned();
-    };
-    let name = file_text(name);
-    let mut filled = text.to_owned();
-    for (at, mark) in ["{1}", "{2}", "{3}"].into_iter().enumerate() {
-        let character = name.chars().nth(at).unwrap_or('_');
-        filled = filled.replace(mark, &character.to_string());
-    }
-    OsString::from_vec(filled.replace("{name}", &name).into_bytes()).into()
-}
-
 /// Reads a zone's name. Empty text is none, although by the rules of names it would be the root: more likely a
 /// script's variable is empty.
 pub fn zone_name(text: &str) -> Result<NameBuf, String> {
@@ -265,20 +286,6 @@ pub fn parse_argument(argument: &str) -> Result<(NameBuf, PathBuf), String> {
 mod tests {
     use super::*;
 
-    fn name(text: &str) -> NameBuf {
-        NameBuf::from_text(text).unwrap()
-    }
-
-    #[test]
-    fn patterns() {
-        let fill = |pattern: &str, of: &str| fill(Path::new(pattern), &name(of)).display().to_string();
-        assert_eq!(fill("z/{1}/{2}/{name}.zone", "Example.COM"), "z/e/x/example.com.zone");
-        assert_eq!(fill("{name}", "."), "@");
-        assert_eq!(fill("{1}{2}{3}", "a."), "a__");
-        assert_eq!(fill("{name}", "0/25.2.0.192.in-addr.arpa"), "0\\04725.2.0.192.in-addr.arpa");
-        assert_eq!(fill("plain", "x"), "plain");
-    }
-
     #[test]
     fn files_of_a_folder() {
         let of = |file: &str| name_of_file(OsStr::new(file), "{name}.zone").map(|name| name.to_string());
@@ -301,7 +308,7 @@ mod tests {
         let text = "[[zone]]\nname = \"a.example\"\nfile = \"a\"\n[[zone]]\nnames-file = \"names.txt\"\n\
                     file = \"{1}/{name}\"\n[[zone-directory]]\npath = \"more\"\n[[zone-directory]]\npath = \"gone\"\n";
         let settings = Settings::parse(&folder.path().join("zonda.toml"), text).unwrap();
-        let (zones, problems) = wanted(&settings);
+        let (zones, problems) = wanted(&settings, &Progress::default());
         let short = |text: String| text.replace(&format!("{}/", folder.path().display()), "");
         let zones: Vec<String> =
             zones.iter().map(|zone| short(format!("{} {}", zone.name, zone.source))).collect();

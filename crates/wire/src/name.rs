@@ -4,7 +4,7 @@
 //! at most 255 octets, labels of at most 63. Case is kept; comparison ignores it (RFC 4343).
 #![allow(unsafe_code)] // one cast between a slice and its transparent wrapper, see `Name::trusted`
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// Longest name on the wire, root label included (RFC 1035 2.3.4).
 pub const NAME_OCTETS_MAX: usize = 255;
@@ -169,9 +169,10 @@ impl fmt::Display for Name {
             for &octet in label {
                 match octet {
                     b'.' | b'\\' | b'"' | b'(' | b')' | b';' | b'@' | b'$' => {
-                        write!(f, "\\{}", octet as char)?
+                        f.write_char('\\')?;
+                        f.write_char(octet as char)?;
                     }
-                    0x21..=0x7e => write!(f, "{}", octet as char)?,
+                    0x21..=0x7e => f.write_char(octet as char)?,
                     _ => write!(f, "\\{octet:03}")?,
                 }
             }

@@ -29,28 +29,33 @@ pub enum Entry {
         number: u32,
     },
     /// The server is responsible for it and has no data: answers are SERVFAIL.
-    Absent {
-        /// Its name.
-        apex: NameBuf,
-        /// Key of its name.
-        key: Box<[u8]>,
-        /// Why.
-        why: Absence,
-    },
+    Absent(Arc<Absent>),
 }
+
+/// A zone without data. Elsewhere than in its entry, which a server can have a million of, nearly all of them loaded.
+pub struct Absent {
+    /// Its name.
+    apex: NameBuf,
+    /// Key of its name.
+    key: Box<[u8]>,
+    /// Why there are none.
+    pub why: Absence,
+}
+
+const _: () = assert!(size_of::<Entry>() == 16);
 
 impl Entry {
     /// An entry without data.
     pub fn absent(apex: &Name, why: Absence) -> Entry {
-        Entry::Absent { apex: apex.to_owned(), key: Key::of(apex).octets().into(), why }
+        Entry::Absent(Arc::new(Absent { apex: apex.to_owned(), key: Key::of(apex).octets().into(), why }))
     }
 
     /// The zone's key.
     #[inline(always)]
-    fn key(&self) -> &[u8] {
+    pub fn key(&self) -> &[u8] {
         match self {
             Entry::Loaded { pack, number } => pack.apex(&pack.zone_row(*number)).map_or(&[], |(_, key)| key),
-            Entry::Absent { key, .. } => key,
+            Entry::Absent(absent) => &absent.key,
         }
     }
 
@@ -60,7 +65,7 @@ impl Entry {
             Entry::Loaded { pack, number } => {
                 pack.apex(&pack.zone_row(*number)).map_or(Name::root(), |(name, _)| name)
             }
-            Entry::Absent { apex, .. } => apex,
+            Entry::Absent(absent) => &absent.apex,
         }
     }
 
@@ -69,7 +74,7 @@ impl Entry {
     pub fn zone(&self) -> Option<Zone<'_>> {
         match self {
             Entry::Loaded { pack, number } => Zone::new(pack, *number),
-            Entry::Absent { .. } => None,
+            Entry::Absent(_) => None,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use control::Settings;
+use control::progress::Progress;
 use control::text::count;
 use control::wanted::wanted;
 
@@ -31,7 +32,7 @@ pub fn run(arguments: &Arguments) -> bool {
     let mut zones = Vec::new();
     let lines: Vec<String> = match Settings::read(&arguments.file) {
         Ok(settings) => {
-            let (found, problems) = wanted(&settings);
+            let (found, problems) = wanted(&settings, &Progress::default());
             zones = found;
             let here = control::serve::problems_here(&settings);
             let here = here.iter().map(|problem| format!("{}: {problem}", arguments.file.display()));

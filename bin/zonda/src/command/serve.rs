@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use control::controller::Overrides;
 use control::serve::Start;
-use control::wanted::{Source, Wanted};
+use control::wanted::{Embedded, Source, Wanted};
 use wire::Name;
 
 use super::{complain, zone_argument};
@@ -42,7 +42,8 @@ Signals: HUP reads settings and zones again as far as they have changed; TERM an
 the queries that have arrived are answered.";
 
 /// The root zone that comes with the program.
-static ROOT_ZONE: &[u8] = include_bytes!("../../../../data/root.zone");
+static ROOT_ZONE: Embedded =
+    Embedded { name: "root.zone", text: include_bytes!("../../../../data/root.zone") };
 
 fn address(text: &str) -> Result<SocketAddr, String> {
     control::settings::address(text)
@@ -54,8 +55,7 @@ pub fn run(arguments: Arguments) -> bool {
     let Arguments { config, listen, zone: mut zones, workers } = arguments;
     let mut welcome = Vec::new();
     if config.is_none() && zones.is_empty() {
-        zones
-            .push(Wanted { name: Name::root().to_owned(), source: Source::Embedded("root.zone", ROOT_ZONE) });
+        zones.push(Wanted { name: Name::root().to_owned(), source: Source::Embedded(&ROOT_ZONE) });
         let (host, port) = match listen.first() {
             Some(address) => (address.ip().to_string(), address.port()),
             None => ("127.0.0.1".into(), 5300),

@@ -29,8 +29,8 @@ pub struct Arguments {
 /// Shows; says whether the pack could be read.
 pub fn run(arguments: &Arguments) -> bool {
     match control::system::map_pack(&arguments.pack) {
-        Ok(pack) if arguments.json => print(&format!("{}\n", as_json(&pack))),
-        Ok(pack) => print(&as_text(&pack, arguments.zones)),
+        Ok((pack, _)) if arguments.json => print(&format!("{}\n", as_json(&pack))),
+        Ok((pack, _)) => print(&as_text(&pack, arguments.zones)),
         Err(problem) => {
             complain([format!("{}: {problem}", arguments.pack.display()).as_str()]);
             false
