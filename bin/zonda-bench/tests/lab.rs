@@ -141,6 +141,37 @@ fn echo_and_generator() {
     }
 }
 
+/// Of `client-limit`, the rows that others are compared with, and targets in summary and record; of `echo-sweep`, models.
+#[test]
+fn ratios_and_targets() {
+    let record = checked("client-limit", "").unwrap();
+    let single = "best over single socket, as queryperf";
+    assert_eq!(values(&record, single, "rate ratio").len(), 1);
+    // Processor time is counted in ticks of 10 ms: of a short run it may be 0, and then there is no ratio.
+    assert_eq!(values(&record, "single socket, as queryperf", "generator CPU an answer").len(), 1);
+    let rows = ["dnsperf -c 8 -q 500", "dnsperf -q 100"];
+    for row in rows {
+        if lab::process::find("dnsperf").is_some() {
+            assert!(
+                values(&record, row, "rate")[0] > 0.0
+                    && values(&record, row, "generator CPU an answer").len() == 1
+            );
+            let ratio = values(&record, &format!("best over {row}"), "rate ratio")[0];
+            let best =
+                record["figures"].as_array().unwrap().iter().filter(|figure| figure["metric"] == "rate");
+            let rates: Vec<f64> = best.map(|figure| figure["median"].as_f64().unwrap()).collect();
+            assert!(rates.iter().any(|rate| (rate / values(&record, row, "rate")[0] - ratio).abs() < 1e-9));
+        } else {
+            assert!(record["notes"].to_string().contains(&format!("{row} is left out: dnsperf is missing")));
+        }
+    }
+    let targets = |record: &Value| record["targets"].as_array().map_or(0, Vec::len);
+    assert_eq!(targets(&record), if lab::process::find("dnsperf").is_some() { 3 } else { 1 });
+    let record = checked("echo-sweep", "").unwrap();
+    assert_eq!((values(&record, "mmsg", "rate over blocking").len(), targets(&record)), (1, 1));
+    assert!(values(&record, "blocking", "rate over blocking").is_empty());
+}
+
 #[test]
 fn a_users_own_recipe_and_its_faults() {
     let folder = tempfile::tempdir().unwrap();

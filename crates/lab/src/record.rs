@@ -39,6 +39,9 @@ pub struct Record {
     pub blocks: Blocks,
     /// The results that two records are compared by.
     pub figures: Vec<Figure>,
+    /// What the recipe wants to be so many times as fast as something else, and is or is not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<Target>,
     /// The results as tables.
     pub tables: Vec<Table>,
     /// The results as charts.
@@ -105,6 +108,32 @@ pub struct Figure {
     pub median: f64,
     /// Lower and upper end of the 95 % interval by bootstrap; absent with fewer than three values.
     pub interval: Option<(f64, f64)>,
+}
+
+/// A ratio that shall be at least so much.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Target {
+    /// Of what over what.
+    pub what: String,
+    /// Median of the ratios within a round.
+    pub median: f64,
+    /// Lower and upper end of its 95 % interval; absent with fewer than three values.
+    pub interval: Option<(f64, f64)>,
+    /// What it shall be at least.
+    pub least: f64,
+}
+
+impl Target {
+    /// `met` if the whole interval is, `missed` if none of it is.
+    pub fn verdict(&self) -> &'static str {
+        let (low, high) = self.interval.unwrap_or((self.median, self.median));
+        match (low >= self.least, high >= self.least) {
+            (true, _) => "met",
+            (_, false) => "missed",
+            _ if self.median >= self.least => "met by the median only",
+            _ => "missed by the median",
+        }
+    }
 }
 
 /// A table of the report.

@@ -12,10 +12,10 @@ use crate::{
     bed::{Bed, BedKind},
     contender::Programs,
     error,
-    experiment::Lab,
+    experiment::{Lab, table},
     file, place, process, published,
     recipe::{Form, Measure, Name, Recipe},
-    record::{Blocks, FORMAT, Record},
+    record::{Blocks, FORMAT, Record, Table, Target},
     report,
 };
 
@@ -83,6 +83,8 @@ pub fn run(options: Options) -> Result<Done, Error> {
     notes.append(&mut bed.notes);
     notes.iter().for_each(|note| eprintln!("lab: note: {note}"));
     let record = empty(&options, started, &bed, notes, effort.scale);
+    let minutes = options.recipe.estimate(options.form, server_cores.len()) / 60.0;
+    eprintln!("lab: {} takes about {:.0} min", options.recipe.name, minutes.max(1.0));
     let began = Instant::now();
     let mut lab = Lab {
         recipe: options.recipe,
@@ -100,12 +102,27 @@ pub fn run(options: Options) -> Result<Done, Error> {
     };
     lab.measure()?;
     let mut record = lab.record;
+    record.tables.extend(targets(&record));
     record.seconds = began.elapsed().as_secs_f64();
     file::write_record(&folder, &record)?;
     report::write(&folder, &record)?;
     // Settings are in the record; what servers wrote is of use only where something failed.
     let _ = fs::remove_dir_all(&work);
     Ok(Done { folder, record })
+}
+
+/// The targets as a table, where there are some.
+fn targets(record: &Record) -> Option<Table> {
+    let row = |target: &Target| {
+        let interval =
+            target.interval.map_or_else(String::new, |(low, high)| format!("{low:.2} to {high:.2}"));
+        let (median, least) = (format!("{:.2}", target.median), format!("{:.2}", target.least));
+        vec![target.what.clone(), median, interval, least, target.verdict().to_owned()]
+    };
+    let rows: Vec<Vec<String>> = record.targets.iter().map(row).collect();
+    let columns = ["ratio", "median", "95 %", "shall be at least", "verdict"];
+    let note = "Ratios of runs of the same round; met if the whole interval is.";
+    (!rows.is_empty()).then(|| table("Targets", &columns, rows, note))
 }
 
 fn empty(options: &Options, started: u64, bed: &Bed, notes: Vec<String>, scale: f64) -> Record {
@@ -129,6 +146,7 @@ fn empty(options: &Options, started: u64, bed: &Bed, notes: Vec<String>, scale: 
         agreement: Vec::new(),
         blocks: Blocks::default(),
         figures: Vec::new(),
+        targets: Vec::new(),
         tables: Vec::new(),
         charts: Vec::new(),
         published: published::of(&recipe.name),

@@ -57,6 +57,7 @@ pub fn record() -> Record {
             ],
         },
         figures: figures(),
+        targets: Vec::new(),
         tables: vec![Table {
             title: "Processor time by answer, ns".to_owned(),
             columns: ["contender", "user", "system", "engine alone"].map(str::to_owned).to_vec(),

@@ -7,7 +7,7 @@ use crate::{
     figures::{self, Grid},
     file::REPORT,
     machine, number,
-    record::{Figure, Record},
+    record::{Figure, Record, Target},
     report,
 };
 
@@ -45,7 +45,8 @@ fn head(record: &Record, width: usize) -> Vec<String> {
 }
 
 fn foot(record: &Record, width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
+    let mut lines: Vec<String> =
+        record.targets.iter().map(|target| cut(&target_line(target), width)).collect();
     let blocks = &record.blocks;
     let mut counted = format!("{} of {} blocks count", blocks.kept, blocks.kept + blocks.discarded.len());
     if let Some(first) = blocks.discarded.first() {
@@ -60,6 +61,12 @@ fn foot(record: &Record, width: usize) -> Vec<String> {
         lines.push(format!("! {} more warnings in the report", record.notes.len() - NOTES_MAX));
     }
     lines
+}
+
+/// `met: rate of a over b 1.62 [1.58, 1.66], wanted 1.5`.
+fn target_line(target: &Target) -> String {
+    let interval = target.interval.map_or_else(String::new, |(low, high)| format!(" [{low:.2}, {high:.2}]"));
+    format!("{}: {} {:.2}{interval}, wanted {}", target.verdict(), target.what, target.median, target.least)
 }
 
 fn agreement(record: &Record) -> String {
@@ -201,6 +208,26 @@ mod tests {
         record.figures[0].contender = "\u{1b}[2J".to_owned();
         record.notes = vec!["a\nb\u{1b}".to_owned()];
         assert!(!text(&record, 80).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn targets() {
+        let mut record = sample::record();
+        let target = |low, median, high| Target {
+            what: "a over b".to_owned(),
+            median,
+            interval: Some((low, high)),
+            least: 1.5,
+        };
+        record.targets = vec![target(1.5, 1.6, 1.7), target(1.0, 1.2, 1.4), target(1.4, 1.6, 1.7)];
+        let text = text(&record, 80);
+        for line in [
+            "met: a over b 1.60 [1.50, 1.70], wanted 1.5\n",
+            "missed: a over b 1.20 [1.00, 1.40], wanted 1.5\n",
+            "met by the median only: a over b",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
     }
 
     #[test]

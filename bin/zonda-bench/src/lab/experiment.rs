@@ -125,6 +125,16 @@ fn list() -> Result<ExitCode, lab::Error> {
 fn show(name: &str) -> Result<ExitCode, lab::Error> {
     let text = recipe::text(name).ok_or_else(|| lab::Error::NoRecipe { name: name.to_owned() })?;
     print!("{text}");
+    let recipe = recipe::find(name)?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = if recipe.workers.len() > 1 { cores } else { cores.saturating_sub(1).max(1) };
+    let minutes = |form| (recipe.estimate(form, cores) / 60.0).max(1.0);
+    // Beside the file, which is copied: how long it takes is this machine's matter.
+    eprintln!(
+        "zonda-bench: on this machine about {:.0} min, --quick {:.0}",
+        minutes(Form::Full),
+        minutes(Form::Quick)
+    );
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,32 +1,28 @@
-//! Echo servers: how rates vary with model, number of processes and cores; and settings of the generator, until the
-//! server is the limit.
+//! Echo servers: how rates vary with model, number of processes and cores.
 //!
-//! Runs are closed loops: so many queries outstanding, and answers counted. The runs of one kind are not made one after
-//! the other but alternate with those of all others, in random order, so that a slower minute of the machine slows all.
+//! Runs are closed loops: so many queries outstanding, and answers counted.
 
-use std::{fs, path::PathBuf, time::Instant};
+use std::{fs, path::PathBuf};
 
-use bench::random::Random;
 use serde_json::json;
 
-use super::{Lab, Subject, Values, table};
+use super::{
+    Lab, Subject, Values,
+    runs::{self, Pair},
+    table,
+};
 use crate::{
     Error,
     contender::EchoOptions,
     data::Zones,
     error, place,
-    process::Process,
     recipe::{EchoGroup, Name, Placement, Processes},
     record::{Chart, ChartKind, Point, Role, Series},
     statistics,
 };
 
-/// Order of the runs.
-const SEED: u64 = 4;
 /// Queries of a run: enough that no two in flight are the same.
 const QUERIES: usize = 10_000;
-/// A program that used this share of its cores' time was at its limit.
-const BUSY_SHARE: f64 = 0.93;
 
 /// One kind of echo server.
 struct Variant {
@@ -43,36 +39,47 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let variants = variants(lab);
     note_shared_cores(lab, &variants);
     let mut found = Values::default();
-    let mut order: Vec<usize> = (0..variants.len()).collect();
-    let mut random = Random::new(SEED);
-    let (began, runs) = (Instant::now(), lab.effort.runs);
-    for run in 0..runs {
-        lab.say_left(
-            &format!("run {} of {runs} of each of {}", run + 1, variants.len()),
-            began,
-            run,
-            runs - run,
-        );
-        random.shuffle(&mut order);
-        for &which in &order {
-            lab.go_on()?;
-            let variant = &variants[which];
-            let mut server = lab.start(&variant.subject, &Zones::default())?;
-            lab.warm(&mut server, &queries)?;
-            let before = server.process.cpu();
-            let result = lab.load(&mut server, &queries, &closed_words(lab))?;
-            let after = server.process.cpu();
-            let outcome = &result["outcome"];
-            found.push(&variant.group, &variant.at, outcome["answers_per_second"].as_f64().unwrap_or(0.0));
-            lab.record.raw.push(json!({
-                "echo": variant.group, "at": variant.at, "run": run + 1, "outcome": outcome,
-                "server_seconds": { "user": after.user - before.user, "system": after.system - before.system },
-            }));
-        }
-        lab.record.blocks.kept += 1;
-    }
+    let labels: Vec<String> =
+        variants.iter().map(|variant| runs::echo_label(&variant.group, &variant.at)).collect();
+    runs::alternate(lab, &labels, |lab, which, run| {
+        let variant = &variants[which];
+        let mut server = lab.start(&variant.subject, &Zones::default())?;
+        lab.warm(&mut server, &queries)?;
+        let before = server.process.cpu();
+        let result = lab.load(&mut server, &queries, &closed_words(lab))?;
+        let after = server.process.cpu();
+        let outcome = &result["outcome"];
+        found.push(&variant.group, &variant.at, outcome["answers_per_second"].as_f64().unwrap_or(0.0));
+        lab.record.raw.push(json!({
+            "echo": variant.group, "at": variant.at, "run": run, "outcome": outcome,
+            "server_seconds": { "user": after.user - before.user, "system": after.system - before.system },
+        }));
+        Ok(())
+    })?;
+    let groups: Vec<String> = lab.recipe.echoes.iter().map(|group| group.name.clone()).collect();
+    found.arrange(&groups);
     report(lab, &variants, &found);
+    beside_blocking(lab, &found);
     Ok(())
+}
+
+/// Each model's rate with one process over that of `blocking` in the same round.
+fn beside_blocking(lab: &mut Lab, found: &Values) {
+    let at = count_text(1);
+    let groups: Vec<EchoGroup> =
+        lab.recipe.echoes.iter().filter(|group| group.cores == Placement::Server).cloned().collect();
+    let Some(blocking) = groups.iter().find(|group| group.model == "blocking") else { return };
+    let mut ratios = Values::default();
+    for group in groups.iter().filter(|group| group.name != blocking.name) {
+        let pair = Pair { one: &group.name, other: &blocking.name, at: &at };
+        runs::divide(found, &pair, &group.name, &mut ratios);
+        let values = ratios.of(&group.name, &at);
+        if let Some(least) = group.over_blocking.filter(|_| !values.is_empty()) {
+            let what = format!("rate of {} over {}, {at}", group.name, blocking.name);
+            lab.record.targets.push(runs::target(what, values, least));
+        }
+    }
+    lab.record.figures.extend(ratios.figures("rate over blocking", "", true));
 }
 
 fn closed_words(lab: &Lab) -> Vec<String> {
@@ -83,7 +90,7 @@ fn closed_words(lab: &Lab) -> Vec<String> {
 }
 
 /// A query file of names that no zone has to hold.
-fn queries(lab: &Lab) -> Result<PathBuf, Error> {
+pub fn queries(lab: &Lab) -> Result<PathBuf, Error> {
     let path = lab.folder("queries")?.join("echo.queries");
     let lines: String = (0..QUERIES).map(|number| format!("name{number:05}.example. A\n")).collect();
     fs::write(&path, lines).map_err(error::file(&path, "write"))?;
@@ -125,9 +132,10 @@ fn of_group(group: &EchoGroup, server_cores: &[usize]) -> Vec<Variant> {
             // Beyond the server's cores the others of the machine are used, the generator's last.
             let mut cores = server_cores.to_vec();
             cores.extend(all.iter().filter(|core| !server_cores.contains(core)));
-            let text = |count: usize| format!("{count} {}", if count == 1 { "process" } else { "processes" });
             (1..=most)
-                .map(|count| variant(text(count), count as f64, count, &cores[..count.min(cores.len())]))
+                .map(|count| {
+                    variant(count_text(count), count as f64, count, &cores[..count.min(cores.len())])
+                })
                 .collect()
         }
         Placement::EachCore => all
@@ -146,6 +154,10 @@ fn of_group(group: &EchoGroup, server_cores: &[usize]) -> Vec<Variant> {
             pairs.enumerate().map(make).collect()
         }
     }
+}
+
+fn count_text(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "process" } else { "processes" })
 }
 
 fn note_shared_cores(lab: &mut Lab, variants: &[Variant]) {
@@ -209,87 +221,6 @@ fn report(lab: &mut Lab, variants: &[Variant], found: &Values) {
     }
 }
 
-/// Measures all settings of the generator against one echo server, and who was the limit.
-pub fn run_generators(lab: &mut Lab) -> Result<(), Error> {
-    let queries = queries(lab)?;
-    let subject = Subject {
-        label: "echo".to_owned(),
-        name: Name::Echo,
-        workers: 1,
-        echo: EchoOptions::default(),
-        cores: lab.server_cores.iter().copied().take(1).collect(),
-    };
-    let generators = lab.recipe.generators.clone();
-    let mut server = lab.start(&subject, &Zones::default())?;
-    let [mut rates, mut server_busy, mut load_busy] = [(); 3].map(|()| Values::default());
-    let mut order: Vec<usize> = (0..generators.len()).collect();
-    let mut random = Random::new(SEED);
-    let (began, runs) = (Instant::now(), lab.effort.runs);
-    for run in 0..runs {
-        lab.say_left(
-            &format!("run {} of {runs} of each of {}", run + 1, generators.len()),
-            began,
-            run,
-            runs - run,
-        );
-        random.shuffle(&mut order);
-        for &which in &order {
-            lab.go_on()?;
-            let generator = &generators[which];
-            let mut words = generator.options.clone();
-            words.extend(["--seconds".to_owned(), lab.effort.run_seconds.to_string()]);
-            let (server_before, load_before, started) =
-                (server.process.cpu(), Process::cpu_of_ended(), Instant::now());
-            let result = lab.load(&mut server, &queries, &words)?;
-            let seconds = started.elapsed().as_secs_f64();
-            let (server_after, load_after) = (server.process.cpu(), Process::cpu_of_ended());
-            let busy = |before: crate::process::Cpu, after: crate::process::Cpu| {
-                (after.user + after.system - before.user - before.system) / seconds
-            };
-            rates.push(&generator.name, "", result["outcome"]["answers_per_second"].as_f64().unwrap_or(0.0));
-            server_busy.push(&generator.name, "", busy(server_before, server_after));
-            load_busy.push(&generator.name, "", busy(load_before, load_after));
-            lab.record.raw.push(json!({
-                "generator": generator.name, "run": run + 1, "outcome": result["outcome"],
-                "server_busy": busy(server_before, server_after), "generator_busy": busy(load_before, load_after),
-            }));
-        }
-        lab.record.blocks.kept += 1;
-    }
-    lab.record.figures.extend(rates.figures("rate", "/s", true));
-    lab.record.figures.extend(server_busy.figures("server busy", "", false));
-    lab.record.figures.extend(load_busy.figures("generator busy", "", false));
-    let row = |generator: &crate::recipe::Generator| {
-        let median = |values: &Values| statistics::median(values.of(&generator.name, ""));
-        let (server, load) = (median(&server_busy), median(&load_busy));
-        let (least, most) = statistics::ends(rates.of(&generator.name, ""));
-        let mut row = vec![generator.name.clone(), generator.options.join(" ")];
-        row.extend(
-            [statistics::mean(rates.of(&generator.name, "")), least, most].map(|rate| format!("{rate:.0}")),
-        );
-        row.extend([server, load].map(|busy| format!("{:.0} %", busy * 100.0)));
-        row.push(limit(server, load).to_owned());
-        row
-    };
-    let rows = lab.recipe.generators.iter().map(row).collect();
-    let columns =
-        ["generator", "options", "mean/s", "least", "most", "server busy", "generator busy", "limit"];
-    let note = "Busy is the share of one core's time; on a veth pair the sender of a packet does much of the receiver's work.";
-    lab.record.tables.push(table("Answers a second by settings of the generator", &columns, rows, note));
-    lab.record.charts.push(rates.bars("Answers a second", "answers a second", &[String::new()], false));
-    Ok(())
-}
-
-/// Who was at the limit.
-fn limit(server: f64, load: f64) -> &'static str {
-    match (server >= BUSY_SHARE, load >= BUSY_SHARE) {
-        (true, true) => "both",
-        (true, false) => "server",
-        (false, true) => "generator",
-        (false, false) => "neither: too few outstanding",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -303,6 +234,7 @@ mod tests {
             threads: 1,
             sockets: Sockets::Each,
             cores,
+            over_blocking: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The measurements.
 //!
 //! * [`rates`]: staircases in blocks, processor time and memory, then [`latency`] at equal loads.
-//! * [`echo`]: echo servers of many models, processes and cores; settings of the generator.
+//! * [`echo`]: echo servers of many models, processes and cores; [`limit`]: settings of the generator, and other generators.
 //! * [`memory`] after the load of zones; [`start`] from exec to the first answer.
 //!
 //! [`Lab`] is what they share: where servers run, how long everything takes, and the record they fill.
@@ -9,8 +9,10 @@
 pub mod echo;
 mod generator;
 pub mod latency;
+pub mod limit;
 pub mod memory;
 pub mod rates;
+mod runs;
 mod servers;
 pub mod start;
 mod values;
@@ -76,7 +78,7 @@ impl Lab {
             crate::recipe::Measure::Memory => memory::run(self),
             crate::recipe::Measure::Start => start::run(self),
             crate::recipe::Measure::Echo => echo::run(self),
-            crate::recipe::Measure::Generator => echo::run_generators(self),
+            crate::recipe::Measure::Generator => limit::run(self),
         }
     }
 

@@ -24,6 +24,11 @@ impl Values {
         self.by.entry(key).or_default().push(value);
     }
 
+    /// Puts contenders into this order; they came in that of the first round.
+    pub fn arrange(&mut self, contenders: &[String]) {
+        self.order.sort_by_key(|(name, _)| contenders.iter().position(|known| known == name));
+    }
+
     /// The values of a contender at a place.
     pub fn of(&self, contender: &str, at: &str) -> &[f64] {
         self.by.get(&(contender.to_owned(), at.to_owned())).map_or(&[], Vec::as_slice)

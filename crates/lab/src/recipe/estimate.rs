@@ -1,0 +1,100 @@
+//! How long a recipe takes, roughly: what its numbers say, and what was seen to come on top.
+
+use super::{Effort, Form, Measure, Placement, Processes, Recipe, Restart, ZoneKind};
+
+/// Trials until the steps of a staircase are small.
+const APPROACH: f64 = 10.0;
+/// What a trial takes beside its length, and beside half of the time for which lost replies are waited for, as half of the
+/// trials lose some.
+const TRIAL_MORE: f64 = 0.05;
+/// Start and end of a program.
+const START: f64 = 1.0;
+/// What a server takes to load a record, the mean of all.
+const RECORD: f64 = 10e-6;
+/// What memory takes to settle, and queries that touch a zone.
+const SETTLE: f64 = 8.0;
+/// Echo servers in a block, where workers do not vary.
+const ECHOES: usize = 2;
+
+impl Recipe {
+    /// Seconds of a form on a machine on which servers have so many cores.
+    pub fn estimate(&self, form: Form, cores: usize) -> f64 {
+        let effort = self.effort(form);
+        let servers = self.contenders.len() as f64;
+        let loads = |records: f64| servers * (START + records * RECORD);
+        let all: f64 = self.cases.iter().map(|case| loads(records(case, &effort))).sum();
+        let run = effort.run_seconds + START;
+        match self.measure {
+            Measure::Rates => all + self.rates(&effort, all, cores),
+            Measure::Memory => all + servers * self.cases.len() as f64 * SETTLE,
+            Measure::Start => effort.runs as f64 * all,
+            Measure::Echo => self.echo_servers(cores + 1) * effort.runs as f64 * (run + effort.warm_seconds),
+            Measure::Generator => self.generators.len() as f64 * effort.runs as f64 * run,
+        }
+    }
+
+    /// Blocks and latencies, beside the load for the comparison of answers, which takes `loads`.
+    fn rates(&self, effort: &Effort, loads: f64, cores: usize) -> f64 {
+        let counts = self.workers.iter().filter(|&&workers| workers <= cores).count().max(1);
+        let spots = (counts * self.cases.len()) as f64;
+        let echoes = ECHOES + usize::from(self.workers.len() > 1);
+        let subjects = (self.contenders.len() + echoes) as f64;
+        let trial = effort.trial_seconds + TRIAL_MORE + effort.timeout_ms as f64 / 2000.0;
+        let block = subjects * ((effort.trials as f64 + APPROACH) * trial + effort.warm_seconds + START);
+        let latency = 2.0 * (subjects - 1.0) * effort.latency_runs as f64 * (effort.latency_seconds + START);
+        let reloads = match effort.restart {
+            Restart::Block => effort.blocks as f64 * loads * counts as f64,
+            Restart::Case => loads * (counts as f64 - 1.0),
+        };
+        spots * (effort.blocks as f64 * block + latency) + reloads
+    }
+
+    /// Kinds of echo servers.
+    fn echo_servers(&self, cores: usize) -> f64 {
+        let count = |group: &super::EchoGroup| match (group.cores, &group.processes) {
+            (Placement::Server, Processes::One) => 1,
+            (Placement::Server, Processes::EachToCores) | (Placement::EachCore, _) => cores,
+            (Placement::EachPair, _) => cores * (cores - 1) / 2,
+        };
+        self.echoes.iter().map(count).sum::<usize>() as f64
+    }
+}
+
+/// Records of a case, roughly.
+fn records(case: &super::Case, effort: &Effort) -> f64 {
+    let size = case.size as f64 * effort.scale;
+    match case.zone {
+        ZoneKind::Root => 25_000.0,
+        ZoneKind::Many => size * case.records_each as f64,
+        ZoneKind::Com => size * 2.5,
+        // With signatures: each owner has three times as many.
+        ZoneKind::Net | ZoneKind::Flat if case.dnssec == super::Dnssec::Nsec => size * 3.0,
+        ZoneKind::Net | ZoneKind::Flat => size,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::recipe::{find, names};
+
+    /// Cores of the servers on a machine with two: one beside the generator's, and both where workers vary.
+    fn cores(recipe: &Recipe) -> usize {
+        if recipe.workers.len() > 1 { 2 } else { 1 }
+    }
+
+    #[test]
+    fn full_forms_end_within_a_quarter_of_an_hour_on_two_cores() {
+        let (mut said, mut is_short) = (String::new(), true);
+        for name in names() {
+            let recipe = find(name).unwrap();
+            let [full, quick, check] = [Form::Full, Form::Quick, Form::Check]
+                .map(|form| recipe.estimate(form, cores(&recipe)) / 60.0);
+            said += &format!("{name}: {full:.1} min, quick {quick:.1}, check {check:.1}\n");
+            is_short &= full <= 15.0;
+            assert!(quick < full && check < quick, "{name}: {full:.1}, {quick:.1}, {check:.1}");
+        }
+        assert!(is_short, "{said}");
+    }
+}

@@ -1,0 +1,213 @@
+//! What recipes are made of: zones, queries, contenders, echo servers, generators.
+
+use serde::Deserialize;
+
+/// What a recipe measures.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// Rates without loss, processor time, memory and latency.
+    Rates,
+    /// Memory after the load of the zones and after queries.
+    Memory,
+    /// Time from start to the first answer.
+    Start,
+    /// Echo servers: rates of many models, processes and cores.
+    Echo,
+    /// Settings of the generator against one echo server.
+    Generator,
+}
+
+/// A contender's name.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "kebab-case")]
+pub enum Name {
+    /// The server of this project.
+    Zonda,
+    /// BIND 9.
+    Named,
+    /// NSD.
+    Nsd,
+    /// Knot DNS.
+    Knot,
+    /// PowerDNS.
+    Pdns,
+    /// Unbound, which serves zones it is given as its own.
+    Unbound,
+    /// The limit program.
+    Echo,
+}
+
+/// Zones to serve, and queries for them.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Case {
+    /// What it is called in tables and charts.
+    pub name: String,
+    /// Kind of the zone or zones.
+    pub zone: ZoneKind,
+    /// Records (net), zones (many), hosts (flat), delegations (com) at scale 1; the root zone is as it is.
+    #[serde(default)]
+    pub size: usize,
+    /// Records of each of many zones, SOA and NS included.
+    #[serde(default = "records_each")]
+    pub records_each: usize,
+    /// Signatures.
+    #[serde(default)]
+    pub dnssec: Dnssec,
+    /// Which queries have DO set.
+    #[serde(default, rename = "do")]
+    pub dnssec_ok: DnssecOk,
+    /// Share of names that do not exist, of queries drawn from the zone.
+    #[serde(default = "nxdomain")]
+    pub nxdomain: f64,
+    /// Share of queries for names below an owner, of queries drawn from the zone.
+    #[serde(default)]
+    pub below: f64,
+}
+
+/// Kinds of zones.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum ZoneKind {
+    /// The root zone that ships with the project and recorded queries; made up where neither is at hand.
+    Root,
+    /// The net zone of the paper.
+    Net,
+    /// Many small zones.
+    Many,
+    /// One zone of many hosts with an address each.
+    Flat,
+    /// A com zone of today.
+    Com,
+}
+
+/// What is done about signatures.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dnssec {
+    /// As the zone is.
+    #[default]
+    Keep,
+    /// Everything of DNSSEC is taken out of it.
+    Strip,
+    /// Signed, with NSEC; a zone that is signed stays as it is.
+    Nsec,
+    /// Signed, with NSEC3.
+    Nsec3,
+}
+
+/// What is done about DO.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum DnssecOk {
+    /// As recorded or drawn.
+    #[default]
+    Keep,
+    /// Set in all queries.
+    All,
+    /// Set in none.
+    None,
+}
+
+/// Echo servers that differ in their number of processes or in their cores.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct EchoGroup {
+    /// Name of the line or bars.
+    pub name: String,
+    /// How packets are waited for and moved, as `zonda-bench echo --model` takes it.
+    #[serde(default = "fast_model")]
+    pub model: String,
+    /// Numbers of processes, or `cores`: one to as many as the server has cores.
+    #[serde(default)]
+    pub processes: Processes,
+    /// Threads of each process.
+    #[serde(default = "one")]
+    pub threads: usize,
+    /// One socket for all, or one each.
+    #[serde(default)]
+    pub sockets: Sockets,
+    /// Which cores they run on.
+    #[serde(default)]
+    pub cores: Placement,
+    /// With one process, the rate shall be so many times that of the model `blocking`.
+    pub over_blocking: Option<f64>,
+}
+
+/// How many processes.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Processes {
+    /// One.
+    #[default]
+    One,
+    /// One to as many as there are cores.
+    EachToCores,
+}
+
+/// Sockets of an echo server.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sockets {
+    /// One for all.
+    Shared,
+    /// One each.
+    #[default]
+    Each,
+}
+
+/// Cores of an echo server.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// The server's, in order.
+    #[default]
+    Server,
+    /// Each core of the machine in turn, one process.
+    EachCore,
+    /// Each pair of cores in turn, one process on each of the two.
+    EachPair,
+}
+
+/// Settings of the generator.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Generator {
+    /// Name in the table.
+    pub name: String,
+    /// Which program.
+    #[serde(default)]
+    pub program: GeneratorProgram,
+    /// Its options.
+    pub options: Vec<String>,
+    /// Our best rate shall be so many times that of this one, which is there to be compared with.
+    pub best_over: Option<f64>,
+}
+
+/// Load generators.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum GeneratorProgram {
+    /// `zonda-bench load`.
+    #[default]
+    Load,
+    /// dnsperf of DNS-OARC.
+    Dnsperf,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn records_each() -> usize {
+    103
+}
+
+fn nxdomain() -> f64 {
+    0.05
+}
+
+fn fast_model() -> String {
+    "mmsg".to_owned()
+}

@@ -1,0 +1,209 @@
+//! Recipes: what runs, what varies and what is measured, as a file.
+//!
+//! Those that ship with the program are in it ([`names`], [`text`]); a user's own are files. Both are read by the same
+//! code, and a key that does not exist is an error with its line.
+
+mod effort;
+mod estimate;
+mod kinds;
+
+use std::{fs, path::Path};
+
+use effort::EffortText;
+pub use effort::{Effort, Form, Restart};
+pub use kinds::{
+    Case, Dnssec, DnssecOk, EchoGroup, Generator, GeneratorProgram, Measure, Name, Placement, Processes,
+    Sockets, ZoneKind,
+};
+use serde::Deserialize;
+
+use crate::{Error, error};
+
+/// The recipes of the program: name and text.
+const BUILT_IN: [(&str, &str); 10] = [
+    ("root", include_str!("../../recipes/root.toml")),
+    ("net", include_str!("../../recipes/net.toml")),
+    ("many", include_str!("../../recipes/many.toml")),
+    ("signed", include_str!("../../recipes/signed.toml")),
+    ("threads", include_str!("../../recipes/threads.toml")),
+    ("memory", include_str!("../../recipes/memory.toml")),
+    ("start", include_str!("../../recipes/start.toml")),
+    ("echo-sweep", include_str!("../../recipes/echo-sweep.toml")),
+    ("echo-pin", include_str!("../../recipes/echo-pin.toml")),
+    ("client-limit", include_str!("../../recipes/client-limit.toml")),
+];
+
+/// A recipe.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Recipe {
+    /// Name: of the file without `.toml`.
+    #[serde(skip)]
+    pub name: String,
+    /// What it is, in a line.
+    pub title: String,
+    /// What is done and how to read it, in a paragraph or two.
+    pub method: String,
+    /// What is measured.
+    pub measure: Measure,
+    /// Who takes part; the echo server is always there where rates are measured.
+    #[serde(default)]
+    pub contenders: Vec<Name>,
+    /// Workers of each contender; more than the machine has cores are left out.
+    #[serde(default = "one_worker")]
+    pub workers: Vec<usize>,
+    /// Zones and queries, one after the other.
+    #[serde(default, rename = "case")]
+    pub cases: Vec<Case>,
+    /// Echo servers, for `measure = "echo"`.
+    #[serde(default, rename = "echo")]
+    pub echoes: Vec<EchoGroup>,
+    /// Settings of the generator, for `measure = "generator"`.
+    #[serde(default, rename = "generator")]
+    pub generators: Vec<Generator>,
+    /// Lengths and sizes of a full run.
+    #[serde(default)]
+    full: EffortText,
+    /// What differs from it in a quick one.
+    #[serde(default)]
+    quick: EffortText,
+    /// What differs from that in a self-check.
+    #[serde(default)]
+    check: EffortText,
+}
+
+fn one_worker() -> Vec<usize> {
+    vec![1]
+}
+
+/// Names of the recipes that ship with the program.
+pub fn names() -> Vec<&'static str> {
+    BUILT_IN.iter().map(|&(name, _)| name).collect()
+}
+
+/// The text of a recipe that ships with the program.
+pub fn text(name: &str) -> Option<&'static str> {
+    BUILT_IN.iter().find(|&&(known, _)| known == name).map(|&(_, text)| text)
+}
+
+/// Finds a recipe by name, or by the path of its file.
+pub fn find(name: &str) -> Result<Recipe, Error> {
+    if let Some(text) = text(name) {
+        return Recipe::from_text(name, name, text);
+    }
+    let path = Path::new(name);
+    if !path.exists() && path.extension().is_none() {
+        return Err(Error::NoRecipe { name: name.to_owned() });
+    }
+    let text = fs::read_to_string(path).map_err(error::file(path, "read"))?;
+    let stem = path.file_stem().map_or_else(|| name.into(), |stem| stem.to_string_lossy());
+    Recipe::from_text(&stem, name, &text)
+}
+
+impl Recipe {
+    /// Reads a recipe; `file` is what complaints begin with.
+    pub fn from_text(name: &str, file: &str, text: &str) -> Result<Recipe, Error> {
+        let fault = |place, problem| Error::Recipe { file: file.to_owned(), place, problem };
+        let mut recipe: Recipe = toml::from_str(text).map_err(|error| {
+            let place = error.span().map(|span| line_and_column(text, span.start));
+            fault(place, error.message().trim().to_owned())
+        })?;
+        name.clone_into(&mut recipe.name);
+        match recipe.fault() {
+            Some(problem) => Err(fault(None, problem)),
+            None => Ok(recipe),
+        }
+    }
+
+    /// Lengths and sizes of a form.
+    pub fn effort(&self, form: Form) -> Effort {
+        let all = [&self.check, &effort::CHECK, &self.quick, &self.full];
+        Effort::of(match form {
+            Form::Full => &all[3..],
+            Form::Quick => &all[2..],
+            Form::Check => &all,
+        })
+    }
+
+    /// What is missing or out of range.
+    fn fault(&self) -> Option<String> {
+        let needed = match self.measure {
+            Measure::Rates | Measure::Memory | Measure::Start if self.cases.is_empty() => {
+                "a [[case]] is needed"
+            }
+            Measure::Rates | Measure::Memory | Measure::Start if self.contenders.is_empty() => {
+                "contenders are needed"
+            }
+            Measure::Echo if self.echoes.is_empty() => "an [[echo]] is needed",
+            Measure::Generator if self.generators.is_empty() => "a [[generator]] is needed",
+            _ if self.workers.is_empty() || self.workers.contains(&0) => "workers: expected numbers from 1",
+            _ if self.contenders.contains(&Name::Echo) => "contenders: the echo server takes part by itself",
+            _ => "",
+        };
+        let unsized_case = self.cases.iter().find(|case| case.zone != ZoneKind::Root && case.size == 0);
+        if !needed.is_empty() {
+            return Some(needed.to_owned());
+        }
+        if let Some(case) = unsized_case {
+            return Some(format!("case {}: size is needed", case.name));
+        }
+        [Form::Full, Form::Quick, Form::Check].into_iter().find_map(|form| self.effort(form).fault())
+    }
+}
+
+/// Line and column of an offset, counted from 1.
+fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+    let before = &text[..text.floor_char_boundary(offset.min(text.len()))];
+    let line = before.matches('\n').count() + 1;
+    (line, before.chars().rev().take_while(|&letter| letter != '\n').count() + 1)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_ship_are_read() {
+        for name in names() {
+            let recipe = find(name).unwrap_or_else(|error| panic!("{error}"));
+            assert!(recipe.title.len() < 80 && recipe.method.len() > 100, "{name}");
+            let scales = [Form::Full, Form::Quick, Form::Check].map(|form| recipe.effort(form).scale);
+            assert!(scales[0] >= scales[1] && scales[1] >= scales[2], "{name}: {scales:?}");
+        }
+    }
+
+    #[track_caller]
+    fn complains(text: &str, expected: &str) {
+        let said = Recipe::from_text("own", "own.toml", text).unwrap_err().to_string();
+        assert!(said.contains(expected), "{said}");
+    }
+
+    #[test]
+    fn faults_have_a_place() {
+        let good = text("root").unwrap();
+        complains(&good.replace("measure = ", "mesure = "), "own.toml:");
+        let line = good.lines().position(|line| line.starts_with("[full]")).unwrap() + 2;
+        let bad = good.replace("[full]\n", "[full]\nblock = 3\n");
+        complains(&bad, &format!("own.toml:{line}:1: unknown field `block`"));
+        complains(
+            &good.replace("[full]\n", "[full]\nrun-seconds = -1.0\n"),
+            "run-seconds = -1: expected from",
+        );
+        complains(&good.replace("\"nsd\"", "\"bind4\""), "unknown variant `bind4`");
+        complains("title = ", "own.toml:1:");
+        complains("title = \"\"\nmethod = \"\"\nmeasure = \"rates\"", "[[case]]");
+    }
+
+    #[test]
+    fn forms_build_on_each_other() {
+        let text = "title = \"\"\nmethod = \"\"\nmeasure = \"echo\"\n[[echo]]\nname = \"a\"\n\
+                    [full]\nblocks = 7\nruns = 5\n[quick]\nruns = 2\n[check]\nrun-seconds = 0.3";
+        let recipe = Recipe::from_text("own", "own", text).unwrap();
+        let effort = recipe.effort(Form::Check);
+        assert_eq!((effort.run_seconds, effort.window), (0.3, 500), "what it says, and what nobody says");
+        assert_eq!((effort.blocks, effort.trials), (1, 1), "short where it says nothing");
+        let [full, quick] = [Form::Full, Form::Quick].map(|form| recipe.effort(form));
+        assert_eq!((full.blocks, full.runs, quick.blocks, quick.runs), (7, 5, 7, 2));
+    }
+}
