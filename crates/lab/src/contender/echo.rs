@@ -10,6 +10,8 @@ use crate::recipe::Sockets;
 pub struct EchoOptions {
     /// How packets are waited for and moved.
     pub model: String,
+    /// Whether it takes and sends trains of packets.
+    pub trains: bool,
     /// Processes.
     pub processes: usize,
     /// Threads of each.
@@ -26,6 +28,7 @@ impl Default for EchoOptions {
     fn default() -> EchoOptions {
         EchoOptions {
             model: "mmsg".to_owned(),
+            trains: false,
             processes: 1,
             threads: 1,
             sockets: Sockets::Each,
@@ -36,7 +39,7 @@ impl Default for EchoOptions {
 }
 
 pub fn setup(job: &Job<'_>) -> Setup {
-    let EchoOptions { model, processes, threads, sockets, cores, sizes } = job.echo;
+    let EchoOptions { model, trains, processes, threads, sockets, cores, sizes } = job.echo;
     let program = job.programs.bench.to_string_lossy();
     let sockets = match sockets {
         Sockets::Shared => "shared",
@@ -48,6 +51,9 @@ pub fn setup(job: &Job<'_>) -> Setup {
         ["--model", model, "--processes", &numbers[0], "--threads", &numbers[1], "--sockets", sockets];
     command.extend(Setup::words(&options));
     command.extend(Setup::words(&["--receive-octets", &numbers[2]]));
+    if *trains {
+        command.push("--trains".to_owned());
+    }
     if !cores.is_empty() {
         let list: Vec<String> = cores.iter().map(usize::to_string).collect();
         command.extend(Setup::words(&["--cpus", &list.join(",")]));

@@ -114,6 +114,7 @@ fn of_group(group: &EchoGroup, server_cores: &[usize]) -> Vec<Variant> {
             workers: 1,
             echo: EchoOptions {
                 model: group.model.clone(),
+                trains: group.trains,
                 processes,
                 threads: group.threads,
                 sockets: group.sockets,
@@ -230,6 +231,7 @@ mod tests {
         EchoGroup {
             name: "g".into(),
             model: "mmsg".into(),
+            trains: false,
             processes,
             threads: 1,
             sockets: Sockets::Each,

@@ -119,6 +119,9 @@ pub struct EchoGroup {
     /// How packets are waited for and moved, as `zonda-bench echo --model` takes it.
     #[serde(default = "fast_model")]
     pub model: String,
+    /// Whether it takes and sends trains of packets (`--trains`), with the model `mmsg`.
+    #[serde(default)]
+    pub trains: bool,
     /// Numbers of processes, or `cores`: one to as many as the server has cores.
     #[serde(default)]
     pub processes: Processes,
