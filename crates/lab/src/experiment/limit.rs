@@ -195,9 +195,13 @@ fn compare(lab: &mut Lab, generators: &[Generator], found: &Found) {
         if let Some(least) = generator.best_over.filter(|_| !rates.of(&label, "").is_empty()) {
             let what = format!("best rate over {}", generator.name);
             lab.record.targets.push(runs::target(what, rates.of(&label, ""), least));
-            let per_core: Vec<f64> = cpu.of(&label, "").iter().map(|ratio| 1.0 / ratio).collect();
+            // Processor time is counted in ticks: of a run that is too short it is 0, and says nothing.
+            let measured = cpu.of(&label, "").iter().filter(|ratio| **ratio > 0.0);
+            let per_core: Vec<f64> = measured.map(|ratio| 1.0 / ratio).collect();
             let what = format!("answers a second of its core's time over {}", generator.name);
-            lab.record.targets.push(runs::target(what, &per_core, least));
+            if !per_core.is_empty() {
+                lab.record.targets.push(runs::target(what, &per_core, least));
+            }
         }
     }
     if !rates.contenders().is_empty() {
