@@ -53,9 +53,20 @@ fn checked(recipe: &str, contenders: &str) -> Option<Value> {
 
 /// Values of a figure.
 fn values(record: &Value, contender: &str, metric: &str) -> Vec<f64> {
+    values_where(record, |figure| figure["contender"] == contender && figure["metric"] == metric)
+}
+
+/// Of one place among several.
+fn values_at(record: &Value, contender: &str, metric: &str, at: &str) -> Vec<f64> {
+    values_where(record, |figure| {
+        figure["contender"] == contender && figure["metric"] == metric && figure["at"] == at
+    })
+}
+
+fn values_where(record: &Value, is_meant: impl Fn(&Value) -> bool) -> Vec<f64> {
     let figures = record["figures"].as_array().unwrap().iter();
-    let found = figures.filter(|figure| figure["contender"] == contender && figure["metric"] == metric);
-    found
+    figures
+        .filter(|figure| is_meant(figure))
         .flat_map(|figure| figure["values"].as_array().unwrap())
         .map(|value| value.as_f64().unwrap())
         .collect()
@@ -145,32 +156,34 @@ fn echo_and_generator() {
 #[test]
 fn ratios_and_targets() {
     let record = checked("client-limit", "").unwrap();
-    let single = "best over single socket, as queryperf";
-    assert_eq!(values(&record, single, "rate ratio").len(), 1);
-    // Processor time is counted in ticks of 10 ms: of a short run it may be 0, and then there is no ratio.
-    assert_eq!(values(&record, "single socket, as queryperf", "generator CPU an answer").len(), 1);
-    let rows = ["dnsperf -c 8 -q 500", "dnsperf -q 100"];
-    for row in rows {
-        if lab::process::find("dnsperf").is_some() {
-            assert!(
-                values(&record, row, "rate")[0] > 0.0
-                    && values(&record, row, "generator CPU an answer").len() == 1
-            );
-            let ratio = values(&record, &format!("best over {row}"), "rate ratio")[0];
-            let best =
-                record["figures"].as_array().unwrap().iter().filter(|figure| figure["metric"] == "rate");
-            let rates: Vec<f64> = best.map(|figure| figure["median"].as_f64().unwrap()).collect();
-            assert!(rates.iter().any(|rate| (rate / values(&record, row, "rate")[0] - ratio).abs() < 1e-9));
-        } else {
-            assert!(record["notes"].to_string().contains(&format!("{row} is left out: dnsperf is missing")));
-        }
-    }
     let has_target = |record: &Value, what: &str| {
         record["targets"].as_array().unwrap().iter().any(|target| target["what"] == what)
     };
-    assert!(has_target(&record, "best rate over single socket, as queryperf"), "{}", record["targets"]);
-    let beside_dnsperf = rows.map(|row| has_target(&record, &format!("best rate over {row}")));
-    assert_eq!(beside_dnsperf, [lab::process::find("dnsperf").is_some(); 2]);
+    let has_dnsperf = lab::process::find("dnsperf").is_some();
+    for at in ["echo", "echo with trains"] {
+        let values = |contender: &str, metric: &str| values_at(&record, contender, metric, at);
+        let single = "single socket, as queryperf";
+        assert_eq!(values(&format!("best over {single}"), "rate ratio").len(), 1);
+        // Processor time is counted in ticks of 10 ms: of a short run it may be 0, and then there is no ratio.
+        assert_eq!(values(single, "generator CPU an answer").len(), 1);
+        assert!(has_target(&record, &format!("{at}: best rate over {single}")), "{}", record["targets"]);
+        for row in ["dnsperf -c 8 -q 500", "dnsperf -q 100"] {
+            let target = format!("{at}: best rate over {row}");
+            assert_eq!(has_target(&record, &target), has_dnsperf, "{}", record["targets"]);
+            if !has_dnsperf {
+                let left_out = format!("{row} is left out: dnsperf is missing");
+                assert!(record["notes"].to_string().contains(&left_out));
+                continue;
+            }
+            let rate = values(row, "rate")[0];
+            assert!(rate > 0.0 && values(row, "generator CPU an answer").len() == 1);
+            let ratio = values(&format!("best over {row}"), "rate ratio")[0];
+            let figures = record["figures"].as_array().unwrap().iter();
+            let rates = figures.filter(|figure| figure["metric"] == "rate" && figure["at"] == at);
+            let is_of = |best: &Value| (best["median"].as_f64().unwrap() / rate - ratio).abs() < 1e-9;
+            assert!(rates.into_iter().any(is_of), "{ratio} of {rate}");
+        }
+    }
     let record = checked("echo-sweep", "").unwrap();
     assert_eq!(values(&record, "mmsg", "rate over blocking").len(), 1);
     assert!(has_target(&record, "rate of mmsg over blocking, 1 process"), "{}", record["targets"]);

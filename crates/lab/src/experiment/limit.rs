@@ -1,6 +1,7 @@
-//! Settings of the generator, and other generators, against one echo server, until the server is the limit.
+//! Settings of the generator, and other generators, against two echo servers, until the server is the limit: one that moves
+//! single packets, as a name server does, and one that takes trains, which tells what the generator can do.
 
-use std::time::Instant;
+use std::{path::Path, time::Instant};
 
 use serde_json::{Value, json};
 
@@ -20,6 +21,8 @@ use crate::{
 
 /// A program that used this share of its cores' time was at its limit.
 const BUSY_SHARE: f64 = 0.93;
+/// The echo servers: where values are, and whether each takes trains.
+const ECHOES: [(&str, bool); 2] = [("echo", false), ("echo with trains", true)];
 /// What the other generator is called, on the path and as a package.
 const DNSPERF: &str = "dnsperf";
 
@@ -39,52 +42,86 @@ struct Counted {
     outcome: Value,
 }
 
-/// Measures all settings of the generator against one echo server, and who was the limit.
+/// Measures all settings of the generator against both echo servers, and who was the limit.
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let queries = echo::queries(lab)?;
-    let subject = Subject {
-        label: Name::Echo.text().to_owned(),
-        name: Name::Echo,
-        workers: 1,
-        echo: EchoOptions::default(),
-        cores: lab.server_cores.iter().copied().take(1).collect(),
-    };
+    let generators = generators(lab);
+    let mut servers = Vec::new();
+    for (_, trains) in ECHOES {
+        let subject = subject(lab, trains);
+        servers.push(lab.start(&subject, &Zones::default())?);
+    }
+    let mut found = Found::default();
+    // Kind `n`: generator `n / 2` against server `n % 2`.
+    let kinds = generators.iter().flat_map(|generator| ECHOES.map(|(at, _)| (generator, at)));
+    let labels: Vec<String> = kinds.map(|(generator, at)| format!("{}, {at}", generator.name)).collect();
+    runs::alternate(lab, &labels, |lab, which, run| {
+        let (generator, echo) = (&generators[which / ECHOES.len()], which % ECHOES.len());
+        measure(lab, generator, (&mut servers[echo], ECHOES[echo].0), (&queries, run), &mut found)
+    })?;
+    let names: Vec<String> = generators.iter().map(|generator| generator.name.clone()).collect();
+    for values in [&mut found.rates, &mut found.cpu, &mut found.server_busy, &mut found.load_busy] {
+        values.arrange(&names);
+    }
+    let record = &mut lab.record;
+    record.figures.extend(found.rates.figures("rate", "/s", true));
+    record.figures.extend(found.cpu.figures("generator CPU an answer", "us", false));
+    record.figures.extend(found.server_busy.figures("server busy", "", false));
+    record.figures.extend(found.load_busy.figures("generator busy", "", false));
+    for (at, _) in ECHOES {
+        report(lab, &generators, &found, at);
+        compare(lab, &generators, &found, at);
+    }
+    Ok(())
+}
+
+/// Those of the recipe that this machine has.
+fn generators(lab: &mut Lab) -> Vec<Generator> {
     let mut generators = lab.recipe.generators.clone();
     let has_dnsperf = process::find(DNSPERF).is_some();
     for left in generators.iter().filter(|generator| !has_dnsperf && generator.is_dnsperf()) {
         lab.note(format!("{} is left out: {DNSPERF} is missing: on Debian install {DNSPERF}", left.name));
     }
     generators.retain(|generator| has_dnsperf || !generator.is_dnsperf());
-    let mut server = lab.start(&subject, &Zones::default())?;
-    let mut found = Found::default();
-    let labels: Vec<String> = generators.iter().map(|generator| generator.name.clone()).collect();
-    runs::alternate(lab, &labels, |lab, which, run| {
-        let generator = &generators[which];
-        let (server_before, load_before) = (server.process.cpu(), Process::cpu_of_ended());
-        let started = Instant::now();
-        let counted = match generator.program {
-            GeneratorProgram::Load => ours(lab, &mut server, &queries, generator)?,
-            GeneratorProgram::Dnsperf => dnsperf(lab, &server, &queries, generator)?,
-        };
-        let seconds = started.elapsed().as_secs_f64();
-        let server_used = used(server_before, server.process.cpu());
-        let load_used = used(load_before, Process::cpu_of_ended());
-        let name = generator.name.as_str();
-        found.rates.push(name, "", counted.rate);
-        found.cpu.push(name, "", load_used * 1e6 / counted.answers.max(1.0));
-        found.server_busy.push(name, "", server_used / seconds);
-        found.load_busy.push(name, "", load_used / seconds);
-        lab.record.raw.push(json!({
-            "generator": name, "run": run, "outcome": counted.outcome, "server_busy": server_used / seconds,
-            "generator_busy": load_used / seconds,
-        }));
-        Ok(())
-    })?;
-    for values in [&mut found.rates, &mut found.cpu, &mut found.server_busy, &mut found.load_busy] {
-        values.arrange(&labels);
+    generators
+}
+
+fn subject(lab: &Lab, trains: bool) -> Subject {
+    Subject {
+        label: Name::Echo.text().to_owned(),
+        name: Name::Echo,
+        workers: 1,
+        echo: EchoOptions { trains, ..EchoOptions::default() },
+        cores: lab.server_cores.iter().copied().take(1).collect(),
     }
-    report(lab, &generators, &found);
-    compare(lab, &generators, &found);
+}
+
+/// One run of a generator against a server.
+fn measure(
+    lab: &mut Lab,
+    generator: &Generator,
+    (server, at): (&mut Server, &str),
+    (queries, run): (&Path, usize),
+    found: &mut Found,
+) -> Result<(), Error> {
+    let (server_before, load_before) = (server.process.cpu(), Process::cpu_of_ended());
+    let started = Instant::now();
+    let counted = match generator.program {
+        GeneratorProgram::Load => ours(lab, server, queries, generator)?,
+        GeneratorProgram::Dnsperf => dnsperf(lab, server, queries, generator)?,
+    };
+    let seconds = started.elapsed().as_secs_f64();
+    let server_used = used(server_before, server.process.cpu());
+    let load_used = used(load_before, Process::cpu_of_ended());
+    let name = generator.name.as_str();
+    found.rates.push(name, at, counted.rate);
+    found.cpu.push(name, at, load_used * 1e6 / counted.answers.max(1.0));
+    found.server_busy.push(name, at, server_used / seconds);
+    found.load_busy.push(name, at, load_used / seconds);
+    lab.record.raw.push(json!({
+        "generator": name, "server": at, "run": run, "outcome": counted.outcome,
+        "server_busy": server_used / seconds, "generator_busy": load_used / seconds,
+    }));
     Ok(())
 }
 
@@ -98,12 +135,7 @@ fn used(before: Cpu, after: Cpu) -> f64 {
     after.user + after.system - before.user - before.system
 }
 
-fn ours(
-    lab: &Lab,
-    server: &mut Server,
-    queries: &std::path::Path,
-    generator: &Generator,
-) -> Result<Counted, Error> {
+fn ours(lab: &Lab, server: &mut Server, queries: &Path, generator: &Generator) -> Result<Counted, Error> {
     let mut words = generator.options.clone();
     words.extend(["--seconds".to_owned(), lab.effort.run_seconds.to_string()]);
     let outcome = lab.load(server, queries, &words)?["outcome"].take();
@@ -111,12 +143,7 @@ fn ours(
     Ok(Counted { answers: number("received"), rate: number("answers_per_second"), outcome })
 }
 
-fn dnsperf(
-    lab: &Lab,
-    server: &Server,
-    queries: &std::path::Path,
-    generator: &Generator,
-) -> Result<Counted, Error> {
+fn dnsperf(lab: &Lab, server: &Server, queries: &Path, generator: &Generator) -> Result<Counted, Error> {
     let folder = lab.folder("dnsperf")?;
     let (ip, port) = (server.address.ip().to_string(), server.address.port().to_string());
     let (queries, seconds) = (queries.display().to_string(), lab.effort.run_seconds.to_string());
@@ -138,15 +165,11 @@ fn read_dnsperf(said: &str) -> Option<Counted> {
     (seconds > 0.0).then(|| Counted { answers, rate: answers / seconds, outcome })
 }
 
-fn report(lab: &mut Lab, generators: &[Generator], found: &Found) {
+fn report(lab: &mut Lab, generators: &[Generator], found: &Found, at: &str) {
     let record = &mut lab.record;
-    record.figures.extend(found.rates.figures("rate", "/s", true));
-    record.figures.extend(found.cpu.figures("generator CPU an answer", "us", false));
-    record.figures.extend(found.server_busy.figures("server busy", "", false));
-    record.figures.extend(found.load_busy.figures("generator busy", "", false));
     let row = |generator: &Generator| {
-        let rates = found.rates.of(&generator.name, "");
-        let median = |values: &Values| statistics::median(values.of(&generator.name, ""));
+        let rates = found.rates.of(&generator.name, at);
+        let median = |values: &Values| statistics::median(values.of(&generator.name, at));
         let (server, load) = (median(&found.server_busy), median(&found.load_busy));
         let (least, most) = statistics::ends(rates);
         let program = if generator.is_dnsperf() { "dnsperf " } else { "" };
@@ -170,45 +193,51 @@ fn report(lab: &mut Lab, generators: &[Generator], found: &Found) {
         "limit",
     ];
     let note = "Busy is the share of one core's time; on a veth pair the sender of a packet does much of the receiver's work.";
-    record.tables.push(table("Answers a second by settings of the generator", &columns, rows, note));
-    record.charts.push(found.rates.bars("Answers a second", "answers a second", &[String::new()], false));
+    record.tables.push(table(
+        &format!("Answers a second by settings of the generator: {at}"),
+        &columns,
+        rows,
+        note,
+    ));
+    let places = [at.to_owned()];
+    record.charts.push(found.rates.bars("Answers a second", "answers a second", &places, false));
 }
 
 /// Our best setting over each row that is there to be compared with, round by round.
-fn compare(lab: &mut Lab, generators: &[Generator], found: &Found) {
-    let median = |name: &str| statistics::median(found.rates.of(name, ""));
-    let ours = generators.iter().filter(|generator| generator.best_over.is_none() && !generator.is_dnsperf());
-    let Some(best) = ours.max_by(|one, other| median(&one.name).total_cmp(&median(&other.name))) else {
-        return;
-    };
-    let text = format!("the best setting of ours is: {}", best.name);
-    let [mut rates, mut cpu] = [(); 2].map(|()| Values::default());
-    for generator in generators {
-        let is_compared = generator.best_over.is_some() || generator.is_dnsperf();
-        if !is_compared || found.rates.of(&generator.name, "").is_empty() {
-            continue;
-        }
-        let pair = Pair { one: &best.name, other: &generator.name, at: "" };
+fn compare(lab: &mut Lab, generators: &[Generator], found: &Found, at: &str) {
+    let median = |name: &str| statistics::median(found.rates.of(name, at));
+    let (ours, others): (Vec<&Generator>, Vec<&Generator>) =
+        generators.iter().partition(|generator| generator.best_over.is_none() && !generator.is_dnsperf());
+    let best = ours.into_iter().max_by(|one, other| median(&one.name).total_cmp(&median(&other.name)));
+    let Some(best) = best else { return };
+    let [mut rates, mut per_core] = [(); 2].map(|()| Values::default());
+    for generator in others.into_iter().filter(|generator| !found.rates.of(&generator.name, at).is_empty()) {
         let label = format!("best over {}", generator.name);
-        runs::divide(&found.rates, &pair, &label, &mut rates);
-        runs::divide(&found.cpu, &pair, &label, &mut cpu);
-        if let Some(least) = generator.best_over.filter(|_| !rates.of(&label, "").is_empty()) {
-            let what = format!("best rate over {}", generator.name);
-            lab.record.targets.push(runs::target(what, rates.of(&label, ""), least));
+        runs::divide(&found.rates, &Pair { one: &best.name, other: &generator.name, at }, &label, &mut rates);
+        // Processor time an answer, the other way round: answers a second of processor time.
+        runs::divide(
+            &found.cpu,
+            &Pair { one: &generator.name, other: &best.name, at },
+            &label,
+            &mut per_core,
+        );
+        let Some(least) = generator.best_over.filter(|_| !rates.of(&label, at).is_empty()) else { continue };
+        let targets = [("rate", &rates), ("answers a second of its core's time", &per_core)];
+        for (what, values) in targets {
+            let what = format!("{at}: best {what} over {}", generator.name);
             // Processor time is counted in ticks: of a run that is too short it is 0, and says nothing.
-            let measured = cpu.of(&label, "").iter().filter(|ratio| **ratio > 0.0);
-            let per_core: Vec<f64> = measured.map(|ratio| 1.0 / ratio).collect();
-            let what = format!("answers a second of its core's time over {}", generator.name);
-            if !per_core.is_empty() {
-                lab.record.targets.push(runs::target(what, &per_core, least));
+            let values: Vec<f64> =
+                values.of(&label, at).iter().copied().filter(|&ratio| ratio > 0.0).collect();
+            if !values.is_empty() {
+                lab.record.targets.push(runs::target(what, &values, least));
             }
         }
     }
     if !rates.contenders().is_empty() {
-        lab.note(text);
+        lab.note(format!("{at}: the best setting of ours is: {}", best.name));
     }
     lab.record.figures.extend(rates.figures("rate ratio", "", true));
-    lab.record.figures.extend(cpu.figures("generator CPU ratio", "", false));
+    lab.record.figures.extend(per_core.figures("answers by core time, ratio", "", true));
 }
 
 /// Who was at the limit.

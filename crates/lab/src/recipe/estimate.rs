@@ -29,7 +29,8 @@ impl Recipe {
             Measure::Memory => all + servers * self.cases.len() as f64 * SETTLE,
             Measure::Start => effort.runs as f64 * all,
             Measure::Echo => self.echo_servers(cores + 1) * effort.runs as f64 * (run + effort.warm_seconds),
-            Measure::Generator => self.generators.len() as f64 * effort.runs as f64 * run,
+            // Against two echo servers.
+            Measure::Generator => 2.0 * self.generators.len() as f64 * effort.runs as f64 * run,
         }
     }
 
