@@ -63,10 +63,10 @@ fn foot(record: &Record, width: usize) -> Vec<String> {
     lines
 }
 
-/// `met: rate of a over b 1.62 [1.58, 1.66], wanted 1.5`.
+/// `met: 1.62 [1.58, 1.66] of 1.5: rate of a over b`: the figures first, as a long line is cut.
 fn target_line(target: &Target) -> String {
     let interval = target.interval.map_or_else(String::new, |(low, high)| format!(" [{low:.2}, {high:.2}]"));
-    format!("{}: {} {:.2}{interval}, wanted {}", target.verdict(), target.what, target.median, target.least)
+    format!("{}: {:.2}{interval} of {}: {}", target.verdict(), target.median, target.least, target.what)
 }
 
 fn agreement(record: &Record) -> String {
@@ -222,9 +222,9 @@ mod tests {
         record.targets = vec![target(1.5, 1.6, 1.7), target(1.0, 1.2, 1.4), target(1.4, 1.6, 1.7)];
         let text = text(&record, 80);
         for line in [
-            "met: a over b 1.60 [1.50, 1.70], wanted 1.5\n",
-            "missed: a over b 1.20 [1.00, 1.40], wanted 1.5\n",
-            "met by the median only: a over b",
+            "met: 1.60 [1.50, 1.70] of 1.5: a over b\n",
+            "missed: 1.20 [1.00, 1.40] of 1.5: a over b\n",
+            "met by the median only: 1.60 [1.40, 1.70] of 1.5: a over b\n",
         ] {
             assert!(text.contains(line), "{text}");
         }
