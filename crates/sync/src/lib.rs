@@ -4,6 +4,7 @@
 //! [`rwlock`]: the reader-writer lock of BIND 9, for what is changed in place.
 //! [`Counter`]: how many hold something. [`bucket`]: locks for many small things. [`area`]: memory for one piece of work.
 //! [`Mutex`], [`SystemRwLock`]: the locks of the standard library, for comparison.
+//! [`protection`]: all of these behind one interface.
 //! [`profile`]: who takes which lock where, for how long, and who waits.
 //! [`event`]: how threads sleep until others have changed something.
 
@@ -13,6 +14,7 @@ mod counter;
 pub mod event;
 mod primitives;
 pub mod profile;
+pub mod protection;
 pub mod rwlock;
 pub mod snapshot;
 mod system;
