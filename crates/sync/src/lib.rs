@@ -26,3 +26,8 @@ pub use primitives::prepare;
 pub use rwlock::RwLock;
 pub use snapshot::{Published, Reader};
 pub use system::{Guard, Mutex, SystemRwLock};
+
+/// The example of the README is one of the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
