@@ -2,11 +2,15 @@
 
 use crate::record::{Figure, Record};
 
+/// Contenders beside each other, where there are several places; more stand below each other.
+const BESIDE_MAX: usize = 8;
+
 /// Figures in rows and columns.
 pub struct Grid<'a> {
     /// What all of them are or where; may be empty.
     pub title: String,
-    /// Whether columns are metrics and rows contenders; else columns are contenders, and rows places.
+    /// Whether columns are metrics and rows contenders; else all is of one metric, and contenders and places are rows and
+    /// columns, whichever are fewer to a side.
     pub by_contender: bool,
     /// Heads of the columns.
     pub columns: Vec<Column>,
@@ -16,7 +20,7 @@ pub struct Grid<'a> {
 
 /// Head of a column.
 pub struct Column {
-    /// A metric or a contender.
+    /// A metric, a contender or a place.
     pub name: String,
     /// Unit and direction, where the column is a metric.
     pub metric: Option<(String, bool)>,
@@ -72,9 +76,12 @@ fn by_place<'a>(metric: &str, places: &[&str], figures: &[&'a Figure]) -> Grid<'
     let find = |place: &str, contender: &str| {
         figures.iter().copied().find(|figure| figure.at == place && figure.contender == contender)
     };
-    let rows = places.iter().map(|&place| {
-        let cells = contenders.iter().map(|contender| find(place, contender)).collect();
-        (place.to_owned(), cells)
+    let is_turned = contenders.len() > BESIDE_MAX.max(places.len());
+    let (down, across) = if is_turned { (&contenders[..], places) } else { (places, &contenders[..]) };
+    let cell = |row, column| if is_turned { find(column, row) } else { find(row, column) };
+    let rows = down.iter().map(|&row| {
+        let cells = across.iter().map(|&column| cell(row, column)).collect();
+        (row.to_owned(), cells)
     });
     Grid {
         title: match unit_and_direction(figures[0]) {
@@ -82,7 +89,7 @@ fn by_place<'a>(metric: &str, places: &[&str], figures: &[&'a Figure]) -> Grid<'
             (unit, direction) => format!("{metric}, {unit}, {direction}"),
         },
         by_contender: false,
-        columns: contenders.iter().map(|&name| Column { name: name.to_owned(), metric: None }).collect(),
+        columns: across.iter().map(|&name| Column { name: name.to_owned(), metric: None }).collect(),
         rows: rows.collect(),
     }
 }
@@ -113,4 +120,32 @@ fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
         }
     }
     distinct
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn many_contenders_stand_below_each_other() {
+        let mut record = sample::record();
+        let one = record.figures[0].clone();
+        for (contenders, columns) in [(8, 8), (9, 2)] {
+            let figures = (0..contenders).flat_map(|number| ["here", "there"].map(|at| (number, at)));
+            record.figures = figures
+                .map(|(number, at)| Figure {
+                    contender: format!("c{number}"),
+                    at: at.to_owned(),
+                    ..one.clone()
+                })
+                .collect();
+            let grids = grids(&record);
+            assert_eq!((grids.len(), grids[0].columns.len()), (1, columns));
+            let (name, cells) = &grids[0].rows[1];
+            assert_eq!(name, if columns == 2 { "c1" } else { "there" });
+            let last = cells.last().copied().flatten().map(|figure| (&*figure.contender, &*figure.at));
+            assert_eq!(last, Some(if columns == 2 { ("c1", "there") } else { ("c7", "there") }));
+        }
+    }
 }

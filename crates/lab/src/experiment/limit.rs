@@ -62,6 +62,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let names: Vec<String> = generators.iter().map(|generator| generator.name.clone()).collect();
     for values in [&mut found.rates, &mut found.cpu, &mut found.server_busy, &mut found.load_busy] {
         values.arrange(&names);
+        values.arrange_places(&ECHOES.map(|(at, _)| at));
     }
     let record = &mut lab.record;
     record.figures.extend(found.rates.figures("rate", "/s", true));

@@ -29,6 +29,13 @@ impl Values {
         self.order.sort_by_key(|(name, _)| contenders.iter().position(|known| known == name));
     }
 
+    /// Puts places into this order, within that of the contenders.
+    pub fn arrange_places(&mut self, places: &[&str]) {
+        let contenders: Vec<String> = self.contenders().into_iter().map(str::to_owned).collect();
+        self.order.sort_by_key(|(_, at)| places.iter().position(|known| known == at));
+        self.arrange(&contenders);
+    }
+
     /// The values of a contender at a place.
     pub fn of(&self, contender: &str, at: &str) -> &[f64] {
         self.by.get(&(contender.to_owned(), at.to_owned())).map_or(&[], Vec::as_slice)
