@@ -1,6 +1,6 @@
 //! Sleeping in the kernel on one word: nothing is locked on either side, and nothing called where nobody sleeps.
 
-use super::{Event, spin_while};
+use super::Event;
 use crate::primitives::{AtomicU32, Ordering, Step, futex_wait, futex_wake, ordered};
 
 /// See [`Event`].
@@ -16,13 +16,6 @@ impl Event for Futex {
     }
 
     #[inline]
-    fn wait_while(&self, mut is_early: impl FnMut() -> bool) {
-        if is_early() {
-            self.sleep_while(is_early);
-        }
-    }
-
-    #[inline]
     fn wake_all(&self) {
         ordered(Step::Wakes);
         if self.sleepers.load(Ordering::SeqCst) > 0 {
@@ -30,14 +23,9 @@ impl Event for Futex {
             futex_wake(&self.turn);
         }
     }
-}
 
-impl Futex {
     #[cold]
     fn sleep_while(&self, mut is_early: impl FnMut() -> bool) {
-        if !spin_while(&mut is_early) {
-            return;
-        }
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         loop {
             // Before the look: a change after it comes with another turn, on which the kernel does not let us sleep.

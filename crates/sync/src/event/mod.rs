@@ -11,16 +11,30 @@ use crate::primitives::spins;
 pub use futex::Futex;
 pub use portable::Portable;
 
-/// What threads wait for.
-pub trait Event: Send + Sync {
+/// What threads wait for. Nobody else can have a kind of their own: a lock trusts that a wait which ends was not early.
+pub trait Event: sealed::Sealed + Send + Sync {
     /// Nobody waits.
     fn new() -> Self;
 
-    /// Waits while `is_early`, which may be asked any number of times and from then on is not asked again.
-    fn wait_while(&self, is_early: impl FnMut() -> bool);
+    /// Waits while `is_early`, which may be asked any number of times and, once it is not, never again.
+    #[inline]
+    fn wait_while(&self, mut is_early: impl FnMut() -> bool) {
+        if is_early() && spin_while(&mut is_early) {
+            self.sleep_while(is_early);
+        }
+    }
+
+    /// The same for who has looked in vain for long enough.
+    fn sleep_while(&self, is_early: impl FnMut() -> bool);
 
     /// Lets all look again who wait.
     fn wake_all(&self);
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Futex {}
+    impl Sealed for super::Portable {}
 }
 
 /// Looks again for a while; true where it is still early.

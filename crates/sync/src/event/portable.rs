@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use super::{Event, spin_while};
+use super::Event;
 use crate::primitives::{AtomicU32, Condvar, Mutex, Ordering, Step, ordered};
 
 /// See [`Event`].
@@ -18,13 +18,6 @@ impl Event for Portable {
     }
 
     #[inline]
-    fn wait_while(&self, mut is_early: impl FnMut() -> bool) {
-        if is_early() {
-            self.sleep_while(is_early);
-        }
-    }
-
-    #[inline]
     fn wake_all(&self) {
         ordered(Step::Wakes);
         if self.sleepers.load(Ordering::SeqCst) > 0 {
@@ -33,14 +26,9 @@ impl Event for Portable {
             self.changed.notify_all();
         }
     }
-}
 
-impl Portable {
     #[cold]
     fn sleep_while(&self, mut is_early: impl FnMut() -> bool) {
-        if !spin_while(&mut is_early) {
-            return;
-        }
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         loop {

@@ -152,9 +152,10 @@ impl<T: ?Sized, E: Event> RwLock<T, E> {
         self.poisoned.store(false, Ordering::Relaxed);
     }
 
-    /// The lock without its value, for those who watch.
-    pub fn raw(&self) -> &Raw<E> {
-        &self.raw
+    /// Writers that asked so far and writers that are done, and readers that wait to be admitted: for those who watch.
+    /// The lock itself is not handed out: who could release it without having it would let a writer in beside readers.
+    pub fn counts(&self) -> (u32, u32, u32) {
+        self.raw.counts()
     }
 }
 

@@ -159,7 +159,7 @@ impl<E: Event> Raw<E> {
         self.readable.wake_all();
     }
 
-    /// Writers that asked so far and writers that are done, and readers that wait to be admitted: for those who watch.
+    /// Writers that asked so far, writers that are done, readers that wait to be admitted.
     pub fn counts(&self) -> (u32, u32, u32) {
         let readers = (self.waiting.load(Ordering::SeqCst) & READERS) as u32;
         (self.write_requests.load(Ordering::SeqCst), self.write_completions.load(Ordering::SeqCst), readers)

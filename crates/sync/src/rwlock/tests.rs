@@ -61,7 +61,7 @@ fn stress<E: Event>(quota: u32) {
         }
     });
     assert_eq!(*lock.read(), [changes.load(Ordering::Relaxed); 2]);
-    let (asked, done, waiting) = lock.raw().counts();
+    let (asked, done, waiting) = lock.counts();
     assert_eq!((asked, waiting), (done, 0));
     assert!(!lock.is_poisoned());
     lock.into_inner();
@@ -98,7 +98,7 @@ fn who_may_have_it_with_whom() {
 
 /// Waits until a lock has seen so many writers ask and so many readers wait.
 fn await_counts(lock: &RwLock<Vec<u32>>, writers: u32, readers: u32) {
-    while lock.raw().counts().0 != writers || lock.raw().counts().2 != readers {
+    while lock.counts().0 != writers || lock.counts().2 != readers {
         thread::sleep(Duration::from_millis(1));
     }
 }
