@@ -181,7 +181,7 @@ fn a_signal_ends_the_wait_for_a_silent_one() {
         return;
     };
     let mut lab = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    let file = folder.path().join("out/work/pid");
+    let file = folder.path().join("out").join("work").join("pid");
     let silent: u32 = wait_for(&mut lab, || fs::read_to_string(&file).ok()?.trim().parse().ok());
     let below = below(lab.id());
     assert!(below.contains(&silent) && below.len() == 2, "zonda and nsd run: {below:?}");
