@@ -99,6 +99,21 @@ fn trains_are_the_same_queries() {
 }
 
 #[test]
+fn closed_loops_gather() {
+    let echo = RunningEcho::start(ReplySize::Same);
+    let queries = queries(50);
+    let gather = Duration::from_millis(20);
+    let mut generator = Generator::new(Settings { gather, ..settings(echo.address) }, &queries).unwrap();
+    let trial = Trial { pace: Pace::Closed { window: 10 }, seconds: 20.0, queries_max: 50 };
+    let outcome = generator.run(trial).unwrap();
+    assert_eq!((outcome.sent, outcome.received), (50, 50));
+    // Five windows, and a sleep after each but the last; replies of the first four lie there meanwhile.
+    assert!(outcome.seconds >= 0.08, "{}", outcome.seconds);
+    assert!(outcome.latency.value_at_percentile(70.0) >= 15_000_000);
+    assert_eq!(echo.end().received, 50);
+}
+
+#[test]
 fn trains_both_ways_and_gathered() {
     let plain = echo::Settings::plain("127.0.0.1:0".parse().unwrap(), ReplySize::Same);
     let echo = RunningEcho::of(Echo::new(echo::Settings { trains: true, ..plain }).unwrap());
