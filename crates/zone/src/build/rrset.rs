@@ -54,7 +54,10 @@ impl<'c> ZoneBuild<'c> {
     /// The place of the NS RRset of a zone cut; finds its glue too. Most delegations of a large zone name servers
     /// that others before them named: then the RDATA as read tells, and nothing is rendered or searched.
     fn servers(&mut self, pack: &mut PackBuilder, cut: NodeRef<'c>, set: RRsetRef<'c>) -> Option<u32> {
-        if set.records().any(|record| self.rrset.ends_in_owner(record.rdata)) {
+        // A wildcard's owner is kept out of fragments, so that the test of names cannot tell what is below it.
+        if cut.flags().has(Flags::WILDCARD)
+            || set.records().any(|record| self.rrset.ends_in_owner(record.rdata))
+        {
             let place = self.rrset.place(pack, set, None)?;
             self.glue = self.glue_of(pack, cut, set);
             return Some(place);

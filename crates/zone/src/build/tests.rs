@@ -104,6 +104,22 @@ fn glue_comes_from_wildcards_too() {
     assert_eq!(glue_of(&["a.host.example", "a.d.example", "a.other.example", "a.sub.example"]), []);
 }
 
+/// Cuts with the same servers share what was found for the first of them, unless the servers are below it.
+#[test]
+fn a_cut_at_a_wildcard_keeps_its_glue_to_itself() {
+    let records = [
+        ("example", rtype::SOA, SOA.to_vec()),
+        ("*.example", rtype::NS, wire("ns.*.example")),
+        ("a.example", rtype::NS, wire("ns.*.example")),
+        ("ns.*.example", rtype::A, ADDRESS.to_vec()),
+    ];
+    let pack = pack(&[contents("example", &records)]);
+    let zone = Zone::new(&pack, 0).unwrap();
+    let in_domain: Vec<_> =
+        zone.nodes().filter_map(|node| node.glue()?.next()).map(|group| group.in_domain).collect();
+    assert_eq!(in_domain, [true, false], "*.example and a.example");
+}
+
 #[test]
 fn equal_sets_are_stored_once() {
     let records = |host: &str| -> Vec<(String, u16, Vec<u8>)> {
