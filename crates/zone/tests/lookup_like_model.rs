@@ -263,6 +263,8 @@ fn check_glue(node: &Node<'_>, model: &NaiveZone, cut: &Name, apex: &Name) {
             Place::Missing { source_of_synthesis, .. } => source_of_synthesis
                 .map(|wildcard| model.sets(&wildcard))
                 .filter(|sets| !sets.contains_key(&rtype::NS)),
+            // What stands there means another name (RFC 6672 2.4).
+            Place::Dname(_) => None,
             _ => Some(model.sets(server)),
         }
         .unwrap_or_default();
