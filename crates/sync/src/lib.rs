@@ -3,13 +3,16 @@
 //! [`snapshot`]: a value that is replaced as a whole; readers load one pointer and never wait.
 //! [`rwlock`]: the reader-writer lock of BIND 9, for what is changed in place.
 //! [`Counter`]: how many hold something. [`bucket`]: locks for many small things. [`area`]: memory for one piece of work.
-//! [`Mutex`], [`SystemRwLock`]: the locks of the standard library, for comparison.
+//! [`Mutex`], [`SystemRwLock`]: the locks of the standard library; [`condition_rwlock`]: the lock that BIND 9 had before;
+//! [`unshared`]: none; for comparison. [`Counted`]: a pointer with any of the counters.
 //! [`protection`]: all of these behind one interface.
 //! [`profile`]: who takes which lock where, for how long, and who waits.
 //! [`event`]: how threads sleep until others have changed something.
 
 pub mod area;
 pub mod bucket;
+pub mod condition_rwlock;
+mod counted;
 mod counter;
 pub mod event;
 mod primitives;
@@ -18,9 +21,12 @@ pub mod protection;
 pub mod rwlock;
 pub mod snapshot;
 mod system;
+pub mod unshared;
 
 pub use area::Areas;
 pub use bucket::Buckets;
+pub use condition_rwlock::ConditionRwLock;
+pub use counted::Counted;
 pub use counter::Counter;
 pub use primitives::prepare;
 pub use rwlock::RwLock;

@@ -7,6 +7,8 @@
 //! | [`SystemOrdinary`] | the system's reader-writer lock | under a mutex each |
 //! | [`SystemAtomic`] | the system's reader-writer lock | atomic |
 //! | [`Paper`] | the reader-writer lock of BIND 9 | atomic |
+//! | [`Bind9`] | a reader-writer lock made of a mutex and conditions, as BIND 9.3 | under a mutex each |
+//! | [`Unshared`] | none: one thread alone | plain numbers |
 //! | [`PaperPortable`] | the same, with sleepers that need no system call of their own | atomic |
 //!
 //! The fifth way, snapshots ([`crate::Published`]), has no locks that code could be written against: a reader begins and
@@ -16,14 +18,26 @@
 
 use crate::{
     Counter, Mutex, RwLock, SystemRwLock,
+    condition_rwlock::ConditionRwLock,
     event::{Event, Native, Portable},
+    rwlock::QUOTA,
+    unshared::{self, UnsharedCounter},
 };
 
 /// A value and who may use it when.
 pub trait Lock<T>: Send + Sync {
     /// An unlocked value, with a name for the profiler.
     #[track_caller]
-    fn named(name: &'static str, value: T) -> Self;
+    fn named(name: &'static str, value: T) -> Self
+    where
+        Self: Sized,
+    {
+        Self::with_quota(name, value, QUOTA)
+    }
+
+    /// The same; so many writers in a row, where the lock counts them.
+    #[track_caller]
+    fn with_quota(name: &'static str, value: T, quota: u32) -> Self;
 
     /// Lets `act` read.
     #[track_caller]
@@ -34,8 +48,16 @@ pub trait Lock<T>: Send + Sync {
     fn write<R>(&self, act: impl FnOnce(&mut T) -> R) -> R;
 }
 
+mod sealed {
+    /// [`Counted`](crate::Counted) trusts counters with memory, so that there are these and no others.
+    pub trait Sealed {}
+    impl Sealed for crate::Counter {}
+    impl Sealed for super::OrdinaryCounter {}
+    impl Sealed for crate::unshared::UnsharedCounter {}
+}
+
 /// How many hold something: see [`Counter`].
-pub trait Count: Send + Sync {
+pub trait Count: sealed::Sealed + Send + Sync {
     /// With so many holders.
     #[track_caller]
     fn new(holders: u32) -> Self;
@@ -51,7 +73,7 @@ pub trait Count: Send + Sync {
 
 /// Which locks and counters: see the module.
 pub trait Protection: 'static {
-    /// As tables have it.
+    /// As options have it.
     const NAME: &'static str;
     /// Of zone table, zones and buckets.
     type Lock<T: Send + Sync>: Lock<T>;
@@ -68,6 +90,10 @@ pub enum ByMutex {}
 pub enum SystemOrdinary {}
 /// Locks of the system, atomic counters.
 pub enum SystemAtomic {}
+/// As BIND 9.3 had it.
+pub enum Bind9 {}
+/// No threads.
+pub enum Unshared {}
 /// All that the paper has.
 pub enum Paper {}
 /// The same where there is no futex.
@@ -79,32 +105,44 @@ impl Protection for ByMutex {
     type Count = OrdinaryCounter;
 }
 
+impl Protection for Bind9 {
+    const NAME: &'static str = "bind9";
+    type Lock<T: Send + Sync> = ConditionRwLock<T>;
+    type Count = OrdinaryCounter;
+}
+
+impl Protection for Unshared {
+    const NAME: &'static str = "unshared";
+    type Lock<T: Send + Sync> = unshared::Unshared<T>;
+    type Count = UnsharedCounter;
+}
+
 impl Protection for SystemOrdinary {
-    const NAME: &'static str = "system rwlock, ordinary counters";
+    const NAME: &'static str = "system-ordinary";
     type Lock<T: Send + Sync> = SystemRwLock<T>;
     type Count = OrdinaryCounter;
 }
 
 impl Protection for SystemAtomic {
-    const NAME: &'static str = "system rwlock, atomic counters";
+    const NAME: &'static str = "system-atomic";
     type Lock<T: Send + Sync> = SystemRwLock<T>;
     type Count = Counter;
 }
 
 impl Protection for Paper {
-    const NAME: &'static str = "paper's rwlock, atomic counters";
+    const NAME: &'static str = "paper";
     type Lock<T: Send + Sync> = RwLock<T, Native>;
     type Count = Counter;
 }
 
 impl Protection for PaperPortable {
-    const NAME: &'static str = "paper's rwlock without futex, atomic counters";
+    const NAME: &'static str = "paper-portable";
     type Lock<T: Send + Sync> = RwLock<T, Portable>;
     type Count = Counter;
 }
 
 impl<T: Send> Lock<T> for Mutex<T> {
-    fn named(name: &'static str, value: T) -> Mutex<T> {
+    fn with_quota(name: &'static str, value: T, _: u32) -> Mutex<T> {
         Mutex::named(name, value)
     }
 
@@ -120,7 +158,7 @@ impl<T: Send> Lock<T> for Mutex<T> {
 }
 
 impl<T: Send + Sync> Lock<T> for SystemRwLock<T> {
-    fn named(name: &'static str, value: T) -> SystemRwLock<T> {
+    fn with_quota(name: &'static str, value: T, _: u32) -> SystemRwLock<T> {
         SystemRwLock::named(name, value)
     }
 
@@ -136,8 +174,8 @@ impl<T: Send + Sync> Lock<T> for SystemRwLock<T> {
 }
 
 impl<T: Send + Sync, E: Event> Lock<T> for RwLock<T, E> {
-    fn named(name: &'static str, value: T) -> RwLock<T, E> {
-        RwLock::with_quota(name, value, crate::rwlock::QUOTA)
+    fn with_quota(name: &'static str, value: T, quota: u32) -> RwLock<T, E> {
+        RwLock::with_quota(name, value, quota)
     }
 
     #[inline]
@@ -148,6 +186,54 @@ impl<T: Send + Sync, E: Event> Lock<T> for RwLock<T, E> {
     #[inline]
     fn write<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
         act(&mut RwLock::write(self))
+    }
+}
+
+impl<T: Send + Sync> Lock<T> for ConditionRwLock<T> {
+    fn with_quota(name: &'static str, value: T, _: u32) -> ConditionRwLock<T> {
+        ConditionRwLock::named(name, value)
+    }
+
+    #[inline]
+    fn read<R>(&self, act: impl FnOnce(&T) -> R) -> R {
+        act(&ConditionRwLock::read(self))
+    }
+
+    #[inline]
+    fn write<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
+        act(&mut ConditionRwLock::write(self))
+    }
+}
+
+impl<T: Send + Sync> Lock<T> for unshared::Unshared<T> {
+    fn with_quota(_: &'static str, value: T, _: u32) -> unshared::Unshared<T> {
+        unshared::Unshared::new(value)
+    }
+
+    #[inline]
+    fn read<R>(&self, act: impl FnOnce(&T) -> R) -> R {
+        unshared::Unshared::read(self, act)
+    }
+
+    #[inline]
+    fn write<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
+        unshared::Unshared::write(self, act)
+    }
+}
+
+impl Count for UnsharedCounter {
+    fn new(holders: u32) -> UnsharedCounter {
+        UnsharedCounter::new(holders)
+    }
+
+    #[inline]
+    fn hold(&self) {
+        UnsharedCounter::hold(self);
+    }
+
+    #[inline]
+    fn release(&self) -> bool {
+        UnsharedCounter::release(self)
     }
 }
 
@@ -174,7 +260,8 @@ impl Count for OrdinaryCounter {
 
     #[inline]
     fn hold(&self) {
-        *self.0.lock() += 1;
+        let mut holders = self.0.lock();
+        *holders = holders.checked_add(1).expect("fewer holders than numbers");
     }
 
     #[inline]
@@ -188,6 +275,16 @@ impl Count for OrdinaryCounter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The thread that made it may do with it what it likes.
+    #[test]
+    fn one_thread_alone() {
+        let lock = <Unshared as Protection>::Lock::<u32>::named("number", 1);
+        let count = <Unshared as Protection>::Count::new(1);
+        lock.write(|number| *number += 1);
+        count.hold();
+        assert_eq!((lock.read(|number| *number), count.release(), count.release()), (2, false, true));
+    }
 
     /// Threads that read and change a pair of numbers and hold and release a thing come to the same under each.
     fn check<P: Protection>() {
@@ -214,6 +311,7 @@ mod tests {
     #[test]
     fn all_protect_alike() {
         check::<ByMutex>();
+        check::<Bind9>();
         check::<SystemOrdinary>();
         check::<SystemAtomic>();
         check::<Paper>();

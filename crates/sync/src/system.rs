@@ -88,6 +88,17 @@ impl<T: ?Sized> SystemRwLock<T> {
     }
 }
 
+impl<'m, T> Guard<sync::MutexGuard<'m, T>> {
+    /// Lets go of the mutex, sleeps until `condition` is told, and takes it again, as another acquisition by `self`.
+    #[track_caller]
+    pub(crate) fn wait(&mut self, condition: &sync::Condvar) {
+        let Some(inner) = self.inner.take() else { return };
+        self.held.done().count(self.origin);
+        self.inner = Some(condition.wait(inner).unwrap_or_else(PoisonError::into_inner));
+        self.held = Began::now().held();
+    }
+}
+
 impl<G: Deref> Deref for Guard<G> {
     type Target = G::Target;
 
