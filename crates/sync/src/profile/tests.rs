@@ -16,37 +16,68 @@ fn lines_counts_and_times() {
     let (made, other) = (line!() + 1, line!() + 2);
     let lock = RwLock::named("zone data", 0);
     let plain = Plain::named("memory", 0);
-    let write_line = line!() + 4;
-    thread::scope(|scope| {
-        for _ in 0..3 {
+    let write_line = line!() + 5;
+    let waits: u128 = thread::scope(|scope| {
+        let threads = [(); 3].map(|()| {
             scope.spawn(|| {
+                let before = waited_here();
                 let _number = lock.write();
                 thread::sleep(hold);
-            });
-        }
+                (waited_here() - before).as_nanos()
+            })
+        });
+        threads.map(|thread| thread.join().unwrap()).iter().sum()
     });
     let read_line = line!() + 1;
     let reader = lock.read();
     drop(reader.try_upgrade().ok().unwrap().downgrade());
     *plain.lock() += 1;
-    let report = report();
+    let mut report = report();
     set(false);
-    let own: Vec<&Lock> = report.locks.iter().filter(|found| found.made.file == file!()).collect();
-    let [zone, memory] = own[..] else { panic!("{own:?}") };
-    assert_eq!((zone.name, zone.made.line, zone.made.count), ("zone data", made, 6));
-    assert_eq!((memory.name, memory.made.line, memory.made.count), ("memory", other, 1));
+    // Other tests take locks at the same time.
+    report.locks.retain(|found| found.made.file == file!());
+    let [zone, memory] = &report.locks[..] else { panic!("{report:?}") };
+    assert_eq!((&*zone.name, zone.made.line, zone.made.count), ("zone data", made, 6));
+    assert_eq!((&*memory.name, memory.made.line, memory.made.count), ("memory", other, 1));
     let [writers, reader] = &zone.lockers[..] else { panic!("{zone:?}") };
     assert_eq!((writers.line, writers.count), (write_line, 3));
     assert_eq!((reader.line, reader.count), (read_line, 3), "reader, writer, reader again");
     assert!(writers.held >= 3 * hold, "{writers:?}");
     assert!(writers.waited >= 2 * hold, "the second waited for the first, the third for both: {writers:?}");
+    assert_eq!(writers.waited.as_nanos(), waits, "what each thread was told that it waited");
     assert!(report.share_waited(Duration::from_secs(1)) >= 0.04);
-    assert_eq!(report.causes()[0].0, "zone data");
+    assert_eq!(report.causes()[0].name, "zone data");
     let text = report.to_string();
     let header = text.lines().find(|line| line.ends_with("zone data")).unwrap();
     assert!(header.starts_with("tests.rs ") && header.contains(&format!(" {made}: ")), "{text}");
     assert!(text.contains(&format!("\n  tests.rs                 {write_line:>4}:          3 ")), "{text}");
     assert!(text.lines().last().unwrap().starts_with("waiting: "), "{text}");
+    as_data(report);
     clear();
     assert!(!super::report().locks.iter().any(|found| found.made.file == file!()));
+}
+
+/// Names and kinds of the fields are what others read.
+fn as_data(report: Report) {
+    let working = Duration::from_secs(2);
+    let summary = report.summary(working);
+    let share = summary.waited.as_secs_f64() / 2.0;
+    let last = summary.to_string().lines().last().unwrap().to_owned();
+    let waited = summary.waited.as_secs_f64();
+    let begin = format!("waiting: {waited:.6} s of 2.000000 s ({:.1} %), of which ", share * 100.0);
+    assert!(last.starts_with(&begin), "{last}");
+    let data = serde_json::to_value(&summary).unwrap();
+    assert_eq!((data["working_s"].as_f64(), data["share_waited"].as_f64()), (Some(2.0), Some(share)));
+    assert_eq!(data["causes"][0]["name"], "zone data");
+    assert!(data["causes"][0]["share"].as_f64().unwrap() > 0.9, "{data}");
+    let lock = &data["locks"][0];
+    assert_eq!((&lock["name"], &lock["count"]), (&"zone data".into(), &6.into()));
+    assert!(lock["file"].as_str().unwrap().ends_with("profile/tests.rs") && lock["line"].is_u64());
+    let locker = &lock["lockers"][0];
+    assert!(locker["held_s"].as_f64().unwrap() >= 0.06 && locker["waited_s"].as_f64().unwrap() >= 0.04);
+    assert_eq!((&locker["count"], locker.get("name")), (&3.into(), None));
+    let back: Summary = serde_json::from_value(data).unwrap();
+    assert_eq!(back, summary);
+    let wrong = serde_json::from_str::<Locker>(r#"{"file":"a","line":1,"count":1,"held_s":-1,"waited_s":0}"#);
+    assert!(wrong.is_err());
 }
