@@ -3,6 +3,7 @@
 //! Exit status: 0 done, 1 failed or (search) nothing held, 2 wrong usage.
 
 mod echo;
+mod engine;
 mod generate;
 mod host;
 mod lab;
@@ -31,6 +32,8 @@ enum Command {
     Echo(echo::Arguments),
     /// Send queries to a server and count what comes back, or search its loss-free maximum.
     Load(Box<load::Arguments>),
+    /// Answer with exchangeable locks, counters and memory: the server of experiments with locks.
+    Engine(Box<engine::Arguments>),
     /// Show what this machine is, and how fast its memory, clock and disk are.
     Host(host::Arguments),
     /// Experiments: what they left, as reports and beside each other.
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Command::Gen(command) => generate::run(command),
         Command::Echo(arguments) => echo::run(arguments),
         Command::Load(arguments) => load::run(&arguments),
+        Command::Engine(arguments) => engine::run(&arguments),
         Command::Host(arguments) => host::run(arguments),
         Command::Lab(arguments) => lab::run(arguments),
         Command::Trace(arguments) => trace::run(&arguments),
