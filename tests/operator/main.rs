@@ -2,6 +2,7 @@
 
 mod hostile;
 mod kit;
+mod locks;
 mod log;
 mod packs;
 mod reload;

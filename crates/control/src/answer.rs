@@ -10,7 +10,8 @@ use zone::catalog::Entry;
 use zone::pack::ZoneRow;
 
 use crate::command::{ChangeLine, Count, Reply, Request, Stats, Status, ZoneLine};
-use crate::controller::{Change, Controller, Zone, lock};
+use crate::controller::{Change, Controller, Zone, position};
+use crate::locks;
 use crate::reload;
 use crate::serve::addresses;
 use crate::system::memory_octets;
@@ -27,14 +28,16 @@ pub(crate) fn answer(
     let change = match request {
         Request::Status => return reply(Reply::Status(status(controller))).map(|()| true),
         Request::Stats => return reply(Reply::Stats(stats(controller))).map(|()| true),
+        Request::Locks { on, clear } => {
+            return reply(Reply::Locks(locks::command(controller, *on, *clear))).map(|()| true);
+        }
         Request::Stop => return Ok(true),
         Request::Zones { zone: None } => return all_zones(controller, reply).map(|()| true),
-        Request::Zones { zone: Some(name) } => {
-            named(name).and_then(|name| match controller.position(&name) {
-                Some(at) => Ok(Answer::Zone(zone_line(&lock(&controller.zones)[at]))),
-                None => Err(format!("there is no zone {name}")),
-            })
-        }
+        Request::Zones { zone: Some(name) } => named(name).and_then(|name| {
+            let zones = controller.zones.read();
+            let at = position(&zones, &name).ok_or_else(|| format!("there is no zone {name}"))?;
+            Ok(Answer::Zone(zone_line(&zones[at])))
+        }),
         Request::Reload { zone: None } => Ok(Answer::Change(reload::reload_all(controller))),
         Request::Reload { zone: Some(name) } => {
             named(name).map(|name| Answer::Change(reload::reload_zone(controller, &name)))
@@ -84,7 +87,7 @@ fn all_zones(controller: &Controller, reply: &mut dyn FnMut(Reply) -> io::Result
     let mut at = 0;
     loop {
         let lines: Vec<ZoneLine> = {
-            let zones = lock(&controller.zones);
+            let zones = controller.zones.read();
             zones.iter().skip(at).take(ZONES_AT_A_TIME).map(zone_line).collect()
         };
         if lines.is_empty() {
@@ -133,12 +136,12 @@ fn status(controller: &Controller) -> Status {
         settings: controller.settings_file(),
         ..Status::default()
     };
-    if let Some(running) = &*lock(&controller.running) {
+    if let Some(running) = &*controller.running.lock() {
         status.listen = addresses(running.listeners());
         status.workers = running.counters().len();
     }
     let mut packs = HashSet::new();
-    for zone in lock(&controller.zones).iter() {
+    for zone in controller.zones.read().iter() {
         status.zones_broken += usize::from(zone.problem().is_some());
         match &zone.entry {
             Entry::Loaded { pack, number } => {
@@ -161,8 +164,8 @@ fn uptime_seconds(controller: &Controller) -> u64 {
 
 fn stats(controller: &Controller) -> Stats {
     let mut answers = auth::Counters::default();
-    lock(&controller.counts).iter().for_each(|counts| answers.add(&counts.read()));
-    let workers = lock(&controller.running).as_ref().map(|running| running.counters()).unwrap_or_default();
+    controller.counts.read().iter().for_each(|counts| answers.add(&counts.read()));
+    let workers = controller.running.lock().as_ref().map(|running| running.counters()).unwrap_or_default();
     let transport = workers.into_iter().reduce(|a, b| a.sum(b)).unwrap_or_default();
     let count = |name: &str, count, help: &str| Count {
         name: name.replace('_', "-"),

@@ -1,6 +1,9 @@
 //! The words of the control socket: one JSON object a line, a request and then replies until [`Reply::End`].
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
+use sync::profile::{Report, Summary};
 
 /// What an operator can ask for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +19,15 @@ pub enum Request {
     },
     /// What was counted.
     Stats,
+    /// Who takes which lock and who waits, as counted until now; and what becomes of the counting.
+    Locks {
+        /// Whether to count from now on; as before if it is left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        on: Option<bool>,
+        /// Whether to begin anew.
+        #[serde(default)]
+        clear: bool,
+    },
     /// Read settings and zones again as far as they have changed, or one zone.
     Reload {
         /// The one.
@@ -50,6 +62,8 @@ pub enum Reply {
     Zone(ZoneLine),
     /// To `stats`.
     Stats(Stats),
+    /// To `locks`.
+    Locks(Locks),
     /// To what changes zones.
     Change(ChangeLine),
     /// The request could not be understood or obeyed.
@@ -140,6 +154,28 @@ pub struct Count {
     /// What is counted.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub help: String,
+}
+
+/// Who takes which lock, for how long, and who waits.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Locks {
+    /// Whether it is counted now.
+    pub on: bool,
+    /// For how many seconds it was, since the start or the last `clear`.
+    pub seconds: f64,
+    /// Threads that answer.
+    pub threads: usize,
+    /// What these waited for, beside the time that they had.
+    pub workers: Summary,
+    /// The locks that any thread took.
+    pub all: Report,
+}
+
+impl fmt::Display for Locks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (all, workers) = (&self.all, &self.workers);
+        writeln!(f, "{all}workers: {}", workers.waiting())
+    }
 }
 
 /// What a change did.

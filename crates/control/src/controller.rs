@@ -8,11 +8,11 @@ use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
 use net::Running;
-use sync::Published;
+use sync::{Mutex, Published, RwLock};
 use wire::{Key, Name, NameBuf};
 use zone::Catalog;
 use zone::catalog::{Absence, Entry};
@@ -147,6 +147,8 @@ pub struct Overrides {
     pub listen: Vec<std::net::SocketAddr>,
     /// `--workers`
     pub workers: Option<usize>,
+    /// `--profile-locks`
+    pub profile_locks: bool,
     /// `--zone`
     pub zones: Vec<Wanted>,
 }
@@ -160,25 +162,26 @@ impl Overrides {
         if let Some(workers) = self.workers {
             settings.server.workers = workers;
         }
+        settings.server.profile_locks |= self.profile_locks;
     }
 }
 
 /// Everything the server is made of, apart from sockets and threads.
 pub struct Controller {
     pub(crate) published: Published<Served>,
-    pub(crate) zones: Mutex<Vec<Zone>>,
+    pub(crate) zones: RwLock<Vec<Zone>>,
     changing: Mutex<Changing>,
     file: Option<PathBuf>,
     folder: Option<PackFolder>,
     pub(crate) overrides: Overrides,
     pub(crate) started: SystemTime,
     /// What the workers count; filled when they are made.
-    pub(crate) counts: Mutex<Vec<Arc<AnswerCounts>>>,
+    pub(crate) counts: RwLock<Vec<Arc<AnswerCounts>>>,
     pub(crate) running: Mutex<Option<Running>>,
     /// Whether packs may be in disorder since they were last tidied.
     is_untidy: AtomicBool,
     /// Held by the thread that tidies.
-    tidying: Mutex<()>,
+    tidying: RwLock<()>,
 }
 
 /// What only the thread that makes a change needs.
@@ -197,10 +200,9 @@ const PACKS_MAX: usize = 64;
 /// How long a change waits for workers to let go of what it replaced. A batch takes less than a millisecond.
 const RECLAIM_WAIT: Duration = Duration::from_millis(100);
 
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic while a lock is held leaves whole values behind: they are replaced, never changed in halves.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// A change under way. The locks here go on after a panic: it leaves whole values behind, as they are replaced and
+/// never changed in halves.
+pub(crate) type ChangeGuard<'c> = sync::Guard<MutexGuard<'c, Changing>>;
 
 impl Controller {
     /// A controller that serves nothing yet.
@@ -213,16 +215,16 @@ impl Controller {
         let served = Served { catalog: Catalog::new(Vec::new(), random()), facts: facts(&settings) };
         Ok(Controller {
             published: Published::new(Arc::new(served)),
-            zones: Mutex::default(),
+            zones: RwLock::named("zones", Vec::new()),
             file: settings.file.clone(),
-            changing: Mutex::new(Changing { settings, added: Vec::new(), removed: Vec::new() }),
+            changing: Mutex::named("change", Changing { settings, added: Vec::new(), removed: Vec::new() }),
             folder,
             overrides,
             started: SystemTime::now(),
-            counts: Mutex::default(),
-            running: Mutex::default(),
+            counts: RwLock::named("counts", Vec::new()),
+            running: Mutex::named("workers", None),
             is_untidy: AtomicBool::new(false),
-            tidying: Mutex::default(),
+            tidying: RwLock::named("tidying", ()),
         })
     }
 
@@ -233,7 +235,7 @@ impl Controller {
 
     /// Makes the zones known without loading any, so that queries for them get SERVFAIL instead of REFUSED.
     pub fn announce(&self, wanted: Vec<Wanted>, progress: &Progress) {
-        let _changing = lock(&self.changing);
+        let _changing = self.change();
         progress.begin(Act::Arranging, wanted.len());
         let mut wanted = in_order(wanted);
         // Sources stay, names go once data are there: allocated one after the other, as a list made them, neither
@@ -241,13 +243,14 @@ impl Controller {
         let sources: Vec<Source> = wanted.iter().map(|wanted| wanted.source.clone()).collect();
         wanted.iter_mut().zip(sources).for_each(|(wanted, source)| wanted.source = source);
         let zones = wanted.into_iter().map(|wanted| Zone::absent(wanted, false)).collect();
-        *lock(&self.zones) = zones;
+        *self.zones.write() = zones;
         self.publish(None);
     }
 
     /// Begins a change: nobody else makes one until the guard is dropped.
-    pub(crate) fn change(&self) -> MutexGuard<'_, Changing> {
-        lock(&self.changing)
+    #[track_caller]
+    pub(crate) fn change(&self) -> ChangeGuard<'_> {
+        self.changing.lock()
     }
 
     /// Loads the zones announced, for the first time.
@@ -258,7 +261,7 @@ impl Controller {
         progress.show_while(|| {
             progress.begin(Act::Mapping, 0);
             let stored = self.folder.as_ref().map(PackFolder::stored).unwrap_or_default();
-            let zones = lock(&self.zones);
+            let zones = self.zones.read();
             let jobs: Vec<Job> = zones.iter().enumerate().map(|(id, zone)| job(id, zone)).collect();
             drop(zones);
             self.load(&jobs, &stored, &progress, &mut change);
@@ -294,7 +297,7 @@ impl Controller {
     pub(crate) fn look_again(&self, _changing: &mut Changing, name: &Name) -> Option<Change> {
         let at = self.position(name)?;
         let mut change = Change::default();
-        let zones = lock(&self.zones);
+        let zones = self.zones.read();
         let jobs = match zones[at].is_changed() {
             true => vec![job(at, &zones[at])],
             false => {
@@ -312,11 +315,7 @@ impl Controller {
     /// at a time: others leave their work to it and return at once.
     pub(crate) fn tidy(&self) {
         while self.is_untidy.load(Ordering::SeqCst) {
-            let _tidying = match self.tidying.try_lock() {
-                Ok(guard) => guard,
-                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) => return,
-            };
+            let Some(_tidying) = self.tidying.try_write() else { return };
             while self.is_untidy.swap(false, Ordering::SeqCst) {
                 let _changing = self.change();
                 self.merge();
@@ -327,10 +326,9 @@ impl Controller {
         }
     }
 
+    /// Where a zone is. Holds only while nobody makes a change.
     pub(crate) fn position(&self, name: &Name) -> Option<usize> {
-        let key = Key::of(name);
-        let zones = lock(&self.zones);
-        zones.binary_search_by(|zone| Key::of(zone.apex()).octets().cmp(key.octets())).ok()
+        position(&self.zones.read(), name)
     }
 
     /// Makes the list of zones the one wanted; zones that stay keep their data. Returns, for each zone, whether it is new
@@ -338,7 +336,7 @@ impl Controller {
     fn arrange(&self, wanted: Vec<Wanted>, change: &mut Change) -> Vec<Look> {
         let wanted = in_order(wanted);
         let mut looks = Vec::with_capacity(wanted.len());
-        let mut zones = lock(&self.zones);
+        let mut zones = self.zones.write();
         let mut old = std::mem::take(&mut *zones).into_iter().peekable();
         let (mut key, mut old_key) = (Key::new(), Key::new());
         if let Some(first) = old.peek() {
@@ -381,7 +379,7 @@ impl Controller {
         let jobs = map_on_threads(net::worker_count_default(), looks, |look| {
             progress.count(1);
             // Locked for each by itself, as every look is a call into the file system.
-            let zone = &lock(&self.zones)[look.at];
+            let zone = &self.zones.read()[look.at];
             let is_wanted = look.is_new || (scope == Scope::All && zone.is_changed());
             is_wanted.then(|| job(look.at, zone))
         });
@@ -390,7 +388,7 @@ impl Controller {
 
     fn load(&self, jobs: &[Job], stored: &Stored, progress: &Progress, change: &mut Change) {
         self.loader(stored, progress).load(jobs, &mut |mut outcomes| {
-            let mut zones = lock(&self.zones);
+            let mut zones = self.zones.write();
             let failed: Vec<_> = outcomes.extract_if(.., |(_, outcome)| outcome.is_err()).collect();
             outcomes.into_iter().for_each(|(at, outcome)| take(&mut zones[at], outcome, false, change));
             if !failed.is_empty() {
@@ -412,7 +410,7 @@ impl Controller {
     /// Publishes the zones as they are, and `facts` or those published before.
     pub(crate) fn publish(&self, facts: Option<auth::Server>) {
         let entries = {
-            let zones = lock(&self.zones);
+            let zones = self.zones.read();
             let shown = zones.iter().zip(hidden(&zones)).filter(|(_, hidden)| !hidden);
             shown.map(|(zone, _)| zone.entry.clone()).collect()
         };
@@ -427,21 +425,21 @@ impl Controller {
     /// Joins the zones of small and of mostly dead packs in a new one, by reading their texts again. A zone
     /// whose text has changed stays where it is: nobody has asked for the new one yet.
     fn merge(&self) {
-        let mut poor = poor_zones(&lock(&self.zones));
+        let mut poor = poor_zones(&self.zones.read());
         // Locked for each by itself, as every look is a call into the file system.
-        poor.retain(|poor| !lock(&self.zones)[poor.at].is_changed());
+        poor.retain(|poor| !self.zones.read()[poor.at].is_changed());
         let packs: HashSet<u64> = poor.iter().map(|poor| poor.seed).collect();
         if packs.len() < 2 && !poor.iter().any(|poor| poor.is_mostly_dead) {
             return; // One pack would become one pack, again and again.
         }
         tracing::debug!(zones = poor.len(), "merging packs");
         let jobs: Vec<Job> = {
-            let zones = lock(&self.zones);
+            let zones = self.zones.read();
             poor.iter().map(|poor| job(poor.at, &zones[poor.at])).collect()
         };
         let (stored, progress) = (Stored::default(), Progress::default());
         let mut taken = |outcomes: Vec<(usize, Outcome)>| {
-            let mut zones = lock(&self.zones);
+            let mut zones = self.zones.write();
             for (at, outcome) in outcomes {
                 let zone = &mut zones[at];
                 // It may have changed since it was looked at.
@@ -461,7 +459,7 @@ impl Controller {
 
     fn remove_unused_packs(&self) {
         let Some(folder) = &self.folder else { return };
-        let zones = lock(&self.zones);
+        let zones = self.zones.read();
         let mut used = Vec::new();
         for zone in zones.iter() {
             if let Entry::Loaded { pack, .. } = &zone.entry
@@ -473,6 +471,12 @@ impl Controller {
         drop(zones);
         folder.remove_unused(used.iter().map(|pack| &**pack));
     }
+}
+
+/// Where a zone is among all.
+pub(crate) fn position(zones: &[Zone], name: &Name) -> Option<usize> {
+    let key = Key::of(name);
+    zones.binary_search_by(|zone| Key::of(zone.apex()).octets().cmp(key.octets())).ok()
 }
 
 /// A zone that is perhaps to be loaded.

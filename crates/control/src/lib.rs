@@ -18,6 +18,7 @@ pub mod command;
 pub mod controller;
 pub mod handler;
 pub mod load;
+mod locks;
 pub mod log;
 pub mod order;
 pub mod packs;

@@ -14,8 +14,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, mpsc};
+use std::sync::{Arc, mpsc};
 
+use sync::RwLock;
 use zone::build::Problem;
 use zone::contents::Contents;
 use zone::section::{HEADER_OCTETS, SECTION_ALIGNMENT};
@@ -115,7 +116,7 @@ impl Loader<'_> {
     /// Loads all of `jobs`; hands their outcomes to `done` in batches.
     pub fn load(&self, jobs: &[Job], done: &mut dyn FnMut(Vec<(usize, Outcome)>)) {
         self.progress.begin(Act::Looking, jobs.len());
-        let files = PackFiles::default();
+        let files = PackFiles::named("pack files", HashMap::new());
         let begun = map_on_threads(self.threads, jobs, |job| {
             let begun = self.begin(job, &files);
             self.progress.count(1);
@@ -161,7 +162,7 @@ impl Loader<'_> {
             Source::File(path) => path.path(),
         };
         let describe = |problem: String| format!("{}: {problem}", path.display());
-        let known = files.read().unwrap_or_else(PoisonError::into_inner).get(&path).map(Arc::clone);
+        let known = files.read().get(&path).map(Arc::clone);
         let file = match known {
             Some(file) => file,
             None => {
@@ -248,7 +249,7 @@ impl Loader<'_> {
 
 /// Maps a pack of the operator's, once for all jobs that name it.
 fn map_once(files: &PackFiles, path: &Path) -> Result<Arc<PackFile>, String> {
-    let mut files = files.write().unwrap_or_else(PoisonError::into_inner);
+    let mut files = files.write();
     if let Some(file) = files.get(path) {
         return Ok(Arc::clone(file));
     }

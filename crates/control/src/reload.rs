@@ -4,7 +4,7 @@ use std::path::Path;
 
 use wire::{Key, Name, NameBuf};
 
-use crate::controller::{Change, Changing, Controller, Scope, facts, lock};
+use crate::controller::{Change, Changing, Controller, Scope, facts};
 use crate::progress::Progress;
 use crate::serve::{all_wanted, read_settings, tcp_limits};
 use crate::settings::Settings;
@@ -79,8 +79,11 @@ fn new_settings(
         tracing::warn!("{line}");
         warnings.push(line);
     }
-    if let Some(running) = &*lock(&controller.running) {
+    if let Some(running) = &*controller.running.lock() {
         running.set_tcp_limits(&tcp_limits(&settings));
+    }
+    if old.server.profile_locks != settings.server.profile_locks {
+        sync::profile::set(settings.server.profile_locks);
     }
     if old.server != settings.server {
         controller.publish(Some(facts(&settings)));
@@ -97,7 +100,7 @@ fn new_settings(
 fn emptied(controller: &Controller, settings: &Settings, wanted: &[Wanted]) -> Vec<String> {
     let is_in =
         |folder: &Path, source: &Source| matches!(source, Source::File(path) if path.folder() == folder);
-    let zones = lock(&controller.zones);
+    let zones = controller.zones.read();
     let line = |folder: &Path| {
         if wanted.iter().any(|zone| is_in(folder, &zone.source)) {
             return None;
@@ -174,7 +177,7 @@ fn refused(line: String) -> Change {
 
 /// The zones there are, as they were asked for.
 fn present(controller: &Controller) -> Vec<Wanted> {
-    let zones = lock(&controller.zones);
+    let zones = controller.zones.read();
     zones.iter().map(|zone| Wanted { name: zone.apex().to_owned(), source: zone.source.clone() }).collect()
 }
 

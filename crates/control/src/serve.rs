@@ -12,8 +12,9 @@ use net::{Backend, Listen, Listener, Pin, Running, Server, Steer, TcpLimits};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::controller::{Change, Controller, Overrides, lock};
+use crate::controller::{Change, Controller, Overrides};
 use crate::handler::{AnswerCounts, Answerer};
+use crate::locks::AtExit;
 use crate::progress::Progress;
 use crate::settings::{Pinning, Settings};
 use crate::text::{Span, count};
@@ -57,6 +58,8 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
     sync::prepare();
     let settings = read_settings(start.config.as_deref(), &start.overrides)?;
     log::start(&settings.log);
+    sync::profile::set(settings.server.profile_locks);
+    let json = settings.log.format == "json";
     let progress = Progress::default();
     let wanted = progress.show_while(|| all_wanted(&settings, &start.overrides, &progress))?;
     let one = |error: String| vec![error];
@@ -73,6 +76,7 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
     drop_privileges(&settings)?;
     // From here on as the user that the server runs as: what it can read and write now it can later too.
     let controller = Arc::new(Controller::new(settings, start.overrides).map_err(one)?);
+    let _profile = AtExit { controller: &controller, json };
     say_what_is_listened_on(&server);
 
     let is_empty = wanted.is_empty();
@@ -87,7 +91,9 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
     let reason = handle_events(&controller, &received, &events, &notifier, &first)?;
     tracing::info!("stopping: {reason}");
     tell(&notifier, Notifier::stopping);
-    if let Some(running) = lock(&controller.running).take() {
+    // Taken out first: others may ask for it while clients take their answers.
+    let running = controller.running.lock().take();
+    if let Some(running) = running {
         running.stop(STOP_PATIENCE);
     }
     tracing::info!("stopped");
@@ -216,8 +222,8 @@ fn run_workers(controller: &Controller, server: Server) -> std::io::Result<()> {
         counts.push(Arc::clone(&shown));
         Answerer::new(controller.published.reader(), shown)
     })?;
-    *lock(&controller.counts) = counts;
-    *lock(&controller.running) = Some(running);
+    *controller.counts.write() = counts;
+    *controller.running.lock() = Some(running);
     Ok(())
 }
 
@@ -238,7 +244,7 @@ fn check_first_load(change: &Change, first: &First) -> Result<(), Vec<String>> {
 
 /// `3 zones` or `3 of 4 zones`.
 pub(crate) fn zones_text(controller: &Controller) -> String {
-    let zones = lock(&controller.zones);
+    let zones = controller.zones.read();
     let loaded = zones.iter().filter(|zone| zone.entry.zone().is_some()).count();
     match loaded == zones.len() {
         true => count(loaded, "zone"),
@@ -366,7 +372,7 @@ fn handle_events(
     // The first load counts as a reload under way; signals meanwhile make one more after it.
     let (mut is_loading, mut is_pending) = (true, false);
     loop {
-        watchdog.tell_if_due(|| lock(&controller.running).as_ref().is_some_and(Running::is_serving));
+        watchdog.tell_if_due(|| controller.running.lock().as_ref().is_some_and(Running::is_serving));
         match received.recv_timeout(watchdog.wait()) {
             Ok(Event::Stop(reason)) => return Ok(reason),
             Ok(Event::Loaded(None)) => return Err(vec!["loading ended by a fault of the program".into()]),

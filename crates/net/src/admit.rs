@@ -6,9 +6,11 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use sync::Mutex;
 
 /// What TCP clients may use up. Every limit is an answer to a way of exhausting a server (RFC 7766 6.2, RFC 9210 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +54,6 @@ impl Default for TcpLimits {
 }
 
 /// The limits in force and what is counted against them, shared by all workers.
-#[derive(Debug)]
 pub(crate) struct Admission {
     connections: AtomicUsize,
     connections_per_prefix: AtomicUsize,
@@ -90,7 +91,7 @@ impl Admission {
             lifetime_ms: AtomicU64::new(0),
             queries: AtomicU64::new(0),
             open: AtomicUsize::new(0),
-            by_prefix: Mutex::new(HashMap::new()),
+            by_prefix: Mutex::named("connections", HashMap::new()),
         };
         admission.set(limits);
         admission
@@ -158,9 +159,10 @@ impl Admission {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
-        // Nothing in here panics between two steps that belong together, so a poisoned table is still right.
-        self.by_prefix.lock().unwrap_or_else(PoisonError::into_inner)
+    /// After a panic too: nothing panics between two steps that belong together.
+    #[track_caller]
+    fn lock(&self) -> sync::Guard<MutexGuard<'_, HashMap<IpAddr, usize>>> {
+        self.by_prefix.lock()
     }
 
     fn prefix_of(&self, client: IpAddr) -> IpAddr {

@@ -95,6 +95,7 @@ impl Server {
             let (handler, backend) = (factory(index), self.backend);
             let (admission, stop) = (Arc::clone(&running.admission), Arc::clone(&running.stop));
             let run = move || {
+                sync::profile::begin_worker();
                 if let Some(Err(cause)) = cpu.map(affinity::pin_to) {
                     tracing::warn!(worker = index, cpu, %cause, "a worker could not be tied to its processor");
                 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use control::Settings;
 use control::client::ask;
-use control::command::{ChangeLine, Count, Reply, Request, Stats, Status, ZoneLine};
+use control::command::{ChangeLine, Count, Locks, Reply, Request, Stats, Status, ZoneLine};
 use control::text::{Span, grouped, octets};
 use std::time::Duration;
 
@@ -34,6 +34,7 @@ Examples:
   zonda ctl reload example.com
   zonda ctl --config /etc/zonda/zonda.toml zones
   zonda ctl --socket /run/zonda/control.sock stats --json
+  zonda ctl locks --on
 
 Exit status: 0 all went well, 1 the server could not be reached or something is wrong, 2 wrong usage.";
 
@@ -48,6 +49,18 @@ enum Command {
     },
     /// What was counted since the start
     Stats,
+    /// Who takes which lock, for how long, and who waits, as counted until now
+    Locks {
+        /// Count from now on
+        #[arg(long, conflicts_with = "off")]
+        on: bool,
+        /// Count no longer
+        #[arg(long)]
+        off: bool,
+        /// Begin anew
+        #[arg(long)]
+        clear: bool,
+    },
     /// Read settings and zones again as far as they have changed, or one zone
     Reload {
         /// Read only this one
@@ -99,6 +112,9 @@ fn request(command: &Command) -> Result<Request, String> {
         Command::Status => Request::Status,
         Command::Zones { zone } => Request::Zones { zone: zone.clone() },
         Command::Stats => Request::Stats,
+        Command::Locks { on, off, clear } => {
+            Request::Locks { on: (*on || *off).then_some(*on), clear: *clear }
+        }
         Command::Reload { zone } => Request::Reload { zone: zone.clone() },
         Command::Reconfigure => Request::Reconfigure,
         Command::AddZone { zone, file } => {
@@ -128,6 +144,7 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
             (true, _) => print(&format!("{line}\n")),
             (false, Reply::Status(status)) => print(&status_text(&status)),
             (false, Reply::Stats(stats)) => print(&stats_text(&stats)),
+            (false, Reply::Locks(locks)) => print(&locks_text(&locks)),
             (false, Reply::Zone(zone)) if is_listing => print(&zone_row(&zone)),
             (false, Reply::Zone(zone)) => print(&zone_text(&zone)),
             (false, Reply::Change(change)) => show_change(&change),
@@ -189,6 +206,15 @@ fn stats_text(stats: &Stats) -> String {
     add("responses by code", &stats.rcodes);
     add("transport", &stats.transport);
     text
+}
+
+fn locks_text(locks: &Locks) -> String {
+    let turn = if locks.on { "on" } else { "off; `zonda ctl locks --on` turns it on" };
+    let counted = Span(Duration::try_from_secs_f64(locks.seconds).unwrap_or_default());
+    match locks.seconds > 0.0 {
+        true => format!("{locks}counted for {counted}; the lock profiler is {turn}\n"),
+        false => format!("nothing is counted; the lock profiler is {turn}\n"),
+    }
 }
 
 fn serial(zone: &ZoneLine) -> String {

@@ -29,6 +29,9 @@ pub struct Arguments {
     /// Threads that answer; 0 means one for each processor
     #[arg(short, long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(..=net::WORKERS_MAX as i64))]
     workers: Option<u16>,
+    /// Count who takes which lock and who waits: for `zonda ctl locks`, and for the log at the end
+    #[arg(long)]
+    profile_locks: bool,
 }
 
 const AFTER_HELP: &str = "\
@@ -52,7 +55,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 /// Runs the server; says whether it ended as it was told to.
 pub fn run(arguments: Arguments) -> bool {
-    let Arguments { config, listen, zone: mut zones, workers } = arguments;
+    let Arguments { config, listen, zone: mut zones, workers, profile_locks } = arguments;
     let mut welcome = Vec::new();
     if config.is_none() && zones.is_empty() {
         zones.push(Wanted { name: Name::root().to_owned(), source: Source::Embedded(&ROOT_ZONE) });
@@ -63,7 +66,7 @@ pub fn run(arguments: Arguments) -> bool {
         welcome.push(format!("Serving the root zone. Try:  dig @{host} -p {port} +dnssec com. NS"));
         welcome.push("Serve your own:  zonda serve --zone example.com=FILE   (zonda serve --help)".into());
     }
-    let overrides = Overrides { listen, workers: workers.map(usize::from), zones };
+    let overrides = Overrides { listen, workers: workers.map(usize::from), profile_locks, zones };
     match control::serve::serve(Start { config, overrides, welcome }) {
         Ok(()) => true,
         Err(lines) => {

@@ -61,6 +61,9 @@ section! {
         /// Folder where zones are kept as packs, ready to be served: the next start takes milliseconds.
         /// Empty: none, zones are read from text at each start.
         pack_directory: PathBuf = PathBuf::new(), Range::Any, start;
+        /// Whether it is counted who takes which lock and who waits, which `zonda ctl locks` shows, and the log at the
+        /// end. Costs two looks at the clock for each lock taken; queries take none.
+        profile_locks: bool = false, Range::Any, live;
     }
 }
 

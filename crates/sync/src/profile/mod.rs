@@ -18,7 +18,7 @@ use std::{
     io::Write,
     panic::Location,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -30,6 +30,7 @@ static ON: AtomicBool = AtomicBool::new(false);
 
 /// Turns the profiler on or off. What was taken before is not counted, or not to its end.
 pub fn set(on: bool) {
+    tables().clock.set(on);
     ON.store(on, Ordering::Relaxed);
 }
 
@@ -39,13 +40,42 @@ pub fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
+/// For how long it was on since the program began, or since [`clear`].
+pub fn on_for() -> Duration {
+    tables().clock.time()
+}
+
+/// Whose acquisitions a report is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// All threads.
+    All,
+    /// Those that said [`begin_worker`].
+    Workers,
+}
+
+/// Makes this thread a worker: one whose waiting keeps work from being done.
+pub fn begin_worker() {
+    OWN.with(|own| own.0.is_worker.store(true, Ordering::Relaxed));
+}
+
 /// What was counted since the program began, or since [`clear`].
 pub fn report() -> Report {
-    let mut all = tables().ended.clone();
-    let running = tables().running.clone();
-    for table in running {
-        add(&mut all, &table.lock().unwrap_or_else(PoisonError::into_inner));
-    }
+    report_of(Threads::All)
+}
+
+/// The same of some threads.
+pub fn report_of(threads: Threads) -> Report {
+    let (mut all, running) = {
+        let tables = tables();
+        let mut ended = tables.ended_workers.clone();
+        if threads == Threads::All {
+            add(&mut ended, &tables.ended);
+        }
+        (ended, tables.running.clone())
+    };
+    let is_wanted = |table: &&Arc<Counted>| threads == Threads::All || table.is_worker();
+    running.iter().filter(is_wanted).for_each(|table| add(&mut all, &table.lock()));
     Report::of(&all)
 }
 
@@ -53,7 +83,9 @@ pub fn report() -> Report {
 pub fn clear() {
     let mut tables = tables();
     tables.ended.clear();
-    tables.running.iter().for_each(|table| table.lock().unwrap_or_else(PoisonError::into_inner).clear());
+    tables.ended_workers.clear();
+    tables.clock.clear();
+    tables.running.iter().for_each(|table| table.lock().clear());
 }
 
 /// What this thread has waited for locks while the profiler was on, for the difference between two moments: the time
@@ -172,7 +204,7 @@ impl Done {
 fn count(origin: Origin, at: &'static Location<'static>, sum: Sum) {
     // A lock that is released while its thread ends, after its table was, is not counted.
     let _ = OWN.try_with(|own| {
-        own.0.lock().unwrap_or_else(PoisonError::into_inner).entry((origin, at)).or_default().add(sum);
+        own.0.lock().entry((origin, at)).or_default().add(sum);
     });
 }
 
@@ -185,21 +217,41 @@ impl Sum {
 }
 
 /// Tables of all threads.
+#[derive(Default)]
 struct Tables {
-    running: Vec<Arc<Mutex<Table>>>,
-    /// Of threads that are no more.
+    running: Vec<Arc<Counted>>,
+    /// Of threads that are no more and were no workers.
     ended: Table,
+    /// Of workers that are no more.
+    ended_workers: Table,
+    clock: Clock,
 }
 
-static TABLES: std::sync::LazyLock<Mutex<Tables>> =
-    std::sync::LazyLock::new(|| Mutex::new(Tables { running: Vec::new(), ended: Table::new() }));
+static TABLES: std::sync::LazyLock<Mutex<Tables>> = std::sync::LazyLock::new(Mutex::default);
 
-fn tables() -> std::sync::MutexGuard<'static, Tables> {
+fn tables() -> MutexGuard<'static, Tables> {
     TABLES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The table of a thread, which no other touches but for a report.
-struct Own(Arc<Mutex<Table>>);
+/// What a thread did. No other touches it but for a report.
+#[derive(Default)]
+struct Counted {
+    is_worker: AtomicBool,
+    sums: Mutex<Table>,
+}
+
+impl Counted {
+    fn is_worker(&self) -> bool {
+        self.is_worker.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.sums.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread's own, which outlives it only until it is added to what all others did.
+struct Own(Arc<Counted>);
 
 std::thread_local! {
     static OWN: Own = Own::new();
@@ -219,7 +271,34 @@ impl Drop for Own {
     fn drop(&mut self) {
         let mut tables = tables();
         tables.running.retain(|table| !Arc::ptr_eq(table, &self.0));
-        add(&mut tables.ended, &self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let ended = if self.0.is_worker() { &mut tables.ended_workers } else { &mut tables.ended };
+        add(ended, &self.0.lock());
+    }
+}
+
+/// How long the profiler was on.
+#[derive(Default)]
+struct Clock {
+    before: Duration,
+    since: Option<Instant>,
+}
+
+impl Clock {
+    fn set(&mut self, on: bool) {
+        if on == self.since.is_some() {
+            return;
+        }
+        self.before = self.time();
+        self.since = on.then(Instant::now);
+    }
+
+    fn time(&self) -> Duration {
+        self.before + self.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    fn clear(&mut self) {
+        self.before = Duration::ZERO;
+        self.since = self.since.map(|_| Instant::now());
     }
 }
 

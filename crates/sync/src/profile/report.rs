@@ -159,6 +159,11 @@ impl Report {
         }
     }
 
+    /// What the waiting comes to, without the time that there was for it.
+    pub fn waiting(&self) -> String {
+        format!("{:.6} s{}", self.waited().as_secs_f64(), shares(&self.causes()))
+    }
+
     /// One line for each lock and each line that took it.
     fn lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.locks.iter().try_for_each(|lock| {
@@ -171,27 +176,35 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.lines(f)?;
-        write!(f, "waiting: {:.6} s", self.waited().as_secs_f64())?;
-        shares(f, &self.causes())
+        writeln!(f, "waiting: {}", self.waiting())
     }
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.report.lines(f)?;
-        let (waited, working) = (self.waited.as_secs_f64(), self.working.as_secs_f64());
-        write!(f, "waiting: {waited:.6} s of {working:.6} s ({:.1} %)", self.share_waited * 100.0)?;
-        shares(f, &self.causes)
+        writeln!(f, "waiting: {}", self.waiting())
     }
 }
 
-/// The end of a line: what the waiting was for.
-fn shares(f: &mut fmt::Formatter<'_>, causes: &[Cause]) -> fmt::Result {
-    for (index, Cause { name, share }) in causes.iter().enumerate() {
-        let comma = if index == 0 { ", of which" } else { "," };
-        write!(f, "{comma} {:.1} % {name}", share * 100.0)?;
+impl Summary {
+    /// What the waiting comes to: `4.671104 s of 60.000000 s (7.8 %), of which 100.0 % zone data`.
+    pub fn waiting(&self) -> String {
+        let (waited, working) = (self.waited.as_secs_f64(), self.working.as_secs_f64());
+        let causes = shares(&self.causes);
+        format!("{waited:.6} s of {working:.6} s ({:.1} %){causes}", self.share_waited * 100.0)
     }
-    writeln!(f)
+}
+
+/// Causes below this are not worth a word.
+const SHARE_SHOWN_MIN: f64 = 0.0005;
+
+/// The end of a line: what the waiting was for.
+fn shares(causes: &[Cause]) -> String {
+    let shown = causes.iter().filter(|cause| cause.share >= SHARE_SHOWN_MIN);
+    let texts: Vec<String> =
+        shown.map(|Cause { name, share }| format!("{:.1} % {name}", share * 100.0)).collect();
+    if texts.is_empty() { String::new() } else { format!(", of which {}", texts.join(", ")) }
 }
 
 /// BIND's line, with room for longer names of files.

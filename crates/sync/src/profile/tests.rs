@@ -16,10 +16,14 @@ fn lines_counts_and_times() {
     let (made, other) = (line!() + 1, line!() + 2);
     let lock = RwLock::named("zone data", 0);
     let plain = Plain::named("memory", 0);
-    let write_line = line!() + 5;
+    let write_line = line!() + 9;
     let waits: u128 = thread::scope(|scope| {
-        let threads = [(); 3].map(|()| {
-            scope.spawn(|| {
+        let threads = [true, true, false].map(|is_worker| {
+            let lock = &lock;
+            scope.spawn(move || {
+                if is_worker {
+                    begin_worker();
+                }
                 let before = waited_here();
                 let _number = lock.write();
                 thread::sleep(hold);
@@ -33,7 +37,12 @@ fn lines_counts_and_times() {
     drop(reader.try_upgrade().ok().unwrap().downgrade());
     *plain.lock() += 1;
     let mut report = report();
+    let of_workers = report_of(Threads::Workers);
     set(false);
+    let on = on_for();
+    assert!(on >= 3 * hold && on == on_for(), "{on:?}");
+    let [workers] = &of_workers.locks[..] else { panic!("{of_workers:?}") };
+    assert_eq!((workers.made.line, workers.made.count), (made, 2));
     // Other tests take locks at the same time.
     report.locks.retain(|found| found.made.file == file!());
     let [zone, memory] = &report.locks[..] else { panic!("{report:?}") };
@@ -55,6 +64,7 @@ fn lines_counts_and_times() {
     as_data(report);
     clear();
     assert!(!super::report().locks.iter().any(|found| found.made.file == file!()));
+    assert_eq!((report_of(Threads::Workers), on_for()), (Report::default(), Duration::ZERO));
 }
 
 /// Names and kinds of the fields are what others read.
