@@ -4,8 +4,9 @@ use std::{
     fs,
     io::{self, Write},
     net::SocketAddr,
+    os::unix::process::CommandExt,
     path::{Path, PathBuf},
-    process::ExitCode,
+    process::{Command, ExitCode},
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
@@ -15,10 +16,15 @@ use clap::{
     Args, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
-use engine::{Content, Data, MemoryKind, ProtectionKind, Service, Settings, settings::SECONDS_MAX};
+use engine::{
+    Content, Data, MemoryKind, ProtectionKind, Service, Settings, memory::JEMALLOC, settings::SECONDS_MAX,
+};
 
 /// The root zone that comes with the program.
 const ROOT_ZONE: &[u8] = include_bytes!("../../../data/root.zone");
+
+/// Set where the program has started itself again with jemalloc, so that it does so once.
+const PRELOADED: &str = "ZONDA_BENCH_PRELOADED";
 
 /// Options of the engine.
 #[derive(Args)]
@@ -132,6 +138,9 @@ fn memory(name: String) -> MemoryKind {
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let settings = settings(arguments)?;
+    if settings.memory == MemoryKind::Jemalloc && std::env::var_os(PRELOADED).is_none() {
+        return Err(with_jemalloc());
+    }
     settings.check()?;
     let content = content(arguments)?;
     if let Some(address) = arguments.serve {
@@ -146,6 +155,17 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     }
     .map_err(|cause| Error::System { action: "write the result", cause })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Starts the program again with jemalloc as its allocator; comes back only where that failed.
+fn with_jemalloc() -> Error {
+    let again = |program: PathBuf| {
+        let mut command = Command::new(program);
+        command.args(std::env::args_os().skip(1)).env("LD_PRELOAD", JEMALLOC).env(PRELOADED, "1");
+        command.exec()
+    };
+    let cause = std::env::current_exe().map_or_else(|cause| cause, again);
+    Error::System { action: "start again with jemalloc", cause }
 }
 
 fn serve(settings: &Settings, content: &Content, service: Service) -> Result<ExitCode, Error> {

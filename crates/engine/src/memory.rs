@@ -26,7 +26,8 @@ pub enum MemoryKind {
     System,
     /// Microsoft's.
     Mimalloc,
-    /// FreeBSD's.
+    /// FreeBSD's, which the program must have been started with in place of the system's ([`has_jemalloc`]): building it takes
+    /// longer than the rest of the tool.
     Jemalloc,
     /// Microsoft's, made for what one thread allocates and another frees.
     Snmalloc,
@@ -72,6 +73,14 @@ impl FromStr for MemoryKind {
     fn from_str(text: &str) -> Result<MemoryKind, ()> {
         MemoryKind::ALL.into_iter().find(|kind| kind.name() == text).ok_or(())
     }
+}
+
+/// Name of jemalloc's library.
+pub const JEMALLOC: &str = "libjemalloc.so.2";
+
+/// Whether the allocator of this program is jemalloc: its library was loaded before the system's (`LD_PRELOAD`).
+pub fn has_jemalloc() -> bool {
+    std::fs::read_to_string("/proc/self/maps").is_ok_and(|maps| maps.contains(JEMALLOC))
 }
 
 /// Memory of all threads.
@@ -125,9 +134,8 @@ impl Memory {
             MemoryKind::Areas => Memory::Areas(Areas::with_limit(areas), false),
             MemoryKind::None => Memory::Areas(Areas::new(), true),
             MemoryKind::Shared => Memory::Shared(Pool::new()),
-            MemoryKind::System => Memory::Allocator(&System),
+            MemoryKind::System | MemoryKind::Jemalloc => Memory::Allocator(&System),
             MemoryKind::Mimalloc => Memory::Allocator(&mimalloc::MiMalloc),
-            MemoryKind::Jemalloc => Memory::Allocator(&tikv_jemallocator::Jemalloc),
             MemoryKind::Snmalloc => Memory::Allocator(&snmalloc_rs::SnMalloc),
         }
     }

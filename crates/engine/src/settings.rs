@@ -4,7 +4,7 @@ use std::{fmt, net::SocketAddr, str::FromStr, time::Duration};
 
 use sync::bucket;
 
-use crate::memory::MemoryKind;
+use crate::memory::{self, MemoryKind};
 
 /// Threads at most: fewer than there are work areas, so that each has one.
 pub const THREADS_MAX: usize = 64;
@@ -194,6 +194,12 @@ impl Settings {
             return wrong(
                 "--writes",
                 "not where each thread has a copy of its own: no writer could reach them",
+            );
+        }
+        if self.memory == MemoryKind::Jemalloc && !memory::has_jemalloc() {
+            return wrong(
+                "--memory",
+                "jemalloc is not to be had: install libjemalloc.so.2 (Debian: libjemalloc2)",
             );
         }
         if self.writes > WRITES_MAX {

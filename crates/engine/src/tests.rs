@@ -37,6 +37,7 @@ fn packet(name: &str, qtype: u16) -> Vec<u8> {
 /// The response of a server, with memory of each kind the same.
 fn response<S: Server>(server: &S, name: &str, qtype: u16) -> Vec<u8> {
     let mut all = MemoryKind::ALL.map(|kind| {
+        // Of jemalloc there is the system's, unless the test was started with it.
         let memory = Memory::new(kind, 1);
         let (mut store, mut session) = (memory.store().unwrap(), server.session());
         let packet = packet(name, qtype);
