@@ -7,7 +7,7 @@ use sync::profile::Summary;
 
 use crate::{
     settings::Settings,
-    tally::{Tally, Times},
+    tally::{PERCENTILES, Tally, Times},
     writer::Writes,
 };
 
@@ -97,8 +97,9 @@ impl fmt::Display for Outcome {
         writeln!(f, "processor   {:>12.3} us a question", self.cpu_us_per_query())?;
         let percentiles = |f: &mut fmt::Formatter<'_>, name: &str, times: Value| {
             write!(f, "{name:<11}")?;
-            for (percentile, value) in times.as_object().into_iter().flatten() {
-                write!(f, "  {} {:.1}", percentile.replace('_', "."), value.as_f64().unwrap_or(0.0))?;
+            for (percentile, _) in PERCENTILES {
+                let value = times[percentile].as_f64().unwrap_or(0.0);
+                write!(f, "  {} {value:.1}", percentile.replace('_', "."))?;
             }
             writeln!(f, "  us")
         };

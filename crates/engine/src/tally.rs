@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 const LONGEST_NS: u64 = 60_000_000_000;
 const DIGITS: u8 = 3;
 /// Percentiles in results.
-const PERCENTILES: [(&str, f64); 5] =
+pub const PERCENTILES: [(&str, f64); 5] =
     [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99_9", 99.9), ("max", 100.0)];
 
 /// A histogram of times.
