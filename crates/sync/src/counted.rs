@@ -65,32 +65,3 @@ impl<T, C: Count> Drop for Counted<T, C> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Counter, protection::OrdinaryCounter, unshared::UnsharedCounter};
-    use std::sync::Arc;
-
-    fn check<C: Count>(threads: usize) {
-        let alive = Arc::new(());
-        let counted: Counted<Arc<()>, C> = Counted::new(Arc::clone(&alive));
-        let work = || (0..1000).for_each(|_| assert_eq!(Arc::strong_count(&counted.clone()), 2));
-        match threads {
-            0 => work(),
-            _ => std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work)))),
-        }
-        let other = counted.clone();
-        drop(counted);
-        assert_eq!(Arc::strong_count(&alive), 2);
-        drop(other);
-        assert_eq!(Arc::strong_count(&alive), 1);
-    }
-
-    #[test]
-    fn the_last_holder_frees_it() {
-        check::<Counter>(4);
-        check::<OrdinaryCounter>(4);
-        check::<UnsharedCounter>(0);
-    }
-}

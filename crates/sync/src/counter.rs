@@ -48,34 +48,3 @@ impl Counter {
         self.0.load(Ordering::Acquire)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_one_knows() {
-        let counter = Counter::new(4);
-        let last: u32 = std::thread::scope(|scope| {
-            let threads = [(); 4].map(|()| {
-                scope.spawn(|| {
-                    for _ in 0..10_000 {
-                        counter.hold();
-                        assert!(!counter.release());
-                    }
-                    u32::from(counter.release())
-                })
-            });
-            threads.into_iter().map(|thread| thread.join().unwrap_or(9)).sum()
-        });
-        assert_eq!((last, counter.holders()), (1, 0));
-    }
-
-    #[test]
-    #[should_panic(expected = "more often than held")]
-    fn one_too_many() {
-        let counter = Counter::new(1);
-        counter.release();
-        counter.release();
-    }
-}
