@@ -46,7 +46,8 @@ fn checked(recipe: &str, contenders: &str) -> Option<Value> {
     let record: Value =
         serde_json::from_slice(&fs::read(folder.path().join("out/record.json")).unwrap()).unwrap();
     assert_eq!((&record["recipe"], &record["quick"]), (&recipe.into(), &true.into()));
-    assert_eq!(record["machine"]["bed"], "loopback");
+    let is_in_process = lab::recipe::find(recipe).unwrap().measure == lab::recipe::Measure::Engine;
+    assert_eq!(record["machine"]["bed"], if is_in_process { "none" } else { "loopback" });
     assert!(!record["raw"].as_array().unwrap().is_empty(), "{recipe}: {said}");
     Some(record)
 }
@@ -152,6 +153,50 @@ fn echo_and_generator() {
     }
 }
 
+/// All panels have values, and no variant is left out.
+#[test]
+fn locks_and_memory_in_process() {
+    for (recipe, contender, metric, at) in [
+        ("locks", "snapshot", "p99.9 query", "changes, timed, 1,000 writes/s"),
+        ("lock-profile", "BIND 9.3's locks", "waiting", "profiled, 4 threads"),
+        ("smp-2004", "no threads", "rate", "root, no threads"),
+        ("allocators", "snmalloc", "rate over areas", "cache, 8 threads"),
+    ] {
+        let record = checked(recipe, "").unwrap();
+        for note in record["notes"].as_array().unwrap().iter().map(|note| note.as_str().unwrap()) {
+            // Of all allocators it is the one that is not part of the program.
+            assert!(
+                !note.contains("left out") || note.contains("install libjemalloc.so.2"),
+                "{recipe}: {note}"
+            );
+        }
+        assert_eq!(values_at(&record, contender, metric, at).len(), 1, "{recipe}: {record}");
+        assert!(record["figures"].as_array().unwrap().len() > 10);
+        let has = |part: &str, title: &str| record[part].to_string().contains(title);
+        assert_eq!(has("tables", "What others found"), ["locks", "allocators"].contains(&recipe), "{recipe}");
+        assert_eq!(has("texts", "the profiler's lines"), recipe == "lock-profile");
+        assert_eq!(record["targets"].as_array().map_or(0, Vec::len), usize::from(recipe == "locks"));
+    }
+}
+
+#[test]
+fn locks_over_the_network() {
+    let names = ["mutex", "system-ordinary", "system-atomic", "paper", "snapshot"]
+        .map(|name| format!("engine-{name}"));
+    let Some(record) = checked("locks-net", &names.join(",")) else { return };
+    names.iter().for_each(|name| has_rates(&record, name));
+    for agreement in record["agreement"].as_array().unwrap() {
+        assert_eq!(agreement["asked"], agreement["equal"], "{agreement}");
+    }
+    let mutex = record["contenders"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|known| known["name"] == "engine-mutex")
+        .unwrap();
+    assert!(mutex["command"].to_string().contains(r#""--protection","mutex","--threads""#), "{mutex}");
+}
+
 /// Of `client-limit`, the rows that others are compared with, and targets in summary and record; of `echo-sweep`, models.
 #[test]
 fn ratios_and_targets() {
@@ -223,5 +268,5 @@ fn complaints_say_what_to_do() {
         assert!(output.status.code() == Some(status) && said.contains(expected), "{words:?}: {said}");
     }
     let list = lab(folder.path(), &["--list"]);
-    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 10);
+    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 15);
 }

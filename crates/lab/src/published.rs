@@ -8,18 +8,23 @@ use serde::Deserialize;
 use crate::record::Published;
 
 /// Files by the name of their recipe.
-const FILES: [(&str, &str); 12] = [
+const FILES: [(&str, &str); 17] = [
+    ("allocators", include_str!("../published/allocators.toml")),
     ("caching", include_str!("../published/caching.toml")),
     ("client-limit", include_str!("../published/client-limit.toml")),
     ("echo-pin", include_str!("../published/echo-pin.toml")),
     ("echo-sweep", include_str!("../published/echo-sweep.toml")),
+    ("lock-profile", include_str!("../published/lock-profile.toml")),
+    ("locks", include_str!("../published/locks.toml")),
+    ("locks-net", include_str!("../published/locks.toml")),
     ("many", include_str!("../published/many.toml")),
     ("memory", include_str!("../published/memory.toml")),
     ("net", include_str!("../published/net.toml")),
     ("root", include_str!("../published/root.toml")),
     ("signed", include_str!("../published/signed.toml")),
+    ("smp-2004", include_str!("../published/smp-2004.toml")),
     ("start", include_str!("../published/start.toml")),
-    ("threads", include_str!("../published/threads.toml")),
+    ("threads", include_str!("../published/smp-2004.toml")),
     ("updates", include_str!("../published/updates.toml")),
 ];
 

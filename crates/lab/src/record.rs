@@ -46,6 +46,9 @@ pub struct Record {
     pub tables: Vec<Table>,
     /// The results as charts.
     pub charts: Vec<Chart>,
+    /// What programs said, where its layout is part of the result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<Text>,
     /// What the recipe's source published, to be shown beside ours.
     pub published: Vec<Published>,
     /// Warnings: what disturbed the run, what is missing, what the figures do not show.
@@ -145,6 +148,17 @@ pub struct Table {
     pub columns: Vec<String>,
     /// Rows, each as long as `columns`.
     pub rows: Vec<Vec<String>>,
+    /// A sentence below it, may be empty.
+    pub note: String,
+}
+
+/// Lines of a program, to be shown as they are.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Text {
+    /// Heading.
+    pub title: String,
+    /// The lines.
+    pub text: String,
     /// A sentence below it, may be empty.
     pub note: String,
 }

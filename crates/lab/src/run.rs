@@ -79,7 +79,9 @@ pub fn run(options: Options) -> Result<Done, Error> {
     if let Some(blocks) = options.blocks {
         (effort.blocks, effort.runs) = (blocks, blocks);
     }
-    let mut bed = Bed::make(options.bed, &server_cores, &load_cores)?;
+    let is_in_process = options.recipe.measure == Measure::Engine;
+    let bed = if is_in_process { BedKind::None } else { options.bed };
+    let mut bed = Bed::make(bed, &server_cores, &load_cores)?;
     notes.append(&mut bed.notes);
     notes.iter().for_each(|note| eprintln!("lab: note: {note}"));
     let record = empty(&options, started, &bed, notes, effort.scale);
@@ -149,6 +151,7 @@ fn empty(options: &Options, started: u64, bed: &Bed, notes: Vec<String>, scale: 
         targets: Vec::new(),
         tables: Vec::new(),
         charts: Vec::new(),
+        texts: Vec::new(),
         published: published::of(&recipe.name),
         notes,
         raw: Vec::new(),
@@ -169,7 +172,8 @@ fn contenders(options: &Options, notes: &mut Vec<String>) -> Result<(Programs, V
                 programs.zonda = zonda(options.zonda.as_deref(), &bench)?;
                 names.push(name);
             }
-            None => {}
+            None if name == Name::Echo => {}
+            None => names.push(name),
             Some(program) if process::find(program).is_some() => names.push(name),
             Some(program) => {
                 let (who, package) = (name.text(), name.package());
@@ -214,7 +218,7 @@ fn cores(options: &Options, notes: &mut Vec<String>) -> Result<(Vec<usize>, Vec<
     }
     let load = options.load_cores.clone().unwrap_or_else(|| all[all.len() - 1..].to_vec());
     let others: Vec<usize> = all.iter().copied().filter(|core| !load.contains(core)).collect();
-    let scales = options.recipe.workers.len() > 1;
+    let scales = options.recipe.uses_all_cores();
     let server = options.server_cores.clone().unwrap_or_else(|| match others.is_empty() {
         true => all.clone(),
         false if scales => [others, load.clone()].concat(),

@@ -73,6 +73,7 @@ pub fn record() -> Record {
             note: "Engine alone: user time without that of the echo server.".to_owned(),
         }],
         charts: charts(),
+        texts: Vec::new(),
         published: published::of("root"),
         notes: vec![
             "the echo server varied by 4 % over the run: claims below 5 % need more blocks".to_owned(),

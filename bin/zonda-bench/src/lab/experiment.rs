@@ -127,7 +127,7 @@ fn show(name: &str) -> Result<ExitCode, lab::Error> {
     print!("{text}");
     let recipe = recipe::find(name)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let cores = if recipe.workers.len() > 1 { cores } else { cores.saturating_sub(1).max(1) };
+    let cores = if recipe.uses_all_cores() { cores } else { cores.saturating_sub(1).max(1) };
     let minutes = |form| (recipe.estimate(form, cores) / 60.0).max(1.0);
     // Beside the file, which is copied: how long it takes is this machine's matter.
     eprintln!(

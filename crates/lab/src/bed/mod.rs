@@ -30,12 +30,15 @@ pub enum BedKind {
     Veth,
     /// The loopback interface.
     Loopback,
+    /// Nothing: what is measured sends no packets.
+    None,
 }
 
 /// The bed of a run; what it changed on the machine is changed back when it is dropped.
 pub struct Bed {
     pair: Option<Pair>,
-    _sysctls: Sysctls,
+    _sysctls: Option<Sysctls>,
+    is_none: bool,
     server_cores: Vec<usize>,
     load_cores: Vec<usize>,
     /// Next port to hand out in namespaces, where all are free.
@@ -49,9 +52,10 @@ impl Bed {
     pub fn make(kind: BedKind, server_cores: &[usize], load_cores: &[usize]) -> Result<Bed, Error> {
         let mut notes = Vec::new();
         sysctl::restore_left();
-        let sysctls = Sysctls::raise(&mut notes);
+        let is_none = kind == BedKind::None;
+        let sysctls = (!is_none).then(|| Sysctls::raise(&mut notes));
         let pair = match kind {
-            BedKind::Loopback => None,
+            BedKind::Loopback | BedKind::None => None,
             BedKind::Veth => Some(Pair::make()?),
             BedKind::Auto => match Pair::make() {
                 Ok(pair) => Some(pair),
@@ -62,12 +66,16 @@ impl Bed {
             },
         };
         let (server_cores, load_cores) = (server_cores.to_vec(), load_cores.to_vec());
-        Ok(Bed { pair, _sysctls: sysctls, server_cores, load_cores, next: PORT, notes })
+        Ok(Bed { pair, _sysctls: sysctls, is_none, server_cores, load_cores, next: PORT, notes })
     }
 
-    /// `veth` or `loopback`.
+    /// `veth`, `loopback` or `none`.
     pub fn name(&self) -> &'static str {
-        if self.pair.is_some() { "veth" } else { "loopback" }
+        match (&self.pair, self.is_none) {
+            (Some(_), _) => "veth",
+            (None, false) => "loopback",
+            (None, true) => "none",
+        }
     }
 
     /// Where servers run.

@@ -1,10 +1,11 @@
 //! The servers: how each is set up for speed and equal work.
 //!
-//! One file each says how the settings are written, what the command line is, which program tells its version and which
+//! The engine takes part under any of its protections. One file each says how the settings are written, what the command line is, which program tells its version and which
 //! package brings it. All get as many workers, minimal responses, no limit of the response rate, no log of queries, and
 //! answers of up to 1232 octets over UDP, the default of all.
 
 mod echo;
+mod engine;
 mod knot;
 mod named;
 mod nsd;
@@ -31,7 +32,7 @@ use crate::{
     error::ServerProblem,
     place::Place,
     process::{self, Process},
-    recipe::Name,
+    recipe::{Name, Protection},
     record,
 };
 
@@ -98,11 +99,35 @@ impl Setup {
 
 impl Name {
     /// All contenders.
-    pub const ALL: [Name; 7] =
-        [Name::Zonda, Name::Named, Name::Nsd, Name::Knot, Name::Pdns, Name::Unbound, Name::Echo];
+    pub const ALL: [Name; 14] = [
+        Name::Zonda,
+        Name::Named,
+        Name::Nsd,
+        Name::Knot,
+        Name::Pdns,
+        Name::Unbound,
+        Name::Engine(Protection::Bind9),
+        Name::Engine(Protection::Mutex),
+        Name::Engine(Protection::SystemOrdinary),
+        Name::Engine(Protection::SystemAtomic),
+        Name::Engine(Protection::Paper),
+        Name::Engine(Protection::PaperPortable),
+        Name::Engine(Protection::Snapshot),
+        Name::Echo,
+    ];
+    /// Their names.
+    pub const TEXTS: [&str; 14] = {
+        let mut texts = [""; 14];
+        let mut at = 0;
+        while at < texts.len() {
+            texts[at] = Name::ALL[at].text();
+            at += 1;
+        }
+        texts
+    };
 
     /// As written in recipes.
-    pub fn text(self) -> &'static str {
+    pub const fn text(self) -> &'static str {
         match self {
             Name::Zonda => "zonda",
             Name::Named => "named",
@@ -110,6 +135,17 @@ impl Name {
             Name::Knot => "knot",
             Name::Pdns => "pdns",
             Name::Unbound => "unbound",
+            Name::Engine(protection) => match protection {
+                // One thread and no locks: no server.
+                Protection::Unshared => "engine-unshared",
+                Protection::Bind9 => "engine-bind9",
+                Protection::Mutex => "engine-mutex",
+                Protection::SystemOrdinary => "engine-system-ordinary",
+                Protection::SystemAtomic => "engine-system-atomic",
+                Protection::Paper => "engine-paper",
+                Protection::PaperPortable => "engine-paper-portable",
+                Protection::Snapshot => "engine-snapshot",
+            },
             Name::Echo => "echo",
         }
     }
@@ -122,7 +158,7 @@ impl Name {
     /// The program, where it is not of this project.
     pub fn program(self) -> Option<&'static str> {
         match self {
-            Name::Zonda | Name::Echo => None,
+            Name::Zonda | Name::Engine(_) | Name::Echo => None,
             Name::Named => Some("named"),
             Name::Nsd => Some("nsd"),
             Name::Knot => Some("knotd"),
@@ -134,7 +170,7 @@ impl Name {
     /// Debian's packages that bring it.
     pub fn package(self) -> &'static str {
         match self {
-            Name::Zonda | Name::Echo => "",
+            Name::Zonda | Name::Engine(_) | Name::Echo => "",
             Name::Named => "bind9",
             Name::Nsd => "nsd",
             Name::Knot => "knot",
@@ -147,7 +183,9 @@ impl Name {
     pub fn version(self, programs: &Programs) -> String {
         let said = match self {
             Name::Zonda => process::first_line(&[&programs.zonda.to_string_lossy(), "--version"]),
-            Name::Echo => process::first_line(&[&programs.bench.to_string_lossy(), "--version"]),
+            Name::Engine(_) | Name::Echo => {
+                process::first_line(&[&programs.bench.to_string_lossy(), "--version"])
+            }
             Name::Named => process::first_line(&["named", "-v"]),
             Name::Nsd => process::first_line(&["nsd", "-v"]),
             Name::Knot => process::first_line(&["knotd", "--version"]),
@@ -167,6 +205,7 @@ impl Name {
             Name::Knot => knot::setup(job),
             Name::Pdns => pdns::setup(job),
             Name::Unbound => unbound::setup(job),
+            Name::Engine(protection) => engine::setup(protection, job),
             Name::Echo => echo::setup(job),
         }
     }

@@ -2,11 +2,13 @@
 //!
 //! * [`rates`]: staircases in blocks, processor time and memory, then [`latency`] at equal loads.
 //! * [`echo`]: echo servers of many models, processes and cores; [`limit`]: settings of the generator, and other generators.
+//! * [`engine`]: the locks of the paper and others, in process.
 //! * [`memory`] after the load of zones; [`start`] from exec to the first answer.
 //!
 //! [`Lab`] is what they share: where servers run, how long everything takes, and the record they fill.
 
 pub mod echo;
+pub mod engine;
 mod generator;
 pub mod latency;
 pub mod limit;
@@ -79,6 +81,7 @@ impl Lab {
             crate::recipe::Measure::Start => start::run(self),
             crate::recipe::Measure::Echo => echo::run(self),
             crate::recipe::Measure::Generator => limit::run(self),
+            crate::recipe::Measure::Engine => engine::run(self),
         }
     }
 

@@ -1,7 +1,11 @@
 //! How long a recipe takes, roughly: what its numbers say, and what was seen to come on top.
 
-use super::{Effort, Form, Measure, Placement, Processes, Recipe, Restart, ZoneKind};
+use super::{Effort, EngineData, Form, Measure, Placement, Processes, Recipe, Restart, ZoneKind};
 
+/// What a run of the engine takes beside its length: it reads the root zone first, or fills a cache.
+const ENGINE_START: f64 = 0.25;
+/// See [`ENGINE_START`].
+const ENGINE_CACHE: f64 = 1.5;
 /// Trials until the steps of a staircase are small.
 const APPROACH: f64 = 10.0;
 /// What a trial takes beside its length, and beside half of the time for which lost replies are waited for, as half of the
@@ -29,6 +33,7 @@ impl Recipe {
             Measure::Memory => all + servers * self.cases.len() as f64 * SETTLE,
             Measure::Start => effort.runs as f64 * all,
             Measure::Echo => self.echo_servers(cores + 1) * effort.runs as f64 * (run + effort.warm_seconds),
+            Measure::Engine => self.engine(form, &effort, cores),
             // Against two echo servers.
             Measure::Generator => 2.0 * self.generators.len() as f64 * effort.runs as f64 * run,
         }
@@ -48,6 +53,19 @@ impl Recipe {
             Restart::Case => loads * (counts as f64 - 1.0),
         };
         spots * (effort.blocks as f64 * block + latency) + reloads
+    }
+
+    /// Runs of the engine.
+    fn engine(&self, form: Form, effort: &Effort, cores: usize) -> f64 {
+        let run = |cell: super::Cell| {
+            let start = match cell.options.data {
+                Some(EngineData::Cache) => ENGINE_CACHE,
+                _ => ENGINE_START,
+            };
+            let runs = self.panels[cell.panel].runs.map_or(effort.runs, |runs| runs.min(effort.runs));
+            runs as f64 * (effort.run_seconds + effort.warm_seconds + start)
+        };
+        super::cells(self, form != Form::Full, cores).into_iter().map(run).sum()
     }
 
     /// Kinds of echo servers.
@@ -82,7 +100,7 @@ mod tests {
 
     /// Cores of the servers on a machine with two: one beside the generator's, and both where workers vary.
     fn cores(recipe: &Recipe) -> usize {
-        if recipe.workers.len() > 1 { 2 } else { 1 }
+        if recipe.uses_all_cores() { 2 } else { 1 }
     }
 
     #[test]
@@ -95,6 +113,8 @@ mod tests {
             said += &format!("{name}: {full:.1} min, quick {quick:.1}, check {check:.1}\n");
             is_short &= full <= 15.0;
             assert!(quick < full && check < quick, "{name}: {full:.1}, {quick:.1}, {check:.1}");
+            // Those of the engine start no servers and make no zones.
+            assert!(recipe.panels.is_empty() || quick < 1.0, "{name}: {quick:.1}");
         }
         assert!(is_short, "{said}");
     }

@@ -1,6 +1,8 @@
 //! What recipes are made of: zones, queries, contenders, echo servers, generators.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
+
+use super::Protection;
 
 /// What a recipe measures.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -16,11 +18,12 @@ pub enum Measure {
     Echo,
     /// Settings of the generator against one echo server.
     Generator,
+    /// A small name server with the locks of the paper, in process.
+    Engine,
 }
 
 /// A contender's name.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Name {
     /// The server of this project.
     Zonda,
@@ -34,8 +37,17 @@ pub enum Name {
     Pdns,
     /// Unbound, which serves zones it is given as its own.
     Unbound,
+    /// The server that locks are compared in, under one of them.
+    Engine(Protection),
     /// The limit program.
     Echo,
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Name::from_text(&text).ok_or_else(|| D::Error::unknown_variant(&text, &Name::TEXTS))
+    }
 }
 
 /// Zones to serve, and queries for them.

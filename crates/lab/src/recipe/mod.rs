@@ -4,6 +4,7 @@
 //! code, and a key that does not exist is an error with its line.
 
 mod effort;
+mod engine;
 mod estimate;
 mod kinds;
 
@@ -11,6 +12,10 @@ use std::{fs, path::Path};
 
 use effort::EffortText;
 pub use effort::{Effort, Form, Restart};
+pub use engine::{
+    Axis, Cell, Count, CountWord, EngineData, EngineOptions, EngineTarget, Expected, Memory, Names, Order,
+    Panel, Protection, Shown, Variant, cells,
+};
 pub use kinds::{
     Case, Dnssec, DnssecOk, EchoGroup, Generator, GeneratorProgram, Measure, Name, Placement, Processes,
     Sockets, ZoneKind,
@@ -20,7 +25,7 @@ use serde::Deserialize;
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 10] = [
+const BUILT_IN: [(&str, &str); 15] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -31,6 +36,11 @@ const BUILT_IN: [(&str, &str); 10] = [
     ("echo-sweep", include_str!("../../recipes/echo-sweep.toml")),
     ("echo-pin", include_str!("../../recipes/echo-pin.toml")),
     ("client-limit", include_str!("../../recipes/client-limit.toml")),
+    ("locks", include_str!("../../recipes/locks.toml")),
+    ("locks-net", include_str!("../../recipes/locks-net.toml")),
+    ("lock-profile", include_str!("../../recipes/lock-profile.toml")),
+    ("smp-2004", include_str!("../../recipes/smp-2004.toml")),
+    ("allocators", include_str!("../../recipes/allocators.toml")),
 ];
 
 /// A recipe.
@@ -61,6 +71,18 @@ pub struct Recipe {
     /// Settings of the generator, for `measure = "generator"`.
     #[serde(default, rename = "generator")]
     pub generators: Vec<Generator>,
+    /// Ways to run the engine, for `measure = "engine"`.
+    #[serde(default, rename = "variant")]
+    pub variants: Vec<Variant>,
+    /// What varies with them.
+    #[serde(default, rename = "panel")]
+    pub panels: Vec<Panel>,
+    /// Orders of variants that others found.
+    #[serde(default, rename = "order")]
+    pub orders: Vec<Order>,
+    /// Ratios of variants that shall be at least so much.
+    #[serde(default, rename = "target")]
+    pub targets: Vec<EngineTarget>,
     /// Lengths and sizes of a full run.
     #[serde(default)]
     full: EffortText,
@@ -125,6 +147,11 @@ impl Recipe {
         })
     }
 
+    /// Whether servers may have all cores: where threads vary, or nobody generates load beside them.
+    pub fn uses_all_cores(&self) -> bool {
+        self.workers.len() > 1 || self.measure == Measure::Engine
+    }
+
     /// What is missing or out of range.
     fn fault(&self) -> Option<String> {
         let needed = match self.measure {
@@ -137,9 +164,15 @@ impl Recipe {
             Measure::Echo if self.echoes.is_empty() => "an [[echo]] is needed",
             Measure::Generator if self.generators.is_empty() => "a [[generator]] is needed",
             _ if self.workers.is_empty() || self.workers.contains(&0) => "workers: expected numbers from 1",
+            _ if self.contenders.contains(&Name::Engine(Protection::Unshared)) => {
+                "contenders: unshared data is for one thread without locks, and no server"
+            }
             _ if self.contenders.contains(&Name::Echo) => "contenders: the echo server takes part by itself",
             _ => "",
         };
+        if let Some(fault) = Some(self).filter(|_| self.measure == Measure::Engine).and_then(engine::fault) {
+            return Some(fault);
+        }
         let unsized_case = self.cases.iter().find(|case| case.zone != ZoneKind::Root && case.size == 0);
         if !needed.is_empty() {
             return Some(needed.to_owned());

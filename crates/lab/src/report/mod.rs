@@ -48,8 +48,13 @@ pub fn page(record: &Record) -> String {
     head(&mut page, record);
     parts::notes(&mut page, record);
     machine_strip(&mut page, record);
-    tables::figures(&mut page, record);
-    tables::results(&mut page, record);
+    if tables::are_many(record) {
+        tables::results(&mut page, record);
+        tables::figures(&mut page, record);
+    } else {
+        tables::figures(&mut page, record);
+        tables::results(&mut page, record);
+    }
     page.push_str("<section>\n<h2>What the figures rest on</h2>\n<div class=\"grounds\">\n");
     parts::contenders(&mut page, record);
     parts::agreement(&mut page, record);

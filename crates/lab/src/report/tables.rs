@@ -8,8 +8,15 @@ use crate::{
     escape::html,
     figures::{self, Column, Grid},
     number,
-    record::{Chart, Figure, Published, Record, Table},
+    record::{Chart, Figure, Published, Record, Table, Text},
 };
+
+/// Rows of figures that come before the results.
+const ROWS_FIRST_MAX: usize = 40;
+/// Charts that stand in one column, beside what was published.
+const CHARTS_BESIDE_MAX: usize = 8;
+/// Columns from which on a table is set closely.
+const DENSE_FROM: usize = 7;
 
 /// The figures that records are compared by.
 pub fn figures(page: &mut String, record: &Record) {
@@ -28,7 +35,7 @@ pub fn figures(page: &mut String, record: &Record) {
 }
 
 fn grid_table(page: &mut String, grid: &Grid) {
-    page.push_str("<figure>\n");
+    page.push_str(if grid.columns.len() >= DENSE_FROM { "<figure class=\"dense\">\n" } else { "<figure>\n" });
     // Writing to a string cannot fail.
     if !grid.title.is_empty() {
         let _ = writeln!(page, "<figcaption>{}</figcaption>", html(&grid.title));
@@ -66,21 +73,32 @@ fn figure_cell(figure: &Figure) -> String {
     }
 }
 
-/// Our charts and tables, and beside them what was published.
+/// Whether there are too many figures to come before the results: who reads a report wants to know what came of it.
+pub fn are_many(record: &Record) -> bool {
+    figures::grids(record).iter().map(|grid| grid.rows.len()).sum::<usize>() > ROWS_FIRST_MAX
+}
+
+/// Our charts and tables, and beside them what was published; below them where ours are many.
 pub fn results(page: &mut String, record: &Record) {
     let has_own = !record.charts.is_empty() || !record.tables.is_empty();
     if !has_own && record.published.is_empty() {
         return;
     }
-    let class = if record.published.is_empty() { "results" } else { "results beside" };
+    let is_wide = record.charts.len() > CHARTS_BESIDE_MAX;
+    let class = if record.published.is_empty() || is_wide { "results" } else { "results beside" };
     let _ = writeln!(page, "<section>\n<h2>Results</h2>\n<div class=\"{class}\">\n<div class=\"ours\">");
     if !record.published.is_empty() {
         page.push_str("<h3>Measured here</h3>\n");
     }
-    charts(page, &record.charts, "ours");
-    for table in &record.tables {
-        self::table(page, table);
+    // Many charts would keep the tables, which say what they mean, from being seen.
+    if is_wide {
+        record.tables.iter().for_each(|table| self::table(page, table));
+        charts(page, &record.charts, "ours");
+    } else {
+        charts(page, &record.charts, "ours");
+        record.tables.iter().for_each(|table| self::table(page, table));
     }
+    record.texts.iter().for_each(|text| self::text(page, text));
     page.push_str("</div>\n");
     if !record.published.is_empty() {
         page.push_str(
@@ -116,6 +134,15 @@ fn charts(page: &mut String, charts: &[Chart], id: &str) {
         let _ = writeln!(page, "<figure>\n<figcaption>{}</figcaption>\n{svg}</figure>", html(&chart.title));
     }
     page.push_str("</div>\n");
+}
+
+fn text(page: &mut String, text: &Text) {
+    let (title, lines) = (html(&text.title), html(text.text.trim_end()));
+    let _ = writeln!(page, "<figure>\n<figcaption>{title}</figcaption>\n<pre tabindex=\"0\">{lines}</pre>");
+    if !text.note.is_empty() {
+        let _ = writeln!(page, "<p class=\"caption\">{}</p>", html(&text.note));
+    }
+    page.push_str("</figure>\n");
 }
 
 fn table(page: &mut String, table: &Table) {

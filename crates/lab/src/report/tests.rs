@@ -1,5 +1,8 @@
 use super::*;
-use crate::{record::Published, sample};
+use crate::{
+    record::{Published, Text},
+    sample,
+};
 
 /// The sample as a file to look at, where `SAMPLE_REPORT` names a directory for it.
 #[test]
@@ -85,6 +88,8 @@ fn markup_of_others_is_text() {
         charts: record.charts.clone(),
     };
     record.published = vec![published(hostile)];
+    let [title, text, note] = [(); 3].map(|()| hostile.to_owned());
+    record.texts = vec![Text { title, text, note }];
     let page = page(&record);
     assert!(!page.contains("<img") && !page.contains("<script"));
     assert!(page.contains("&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;"));

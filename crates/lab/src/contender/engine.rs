@@ -1,0 +1,16 @@
+//! The engine (`zonda-bench engine --serve`): a small server in the shape of BIND 9, under one of its protections. It serves
+//! one zone.
+
+use super::{Job, Setup};
+use crate::recipe::Protection;
+
+pub fn setup(protection: Protection, job: &Job<'_>) -> Setup {
+    let program = job.programs.bench.to_string_lossy();
+    let (address, workers) = (job.address.to_string(), job.workers.to_string());
+    let words = ["engine", "--serve", &address, "--protection", protection.text(), "--threads", &workers];
+    let mut command = Setup::words(&[&[&*program], &words[..]].concat());
+    if let Some((_, path)) = job.zones.list.first() {
+        command.extend(Setup::words(&["--zone", &path.to_string_lossy()]));
+    }
+    Setup { command, ..Setup::default() }
+}

@@ -1,0 +1,51 @@
+//! Runs that count, and values drawn from them.
+
+use super::outcome::Outcome;
+use crate::recipe::{Cell, Shown};
+
+/// A run that counts.
+pub struct Run {
+    /// Index of its cell.
+    pub cell: usize,
+    /// In which round; ratios are within one.
+    pub round: usize,
+    /// What it said.
+    pub outcome: Outcome,
+}
+
+/// All that was found.
+pub struct Found {
+    /// What was run.
+    pub cells: Vec<Cell>,
+    /// Runs in the order in which they ended.
+    pub runs: Vec<Run>,
+}
+
+impl Found {
+    /// Nothing yet.
+    pub fn new(cells: Vec<Cell>) -> Found {
+        Found { cells, runs: Vec::new() }
+    }
+
+    /// Index of a cell.
+    pub fn cell(&self, panel: usize, variant: &str, value: u64) -> Option<usize> {
+        let is_it = |cell: &Cell| cell.panel == panel && cell.variant == variant && cell.value == value;
+        self.cells.iter().position(is_it)
+    }
+
+    /// Runs of a cell, in order of rounds.
+    pub fn of(&self, cell: usize) -> impl Iterator<Item = &Run> {
+        self.runs.iter().filter(move |run| run.cell == cell)
+    }
+
+    /// Values of a cell, one a round.
+    pub fn values(&self, cell: usize, shown: Shown) -> Vec<f64> {
+        self.of(cell).filter_map(|run| run.outcome.value(shown)).collect()
+    }
+
+    /// Rates of one cell over those of another, one for each round that has both.
+    pub fn ratios(&self, one: usize, other: usize) -> Vec<f64> {
+        let rate_of_other = |round| self.of(other).find(|run| run.round == round).map(|run| run.outcome.rate);
+        self.of(one).filter_map(|run| Some(run.outcome.rate / rate_of_other(run.round)?)).collect()
+    }
+}
