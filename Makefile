@@ -31,6 +31,11 @@ unit:
 differential:
 	ZONDA_DIFFERENTIAL=full $(CARGO) test --package zonda-tests --test differential -- --nocapture
 
+# The stress tests of `sync` under the thread sanitizer; builds the standard library with it first.
+.PHONY: tsan
+tsan:
+	crates/sync/tsan
+
 # Two at a time: each uses one core, and is built while another runs.
 FUZZ_GOALS = fuzz-message fuzz-zonefile fuzz-pack fuzz-trace
 .PHONY: $(FUZZ_GOALS)

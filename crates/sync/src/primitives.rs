@@ -34,6 +34,26 @@ pub(crate) enum Step {
 #[inline(always)]
 pub(crate) fn ordered(_: Step) {}
 
+/// What the reader-writer lock does for fairness and for those who wait. A real build leaves out none of it; the model
+/// checker can, and that is a fault that a test must find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Duty {
+    /// A writer waits until all that asked before are done.
+    WaitForTurn,
+    /// A writer that begins counts towards the quota.
+    CountWriter,
+    /// A writer that leaves admits the readers that wait.
+    Admit,
+    /// A writer that has left admits readers that came too late to be seen before.
+    AdmitLate,
+}
+
+/// See [`Duty`].
+#[inline(always)]
+pub(crate) fn is_left_out(_: Duty) -> bool {
+    false
+}
+
 /// Sleeping until a word changes (`futex(2)`).
 mod futex {
     #![allow(unsafe_code)] // the futex system call, which reads one word of this process

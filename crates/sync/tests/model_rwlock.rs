@@ -27,11 +27,20 @@ mod primitives {
         Wakes,
     }
 
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum Duty {
+        WaitForTurn,
+        CountWriter,
+        Admit,
+        AdmitLate,
+    }
+
     /// What is left out.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum Fault {
         None,
         Fence(Step),
+        Duty(Duty),
         WakeUp,
     }
 
@@ -44,6 +53,10 @@ mod primitives {
         if FAULT.get() != Fault::Fence(step) {
             fence(Ordering::SeqCst);
         }
+    }
+
+    pub(crate) fn is_left_out(duty: Duty) -> bool {
+        FAULT.get() == Fault::Duty(duty)
     }
 
     loom::lazy_static! {
@@ -88,7 +101,7 @@ use loom::{
     },
     thread,
 };
-use primitives::{FAULT, Fault, Step};
+use primitives::{Duty, FAULT, Fault, Step};
 use raw::Raw;
 
 /// A lock and a number that it protects; the checker reports each access that the lock does not order.
@@ -235,30 +248,49 @@ fn upgrade_and_downgrade() {
     check::<Futex>(2, &[Protected::downgrade, Protected::read, Protected::read]);
 }
 
-#[test]
-fn writers_have_their_turns_in_order() {
+fn write_down(protected: &Protected<Futex>, order: &std::sync::Mutex<Vec<u32>>, number: u32) {
+    protected.lock.write();
+    order.lock().expect("no thread panics").push(number);
+    protected.add();
+    protected.lock.write_unlock();
+}
+
+/// Two writers and a reader, in this order, wait for a third writer with a quota of two: it was the first of those two.
+fn check_turns() {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(2);
+    builder.preemption_bound = Some(1);
     builder.check(|| {
-        let protected = Protected::<Futex>::new(1);
+        let protected = Protected::<Futex>::new(2);
         let order = Arc::new(std::sync::Mutex::new(Vec::new()));
         protected.lock.write();
-        let threads = [1, 2].map(|number| {
+        let spawn = |act: fn(&Protected<Futex>, &std::sync::Mutex<Vec<u32>>)| {
             let (other, order) = (Arc::clone(&protected), Arc::clone(&order));
-            let thread = thread::spawn(move || {
-                other.lock.write();
-                order.lock().expect("no thread panics").push(number);
-                other.lock.write_unlock();
-            });
-            while protected.lock.counts().0 <= number {
+            thread::spawn(move || act(&other, &order))
+        };
+        let wait_for = |counts: (u32, u32, u32)| {
+            while protected.lock.counts() != counts {
                 thread::yield_now();
             }
-            thread
+        };
+        let one = spawn(|protected, order| write_down(protected, order, 1));
+        wait_for((2, 0, 0));
+        let two = spawn(|protected, order| write_down(protected, order, 2));
+        wait_for((3, 0, 0));
+        let reader = spawn(|protected, _| {
+            protected.lock.read();
+            assert_eq!(protected.load(), 1, "writers that were before the reader");
+            protected.lock.read_unlock();
         });
+        wait_for((3, 0, 1));
         protected.lock.write_unlock();
-        threads.into_iter().for_each(|thread| thread.join().expect("its assertions hold"));
+        [one, two, reader].into_iter().for_each(|thread| thread.join().expect("its assertions hold"));
         assert_eq!(*order.lock().expect("no thread panics"), [1, 2]);
     });
+}
+
+#[test]
+fn writers_have_their_turns_in_order_and_readers_theirs_between() {
+    check_turns();
 }
 
 /// A reader that waits is passed by no more writers than the quota, and by one that was about to begin.
@@ -276,7 +308,7 @@ fn readers_have_their_turn_after_the_quota() {
 /// Name of the variable that says which fault a process of its own is to run with.
 const FAULT_VARIABLE: &str = "SYNC_MODEL_FAULT";
 
-const FAULTS: [Fault; 7] = [
+const FAULTS: [Fault; 11] = [
     Fault::None,
     Fault::WakeUp,
     Fault::Fence(Step::ReaderWaits),
@@ -284,6 +316,10 @@ const FAULTS: [Fault; 7] = [
     Fault::Fence(Step::WriterLeft),
     Fault::Fence(Step::Sleeps),
     Fault::Fence(Step::Wakes),
+    Fault::Duty(Duty::WaitForTurn),
+    Fault::Duty(Duty::CountWriter),
+    Fault::Duty(Duty::Admit),
+    Fault::Duty(Duty::AdmitLate),
 ];
 
 /// Each in a process of its own, since a model that fails may panic while it panics, which ends the process.
@@ -306,6 +342,7 @@ fn run_with_fault() {
     let index = std::env::var(FAULT_VARIABLE).ok().and_then(|index| index.parse::<usize>().ok());
     FAULT.set(FAULTS[index.unwrap_or(0)]);
     check_event::<Futex>();
+    check_turns();
     check::<Futex>(3, &[Protected::read, Protected::write]);
     check::<Futex>(3, &[Protected::write, Protected::write]);
     check::<Futex>(2, &[Protected::read, Protected::write, Protected::write]);

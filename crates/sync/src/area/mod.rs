@@ -18,6 +18,32 @@
 //! assert_eq!(ttls[3], 7);
 //! ```
 //!
+//! Work that lasts, such as a transfer or a query that waits for other servers, takes an area that borrows nothing
+//! ([`Areas::take_shared`]): it stays in a table of what is under way, moves to the thread that goes on with it, and is
+//! cleared between one message and the next.
+//!
+//! ```
+//! # use std::{io::Read, sync::Arc};
+//! struct Transfer {
+//!     area: sync::area::Area<'static>,
+//!     octets: usize,
+//! }
+//! # let mut stream: &[u8] = &[3; 1000];
+//! let areas = Arc::new(sync::Areas::new());
+//! let Some(area) = areas.take_shared() else { return }; // 100 are under way: this one has to come again
+//! let mut transfer = Transfer { area, octets: 0 };
+//! let finished = std::thread::spawn(move || {
+//!     while transfer.octets < 1000 {
+//!         let message = transfer.area.slice(400, 0u8).expect("a message has room in a block");
+//!         transfer.octets += stream.read(message).expect("memory can be read");
+//!         transfer.area.clear();
+//!     }
+//!     transfer.octets
+//! });
+//! assert_eq!(finished.join().ok(), Some(1000));
+//! assert_eq!(areas.made(), 1);
+//! ```
+//!
 //! Source: Jinmei and Vixie (USENIX 2006), section 3.1: memory contexts shared by clients, at most 100, each with a block
 //! of 256 KB.
 #![allow(unsafe_code)] // references to disjoint parts of a block
@@ -28,6 +54,7 @@ mod pool;
 use std::{
     cell::{Cell, UnsafeCell},
     fmt, mem, slice,
+    sync::Arc,
 };
 
 pub use pool::AREAS_MAX;
@@ -47,11 +74,17 @@ pub struct Areas(Pool<Block>);
 
 /// Memory that one piece of work has for itself, in the thread that took it or another that it is moved to.
 pub struct Area<'p> {
-    pool: &'p Pool<Block>,
+    home: Home<'p>,
     /// `None` only while it is given back.
     block: Option<Taken<Block>>,
     /// Octets cut so far.
     used: Cell<usize>,
+}
+
+/// Where an area goes back to.
+enum Home<'p> {
+    Borrowed(&'p Areas),
+    Shared(Arc<Areas>),
 }
 
 /// A block has no room for so much any more.
@@ -90,8 +123,12 @@ impl Areas {
 
     /// An area; `None` where all are taken.
     pub fn take(&self) -> Option<Area<'_>> {
-        let block = self.0.take(Block::new)?;
-        Some(Area { pool: &self.0, block: Some(block), used: Cell::new(0) })
+        Area::of(self.0.take(Block::new)?, Home::Borrowed(self))
+    }
+
+    /// The same for work that lasts: the area borrows nothing and keeps the pool alive.
+    pub fn take_shared(self: &Arc<Areas>) -> Option<Area<'static>> {
+        Area::of(self.0.take(Block::new)?, Home::Shared(Arc::clone(self)))
     }
 
     /// How many blocks were made so far. They are kept.
@@ -106,7 +143,11 @@ impl Default for Areas {
     }
 }
 
-impl Area<'_> {
+impl<'p> Area<'p> {
+    fn of(block: Taken<Block>, home: Home<'p>) -> Option<Area<'p>> {
+        Some(Area { home, block: Some(block), used: Cell::new(0) })
+    }
+
     /// A copy of `values`.
     pub fn copy<T: Copy>(&self, values: &[T]) -> Result<&mut [T], Full> {
         let start = self.cut::<T>(values.len())?;
@@ -170,7 +211,10 @@ impl Area<'_> {
 impl Drop for Area<'_> {
     fn drop(&mut self) {
         if let Some(block) = self.block.take() {
-            self.pool.put(block);
+            match &self.home {
+                Home::Borrowed(areas) => areas.0.put(block),
+                Home::Shared(areas) => areas.0.put(block),
+            }
         }
     }
 }

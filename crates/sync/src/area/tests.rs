@@ -54,3 +54,19 @@ fn one_thread_has_an_area() {
     drop(all);
     assert_eq!(Areas::new().0.take(Block::new).unwrap().0.len() * 16, BLOCK_OCTETS);
 }
+
+#[test]
+fn an_area_that_lasts_keeps_its_pool() {
+    let areas = Arc::new(Areas::with_limit(1));
+    let area = areas.take_shared().unwrap();
+    assert!(areas.take().is_none() && areas.take_shared().is_none());
+    let other = Arc::clone(&areas);
+    let thread = std::thread::spawn(move || {
+        area.copy(b"moved").unwrap()[0] = b'M';
+        area.free_octets()
+    });
+    assert_eq!(thread.join().unwrap(), BLOCK_OCTETS - 5);
+    let again = other.take_shared().expect("given back by the other thread");
+    drop((areas, other));
+    assert_eq!(again.slice(3, 1u8).unwrap(), [1; 3]);
+}

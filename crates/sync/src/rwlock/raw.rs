@@ -26,7 +26,7 @@
 
 use crate::{
     event::Event,
-    primitives::{AtomicU32, AtomicU64, Ordering, Step, ordered},
+    primitives::{AtomicU32, AtomicU64, Duty, Ordering, Step, is_left_out, ordered},
 };
 
 const WRITER: u32 = 1;
@@ -108,7 +108,9 @@ impl<E: Event> Raw<E> {
     #[inline]
     pub fn write(&self) {
         let ticket = self.write_requests.fetch_add(1, Ordering::SeqCst);
-        self.writeable.wait_while(|| self.write_completions.load(Ordering::SeqCst) != ticket);
+        if !is_left_out(Duty::WaitForTurn) {
+            self.writeable.wait_while(|| self.write_completions.load(Ordering::SeqCst) != ticket);
+        }
         self.writeable.wait_while(|| !self.begin_writer(0));
         self.count_writer();
     }
@@ -130,7 +132,8 @@ impl<E: Event> Raw<E> {
     pub fn write_unlock(&self) {
         let is_last = self.write_requests.load(Ordering::SeqCst)
             == self.write_completions.load(Ordering::SeqCst).wrapping_add(1);
-        if is_last || self.granted.load(Ordering::Relaxed) >= self.quota {
+        let is_due = is_last || self.granted.load(Ordering::Relaxed) >= self.quota;
+        if is_due && !is_left_out(Duty::Admit) {
             self.admit();
         }
         self.cnt_and_flag.fetch_sub(WRITER, Ordering::SeqCst);
@@ -138,7 +141,7 @@ impl<E: Event> Raw<E> {
         ordered(Step::WriterLeft);
         if self.is_writer_there() {
             self.writeable.wake_all();
-        } else if self.has_waiting_readers() {
+        } else if self.has_waiting_readers() && !is_left_out(Duty::AdmitLate) {
             // They came since we looked, and no writer is there to admit them.
             self.admit_late();
         }
@@ -259,6 +262,9 @@ impl<E: Event> Raw<E> {
 
     #[inline]
     fn count_writer(&self) {
+        if is_left_out(Duty::CountWriter) {
+            return;
+        }
         let granted = self.granted.load(Ordering::Relaxed);
         self.granted.store(granted.saturating_add(1), Ordering::Relaxed);
     }
