@@ -3,7 +3,7 @@
 //! * [`describe`]: a head of a few lines that costs nothing, for reports.
 //! * [`cores`], [`memory`], [`network`]: what the system tells (sysfs and procfs).
 //! * [`latency`], [`bandwidth`], [`timer`], [`directory`]: what is measured here, as the hardware table of
-//!   ISC-TN-2008-1 has it for its candidates.
+//!   ISC-TN-2008-1 has it for its candidates. * [`sharing`]: what cores pay for lines and sleep that they share.
 //! * [`report`]: all of it as JSON and as text.
 //!
 //! What the system does not tell is `None`, `null` in JSON, and *not told* in text; it is never an error.
@@ -15,6 +15,7 @@ pub mod latency;
 pub mod memory;
 pub mod network;
 pub mod report;
+pub mod sharing;
 pub mod system;
 pub mod timer;
 

@@ -14,6 +14,7 @@ use super::{
     cores,
     directory::{self, Directory},
     latency, octets_text,
+    sharing::{self, Sharing},
     system::System,
     timer::{self, Timer},
 };
@@ -40,6 +41,8 @@ pub struct Report {
     pub latency: Vec<(usize, f64)>,
     /// By size of the working set.
     pub bandwidth: Vec<Bandwidth>,
+    /// What cores pay for what they share.
+    pub sharing: Sharing,
     /// The directory asked for.
     pub directory: Option<(PathBuf, Directory)>,
     /// Share of the time of all cores that a hypervisor took while this was measured.
@@ -69,6 +72,7 @@ pub fn measure(options: &Options) -> Result<Report, Error> {
         None => None,
     };
     let time = Duration::from_millis(if options.quick { 8 } else { 120 });
+    let sharing = sharing::measure(&cores::core_numbers(&system), 5 * time);
     // Never more than an eighth of what is free: a measurement must not drive a machine to swap.
     let free = head.memory.available_octets.map_or(OCTETS_MAX, |octets| octets as usize / 8);
     let most = if options.quick { QUICK_OCTETS_MAX } else { OCTETS_MAX }.min(free).max(OCTETS_MIN);
@@ -90,6 +94,7 @@ pub fn measure(options: &Options) -> Result<Report, Error> {
         timer: timer::measure(time),
         latency,
         bandwidth,
+        sharing,
         directory,
         steal_share: steal.share(),
         seconds: start.elapsed().as_secs_f64(),
@@ -133,6 +138,7 @@ impl Report {
             .map(|(octets, nanoseconds)| json!({"octets": octets, "nanoseconds": nanoseconds}))
             .collect();
         value["bandwidth"] = self.bandwidth.iter().map(Bandwidth::json).collect();
+        value["sharing"] = self.sharing.json();
         value["directory"] = self.directory.as_ref().map_or(Value::Null, |(path, directory)| {
             let mut value = directory.json();
             value["path"] = json!(path.display().to_string());
@@ -168,6 +174,7 @@ impl fmt::Display for Report {
             }
             None => writeln!(f, "directory   not measured: --directory PATH")?,
         }
+        writeln!(f, "\nwhat cores pay for what they share\n{}", self.sharing)?;
         writeln!(f, "\nlatency of a load by working set, random order, best run")?;
         for (octets, nanoseconds) in &self.latency {
             writeln!(f, "{:>10}  {nanoseconds:8.2} ns", octets_text(*octets as u64))?;
