@@ -46,7 +46,7 @@ fn checked(recipe: &str, contenders: &str) -> Option<Value> {
     let record: Value =
         serde_json::from_slice(&fs::read(folder.path().join("out/record.json")).unwrap()).unwrap();
     assert_eq!((&record["recipe"], &record["quick"]), (&recipe.into(), &true.into()));
-    let is_in_process = lab::recipe::find(recipe).unwrap().measure == lab::recipe::Measure::Engine;
+    let is_in_process = lab::recipe::find(recipe).unwrap().measure.is_in_process();
     assert_eq!(record["machine"]["bed"], if is_in_process { "none" } else { "loopback" });
     assert!(!record["raw"].as_array().unwrap().is_empty(), "{recipe}: {said}");
     Some(record)
@@ -197,6 +197,38 @@ fn locks_over_the_network() {
     assert!(mutex["command"].to_string().contains(r#""--protection","mutex","--threads""#), "{mutex}");
 }
 
+/// Measured, simulated and the seeds' curves; each simulated line says what it is.
+#[test]
+fn scaling_beyond_the_cores() {
+    let record = checked("scaling", "").unwrap();
+    let cores = std::thread::available_parallelism().unwrap().get();
+    for protection in ["bind9", "mutex", "system-atomic", "paper", "snapshot"] {
+        let rates = values(&record, protection, "rate");
+        assert!(rates.len() >= 3 && rates.iter().all(|&rate| rate > 0.0), "{protection}: {rates:?}");
+    }
+    let crowded = format!("snapshot: rate of {} threads over {cores} thread", 4 * cores);
+    let targets = record["targets"].as_array().unwrap();
+    assert!(
+        targets.iter().any(|target| target["what"].as_str().unwrap().starts_with(&crowded)),
+        "{targets:?}"
+    );
+    let series =
+        record["charts"].as_array().unwrap().iter().flat_map(|chart| chart["series"].as_array().unwrap());
+    let mut simulated = 0;
+    for one in series.filter(|one| one["role"] == "simulated") {
+        assert!(one["name"].as_str().unwrap().ends_with("simulated"), "{}", one["name"]);
+        simulated += 1;
+    }
+    assert!(simulated > 20, "{simulated}");
+    let tables: Vec<&str> =
+        record["tables"].as_array().unwrap().iter().map(|table| table["title"].as_str().unwrap()).collect();
+    for title in
+        ["parameters of the law", "every published point", "beside what was measured", "what the models know"]
+    {
+        assert!(tables.iter().any(|table| table.contains(title)), "{title}: {tables:?}");
+    }
+}
+
 /// Of `client-limit`, the rows that others are compared with, and targets in summary and record; of `echo-sweep`, models.
 #[test]
 fn ratios_and_targets() {
@@ -268,5 +300,5 @@ fn complaints_say_what_to_do() {
         assert!(output.status.code() == Some(status) && said.contains(expected), "{words:?}: {said}");
     }
     let list = lab(folder.path(), &["--list"]);
-    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 15);
+    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 16);
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::record::Published;
 
 /// Files by the name of their recipe.
-const FILES: [(&str, &str); 17] = [
+const FILES: [(&str, &str); 18] = [
     ("allocators", include_str!("../published/allocators.toml")),
     ("caching", include_str!("../published/caching.toml")),
     ("client-limit", include_str!("../published/client-limit.toml")),
@@ -21,6 +21,7 @@ const FILES: [(&str, &str); 17] = [
     ("memory", include_str!("../published/memory.toml")),
     ("net", include_str!("../published/net.toml")),
     ("root", include_str!("../published/root.toml")),
+    ("scaling", include_str!("../published/smp-2004.toml")),
     ("signed", include_str!("../published/signed.toml")),
     ("smp-2004", include_str!("../published/smp-2004.toml")),
     ("start", include_str!("../published/start.toml")),

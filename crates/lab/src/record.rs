@@ -213,6 +213,8 @@ pub enum Role {
     Target,
     /// Published elsewhere, drawn faint.
     Published,
+    /// Computed, drawn dotted with hollow marks.
+    Simulated,
 }
 
 /// A point, with its spread where it has one.

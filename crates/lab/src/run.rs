@@ -79,8 +79,7 @@ pub fn run(options: Options) -> Result<Done, Error> {
     if let Some(blocks) = options.blocks {
         (effort.blocks, effort.runs) = (blocks, blocks);
     }
-    let is_in_process = options.recipe.measure == Measure::Engine;
-    let bed = if is_in_process { BedKind::None } else { options.bed };
+    let bed = if options.recipe.measure.is_in_process() { BedKind::None } else { options.bed };
     let mut bed = Bed::make(bed, &server_cores, &load_cores)?;
     notes.append(&mut bed.notes);
     notes.iter().for_each(|note| eprintln!("lab: note: {note}"));

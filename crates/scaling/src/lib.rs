@@ -4,7 +4,8 @@
 //! * [`model`]: machine, shared things, queries as lists of steps. * [`names`]: which bucket a query's name is in.
 //! * [`run`](mod@run): one number of cores. * [`sweep`]: many, and how a kernel spreads queries over sockets.
 //! * [`usl`]: the universal scalability law by least squares, with intervals.
-//! * [`bind`]: what the seeds published of BIND 9, and models of it that must give the same.
+//! * [`bind`]: what the seeds published of BIND 9, and models of it that must give the same. * [`engine`]: models of the engine
+//!   of the experiments, from what one thread of it was measured to do.
 //!
 //! What is left out: memory bandwidth, caches that are too small, frequencies that fall with busy cores, two threads on one
 //! core, and how network and kernel share. A simulated rate is what locks and shared lines leave, no more.
@@ -12,6 +13,7 @@
 //! No input or output, no clock and no randomness but from a seed: the same model gives the same figures everywhere.
 
 pub mod bind;
+pub mod engine;
 mod line;
 mod lock;
 pub mod model;

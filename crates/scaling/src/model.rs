@@ -72,6 +72,8 @@ pub enum Step {
     Read(usize),
     /// Gives it back.
     Unlock(usize),
+    /// From here on buckets are those of another name, to which the name that was asked for leads: an address of a server.
+    Next,
 }
 
 /// A kind of query.
@@ -211,6 +213,8 @@ impl Model {
             match *what {
                 Step::Work(ns) if (0.0..=PIECE_NS_MAX).contains(&ns) => {}
                 Step::Work(_) => return Err(Fault::Number("work")),
+                // In between, it would be another lock that is given back.
+                Step::Next if held.is_empty() => {}
                 Step::Change(at) if kind(at) == Some(Kind::Counter) => {}
                 Step::Lock(at) if kind(at).is_some_and(|kind| kind != Kind::Counter) => held.push(at),
                 Step::Read(at) if matches!(kind(at), Some(Kind::ReaderWriter { .. })) => held.push(at),
@@ -234,6 +238,7 @@ impl Model {
         let weight: f64 = self.queries.iter().map(|query| query.weight).sum();
         let of = |step: &Step| match *step {
             Step::Work(ns) => ns,
+            Step::Next => 0.0,
             _ => self.machine.atomic_ns,
         };
         let all = self.queries.iter().map(|query| query.weight * query.steps.iter().map(of).sum::<f64>());

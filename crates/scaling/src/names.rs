@@ -33,6 +33,11 @@ impl Names {
     }
 }
 
+/// The name that a name leads to.
+pub(crate) fn next(name: u64) -> u64 {
+    mix(name.wrapping_add(0x9e37_79b9_7f4a_7c15))
+}
+
 /// The bucket of a name among `count`, which is not 0; `of` tells sets of buckets apart.
 pub(crate) fn bucket(name: u64, of: usize, count: usize) -> usize {
     (mix(name ^ mix(of as u64 + 1)) % count as u64) as usize

@@ -221,9 +221,15 @@ impl<'a> Simulation<'a> {
         let (steps, spread) = (self.steps(core), self.model.spread);
         let one = &mut self.cores[core];
         let mut time = from;
-        while let Some(Step::Work(ns)) = steps.get(one.at) {
-            let factor = 1.0 + spread * (2.0 * one.random.unit() - 1.0);
-            time += picoseconds(ns * factor);
+        loop {
+            match steps.get(one.at) {
+                Some(Step::Work(ns)) => {
+                    let factor = 1.0 + spread * (2.0 * one.random.unit() - 1.0);
+                    time += picoseconds(ns * factor);
+                }
+                Some(Step::Next) => one.name = names::next(one.name),
+                _ => break,
+            }
             one.at += 1;
         }
         one.since = time;

@@ -115,11 +115,15 @@ fn own_slot(name: &str) -> Option<usize> {
     OWN_SLOT.iter().find(|(own, _)| *own == first).map(|(_, slot)| *slot)
 }
 
-/// The measured series whose name a target or published series has in its own: `target, zonda`.
+/// The measured series whose name a target or published series has in its own: `target, zonda`. What is simulated may also
+/// be of a published series; `measured` at the end of a name tells roles apart and is not part of it.
 fn kin(chart: &Chart, place: usize) -> Option<usize> {
     let name = &chart.series[place].name;
-    let is_kin = |other: &&crate::record::Series| other.role == Role::Measured && !other.name.is_empty();
-    let longest = chart.series.iter().filter(is_kin).filter(|other| name.contains(&*other.name));
+    let is_simulated = chart.series[place].role == Role::Simulated;
+    let is_of = |role| role == Role::Measured || is_simulated && role == Role::Published;
+    let bare = |other: &crate::record::Series| other.name.trim_end_matches(", measured").to_owned();
+    let is_kin = |other: &&crate::record::Series| is_of(other.role) && !other.name.is_empty();
+    let longest = chart.series.iter().filter(is_kin).filter(|other| name.contains(&bare(other)));
     let longest = longest.max_by_key(|other| other.name.len())?;
     chart.series.iter().position(|other| std::ptr::eq(other, longest))
 }

@@ -39,7 +39,7 @@ pub fn draw(svg: &mut String, kind: ChartKind, series: &[Drawn]) -> f64 {
 
 fn sample(svg: &mut String, kind: ChartKind, entry: &Drawn, x: f64, y: f64) {
     match (kind, entry.role) {
-        (ChartKind::Bars, Role::Measured | Role::Published) => {
+        (ChartKind::Bars, Role::Measured | Role::Published | Role::Simulated) => {
             let _ = writeln!(
                 svg,
                 "<rect class=\"c-bar\" x=\"{:.1}\" y=\"{:.1}\" width=\"14\" height=\"11\"/>",

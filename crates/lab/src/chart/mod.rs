@@ -67,6 +67,7 @@ fn in_words(chart: &Chart, series: &[Drawn]) -> String {
             Role::Measured => "",
             Role::Target => " (target)",
             Role::Published => " (published)",
+            Role::Simulated => " (simulated)",
         };
         // Writing to a string cannot fail.
         let _ = write!(words, " {name}{role}:");
@@ -109,6 +110,7 @@ fn classes(series: &Drawn) -> String {
         Role::Measured => "measured",
         Role::Target => "target",
         Role::Published => "published",
+        Role::Simulated => "simulated",
     };
     format!("c-series c{} {role}", series.slot)
 }

@@ -56,6 +56,17 @@ fn golden_lines() {
     check("lines.svg", &svg(&lines(), "a"));
 }
 
+/// What is simulated is dotted, of the colour of what it simulates, and its marks are hollow.
+#[test]
+fn golden_simulated() {
+    let mut chart = lines();
+    chart.series[0].name = "paper, measured".to_owned();
+    let points = [point(1.0, 100.0), point(2.0, 185.0), point(4.0, 300.0)];
+    chart.series.push(series("paper, simulated", Role::Simulated, &points));
+    assert_eq!(data::drawn(&chart)[3].slot, data::drawn(&chart)[0].slot);
+    check("simulated.svg", &svg(&chart, "s"));
+}
+
 #[test]
 fn golden_bars() {
     let measured = [
@@ -176,11 +187,11 @@ proptest! {
         kind in prop_oneof![Just(ChartKind::Lines), Just(ChartKind::Bars)],
         y_log: bool,
         categories in 0..6usize,
-        all in proptest::collection::vec((0..3u8, proptest::collection::vec(any_point(), 0..8)), 0..12),
+        all in proptest::collection::vec((0..4u8, proptest::collection::vec(any_point(), 0..8)), 0..12),
     ) {
         let names: Vec<_> = (0..categories).map(|place| format!("category {place}")).collect();
         let names: Vec<_> = names.iter().map(String::as_str).collect();
-        let roles = [Role::Measured, Role::Target, Role::Published];
+        let roles = [Role::Measured, Role::Target, Role::Published, Role::Simulated];
         let all = all.iter().enumerate().map(|(place, (role, points))| {
             series(&format!("series {place}"), roles[usize::from(*role)], points)
         });

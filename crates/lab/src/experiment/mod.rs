@@ -3,6 +3,7 @@
 //! * [`rates`]: staircases in blocks, processor time and memory, then [`latency`] at equal loads.
 //! * [`echo`]: echo servers of many models, processes and cores; [`limit`]: settings of the generator, and other generators.
 //! * [`engine`]: the locks of the paper and others, in process.
+//! * [`scaling`]: the engine with more and more threads, and computed for more cores than there are.
 //! * [`memory`] after the load of zones; [`start`] from exec to the first answer.
 //!
 //! [`Lab`] is what they share: where servers run, how long everything takes, and the record they fill.
@@ -15,6 +16,7 @@ pub mod limit;
 pub mod memory;
 pub mod rates;
 mod runs;
+pub mod scaling;
 mod servers;
 pub mod start;
 mod values;
@@ -82,6 +84,7 @@ impl Lab {
             crate::recipe::Measure::Echo => echo::run(self),
             crate::recipe::Measure::Generator => limit::run(self),
             crate::recipe::Measure::Engine => engine::run(self),
+            crate::recipe::Measure::Scaling => scaling::run(self),
         }
     }
 

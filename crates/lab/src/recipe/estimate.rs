@@ -17,6 +17,8 @@ const START: f64 = 1.0;
 const RECORD: f64 = 4e-6;
 /// What memory takes to settle, and queries that touch a zone.
 const SETTLE: f64 = 8.0;
+/// Simulations of the recipe `scaling`, and its lock profiles.
+const COMPUTED: f64 = 25.0;
 /// Echo servers in a block, where workers do not vary.
 const ECHOES: usize = 2;
 
@@ -34,6 +36,12 @@ impl Recipe {
             Measure::Start => effort.runs as f64 * all,
             Measure::Echo => self.echo_servers(cores + 1) * effort.runs as f64 * (run + effort.warm_seconds),
             Measure::Engine => self.engine(form, &effort, cores),
+            // Each of five protections with as many threads as there are cores, and with twice and four times as many.
+            Measure::Scaling => {
+                let counts = self.workers.iter().filter(|&&workers| workers <= cores).count() + 2;
+                let run = effort.run_seconds + effort.warm_seconds + ENGINE_START;
+                COMPUTED + 5.0 * counts as f64 * effort.runs as f64 * run
+            }
             // Against two echo servers.
             Measure::Generator => 2.0 * self.generators.len() as f64 * effort.runs as f64 * run,
         }

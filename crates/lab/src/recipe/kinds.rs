@@ -20,6 +20,15 @@ pub enum Measure {
     Generator,
     /// A small name server with the locks of the paper, in process.
     Engine,
+    /// The engine with more and more threads, and computed for more cores than there are.
+    Scaling,
+}
+
+impl Measure {
+    /// Whether nothing goes over a network, so that none has to be made.
+    pub fn is_in_process(self) -> bool {
+        matches!(self, Measure::Engine | Measure::Scaling)
+    }
 }
 
 /// A contender's name.

@@ -25,7 +25,7 @@ use serde::Deserialize;
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 15] = [
+const BUILT_IN: [(&str, &str); 16] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -33,6 +33,7 @@ const BUILT_IN: [(&str, &str); 15] = [
     ("threads", include_str!("../../recipes/threads.toml")),
     ("memory", include_str!("../../recipes/memory.toml")),
     ("start", include_str!("../../recipes/start.toml")),
+    ("scaling", include_str!("../../recipes/scaling.toml")),
     ("echo-sweep", include_str!("../../recipes/echo-sweep.toml")),
     ("echo-pin", include_str!("../../recipes/echo-pin.toml")),
     ("client-limit", include_str!("../../recipes/client-limit.toml")),
@@ -149,7 +150,7 @@ impl Recipe {
 
     /// Whether servers may have all cores: where threads vary, or nobody generates load beside them.
     pub fn uses_all_cores(&self) -> bool {
-        self.workers.len() > 1 || self.measure == Measure::Engine
+        self.workers.len() > 1 || self.measure.is_in_process()
     }
 
     /// What is missing or out of range.

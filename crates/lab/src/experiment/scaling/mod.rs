@@ -1,0 +1,151 @@
+//! Scaling: the engine with as many threads as there are cores and more, and simulated up to 64 cores.
+//!
+//! * `output`: what the engine says of a run. * `simulate`: models from what was measured, and their curves.
+//! * `validate`: the seeds' curves. * `report`: tables, charts, targets.
+
+mod output;
+mod report;
+mod simulate;
+mod validate;
+
+use std::time::Duration;
+
+use bench::host::sharing::{self, Sharing};
+use serde_json::json;
+
+use super::{Lab, Values, runs};
+use crate::{Error, place, place::Place, process, record::Contender};
+
+use output::Output;
+use simulate::Inputs;
+
+/// A protection as the engine takes it, and what goes with it.
+struct Subject {
+    name: &'static str,
+    /// BIND 9 of then shared its memory; the paper's has areas, and a server with snapshots needs none that is shared.
+    memory: &'static str,
+    model: scaling::engine::Protection,
+}
+
+/// In the order of the seeds.
+const SUBJECTS: [Subject; 5] = [
+    Subject { name: "bind9", memory: "shared", model: scaling::engine::Protection::Bind9 },
+    Subject { name: "mutex", memory: "areas", model: scaling::engine::Protection::Mutex },
+    Subject { name: "system-atomic", memory: "areas", model: scaling::engine::Protection::ReaderWriter },
+    Subject { name: "paper", memory: "areas", model: scaling::engine::Protection::ReaderWriter },
+    Subject { name: "snapshot", memory: "none", model: scaling::engine::Protection::Snapshot },
+];
+/// How many times as many threads as cores are measured too.
+const OVERSUBSCRIBED: [usize; 2] = [2, 4];
+/// For all that cores pay for lines and sleep.
+const SHARING_TIME: Duration = Duration::from_millis(300);
+/// Threads that the engine takes at most.
+const THREADS_MAX: usize = 256;
+
+/// What was measured.
+struct Found {
+    rates: Values,
+    cpu: Values,
+    /// Numbers of threads, rising.
+    threads: Vec<usize>,
+    /// How many of them have a core each.
+    cores: usize,
+}
+
+/// Measures, simulates and reports.
+pub fn run(lab: &mut Lab) -> Result<(), Error> {
+    lab.say("what cores pay for what they share, and the profile of the locks");
+    let sharing = sharing::measure(&place::cores(), SHARING_TIME);
+    let (mutex, paper, bind9) = (profile(lab, "mutex")?, profile(lab, "paper")?, profile(lab, "bind9")?);
+    let found = measure(lab)?;
+    lab.go_on()?;
+    lab.say("simulations");
+    let inputs = Inputs::of(&sharing, &mutex, &paper, &bind9);
+    lab.record.raw.push(json!({ "sharing": sharing.json(), "visits": inputs.json() }));
+    note_inputs(lab, &sharing, &found);
+    let effort = simulate::effort(&lab.effort);
+    let curves = simulate::curves(&inputs, &found, effort, lab)?;
+    report::report(lab, &sharing, &inputs, &found, &curves);
+    validate::validate(lab, effort)
+}
+
+fn note_inputs(lab: &mut Lab, sharing: &Sharing, found: &Found) {
+    if sharing.pairs.is_empty() {
+        lab.note("one core: the way of a line was not measured; the simulation takes 100 ns".to_owned());
+    }
+    if found.cores < 4 {
+        lab.note(format!(
+            "{} cores: what is beyond is simulated, and the lines of a machine with more cores have further to go than between \
+             these",
+            found.cores
+        ));
+    }
+}
+
+fn engine(lab: &Lab, subject: &Subject, threads: usize, more: &[&str]) -> Result<Output, Error> {
+    let words = command(lab, subject, threads, more);
+    let text = process::run(&words, &Place::default(), &lab.folder("engine")?, &lab.stop)?;
+    Output::parse(&text)
+}
+
+fn command(lab: &Lab, subject: &Subject, threads: usize, more: &[&str]) -> Vec<String> {
+    let mut words = vec![lab.programs.bench.display().to_string()];
+    let (seconds, warm) = (lab.effort.run_seconds.to_string(), lab.effort.warm_seconds.to_string());
+    words.extend(["engine", "--protection", subject.name, "--memory", subject.memory].map(str::to_owned));
+    words.extend(["--threads", &threads.to_string(), "--seconds", &seconds].map(str::to_owned));
+    words.extend(["--warm", &warm, "--json"].map(str::to_owned));
+    words.extend(more.iter().map(|&word| word.to_owned()));
+    words
+}
+
+/// The lock profile of one thread: nobody waits, so that it shows how often and how long.
+fn profile(lab: &Lab, name: &'static str) -> Result<Output, Error> {
+    let model = scaling::engine::Protection::Mutex;
+    engine(lab, &Subject { name, memory: "shared", model }, 1, &["--profile-locks"])
+}
+
+/// All protections with all numbers of threads, in rounds.
+fn measure(lab: &mut Lab) -> Result<Found, Error> {
+    let cores = lab.server_cores.len().max(1);
+    let mut threads: Vec<usize> =
+        lab.recipe.workers.iter().copied().filter(|&count| count <= cores).collect();
+    threads.extend([1, cores]);
+    threads.extend(OVERSUBSCRIBED.map(|factor| (cores * factor).min(THREADS_MAX)));
+    threads.sort_unstable();
+    threads.dedup();
+    let kinds: Vec<(&Subject, usize)> =
+        SUBJECTS.iter().flat_map(|subject| threads.iter().map(move |&count| (subject, count))).collect();
+    let labels: Vec<String> =
+        kinds.iter().map(|(subject, count)| format!("{}, {}", subject.name, at(*count))).collect();
+    lab.record.contenders.push(Contender {
+        name: "engine".to_owned(),
+        version: concat!("zonda-bench ", env!("CARGO_PKG_VERSION")).to_owned(),
+        command: command(lab, &SUBJECTS[4], cores, &[]).split_off(1),
+        settings: String::new(),
+    });
+    let mut found = Found { rates: Values::default(), cpu: Values::default(), threads, cores };
+    runs::alternate(lab, &labels, |lab, which, run| {
+        let (subject, count) = kinds[which];
+        let output = engine(lab, subject, count, &[])?;
+        found.rates.push(subject.name, &at(count), output.rate);
+        found.cpu.push(subject.name, &at(count), output.cpu_us_per_query);
+        lab.record.raw.push(json!({
+            "protection": subject.name, "threads": count, "run": run, "rate": output.rate,
+            "cpu_us_per_query": output.cpu_us_per_query,
+        }));
+        Ok(())
+    })?;
+    let names: Vec<String> = SUBJECTS.iter().map(|subject| subject.name.to_owned()).collect();
+    let places: Vec<String> = found.threads.iter().map(|&count| at(count)).collect();
+    let places: Vec<&str> = places.iter().map(String::as_str).collect();
+    for values in [&mut found.rates, &mut found.cpu] {
+        values.arrange(&names);
+        values.arrange_places(&places);
+    }
+    Ok(found)
+}
+
+/// A place in what varies.
+fn at(threads: usize) -> String {
+    format!("{threads} {}", if threads == 1 { "thread" } else { "threads" })
+}
