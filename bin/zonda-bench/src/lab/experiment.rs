@@ -21,6 +21,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   zonda-bench lab --list
   sudo zonda-bench lab root --quick
+  zonda-bench lab locks --quick
   sudo zonda-bench lab net --scale 0.1 --contenders zonda,nsd --out net-tenth
   zonda-bench lab root --bed loopback
   zonda-bench lab --show root > mine.toml; zonda-bench lab mine.toml
