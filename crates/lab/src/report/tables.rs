@@ -16,7 +16,7 @@ const ROWS_FIRST_MAX: usize = 40;
 /// Charts that stand in one column, beside what was published.
 const CHARTS_BESIDE_MAX: usize = 8;
 /// Columns from which on a table is set closely.
-const DENSE_FROM: usize = 7;
+const DENSE_FROM: usize = 6;
 
 /// The figures that records are compared by.
 pub fn figures(page: &mut String, record: &Record) {
@@ -146,7 +146,8 @@ fn text(page: &mut String, text: &Text) {
 }
 
 fn table(page: &mut String, table: &Table) {
-    let _ = writeln!(page, "<figure>\n<figcaption>{}</figcaption>", html(&table.title));
+    let class = if table.columns.len() >= DENSE_FROM { " class=\"dense\"" } else { "" };
+    let _ = writeln!(page, "<figure{class}>\n<figcaption>{}</figcaption>", html(&table.title));
     open_table(page, &table.title);
     // A column of words stands to the left as a whole, its head too.
     let is_prose: Vec<bool> = (0..table.columns.len())

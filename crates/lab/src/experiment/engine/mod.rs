@@ -5,10 +5,11 @@
 //! made once more, and then discarded and counted.
 //!
 //! * `outcome`: what a run says. * `found`: runs, and values drawn from them. * `report`: figures and charts.
-//! * `finding`: orders, targets, alarms. * `profile`: who waited for what.
+//! * `finding`: orders, targets, alarms. * `profile`: who waited for what. * `others`: what other programs took meanwhile.
 
 mod finding;
 mod found;
+mod others;
 mod outcome;
 mod profile;
 mod report;
@@ -23,6 +24,7 @@ use serde_json::{Value, json};
 
 use self::{
     found::{Found, Run},
+    others::Others,
     outcome::Outcome,
 };
 use super::{Lab, runs};
@@ -31,6 +33,7 @@ use crate::{
     process::{self, Process},
     recipe::{Cell, EngineData, Names, cells},
     record::Contender,
+    statistics,
 };
 
 /// The command, for messages.
@@ -41,6 +44,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(10);
 /// Runs of a kind in a round, where the hypervisor disturbs the first.
 const ATTEMPTS: usize = 2;
+
+/// Of all cores' time; a quiet system takes less.
+const OTHERS_MOST: f64 = 0.05;
 
 /// Why runs of a variant failed, and where.
 struct Failure {
@@ -86,6 +92,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
         return Err(Error::Nobody);
     }
     lab.record.blocks.kept = found.runs.len();
+    note_others(lab);
     report::report(lab, &found);
     finding::report(lab, &found);
     profile::report(lab, &found);
@@ -122,20 +129,32 @@ fn failed(failures: &mut Vec<Failure>, variant: String, at: usize, error: &Error
     }
 }
 
+/// Says so where other programs had much of the machine.
+fn note_others(lab: &mut Lab) {
+    let shares = lab.record.raw.iter().filter_map(|raw| raw["others_share"].as_f64());
+    let share = statistics::median(&shares.collect::<Vec<_>>());
+    if share > OTHERS_MOST {
+        let percent = share * 100.0;
+        lab.note(format!(
+            "other programs had {percent:.0} % of all cores' time during half of the runs: rates say little, measure on a quiet machine"
+        ));
+    }
+}
+
 /// One run; nothing where it was disturbed.
 fn measure(lab: &mut Lab, cell: &Cell, label: &str, round: usize) -> Result<Option<Outcome>, Error> {
     let command = command(lab, cell);
     for attempt in 1..=ATTEMPTS {
-        let steal = Steal::new();
+        let (steal, others) = (Steal::new(), Others::new());
         let length = Duration::from_secs_f64(lab.effort.run_seconds + lab.effort.warm_seconds);
         let said = engine(lab, &command, length + PATIENCE)?;
-        let stolen = steal.share();
+        let (stolen, others) = (steal.share(), others.share());
         let raw: Value = serde_json::from_str(&said).map_err(|_| no_result())?;
         let outcome = Outcome::of(&raw).ok_or_else(no_result)?;
         let is_kept = stolen <= lab.effort.stolen_share;
         lab.record.raw.push(json!({
             "variant": cell.variant, "at": lab.recipe.panels[cell.panel].place(cell.value), "round": round,
-            "stolen_share": stolen, "kept": is_kept, "result": outcome::without_lockers(raw),
+            "stolen_share": stolen, "others_share": others, "kept": is_kept, "result": outcome::without_lockers(raw),
         }));
         if is_kept {
             return Ok(Some(outcome));

@@ -11,15 +11,15 @@ use crate::{
     statistics,
 };
 
-/// The paper's reasons to wait, and what each is called by the engine.
-const REASONS: [(&str, &[&str]); 4] = [
-    ("memory for building answers", &["memory"]),
-    ("reference counters", &["counter"]),
-    ("data of zones and records", &["zone table", "zone data", "bucket"]),
-    ("inside the reader-writer lock", &["rwlock internals"]),
+/// The paper's reasons to wait, in charts and in tables, and what each is called by the engine.
+const REASONS: [(&str, &str, &[&str]); 4] = [
+    ("memory for building answers", "for memory", &["memory"]),
+    ("reference counters", "for counters", &["counter"]),
+    ("data of zones and records", "for zones, records", &["zone table", "zone data", "bucket"]),
+    ("inside the reader-writer lock", "inside the rwlock", &["rwlock internals"]),
 ];
 /// What none of them is.
-const OTHER: &str = "other";
+const OTHER: (&str, &str) = ("other", "for others");
 /// Lines of a report that are shown: those that tell.
 const LINES: usize = 14;
 /// Lines of one lock that are shown.
@@ -74,23 +74,23 @@ fn shares(locks: &[&Locks]) -> Vec<f64> {
     };
     let waited: Vec<f64> = locks.iter().map(|locks| locks.share_waited).collect();
     let mut all = vec![statistics::median(&waited)];
-    all.extend(REASONS.iter().map(|(_, names)| by(&|name: &str| names.contains(&name))));
-    all.push(by(&|name: &str| !REASONS.iter().any(|(_, names)| names.contains(&name))));
+    all.extend(REASONS.iter().map(|(.., names)| by(&|name: &str| names.contains(&name))));
+    all.push(by(&|name: &str| !REASONS.iter().any(|(.., names)| names.contains(&name))));
     all
 }
 
 /// Rows as the paper's; the last only where something is in it.
-fn row_names(columns: &[(String, Vec<f64>)]) -> Vec<&'static str> {
+fn row_names(columns: &[(String, Vec<f64>)]) -> Vec<(&'static str, &'static str)> {
     let has_other = columns.iter().any(|(_, shares)| shares.last().is_some_and(|&share| share > 0.0));
-    REASONS.iter().map(|(name, _)| *name).chain(has_other.then_some(OTHER)).collect()
+    REASONS.iter().map(|(name, short, _)| (*name, *short)).chain(has_other.then_some(OTHER)).collect()
 }
 
 fn shares_table(panel: &Panel, columns: &[(String, Vec<f64>)]) -> crate::record::Table {
     let percent = |share: f64| format!("{:.1}", share * 100.0);
-    let mut rows = vec![vec!["waiting, of the threads' time".to_owned()]];
+    let mut rows = vec![vec!["time waited".to_owned()]];
     rows[0].extend(columns.iter().map(|(_, shares)| percent(shares[0])));
-    for (index, name) in row_names(columns).into_iter().enumerate() {
-        let mut row = vec![format!("of it: {name}")];
+    for (index, (_, name)) in row_names(columns).into_iter().enumerate() {
+        let mut row = vec![format!("of it {name}")];
         row.extend(columns.iter().map(|(_, shares)| match shares[0] > 0.0 {
             true => percent(shares[index + 1] / shares[0]),
             false => "–".to_owned(),
@@ -100,11 +100,16 @@ fn shares_table(panel: &Panel, columns: &[(String, Vec<f64>)]) -> crate::record:
     let mut heads = vec!["%"];
     heads.extend(columns.iter().map(|(name, _)| name.as_str()));
     let title = format!("Threads waiting for locks: {}", panel.name);
-    table(&title, &heads, rows, "Medians of all runs; the shares of the waiting are of those.")
+    table(
+        &title,
+        &heads,
+        rows,
+        "Share of the time of all threads, below it shares of the waiting; medians of all runs.",
+    )
 }
 
 fn chart(panel: &Panel, columns: &[(String, Vec<f64>)]) -> Chart {
-    let series = row_names(columns).into_iter().enumerate().map(|(index, name)| Series {
+    let series = row_names(columns).into_iter().enumerate().map(|(index, (name, _))| Series {
         name: name.to_owned(),
         role: Role::Measured,
         points: columns

@@ -137,9 +137,12 @@ fn chart(
 ) -> Option<Chart> {
     let words = words(shown);
     let values = |variant: &str, number: u64| {
-        found
-            .cell(place, variant, number)
-            .map_or_else(Vec::new, |cell| cell_values(found, panel, cell, shown))
+        let Some(cell) = found.cell(place, variant, number) else { return Vec::new() };
+        // The baseline over itself has its place too, so that every variant has the colour that it has elsewhere.
+        if shown == Shown::Ratio && panel.baseline.as_deref() == Some(variant) {
+            return found.ratios(cell, cell);
+        }
+        cell_values(found, panel, cell, shown)
     };
     let names: Vec<&str> = recipe.variants.iter().map(|variant| variant.name.as_str()).collect();
     let names: Vec<&str> = names
