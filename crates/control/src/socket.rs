@@ -168,27 +168,40 @@ pub(crate) fn serve(
                 std::thread::sleep(Duration::from_millis(100));
                 continue;
             };
-            let (controller, events, counted) =
-                (Arc::clone(&controller), events.clone(), Arc::clone(&clients));
-            if clients.fetch_add(1, Ordering::Relaxed) >= CLIENTS_MAX {
-                clients.fetch_sub(1, Ordering::Relaxed);
+            let Some(seat) = Seat::take(&clients) else {
                 refuse(stream);
                 continue;
-            }
+            };
+            let (controller, events) = (Arc::clone(&controller), events.clone());
             let serve = move || {
                 // A client that went away is its own affair.
                 let _ = converse(stream, &controller, &events);
-                counted.fetch_sub(1, Ordering::Relaxed);
+                drop(seat);
                 // The client has its reply and does not wait for this.
                 controller.tidy();
             };
-            if std::thread::Builder::new().name("control-client".into()).spawn(serve).is_err() {
-                clients.fetch_sub(1, Ordering::Relaxed);
-            }
+            // Without a thread there is no client, and its seat is free again with what was not run.
+            let _ = std::thread::Builder::new().name("control-client".into()).spawn(serve);
         }
     };
     std::thread::Builder::new().name("control".into()).spawn(accept)?;
     Ok(SocketGuard { _file })
+}
+
+/// One of [`CLIENTS_MAX`], free again when dropped: a client whose thread panics does not keep it.
+struct Seat(Arc<AtomicUsize>);
+
+impl Seat {
+    fn take(clients: &Arc<AtomicUsize>) -> Option<Seat> {
+        let seat = Seat(Arc::clone(clients));
+        (clients.fetch_add(1, Ordering::Relaxed) < CLIENTS_MAX).then_some(seat)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Removes the socket's file when dropped.
@@ -252,4 +265,23 @@ fn write_line(output: &mut impl Write, reply: &Reply) -> io::Result<()> {
     let mut line = serde_json::to_vec(reply)?;
     line.push(b'\n');
     output.write_all(&line)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seats_come_back_whatever_happens() {
+        let clients = Arc::new(AtomicUsize::new(0));
+        let seats: Vec<Seat> = (0..CLIENTS_MAX).map(|_| Seat::take(&clients).unwrap()).collect();
+        assert!(Seat::take(&clients).is_none() && Seat::take(&clients).is_none());
+        let client = std::thread::spawn(move || {
+            let _seats = seats;
+            panic!("a client's thread");
+        });
+        assert!(client.join().is_err());
+        assert_eq!(clients.load(Ordering::Relaxed), 0);
+    }
 }
