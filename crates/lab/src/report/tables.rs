@@ -8,7 +8,7 @@ use crate::{
     escape::html,
     figures::{self, Column, Grid},
     number,
-    record::{Chart, Figure, Published, Record, Table, Text},
+    record::{Chart, Figure, Published, Record, Role, Table, Text},
 };
 
 /// Rows of figures that come before the results.
@@ -88,7 +88,9 @@ pub fn results(page: &mut String, record: &Record) {
     let class = if record.published.is_empty() || is_wide { "results" } else { "results beside" };
     let _ = writeln!(page, "<section>\n<h2>Results</h2>\n<div class=\"{class}\">\n<div class=\"ours\">");
     if !record.published.is_empty() {
-        page.push_str("<h3>Measured here</h3>\n");
+        let is_simulated = |chart: &Chart| chart.series.iter().any(|series| series.role == Role::Simulated);
+        let how = if record.charts.iter().any(is_simulated) { "Measured and simulated" } else { "Measured" };
+        let _ = writeln!(page, "<h3>{how} here</h3>");
     }
     // Many charts would keep the tables, which say what they mean, from being seen.
     if is_wide {

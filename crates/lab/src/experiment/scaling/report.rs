@@ -134,7 +134,7 @@ fn growth(curves: &[Curve], flows: usize) -> Chart {
         all.push(series(&name, Role::Simulated, curve.outcomes.iter().map(spread)));
         all.push(target("target", 1.0, cores()));
     }
-    chart("Growth, simulated: rate over that with one core", ["cores", "rate over one core"], false, all)
+    chart("Growth, simulated: rate over that with one core", ["cores", "rate over one core"], true, all)
 }
 
 fn skewed(curves: &[Curve]) -> Chart {
@@ -142,7 +142,7 @@ fn skewed(curves: &[Curve]) -> Chart {
     chart(
         "Growth, simulated, with names as skewed as a root server's",
         ["cores", "rate over one core"],
-        false,
+        true,
         all.collect(),
     )
 }
