@@ -227,7 +227,9 @@ fn beside(found: &Found, curves: &[Curve]) -> Table {
         }
     }
     let columns = ["protection", "threads", "measured/s", "simulated/s", "error", "waiting, simulated"];
-    let note = "Nothing was fitted to these points: the simulation knows one thread, and what the machine takes for lines and waking.";
+    let note = "Nothing was fitted to these points: the simulation knows one thread, and what the machine takes for lines and waking. \
+                Snapshots share nothing, so that their error is that of the machine: cores that are threads of one, a host that \
+                is busy. What the others' errors have beyond it is the simulation's.";
     table("The simulation beside what was measured", &columns, rows, note)
 }
 
