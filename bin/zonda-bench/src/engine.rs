@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use bench::Error;
+use bench::{Error, echo::RECEIVE_OCTETS};
 use clap::{
     Args, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
@@ -73,9 +73,12 @@ pub struct Arguments {
     /// Share of questions that the cache has the answer to; the others bring a new one into it.
     #[arg(long, value_name = "SHARE", default_value_t = 0.8)]
     hits: f64,
-    /// Changes a second, made by one more thread.
+    /// Changes a second, made by one more thread or by --writers.
     #[arg(long, value_name = "N", default_value_t = 0)]
     writes: u32,
+    /// Threads that make them: more than one, and they queue for the locks.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    writers: usize,
     /// Writers in a row before readers are let in, of the paper's lock.
     #[arg(long, value_name = "Q", default_value_t = Settings::default().quota)]
     quota: u32,
@@ -103,6 +106,9 @@ pub struct Arguments {
     /// One socket for all threads, or one for each (SO_REUSEPORT).
     #[arg(long, value_enum, default_value_t = Sockets::Each, requires = "serve")]
     sockets: Sockets,
+    /// What a socket may hold before queries are lost, as the kernel counts it.
+    #[arg(long, value_name = "OCTETS", default_value_t = RECEIVE_OCTETS, requires = "serve")]
+    receive_octets: usize,
     /// One JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -144,7 +150,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     settings.check()?;
     let content = content(arguments)?;
     if let Some(address) = arguments.serve {
-        let service = Service { address, is_shared: arguments.sockets == Sockets::Shared };
+        let service = Service {
+            address,
+            is_shared: arguments.sockets == Sockets::Shared,
+            receive_octets: arguments.receive_octets,
+        };
         return serve(&settings, &content, service);
     }
     let outcome = engine::measure(&settings, &content)?;
@@ -199,6 +209,7 @@ fn settings(arguments: &Arguments) -> Result<Settings, Error> {
         nxdomain: arguments.nxdomain,
         hits: arguments.hits,
         writes: arguments.writes,
+        writers: arguments.writers,
         quota: arguments.quota,
         buckets: arguments.buckets,
         time: time("--seconds", arguments.seconds)?,

@@ -1,12 +1,10 @@
 //! The same zones as snapshots: readers follow one pointer a batch and take nothing; a change copies what it touches and
 //! publishes the rest again.
 //!
-//! Sets that a cache learns are published together, [`sync::Published`] once a millisecond: a copy for each would cost more
+//! Sets that a cache learns are published together, once a millisecond: a copy for each would cost more
 //! than the question that brought it.
 
 use std::sync::Arc;
-
-use sync::Published;
 
 use crate::{
     content::{Content, ZoneContent},
@@ -85,13 +83,6 @@ impl Zone {
         }
         Zone { apex: content.apex.clone().into(), tree }
     }
-}
-
-/// Publishes what `change` makes of the present zones.
-pub fn change(published: &Published<World>, change: impl FnOnce(&mut World)) {
-    let mut world = World::clone(&published.current());
-    change(&mut world);
-    published.replace(Arc::new(world));
 }
 
 impl<'s> Database for &'s World {

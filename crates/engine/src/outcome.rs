@@ -45,6 +45,11 @@ impl Outcome {
         self.tallies.iter().map(|tally| tally.cpu).sum::<Duration>() + self.publisher_cpu
     }
 
+    /// Misses whose answers did not come into the cache.
+    pub fn unlearned(&self) -> u64 {
+        self.tallies.iter().map(|tally| tally.unlearned).sum()
+    }
+
     fn cpu_us_per_query(&self) -> f64 {
         self.cpu().as_secs_f64() * 1e6 / self.answered().max(1) as f64
     }
@@ -66,6 +71,7 @@ impl Outcome {
             "cpu_s": self.cpu().as_secs_f64(), "cpu_us_per_query": self.cpu_us_per_query(),
             "per_thread": self.tallies.iter().map(|tally| tally.answered).collect::<Vec<_>>(),
             "misses": self.tallies.iter().map(|tally| tally.misses).sum::<u64>(),
+            "unlearned": self.unlearned(),
             "starved": self.tallies.iter().map(|tally| tally.starved).sum::<u64>(),
         });
         if let Some(writes) = &self.writes {
@@ -106,6 +112,9 @@ impl fmt::Display for Outcome {
         if self.settings.waits {
             percentiles(f, "question", self.times(|tally| &tally.questions).json())?;
             percentiles(f, "waiting", self.times(|tally| &tally.waits).json())?;
+        }
+        if self.unlearned() > 0 {
+            writeln!(f, "not kept    {:>12} answers that the cache did not have", self.unlearned())?;
         }
         if let Some(writes) = &self.writes {
             writeln!(f, "changes     {:>12} of {}", writes.done, writes.asked)?;

@@ -1,4 +1,4 @@
-//! Answering in process: threads that ask and answer, a writer, and what they count.
+//! Answering in process: threads that ask and answer, writers, and what they count.
 
 use std::{
     hint::black_box,
@@ -67,7 +67,7 @@ pub(crate) fn run<S: Server>(
     let memory = Memory::new(settings.memory, sync::area::AREAS_MAX);
     let asked = content.asked();
     let phase = Phase::new();
-    let ready = Barrier::new(settings.threads + 1 + usize::from(settings.writes > 0));
+    let ready = Barrier::new(settings.threads + 1 + settings.writer_count());
     let shared = (!settings.is_own()).then(&build);
     let learns = settings.data == Data::Cache && settings.hits < 1.0;
     thread::scope(|scope| {
@@ -95,9 +95,12 @@ pub(crate) fn run<S: Server>(
         let workers: Vec<_> = (0..settings.threads).map(|number| scope.spawn(worker(number))).collect();
         let publisher = shared.filter(|_| learns && S::PUBLISHES);
         let publisher = publisher.map(|server| scope.spawn(move || publish(server, phase)));
-        let writer = shared.filter(|_| settings.writes > 0);
-        let writer =
-            writer.map(|server| scope.spawn(move || writer::run(server, content, settings, phase, ready)));
+        let write = |number| {
+            shared.map(|server| {
+                scope.spawn(move || writer::run(number, server, content, settings, phase, ready))
+            })
+        };
+        let writers: Vec<_> = (0..settings.writer_count()).filter_map(write).collect();
         ready.wait();
         thread::sleep(settings.warm);
         profile::clear();
@@ -109,7 +112,7 @@ pub(crate) fn run<S: Server>(
         let seconds = began.elapsed();
         profile::set(false);
         let tallies: Vec<Tally> = workers.into_iter().map(joined).collect();
-        let writes: Option<Writes> = writer.map(joined);
+        let writes = (!writers.is_empty()).then(|| Writes::of_all(writers.into_iter().map(joined)));
         let publisher_cpu = publisher.map(joined).unwrap_or_default();
         let locks = settings.profile.then(|| profile::report().summary(seconds * settings.threads as u32));
         Outcome { settings: settings.clone(), seconds, tallies, publisher_cpu, writes, locks }
@@ -152,12 +155,13 @@ impl Worker<'_> {
         let mut at = random.index(questions.len());
         let misses = if self.settings.data == Data::Cache { 1.0 - self.settings.hits } else { 0.0 };
         let mut began = Began::now();
-        let (mut is_measured, mut batches) = (false, 0);
+        let (mut is_measured, mut batches, mut unlearned) = (false, 0, 0);
         loop {
             match self.phase.now() {
                 OVER => break,
                 MEASURED if !is_measured => {
                     (tally, began, is_measured) = (Tally::default(), Began::now(), true);
+                    unlearned = session.unlearned();
                 }
                 _ => {}
             }
@@ -193,6 +197,7 @@ impl Worker<'_> {
         }
         (tally.time, tally.cpu) = began.until_now();
         tally.answered -= tally.starved;
+        tally.unlearned = session.unlearned() - unlearned;
         tally
     }
 }

@@ -23,8 +23,6 @@ use crate::{
 
 /// Packets of a batch.
 const BATCH: usize = 64;
-/// What a socket may hold, as other servers ask for it.
-const RECEIVE_OCTETS: usize = 4 << 20;
 /// How long a thread waits for packets before it looks whether it shall end.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -82,8 +80,11 @@ fn sockets(settings: &Settings, service: Service) -> Result<Vec<UdpSocket>, Erro
     let fault = |action: &'static str| {
         move |cause: io::Error| Error::Socket { address: service.address, action, cause }
     };
-    let options =
-        SocketOptions { reuse_port: !service.is_shared, receive_octets: RECEIVE_OCTETS, send_octets: 0 };
+    let options = SocketOptions {
+        reuse_port: !service.is_shared,
+        receive_octets: service.receive_octets,
+        send_octets: 0,
+    };
     let new = || -> Result<UdpSocket, Error> {
         let socket = bind(service.address, options).map_err(fault("bind"))?;
         socket.set_read_timeout(Some(LOOK_EVERY)).map_err(fault("set a time limit on"))?;

@@ -10,7 +10,7 @@ use wire::iana::rtype;
 
 use crate::{
     content::Content,
-    copied::{self, World},
+    copied::World,
     database::{Database, SETS_MAX, answer},
     few::Few,
     locked::Locked,
@@ -52,6 +52,10 @@ pub trait Session {
     fn answer(&mut self, query: &Query<'_>, place: &Place<'_>, send: impl FnOnce(&[u8])) -> bool;
     /// Keeps the answer to a question, as if another server had sent it.
     fn learn(&mut self, query: &Query<'_>, number: u32);
+    /// How many of those were not kept, as more came than could be made visible.
+    fn unlearned(&self) -> u64 {
+        0
+    }
 }
 
 /// Builds a response with what a query takes of memory.
@@ -128,6 +132,8 @@ type Learned = Arc<std::sync::Mutex<Vec<Arc<RRset>>>>;
 pub struct Snapshots {
     published: Published<World>,
     learned: std::sync::Mutex<Vec<Learned>>,
+    /// Held by whoever makes the next snapshot of the present one.
+    changing: std::sync::Mutex<()>,
 }
 
 /// Of one thread.
@@ -135,13 +141,22 @@ struct Reading {
     reader: Reader<World>,
     here: Vec<Arc<RRset>>,
     learned: Learned,
+    unlearned: u64,
 }
 
 impl Snapshots {
     /// Of zones.
     pub fn new(content: &Content) -> Snapshots {
         let published = Published::new(Arc::new(World::new(content)));
-        Snapshots { published, learned: std::sync::Mutex::default() }
+        Snapshots { published, learned: std::sync::Mutex::default(), changing: std::sync::Mutex::default() }
+    }
+
+    /// Publishes what `change` makes of the present zones.
+    fn change(&self, change: impl FnOnce(&mut World)) {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut world = World::clone(&self.published.current());
+        change(&mut world);
+        self.published.replace(Arc::new(world));
     }
 }
 
@@ -151,19 +166,19 @@ impl Server for Snapshots {
     fn session(&self) -> impl Session {
         let learned = Learned::default();
         self.learned.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&learned));
-        Reading { reader: self.published.reader(), here: Vec::new(), learned }
+        Reading { reader: self.published.reader(), here: Vec::new(), learned, unlearned: 0 }
     }
 
     fn replace(&self, set: &RRset) {
-        copied::change(&self.published, |world| world.replace([Arc::new(set.clone())]));
+        self.change(|world| world.replace([Arc::new(set.clone())]));
     }
 
     fn add(&self, set: &RRset) {
-        copied::change(&self.published, |world| world.add(Arc::new(set.clone())));
+        self.change(|world| world.add(Arc::new(set.clone())));
     }
 
     fn remove(&self, name: &[u8]) {
-        copied::change(&self.published, |world| world.remove(name));
+        self.change(|world| world.remove(name));
     }
 
     fn publish(&self) {
@@ -172,7 +187,7 @@ impl Server for Snapshots {
             |learned: &Learned| std::mem::take(&mut *learned.lock().unwrap_or_else(PoisonError::into_inner));
         let sets: Vec<Arc<RRset>> = threads.iter().flat_map(take).collect();
         if !sets.is_empty() {
-            copied::change(&self.published, |world| world.replace(sets));
+            self.change(|world| world.replace(sets));
         }
         self.published.reclaim();
     }
@@ -188,6 +203,7 @@ impl Session for Reading {
         // Where the publisher takes them at the moment, the next batch hands them over.
         if let (false, Ok(mut learned)) = (self.here.is_empty(), self.learned.try_lock()) {
             learned.append(&mut self.here);
+            self.unlearned += learned.len().saturating_sub(LEARNED_MAX) as u64;
             learned.truncate(LEARNED_MAX);
         }
     }
@@ -199,6 +215,12 @@ impl Session for Reading {
     fn learn(&mut self, query: &Query<'_>, number: u32) {
         if self.here.len() < LEARNED_MAX {
             self.here.push(Arc::new(learned(query, number)));
+        } else {
+            self.unlearned += 1;
         }
+    }
+
+    fn unlearned(&self) -> u64 {
+        self.unlearned
     }
 }

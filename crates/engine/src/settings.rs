@@ -12,6 +12,8 @@ pub const THREADS_MAX: usize = 64;
 pub const BUCKETS_MAX: usize = 1 << 20;
 /// Changes a second at most: above, the writer does nothing but sleep too long.
 pub const WRITES_MAX: u32 = 1_000_000;
+/// Writers at most: a queue of them, not a server of them.
+pub const WRITERS_MAX: usize = 16;
 /// Seconds at most, one hour.
 pub const SECONDS_MAX: f64 = 3600.0;
 
@@ -118,6 +120,8 @@ pub struct Settings {
     pub hits: f64,
     /// Changes a second.
     pub writes: u32,
+    /// Threads that make them.
+    pub writers: usize,
     /// Writers in a row before readers are let in.
     pub quota: u32,
     /// Locks of a zone or cache; as BIND 9 has them where not said.
@@ -146,6 +150,7 @@ impl Default for Settings {
             nxdomain: 0.05,
             hits: 0.8,
             writes: 0,
+            writers: 1,
             quota: sync::rwlock::QUOTA,
             buckets: None,
             time: Duration::from_secs(2),
@@ -164,6 +169,8 @@ pub struct Service {
     pub address: SocketAddr,
     /// One socket for all threads, as the seeds' servers had it.
     pub is_shared: bool,
+    /// What a socket may hold before queries are lost, as the kernel counts it.
+    pub receive_octets: usize,
 }
 
 impl Settings {
@@ -173,6 +180,11 @@ impl Settings {
             Data::Root => bucket::OF_A_ZONE,
             Data::Cache => bucket::OF_A_CACHE,
         })
+    }
+
+    /// Threads that change something.
+    pub fn writer_count(&self) -> usize {
+        if self.writes > 0 { self.writers } else { 0 }
     }
 
     /// Whether each thread has all for itself: asked for, or the only way.
@@ -204,6 +216,9 @@ impl Settings {
         }
         if self.writes > WRITES_MAX {
             return wrong("--writes", "at most 1000000 a second");
+        }
+        if !(1..=WRITERS_MAX).contains(&self.writers) {
+            return wrong("--writers", "from 1 to 16");
         }
         if !is_share(self.nxdomain) {
             return wrong("--nxdomain", "from 0 to 1");

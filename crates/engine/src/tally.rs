@@ -51,6 +51,8 @@ pub struct Tally {
     pub answered: u64,
     /// Those that the cache did not have.
     pub misses: u64,
+    /// Those of them that did not find a place in it.
+    pub unlearned: u64,
     /// Those that there was no memory for.
     pub starved: u64,
     /// For how long.

@@ -126,6 +126,7 @@ fn a_run_counts_what_it_did() {
         let settings = Settings {
             threads: if one { 1 } else { 3 },
             writes: if one { 0 } else { 200 },
+            writers: 2,
             time: Duration::from_millis(150),
             warm: Duration::from_millis(10),
             waits: true,
@@ -158,7 +159,7 @@ fn serves_over_udp() {
     ] {
         let settings = Settings { protection, own, threads: 2, ..Settings::default() };
         let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let (stop, service) = (AtomicBool::new(false), Service { address, is_shared });
+        let (stop, service) = (AtomicBool::new(false), Service { address, is_shared, receive_octets: 0 });
         let answered = thread::scope(|scope| {
             let (ready, is_ready) = std::sync::mpsc::channel();
             let server =
@@ -190,6 +191,7 @@ fn settings_that_cannot_be() {
         Settings { hits: 1.1, ..Settings::default() },
         Settings { nxdomain: f64::NAN, ..Settings::default() },
         Settings { quota: 0, ..Settings::default() },
+        Settings { writers: 0, ..Settings::default() },
         Settings { buckets: Some(0), ..Settings::default() },
         Settings { time: Duration::ZERO, ..Settings::default() },
     ];
@@ -197,4 +199,21 @@ fn settings_that_cannot_be() {
     let empty = Content::of_zone("test", b". 5 SOA a. b. 1 2 3 4 5\n").unwrap();
     assert!(matches!(measure(&Settings::default(), &empty), Err(Error::Option { option: "--zone", .. })));
     assert!(wrong.iter().all(|settings| matches!(measure(settings, &content), Err(Error::Option { .. }))));
+}
+
+#[test]
+fn what_cannot_be_made_visible_is_counted() {
+    let content = content();
+    let server = server::Snapshots::new(&content);
+    let mut session = server.session();
+    let packet = packet("host.", 1);
+    for _ in 0..20_000 {
+        session.learn(&Query::read(&packet).unwrap(), 5);
+    }
+    session.begin();
+    session.end();
+    session.learn(&Query::read(&packet).unwrap(), 5);
+    session.begin();
+    session.end();
+    assert_eq!(session.unlearned(), 20_001 - (1 << 14));
 }

@@ -1,4 +1,4 @@
-//! Changes at a rate, by one thread, as updates come to a server: serially.
+//! Changes at a rate, by one thread, as updates come to a server: serially; or by several, so that writers queue for a lock.
 
 use std::{
     sync::Barrier,
@@ -29,14 +29,25 @@ pub struct Writes {
 }
 
 impl Writes {
+    /// Those of several writers.
+    pub(crate) fn of_all(writers: impl Iterator<Item = Writes>) -> Writes {
+        writers.fold(Writes::default(), |mut all, writes| {
+            all.asked += writes.asked;
+            all.done += writes.done;
+            all.times.add(&writes.times);
+            all
+        })
+    }
+
     /// As results have it.
     pub fn json(&self) -> Value {
         json!({ "asked": self.asked, "done": self.done, "us": self.times.json() })
     }
 }
 
-/// Changes a server until the run is over.
+/// Changes a server until the run is over, as writer `number` of all.
 pub(crate) fn run<S: Server>(
+    number: usize,
     server: &S,
     content: &Content,
     settings: &Settings,
@@ -46,13 +57,13 @@ pub(crate) fn run<S: Server>(
     let mut writes = Writes::default();
     let addresses = content.addresses();
     ready.wait();
-    let added: Option<NameBuf> = "update-of-an-experiment.".parse().ok();
+    let added: Option<NameBuf> = format!("update-{number}-of-an-experiment.").parse().ok();
     let Some(added) = added.filter(|_| !addresses.is_empty()) else { return writes };
     let added = RRset::new(added.octets(), rtype::A, 60, [&[192u8, 0, 2, 1][..]]);
-    let mut random = Random::part(settings.seed, 99);
-    let period = Duration::from_secs(1) / settings.writes;
+    let mut random = Random::part(settings.seed, 1000 + number as u64);
+    let period = Duration::from_secs(1) * settings.writers as u32 / settings.writes;
     let mut due = Instant::now();
-    for number in 0u64.. {
+    for turn in 0u64.. {
         loop {
             let left = due.saturating_duration_since(Instant::now());
             if left.is_zero() || phase.is_over() {
@@ -63,7 +74,7 @@ pub(crate) fn run<S: Server>(
         if phase.is_over() {
             break;
         }
-        match number % KINDS {
+        match turn % KINDS {
             0 => server.add(&added),
             1 => server.remove(&added.owner),
             _ => server.replace(&addresses[random.index(addresses.len())]),
@@ -74,6 +85,7 @@ pub(crate) fn run<S: Server>(
         }
         due += period;
     }
-    writes.asked = (settings.time.as_secs_f64() * f64::from(settings.writes)).round() as u64;
+    let rate = f64::from(settings.writes) / settings.writers as f64;
+    writes.asked = (settings.time.as_secs_f64() * rate).round() as u64;
     writes
 }

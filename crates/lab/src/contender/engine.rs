@@ -9,6 +9,7 @@ pub fn setup(protection: Protection, job: &Job<'_>) -> Setup {
     let (address, workers) = (job.address.to_string(), job.workers.to_string());
     let words = ["engine", "--serve", &address, "--protection", protection.text(), "--threads", &workers];
     let mut command = Setup::words(&[&[&*program], &words[..]].concat());
+    command.extend(Setup::words(&["--receive-octets", &job.receive_octets.to_string()]));
     if let Some((_, path)) = job.zones.list.first() {
         command.extend(Setup::words(&["--zone", &path.to_string_lossy()]));
     }

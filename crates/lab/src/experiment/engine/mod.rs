@@ -209,6 +209,7 @@ fn command(lab: &Lab, cell: &Cell) -> Vec<String> {
         ("--nxdomain", options.nxdomain.map(|share| share.to_string())),
         ("--hits", options.hits.map(|share| share.to_string())),
         ("--writes", options.writes.map(|writes| writes.to_string())),
+        ("--writers", options.writers.map(|writers| writers.to_string())),
         ("--quota", options.quota.map(|quota| quota.to_string())),
         ("--buckets", options.buckets.map(|buckets| buckets.to_string())),
         ("--seconds", Some(lab.effort.run_seconds.to_string())),

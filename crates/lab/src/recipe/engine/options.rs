@@ -128,6 +128,8 @@ pub struct EngineOptions {
     pub hits: Option<f64>,
     /// `--writes`.
     pub writes: Option<u64>,
+    /// `--writers`.
+    pub writers: Option<u64>,
     /// `--quota`.
     pub quota: Option<u64>,
     /// `--buckets`.
@@ -199,6 +201,7 @@ impl EngineOptions {
             nxdomain: self.nxdomain.or(others.nxdomain),
             hits: self.hits.or(others.hits),
             writes: self.writes.or(others.writes),
+            writers: self.writers.or(others.writers),
             quota: self.quota.or(others.quota),
             buckets: self.buckets.or(others.buckets),
             threads: self.threads.or(others.threads),
