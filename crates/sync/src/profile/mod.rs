@@ -5,6 +5,9 @@
 //! so that the profiler is not itself what threads wait for; [`report`] adds the tables up at any time, and [`AtExit`]
 //! at the end.
 //!
+//! Waiting is what an acquisition takes beyond that of a lock which nobody has, two looks at the clock included: that is
+//! measured each time the profiler is turned on.
+//!
 //! A lock is known by the line that made it and a name, such as `zone data`: ten thousand locks of the same line are
 //! one. A line that takes a lock which a function of its own took for it (`#[track_caller]`) is the line of the caller.
 //!
@@ -19,7 +22,7 @@ use std::{
     panic::Location,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -27,11 +30,38 @@ use std::{
 pub use report::{Cause, Lock, Locker, Report, Summary};
 
 static ON: AtomicBool = AtomicBool::new(false);
+/// What it takes to get a lock that nobody has, with two looks at the clock. No waiting.
+static FREE_NS: AtomicU64 = AtomicU64::new(0);
+/// Acquisitions that [`FREE_NS`] is the median of: some microseconds.
+const SAMPLES: usize = 201;
 
 /// Turns the profiler on or off. What was taken before is not counted, or not to its end.
 pub fn set(on: bool) {
+    if on && !is_on() {
+        FREE_NS.store(free_ns(), Ordering::Relaxed);
+    }
     tables().clock.set(on);
     ON.store(on, Ordering::Relaxed);
+}
+
+/// What of the time that an acquisition took was waiting.
+fn beyond(taken: Duration, free_ns: u64) -> Duration {
+    taken.saturating_sub(Duration::from_nanos(free_ns))
+}
+
+fn free_ns() -> u64 {
+    let lock = Mutex::new(());
+    let mut samples: Vec<u64> = (0..SAMPLES)
+        .map(|_| {
+            let began = Instant::now();
+            let held = lock.lock().unwrap_or_else(PoisonError::into_inner);
+            let taken = began.elapsed();
+            drop(held);
+            taken.as_nanos() as u64
+        })
+        .collect();
+    samples.sort_unstable();
+    samples[SAMPLES / 2]
 }
 
 /// Whether it is on.
@@ -164,7 +194,7 @@ impl Began {
         let at = Location::caller();
         Held(self.0.map(|began| {
             let since = Instant::now();
-            let waited = since - began;
+            let waited = beyond(since - began, FREE_NS.load(Ordering::Relaxed));
             WAITED_NS.set(WAITED_NS.get().saturating_add(waited.as_nanos() as u64));
             Since { at, waited, since }
         }))

@@ -12,6 +12,7 @@ fn lines_counts_and_times() {
     drop(lock.write());
     assert!(!report().locks.iter().any(|found| found.made.file == file!()), "it is off");
     set(true);
+    assert!(FREE_NS.load(Ordering::Relaxed) > 0);
     let hold = Duration::from_millis(20);
     let (made, other) = (line!() + 1, line!() + 2);
     let lock = RwLock::named("zone data", 0);
@@ -90,4 +91,12 @@ fn as_data(report: Report) {
     assert_eq!(back, summary);
     let wrong = serde_json::from_str::<Locker>(r#"{"file":"a","line":1,"count":1,"held_s":-1,"waited_s":0}"#);
     assert!(wrong.is_err());
+}
+
+/// What any acquisition takes is no waiting.
+#[test]
+fn free_locks_are_not_waited_for() {
+    assert!((1..1_000_000_000).contains(&free_ns()));
+    let waited = |taken| beyond(Duration::from_nanos(taken), 50).as_nanos();
+    assert_eq!([0, 50, 51, 1050].map(waited), [0, 0, 1, 1000]);
 }
