@@ -7,7 +7,7 @@
 use crate::answer::Session;
 use crate::limits::TARGETS_MAX;
 use crate::rrset;
-use wire::Key;
+use wire::SortKey;
 use wire::iana::rtype;
 use wire::places::same_name;
 use wire::record::RecordView;
@@ -111,7 +111,7 @@ impl<'c> Session<'_, '_, 'c> {
 /// The wildcard that stands in for a name that does not exist (RFC 4592 3.3.1). `key`: of the name, at or below the apex.
 /// That the name does not exist is not proven to the client, as in no server's additional section.
 #[cold]
-fn source_of_synthesis<'c>(zone: &Zone<'c>, key: &Key) -> Option<Node<'c>> {
+fn source_of_synthesis<'c>(zone: &Zone<'c>, key: &SortKey) -> Option<Node<'c>> {
     let found = zone.walk(key).filter(|found| found.kind == MatchKind::Encloser)?;
     zone.wildcard_below(&found).filter(|wildcard| !is_foreign(wildcard))
 }

@@ -9,10 +9,10 @@ use crate::limits::CHAIN_MAX;
 use crate::rrset;
 use crate::server::{Server, Transport};
 use wire::iana::rtype;
-use wire::key::KEY_OCTETS_MAX;
 use wire::name::NAME_OCTETS_MAX;
 use wire::render::{Full, Renderer, Section};
-use wire::{Key, Places};
+use wire::sort_key::KEY_OCTETS_MAX;
+use wire::{Places, SortKey};
 use zone::catalog::{Absence, Entry};
 use zone::fragment::RECORDS_MAX;
 use zone::{Catalog, Flags, Match, MatchKind, Node, RRset, Zone};
@@ -21,12 +21,12 @@ use zone::{Catalog, Flags, Match, MatchKind, Node, RRset, Zone};
 pub(crate) struct Work {
     /// Places of the name that is looked up; at first the question's.
     pub places: Places,
-    /// Its key.
-    pub key: Key,
+    /// Its sort key.
+    pub key: SortKey,
     /// The same of names that are looked at beside it: targets, names compared.
     pub other_places: Places,
-    pub other_key: Key,
-    /// The key of a node, with room for a label `*`.
+    pub other_key: SortKey,
+    /// The sort key of a node, with room for a label `*`.
     pub node_key: [u8; KEY_OCTETS_MAX + 2],
     /// A name or labels of one.
     pub name: [u8; NAME_OCTETS_MAX],
@@ -40,9 +40,9 @@ impl Default for Work {
     fn default() -> Work {
         Work {
             places: Places::new(),
-            key: Key::new(),
+            key: SortKey::new(),
             other_places: Places::new(),
-            other_key: Key::new(),
+            other_key: SortKey::new(),
             node_key: [0; KEY_OCTETS_MAX + 2],
             name: [0; NAME_OCTETS_MAX],
             servers: [0; RECORDS_MAX],
@@ -202,7 +202,7 @@ impl<'c> Session<'_, '_, 'c> {
         }
     }
 
-    /// Makes the key that of the name, or of its ancestor with `labels` labels if it has more.
+    /// Makes the sort key that of the name, or of its ancestor with `labels` labels if it has more.
     #[inline(always)]
     fn set_key(&mut self, labels: usize) {
         let places = self.work.places.labels();

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use net::Running;
 use sync::{Mutex, Published, RwLock};
-use wire::{Key, Name, NameBuf};
+use wire::{Name, NameBuf, SortKey};
 use zone::Catalog;
 use zone::catalog::{Absence, Entry};
 
@@ -189,7 +189,7 @@ pub(crate) struct Changing {
     pub(crate) settings: Settings,
     /// Zones added by command, which no file has.
     pub(crate) added: Vec<Wanted>,
-    /// Keys of zones removed by command, which some file may have.
+    /// Sort keys of zones removed by command, which some file may have.
     pub(crate) removed: Vec<Box<[u8]>>,
 }
 
@@ -338,7 +338,7 @@ impl Controller {
         let mut looks = Vec::with_capacity(wanted.len());
         let mut zones = self.zones.write();
         let mut old = std::mem::take(&mut *zones).into_iter().peekable();
-        let (mut key, mut old_key) = (Key::new(), Key::new());
+        let (mut key, mut old_key) = (SortKey::new(), SortKey::new());
         if let Some(first) = old.peek() {
             old_key.set(first.apex());
         }
@@ -475,8 +475,8 @@ impl Controller {
 
 /// Where a zone is among all.
 pub(crate) fn position(zones: &[Zone], name: &Name) -> Option<usize> {
-    let key = Key::of(name);
-    zones.binary_search_by(|zone| Key::of(zone.apex()).octets().cmp(key.octets())).ok()
+    let key = SortKey::of(name);
+    zones.binary_search_by(|zone| SortKey::of(zone.apex()).octets().cmp(key.octets())).ok()
 }
 
 /// A zone that is perhaps to be loaded.

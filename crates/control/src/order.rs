@@ -1,6 +1,6 @@
 //! Zones in canonical order (RFC 4034 6.1), quickly enough for a million of them.
 
-use wire::Key;
+use wire::SortKey;
 
 use crate::wanted::Wanted;
 
@@ -16,7 +16,7 @@ struct Place {
 
 /// Sorts zones by name.
 pub fn in_order(zones: Vec<Wanted>) -> Vec<Wanted> {
-    let (mut key, mut keys) = (Key::new(), Vec::new());
+    let (mut key, mut keys) = (SortKey::new(), Vec::new());
     let mut places = Vec::with_capacity(zones.len());
     for (number, zone) in zones.iter().enumerate() {
         key.set(&zone.name);

@@ -6,11 +6,11 @@
 //! ```
 //!
 //! Everything is columns, not objects: one arena of keys, one of RDATA, rows that point into them. A
-//! zone of eight million records costs a few allocations. Names are kept as keys (see [`wire::key`])
+//! zone of eight million records costs a few allocations. Names are kept as sort keys (see [`wire::sort_key`])
 //! relative to the apex; the apex itself is the empty key and always node 0.
 
-use wire::key::name_of;
-use wire::{Key, Name, NameBuf};
+use wire::sort_key::name_of;
+use wire::{Name, NameBuf, SortKey};
 
 mod classify;
 mod order;
@@ -110,7 +110,7 @@ struct RecordRow {
 pub struct ContentsBuilder {
     apex: NameBuf,
     apex_key: Box<[u8]>,
-    key: Key,
+    key: SortKey,
     keys: Vec<u8>,
     rdata: Vec<u8>,
     runs: Vec<Run>,
@@ -128,7 +128,7 @@ struct Run {
 impl ContentsBuilder {
     /// An empty zone named `apex`.
     pub fn new(apex: &Name) -> ContentsBuilder {
-        let key = Key::of(apex);
+        let key = SortKey::of(apex);
         ContentsBuilder {
             apex: apex.to_owned(),
             apex_key: key.octets().into(),
@@ -285,7 +285,7 @@ impl Contents {
 
     /// The node named `name`, if it is in the zone.
     pub fn find_name(&self, name: &Name) -> Option<NodeRef<'_>> {
-        let key = Key::of(name);
+        let key = SortKey::of(name);
         self.find(key.octets().strip_prefix(&*self.apex_key)?)
     }
 

@@ -11,7 +11,7 @@ use dnssec::bitmap::write_types;
 use dnssec::nsec3::{Nsec3Params, covers, hash_of_label, owner_label};
 use proptest::prelude::*;
 use wire::iana::rtype;
-use wire::{Key, Name, NameBuf};
+use wire::{Name, NameBuf, SortKey};
 use zone::contents::Place as Line;
 use zone::naive::{NaiveZone, Place};
 use zone::{Contents, ContentsBuilder, Flags, MatchKind, Node, Pack, PackBuilder, TextStamp, Zone};
@@ -189,7 +189,7 @@ fn questions(model: &NaiveZone, apex: &Name, more: &[Vec<u8>]) -> Vec<NameBuf> {
 const QUESTIONS_MAX: usize = 700;
 
 fn relative_key(name: &Name, apex: &Name) -> Vec<u8> {
-    Key::of(name).octets()[Key::of(apex).octets().len()..].to_vec()
+    SortKey::of(name).octets()[SortKey::of(apex).octets().len()..].to_vec()
 }
 
 fn key_of(node: &Node<'_>) -> Vec<u8> {
@@ -199,7 +199,7 @@ fn key_of(node: &Node<'_>) -> Vec<u8> {
 
 /// Compares what the pack finds for one name with the model.
 fn check_question(zone: &Zone<'_>, model: &NaiveZone, names: &BTreeSet<Vec<u8>>, apex: &Name, qname: &Name) {
-    let found = zone.walk(&Key::of(qname)).unwrap();
+    let found = zone.walk(&SortKey::of(qname)).unwrap();
     let (kind, at) = match model.place(qname) {
         Place::Exact => (MatchKind::Exact, qname.to_owned()),
         Place::Cut(cut) => (MatchKind::Cut, cut),

@@ -1,7 +1,7 @@
 //! The signed root zone goes into a pack and comes out of it unchanged.
 #![allow(clippy::unwrap_used)]
 
-use wire::{Key, Name, NameBuf};
+use wire::{Name, NameBuf, SortKey};
 use zone::contents::Place;
 use zone::{Contents, ContentsBuilder, Flags, MatchKind, Pack, PackBuilder, TextStamp, Zone};
 
@@ -73,6 +73,6 @@ fn the_covering_nsec_is_found() {
         let after = [node.key(), b"\x01\x01\0"].concat();
         assert_eq!(zone.nsec_at_or_before(&after).unwrap().number(), last, "{}", node.name());
     }
-    let key = Key::of(&"no-such-tld".parse::<NameBuf>().unwrap());
+    let key = SortKey::of(&"no-such-tld".parse::<NameBuf>().unwrap());
     assert_eq!(zone.walk(&key).unwrap().kind, MatchKind::Encloser);
 }

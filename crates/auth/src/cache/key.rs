@@ -1,8 +1,8 @@
 //! What an answer is kept under.
 
 use wire::Places;
-use wire::key::fold_case;
 use wire::query::PlainQuery;
+use wire::sort_key::fold_case;
 
 /// Most octets of the labels of a key: four words.
 const NAME_OCTETS_MAX: usize = 8 * WORDS;

@@ -4,7 +4,7 @@ use super::Proof;
 use crate::answer::{Session, Stop};
 use crate::rrset;
 use wire::iana::rtype;
-use wire::key::write_labels;
+use wire::sort_key::write_labels;
 use zone::{Data, Flags, Match, Node, Zone};
 
 impl<'c> Session<'_, '_, 'c> {
