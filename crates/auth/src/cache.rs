@@ -31,7 +31,7 @@ use crate::answer::Outcome;
 use crate::server::Server;
 pub(crate) use heads::{Head, HeadKey, Heads};
 pub(crate) use key::Asked;
-use key::Key;
+use key::CacheKey;
 use ring::{Piece, Refused, Ring};
 use wire::Places;
 use wire::header::{self, HEADER_OCTETS};
@@ -72,7 +72,7 @@ pub(crate) struct Given {
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Slot {
-    key: Key,
+    key: CacheKey,
     piece: Piece,
     /// See [`Given::short_of`].
     short_of: u16,
@@ -90,7 +90,7 @@ const _: () = assert!(size_of::<Slot>() == 64, "a slot is a cache line");
 
 impl Slot {
     const EMPTY: Slot = Slot {
-        key: Key::NONE,
+        key: CacheKey::NONE,
         piece: Piece::EMPTY,
         short_of: 0,
         counts: [0; 3],
@@ -184,7 +184,7 @@ impl Cache {
     /// The slot that answers. `room`: what its octets may take; `records_room`: the same without OPT.
     #[inline(always)]
     fn find(&self, asked: &Asked, qtype: u16, room: usize, records_room: usize) -> Option<&Slot> {
-        let here = |(key, hash): (Key, u64)| {
+        let here = |(key, hash): (CacheKey, u64)| {
             let pair = &self.pairs[hash as usize % PAIRS];
             let slot = if pair[0].key == key { &pair[0] } else { &pair[1] };
             let fits = slot.key == key
@@ -241,7 +241,7 @@ impl Cache {
     #[cold]
     fn keep(
         &mut self,
-        key: Key,
+        key: CacheKey,
         hash: u64,
         query: &PlainQuery,
         places: &Places,
