@@ -137,7 +137,7 @@ impl<'c> Session<'_, '_, 'c> {
     #[inline(always)]
     fn put_soa(&mut self, zone: &Zone<'c>) -> Result<(), Stop> {
         let set = zone.apex_node().and_then(|apex| apex.rrset(rtype::SOA)).ok_or(Stop::Damaged)?;
-        let apex = self.work.places.of_ancestor(zone.apex_labels());
+        let apex = self.buffers.places.of_ancestor(zone.apex_labels());
         let head = rrset::head_of(rtype::SOA, zone.row().negative_ttl);
         rrset::put(self.out, head, set.data(), apex, apex, self.dnssec_ok)
     }

@@ -8,7 +8,7 @@
 //!                                              referral, denial, additional
 //! ```
 //!
-//! * [`Responder`]: the entry point, work area and counters of one worker.
+//! * [`Responder`]: the entry point, buffers and counters of one worker.
 //! * `answer`: the algorithm; `alias`, `referral`, `denial`, `additional`: its parts; `rrset`: RRsets to octets.
 //! * `cache`: answers given before, as octets.
 //! * `chaos`: who this server is (RFC 4892); `tsig`: what is said to signed queries.

@@ -27,21 +27,21 @@ impl<'c> Session<'_, '_, 'c> {
     fn paste_name_error(&mut self, zone: &Zone<'c>, encloser: &Match<'c>) -> Result<bool, Stop> {
         let start = self.out.at();
         let key = HeadKey::of(zone, encloser, self.dnssec_ok);
-        let anchor = self.work.places.of_ancestor(encloser.labels);
-        let Some(head) = self.work.heads.head(&key) else { return Ok(false) };
+        let anchor = self.buffers.places.of_ancestor(encloser.labels);
+        let Some(head) = self.buffers.heads.head(&key) else { return Ok(false) };
         let Some(cover) = self.cover_beside(zone, encloser, &head) else {
-            return Ok(self.work.heads.paste(&key, anchor, self.out).is_some());
+            return Ok(self.buffers.heads.paste(&key, anchor, self.out).is_some());
         };
         let whole = key.with_cover(cover);
-        if self.work.heads.paste(&whole, anchor, self.out).is_some() {
+        if self.buffers.heads.paste(&whole, anchor, self.out).is_some() {
             return Ok(true);
         }
-        if self.work.heads.paste(&key, anchor, self.out).is_none() {
+        if self.buffers.heads.paste(&key, anchor, self.out).is_none() {
             self.proofs = Proofs::new();
             return Ok(false);
         }
         self.put_proofs()?;
-        self.work.heads.note(&whole, anchor, head, start, self.out);
+        self.buffers.heads.note(&whole, anchor, head, start, self.out);
         Ok(true)
     }
 
@@ -79,8 +79,8 @@ impl<'c> Session<'_, '_, 'c> {
         self.put_proofs()?;
         if is_alone && let Some(head) = self.proofs.head(needs_cover) {
             let key = HeadKey::of(zone, encloser, self.dnssec_ok);
-            let anchor = self.work.places.of_ancestor(encloser.labels);
-            self.work.heads.note(&key, anchor, head, start, self.out);
+            let anchor = self.buffers.places.of_ancestor(encloser.labels);
+            self.buffers.heads.note(&key, anchor, head, start, self.out);
         }
         Ok(needs_cover)
     }
