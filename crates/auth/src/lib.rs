@@ -22,7 +22,6 @@ mod cache;
 mod chaos;
 mod counters;
 mod denial;
-mod far;
 #[doc(hidden)]
 pub mod fuzz;
 #[doc(hidden)]
@@ -33,6 +32,7 @@ mod responder;
 mod rrset;
 mod server;
 mod tsig;
+mod uncompressed;
 
 pub use counters::Counters;
 #[doc(hidden)]
