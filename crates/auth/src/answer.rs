@@ -3,7 +3,7 @@
 //! The answer section is a walk: from a name to the nearest zone (step 2), down that zone to a match (step 3), and on
 //! from an alias to the next name. How the walk ended decides what goes to the authority and additional sections.
 
-use crate::cache::{Heads, Scope};
+use crate::cache::{NegativeCache, Scope};
 use crate::denial::Proofs;
 use crate::limits::CHAIN_MAX;
 use crate::rrset;
@@ -33,7 +33,7 @@ pub(crate) struct Buffers {
     /// Where the targets of a referral's NS records stand.
     pub servers: [u16; RECORDS_MAX],
     /// How name errors began that were given before.
-    pub heads: Heads,
+    pub negative: NegativeCache,
 }
 
 impl Default for Buffers {
@@ -46,7 +46,7 @@ impl Default for Buffers {
             node_key: [0; KEY_OCTETS_MAX + 2],
             name: [0; NAME_OCTETS_MAX],
             servers: [0; RECORDS_MAX],
-            heads: Heads::default(),
+            negative: NegativeCache::default(),
         }
     }
 }

@@ -19,19 +19,19 @@
 //! ```
 //!
 //! Two slots, neighbours in memory, for each hash. An answer is kept when it is given a second time before another one with its
-//! hash and tag, so that queries that never repeat cost next to nothing. Everything is forgotten when the catalog or the facts
-//! change.
+//! hash and tag, so that queries that never repeat cost next to nothing. Everything is forgotten when the catalog or the settings
+//! that answers depend on change.
 
-mod heads;
 mod key;
+mod negative;
 mod pointers;
 mod ring;
 
 use crate::answer::Outcome;
 use crate::server::Server;
-pub(crate) use heads::{Head, HeadKey, Heads};
 pub(crate) use key::Asked;
 use key::CacheKey;
+pub(crate) use negative::{NegativeCache, NegativeKey, NegativeStart};
 use ring::{Piece, Refused, Ring};
 use wire::Places;
 use wire::header::{self, HEADER_OCTETS};
@@ -126,7 +126,7 @@ impl Default for Cache {
 }
 
 impl Cache {
-    /// Forgets everything if the catalog or the facts are others than before; returns whether they are.
+    /// Forgets everything if the catalog or the settings are others than before; returns whether they are.
     #[inline(always)]
     pub(crate) fn check(&mut self, catalog: &Catalog, server: &Server) -> bool {
         let source = (catalog.id(), server.minimal_responses, server.udp_payload_octets);

@@ -8,7 +8,7 @@ mod nsec;
 mod nsec3;
 
 use crate::answer::{Next, Outcome, Session, Stop};
-use crate::cache::Head;
+use crate::cache::NegativeStart;
 use crate::limits::PROOFS_MAX;
 use crate::rrset;
 use wire::iana::rtype;
@@ -82,13 +82,17 @@ impl<'c> Proofs<'c> {
         self.list[0].map(|(proof, ..)| proof.number())
     }
 
-    /// Numbers of all, if a head has room for them.
-    fn head(&self, needs_cover: bool) -> Option<Head> {
-        let mut head = Head { proofs: [0; Head::PROOFS_MAX], proofs_count: self.count as u8, needs_cover };
+    /// Numbers of all, if a start has room for them.
+    fn start(&self, needs_cover: bool) -> Option<NegativeStart> {
+        let mut start = NegativeStart {
+            proofs: [0; NegativeStart::PROOFS_MAX],
+            proofs_count: self.count as u8,
+            needs_cover,
+        };
         for (index, (proof, ..)) in self.list.iter().flatten().enumerate() {
-            *head.proofs.get_mut(index)? = proof.number();
+            *start.proofs.get_mut(index)? = proof.number();
         }
-        Some(head)
+        Some(start)
     }
 }
 

@@ -62,7 +62,7 @@ impl Responder {
     /// is for tests and measurements.
     pub fn forget(&mut self) {
         self.cache.forget();
-        self.buffers.heads.forget();
+        self.buffers.negative.forget();
     }
 
     /// Answers one query. `query`: a whole message as received. `response`: where the answer goes; its length bounds
@@ -82,7 +82,7 @@ impl Responder {
         self.counters.queries += 1;
         self.counters.tcp += u64::from(transport == Transport::Tcp);
         if self.cache.check(catalog, server) {
-            self.buffers.heads.forget();
+            self.buffers.negative.forget();
         }
         let octets = match PlainQuery::read(query, &mut self.buffers.places) {
             Some(plain) if !rtype::is_meta(plain.qtype) => {
