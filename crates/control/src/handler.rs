@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use auth::{Counters, Responder};
-use net::{Facts, Handler, Transport};
+use net::{Context, Handler, Transport};
 use sync::Reader;
 use zone::Catalog;
 
@@ -104,9 +104,9 @@ impl Handler for Answerer {
     }
 
     #[inline]
-    fn handle(&mut self, query: &[u8], facts: &Facts, response: &mut [u8]) -> usize {
+    fn handle(&mut self, query: &[u8], context: &Context, response: &mut [u8]) -> usize {
         let Some(served) = self.served.value() else { return 0 };
-        let transport = match facts.transport {
+        let transport = match context.transport {
             Transport::Udp => auth::Transport::Udp,
             Transport::Tcp => auth::Transport::Tcp,
         };

@@ -18,7 +18,7 @@ use crate::bind::TcpPort;
 use crate::counters::{Counter, Counters};
 use crate::handler::Handler;
 use crate::token::{Place, Token};
-use connection::{Connection, Context, Ending, Scratch};
+use connection::{Connection, Ending, Scratch, WorkerParts};
 use table::Table;
 
 /// Listeners and connections of one worker.
@@ -50,8 +50,8 @@ impl Streams {
         // Closed earlier in this turn: the event is about its predecessor.
         let Some(connection) = self.table.value_mut(place) else { return };
         let broken = ready.intersects(EventFlags::ERR | EventFlags::HUP) && connection.has_unsent();
-        let mut context = Context { now, scratch: &mut self.scratch, admission: &self.admission, counters };
-        let outcome = if broken { Err(Ending::Error) } else { connection.advance(&mut context, handler) };
+        let mut parts = WorkerParts { now, scratch: &mut self.scratch, admission: &self.admission, counters };
+        let outcome = if broken { Err(Ending::Error) } else { connection.advance(&mut parts, handler) };
         match outcome {
             Ok(()) => {
                 let touched = connection.active == now;
