@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use super::frame::{Front, LENGTH_OCTETS, MESSAGE_OCTETS_MAX, front};
 use super::pool::{HELD_OCTETS_MAX, Pool};
-use crate::admit::{Admission, Place as Seat};
+use crate::admit::{Admission, Seat};
 use crate::counters::Counters;
 use crate::handler::{Context, Handler, Transport};
 

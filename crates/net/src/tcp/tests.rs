@@ -55,8 +55,8 @@ impl Rig {
                 let (epoll, counters) = (&self.epoll, &self.counters);
                 match Token::from(event.data) {
                     Token::Listener(index) => self.streams.accept(index, now, epoll, counters),
-                    Token::Stream(place) => {
-                        self.streams.turn(place, event.flags, now, epoll, &mut Verbose, counters);
+                    Token::Stream(id) => {
+                        self.streams.turn(id, event.flags, now, epoll, &mut Verbose, counters);
                     }
                     other => panic!("{other:?}"),
                 }
