@@ -17,7 +17,7 @@ use wire::{Name, NameBuf, SortKey};
 use zone::Catalog;
 use zone::catalog::{Absence, Entry};
 
-use crate::handler::{AnswerCounts, Served};
+use crate::handler::{AnswerCounts, ServerState};
 use crate::load::{Job, Loaded, Loader, OWN_PACK_OCTETS, Origin, Outcome};
 use crate::order::in_order;
 use crate::packs::{PackFolder, Stored};
@@ -168,7 +168,7 @@ impl Overrides {
 
 /// Everything the server is made of, apart from sockets and threads.
 pub struct Controller {
-    pub(crate) published: Published<Served>,
+    pub(crate) published: Published<ServerState>,
     pub(crate) zones: RwLock<Vec<Zone>>,
     changing: Mutex<Changing>,
     file: Option<PathBuf>,
@@ -212,9 +212,10 @@ impl Controller {
             true => None,
             false => Some(PackFolder::open(&settings.path(directory))?),
         };
-        let served = Served { catalog: Catalog::new(Vec::new(), random()), facts: facts(&settings) };
+        let state =
+            ServerState { catalog: Catalog::new(Vec::new(), random()), identity: identity(&settings) };
         Ok(Controller {
-            published: Published::new(Arc::new(served)),
+            published: Published::new(Arc::new(state)),
             zones: RwLock::named("zones", Vec::new()),
             file: settings.file.clone(),
             changing: Mutex::named("change", Changing { settings, added: Vec::new(), removed: Vec::new() }),
@@ -282,13 +283,13 @@ impl Controller {
     ) -> Change {
         let mut change = Change::default();
         progress.begin(Act::Arranging, wanted.len());
-        let looks = self.arrange(wanted, &mut change);
+        let candidates = self.arrange(wanted, &mut change);
         if change.added + change.removed > 0 {
             self.is_untidy.store(true, Ordering::SeqCst);
             self.publish(None);
         }
-        let jobs = self.look(&looks, scope, progress);
-        change.unchanged = looks.len() - jobs.len();
+        let jobs = self.look(&candidates, scope, progress);
+        change.unchanged = candidates.len() - jobs.len();
         self.load(&jobs, &Stored::default(), progress, &mut change);
         change
     }
@@ -333,9 +334,9 @@ impl Controller {
 
     /// Makes the list of zones the one wanted; zones that stay keep their data. Returns, for each zone, whether it is new
     /// or comes from elsewhere now.
-    fn arrange(&self, wanted: Vec<Wanted>, change: &mut Change) -> Vec<Look> {
+    fn arrange(&self, wanted: Vec<Wanted>, change: &mut Change) -> Vec<Candidate> {
         let wanted = in_order(wanted);
-        let mut looks = Vec::with_capacity(wanted.len());
+        let mut candidates = Vec::with_capacity(wanted.len());
         let mut zones = self.zones.write();
         let mut old = std::mem::take(&mut *zones).into_iter().peekable();
         let (mut key, mut old_key) = (SortKey::new(), SortKey::new());
@@ -366,22 +367,22 @@ impl Controller {
                     Zone::absent(wanted, true)
                 }
             };
-            looks.push(Look { at: zones.len(), is_new });
+            candidates.push(Candidate { at: zones.len(), is_new });
             zones.push(zone);
         }
         change.removed += old.count();
-        looks
+        candidates
     }
 
     /// Which zones are to be loaded: those that are new, and if `scope` says so those whose files have changed.
-    fn look(&self, looks: &[Look], scope: Scope, progress: &Progress) -> Vec<Job> {
-        progress.begin(Act::Looking, looks.len());
-        let jobs = map_on_threads(net::worker_count_default(), looks, |look| {
+    fn look(&self, candidates: &[Candidate], scope: Scope, progress: &Progress) -> Vec<Job> {
+        progress.begin(Act::Looking, candidates.len());
+        let jobs = map_on_threads(net::worker_count_default(), candidates, |candidate| {
             progress.count(1);
             // Locked for each by itself, as every look is a call into the file system.
-            let zone = &self.zones.read()[look.at];
-            let is_wanted = look.is_new || (scope == Scope::All && zone.is_changed());
-            is_wanted.then(|| job(look.at, zone))
+            let zone = &self.zones.read()[candidate.at];
+            let is_wanted = candidate.is_new || (scope == Scope::All && zone.is_changed());
+            is_wanted.then(|| job(candidate.at, zone))
         });
         jobs.into_iter().flatten().collect()
     }
@@ -407,15 +408,15 @@ impl Controller {
         Loader { threads: net::worker_count_default(), folder: self.folder.as_ref(), stored, progress }
     }
 
-    /// Publishes the zones as they are, and `facts` or those published before.
-    pub(crate) fn publish(&self, facts: Option<auth::Server>) {
+    /// Publishes the zones as they are, and `identity` or that published before.
+    pub(crate) fn publish(&self, identity: Option<auth::Server>) {
         let entries = {
             let zones = self.zones.read();
             let shown = zones.iter().zip(hidden(&zones)).filter(|(_, hidden)| !hidden);
             shown.map(|(zone, _)| zone.entry.clone()).collect()
         };
-        let facts = facts.unwrap_or_else(|| self.published.current().facts.clone());
-        self.published.replace(Arc::new(Served { catalog: Catalog::new(entries, random()), facts }));
+        let identity = identity.unwrap_or_else(|| self.published.current().identity.clone());
+        self.published.replace(Arc::new(ServerState { catalog: Catalog::new(entries, random()), identity }));
         let until = Instant::now() + RECLAIM_WAIT;
         while self.published.reclaim() > 0 && Instant::now() < until {
             std::thread::sleep(Duration::from_micros(100));
@@ -425,17 +426,17 @@ impl Controller {
     /// Joins the zones of small and of mostly dead packs in a new one, by reading their texts again. A zone
     /// whose text has changed stays where it is: nobody has asked for the new one yet.
     fn merge(&self) {
-        let mut poor = poor_zones(&self.zones.read());
+        let mut candidates = merge_candidates(&self.zones.read());
         // Locked for each by itself, as every look is a call into the file system.
-        poor.retain(|poor| !self.zones.read()[poor.at].is_changed());
-        let packs: HashSet<u64> = poor.iter().map(|poor| poor.seed).collect();
-        if packs.len() < 2 && !poor.iter().any(|poor| poor.is_mostly_dead) {
+        candidates.retain(|candidate| !self.zones.read()[candidate.at].is_changed());
+        let packs: HashSet<u64> = candidates.iter().map(|candidate| candidate.seed).collect();
+        if packs.len() < 2 && !candidates.iter().any(|candidate| candidate.is_mostly_dead) {
             return; // One pack would become one pack, again and again.
         }
-        tracing::debug!(zones = poor.len(), "merging packs");
+        tracing::debug!(zones = candidates.len(), "merging packs");
         let jobs: Vec<Job> = {
             let zones = self.zones.read();
-            poor.iter().map(|poor| job(poor.at, &zones[poor.at])).collect()
+            candidates.iter().map(|candidate| job(candidate.at, &zones[candidate.at])).collect()
         };
         let (stored, progress) = (Stored::default(), Progress::default());
         let mut taken = |outcomes: Vec<(usize, Outcome)>| {
@@ -480,7 +481,7 @@ pub(crate) fn position(zones: &[Zone], name: &Name) -> Option<usize> {
 }
 
 /// A zone that is perhaps to be loaded.
-struct Look {
+struct Candidate {
     at: usize,
     /// Whether it is new or comes from elsewhere now.
     is_new: bool,
@@ -514,7 +515,7 @@ fn hidden(zones: &[Zone]) -> Vec<bool> {
 }
 
 /// A zone to be read again so that packs become fewer.
-struct Poor {
+struct MergeCandidate {
     at: usize,
     /// Which pack it is in.
     seed: u64,
@@ -524,7 +525,7 @@ struct Poor {
 /// Zones of packs of which less than half is served still, and if there are many packs, those of the packs with
 /// few zones. Large zones have packs of their own for good, and packs that the operator made are not ours to
 /// merge.
-fn poor_zones(zones: &[Zone]) -> Vec<Poor> {
+fn merge_candidates(zones: &[Zone]) -> Vec<MergeCandidate> {
     /// Zones served from a pack, and zones in it.
     type Use = (usize, usize);
     let pack_of = |zone: &Zone| match &zone.entry {
@@ -541,13 +542,13 @@ fn poor_zones(zones: &[Zone]) -> Vec<Poor> {
     }
     let is_many = packs.len() > PACKS_MAX;
     let mean = packs.values().map(|(live, _)| live).sum::<usize>() / packs.len().max(1);
-    let poor = |(at, zone): (usize, &Zone)| {
+    let candidate = |(at, zone): (usize, &Zone)| {
         let (seed, _) = pack_of(zone)?;
         let (live, all) = *packs.get(&seed)?;
         let is_mostly_dead = live * 2 < all;
-        (is_mostly_dead || (is_many && live <= mean)).then_some(Poor { at, seed, is_mostly_dead })
+        (is_mostly_dead || (is_many && live <= mean)).then_some(MergeCandidate { at, seed, is_mostly_dead })
     };
-    zones.iter().enumerate().filter_map(poor).collect()
+    zones.iter().enumerate().filter_map(candidate).collect()
 }
 
 /// Puts what became of a job into its zone. `is_hidden`: see [`hidden`].
@@ -629,7 +630,7 @@ fn warn_of_serial(zone: &Zone, loaded: &Loaded, change: &mut Change) {
 }
 
 /// What the settings let the server say about itself.
-pub fn facts(settings: &Settings) -> auth::Server {
+pub fn identity(settings: &Settings) -> auth::Server {
     let server = &settings.server;
     let text = |text: &str| (!text.is_empty()).then(|| text.as_bytes().into());
     auth::Server {
