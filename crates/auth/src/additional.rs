@@ -7,7 +7,7 @@
 use crate::answer::Session;
 use crate::limits::TARGETS_MAX;
 use crate::rrset;
-use wire::Key;
+use wire::SortKey;
 use wire::iana::rtype;
 use wire::places::same_name;
 use wire::record::RecordView;
@@ -34,7 +34,7 @@ impl<'c> Session<'_, '_, 'c> {
     }
 
     fn add_targets(&mut self, zone: &Zone<'c>, rtype: u16, answer: std::ops::Range<usize>) {
-        let apex = self.work.places.of_ancestor(zone.apex_labels());
+        let apex = self.buffers.places.of_ancestor(zone.apex_labels());
         let (mut at, mut count) = (answer.start, 0);
         // Node and place of the names that were looked at.
         let mut seen = [(0, 0); TARGETS_MAX];
@@ -52,7 +52,7 @@ impl<'c> Session<'_, '_, 'c> {
             }
             seen[count] = (node.number(), name);
             count += 1;
-            let is_own = same_name(self.out.message(), &self.work.other_places, owner);
+            let is_own = same_name(self.out.message(), &self.buffers.other_places, owner);
             let wanted = target.types.into_iter().filter(|&wanted| wanted != rtype || !is_own);
             for set in wanted.filter_map(|wanted| node.rrset(wanted)) {
                 let dnssec_ok = self.dnssec_ok;
@@ -67,7 +67,7 @@ impl<'c> Session<'_, '_, 'c> {
     /// Whether the name looked up last, whose data are those of `node`, was among these before. Two names are different
     /// with the same node where a wildcard stands in for them.
     fn is_among(&self, seen: &[(u32, u16)], node: &Node<'c>) -> bool {
-        let (message, places) = (self.out.message(), &self.work.other_places);
+        let (message, places) = (self.out.message(), &self.buffers.other_places);
         let is_wildcard = node.flags().has(Flags::WILDCARD);
         seen.iter().any(|&(number, place)| {
             number == node.number() && (!is_wildcard || same_name(message, places, place as usize))
@@ -84,13 +84,13 @@ impl<'c> Session<'_, '_, 'c> {
         place: usize,
     ) -> Option<(Node<'c>, u16)> {
         let message = self.out.message();
-        let places = &mut self.work.other_places;
+        let places = &mut self.buffers.other_places;
         places.follow(message, place).ok()?;
         if places.label_count() == 0 && matches!(rtype, rtype::SVCB | rtype::HTTPS) {
             // "." stands for the owner (RFC 9460 2.5).
             places.follow(message, owner).ok()?;
         }
-        let key = &mut self.work.other_key;
+        let key = &mut self.buffers.other_key;
         key.set_places(message, places.labels());
         let relative = key.octets().strip_prefix(zone.apex_key())?;
         let node = match zone.find(relative) {
@@ -111,7 +111,7 @@ impl<'c> Session<'_, '_, 'c> {
 /// The wildcard that stands in for a name that does not exist (RFC 4592 3.3.1). `key`: of the name, at or below the apex.
 /// That the name does not exist is not proven to the client, as in no server's additional section.
 #[cold]
-fn source_of_synthesis<'c>(zone: &Zone<'c>, key: &Key) -> Option<Node<'c>> {
+fn source_of_synthesis<'c>(zone: &Zone<'c>, key: &SortKey) -> Option<Node<'c>> {
     let found = zone.walk(key).filter(|found| found.kind == MatchKind::Encloser)?;
     zone.wildcard_below(&found).filter(|wildcard| !is_foreign(wildcard))
 }

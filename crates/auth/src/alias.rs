@@ -25,28 +25,28 @@ impl<'c> Session<'_, '_, 'c> {
     #[cold]
     pub(crate) fn follow_dname(&mut self, zone: &Zone<'c>, found: &Match<'c>) -> Result<Next, Stop> {
         let set = found.node.rrset(rtype::DNAME).ok_or(Stop::Damaged)?;
-        let owner = self.work.places.of_ancestor(found.labels);
+        let owner = self.buffers.places.of_ancestor(found.labels);
         let target = match self.dname_written(owner) {
             Some(target) => target,
             None => {
                 let start = self.out.at();
-                let apex = self.work.places.of_ancestor(zone.apex_labels());
+                let apex = self.buffers.places.of_ancestor(zone.apex_labels());
                 rrset::put(self.out, set.head(), set.data(), owner, apex, self.dnssec_ok)?;
                 rdata_at(self.out.message(), start).ok_or(Stop::Damaged)?.0
             }
         };
-        self.work.other_places.follow(self.out.message(), target).map_err(|_| Stop::Damaged)?;
+        self.buffers.other_places.follow(self.out.message(), target).map_err(|_| Stop::Damaged)?;
         // The labels below the owner, then the target's.
-        let labels = self.work.places.label_count();
+        let labels = self.buffers.places.label_count();
         let mut length = 0;
         for index in 0..labels - found.labels {
-            let place = self.work.places.labels()[index] as usize;
+            let place = self.buffers.places.labels()[index] as usize;
             let message = self.out.message();
             let label = &message[place..=place + message[place] as usize];
-            self.work.name[length..length + label.len()].copy_from_slice(label);
+            self.buffers.name[length..length + label.len()].copy_from_slice(label);
             length += label.len();
         }
-        if length + self.work.other_places.name_octets() > NAME_OCTETS_MAX {
+        if length + self.buffers.other_places.name_octets() > NAME_OCTETS_MAX {
             return self.end(Outcome::TooLong).map(Next::End);
         }
         let start = self.out.at();
@@ -58,11 +58,11 @@ impl<'c> Session<'_, '_, 'c> {
         Ok(Next::Follow(target))
     }
 
-    /// Writes the CNAME record of the name: `length` octets of labels in the work area, then the name at `target`.
+    /// Writes the CNAME record of the name: `length` octets of labels in the buffers, then the name at `target`.
     /// Its TTL is that of the DNAME record, and it has no signature (RFC 6672 3.1, 5.3.1).
     fn put_synthesized(&mut self, ttl: u32, length: usize, target: u16) -> Result<(), Stop> {
         let mut rdata = [0; NAME_OCTETS_MAX];
-        rdata[..length].copy_from_slice(&self.work.name[..length]);
+        rdata[..length].copy_from_slice(&self.buffers.name[..length]);
         let message = self.out.message();
         let octets = if message[target as usize] == 0 {
             // The root: its label is there already.
@@ -71,12 +71,12 @@ impl<'c> Session<'_, '_, 'c> {
             rdata[length..length + 2].copy_from_slice(&(0xc000 | target).to_be_bytes());
             length + 2
         } else {
-            let places = &self.work.other_places;
-            let name = places.copy_ancestor(message, places.label_count(), &mut self.work.name);
+            let places = &self.buffers.other_places;
+            let name = places.copy_ancestor(message, places.label_count(), &mut self.buffers.name);
             rdata[length..length + name.octets().len()].copy_from_slice(name.octets());
             length + name.octets().len()
         };
-        let owner = self.work.places.of_ancestor(self.work.places.label_count());
+        let owner = self.buffers.places.of_ancestor(self.buffers.places.label_count());
         let mark = self.out.mark();
         let written = rrset::write_name(self.out, owner)
             .and_then(|()| self.out.body(head_of(rtype::CNAME, ttl), &rdata[..octets]));
@@ -93,11 +93,11 @@ impl<'c> Session<'_, '_, 'c> {
         if count == 0 {
             return None;
         }
-        self.work.other_places.follow(message, owner as usize).ok()?;
+        self.buffers.other_places.follow(message, owner as usize).ok()?;
         let mut at = wire::record::skip_name(message, wire::header::HEADER_OCTETS)? + 4;
         for _ in 0..count {
             let record = RecordView::read(message, at)?;
-            if record.rtype == rtype::DNAME && same_name(message, &self.work.other_places, record.owner) {
+            if record.rtype == rtype::DNAME && same_name(message, &self.buffers.other_places, record.owner) {
                 return Some(record.rdata_at);
             }
             at = record.end();
@@ -109,11 +109,11 @@ impl<'c> Session<'_, '_, 'c> {
     /// it is long, it leads back to a name that it came through, or proofs have no room left.
     pub(crate) fn goes_on(&mut self, asked: &[u16], target: usize) -> Result<bool, Stop> {
         let message = self.out.message();
-        let places = &mut self.work.places;
+        let places = &mut self.buffers.places;
         places.follow(message, target).map_err(|_| Stop::Damaged)?;
         let is_loop = asked.iter().any(|&before| same_name(message, places, before as usize));
         // Proofs that are still to be written look at the key.
-        self.work.key.set_places(message, places.labels());
+        self.buffers.key.set_places(message, places.labels());
         Ok(!is_loop && asked.len() < CHAIN_MAX && self.proofs.room() >= PROOFS_OF_A_DENIAL)
     }
 }

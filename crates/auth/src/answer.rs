@@ -3,50 +3,50 @@
 //! The answer section is a walk: from a name to the nearest zone (step 2), down that zone to a match (step 3), and on
 //! from an alias to the next name. How the walk ended decides what goes to the authority and additional sections.
 
-use crate::cache::{Heads, Scope};
+use crate::cache::{NegativeCache, Scope};
 use crate::denial::Proofs;
 use crate::limits::CHAIN_MAX;
 use crate::rrset;
 use crate::server::{Server, Transport};
 use wire::iana::rtype;
-use wire::key::KEY_OCTETS_MAX;
 use wire::name::NAME_OCTETS_MAX;
 use wire::render::{Full, Renderer, Section};
-use wire::{Key, Places};
+use wire::sort_key::KEY_OCTETS_MAX;
+use wire::{Places, SortKey};
 use zone::catalog::{Absence, Entry};
 use zone::fragment::RECORDS_MAX;
 use zone::{Catalog, Flags, Match, MatchKind, Node, RRset, Zone};
 
 /// Buffers of one worker, used again for query after query.
-pub(crate) struct Work {
+pub(crate) struct Buffers {
     /// Places of the name that is looked up; at first the question's.
     pub places: Places,
-    /// Its key.
-    pub key: Key,
+    /// Its sort key.
+    pub key: SortKey,
     /// The same of names that are looked at beside it: targets, names compared.
     pub other_places: Places,
-    pub other_key: Key,
-    /// The key of a node, with room for a label `*`.
+    pub other_key: SortKey,
+    /// The sort key of a node, with room for a label `*`.
     pub node_key: [u8; KEY_OCTETS_MAX + 2],
     /// A name or labels of one.
     pub name: [u8; NAME_OCTETS_MAX],
     /// Where the targets of a referral's NS records stand.
     pub servers: [u16; RECORDS_MAX],
     /// How name errors began that were given before.
-    pub heads: Heads,
+    pub negative: NegativeCache,
 }
 
-impl Default for Work {
-    fn default() -> Work {
-        Work {
+impl Default for Buffers {
+    fn default() -> Buffers {
+        Buffers {
             places: Places::new(),
-            key: Key::new(),
+            key: SortKey::new(),
             other_places: Places::new(),
-            other_key: Key::new(),
+            other_key: SortKey::new(),
             node_key: [0; KEY_OCTETS_MAX + 2],
             name: [0; NAME_OCTETS_MAX],
             servers: [0; RECORDS_MAX],
-            heads: Heads::default(),
+            negative: NegativeCache::default(),
         }
     }
 }
@@ -110,7 +110,7 @@ pub(crate) enum Next {
 /// The work on one question.
 pub(crate) struct Session<'s, 'b, 'c> {
     pub out: &'s mut Renderer<'b>,
-    pub work: &'s mut Work,
+    pub buffers: &'s mut Buffers,
     pub catalog: &'c Catalog,
     pub server: &'s Server,
     pub transport: Transport,
@@ -142,7 +142,7 @@ impl<'c> Session<'_, '_, 'c> {
             let is_first = steps == 0;
             // What parent and child say of DS at a cut differs, so others may get something else. Names that are deeper than the
             // key are below the cut it finds.
-            let is_deeper = self.work.places.label_count() > labels;
+            let is_deeper = self.buffers.places.label_count() > labels;
             let is_shared = is_first && (self.qtype != rtype::DS || is_deeper);
             // Step 2: the zone nearest to the name.
             let zone = match self.nearest_zone() {
@@ -151,10 +151,10 @@ impl<'c> Session<'_, '_, 'c> {
                 Err(_) => return self.end(Outcome::Alias),
             };
             // Step 3: down, label by label.
-            let mut found = zone.walk(&self.work.key).ok_or(Stop::Damaged)?;
-            if found.kind == MatchKind::Exact && found.labels < self.work.places.label_count() {
+            let mut found = zone.walk(&self.buffers.key).ok_or(Stop::Damaged)?;
+            if found.kind == MatchKind::Exact && found.labels < self.buffers.places.label_count() {
                 self.set_key(usize::MAX);
-                found = zone.walk(&self.work.key).ok_or(Stop::Damaged)?;
+                found = zone.walk(&self.buffers.key).ok_or(Stop::Damaged)?;
             }
             let next = match found.kind {
                 // 3b: out of the authoritative data, unless it is about the cut itself.
@@ -194,7 +194,7 @@ impl<'c> Session<'_, '_, 'c> {
                 }
                 Next::Follow(target) => target,
             };
-            asked[steps] = self.work.places.of_ancestor(self.work.places.label_count());
+            asked[steps] = self.buffers.places.of_ancestor(self.buffers.places.label_count());
             steps += 1;
             if !self.goes_on(&asked[..steps], target)? {
                 return self.end(Outcome::Alias);
@@ -202,12 +202,12 @@ impl<'c> Session<'_, '_, 'c> {
         }
     }
 
-    /// Makes the key that of the name, or of its ancestor with `labels` labels if it has more.
+    /// Makes the sort key that of the name, or of its ancestor with `labels` labels if it has more.
     #[inline(always)]
     fn set_key(&mut self, labels: usize) {
-        let places = self.work.places.labels();
+        let places = self.buffers.places.labels();
         let first = places.len().saturating_sub(labels);
-        self.work.key.set_places(self.out.message(), &places[first..]);
+        self.buffers.key.set_places(self.out.message(), &places[first..]);
     }
 
     /// The answer section is complete; proofs of wildcards on the way follow.
@@ -221,8 +221,8 @@ impl<'c> Session<'_, '_, 'c> {
     /// The zone to look in: the nearest, but for DS at an apex its parent if we have that (RFC 4035 3.1.4.1).
     #[inline(always)]
     fn nearest_zone(&self) -> Result<Zone<'c>, Outcome> {
-        let key = &self.work.key;
-        let labels = self.work.places.label_count();
+        let key = &self.buffers.key;
+        let labels = self.buffers.places.label_count();
         let mut entry = self.catalog.find(key, labels).ok_or(Outcome::NotOurs)?;
         if self.qtype == rtype::DS && labels > 0 && entry.apex().label_count() == labels {
             entry = self.catalog.find(key, labels - 1).unwrap_or(entry);
@@ -236,7 +236,7 @@ impl<'c> Session<'_, '_, 'c> {
     /// Whether the question is for what the parent says about a cut: its DS records (RFC 4035 3.1.4.1).
     #[inline(always)]
     fn asks_parent_side(&self, cut: &Match<'c>) -> bool {
-        self.qtype == rtype::DS && cut.labels == self.work.places.label_count()
+        self.qtype == rtype::DS && cut.labels == self.buffers.places.label_count()
     }
 
     /// DS at a zone cut: authoritative data of the parent, or its absence.
@@ -285,7 +285,7 @@ impl<'c> Session<'_, '_, 'c> {
     /// An RRset of the answer section, with the name asked for as its owner.
     #[inline(always)]
     pub(crate) fn put_rrset(&mut self, zone: &Zone<'c>, set: &RRset<'c>) -> Result<(), Stop> {
-        let places = &self.work.places;
+        let places = &self.buffers.places;
         let owner = places.of_ancestor(places.label_count());
         let apex = places.of_ancestor(zone.apex_labels());
         rrset::put(self.out, set.head(), set.data(), owner, apex, self.dnssec_ok)
@@ -301,7 +301,7 @@ impl<'c> Session<'_, '_, 'c> {
         source: Option<&Match<'c>>,
     ) -> Result<Next, Stop> {
         let is_full = self.transport == Transport::Tcp && self.server.full_any_over_tcp;
-        let places = &self.work.places;
+        let places = &self.buffers.places;
         let owner = places.of_ancestor(places.label_count());
         let start = self.out.at();
         let mut rtype = None;

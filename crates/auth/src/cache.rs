@@ -19,19 +19,19 @@
 //! ```
 //!
 //! Two slots, neighbours in memory, for each hash. An answer is kept when it is given a second time before another one with its
-//! hash and tag, so that queries that never repeat cost next to nothing. Everything is forgotten when the catalog or the facts
-//! change.
+//! hash and tag, so that queries that never repeat cost next to nothing. Everything is forgotten when the catalog or the settings
+//! that answers depend on change.
 
-mod heads;
 mod key;
+mod negative;
 mod pointers;
 mod ring;
 
 use crate::answer::Outcome;
 use crate::server::Server;
-pub(crate) use heads::{Head, HeadKey, Heads};
 pub(crate) use key::Asked;
-use key::Key;
+use key::CacheKey;
+pub(crate) use negative::{NegativeCache, NegativeKey, NegativeStart};
 use ring::{Piece, Refused, Ring};
 use wire::Places;
 use wire::header::{self, HEADER_OCTETS};
@@ -72,7 +72,7 @@ pub(crate) struct Given {
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Slot {
-    key: Key,
+    key: CacheKey,
     piece: Piece,
     /// See [`Given::short_of`].
     short_of: u16,
@@ -90,7 +90,7 @@ const _: () = assert!(size_of::<Slot>() == 64, "a slot is a cache line");
 
 impl Slot {
     const EMPTY: Slot = Slot {
-        key: Key::NONE,
+        key: CacheKey::NONE,
         piece: Piece::EMPTY,
         short_of: 0,
         counts: [0; 3],
@@ -126,7 +126,7 @@ impl Default for Cache {
 }
 
 impl Cache {
-    /// Forgets everything if the catalog or the facts are others than before; returns whether they are.
+    /// Forgets everything if the catalog or the settings are others than before; returns whether they are.
     #[inline(always)]
     pub(crate) fn check(&mut self, catalog: &Catalog, server: &Server) -> bool {
         let source = (catalog.id(), server.minimal_responses, server.udp_payload_octets);
@@ -184,7 +184,7 @@ impl Cache {
     /// The slot that answers. `room`: what its octets may take; `records_room`: the same without OPT.
     #[inline(always)]
     fn find(&self, asked: &Asked, qtype: u16, room: usize, records_room: usize) -> Option<&Slot> {
-        let here = |(key, hash): (Key, u64)| {
+        let here = |(key, hash): (CacheKey, u64)| {
             let pair = &self.pairs[hash as usize % PAIRS];
             let slot = if pair[0].key == key { &pair[0] } else { &pair[1] };
             let fits = slot.key == key
@@ -241,7 +241,7 @@ impl Cache {
     #[cold]
     fn keep(
         &mut self,
-        key: Key,
+        key: CacheKey,
         hash: u64,
         query: &PlainQuery,
         places: &Places,

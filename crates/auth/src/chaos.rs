@@ -1,6 +1,6 @@
 //! Class CHAOS: who this server is (RFC 4892). Each answer is off unless it is set.
 
-use crate::answer::Work;
+use crate::answer::Buffers;
 use crate::responder::Verdict;
 use crate::server::Server;
 use wire::header::{self, HEADER_OCTETS};
@@ -18,11 +18,11 @@ const TEXT_OCTETS_MAX: usize = 2 * STRING_OCTETS_MAX - 128;
 pub(crate) fn answer(
     question: &Question,
     server: &Server,
-    work: &mut Work,
+    buffers: &mut Buffers,
     out: &mut Renderer<'_>,
 ) -> Verdict {
-    let places = &work.places;
-    let name = places.copy_ancestor(out.message(), places.label_count(), &mut work.name);
+    let places = &buffers.places;
+    let name = places.copy_ancestor(out.message(), places.label_count(), &mut buffers.name);
     let is = |octets: &[u8]| name.octets().eq_ignore_ascii_case(octets);
     let text = if is(b"\x07version\x04bind\0") || is(b"\x07version\x06server\0") {
         &server.version

@@ -8,7 +8,7 @@ mod nsec;
 mod nsec3;
 
 use crate::answer::{Next, Outcome, Session, Stop};
-use crate::cache::Head;
+use crate::cache::NegativeStart;
 use crate::limits::PROOFS_MAX;
 use crate::rrset;
 use wire::iana::rtype;
@@ -82,13 +82,17 @@ impl<'c> Proofs<'c> {
         self.list[0].map(|(proof, ..)| proof.number())
     }
 
-    /// Numbers of all, if a head has room for them.
-    fn head(&self, needs_cover: bool) -> Option<Head> {
-        let mut head = Head { proofs: [0; Head::PROOFS_MAX], proofs_count: self.count as u8, needs_cover };
+    /// Numbers of all, if a start has room for them.
+    fn start(&self, needs_cover: bool) -> Option<NegativeStart> {
+        let mut start = NegativeStart {
+            proofs: [0; NegativeStart::PROOFS_MAX],
+            proofs_count: self.count as u8,
+            needs_cover,
+        };
         for (index, (proof, ..)) in self.list.iter().flatten().enumerate() {
-            *head.proofs.get_mut(index)? = proof.number();
+            *start.proofs.get_mut(index)? = proof.number();
         }
-        Some(head)
+        Some(start)
     }
 }
 
@@ -137,7 +141,7 @@ impl<'c> Session<'_, '_, 'c> {
     #[inline(always)]
     fn put_soa(&mut self, zone: &Zone<'c>) -> Result<(), Stop> {
         let set = zone.apex_node().and_then(|apex| apex.rrset(rtype::SOA)).ok_or(Stop::Damaged)?;
-        let apex = self.work.places.of_ancestor(zone.apex_labels());
+        let apex = self.buffers.places.of_ancestor(zone.apex_labels());
         let head = rrset::head_of(rtype::SOA, zone.row().negative_ttl);
         rrset::put(self.out, head, set.data(), apex, apex, self.dnssec_ok)
     }

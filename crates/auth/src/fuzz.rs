@@ -31,7 +31,7 @@ pub fn fuzz_message(data: &[u8]) {
     check_message(data, catalog(), &Server::default());
 }
 
-/// The same with other zones and facts.
+/// The same with other zones and settings.
 pub fn check_message(data: &[u8], catalog: &Catalog, server: &Server) {
     thread_local! {
         static RESPONDER: RefCell<Responder> = RefCell::default();

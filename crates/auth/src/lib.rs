@@ -8,7 +8,7 @@
 //!                                              referral, denial, additional
 //! ```
 //!
-//! * [`Responder`]: the entry point, work area and counters of one worker.
+//! * [`Responder`]: the entry point, buffers and counters of one worker.
 //! * `answer`: the algorithm; `alias`, `referral`, `denial`, `additional`: its parts; `rrset`: RRsets to octets.
 //! * `cache`: answers given before, as octets.
 //! * `chaos`: who this server is (RFC 4892); `tsig`: what is said to signed queries.
@@ -22,7 +22,6 @@ mod cache;
 mod chaos;
 mod counters;
 mod denial;
-mod far;
 #[doc(hidden)]
 pub mod fuzz;
 #[doc(hidden)]
@@ -33,6 +32,7 @@ mod responder;
 mod rrset;
 mod server;
 mod tsig;
+mod uncompressed;
 
 pub use counters::Counters;
 #[doc(hidden)]

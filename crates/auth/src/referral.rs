@@ -13,8 +13,8 @@ impl<'c> Session<'_, '_, 'c> {
     /// Writes authority and additional section of a referral.
     pub(crate) fn referral(&mut self, zone: &Zone<'c>, cut: &Match<'c>) -> Result<Outcome, Stop> {
         self.out.begin_section(Section::Authority);
-        let owner = self.work.places.of_ancestor(cut.labels);
-        let apex = self.work.places.of_ancestor(zone.apex_labels());
+        let owner = self.buffers.places.of_ancestor(cut.labels);
+        let apex = self.buffers.places.of_ancestor(zone.apex_labels());
         let start = self.out.at();
         let servers = cut.node.rrset(rtype::NS).ok_or(Stop::Damaged)?;
         // The parent's copy of the NS records is not signed (RFC 4035 2.2).
@@ -45,7 +45,7 @@ impl<'c> Session<'_, '_, 'c> {
         let count = self.list_targets(start, end)?;
         let is_signed = self.dnssec_ok && zone.row().bits & ZoneRow::SIGNED != 0;
         for group in glue {
-            let &owner = self.work.servers[..count].get(group.server).ok_or(Stop::Damaged)?;
+            let &owner = self.buffers.servers[..count].get(group.server).ok_or(Stop::Damaged)?;
             if is_signed && group.authoritative && self.put_signed_address(zone, group.rtype, owner) {
                 continue;
             }
@@ -80,7 +80,7 @@ impl<'c> Session<'_, '_, 'c> {
             return false;
         }
         let Some(set) = node.rrset(rtype).filter(|set| set.is_signed()) else { return false };
-        let apex = self.work.places.of_ancestor(zone.apex_labels());
+        let apex = self.buffers.places.of_ancestor(zone.apex_labels());
         let fits = rrset::put(self.out, set.head(), set.data(), owner, apex, true).is_ok();
         if !fits {
             self.short_of = 0;
@@ -92,9 +92,9 @@ impl<'c> Session<'_, '_, 'c> {
     #[inline(always)]
     fn list_targets(&mut self, start: usize, end: usize) -> Result<usize, Stop> {
         let (mut at, mut count) = (start, 0);
-        while at < end && count < self.work.servers.len() {
+        while at < end && count < self.buffers.servers.len() {
             let (rdata, next) = rdata_at(self.out.message(), at).ok_or(Stop::Damaged)?;
-            self.work.servers[count] = rdata as u16;
+            self.buffers.servers[count] = rdata as u16;
             count += 1;
             at = next;
         }

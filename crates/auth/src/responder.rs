@@ -3,7 +3,7 @@
 //! What concerns the message as a whole is decided here, in the order in which the peers do: faults, operation, EDNS
 //! version, signature, class, type. Everything else is `answer`.
 
-use crate::answer::{Outcome, Session, Stop, Work};
+use crate::answer::{Buffers, Outcome, Session, Stop};
 use crate::cache::{Cache, Given, Scope};
 use crate::counters::Counters;
 use crate::denial::Proofs;
@@ -21,7 +21,7 @@ use zone::Catalog;
 /// Answers queries; one belongs to each worker.
 #[derive(Default)]
 pub struct Responder {
-    work: Work,
+    buffers: Buffers,
     cache: Cache,
     counters: Counters,
 }
@@ -62,7 +62,7 @@ impl Responder {
     /// is for tests and measurements.
     pub fn forget(&mut self) {
         self.cache.forget();
-        self.work.heads.forget();
+        self.buffers.negative.forget();
     }
 
     /// Answers one query. `query`: a whole message as received. `response`: where the answer goes; its length bounds
@@ -82,9 +82,9 @@ impl Responder {
         self.counters.queries += 1;
         self.counters.tcp += u64::from(transport == Transport::Tcp);
         if self.cache.check(catalog, server) {
-            self.work.heads.forget();
+            self.buffers.negative.forget();
         }
-        let octets = match PlainQuery::read(query, &mut self.work.places) {
+        let octets = match PlainQuery::read(query, &mut self.buffers.places) {
             Some(plain) if !rtype::is_meta(plain.qtype) => {
                 self.answer_plain(query, &plain, catalog, server, transport, response)
             }
@@ -107,9 +107,9 @@ impl Responder {
     ) -> Option<usize> {
         let limit = octets_max(query.edns.as_ref(), server, transport).min(response.len());
         let opt = if query.edns.is_some() { edns::OPT_OCTETS } else { 0 };
-        let asked = self.cache.asked(message, query, &self.work.places);
+        let asked = self.cache.asked(message, query, &self.buffers.places);
         if let Some(asked) = &asked
-            && let Some(pasted) = self.cache.paste(asked, query, &self.work.places, (limit, opt), response)
+            && let Some(pasted) = self.cache.paste(asked, query, &self.buffers.places, (limit, opt), response)
         {
             let (octets, flags, outcome) = pasted;
             response[..2].copy_from_slice(&message[..2]);
@@ -122,7 +122,7 @@ impl Responder {
         let (octets, given) =
             self.respond(&query.query(message), None, catalog, server, transport, response)?;
         if let (Some(asked), Some(given)) = (&asked, &given) {
-            let places = &self.work.places;
+            let places = &self.buffers.places;
             self.cache.note(asked, query, places, given, (limit, opt), &response[..octets]);
         }
         Some(octets)
@@ -138,8 +138,8 @@ impl Responder {
         transport: Transport,
         response: &mut [u8],
     ) -> Option<usize> {
-        let query = Query::read(message, &mut self.work.places)?;
-        let refusal = refusal(&query, transport, &mut self.work.other_places);
+        let query = Query::read(message, &mut self.buffers.places)?;
+        let refusal = refusal(&query, transport, &mut self.buffers.other_places);
         self.respond(&query, refusal, catalog, server, transport, response).map(|(octets, _)| octets)
     }
 
@@ -187,12 +187,12 @@ impl Responder {
                 return (Verdict::with_ede(rcode::REFUSED, ede::NOT_AUTHORITATIVE), None);
             }
             self.counters.chaos += 1;
-            return (chaos::answer(&question, server, &mut self.work, out), None);
+            return (chaos::answer(&question, server, &mut self.buffers, out), None);
         }
         let start = out.mark();
         let mut session = Session {
             out,
-            work: &mut self.work,
+            buffers: &mut self.buffers,
             catalog,
             server,
             transport,
@@ -279,7 +279,7 @@ impl Responder {
         if let Some(record) = &query.tsig
             && verdict.rcode == rcode::NOTAUTH
         {
-            tsig::refuse(query, record, &mut self.work, &mut out);
+            tsig::refuse(query, record, &mut self.buffers, &mut out);
         }
         // CD is for resolvers, and cleared (RFC 4035 3.1.6).
         let kept = query.flags & (header::OPCODE_MASK | header::RD);

@@ -6,10 +6,10 @@
 //! ```
 //!
 //! Everything here is for messages of less than [`NEAR_MAX`] octets before the RRset, where every pointer has its 14
-//! bits; the few that grow larger, over TCP, are left to `far`.
+//! bits; the few that grow larger, over TCP, are left to `uncompressed`.
 
 use crate::answer::{Outcome, Stop};
-use crate::far;
+use crate::uncompressed;
 use wire::header::u16_at;
 use wire::iana::rtype;
 use wire::name::NAME_OCTETS_MAX;
@@ -59,7 +59,7 @@ pub(crate) fn put_body(
         Data::Fragment(fragment) => fragment,
     };
     if base > NEAR_MAX {
-        return far::put_body(out, head, &fragment, owner, apex, with_signatures);
+        return uncompressed::put_body(out, head, &fragment, owner, apex, with_signatures);
     }
     let mut records = fragment.records();
     out.body(head, records.next().ok_or(Stop::Damaged)?)?;

@@ -1,7 +1,7 @@
 //! Signed queries (RFC 8945). No keys are known here, so each gets the answer to an unknown key: NOTAUTH, with a TSIG record
 //! without signature that says BADKEY (RFC 8945 5.2.1, 5.3.2).
 
-use crate::answer::Work;
+use crate::answer::Buffers;
 use wire::Places;
 use wire::iana::{class, rcode, rtype};
 use wire::query::Query;
@@ -37,9 +37,14 @@ fn parts<'q>(message: &'q [u8], record: &RecordView<'q>, places: &mut Places) ->
 
 /// Appends the TSIG record of the refusal; left out where it does not fit beside the question.
 #[cold]
-pub(crate) fn refuse(query: &Query<'_>, record: &RecordView<'_>, work: &mut Work, out: &mut Renderer<'_>) {
+pub(crate) fn refuse(
+    query: &Query<'_>,
+    record: &RecordView<'_>,
+    buffers: &mut Buffers,
+    out: &mut Renderer<'_>,
+) {
     let mark = out.mark();
-    if put(query, record, work, out).is_err() {
+    if put(query, record, buffers, out).is_err() {
         out.rollback(mark);
     }
 }
@@ -47,15 +52,15 @@ pub(crate) fn refuse(query: &Query<'_>, record: &RecordView<'_>, work: &mut Work
 fn put(
     query: &Query<'_>,
     record: &RecordView<'_>,
-    work: &mut Work,
+    buffers: &mut Buffers,
     out: &mut Renderer<'_>,
 ) -> Result<(), Full> {
-    let places = &mut work.other_places;
+    let places = &mut buffers.other_places;
     places.follow(query.message, record.owner).map_err(|_| Full)?;
-    let key = places.copy_ancestor(query.message, places.label_count(), &mut work.name);
+    let key = places.copy_ancestor(query.message, places.label_count(), &mut buffers.name);
     out.octets(key.octets())?;
     let parts = parts(query.message, record, places).ok_or(Full)?;
-    let algorithm = places.copy_ancestor(query.message, places.label_count(), &mut work.name);
+    let algorithm = places.copy_ancestor(query.message, places.label_count(), &mut buffers.name);
     let [t, y] = rtype::TSIG.to_be_bytes();
     let [c, l] = class::ANY.to_be_bytes();
     let length = (algorithm.octets().len() + TIMES_OCTETS + 8) as u16;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use wire::{Key, Name, NameBuf};
+use wire::{Name, NameBuf, SortKey};
 
-use crate::controller::{Change, Changing, Controller, Scope, facts};
+use crate::controller::{Change, Changing, Controller, Scope, identity};
 use crate::progress::Progress;
 use crate::serve::{all_wanted, read_settings, tcp_limits};
 use crate::settings::Settings;
@@ -65,8 +65,8 @@ fn new_settings(
     changing.added.retain(|added| !has(&wanted, &added.name));
     wanted.extend(changing.added.iter().cloned());
     if !changing.removed.is_empty() {
-        changing.removed.retain(|key| wanted.iter().any(|zone| Key::of(&zone.name).octets() == &**key));
-        wanted.retain(|zone| !changing.removed.contains(&Key::of(&zone.name).octets().into()));
+        changing.removed.retain(|key| wanted.iter().any(|zone| SortKey::of(&zone.name).octets() == &**key));
+        wanted.retain(|zone| !changing.removed.contains(&SortKey::of(&zone.name).octets().into()));
     }
     // What waits for a start keeps its old value, so that the next reload reminds of it again.
     let old = &changing.settings;
@@ -86,7 +86,7 @@ fn new_settings(
         sync::profile::set(settings.server.profile_locks);
     }
     if old.server != settings.server {
-        controller.publish(Some(facts(&settings)));
+        controller.publish(Some(identity(&settings)));
     }
     for line in emptied(controller, &settings, &wanted) {
         tracing::warn!("{line}");
@@ -141,7 +141,7 @@ pub fn add_zone(controller: &Controller, name: NameBuf, file: &Path) -> Change {
     let progress = Progress::default();
     let mut change = progress.show_while(|| controller.apply(&mut changing, zones, Scope::New, &progress));
     if change.failed.is_empty() {
-        changing.removed.retain(|key| **key != *Key::of(&name).octets());
+        changing.removed.retain(|key| **key != *SortKey::of(&name).octets());
         changing.added.push(added);
         tracing::info!("zone {name} added by command");
     } else {
@@ -165,7 +165,7 @@ pub fn remove_zone(controller: &Controller, name: &Name) -> Change {
     let zones = present(controller).into_iter().filter(|zone| !zone.name.eq_ignore_case(name)).collect();
     let mut change = controller.apply(&mut changing, zones, Scope::New, &Progress::default());
     changing.added.retain(|zone| !zone.name.eq_ignore_case(name));
-    changing.removed.push(Key::of(name).octets().into());
+    changing.removed.push(SortKey::of(name).octets().into());
     tracing::info!("zone {name} removed by command");
     change.unchanged = 0;
     change

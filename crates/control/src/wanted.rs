@@ -17,7 +17,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use wire::{Key, Name, NameBuf};
+use wire::{Name, NameBuf, SortKey};
 
 use crate::pattern::Pattern;
 use crate::progress::{Act, Progress};
@@ -135,7 +135,7 @@ struct Collection<'s> {
 /// Which zones there are already, by a hash of their keys alone: the names themselves are in the list.
 #[derive(Default)]
 struct Seen {
-    key: Key,
+    key: SortKey,
     hasher: RandomState,
     /// Number of each zone, and the line that asked for it.
     by_hash: HashMap<u64, (usize, usize)>,

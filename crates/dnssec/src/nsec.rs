@@ -24,7 +24,7 @@ impl<'a> Nsec<'a> {
 }
 
 /// Whether a record of `owner` that points at `next` denies that `name` exists. All three are keys (see
-/// [`wire::key`]), so comparing octets is canonical order; the last record points back at the apex, which
+/// [`wire::sort_key`]), so comparing octets is canonical order; the last record points back at the apex, which
 /// sorts before everything (RFC 4034 4.1.1).
 pub fn covers(owner: &[u8], next: &[u8], name: &[u8]) -> bool {
     owner < name && (name < next || next <= owner)

@@ -5,14 +5,14 @@
 
 use std::time::Duration;
 
-use net::{Facts, Handler, Listen, Server, WorkerCounters};
+use net::{Context, Handler, Listen, Server, WorkerCounters};
 
 struct Echo;
 
 impl Handler for Echo {
     fn begin_batch(&mut self) {}
 
-    fn handle(&mut self, query: &[u8], _: &Facts, response: &mut [u8]) -> usize {
+    fn handle(&mut self, query: &[u8], _: &Context, response: &mut [u8]) -> usize {
         let octets = query.len().min(response.len());
         response[..octets].copy_from_slice(&query[..octets]);
         // QR, so that load generators take it for a response.

@@ -65,9 +65,9 @@ pub(crate) struct Admission {
     by_prefix: Mutex<HashMap<IpAddr, usize>>,
 }
 
-/// Permission for one connection; dropping it gives the place back.
+/// Permission for one connection; dropping it gives the seat back.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Seat {
     /// The client prefix it is counted under: its first address.
     prefix: IpAddr,
 }
@@ -75,7 +75,7 @@ pub(crate) struct Place {
 /// Why a connection may not be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// All places are taken.
+    /// All seats are taken.
     All,
     /// Its prefix has its share.
     Prefix,
@@ -128,7 +128,7 @@ impl Admission {
     }
 
     /// Counts a new connection of `client`, or says which limit forbids it.
-    pub(crate) fn enter(&self, client: IpAddr) -> Result<Place, Refused> {
+    pub(crate) fn enter(&self, client: IpAddr) -> Result<Seat, Refused> {
         let prefix = self.prefix_of(client);
         let limit = self.connections.load(Ordering::Relaxed);
         let per_prefix = self.connections_per_prefix.load(Ordering::Relaxed);
@@ -144,17 +144,17 @@ impl Admission {
         }
         *count += 1;
         self.open.fetch_add(1, Ordering::Relaxed);
-        Ok(Place { prefix })
+        Ok(Seat { prefix })
     }
 
-    /// Gives a place back.
-    pub(crate) fn leave(&self, place: Place) {
+    /// Gives a seat back.
+    pub(crate) fn leave(&self, seat: Seat) {
         let mut by_prefix = self.lock();
         self.open.fetch_sub(1, Ordering::Relaxed);
-        if let Some(count) = by_prefix.get_mut(&place.prefix) {
+        if let Some(count) = by_prefix.get_mut(&seat.prefix) {
             *count -= 1;
             if *count == 0 {
-                by_prefix.remove(&place.prefix);
+                by_prefix.remove(&seat.prefix);
             }
         }
     }

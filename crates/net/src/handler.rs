@@ -18,7 +18,7 @@ pub enum Transport {
 
 /// What is known of a query besides its octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct Context {
     /// How it came.
     pub transport: Transport,
     /// Who asked, as far as the transport tells. Only on a dual-stack socket that a service manager opened does an
@@ -38,7 +38,7 @@ pub trait Handler: Send {
     /// `query`: at most [`crate::UDP_QUERY_OCTETS_MAX`] octets over UDP and 65,535 over TCP, never judged before,
     /// possibly shorter than a header over UDP. `response`: its length is the most that may be sent, its content
     /// is left over from earlier queries.
-    fn handle(&mut self, query: &[u8], facts: &Facts, response: &mut [u8]) -> usize;
+    fn handle(&mut self, query: &[u8], context: &Context, response: &mut [u8]) -> usize;
 
     /// Answers all datagrams of one batch. The default calls [`Handler::handle`] for each in order.
     ///
@@ -46,8 +46,8 @@ pub trait Handler: Send {
     /// this instead. Responses may be written in any order.
     fn handle_batch(&mut self, batch: &mut Batch<'_>) {
         for index in 0..batch.len() {
-            let Exchange { query, facts, response } = batch.exchange(index);
-            let octets = self.handle(query, facts, response);
+            let Exchange { query, context, response } = batch.exchange(index);
+            let octets = self.handle(query, context, response);
             batch.set_response_octets(index, octets);
         }
     }
@@ -63,7 +63,7 @@ pub struct Batch<'a> {
     /// Per query: where it lies in `queries`.
     pub(crate) spans: &'a [Span],
     /// Per query: who sent it where.
-    pub(crate) facts: &'a [Facts],
+    pub(crate) contexts: &'a [Context],
     /// All response buffers, `response_stride` octets apart, the first `response_octets_max` of each usable.
     pub(crate) responses: &'a mut [u8],
     pub(crate) response_stride: usize,
@@ -83,8 +83,8 @@ pub(crate) struct Span {
 pub struct Exchange<'a> {
     /// The message as received.
     pub query: &'a [u8],
-    /// Who sent it where.
-    pub facts: &'a Facts,
+    /// Who sent it where, and how.
+    pub context: &'a Context,
     /// Where to write the response.
     pub response: &'a mut [u8],
 }
@@ -111,8 +111,8 @@ impl Batch<'_> {
 
     /// Who sent query `index` where.
     #[must_use]
-    pub fn facts(&self, index: usize) -> &Facts {
-        &self.facts[index]
+    pub fn context(&self, index: usize) -> &Context {
+        &self.contexts[index]
     }
 
     /// Query `index` and the space for its response, borrowed together.
@@ -120,7 +120,7 @@ impl Batch<'_> {
         let span = self.spans[index];
         Exchange {
             query: &self.queries[span.start as usize..][..span.octets as usize],
-            facts: &self.facts[index],
+            context: &self.contexts[index],
             response: &mut self.responses[index * self.response_stride..][..self.response_octets_max],
         }
     }

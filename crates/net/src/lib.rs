@@ -7,13 +7,13 @@
 //!
 //! ```
 //! use std::net::UdpSocket;
-//! use net::{Facts, Handler, Listen, Server};
+//! use net::{Context, Handler, Listen, Server};
 //!
 //! struct Echo;
 //!
 //! impl Handler for Echo {
 //!     fn begin_batch(&mut self) {}
-//!     fn handle(&mut self, query: &[u8], _: &Facts, response: &mut [u8]) -> usize {
+//!     fn handle(&mut self, query: &[u8], _: &Context, response: &mut [u8]) -> usize {
 //!         response[..query.len()].copy_from_slice(query);
 //!         query.len()
 //!     }
@@ -53,7 +53,7 @@ pub use affinity::{Pin, allowed as allowed_processors, worker_count_default};
 pub use bind::Listener;
 pub use bind_error::{BindError, Step};
 pub use counters::WorkerCounters;
-pub use handler::{Batch, Exchange, Facts, Handler, Transport};
+pub use handler::{Batch, Context, Exchange, Handler, Transport};
 pub use listen::{Listen, Steer};
 pub use server::{Running, Server, WORKERS_MAX};
 pub use udp::{BATCH, Backend, UDP_QUERY_OCTETS_MAX, UDP_RESPONSE_OCTETS_MAX};

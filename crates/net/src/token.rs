@@ -15,17 +15,17 @@ pub(crate) enum Token {
     /// TCP listener of this number.
     Listener(usize),
     /// A connection.
-    Stream(Place),
+    Stream(ConnectionId),
     /// The signal to stop.
     Stop,
 }
 
-/// Where a connection sits in its worker's table.
+/// Which connection of a worker: where it sits in the table.
 ///
 /// The generation tells it from an earlier connection at the same index, for which an event may still be waiting in
 /// the turn in which that one was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ConnectionId {
     pub(crate) index: u32,
     /// Below `GENERATIONS`.
     pub(crate) generation: u32,
@@ -40,7 +40,7 @@ impl Token {
         EventData::new_u64(match self {
             Self::Udp(index) => pack(0, 0, index as u64),
             Self::Listener(index) => pack(1, 0, index as u64),
-            Self::Stream(place) => pack(2, place.generation, u64::from(place.index)),
+            Self::Stream(id) => pack(2, id.generation, u64::from(id.index)),
             Self::Stop => pack(3, 0, 0),
         })
     }
@@ -53,7 +53,7 @@ impl From<EventData> for Token {
         match data >> 62 {
             0 => Self::Udp(index as usize),
             1 => Self::Listener(index as usize),
-            2 => Self::Stream(Place { index, generation: (data >> 32) as u32 & (GENERATIONS - 1) }),
+            2 => Self::Stream(ConnectionId { index, generation: (data >> 32) as u32 & (GENERATIONS - 1) }),
             _ => Self::Stop,
         }
     }
@@ -65,8 +65,8 @@ mod tests {
 
     #[test]
     fn tokens_survive_the_way_through_the_kernel() {
-        let place = Place { index: u32::MAX, generation: GENERATIONS - 1 };
-        for token in [Token::Udp(7), Token::Listener(0), Token::Stream(place), Token::Stop] {
+        let id = ConnectionId { index: u32::MAX, generation: GENERATIONS - 1 };
+        for token in [Token::Udp(7), Token::Listener(0), Token::Stream(id), Token::Stop] {
             assert_eq!(Token::from(token.data()), token);
         }
     }

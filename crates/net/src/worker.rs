@@ -148,15 +148,8 @@ impl<H: Handler> Worker<H> {
             match Token::from(event.data) {
                 Token::Udp(index) => self.answer_datagrams(index),
                 Token::Listener(index) => self.streams.accept(index, now, &self.epoll, &self.counters),
-                Token::Stream(place) => {
-                    self.streams.turn(
-                        place,
-                        event.flags,
-                        now,
-                        &self.epoll,
-                        &mut self.handler,
-                        &self.counters,
-                    );
+                Token::Stream(id) => {
+                    self.streams.turn(id, event.flags, now, &self.epoll, &mut self.handler, &self.counters);
                 }
                 Token::Stop => {
                     turn.sockets -= 1;

@@ -26,8 +26,8 @@ fn echoes_over_both_families_and_wildcards() {
         let asked = SocketAddr::new(asked.parse().unwrap(), address(&running).port());
         let mut client = tcp(asked);
         assert_eq!(ask_tcp(&mut client, b"hello server"), b"hello server");
-        let facts = ask_tcp(&mut client, b"where am I seen");
-        assert_eq!(facts, format!("TCP {} {asked}", client.local_addr().unwrap()).as_bytes());
+        let seen = ask_tcp(&mut client, b"where am I seen");
+        assert_eq!(seen, format!("TCP {} {asked}", client.local_addr().unwrap()).as_bytes());
         let longest = vec![7; 65_535];
         assert_eq!(ask_tcp(&mut client, &longest), longest);
     }

@@ -1,6 +1,6 @@
 //! Bytes of a DNS message to borrowed views and back; no allocation on any path a query takes.
 //!
-//! * [`name`]: domain names on the wire (RFC 1035 3.1) and in text; [`key`]: their order form; [`places`]: where the
+//! * [`name`]: domain names on the wire (RFC 1035 3.1) and in text; [`sort_key`]: their sort keys; [`places`]: where the
 //!   labels of a name stand in a message.
 //! * [`header`], [`question`], [`record`], [`edns`]: the parts of a message; [`query`]: one that asks us something.
 //! * [`render`]: writing a message.
@@ -11,16 +11,16 @@
 pub mod edns;
 pub mod header;
 pub mod iana;
-pub mod key;
 pub mod name;
 pub mod places;
 pub mod query;
 pub mod question;
 pub mod record;
 pub mod render;
+pub mod sort_key;
 
-pub use key::Key;
 pub use name::{Name, NameBuf};
 pub use places::Places;
 pub use query::Query;
 pub use render::Renderer;
+pub use sort_key::SortKey;

@@ -159,7 +159,7 @@ pub fn same_name(message: &[u8], first: &Places, second: usize) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::{Key, NameBuf};
+    use crate::{NameBuf, SortKey};
 
     const MESSAGE: &[u8] = b"\x03www\x07Example\0\x04mail\xc0\x04\x03WWW\xc0\x04";
 
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(places.follow(MESSAGE, 13), Ok(20));
         assert_eq!((places.labels(), places.of_ancestor(1)), (&[13, 4][..], 4));
         assert_eq!(places.name_octets(), 14);
-        let mut key = Key::new();
+        let mut key = SortKey::new();
         key.set_places(MESSAGE, places.labels());
         assert_eq!(key.octets(), b"example\0mail\0");
         let mut buffer = [0; 255];

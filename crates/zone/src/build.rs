@@ -24,7 +24,7 @@ use crate::shape::{self, ROW_OCTETS, Row};
 use pool::Pool;
 use std::collections::HashMap;
 use wire::iana::rtype;
-use wire::key::KEY_OCTETS_MAX;
+use wire::sort_key::KEY_OCTETS_MAX;
 use wire::{Name, NameBuf};
 
 /// Packs of more octets than this live in pages of their own, which the system can join to large ones.

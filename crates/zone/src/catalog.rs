@@ -7,7 +7,7 @@ use crate::lookup::Zone;
 use crate::pack::Pack;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use wire::{Key, Name, NameBuf};
+use wire::{Name, NameBuf, SortKey};
 
 /// Why a zone that the server is to serve cannot be answered from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum Entry {
 pub struct Absent {
     /// Its name.
     apex: NameBuf,
-    /// Key of its name.
+    /// Sort key of its name.
     key: Box<[u8]>,
     /// Why there are none.
     pub why: Absence,
@@ -47,7 +47,7 @@ const _: () = assert!(size_of::<Entry>() == 16);
 impl Entry {
     /// An entry without data.
     pub fn absent(apex: &Name, why: Absence) -> Entry {
-        Entry::Absent(Arc::new(Absent { apex: apex.to_owned(), key: Key::of(apex).octets().into(), why }))
+        Entry::Absent(Arc::new(Absent { apex: apex.to_owned(), key: SortKey::of(apex).octets().into(), why }))
     }
 
     /// The zone's key.
@@ -139,14 +139,14 @@ impl Catalog {
 
     /// The zone named exactly `apex`.
     pub fn zone_named(&self, apex: &Name) -> Option<&Entry> {
-        let key = Key::of(apex);
+        let key = SortKey::of(apex);
         let (hash, _) = hash_of(self.seed, key.octets());
         self.probe(hash, key.octets())
     }
 
     /// The zone with the longest name that `key`, cut to `labels_max` labels, is at or below.
     #[inline(always)]
-    pub fn find(&self, key: &Key, labels_max: usize) -> Option<&Entry> {
+    pub fn find(&self, key: &SortKey, labels_max: usize) -> Option<&Entry> {
         let mut best = None;
         let mut hash = Hash::of_apex(self.seed, SEED_ZONE);
         // Bits that are left: depths that still can have an apex.
@@ -207,7 +207,7 @@ mod tests {
             names.iter().map(|name| Entry::absent(&name.parse::<NameBuf>().unwrap(), Absence::NotLoaded));
         let catalog = Catalog::new(entries.collect(), 5);
         let find = |name: &str, labels| {
-            let key = Key::of(&name.parse::<NameBuf>().unwrap());
+            let key = SortKey::of(&name.parse::<NameBuf>().unwrap());
             catalog.find(&key, labels).map(|entry| entry.apex().to_string())
         };
         assert_eq!(find("www.Example.COM", 127).as_deref(), Some("example.com."));
@@ -217,6 +217,6 @@ mod tests {
         assert_eq!(find("b.c.example.com", 127).as_deref(), Some("example.com."));
         assert_eq!(find("net", 127), None);
         assert!(catalog.zone_named(&"org".parse::<NameBuf>().unwrap()).is_some());
-        assert!(Catalog::new(Vec::new(), 1).find(&Key::new(), 1).is_none());
+        assert!(Catalog::new(Vec::new(), 1).find(&SortKey::new(), 1).is_none());
     }
 }

@@ -6,18 +6,18 @@
 //! ```
 //!
 //! Everything is columns, not objects: one arena of keys, one of RDATA, rows that point into them. A
-//! zone of eight million records costs a few allocations. Names are kept as keys (see [`wire::key`])
+//! zone of eight million records costs a few allocations. Names are kept as sort keys (see [`wire::sort_key`])
 //! relative to the apex; the apex itself is the empty key and always node 0.
 
-use wire::key::name_of;
-use wire::{Key, Name, NameBuf};
+use wire::sort_key::name_of;
+use wire::{Name, NameBuf, SortKey};
 
 mod classify;
 mod order;
 
 /// Where a record was read: which file of the load, which line (1 the first, 0 unknown).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct SourcePosition {
     /// Number of the file, in the order in which the reader met them.
     pub file: u16,
     /// Line of the record's first field.
@@ -110,7 +110,7 @@ struct RecordRow {
 pub struct ContentsBuilder {
     apex: NameBuf,
     apex_key: Box<[u8]>,
-    key: Key,
+    key: SortKey,
     keys: Vec<u8>,
     rdata: Vec<u8>,
     runs: Vec<Run>,
@@ -128,7 +128,7 @@ struct Run {
 impl ContentsBuilder {
     /// An empty zone named `apex`.
     pub fn new(apex: &Name) -> ContentsBuilder {
-        let key = Key::of(apex);
+        let key = SortKey::of(apex);
         ContentsBuilder {
             apex: apex.to_owned(),
             apex_key: key.octets().into(),
@@ -149,7 +149,7 @@ impl ContentsBuilder {
         rtype: u16,
         ttl: u32,
         rdata: &[u8],
-        place: Place,
+        position: SourcePosition,
     ) -> Result<(), Refusal> {
         if self.records.len() >= u32::MAX as usize {
             return Err(Refusal::TooMany);
@@ -160,10 +160,10 @@ impl ContentsBuilder {
         self.records.push(RecordRow {
             rdata_at: self.rdata.len() as u64,
             ttl,
-            line: place.line,
+            line: position.line,
             rdata_octets: rdata.len() as u16,
             rtype,
-            file: place.file,
+            file: position.file,
         });
         self.rdata.extend_from_slice(rdata);
         Ok(())
@@ -224,10 +224,10 @@ pub struct Duplicate {
     /// The TTL of the record that is kept, as it was before.
     pub kept_ttl: u32,
     /// Where it stood.
-    pub place: Place,
+    pub position: SourcePosition,
 }
 
-/// How many dropped duplicates are kept with their place; more are only counted.
+/// How many dropped duplicates are kept with their position; more are only counted.
 pub const DUPLICATES_KEPT_MAX: usize = 100;
 
 impl Contents {
@@ -285,7 +285,7 @@ impl Contents {
 
     /// The node named `name`, if it is in the zone.
     pub fn find_name(&self, name: &Name) -> Option<NodeRef<'_>> {
-        let key = Key::of(name);
+        let key = SortKey::of(name);
         self.find(key.octets().strip_prefix(&*self.apex_key)?)
     }
 
@@ -400,7 +400,7 @@ impl<'c> RRsetRef<'c> {
         self.rows.iter().map(move |row| RecordRef {
             ttl: row.ttl,
             rdata: contents.rdata_of(row),
-            place: Place { file: row.file, line: row.line },
+            position: SourcePosition { file: row.file, line: row.line },
         })
     }
 }
@@ -422,7 +422,7 @@ pub struct RecordRef<'c> {
     /// Uncompressed RDATA, case as read.
     pub rdata: &'c [u8],
     /// Where it was read.
-    pub place: Place,
+    pub position: SourcePosition,
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::pack::{NSEC_ROW_OCTETS, NSEC3_ROW_OCTETS, Pack, ZoneRow};
 use crate::section::{Section, u16_at, u32_at};
 use crate::shape::{Row, Shape, Storage};
 use std::cmp::Ordering;
-use wire::{Key, Name};
+use wire::{Name, SortKey};
 
 /// One zone of a pack.
 #[derive(Clone, Copy)]
@@ -102,7 +102,7 @@ impl<'p> Zone<'p> {
     /// Walks from the apex towards the name whose key is `key`; the name must be at or below the apex.
     /// `None` in a damaged pack. Cost: an index probe for each label below the apex that exists, and one more.
     #[inline(always)]
-    pub fn walk(&self, key: &Key) -> Option<Match<'p>> {
+    pub fn walk(&self, key: &SortKey) -> Option<Match<'p>> {
         let mut node = self.apex_node()?;
         let mut hash = Hash::of_apex(self.pack.seed(), self.number);
         let mut labels = self.apex_labels;
@@ -133,7 +133,7 @@ impl<'p> Zone<'p> {
         if !encloser.node.flags().has(Flags::WILDCARD_CHILD) {
             return None;
         }
-        let mut key = [0; wire::key::KEY_OCTETS_MAX + 2];
+        let mut key = [0; wire::sort_key::KEY_OCTETS_MAX + 2];
         let length = encloser.node.copy_key(&mut key);
         key.get_mut(length..length + 2)?.copy_from_slice(b"*\0");
         let hash = encloser.hash.extend(b"*\0\0\0\0\0\0\0", 0, 2);

@@ -7,7 +7,7 @@
 
 use crate::fragment::POOL_ALIGNMENT;
 use crate::section::{self, Header, PackError, Section, u16_at, u32_at, u64_at};
-use wire::{Key, Name};
+use wire::{Name, SortKey};
 
 /// Octets of a row in the section of zones.
 pub const ZONE_ROW_OCTETS: usize = 64;
@@ -149,7 +149,7 @@ impl ZoneRow {
 fn has_key(name: &Name, key: &[u8]) -> bool {
     Name::from_wire(name.octets()).is_ok()
         && !name.octets().iter().any(u8::is_ascii_uppercase)
-        && Key::of(name).octets() == key
+        && SortKey::of(name).octets() == key
 }
 
 impl Pack {

@@ -1,16 +1,18 @@
 //! The signed root zone goes into a pack and comes out of it unchanged.
 #![allow(clippy::unwrap_used)]
 
-use wire::{Key, Name, NameBuf};
-use zone::contents::Place;
+use wire::{Name, NameBuf, SortKey};
+use zone::contents::SourcePosition;
 use zone::{Contents, ContentsBuilder, Flags, MatchKind, Pack, PackBuilder, TextStamp, Zone};
 
 fn contents() -> Contents {
     let text = include_bytes!("../../../data/root.zone");
     let mut builder = ContentsBuilder::new(Name::root());
     let mut sink = |record: &zonefile::Record<'_>| {
-        let place = Place { file: record.place.file, line: record.place.line };
-        builder.push(record.owner, record.same_owner, record.rtype, record.ttl, record.rdata, place).unwrap();
+        let position = SourcePosition { file: record.position.file, line: record.position.line };
+        builder
+            .push(record.owner, record.same_owner, record.rtype, record.ttl, record.rdata, position)
+            .unwrap();
         Ok(())
     };
     let source = zonefile::Source { name: "root.zone".into(), input: Box::new(&text[..]) };
@@ -73,6 +75,6 @@ fn the_covering_nsec_is_found() {
         let after = [node.key(), b"\x01\x01\0"].concat();
         assert_eq!(zone.nsec_at_or_before(&after).unwrap().number(), last, "{}", node.name());
     }
-    let key = Key::of(&"no-such-tld".parse::<NameBuf>().unwrap());
+    let key = SortKey::of(&"no-such-tld".parse::<NameBuf>().unwrap());
     assert_eq!(zone.walk(&key).unwrap().kind, MatchKind::Encloser);
 }

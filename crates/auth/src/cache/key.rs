@@ -1,14 +1,14 @@
-//! What an answer is kept under.
+//! Keys of the cache.
 
 use wire::Places;
-use wire::key::fold_case;
 use wire::query::PlainQuery;
+use wire::sort_key::fold_case;
 
 /// Most octets of the labels of a key: four words.
 const NAME_OCTETS_MAX: usize = 8 * WORDS;
 const WORDS: usize = 4;
 
-/// Bits of [`Asked::facts`].
+/// Bits of [`Asked::conditions`].
 const EDNS: u64 = 1;
 const DNSSEC_OK: u64 = 2;
 /// The labels are the whole name, and the type counts.
@@ -22,32 +22,32 @@ const SHORT_ROOM: usize = 512;
 /// Octets of the smallest record of glue: rooms that differ by less mostly have the same answer.
 const GLUE_OCTETS_LOG: u32 = 4;
 
-/// A question as the cache sees it: labels and facts.
+/// A question as the cache sees it: labels and conditions (EDNS, DO, epoch).
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
     /// The upper labels as on the wire, lower-case, without root, filled with zeros.
     name: [u64; WORDS],
     hash: u64,
     /// EDNS and DO of the query, and the epoch.
-    facts: u64,
+    conditions: u64,
     /// The type, if the labels are the whole name.
     whole: Option<u16>,
 }
 
-/// A key: labels, and whatever else an answer depends on.
+/// What an answer is kept under: labels, and whatever else an answer depends on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct CacheKey {
     name: [u64; WORDS],
-    facts: u64,
+    conditions: u64,
 }
 
-impl Key {
+impl CacheKey {
     /// The key of nothing: there is no epoch 0.
-    pub(super) const NONE: Key = Key { name: [0; WORDS], facts: 0 };
+    pub(super) const NONE: CacheKey = CacheKey { name: [0; WORDS], conditions: 0 };
 
     /// The epoch it is of.
     pub(super) fn epoch(&self) -> u32 {
-        (self.facts >> EPOCH_SHIFT) as u32
+        (self.conditions >> EPOCH_SHIFT) as u32
     }
 }
 
@@ -69,34 +69,37 @@ impl Asked {
             Some(edns) => EDNS | (DNSSEC_OK * u64::from(edns.dnssec_ok)),
         };
         let hash = name.iter().fold(0, |hash, word| fold_multiply(hash ^ word, 0x9e37_79b9_7f4a_7c15));
-        let facts = edns | u64::from(epoch) << EPOCH_SHIFT;
-        Some(Asked { name, hash, facts, whole: (count <= labels).then_some(query.qtype) })
+        let conditions = edns | u64::from(epoch) << EPOCH_SHIFT;
+        Some(Asked { name, hash, conditions, whole: (count <= labels).then_some(query.qtype) })
     }
 
     /// The key of what all names with these labels get.
     #[inline(always)]
-    pub(super) fn upper(&self) -> (Key, u64) {
+    pub(super) fn upper(&self) -> (CacheKey, u64) {
         self.key(0)
     }
 
     /// The same where the answer depends on the room for it; `None` where there is enough in any case.
     #[inline(always)]
-    pub(super) fn upper_in(&self, room: usize) -> Option<(Key, u64)> {
+    pub(super) fn upper_in(&self, room: usize) -> Option<(CacheKey, u64)> {
         let class = (room >> GLUE_OCTETS_LOG) as u64 | 0x80;
         (room < SHORT_ROOM).then(|| self.key(class << ROOM_SHIFT))
     }
 
     /// The key of what the name itself gets, asked for the type; `None` when the name is longer than these labels.
     #[inline(always)]
-    pub(super) fn whole(&self) -> Option<(Key, u64)> {
+    pub(super) fn whole(&self) -> Option<(CacheKey, u64)> {
         let qtype = self.whole?;
         Some(self.key(WHOLE | u64::from(qtype) << QTYPE_SHIFT))
     }
 
     #[inline(always)]
-    fn key(&self, more: u64) -> (Key, u64) {
-        let facts = self.facts | more;
-        (Key { name: self.name, facts }, fold_multiply(self.hash ^ facts, 0xc2b2_ae3d_27d4_eb4f))
+    fn key(&self, more: u64) -> (CacheKey, u64) {
+        let conditions = self.conditions | more;
+        (
+            CacheKey { name: self.name, conditions },
+            fold_multiply(self.hash ^ conditions, 0xc2b2_ae3d_27d4_eb4f),
+        )
     }
 }
 
@@ -137,7 +140,7 @@ mod tests {
     use super::*;
 
     /// The keys of a question, of its last `labels` labels.
-    fn keys(name: &str, qtype: u16, labels: usize) -> Option<(Key, Option<Key>)> {
+    fn keys(name: &str, qtype: u16, labels: usize) -> Option<(CacheKey, Option<CacheKey>)> {
         let name: wire::NameBuf = name.parse().unwrap();
         let message = crate::inspect::query(0, &name, qtype, Some((1232, true)));
         let mut places = Places::new();
@@ -167,9 +170,9 @@ mod tests {
         }
     }
 
-    impl std::fmt::Debug for Key {
+    impl std::fmt::Debug for CacheKey {
         fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            write!(f, "{:x?} {:x}", self.name, self.facts)
+            write!(f, "{:x?} {:x}", self.name, self.conditions)
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Name errors (RFC 2308 2.1): a head that all names below one encloser get, and what covers the name.
+//! Name errors (RFC 2308 2.1): a start that all names below one encloser get, and what covers the name.
 
 use super::Proofs;
 use crate::answer::{Outcome, Session, Stop};
-use crate::cache::{Head, HeadKey};
+use crate::cache::{NegativeKey, NegativeStart};
 use wire::render::Section;
 use zone::pack::ZoneRow;
 use zone::{Match, Zone};
@@ -13,7 +13,7 @@ impl<'c> Session<'_, '_, 'c> {
         self.out.begin_section(Section::Authority);
         let is_alone = self.out.counts() == [0; 3] && self.proofs.count == 0;
         if !is_alone || !self.paste_name_error(zone, encloser)? {
-            let needs_cover = self.put_head(zone, encloser, is_alone)?;
+            let needs_cover = self.put_start(zone, encloser, is_alone)?;
             if needs_cover {
                 self.add_cover(zone, encloser);
                 self.put_proofs()?;
@@ -22,38 +22,38 @@ impl<'c> Session<'_, '_, 'c> {
         Ok(Outcome::NameError)
     }
 
-    /// The same from what is kept: head and cover together, or the head. False, with nothing written, when that is not here.
+    /// The same from what is kept: start and cover together, or the start. False, with nothing written, when that is not here.
     #[inline(always)]
     fn paste_name_error(&mut self, zone: &Zone<'c>, encloser: &Match<'c>) -> Result<bool, Stop> {
-        let start = self.out.at();
-        let key = HeadKey::of(zone, encloser, self.dnssec_ok);
-        let anchor = self.work.places.of_ancestor(encloser.labels);
-        let Some(head) = self.work.heads.head(&key) else { return Ok(false) };
-        let Some(cover) = self.cover_beside(zone, encloser, &head) else {
-            return Ok(self.work.heads.paste(&key, anchor, self.out).is_some());
+        let from = self.out.at();
+        let key = NegativeKey::of(zone, encloser, self.dnssec_ok);
+        let anchor = self.buffers.places.of_ancestor(encloser.labels);
+        let Some(start) = self.buffers.negative.start(&key) else { return Ok(false) };
+        let Some(cover) = self.cover_beside(zone, encloser, &start) else {
+            return Ok(self.buffers.negative.paste(&key, anchor, self.out).is_some());
         };
         let whole = key.with_cover(cover);
-        if self.work.heads.paste(&whole, anchor, self.out).is_some() {
+        if self.buffers.negative.paste(&whole, anchor, self.out).is_some() {
             return Ok(true);
         }
-        if self.work.heads.paste(&key, anchor, self.out).is_none() {
+        if self.buffers.negative.paste(&key, anchor, self.out).is_none() {
             self.proofs = Proofs::new();
             return Ok(false);
         }
         self.put_proofs()?;
-        self.work.heads.note(&whole, anchor, head, start, self.out);
+        self.buffers.negative.note(&whole, anchor, start, from, self.out);
         Ok(true)
     }
 
-    /// Adds the record that covers the name to the proofs, unless the head needs none or has it already; returns its number.
+    /// Adds the record that covers the name to the proofs, unless the start needs none or has it already; returns its number.
     #[inline(always)]
-    fn cover_beside(&mut self, zone: &Zone<'c>, encloser: &Match<'c>, head: &Head) -> Option<u32> {
-        if !head.needs_cover {
+    fn cover_beside(&mut self, zone: &Zone<'c>, encloser: &Match<'c>, start: &NegativeStart) -> Option<u32> {
+        if !start.needs_cover {
             return None;
         }
         self.add_cover(zone, encloser);
         let cover = self.proofs.first()?;
-        if head.proofs[..head.proofs_count as usize].contains(&cover) {
+        if start.proofs[..start.proofs_count as usize].contains(&cover) {
             self.proofs = Proofs::new();
             return None;
         }
@@ -62,8 +62,8 @@ impl<'c> Session<'_, '_, 'c> {
 
     /// Writes what all name errors below `encloser` begin with. Returns whether the proof that the name does not exist is
     /// still to come. `is_alone`: nothing stands before it.
-    fn put_head(&mut self, zone: &Zone<'c>, encloser: &Match<'c>, is_alone: bool) -> Result<bool, Stop> {
-        let start = self.out.at();
+    fn put_start(&mut self, zone: &Zone<'c>, encloser: &Match<'c>, is_alone: bool) -> Result<bool, Stop> {
+        let from = self.out.at();
         self.put_soa(zone)?;
         let mut needs_cover = false;
         if self.dnssec_ok {
@@ -77,10 +77,10 @@ impl<'c> Session<'_, '_, 'c> {
             };
         }
         self.put_proofs()?;
-        if is_alone && let Some(head) = self.proofs.head(needs_cover) {
-            let key = HeadKey::of(zone, encloser, self.dnssec_ok);
-            let anchor = self.work.places.of_ancestor(encloser.labels);
-            self.work.heads.note(&key, anchor, head, start, self.out);
+        if is_alone && let Some(start) = self.proofs.start(needs_cover) {
+            let key = NegativeKey::of(zone, encloser, self.dnssec_ok);
+            let anchor = self.buffers.places.of_ancestor(encloser.labels);
+            self.buffers.negative.note(&key, anchor, start, from, self.out);
         }
         Ok(needs_cover)
     }

@@ -4,14 +4,14 @@ use super::Proof;
 use crate::answer::{Session, Stop};
 use crate::rrset;
 use wire::iana::rtype;
-use wire::key::write_labels;
+use wire::sort_key::write_labels;
 use zone::{Data, Flags, Match, Node, Zone};
 
 impl<'c> Session<'_, '_, 'c> {
     /// Adds the NSEC record of a node that has one.
     pub(super) fn nsec_of(&mut self, zone: &Zone<'c>, node: Node<'c>) {
         if node.flags().has(Flags::NSEC) {
-            let apex = self.work.places.of_ancestor(zone.apex_labels());
+            let apex = self.buffers.places.of_ancestor(zone.apex_labels());
             self.proofs.add(Proof::Nsec(node), zone, apex);
         }
     }
@@ -20,7 +20,9 @@ impl<'c> Session<'_, '_, 'c> {
     /// can stop: what comes before that comes before everything below it, and nothing below it exists.
     #[inline(always)]
     pub(super) fn nsec_cover(&mut self, zone: &Zone<'c>, labels: usize) {
-        if let Some(node) = zone.nsec_at_or_before(&self.work.key.ancestor(labels)[zone.apex_key().len()..]) {
+        if let Some(node) =
+            zone.nsec_at_or_before(&self.buffers.key.ancestor(labels)[zone.apex_key().len()..])
+        {
             self.nsec_of(zone, node);
         }
     }
@@ -31,11 +33,11 @@ impl<'c> Session<'_, '_, 'c> {
         if covers_wildcard(&encloser.node, encloser.labels) {
             return self.nsec_of(zone, encloser.node);
         }
-        let length = encloser.node.copy_key(&mut self.work.node_key);
+        let length = encloser.node.copy_key(&mut self.buffers.node_key);
         // Only a key of a damaged pack is longer.
-        let Some(after) = self.work.node_key.get_mut(length..length + 2) else { return };
+        let Some(after) = self.buffers.node_key.get_mut(length..length + 2) else { return };
         after.copy_from_slice(b"*\0");
-        if let Some(node) = zone.nsec_at_or_before(&self.work.node_key[..length + 2]) {
+        if let Some(node) = zone.nsec_at_or_before(&self.buffers.node_key[..length + 2]) {
             self.nsec_of(zone, node);
         }
     }
@@ -47,8 +49,8 @@ impl<'c> Session<'_, '_, 'c> {
             return self.nsec_of(zone, *node);
         }
         // An empty non-terminal has no record; the one before it says so by its next name, which is below.
-        let length = node.copy_key(&mut self.work.node_key);
-        if let Some(before) = zone.nsec_at_or_before(&self.work.node_key[..length]) {
+        let length = node.copy_key(&mut self.buffers.node_key);
+        if let Some(before) = zone.nsec_at_or_before(&self.buffers.node_key[..length]) {
             self.nsec_of(zone, before);
         }
     }
@@ -65,21 +67,21 @@ impl<'c> Session<'_, '_, 'c> {
     /// into that. Returns where it stands.
     #[inline(always)]
     fn put_owner(&mut self, node: &Node<'c>, apex: u16, apex_labels: usize) -> Result<u16, Stop> {
-        let work = &mut *self.work;
-        let length = node.copy_key(&mut work.node_key);
-        let key = &work.node_key[..length];
+        let buffers = &mut *self.buffers;
+        let length = node.copy_key(&mut buffers.node_key);
+        let key = &buffers.node_key[..length];
         let (mut shared, mut place) = (0, apex);
         // Not so for a zone that an alias led out of again.
-        if work.places.label_count() >= apex_labels && work.places.of_ancestor(apex_labels) == apex {
-            let start = work.key.end(apex_labels);
-            let relative = &work.key.octets()[start..];
+        if buffers.places.label_count() >= apex_labels && buffers.places.of_ancestor(apex_labels) == apex {
+            let start = buffers.key.end(apex_labels);
+            let relative = &buffers.key.octets()[start..];
             let common = key.iter().zip(relative).take_while(|(a, b)| a == b).count();
-            for labels in apex_labels + 1..=work.key.label_count() {
-                let end = work.key.end(labels) - start;
+            for labels in apex_labels + 1..=buffers.key.label_count() {
+                let end = buffers.key.end(labels) - start;
                 if end > common {
                     break;
                 }
-                (shared, place) = (end, work.places.of_ancestor(labels));
+                (shared, place) = (end, buffers.places.of_ancestor(labels));
             }
         }
         if shared == length {
@@ -87,8 +89,8 @@ impl<'c> Session<'_, '_, 'c> {
             return Ok(place);
         }
         let start = self.out.at() as u16;
-        let octets = write_labels(&key[shared..], &mut work.name).ok_or(Stop::Damaged)?;
-        self.out.octets(&work.name[..octets])?;
+        let octets = write_labels(&key[shared..], &mut buffers.name).ok_or(Stop::Damaged)?;
+        self.out.octets(&buffers.name[..octets])?;
         rrset::write_name(self.out, place)?;
         Ok(start)
     }

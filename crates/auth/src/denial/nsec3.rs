@@ -16,13 +16,13 @@ use zone::{Data, Match, Node, Zone};
 
 impl<'c> Session<'_, '_, 'c> {
     fn add_nsec3(&mut self, zone: &Zone<'c>, record: Nsec3<'c>) {
-        let apex = self.work.places.of_ancestor(zone.apex_labels());
+        let apex = self.buffers.places.of_ancestor(zone.apex_labels());
         self.proofs.add(Proof::Nsec3(record), zone, apex);
     }
 
     /// Adds the record that covers the ancestor-or-self of the name with `labels` labels.
     pub(super) fn nsec3_cover(&mut self, zone: &Zone<'c>, labels: usize) {
-        let name = self.work.places.copy_ancestor(self.out.message(), labels, &mut self.work.name);
+        let name = self.buffers.places.copy_ancestor(self.out.message(), labels, &mut self.buffers.name);
         if let Some((record, _)) = hash(zone, name).and_then(|hash| zone.nsec3_for(&hash)) {
             self.add_nsec3(zone, record);
         }
@@ -34,7 +34,8 @@ impl<'c> Session<'_, '_, 'c> {
     pub(super) fn nsec3_no_wildcard(&mut self, zone: &Zone<'c>, encloser: &Match<'c>) -> bool {
         let labels = self.prove_encloser(zone, encloser.node, encloser.labels);
         let mut wildcard = [0; NAME_OCTETS_MAX + 2];
-        let name = self.work.places.copy_ancestor(self.out.message(), labels, &mut self.work.name).octets();
+        let name =
+            self.buffers.places.copy_ancestor(self.out.message(), labels, &mut self.buffers.name).octets();
         wildcard[..2].copy_from_slice(b"\x01*");
         wildcard[2..2 + name.len()].copy_from_slice(name);
         let name = Name::trusted(&wildcard[..2 + name.len()]);
@@ -48,7 +49,7 @@ impl<'c> Session<'_, '_, 'c> {
     /// wildcard's (7.2.5), beside the cover of the next closer name that was added when the wildcard was found.
     pub(super) fn nsec3_no_data(&mut self, zone: &Zone<'c>, node: &Node<'c>, source: Option<&Match<'c>>) {
         let Some(encloser) = source else {
-            return self.nsec3_of_node(zone, *node, self.work.places.label_count());
+            return self.nsec3_of_node(zone, *node, self.buffers.places.label_count());
         };
         self.prove_encloser(zone, encloser.node, encloser.labels);
         if let Some(record) = rank_of(zone, node) {
@@ -76,7 +77,7 @@ impl<'c> Session<'_, '_, 'c> {
             }
             cover = Some(record);
             labels -= 1;
-            let relative = &self.work.key.ancestor(labels)[zone.apex_key().len()..];
+            let relative = &self.buffers.key.ancestor(labels)[zone.apex_key().len()..];
             let Some(parent) = zone.find(relative) else { return labels };
             node = parent;
         }
@@ -91,7 +92,7 @@ impl<'c> Session<'_, '_, 'c> {
         if !is_opt_out(record) {
             return true;
         }
-        let name = self.work.places.copy_ancestor(self.out.message(), labels, &mut self.work.name);
+        let name = self.buffers.places.copy_ancestor(self.out.message(), labels, &mut self.buffers.name);
         hash(zone, name).is_some_and(|hash| hash == *record.hash)
     }
 

@@ -7,7 +7,7 @@ use dnssec::digest::{ZoneDigest, Zonemd};
 use dnssec::key::Dnskey;
 use dnssec::verify::{Fault, Rrsig, Source};
 use wire::iana::rtype;
-use wire::{Key, Name, NameBuf};
+use wire::{Name, NameBuf, SortKey};
 
 /// One record: TTL and RDATA.
 pub type Entry = (u32, Vec<u8>);
@@ -25,7 +25,7 @@ impl Zone {
         let mut zone = Zone { apex: apex.clone(), sets: BTreeMap::new() };
         for record in zonefile::records(text, &apex).unwrap() {
             if record.owner.is_at_or_below(&apex) {
-                let key = Key::of(&record.owner).octets().to_vec();
+                let key = SortKey::of(&record.owner).octets().to_vec();
                 let set =
                     zone.sets.entry((key, record.rtype)).or_insert_with(|| (record.owner.clone(), vec![]));
                 set.1.push((record.ttl, record.rdata));
@@ -35,7 +35,7 @@ impl Zone {
     }
 
     pub fn rdatas(&self, owner: &Name, rtype: u16) -> Vec<&[u8]> {
-        let set = self.sets.get(&(Key::of(owner).octets().to_vec(), rtype));
+        let set = self.sets.get(&(SortKey::of(owner).octets().to_vec(), rtype));
         set.into_iter().flat_map(|(_, records)| records).map(|record| &record.1[..]).collect()
     }
 

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
 
 use super::{Connection, Streams};
-use crate::admit::{Place as Seat, Refused};
+use crate::admit::{Refused, Seat};
 use crate::bind::TcpPort;
 use crate::counters::Counters;
 use crate::token::Token;
@@ -89,19 +89,19 @@ impl Streams {
         let Some(client) = client.and_then(|client| SocketAddr::try_from(client).ok()) else { return Ok(()) };
         let Some(local) = listening.local.or_else(|| socket.local_addr().ok()) else { return Ok(()) };
         let Some(seat) = self.find_seat(client, counters) else { return Ok(()) };
-        let place = self.table.insert(Connection::new(socket, client, local, Some(seat), now));
+        let id = self.table.insert(Connection::new(socket, client, local, Some(seat), now));
         counters.tcp_accepted.add(1);
         counters.tcp_open.add(1);
-        let registered = self.table.value_mut(place).is_some_and(|connection| {
-            epoll::add(epoll, &connection.socket, Token::Stream(place).data(), EventFlags::IN).is_ok()
+        let registered = self.table.value_mut(id).is_some_and(|connection| {
+            epoll::add(epoll, &connection.socket, Token::Stream(id).data(), EventFlags::IN).is_ok()
         });
         if !registered {
-            self.close(place, &counters.tcp_errors, counters);
+            self.close(id, &counters.tcp_errors, counters);
         }
         Ok(())
     }
 
-    /// A place within the limits for a connection of `client`, if need be that of the connection here which made no
+    /// A seat within the limits for a connection of `client`, if need be that of the connection here which made no
     /// progress for longest. Connections of other workers are out of reach: if all are theirs, the new one is refused.
     fn find_seat(&mut self, client: SocketAddr, counters: &Counters) -> Option<Seat> {
         match self.admission.enter(client.ip()) {

@@ -23,9 +23,9 @@ use std::time::Instant;
 
 use super::frame::{Front, LENGTH_OCTETS, MESSAGE_OCTETS_MAX, front};
 use super::pool::{HELD_OCTETS_MAX, Pool};
-use crate::admit::{Admission, Place as Seat};
+use crate::admit::{Admission, Seat};
 use crate::counters::Counters;
-use crate::handler::{Facts, Handler, Transport};
+use crate::handler::{Context, Handler, Transport};
 
 /// Octets read at a time. It bounds the work of one turn: 292 queries of the shortest kind. Long queries take
 /// several turns.
@@ -77,7 +77,7 @@ impl Scratch {
 }
 
 /// What a connection needs from its worker to go on.
-pub(super) struct Context<'a> {
+pub(super) struct WorkerParts<'a> {
     pub(super) now: Instant,
     pub(super) scratch: &'a mut Scratch,
     pub(super) admission: &'a Admission,
@@ -166,11 +166,11 @@ impl<S: Stream> Connection<S> {
     /// that waited for it. An `Err` says to drop the connection.
     pub(super) fn advance<H: Handler>(
         &mut self,
-        context: &mut Context<'_>,
+        parts: &mut WorkerParts<'_>,
         handler: &mut H,
     ) -> Result<(), Ending> {
         if self.has_unsent() {
-            self.send_unsent(context)?;
+            self.send_unsent(parts)?;
             if self.has_unsent() {
                 return Ok(());
             }
@@ -178,12 +178,12 @@ impl<S: Stream> Connection<S> {
                 return self.linger();
             }
             let pending = std::mem::take(&mut self.pending);
-            return self.answer_held(pending, context, handler);
+            return self.answer_held(pending, parts, handler);
         }
         match self.state {
-            State::Open => self.read(context, handler),
+            State::Open => self.read(parts, handler),
             State::Closing => self.linger(),
-            State::Lingering { discarded } => self.discard(discarded, context),
+            State::Lingering { discarded } => self.discard(discarded, parts),
         }
     }
 
@@ -210,8 +210,8 @@ impl<S: Stream> Connection<S> {
         pool.take_back(&mut self.unsent);
     }
 
-    fn read<H: Handler>(&mut self, context: &mut Context<'_>, handler: &mut H) -> Result<(), Ending> {
-        let octets = match self.socket.read(&mut context.scratch.input) {
+    fn read<H: Handler>(&mut self, parts: &mut WorkerParts<'_>, handler: &mut H) -> Result<(), Ending> {
+        let octets = match self.socket.read(&mut parts.scratch.input) {
             // A half-closed client has had all its answers: nothing is unsent. A query it left unfinished is none.
             Ok(0) => return Err(Ending::Client),
             Ok(octets) => octets,
@@ -219,33 +219,33 @@ impl<S: Stream> Connection<S> {
             Err(_) => return Err(Ending::Error),
         };
         if self.pending.is_empty() {
-            // Out of the shared area for the time of the call: `context` is needed as a whole.
-            let input = std::mem::take(&mut context.scratch.input);
-            let outcome = self.answer(&input[..octets], context, handler);
+            // Out of the shared area for the time of the call: `parts` is needed as a whole.
+            let input = std::mem::take(&mut parts.scratch.input);
+            let outcome = self.answer(&input[..octets], parts, handler);
             if let Ok(used) = outcome {
-                context.scratch.pool.append(&mut self.pending, &input[used..octets]);
+                parts.scratch.pool.append(&mut self.pending, &input[used..octets]);
             }
-            context.scratch.input = input;
+            parts.scratch.input = input;
             return self.settle(outcome);
         }
-        context.scratch.pool.append(&mut self.pending, &context.scratch.input[..octets]);
+        parts.scratch.pool.append(&mut self.pending, &parts.scratch.input[..octets]);
         let pending = std::mem::take(&mut self.pending);
-        self.answer_held(pending, context, handler)
+        self.answer_held(pending, parts, handler)
     }
 
     /// Answers the queries in `pending`, which was held for this connection, and keeps the rest of it.
     fn answer_held<H: Handler>(
         &mut self,
         mut pending: Vec<u8>,
-        context: &mut Context<'_>,
+        parts: &mut WorkerParts<'_>,
         handler: &mut H,
     ) -> Result<(), Ending> {
-        let outcome = self.answer(&pending, context, handler);
+        let outcome = self.answer(&pending, parts, handler);
         if let Ok(used) = outcome {
             pending.drain(..used);
         }
         if pending.is_empty() {
-            context.scratch.pool.take_back(&mut pending);
+            parts.scratch.pool.take_back(&mut pending);
         }
         self.pending = pending;
         self.settle(outcome)
@@ -262,12 +262,12 @@ impl<S: Stream> Connection<S> {
     fn answer<H: Handler>(
         &mut self,
         octets: &[u8],
-        context: &mut Context<'_>,
+        parts: &mut WorkerParts<'_>,
         handler: &mut H,
     ) -> Result<usize, Ending> {
-        let limit = self.query_limit(context);
-        let facts = Facts { transport: Transport::Tcp, client: self.client, local: self.local };
-        let mut output = std::mem::take(&mut context.scratch.output);
+        let limit = self.query_limit(parts);
+        let context = Context { transport: Transport::Tcp, client: self.client, local: self.local };
+        let mut output = std::mem::take(&mut parts.scratch.output);
         let (mut used, mut filled, mut begun) = (0, 0, false);
         let mut outcome = Ok(());
         loop {
@@ -275,13 +275,13 @@ impl<S: Stream> Connection<S> {
                 Front::Message(query) => query,
                 Front::Incomplete => break,
                 Front::Malformed => {
-                    context.counters.tcp_malformed.add(1);
+                    parts.counters.tcp_malformed.add(1);
                     self.state = State::Closing;
                     break;
                 }
             };
             if output.len() - filled < LENGTH_OCTETS + MESSAGE_OCTETS_MAX {
-                outcome = self.write(&output[..filled], context);
+                outcome = self.write(&output[..filled], parts);
                 filled = 0;
                 if outcome.is_err() || self.has_unsent() {
                     break;
@@ -292,46 +292,46 @@ impl<S: Stream> Connection<S> {
                 begun = true;
             }
             let space = &mut output[filled + LENGTH_OCTETS..][..MESSAGE_OCTETS_MAX];
-            filled += frame(handler.handle(query, &facts, space), &mut output[filled..], context.counters);
+            filled += frame(handler.handle(query, &context, space), &mut output[filled..], parts.counters);
             used += LENGTH_OCTETS + query.len();
             self.queries += 1;
             if self.queries >= limit {
-                context.counters.tcp_worn_out.add(1);
+                parts.counters.tcp_worn_out.add(1);
                 self.state = State::Closing;
                 break;
             }
         }
         if begun {
             handler.end_batch();
-            (self.active, self.progress) = (context.now, 0);
+            (self.active, self.progress) = (parts.now, 0);
         }
         if outcome.is_ok() && filled > 0 {
-            outcome = self.write(&output[..filled], context);
+            outcome = self.write(&output[..filled], parts);
         }
-        context.scratch.output = output;
+        parts.scratch.output = output;
         outcome.map(|()| if self.state == State::Closing { octets.len() } else { used })
     }
 
     /// How many queries it may have sent in all: past its lifetime, one more.
-    fn query_limit(&self, context: &Context<'_>) -> u64 {
-        let age = context.now.saturating_duration_since(self.opened);
-        if age >= context.admission.lifetime() { self.queries + 1 } else { context.admission.queries() }
+    fn query_limit(&self, parts: &WorkerParts<'_>) -> u64 {
+        let age = parts.now.saturating_duration_since(self.opened);
+        if age >= parts.admission.lifetime() { self.queries + 1 } else { parts.admission.queries() }
     }
 
     /// Writes responses; what the system does not take becomes `unsent`, which was empty.
-    fn write(&mut self, octets: &[u8], context: &mut Context<'_>) -> Result<(), Ending> {
+    fn write(&mut self, octets: &[u8], parts: &mut WorkerParts<'_>) -> Result<(), Ending> {
         let written = match self.socket.write(octets) {
             Ok(written) => written,
             Err(error) if is_transient(&error) => 0,
             Err(_) => return Err(Ending::Error),
         };
         self.sent = 0;
-        context.scratch.pool.append(&mut self.unsent, &octets[written..]);
+        parts.scratch.pool.append(&mut self.unsent, &octets[written..]);
         Ok(())
     }
 
     /// Writes more of what is unsent.
-    fn send_unsent(&mut self, context: &mut Context<'_>) -> Result<(), Ending> {
+    fn send_unsent(&mut self, parts: &mut WorkerParts<'_>) -> Result<(), Ending> {
         let written = match self.socket.write(&self.unsent[self.sent..]) {
             Ok(0) => return Err(Ending::Error),
             Ok(written) => written,
@@ -342,11 +342,11 @@ impl<S: Stream> Connection<S> {
         self.progress += written;
         let all = self.sent == self.unsent.len();
         if all {
-            context.scratch.pool.take_back(&mut self.unsent);
+            parts.scratch.pool.take_back(&mut self.unsent);
             self.sent = 0;
         }
         if all || self.progress >= PROGRESS_OCTETS {
-            (self.active, self.progress) = (context.now, 0);
+            (self.active, self.progress) = (parts.now, 0);
         }
         Ok(())
     }
@@ -356,8 +356,8 @@ impl<S: Stream> Connection<S> {
         self.socket.finish().map_err(|_| Ending::Error)
     }
 
-    fn discard(&mut self, discarded: usize, context: &mut Context<'_>) -> Result<(), Ending> {
-        match self.socket.read(&mut context.scratch.input) {
+    fn discard(&mut self, discarded: usize, parts: &mut WorkerParts<'_>) -> Result<(), Ending> {
+        match self.socket.read(&mut parts.scratch.input) {
             Ok(0) => Err(Ending::Client),
             Ok(octets) if discarded + octets > LINGER_OCTETS_MAX => Err(Ending::Linger),
             Ok(octets) => {

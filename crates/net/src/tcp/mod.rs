@@ -17,8 +17,8 @@ use crate::admit::Admission;
 use crate::bind::TcpPort;
 use crate::counters::{Counter, Counters};
 use crate::handler::Handler;
-use crate::token::{Place, Token};
-use connection::{Connection, Context, Ending, Scratch};
+use crate::token::{ConnectionId, Token};
+use connection::{Connection, Ending, Scratch, WorkerParts};
 use table::Table;
 
 /// Listeners and connections of one worker.
@@ -40,7 +40,7 @@ impl Streams {
     /// Serves a connection whose socket is ready.
     pub(crate) fn turn<H: Handler>(
         &mut self,
-        place: Place,
+        id: ConnectionId,
         ready: EventFlags,
         now: Instant,
         epoll: &OwnedFd,
@@ -48,23 +48,23 @@ impl Streams {
         counters: &Counters,
     ) {
         // Closed earlier in this turn: the event is about its predecessor.
-        let Some(connection) = self.table.value_mut(place) else { return };
+        let Some(connection) = self.table.value_mut(id) else { return };
         let broken = ready.intersects(EventFlags::ERR | EventFlags::HUP) && connection.has_unsent();
-        let mut context = Context { now, scratch: &mut self.scratch, admission: &self.admission, counters };
-        let outcome = if broken { Err(Ending::Error) } else { connection.advance(&mut context, handler) };
+        let mut parts = WorkerParts { now, scratch: &mut self.scratch, admission: &self.admission, counters };
+        let outcome = if broken { Err(Ending::Error) } else { connection.advance(&mut parts, handler) };
         match outcome {
             Ok(()) => {
                 let touched = connection.active == now;
-                if rearm(connection, place, epoll).is_err() {
-                    return self.close(place, &counters.tcp_errors, counters);
+                if rearm(connection, id, epoll).is_err() {
+                    return self.close(id, &counters.tcp_errors, counters);
                 }
                 if touched {
-                    self.table.touch(place);
+                    self.table.touch(id);
                 }
                 self.shed(counters);
             }
-            Err(Ending::Error) => self.close(place, &counters.tcp_errors, counters),
-            Err(Ending::Client | Ending::Linger) => self.remove(place, counters),
+            Err(Ending::Error) => self.close(id, &counters.tcp_errors, counters),
+            Err(Ending::Client | Ending::Linger) => self.remove(id, counters),
         }
     }
 
@@ -74,7 +74,7 @@ impl Streams {
             self.resume(now, epoll);
         }
         let idle = self.admission.idle();
-        while let Some((place, connection)) = self.table.oldest() {
+        while let Some((id, connection)) = self.table.oldest() {
             if now.saturating_duration_since(connection.active) < idle {
                 return;
             }
@@ -83,7 +83,7 @@ impl Streams {
             } else {
                 &counters.tcp_idle_closed
             };
-            self.close(place, reason, counters);
+            self.close(id, reason, counters);
         }
     }
 
@@ -104,12 +104,12 @@ impl Streams {
     pub(crate) fn finish(&mut self, counters: &Counters) {
         self.listeners.clear();
         self.paused_until = None;
-        let mut places = Vec::with_capacity(self.table.count());
-        places.extend(self.table.iter().map(|(place, _)| place));
-        for place in places {
-            match self.table.value_mut(place) {
+        let mut ids = Vec::with_capacity(self.table.count());
+        ids.extend(self.table.iter().map(|(id, _)| id));
+        for id in ids {
+            match self.table.value_mut(id) {
                 Some(connection) if connection.has_unsent() => connection.close_when_sent(),
-                _ => self.remove(place, counters),
+                _ => self.remove(id, counters),
             }
         }
     }
@@ -121,8 +121,8 @@ impl Streams {
 
     /// Drops all connections.
     pub(crate) fn close_all(&mut self, counters: &Counters) {
-        while let Some((place, _)) = self.table.oldest() {
-            self.remove(place, counters);
+        while let Some((id, _)) = self.table.oldest() {
+            self.remove(id, counters);
         }
         self.scratch.restore();
     }
@@ -131,19 +131,19 @@ impl Streams {
     fn shed(&mut self, counters: &Counters) {
         while self.scratch.pool.is_exhausted() {
             let slowest = self.table.iter().find(|(_, connection)| connection.holds_memory());
-            let Some((place, _)) = slowest else { return };
-            self.close(place, &counters.tcp_memory_closed, counters);
+            let Some((id, _)) = slowest else { return };
+            self.close(id, &counters.tcp_memory_closed, counters);
         }
     }
 
-    fn close(&mut self, place: Place, reason: &Counter, counters: &Counters) {
+    fn close(&mut self, id: ConnectionId, reason: &Counter, counters: &Counters) {
         reason.add(1);
-        self.remove(place, counters);
+        self.remove(id, counters);
     }
 
     /// Drops a connection. Closing its only descriptor takes it out of epoll.
-    fn remove(&mut self, place: Place, counters: &Counters) {
-        let Some(mut connection) = self.table.remove(place) else { return };
+    fn remove(&mut self, id: ConnectionId, counters: &Counters) {
+        let Some(mut connection) = self.table.remove(id) else { return };
         connection.release(&mut self.scratch.pool);
         if let Some(seat) = connection.seat.take() {
             self.admission.leave(seat);
@@ -155,14 +155,18 @@ impl Streams {
 /// Waits for what the connection needs next: room to write while something is unsent, else something to read. That
 /// is the back-pressure: who does not read is not read from. EPOLLRDHUP is not asked for: a client that closes its
 /// sending side still wants its answers.
-fn rearm(connection: &mut Connection<TcpStream>, place: Place, epoll: &OwnedFd) -> rustix::io::Result<()> {
+fn rearm(
+    connection: &mut Connection<TcpStream>,
+    id: ConnectionId,
+    epoll: &OwnedFd,
+) -> rustix::io::Result<()> {
     let write = connection.has_unsent();
     if write == connection.waits_to_write {
         return Ok(());
     }
     connection.waits_to_write = write;
     let flags = if write { EventFlags::OUT } else { EventFlags::IN };
-    epoll::modify(epoll, &connection.socket, Token::Stream(place).data(), flags)
+    epoll::modify(epoll, &connection.socket, Token::Stream(id).data(), flags)
 }
 
 #[cfg(test)]

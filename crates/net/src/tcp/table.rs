@@ -8,7 +8,7 @@
 //! All connections share one idle time, so the oldest is the first to expire and the first to make room; opening,
 //! closing and moving to the end cost a few writes, however many there are.
 
-use crate::token::{GENERATIONS, Place};
+use crate::token::{ConnectionId, GENERATIONS};
 
 /// No entry.
 const NONE: u32 = u32::MAX;
@@ -41,7 +41,7 @@ impl<T> Table<T> {
     }
 
     /// Adds a value as the newest.
-    pub(super) fn insert(&mut self, value: T) -> Place {
+    pub(super) fn insert(&mut self, value: T) -> ConnectionId {
         let index = if self.free == NONE {
             self.entries.push(Entry { value: None, generation: 0, older: NONE, newer: NONE });
             (self.entries.len() - 1) as u32
@@ -53,54 +53,52 @@ impl<T> Table<T> {
         self.count += 1;
         let entry = &mut self.entries[index as usize];
         entry.value = Some(value);
-        let place = Place { index, generation: entry.generation };
+        let id = ConnectionId { index, generation: entry.generation };
         self.link_newest(index);
-        place
+        id
     }
 
-    pub(super) fn value_mut(&mut self, place: Place) -> Option<&mut T> {
-        let entry = self.entries.get_mut(place.index as usize)?;
-        if entry.generation == place.generation { entry.value.as_mut() } else { None }
+    pub(super) fn value_mut(&mut self, id: ConnectionId) -> Option<&mut T> {
+        let entry = self.entries.get_mut(id.index as usize)?;
+        if entry.generation == id.generation { entry.value.as_mut() } else { None }
     }
 
-    /// Takes a value out; its place is never valid again (before 2^30 others had it).
-    pub(super) fn remove(&mut self, place: Place) -> Option<T> {
-        let entry = self.entries.get_mut(place.index as usize)?;
-        if entry.generation != place.generation {
+    /// Takes a value out; its ID is never valid again (before 2^30 others had the index).
+    pub(super) fn remove(&mut self, id: ConnectionId) -> Option<T> {
+        let entry = self.entries.get_mut(id.index as usize)?;
+        if entry.generation != id.generation {
             return None;
         }
         let value = entry.value.take()?;
         entry.generation = (entry.generation + 1) % GENERATIONS;
-        self.unlink(place.index);
-        self.entries[place.index as usize].newer = self.free;
-        self.free = place.index;
+        self.unlink(id.index);
+        self.entries[id.index as usize].newer = self.free;
+        self.free = id.index;
         self.count -= 1;
         Some(value)
     }
 
     /// Makes a value the newest.
-    pub(super) fn touch(&mut self, place: Place) {
-        if self.value_mut(place).is_some() && self.newest != place.index {
-            self.unlink(place.index);
-            self.link_newest(place.index);
+    pub(super) fn touch(&mut self, id: ConnectionId) {
+        if self.value_mut(id).is_some() && self.newest != id.index {
+            self.unlink(id.index);
+            self.link_newest(id.index);
         }
     }
 
     /// The value that has not been touched for longest.
-    pub(super) fn oldest(&self) -> Option<(Place, &T)> {
+    pub(super) fn oldest(&self) -> Option<(ConnectionId, &T)> {
         self.at(self.oldest)
     }
 
     /// All values, oldest first.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Place, &T)> {
-        std::iter::successors(self.at(self.oldest), |(place, _)| {
-            self.at(self.entries[place.index as usize].newer)
-        })
+    pub(super) fn iter(&self) -> impl Iterator<Item = (ConnectionId, &T)> {
+        std::iter::successors(self.at(self.oldest), |(id, _)| self.at(self.entries[id.index as usize].newer))
     }
 
-    fn at(&self, index: u32) -> Option<(Place, &T)> {
+    fn at(&self, index: u32) -> Option<(ConnectionId, &T)> {
         let entry = self.entries.get(index as usize)?;
-        Some((Place { index, generation: entry.generation }, entry.value.as_ref()?))
+        Some((ConnectionId { index, generation: entry.generation }, entry.value.as_ref()?))
     }
 
     fn link_newest(&mut self, index: u32) {
@@ -154,14 +152,14 @@ mod tests {
         #[test]
         fn agrees_with_a_list(steps in proptest::collection::vec(step(), 0..200)) {
             let mut table = Table::new();
-            let (mut list, mut gone): (Vec<(Place, usize)>, Vec<Place>) = (Vec::new(), Vec::new());
+            let (mut list, mut gone): (Vec<(ConnectionId, usize)>, Vec<ConnectionId>) = (Vec::new(), Vec::new());
             for (number, step) in steps.into_iter().enumerate() {
                 match step {
                     Step::Insert => list.push((table.insert(number), number)),
                     Step::Remove(which) if !list.is_empty() => {
-                        let (place, value) = list.remove(which % list.len());
-                        prop_assert_eq!(table.remove(place), Some(value));
-                        gone.push(place);
+                        let (id, value) = list.remove(which % list.len());
+                        prop_assert_eq!(table.remove(id), Some(value));
+                        gone.push(id);
                     }
                     Step::Touch(which) if !list.is_empty() => {
                         let item = list.remove(which % list.len());
@@ -169,17 +167,17 @@ mod tests {
                         table.touch(item.0);
                     }
                     Step::Stale(which) if !gone.is_empty() => {
-                        let place = gone[which % gone.len()];
-                        table.touch(place);
-                        prop_assert_eq!(table.value_mut(place), None);
-                        prop_assert_eq!(table.remove(place), None);
+                        let id = gone[which % gone.len()];
+                        table.touch(id);
+                        prop_assert_eq!(table.value_mut(id), None);
+                        prop_assert_eq!(table.remove(id), None);
                     }
                     _ => {}
                 }
-                let seen: Vec<_> = table.iter().map(|(place, &value)| (place, value)).collect();
+                let seen: Vec<_> = table.iter().map(|(id, &value)| (id, value)).collect();
                 prop_assert_eq!(&seen, &list);
                 prop_assert_eq!(table.count(), list.len());
-                prop_assert_eq!(table.oldest().map(|(place, _)| place), list.first().map(|item| item.0));
+                prop_assert_eq!(table.oldest().map(|(id, _)| id), list.first().map(|item| item.0));
             }
         }
     }

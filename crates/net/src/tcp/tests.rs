@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use rustix::event::Timespec;
 
 use super::*;
-use crate::{Facts, TcpLimits};
+use crate::{Context, TcpLimits};
 
 /// Fills the whole response.
 struct Verbose;
@@ -13,7 +13,7 @@ struct Verbose;
 impl Handler for Verbose {
     fn begin_batch(&mut self) {}
 
-    fn handle(&mut self, _: &[u8], _: &Facts, response: &mut [u8]) -> usize {
+    fn handle(&mut self, _: &[u8], _: &Context, response: &mut [u8]) -> usize {
         response.fill(1);
         response.len()
     }
@@ -55,8 +55,8 @@ impl Rig {
                 let (epoll, counters) = (&self.epoll, &self.counters);
                 match Token::from(event.data) {
                     Token::Listener(index) => self.streams.accept(index, now, epoll, counters),
-                    Token::Stream(place) => {
-                        self.streams.turn(place, event.flags, now, epoll, &mut Verbose, counters);
+                    Token::Stream(id) => {
+                        self.streams.turn(id, event.flags, now, epoll, &mut Verbose, counters);
                     }
                     other => panic!("{other:?}"),
                 }

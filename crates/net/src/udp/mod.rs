@@ -1,7 +1,7 @@
 //! Datagrams in batches: receive up to [`BATCH`], have them answered, send the responses.
 //!
 //! ```text
-//! recvmmsg -> Slots.queries, spans, facts -> Handler::handle_batch -> Slots.responses -> sendmmsg
+//! recvmmsg -> Slots.queries, spans, contexts -> Handler::handle_batch -> Slots.responses -> sendmmsg
 //! ```
 //!
 //! One [`Receiver`] belongs to a worker and serves all its UDP sockets in turn. All memory is allocated when it is
@@ -23,7 +23,7 @@ use std::time::Duration;
 use rustix::event::epoll::EventFlags;
 
 use crate::counters::Counters;
-use crate::handler::{Batch, Facts, Span, Transport};
+use crate::handler::{Batch, Context, Span, Transport};
 use arena::Arena;
 
 /// Datagrams per system call. Below 16 the cost of the call shows in every query; above 64 the gain is lost in the
@@ -164,7 +164,7 @@ impl Receiver {
     }
 }
 
-/// Buffers of one batch. Query number `i` has span, facts and response `i`; its octets lie in the receive buffer
+/// Buffers of one batch. Query number `i` has span, context and response `i`; its octets lie in the receive buffer
 /// `origins[i]`, which differs where datagrams before it were dropped.
 struct Slots {
     /// `BATCH` receive buffers, `STRIDE` apart.
@@ -172,7 +172,7 @@ struct Slots {
     /// `BATCH` response buffers, `STRIDE` apart.
     responses: Arena<u8>,
     spans: Box<[Span; BATCH]>,
-    facts: Box<[Facts; BATCH]>,
+    contexts: Box<[Context; BATCH]>,
     origins: Box<[u16; BATCH]>,
     response_octets: Box<[u32; BATCH]>,
     /// How many queries the first entries of the arrays describe.
@@ -182,12 +182,12 @@ struct Slots {
 impl Slots {
     fn new() -> Self {
         let nobody = SocketAddr::from(([0, 0, 0, 0], 0));
-        let facts = Facts { transport: Transport::Udp, client: nobody, local: nobody };
+        let context = Context { transport: Transport::Udp, client: nobody, local: nobody };
         Self {
             queries: Arena::new(vec![0; BATCH * STRIDE]),
             responses: Arena::new(vec![0; BATCH * STRIDE]),
             spans: Box::new([Span::default(); BATCH]),
-            facts: Box::new([facts; BATCH]),
+            contexts: Box::new([context; BATCH]),
             origins: Box::new([0; BATCH]),
             response_octets: Box::new([0; BATCH]),
             queries_held: 0,
@@ -214,7 +214,7 @@ impl Slots {
         let index = self.queries_held;
         debug_assert!(index < BATCH, "a receive call brings a batch at most");
         self.spans[index] = Span { start: (origin * STRIDE) as u32, octets: octets as u32 };
-        self.facts[index] = Facts { transport: Transport::Udp, client, local };
+        self.contexts[index] = Context { transport: Transport::Udp, client, local };
         self.origins[index] = origin as u16;
         self.queries_held = index + 1;
     }
@@ -225,7 +225,7 @@ impl Slots {
         Batch {
             queries: self.queries.as_slice(),
             spans: &self.spans[..held],
-            facts: &self.facts[..held],
+            contexts: &self.contexts[..held],
             responses: self.responses.as_mut_slice(),
             response_stride: STRIDE,
             response_octets_max: UDP_RESPONSE_OCTETS_MAX,

@@ -1,7 +1,7 @@
 //! The same batches with the standard library alone, one datagram per system call.
 //!
 //! Reference for `mmsg` and fallback for systems without it. It cannot learn which address of a wildcard socket a
-//! query was sent to, so there the facts carry the wildcard address and the system chooses the source.
+//! query was sent to, so there the context carries the wildcard address and the system chooses the source.
 
 use std::io;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(super) fn send(port: &Port, slots: &mut Slots, counters: &Counters) {
         if response.is_empty() {
             continue;
         }
-        let client = slots.facts[index].client;
+        let client = slots.contexts[index].client;
         let outcome = send::drain(
             1,
             |_| port.socket.send_to(response, client).map(|_| 1),

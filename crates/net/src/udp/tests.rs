@@ -150,8 +150,8 @@ fn responses_are_sent_from_the_address_that_was_asked() {
         client.send_to(b"query", asked).unwrap();
         receiver.receive(&port, &counters);
         let mut batch = receiver.batch();
-        assert_eq!(batch.facts(0).local, asked);
-        assert_eq!(batch.facts(0).client, client.local_addr().unwrap());
+        assert_eq!(batch.context(0).local, asked);
+        assert_eq!(batch.context(0).client, client.local_addr().unwrap());
         batch.set_response_octets(0, 1);
         receiver.send(&port, &counters);
         assert_eq!(client.recv_from(&mut [0; 64]).unwrap(), (1, asked));

@@ -5,13 +5,13 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
-use net::{Facts, Handler, Listen, Running, Server, Transport, WorkerCounters};
+use net::{Context, Handler, Listen, Running, Server, Transport, WorkerCounters};
 
 /// Longest wait for anything that should happen at once.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Answers with the query. Some first words do otherwise: `silent` is not answered, `big` gets an answer of 65,535
-/// octets, `slow` takes 200 ms, `panic` panics, `where` gets the facts as text.
+/// octets, `slow` takes 200 ms, `panic` panics, `where` gets its context as text.
 #[derive(Default)]
 pub struct Echo {
     in_batch: bool,
@@ -23,7 +23,7 @@ impl Handler for Echo {
         self.in_batch = true;
     }
 
-    fn handle(&mut self, query: &[u8], facts: &Facts, response: &mut [u8]) -> usize {
+    fn handle(&mut self, query: &[u8], context: &Context, response: &mut [u8]) -> usize {
         assert!(self.in_batch);
         let answer = |response: &mut [u8], octets: &[u8]| {
             response[..octets.len()].copy_from_slice(octets);
@@ -32,7 +32,7 @@ impl Handler for Echo {
         match query.split(|&octet| octet == b' ').next().unwrap_or(query) {
             b"silent" => 0,
             b"big" => {
-                assert_eq!(facts.transport, Transport::Tcp);
+                assert_eq!(context.transport, Transport::Tcp);
                 response.fill(b'b');
                 response.len()
             }
@@ -43,7 +43,7 @@ impl Handler for Echo {
             b"panic" => panic!("asked to"),
             b"where" => answer(
                 response,
-                format!("{} {} {}", facts.transport.name(), facts.client, facts.local).as_bytes(),
+                format!("{} {} {}", context.transport.name(), context.client, context.local).as_bytes(),
             ),
             _ => answer(response, query),
         }

@@ -5,7 +5,7 @@ use crate::contents::{Contents, Flags, NodeRef, RRsetRef};
 use crate::fragment::{GlueGroup, RECORDS_MAX, encode_glue};
 use crate::lookup::key_prefix;
 use wire::iana::rtype;
-use wire::{Key, Name};
+use wire::{Name, SortKey};
 
 /// How many names share an entry of the table that shortens searches: it is 64 times smaller than the names, so
 /// that most of a search stays in the caches.
@@ -14,14 +14,14 @@ const NAMES_AN_ENTRY: usize = 64;
 /// Finds names of a zone by key, faster than the contents alone can.
 pub(super) struct NameTable {
     prefixes: Vec<u64>,
-    key: Key,
+    key: SortKey,
 }
 
 impl NameTable {
     pub(super) fn new(contents: &Contents) -> NameTable {
         let numbers = (0..contents.node_count()).step_by(NAMES_AN_ENTRY);
         let prefixes = numbers.map(|number| key_prefix(contents.node(number).key())).collect();
-        NameTable { prefixes, key: Key::new() }
+        NameTable { prefixes, key: SortKey::new() }
     }
 
     /// The node with this relative key.

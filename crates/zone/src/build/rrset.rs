@@ -154,7 +154,7 @@ impl<'c> Encoder<'c> {
             return false;
         }
         if self.owner.is_empty() {
-            if wire::key::key_to_wire(self.owner_key, &mut self.owner).is_err() {
+            if wire::sort_key::key_to_wire(self.owner_key, &mut self.owner).is_err() {
                 return false;
             }
             self.owner.extend_from_slice(self.apex);

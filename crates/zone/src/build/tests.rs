@@ -1,9 +1,9 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
-use crate::contents::{ContentsBuilder, Place};
+use crate::contents::{ContentsBuilder, SourcePosition};
 use crate::lookup::{Data, MatchKind, Zone};
 use crate::pack::Pack;
-use wire::Key;
+use wire::SortKey;
 
 const SOA: &[u8] = b"\x02ns\x07example\0\x01h\x07example\0\0\0\0\x07\0\0\0\x01\0\0\0\x02\0\0\0\x03\0\0\0\x09";
 const ADDRESS: &[u8] = &[192, 0, 2, 1];
@@ -16,7 +16,7 @@ fn contents(apex: &str, records: &[(&str, u16, Vec<u8>)]) -> Contents {
     let mut builder = ContentsBuilder::new(&apex.parse::<NameBuf>().unwrap());
     for (owner, rtype, rdata) in records {
         let owner = owner.parse::<NameBuf>().unwrap();
-        builder.push(&owner, false, *rtype, 300, rdata, Place::default()).unwrap();
+        builder.push(&owner, false, *rtype, 300, rdata, SourcePosition::default()).unwrap();
     }
     builder.finish()
 }
@@ -51,7 +51,7 @@ fn walks_end_where_they_should() {
     let pack = pack(&[example()]);
     let zone = Zone::new(&pack, 0).unwrap();
     let walk = |name: &str| {
-        let found = zone.walk(&Key::of(&name.parse::<NameBuf>().unwrap())).unwrap();
+        let found = zone.walk(&SortKey::of(&name.parse::<NameBuf>().unwrap())).unwrap();
         (found.kind, found.labels)
     };
     assert_eq!(walk("example"), (MatchKind::Exact, 1));
@@ -64,7 +64,7 @@ fn walks_end_where_they_should() {
     assert_eq!(walk("ns1.sub.example"), (MatchKind::Cut, 2));
     assert_eq!(walk("d.example"), (MatchKind::Exact, 2));
     assert_eq!(walk("x.y.d.example"), (MatchKind::Dname, 2));
-    let found = zone.walk(&Key::of(&"q.w.example".parse::<NameBuf>().unwrap())).unwrap();
+    let found = zone.walk(&SortKey::of(&"q.w.example".parse::<NameBuf>().unwrap())).unwrap();
     assert!(zone.wildcard_below(&found).unwrap().rrset(rtype::A).is_some());
     assert_eq!((zone.row().serial, zone.row().negative_ttl), (7, 9));
 }
@@ -73,7 +73,7 @@ fn walks_end_where_they_should() {
 fn glue_is_found_and_marked() {
     let pack = pack(&[example()]);
     let zone = Zone::new(&pack, 0).unwrap();
-    let cut = zone.walk(&Key::of(&"sub.example".parse::<NameBuf>().unwrap())).unwrap().node;
+    let cut = zone.walk(&SortKey::of(&"sub.example".parse::<NameBuf>().unwrap())).unwrap().node;
     let glue: Vec<_> = cut.glue().unwrap().map(|group| (group.server, group.in_domain)).collect();
     // Servers in the order of RDATA: ns.example, ns1.sub.example.
     assert_eq!(glue, [(1, true), (0, false)]);
@@ -97,7 +97,7 @@ fn glue_comes_from_wildcards_too() {
         records.extend(servers.iter().map(|server| ("sub.example", rtype::NS, wire(server))));
         let pack = pack(&[contents("example", &records)]);
         let zone = Zone::new(&pack, 0).unwrap();
-        let cut = zone.walk(&Key::of(&"sub.example".parse::<NameBuf>().unwrap())).unwrap().node;
+        let cut = zone.walk(&SortKey::of(&"sub.example".parse::<NameBuf>().unwrap())).unwrap().node;
         cut.glue().into_iter().flatten().map(|group| (group.server, group.authoritative)).collect()
     };
     assert_eq!(glue_of(&["a.example", "a.b.example"]), [(0, true), (1, true)]);
@@ -153,7 +153,8 @@ fn many_zones_share_a_pack() {
     let pack = pack(&zones);
     for number in 0..50u8 {
         let zone = Zone::new(&pack, u32::from(number)).unwrap();
-        let node = zone.walk(&Key::of(&format!("www.z{number}").parse::<NameBuf>().unwrap())).unwrap().node;
+        let node =
+            zone.walk(&SortKey::of(&format!("www.z{number}").parse::<NameBuf>().unwrap())).unwrap().node;
         let Data::Inline(address) = node.rrset(rtype::A).unwrap().data() else { panic!() };
         assert_eq!(address, [10, 0, 0, number]);
         assert_eq!(zone.nodes().count(), 2);
@@ -240,6 +241,7 @@ fn the_first_name_is_the_apex() {
     let damaged = Pack::open(Backing::Memory(octets)).unwrap();
     let zone = Zone::new(&damaged, 0).unwrap();
     assert!(
-        zone.apex_node().is_none() && zone.walk(&Key::of(&"q.example".parse::<NameBuf>().unwrap())).is_none()
+        zone.apex_node().is_none()
+            && zone.walk(&SortKey::of(&"q.example".parse::<NameBuf>().unwrap())).is_none()
     );
 }

@@ -1,7 +1,7 @@
 //! Name servers and glue: whether every NS record leads to an address, and what stands at and below cuts.
 
 use wire::iana::rtype;
-use wire::{Key, Name};
+use wire::{Name, SortKey};
 
 use super::names::{Target, is_address, is_host_name};
 use super::{At, Check, Facts, Reporter, name_detail, nothing};
@@ -10,7 +10,7 @@ use crate::contents::{Flags, NodeRef, RRsetRef, RecordRef};
 /// Checks all NS records, then everything at and below zone cuts and below DNAMEs.
 pub(super) fn check(facts: &Facts<'_>, reporter: &mut Reporter<'_>) {
     let mut glue = Glue::none(facts.contents.node_count());
-    let mut key = Key::new();
+    let mut key = SortKey::new();
     for node in facts.contents.nodes() {
         if node.flags().has_any(Flags(Flags::CUT.0 | Flags::APEX.0))
             && let Some(set) = node.rrset(rtype::NS)
@@ -47,10 +47,10 @@ fn check_server<'c>(
     owner: NodeRef<'c>,
     record: RecordRef<'c>,
     glue: &mut Glue,
-    key: &mut Key,
+    key: &mut SortKey,
     reporter: &mut Reporter<'_>,
 ) {
-    let at = At::record(owner, rtype::NS, record.place);
+    let at = At::record(owner, rtype::NS, record.position);
     let Ok(server) = Name::from_wire(record.rdata) else {
         reporter.add(Check::RdataMalformed, at, nothing);
         return;

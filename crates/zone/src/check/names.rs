@@ -1,6 +1,6 @@
 //! Finds the node a name in RDATA leads to, and judges the spelling of host names.
 
-use wire::{Key, Name};
+use wire::{Name, SortKey};
 
 use crate::contents::{Contents, Flags, NodeRef};
 use crate::index::Hash;
@@ -40,7 +40,7 @@ impl<'c> NameIndex<'c> {
     }
 
     /// Follows `target` down from the apex as a query would (RFC 1034 4.3.2).
-    pub(super) fn resolve(&self, target: &Name, key: &mut Key) -> Target<'c> {
+    pub(super) fn resolve(&self, target: &Name, key: &mut SortKey) -> Target<'c> {
         key.set(target);
         let Some(relative) = key.octets().strip_prefix(self.contents.apex_key()) else {
             return Target::Elsewhere;

@@ -1,7 +1,7 @@
 //! Where names in RDATA lead, how owners and targets are spelled, and rules within one RRset.
 
 use wire::iana::rtype;
-use wire::{Key, Name};
+use wire::{Name, SortKey};
 
 use super::delegation::has_address;
 use super::names::{Target, is_address, is_host_name, is_host_owner, is_mailbox};
@@ -15,7 +15,7 @@ const CHAIN_MAX: usize = 32;
 /// Checks all RRsets that the zone answers with.
 pub(super) fn check(facts: &Facts<'_>, reporter: &mut Reporter<'_>) {
     let checker = Checker { facts, is_reverse: is_reverse(facts.contents.apex()) };
-    let mut key = Key::new();
+    let mut key = SortKey::new();
     for node in facts.contents.nodes() {
         let mut owner_is_reported = false;
         for set in node.rrsets() {
@@ -53,7 +53,13 @@ impl<'c> Checker<'_, 'c> {
         true
     }
 
-    fn check_set(&self, node: NodeRef<'c>, set: RRsetRef<'c>, key: &mut Key, reporter: &mut Reporter<'_>) {
+    fn check_set(
+        &self,
+        node: NodeRef<'c>,
+        set: RRsetRef<'c>,
+        key: &mut SortKey,
+        reporter: &mut Reporter<'_>,
+    ) {
         match set.rtype() {
             rtype::CNAME => self.check_alias(node, set, key, reporter),
             rtype::MX => {
@@ -73,7 +79,7 @@ impl<'c> Checker<'_, 'c> {
                     if let Ok((mailbox, _)) = Name::split_from(record.rdata)
                         && !is_mailbox(mailbox)
                     {
-                        let at = At::record(node, rtype::RP, record.place);
+                        let at = At::record(node, rtype::RP, record.position);
                         reporter.add(Check::MailboxName, at, name_detail(mailbox));
                     }
                 }
@@ -97,10 +103,10 @@ impl<'c> Checker<'_, 'c> {
         set: RRsetRef<'c>,
         record: RecordRef<'c>,
         skip: usize,
-        key: &mut Key,
+        key: &mut SortKey,
         reporter: &mut Reporter<'_>,
     ) {
-        let at = At::record(node, set.rtype(), record.place);
+        let at = At::record(node, set.rtype(), record.position);
         let Some(Ok(host)) = record.rdata.get(skip..).map(Name::from_wire) else {
             reporter.add(Check::RdataMalformed, at, nothing);
             return;
@@ -135,14 +141,20 @@ impl<'c> Checker<'_, 'c> {
             if let Some(Ok(host)) = record.rdata.get(skip..).map(Name::from_wire)
                 && !is_host_name(host)
             {
-                let at = At::record(node, set.rtype(), record.place);
+                let at = At::record(node, set.rtype(), record.position);
                 reporter.add(Check::HostNameTarget, at, name_detail(host));
             }
         }
     }
 
     /// Follows a chain of aliases within the zone.
-    fn check_alias(&self, node: NodeRef<'c>, set: RRsetRef<'c>, key: &mut Key, reporter: &mut Reporter<'_>) {
+    fn check_alias(
+        &self,
+        node: NodeRef<'c>,
+        set: RRsetRef<'c>,
+        key: &mut SortKey,
+        reporter: &mut Reporter<'_>,
+    ) {
         let at = At::set(node, set);
         let mut alias = set;
         for _ in 0..CHAIN_MAX {

@@ -70,8 +70,8 @@ impl Handler for Repeat {
         assert!(!std::mem::replace(&mut self.in_batch, true));
     }
 
-    fn handle(&mut self, query: &[u8], facts: &Facts, response: &mut [u8]) -> usize {
-        assert!(self.in_batch && facts.transport == Transport::Tcp);
+    fn handle(&mut self, query: &[u8], context: &Context, response: &mut [u8]) -> usize {
+        assert!(self.in_batch && context.transport == Transport::Tcp);
         assert_eq!(response.len(), MESSAGE_OCTETS_MAX);
         let answer = repeated(query);
         response[..answer.len()].copy_from_slice(&answer);
@@ -108,13 +108,13 @@ impl Bench {
     }
 
     fn advance(&mut self) -> Result<(), Ending> {
-        let mut context = Context {
+        let mut parts = WorkerParts {
             now: self.now,
             scratch: &mut self.scratch,
             admission: &self.admission,
             counters: &self.counters,
         };
-        self.connection.advance(&mut context, &mut self.handler)
+        self.connection.advance(&mut parts, &mut self.handler)
     }
 
     fn wire(&mut self) -> &mut Wire {

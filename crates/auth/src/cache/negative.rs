@@ -1,8 +1,8 @@
 //! Name errors, for names that were not asked for before: names that do not exist rarely come twice.
 //!
-//! All name errors below one name begin with the same *head*, the SOA record and what proves that no wildcard stands in for
+//! All name errors below one name begin with the same *start*, the SOA record and what proves that no wildcard stands in for
 //! the name asked for. What proves that the name itself does not exist is the same for all names that one record covers. So
-//! both are kept: the head alone, and the answers with the covers that are needed again and again.
+//! both are kept: the start alone, and the answers with the covers that are needed again and again.
 
 use super::ring::{Piece, Refused, Ring};
 use wire::render::Renderer;
@@ -12,11 +12,11 @@ use zone::{Match, Zone};
 const SLOTS: usize = 2048;
 /// Octets of all of them: as many of 1,000 octets, which two NSEC records have with signatures of RSA.
 const RING_OCTETS: usize = 1 << 21;
-/// No cover: a head.
+/// No cover: a start.
 const NO_COVER: u32 = u32::MAX;
-/// What a head depends on, catalog and facts apart.
+/// What a start depends on, catalog and settings apart.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct HeadKey {
+pub(crate) struct NegativeKey {
     /// See [`Zone::identity`].
     zone: usize,
     /// Number of the closest encloser.
@@ -26,18 +26,18 @@ pub(crate) struct HeadKey {
     dnssec_ok: bool,
 }
 
-impl HeadKey {
-    /// The key of the head for names below `encloser`.
+impl NegativeKey {
+    /// The key of the start for names below `encloser`.
     #[inline(always)]
-    pub(crate) fn of(zone: &Zone<'_>, encloser: &Match<'_>, dnssec_ok: bool) -> HeadKey {
+    pub(crate) fn of(zone: &Zone<'_>, encloser: &Match<'_>, dnssec_ok: bool) -> NegativeKey {
         let zone = zone.identity();
-        HeadKey { zone, node: encloser.node.number(), cover: NO_COVER, dnssec_ok }
+        NegativeKey { zone, node: encloser.node.number(), cover: NO_COVER, dnssec_ok }
     }
 
     /// The key of answers with the cover of this number.
     #[inline(always)]
-    pub(crate) fn with_cover(self, cover: u32) -> HeadKey {
-        HeadKey { cover, ..self }
+    pub(crate) fn with_cover(self, cover: u32) -> NegativeKey {
+        NegativeKey { cover, ..self }
     }
 
     #[inline(always)]
@@ -49,56 +49,60 @@ impl HeadKey {
     }
 }
 
-/// A head as its reader wants it.
+/// A start as its reader wants it.
 #[derive(Clone, Copy)]
-pub(crate) struct Head {
+pub(crate) struct NegativeStart {
     /// Numbers of the records in it that prove something.
-    pub proofs: [u32; Head::PROOFS_MAX],
+    pub proofs: [u32; NegativeStart::PROOFS_MAX],
     /// How many.
     pub proofs_count: u8,
     /// The answer still needs the proof that the name does not exist.
     pub needs_cover: bool,
 }
 
-impl Head {
-    /// Most records that prove something in a head: two for the closest provable encloser, one for the wildcard.
+impl NegativeStart {
+    /// Most records that prove something in a start: two for the closest provable encloser, one for the wildcard.
     pub(crate) const PROOFS_MAX: usize = 3;
 }
 
 #[derive(Clone, Copy)]
 struct Slot {
-    key: HeadKey,
+    key: NegativeKey,
     epoch: u32,
     piece: Piece,
     records: u16,
-    head: Head,
+    start: NegativeStart,
     /// Hash of the key that missed last, a part of it.
     missed: u32,
 }
 
-/// The heads of one worker.
-pub(crate) struct Heads {
+/// How name errors began that a worker gave before.
+pub(crate) struct NegativeCache {
     slots: Box<[Slot]>,
     ring: Ring,
     /// Slots of other epochs are empty.
     epoch: u32,
 }
 
-impl Default for Heads {
-    fn default() -> Heads {
+impl Default for NegativeCache {
+    fn default() -> NegativeCache {
         let empty = Slot {
-            key: HeadKey { zone: 0, node: 0, cover: NO_COVER, dnssec_ok: false },
+            key: NegativeKey { zone: 0, node: 0, cover: NO_COVER, dnssec_ok: false },
             epoch: 0,
             piece: Piece::EMPTY,
             records: 0,
-            head: Head { proofs: [0; Head::PROOFS_MAX], proofs_count: 0, needs_cover: false },
+            start: NegativeStart {
+                proofs: [0; NegativeStart::PROOFS_MAX],
+                proofs_count: 0,
+                needs_cover: false,
+            },
             missed: 0,
         };
-        Heads { slots: vec![empty; SLOTS].into(), ring: Ring::new(RING_OCTETS), epoch: 1 }
+        NegativeCache { slots: vec![empty; SLOTS].into(), ring: Ring::new(RING_OCTETS), epoch: 1 }
     }
 }
 
-impl Heads {
+impl NegativeCache {
     /// Forgets everything.
     #[cold]
     pub(crate) fn forget(&mut self) {
@@ -111,12 +115,12 @@ impl Heads {
 
     /// What is kept under a key.
     #[inline(always)]
-    pub(crate) fn head(&self, key: &HeadKey) -> Option<Head> {
-        self.slot(key).map(|slot| slot.head)
+    pub(crate) fn start(&self, key: &NegativeKey) -> Option<NegativeStart> {
+        self.slot(key).map(|slot| slot.start)
     }
 
     #[inline(always)]
-    fn slot(&self, key: &HeadKey) -> Option<&Slot> {
+    fn slot(&self, key: &NegativeKey) -> Option<&Slot> {
         let slot = &self.slots[key.hash() as usize % SLOTS];
         (slot.key == *key && slot.epoch == self.epoch).then_some(slot)
     }
@@ -124,7 +128,7 @@ impl Heads {
     /// Writes what is kept under a key if it fits; nothing may stand after the question yet. `anchor`: where the name of the
     /// encloser stands.
     #[inline(always)]
-    pub(crate) fn paste(&self, key: &HeadKey, anchor: u16, out: &mut Renderer<'_>) -> Option<()> {
+    pub(crate) fn paste(&self, key: &NegativeKey, anchor: u16, out: &mut Renderer<'_>) -> Option<()> {
         let slot = self.slot(key)?;
         let mark = out.mark();
         let room = out.append(slot.piece.octets(), slot.records).ok()?;
@@ -135,9 +139,16 @@ impl Heads {
         Some(())
     }
 
-    /// Takes note of records that were just written from `start` on, and keeps it if it was the slot's last to miss.
+    /// Takes note of records that were just written from `from` on, and keeps it if it was the slot's last to miss.
     #[inline(always)]
-    pub(crate) fn note(&mut self, key: &HeadKey, anchor: u16, head: Head, start: usize, out: &Renderer<'_>) {
+    pub(crate) fn note(
+        &mut self,
+        key: &NegativeKey,
+        anchor: u16,
+        start: NegativeStart,
+        from: usize,
+        out: &Renderer<'_>,
+    ) {
         let hash = key.hash();
         let slot = &mut self.slots[hash as usize % SLOTS];
         let missed = (hash >> 32) as u32;
@@ -146,9 +157,9 @@ impl Heads {
             return;
         }
         let records: u16 = out.counts().iter().sum();
-        match self.ring.keep(out.message(), start, records as usize, anchor) {
+        match self.ring.keep(out.message(), from, records as usize, anchor) {
             Ok(piece) => {
-                *slot = Slot { key: *key, epoch: self.epoch, piece, records, head, missed: 0 };
+                *slot = Slot { key: *key, epoch: self.epoch, piece, records, start, missed: 0 };
             }
             Err(Refused::Unfit) => {}
             Err(Refused::Worn) => self.forget(),

@@ -35,7 +35,7 @@ const ALGORITHMS: [(&str, hmac::Algorithm); 4] = [
 
 /// A key that two ends share.
 #[derive(Clone)]
-pub struct Key {
+pub struct TsigKey {
     /// Its name, in lower case as the digest has it (RFC 8945 4.3.3).
     name: NameBuf,
     /// Name of its algorithm.
@@ -75,40 +75,40 @@ impl fmt::Display for Fault {
 }
 
 /// Leaves the secret away.
-impl fmt::Debug for Key {
+impl fmt::Debug for TsigKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Key({})", self.name)
+        write!(f, "TsigKey({})", self.name)
     }
 }
 
-impl Key {
+impl TsigKey {
     /// From the value of an option: a file with a key in one of the two forms, or `NAME:ALGORITHM:BASE64` itself.
-    pub fn from_option(option: &'static str, value: &str) -> Result<Key, Error> {
+    pub fn from_option(option: &'static str, value: &str) -> Result<TsigKey, Error> {
         let path = std::path::Path::new(value);
         if value.split(':').count() == 3 && !path.exists() {
             let problem = |problem| Error::Key { place: option.to_owned(), problem };
-            return Key::from_text(value).map_err(problem);
+            return TsigKey::from_text(value).map_err(problem);
         }
         let mut text = String::new();
         let mut file = std::fs::File::open(path).map_err(error::file(path, "open"))?;
         std::io::Read::read_to_string(&mut std::io::Read::take(&mut file, FILE_OCTETS_MAX), &mut text)
             .map_err(error::file(path, "read"))?;
-        Key::from_text(&text).map_err(|problem| Error::Key { place: value.to_owned(), problem })
+        TsigKey::from_text(&text).map_err(|problem| Error::Key { place: value.to_owned(), problem })
     }
 
     /// From `key "NAME" { algorithm ALGORITHM; secret "BASE64"; };` as `tsig-keygen` writes it, or from
     /// `NAME:ALGORITHM:BASE64`. What follows the first key is ignored.
-    pub fn from_text(text: &str) -> Result<Key, KeyProblem> {
-        Key::new(parts(text)?)
+    pub fn from_text(text: &str) -> Result<TsigKey, KeyProblem> {
+        TsigKey::new(parts(text)?)
     }
 
-    fn new([name, algorithm, secret]: [String; 3]) -> Result<Key, KeyProblem> {
+    fn new([name, algorithm, secret]: [String; 3]) -> Result<TsigKey, KeyProblem> {
         let plain = algorithm.to_ascii_lowercase();
         let plain = plain.trim_end_matches('.');
         let known = ALGORITHMS.into_iter().find(|&(name, _)| name == plain);
         let (algorithm, kind) = known.ok_or(KeyProblem::Algorithm)?;
         let secret = base64(&secret).filter(|secret| !secret.is_empty()).ok_or(KeyProblem::Secret)?;
-        Ok(Key {
+        Ok(TsigKey {
             name: NameBuf::from_text(&name).map_err(KeyProblem::Name)?.to_lowercase(),
             algorithm: NameBuf::from_text(algorithm).map_err(|_| KeyProblem::Algorithm)?,
             key: hmac::Key::new(kind, &secret),
@@ -332,8 +332,8 @@ mod tests {
 
     const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
-    fn key(name: &str) -> Key {
-        Key::from_text(&format!("{name}:hmac-sha256:{SECRET}")).unwrap()
+    fn key(name: &str) -> TsigKey {
+        TsigKey::from_text(&format!("{name}:hmac-sha256:{SECRET}")).unwrap()
     }
 
     #[test]
@@ -350,7 +350,7 @@ mod tests {
         key("update.key").sign(&mut expected, 1_700_000_000);
         for text in same {
             let mut message = b"\0\x07\x28\0\0\0\0\0\0\0\0\0".to_vec();
-            let key = Key::from_text(&text).unwrap();
+            let key = TsigKey::from_text(&text).unwrap();
             key.sign(&mut message, 1_700_000_000);
             assert!(message == expected, "{text}");
             assert_eq!(message.len(), 12 + key.octets());
@@ -370,12 +370,12 @@ mod tests {
             ("a:hmac-sha256:", KeyProblem::Secret),
             ("a..b:hmac-sha256:AAAA", KeyProblem::Name(wire::name::NameError::EmptyLabel)),
         ] {
-            assert_eq!(Key::from_text(text).unwrap_err(), problem, "{text}");
+            assert_eq!(TsigKey::from_text(text).unwrap_err(), problem, "{text}");
         }
     }
 
     /// A reply as the server would sign it: the digest covers that of the request first.
-    fn reply(key: &Key, request: &Mac, time: u64, error: u16) -> Vec<u8> {
+    fn reply(key: &TsigKey, request: &Mac, time: u64, error: u16) -> Vec<u8> {
         let mut reply = b"\0\x07\xa8\0\0\x01\0\0\0\0\0\0\x07example\0\0\x06\0\x01".to_vec();
         let stamp = Stamp { time, fudge: 300, error, other: &[] };
         let length = (request.0.len() as u16).to_be_bytes();

@@ -1,4 +1,4 @@
-//! The order form of a name: octets whose plain comparison is the canonical order of RFC 4034 6.1.
+//! The sort key of a name: octets whose plain comparison is the canonical order of RFC 4034 6.1.
 //!
 //! Labels from the top down, letters folded to lower case, each label ended by an octet of zero:
 //!
@@ -10,47 +10,47 @@
 //! Inside a label the octets 0 and 1 become `01 01` and `01 02`, so that the end mark stays below every
 //! octet and the form stays reversible. Three facts make the form useful:
 //!
-//! * comparing two keys as octet strings compares the names in canonical order;
+//! * comparing two sort keys as octet strings compares the names in canonical order;
 //! * the key of a name is a prefix of the keys of all names below it;
 //! * a name relative to a zone's apex is the tail of its key.
 
 use crate::name::{LABELS_MAX, NAME_OCTETS_MAX, Name, NameBuf, NameError};
 
-/// Longest key: of the 254 octets before the root label each could double, and each length octet becomes
+/// Longest sort key: of the 254 octets before the root label each could double, and each length octet becomes
 /// an end mark, which never does. The longest case is one label fewer than the octets allow.
 pub const KEY_OCTETS_MAX: usize = 2 * (NAME_OCTETS_MAX - 1);
 
 /// Room after the key so that loops over eight octets may write past its end.
 const SLACK: usize = 8;
 
-/// A key with the ends of its labels, in a buffer made to be used again for name after name.
-pub struct Key {
+/// A sort key with the ends of its labels, in a buffer made to be used again for name after name.
+pub struct SortKey {
     octets: [u8; KEY_OCTETS_MAX + SLACK],
     /// `ends[i]`: length of the key of the ancestor that has `i` labels; `ends[0]` is 0, the root's.
     ends: [u16; LABELS_MAX + 1],
     labels: u8,
 }
 
-impl Default for Key {
-    fn default() -> Key {
-        Key::new()
+impl Default for SortKey {
+    fn default() -> SortKey {
+        SortKey::new()
     }
 }
 
-impl Key {
-    /// The key of the root.
-    pub fn new() -> Key {
-        Key { octets: [0; KEY_OCTETS_MAX + SLACK], ends: [0; LABELS_MAX + 1], labels: 0 }
+impl SortKey {
+    /// The sort key of the root.
+    pub fn new() -> SortKey {
+        SortKey { octets: [0; KEY_OCTETS_MAX + SLACK], ends: [0; LABELS_MAX + 1], labels: 0 }
     }
 
-    /// The key of `name`.
-    pub fn of(name: &Name) -> Key {
-        let mut key = Key::new();
+    /// The sort key of `name`.
+    pub fn of(name: &Name) -> SortKey {
+        let mut key = SortKey::new();
         key.set(name);
         key
     }
 
-    /// Makes this the key of `name`.
+    /// Makes this the sort key of `name`.
     pub fn set(&mut self, name: &Name) {
         let mut starts = [0u8; LABELS_MAX];
         let mut count = 0;
@@ -64,7 +64,7 @@ impl Key {
         self.set_labels(octets, &starts[..count]);
     }
 
-    /// Makes this the key of the name whose labels begin at `starts` (of their length octets, from left
+    /// Makes this the sort key of the name whose labels begin at `starts` (of their length octets, from left
     /// to right) in `octets`. Octets may follow the name: it is usually the question of a message.
     pub fn set_labels(&mut self, octets: &[u8], starts: &[u8]) {
         self.clear();
@@ -75,7 +75,7 @@ impl Key {
         }
     }
 
-    /// Makes this the key of the name whose labels stand at `places` (of their length octets, from left to
+    /// Makes this the sort key of the name whose labels stand at `places` (of their length octets, from left to
     /// right) in `message`; they need not follow each other, see [`crate::Places`]. With fewer places than the name has
     /// labels, the last ones, it is the key of an ancestor.
     pub fn set_places(&mut self, message: &[u8], places: &[u16]) {
@@ -87,7 +87,7 @@ impl Key {
         }
     }
 
-    /// Makes this the key of the root.
+    /// Makes this the sort key of the root.
     pub fn clear(&mut self) {
         self.labels = 0;
     }
@@ -159,7 +159,7 @@ impl Key {
         &self.octets[..self.end(labels)]
     }
 
-    /// The length of [`Key::ancestor`]`(labels)`.
+    /// The length of [`SortKey::ancestor`]`(labels)`.
     pub fn end(&self, labels: usize) -> usize {
         debug_assert!(labels <= self.labels as usize);
         self.ends[labels] as usize
@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     fn key(text: &str) -> Vec<u8> {
-        Key::of(&NameBuf::from_text(text).unwrap()).octets().to_vec()
+        SortKey::of(&NameBuf::from_text(text).unwrap()).octets().to_vec()
     }
 
     #[test]
@@ -311,18 +311,18 @@ mod tests {
     #[test]
     fn ancestors_and_back() {
         let name = NameBuf::from_text("x\\000y.www.example.com").unwrap();
-        let key = Key::of(&name);
+        let key = SortKey::of(&name);
         assert_eq!(key.label_count(), 4);
         assert_eq!(key.ancestor(2), b"com\0example\0");
         assert_eq!(key.label(1), b"example\0");
         assert_eq!(name_of(key.ancestor(2), &key.octets()[key.end(2)..]).unwrap(), name);
         let long = NameBuf::from_text("\\000".repeat(63).split_at(4 * 61).0).unwrap();
-        assert_eq!(name_of(b"", Key::of(&long).octets()).unwrap(), long);
+        assert_eq!(name_of(b"", SortKey::of(&long).octets()).unwrap(), long);
         let mut buffer = [0xee; 255];
-        let written = write_labels(Key::of(&long).octets(), &mut buffer).unwrap();
+        let written = write_labels(SortKey::of(&long).octets(), &mut buffer).unwrap();
         assert_eq!(buffer[..written], long.octets()[..written]);
         assert_eq!(written + 1, long.octets().len());
-        assert_eq!(write_labels(Key::of(&long).octets(), &mut buffer[..50]), None);
+        assert_eq!(write_labels(SortKey::of(&long).octets(), &mut buffer[..50]), None);
         assert_eq!(write_labels(b"a\0b", &mut buffer), None);
         assert_eq!(write_labels(b"\0", &mut buffer), None);
         assert_eq!(write_labels(b"", &mut buffer), Some(0));
@@ -334,6 +334,6 @@ mod tests {
         let text = format!("{label}.{label}.{label}.{}", "\\001".repeat(61));
         let name = NameBuf::from_text(&text).unwrap();
         assert_eq!(name.octets().len(), 255);
-        assert_eq!(name_of(b"", Key::of(&name).octets()).unwrap(), name);
+        assert_eq!(name_of(b"", SortKey::of(&name).octets()).unwrap(), name);
     }
 }

@@ -17,4 +17,4 @@ mod words;
 pub use outcome::Outcome;
 pub use script::Script;
 pub use stream::{Pace, Plan, Settings, run};
-pub use tsig::Key;
+pub use tsig::TsigKey;

@@ -14,7 +14,7 @@ use std::{
 use wire::header::{QR, opcode, u16_at};
 
 use super::{
-    Key, Outcome, Script,
+    Outcome, Script, TsigKey,
     outcome::Refusal,
     socket::Wire,
     tsig::{Fault, Mac},
@@ -38,7 +38,7 @@ pub struct Settings {
     /// Over TCP, one connection for all updates.
     pub tcp: bool,
     /// Signs updates, where there is one.
-    pub key: Option<Key>,
+    pub key: Option<TsigKey>,
     /// Updates without a reply for so long are lost.
     pub timeout: Duration,
 }
@@ -73,7 +73,7 @@ pub struct Plan {
 /// replies.
 pub fn run(settings: &Settings, script: &Script, plan: Plan, stop: &AtomicBool) -> Result<Outcome, Error> {
     if !settings.tcp {
-        let signature = settings.key.as_ref().map_or(0, Key::octets);
+        let signature = settings.key.as_ref().map_or(0, TsigKey::octets);
         script.check_length(DATAGRAM_OCTETS_MAX - signature)?;
     }
     let mut running = Running {
