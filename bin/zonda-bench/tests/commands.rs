@@ -142,7 +142,7 @@ fn staircases_take_turns() {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // It may have ended before all was written.
+        // It may have ended before all was written. Without more turns it ends.
         let _ = child.stdin.take().unwrap().write_all(turns.as_bytes());
         child.wait_with_output().unwrap()
     };
