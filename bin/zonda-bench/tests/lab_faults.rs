@@ -194,32 +194,51 @@ fn one_that_never_answers() {
     has_note(&record, &["nsd is left out: nsd did not answer within 1.5 s", "one moment"]);
 }
 
-/// With servers that are started in each block, and with such that stay up.
+/// Servers are started in each block.
 #[test]
 fn one_that_dies_in_a_block() {
-    for restart in ["block", "case"] {
-        let further = format!("blocks = 2\nlatency-runs = 0\nrestart = '{restart}'\n");
-        let Some(record) = record(&SERVE.replace("OPTION", "--staircase"), &further) else { return };
-        has_note(&record, &["nsd is left out: nsd ended by itself with status 9", "out of cheese"]);
-        let discarded = &record["blocks"]["discarded"];
-        assert!(discarded[0].as_str().unwrap().contains("block 1: nsd failed"), "{discarded}");
-        assert_eq!(record["raw"].as_array().unwrap().len(), 1, "the second block is measured without it");
-    }
+    dies_in_a_block("block");
 }
 
 #[test]
 fn one_that_dies_while_latency_is_measured() {
-    for restart in ["block", "case"] {
-        let further = format!("blocks = 2\nlatency-runs = 2\nlatency-seconds = 1.0\nrestart = '{restart}'\n");
-        let Some(record) = record(&SERVE.replace("OPTION", "--rate"), &further) else { return };
-        if record["blocks"]["kept"] == 0 {
-            continue; // Without a rate there is no load to measure latency at.
-        }
-        has_note(&record, &["nsd is left out: nsd ended by itself with status 9", "out of cheese"]);
-        let raw = record["raw"].as_array().unwrap();
-        let runs = |who: &str| raw.iter().filter(|raw| raw["latency_of"] == who).count();
-        assert_eq!((runs("zonda"), runs("echo")), (4, 4));
+    dies_while_latency_is_measured("block");
+}
+
+/// Servers stay up.
+mod long {
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn one_that_dies_in_a_block() {
+        super::dies_in_a_block("case");
     }
+
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn one_that_dies_while_latency_is_measured() {
+        super::dies_while_latency_is_measured("case");
+    }
+}
+
+fn dies_in_a_block(restart: &str) {
+    let further = format!("blocks = 2\nlatency-runs = 0\nrestart = '{restart}'\n");
+    let Some(record) = record(&SERVE.replace("OPTION", "--staircase"), &further) else { return };
+    has_note(&record, &["nsd is left out: nsd ended by itself with status 9", "out of cheese"]);
+    let discarded = &record["blocks"]["discarded"];
+    assert!(discarded[0].as_str().unwrap().contains("block 1: nsd failed"), "{discarded}");
+    assert_eq!(record["raw"].as_array().unwrap().len(), 1, "the second block is measured without it");
+}
+
+fn dies_while_latency_is_measured(restart: &str) {
+    let further = format!("blocks = 2\nlatency-runs = 2\nlatency-seconds = 1.0\nrestart = '{restart}'\n");
+    let Some(record) = record(&SERVE.replace("OPTION", "--rate"), &further) else { return };
+    if record["blocks"]["kept"] == 0 {
+        return; // Without a rate there is no load to measure latency at.
+    }
+    has_note(&record, &["nsd is left out: nsd ended by itself with status 9", "out of cheese"]);
+    let raw = record["raw"].as_array().unwrap();
+    let runs = |who: &str| raw.iter().filter(|raw| raw["latency_of"] == who).count();
+    assert_eq!((runs("zonda"), runs("echo")), (4, 4));
 }
 
 /// Waits for something to be there.
