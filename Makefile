@@ -45,7 +45,7 @@ unit:
 # modules called `long`; of each kind a quick one is in `make test`.
 .PHONY: test-long
 test-long: setup
-	ZONDA="$(ZONDA)" $(STRICT) $(CARGO) test --workspace --no-fail-fast -- --ignored long::
+	ZONDA="$(ZONDA)" $(STRICT) $(LINTED) $(CARGO) test --workspace --no-fail-fast -- --ignored long::
 
 # Every query instead of a sample: some ten minutes.
 differential:
