@@ -3,12 +3,9 @@
 //! The input is a list of changes of five octets: place (32 bits, little-endian, taken modulo the length), new octet.
 //! An input that begins with `raw` is taken as a whole pack instead.
 
-#![no_main]
-
 use std::sync::{Arc, OnceLock};
 
 use auth::{Responder, Server, Transport};
-use libfuzzer_sys::fuzz_target;
 use zone::catalog::Entry;
 use zone::section::{checksum, decode_header, encode_header};
 use zone::{Backing, Catalog, Pack, PackBuilder, TextStamp, Zone};
@@ -61,7 +58,8 @@ fn changed(changes: &[u8]) -> Vec<u8> {
     pack
 }
 
-fuzz_target!(|data: &[u8]| {
+/// One input.
+pub fn run(data: &[u8]) {
     let octets = match data.strip_prefix(b"raw") {
         Some(raw) => raw.to_vec(),
         None => changed(data),
@@ -90,4 +88,4 @@ fuzz_target!(|data: &[u8]| {
             std::hint::black_box(responder.answer(&query, &catalog, &Server::default(), transport, &mut response));
         }
     }
-});
+}
