@@ -28,6 +28,10 @@ pub(crate) enum Step {
     Sleeps,
     /// A thread has changed something, and looks whether others sleep.
     Wakes,
+    /// Somebody has put something into a mailbox, and looks whether its owner sleeps.
+    Pushed,
+    /// The owner of a mailbox has said that it sleeps, and looks a last time whether something is there.
+    OwnerSleeps,
 }
 
 /// See [`Step`].
