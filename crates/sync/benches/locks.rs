@@ -27,8 +27,9 @@ fn main() {
     let (system, parking) = (std::sync::RwLock::new(1u64), parking_lot::RwLock::new(1u64));
     let (mutex, parking_mutex) = (std::sync::Mutex::new(1u64), parking_lot::Mutex::new(1u64));
     let raw = sync::rwlock::Raw::<Futex>::new(4);
-    let snapshot = sync::Published::new(std::sync::Arc::new(1u64));
-    let reader = std::cell::RefCell::new(snapshot.reader());
+    let domain = sync::Domain::new();
+    let cell = sync::Cell::new(&domain, std::sync::Arc::new(1u64));
+    let reader = std::cell::RefCell::new(domain.reader());
     let reads: Vec<(&str, Turn<'_>)> = vec![
         (
             "parking_lot::RwLock",
@@ -62,11 +63,11 @@ fn main() {
             }),
         ),
         (
-            "sync::Published",
+            "sync::Cell",
             Box::new(|| {
                 let mut reader = reader.borrow_mut();
                 reader.begin();
-                black_box(reader.value());
+                black_box(reader.guard().map(|guard| *cell.load(&guard)));
                 reader.end();
             }),
         ),
