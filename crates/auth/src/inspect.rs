@@ -8,7 +8,7 @@ use wire::name::NAME_OCTETS_MAX;
 use wire::record::{RecordView, skip_name};
 use wire::{Name, NameBuf, Places};
 use zone::catalog::Entry;
-use zone::contents::Place;
+use zone::contents::SourcePosition;
 use zone::{Catalog, ContentsBuilder, Pack, PackBuilder, TextStamp};
 
 /// A record of a response, names in it written out.
@@ -193,8 +193,14 @@ pub fn contents(origin: &Name, text: &str) -> Result<zone::Contents, String> {
     let records = zonefile::records(text, origin).map_err(|report| report.to_string())?;
     let mut builder = ContentsBuilder::new(origin);
     for record in records {
-        let taken =
-            builder.push(&record.owner, false, record.rtype, record.ttl, &record.rdata, Place::default());
+        let taken = builder.push(
+            &record.owner,
+            false,
+            record.rtype,
+            record.ttl,
+            &record.rdata,
+            SourcePosition::default(),
+        );
         taken.map_err(|refusal| format!("{} {refusal:?}", record.owner))?;
     }
     Ok(builder.finish())

@@ -9,11 +9,11 @@ use sync::Reader;
 use zone::Catalog;
 
 /// What is published to the workers: all that an answer depends on.
-pub struct Served {
+pub struct ServerState {
     /// The zones.
     pub catalog: Catalog,
     /// What the server says about itself.
-    pub facts: auth::Server,
+    pub identity: auth::Server,
 }
 
 /// How many counts a responder has.
@@ -85,37 +85,37 @@ fn values(counters: &Counters) -> [u64; COUNTS] {
 
 /// The handler of one worker.
 pub struct Answerer {
-    served: Reader<Served>,
+    state: Reader<ServerState>,
     responder: Responder,
     counts: Arc<AnswerCounts>,
 }
 
 impl Answerer {
-    /// Answers from what `served` publishes, and shows its counts in `counts`.
-    pub fn new(served: Reader<Served>, counts: Arc<AnswerCounts>) -> Answerer {
-        Answerer { served, responder: Responder::new(), counts }
+    /// Answers from what `state` publishes, and shows its counts in `counts`.
+    pub fn new(state: Reader<ServerState>, counts: Arc<AnswerCounts>) -> Answerer {
+        Answerer { state, responder: Responder::new(), counts }
     }
 }
 
 impl Handler for Answerer {
     #[inline]
     fn begin_batch(&mut self) {
-        self.served.begin();
+        self.state.begin();
     }
 
     #[inline]
     fn handle(&mut self, query: &[u8], context: &Context, response: &mut [u8]) -> usize {
-        let Some(served) = self.served.value() else { return 0 };
+        let Some(state) = self.state.value() else { return 0 };
         let transport = match context.transport {
             Transport::Udp => auth::Transport::Udp,
             Transport::Tcp => auth::Transport::Tcp,
         };
-        self.responder.answer(query, &served.catalog, &served.facts, transport, response)
+        self.responder.answer(query, &state.catalog, &state.identity, transport, response)
     }
 
     #[inline]
     fn end_batch(&mut self) {
-        self.served.end();
+        self.state.end();
         self.counts.write(self.responder.counters());
     }
 }

@@ -4,9 +4,9 @@ use wire::SortKey;
 
 use crate::wanted::Wanted;
 
-/// A key in the buffer that all share. Comparing the first octets as a number settles nearly all comparisons without
-/// going to the buffer.
-struct Place {
+/// Where the sort key of a zone lies in the buffer that all share. Comparing the first octets as a number settles
+/// nearly all comparisons without going to the buffer.
+struct KeyRange {
     prefix: u128,
     start: usize,
     end: usize,
@@ -17,18 +17,18 @@ struct Place {
 /// Sorts zones by name.
 pub fn in_order(zones: Vec<Wanted>) -> Vec<Wanted> {
     let (mut key, mut keys) = (SortKey::new(), Vec::new());
-    let mut places = Vec::with_capacity(zones.len());
+    let mut ranges = Vec::with_capacity(zones.len());
     for (number, zone) in zones.iter().enumerate() {
         key.set(&zone.name);
         let start = keys.len();
         keys.extend_from_slice(key.octets());
-        places.push(Place { prefix: prefix(key.octets()), start, end: keys.len(), number });
+        ranges.push(KeyRange { prefix: prefix(key.octets()), start, end: keys.len(), number });
     }
-    let rest = |place: &Place| &keys[place.start..place.end];
-    places.sort_unstable_by(|a, b| a.prefix.cmp(&b.prefix).then_with(|| rest(a).cmp(rest(b))));
+    let rest = |range: &KeyRange| &keys[range.start..range.end];
+    ranges.sort_unstable_by(|a, b| a.prefix.cmp(&b.prefix).then_with(|| rest(a).cmp(rest(b))));
     drop(keys);
     let mut zones: Vec<Option<Wanted>> = zones.into_iter().map(Some).collect();
-    places.iter().filter_map(|place| zones[place.number].take()).collect()
+    ranges.iter().filter_map(|range| zones[range.number].take()).collect()
 }
 
 /// The first octets of a key as a number that sorts as they do; equal for keys of which one goes on with zeros.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use wire::Name;
 use zone::check::{self, Finding, Level, Severity};
-use zone::contents::{Contents, ContentsBuilder, Place, Refusal};
+use zone::contents::{Contents, ContentsBuilder, Refusal, SourcePosition};
 use zonefile::{Opener, Options, Record, Sink, Source as Text};
 
 use crate::stamp::Stamp;
@@ -30,7 +30,7 @@ pub struct ZoneText {
     pub stamp: Stamp,
     /// The files it includes, and their states.
     pub includes: Box<[(PathBuf, Stamp)]>,
-    /// Names of all files for messages, by their numbers in places.
+    /// Names of all files for messages, by their numbers in positions.
     pub files: Vec<Arc<str>>,
 }
 
@@ -38,16 +38,16 @@ pub struct ZoneText {
 pub const OUT_OF_ZONE_KEPT_MAX: usize = 100;
 
 impl ZoneText {
-    /// `file:line: ` of a place; empty without one.
-    pub fn place(&self, place: Option<Place>) -> String {
-        let Some(place) = place.filter(|place| place.line > 0) else { return String::new() };
-        let file = self.files.get(place.file as usize).map_or("?", |name| name);
-        format!("{file}:{}: ", place.line)
+    /// `file:line: ` of a position; empty without one.
+    pub fn position(&self, position: Option<SourcePosition>) -> String {
+        let Some(position) = position.filter(|position| position.line > 0) else { return String::new() };
+        let file = self.files.get(position.file as usize).map_or("?", |name| name);
+        format!("{file}:{}: ", position.line)
     }
 
     /// `file:line: severity: owner TYPE: …`
     pub fn line(&self, finding: &Finding) -> String {
-        format!("{}{}: {finding}", self.place(finding.place), finding.severity)
+        format!("{}{}: {finding}", self.position(finding.position), finding.severity)
     }
 
     /// What makes the zone impossible to serve, and what is merely left out, as lines.
@@ -123,7 +123,7 @@ pub fn read_bounded(path: &Path, octets_max: u64) -> Result<String, String> {
 }
 
 /// Reads the text of zone `apex`; `octets_read` is added to as reading goes on. Errors are lines for the
-/// operator, each with its place.
+/// operator, each with its position.
 pub fn read(apex: &Name, source: &Source, octets_read: &AtomicU64) -> Result<ZoneText, Vec<String>> {
     match source {
         Source::Embedded(Embedded { name, text }) => {
@@ -142,7 +142,7 @@ pub fn read(apex: &Name, source: &Source, octets_read: &AtomicU64) -> Result<Zon
 
 /// Why there is no zone.
 pub enum Unread {
-    /// Problems of the text, each with its place.
+    /// Problems of the text, each with its position.
     Syntax(zonefile::Report),
     /// Something else, as a line.
     Other(String),
@@ -229,10 +229,10 @@ struct Records {
 
 impl Sink for Records {
     fn record(&mut self, record: &Record<'_>) -> Result<(), zonefile::Refusal> {
-        let place = Place { file: record.place.file, line: record.place.line };
+        let position = SourcePosition { file: record.position.file, line: record.position.line };
         let same_owner = record.same_owner && !self.last_out;
         let taken =
-            self.builder.push(record.owner, same_owner, record.rtype, record.ttl, record.rdata, place);
+            self.builder.push(record.owner, same_owner, record.rtype, record.ttl, record.rdata, position);
         self.last_out = false;
         match taken {
             Ok(()) => Ok(()),
@@ -240,7 +240,11 @@ impl Sink for Records {
                 self.last_out = true;
                 self.out_of_zone_count += 1;
                 if self.out_of_zone.len() < OUT_OF_ZONE_KEPT_MAX {
-                    self.out_of_zone.push(Finding::out_of_zone(record.owner.to_owned(), record.rtype, place));
+                    self.out_of_zone.push(Finding::out_of_zone(
+                        record.owner.to_owned(),
+                        record.rtype,
+                        position,
+                    ));
                 }
                 Ok(())
             }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use wire::{Name, NameBuf, SortKey};
 
-use crate::controller::{Change, Changing, Controller, Scope, facts};
+use crate::controller::{Change, Changing, Controller, Scope, identity};
 use crate::progress::Progress;
 use crate::serve::{all_wanted, read_settings, tcp_limits};
 use crate::settings::Settings;
@@ -86,7 +86,7 @@ fn new_settings(
         sync::profile::set(settings.server.profile_locks);
     }
     if old.server != settings.server {
-        controller.publish(Some(facts(&settings)));
+        controller.publish(Some(identity(&settings)));
     }
     for line in emptied(controller, &settings, &wanted) {
         tracing::warn!("{line}");

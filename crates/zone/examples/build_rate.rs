@@ -7,7 +7,7 @@
 
 use wire::iana::rtype;
 use wire::{Name, NameBuf};
-use zone::contents::Place;
+use zone::contents::SourcePosition;
 use zone::section::Section;
 use zone::{ContentsBuilder, Pack, PackBuilder, TextStamp};
 
@@ -37,7 +37,7 @@ fn main() {
     let soa = [&b"\x01a\0\x01b\0"[..], &[0; 20]].concat();
     let mut push = |owner: &[u8], same, rtype, rdata: &[u8]| {
         contents
-            .push(Name::trusted(owner), same, rtype, 172_800, rdata, Place::default())
+            .push(Name::trusted(owner), same, rtype, 172_800, rdata, SourcePosition::default())
             .expect("in the zone");
     };
     push(apex.octets(), false, rtype::SOA, &soa);

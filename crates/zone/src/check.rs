@@ -19,7 +19,7 @@ use dnssec::key::Dnskey;
 use wire::Name;
 use wire::iana::rtype;
 
-use crate::contents::{Contents, Flags, NodeRef, Place, RRsetRef};
+use crate::contents::{Contents, Flags, NodeRef, RRsetRef, SourcePosition};
 
 mod delegation;
 mod finding;
@@ -150,7 +150,7 @@ struct Soa<'c> {
     retry: u32,
     expire: u32,
     minimum: u32,
-    place: Place,
+    position: SourcePosition,
 }
 
 impl<'c> Soa<'c> {
@@ -171,7 +171,7 @@ impl<'c> Soa<'c> {
             retry: number(retry),
             expire: number(expire),
             minimum: number(minimum),
-            place: record.place,
+            position: record.position,
         })
     }
 }
@@ -181,28 +181,28 @@ impl<'c> Soa<'c> {
 struct At<'c> {
     node: NodeRef<'c>,
     rtype: Option<u16>,
-    place: Option<Place>,
+    position: Option<SourcePosition>,
 }
 
 impl<'c> At<'c> {
     /// A name, without a record to point at.
     fn node(node: NodeRef<'c>) -> At<'c> {
-        At { node, rtype: None, place: None }
+        At { node, rtype: None, position: None }
     }
 
     /// An RRset that is not there.
     fn absent(node: NodeRef<'c>, rtype: u16) -> At<'c> {
-        At { node, rtype: Some(rtype), place: None }
+        At { node, rtype: Some(rtype), position: None }
     }
 
-    /// An RRset: the place is that of its first record.
+    /// An RRset: the position is that of its first record.
     fn set(node: NodeRef<'c>, set: RRsetRef<'c>) -> At<'c> {
-        At { node, rtype: Some(set.rtype()), place: set.records().next().map(|record| record.place) }
+        At { node, rtype: Some(set.rtype()), position: set.records().next().map(|record| record.position) }
     }
 
     /// A record.
-    fn record(node: NodeRef<'c>, rtype: u16, place: Place) -> At<'c> {
-        At { node, rtype: Some(rtype), place: Some(place) }
+    fn record(node: NodeRef<'c>, rtype: u16, position: SourcePosition) -> At<'c> {
+        At { node, rtype: Some(rtype), position: Some(position) }
     }
 }
 
@@ -228,7 +228,7 @@ impl Reporter<'_> {
                 severity,
                 owner: at.node.name(),
                 rtype: at.rtype,
-                place: at.place,
+                position: at.position,
                 detail: detail(),
             });
         }

@@ -17,7 +17,7 @@ mod order;
 
 /// Where a record was read: which file of the load, which line (1 the first, 0 unknown).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct SourcePosition {
     /// Number of the file, in the order in which the reader met them.
     pub file: u16,
     /// Line of the record's first field.
@@ -149,7 +149,7 @@ impl ContentsBuilder {
         rtype: u16,
         ttl: u32,
         rdata: &[u8],
-        place: Place,
+        position: SourcePosition,
     ) -> Result<(), Refusal> {
         if self.records.len() >= u32::MAX as usize {
             return Err(Refusal::TooMany);
@@ -160,10 +160,10 @@ impl ContentsBuilder {
         self.records.push(RecordRow {
             rdata_at: self.rdata.len() as u64,
             ttl,
-            line: place.line,
+            line: position.line,
             rdata_octets: rdata.len() as u16,
             rtype,
-            file: place.file,
+            file: position.file,
         });
         self.rdata.extend_from_slice(rdata);
         Ok(())
@@ -224,10 +224,10 @@ pub struct Duplicate {
     /// The TTL of the record that is kept, as it was before.
     pub kept_ttl: u32,
     /// Where it stood.
-    pub place: Place,
+    pub position: SourcePosition,
 }
 
-/// How many dropped duplicates are kept with their place; more are only counted.
+/// How many dropped duplicates are kept with their position; more are only counted.
 pub const DUPLICATES_KEPT_MAX: usize = 100;
 
 impl Contents {
@@ -400,7 +400,7 @@ impl<'c> RRsetRef<'c> {
         self.rows.iter().map(move |row| RecordRef {
             ttl: row.ttl,
             rdata: contents.rdata_of(row),
-            place: Place { file: row.file, line: row.line },
+            position: SourcePosition { file: row.file, line: row.line },
         })
     }
 }
@@ -422,7 +422,7 @@ pub struct RecordRef<'c> {
     /// Uncompressed RDATA, case as read.
     pub rdata: &'c [u8],
     /// Where it was read.
-    pub place: Place,
+    pub position: SourcePosition,
 }
 
 #[cfg(test)]

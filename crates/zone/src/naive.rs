@@ -22,9 +22,9 @@ pub struct NaiveZone {
     names: BTreeMap<Labels, Sets>,
 }
 
-/// What the zone says about a name.
+/// Where the walk to a name ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum NaiveMatch {
     /// The name is not at or below the apex.
     Elsewhere,
     /// The name exists and the zone answers for it; it may be an empty non-terminal.
@@ -124,22 +124,22 @@ impl NaiveZone {
     }
 
     /// Walks from the apex to `name` as RFC 1034 4.3.2 step 3 does.
-    pub fn place(&self, name: &Name) -> Place {
+    pub fn find(&self, name: &Name) -> NaiveMatch {
         let name = labels(name);
         if !name.starts_with(&self.apex) {
-            return Place::Elsewhere;
+            return NaiveMatch::Elsewhere;
         }
         for count in self.apex.len()..=name.len() {
             let step = &name[..count];
             if count > self.apex.len() && self.has(step, rtype::NS) {
-                return Place::Cut(to_name(step)); // 3b
+                return NaiveMatch::Cut(to_name(step)); // 3b
             }
             if count < name.len() && self.has(step, rtype::DNAME) {
-                return Place::Dname(to_name(step)); // RFC 6672 3.2
+                return NaiveMatch::Dname(to_name(step)); // RFC 6672 3.2
             }
         }
         if self.exists(&name) {
-            return Place::Exact; // 3a
+            return NaiveMatch::Exact; // 3a
         }
         // 3c; the apex exists, so there is an encloser.
         let mut encloser = name.clone();
@@ -149,24 +149,24 @@ impl NaiveZone {
         let mut wildcard = encloser.clone();
         wildcard.push(b"*".to_vec());
         let source_of_synthesis = self.exists(&wildcard).then(|| to_name(&wildcard));
-        Place::Missing { closest_encloser: to_name(&encloser), source_of_synthesis }
+        NaiveMatch::Missing { closest_encloser: to_name(&encloser), source_of_synthesis }
     }
 
     /// What the zone answers to a question of an ordinary type, or of DS.
     pub fn answer(&self, qname: &Name, qtype: u16) -> Answer {
-        match self.place(qname) {
-            Place::Elsewhere => Answer::Refused,
+        match self.find(qname) {
+            NaiveMatch::Elsewhere => Answer::Refused,
             // DS belongs to the parent's side of the cut (RFC 4035 3.1.4.1).
-            Place::Cut(cut) if qtype == rtype::DS && cut.eq_ignore_case(qname) => {
+            NaiveMatch::Cut(cut) if qtype == rtype::DS && cut.eq_ignore_case(qname) => {
                 self.answer_at(cut.clone(), qtype, cut)
             }
-            Place::Cut(cut) => Answer::Referral(cut),
-            Place::Dname(owner) => Answer::Dname(owner),
-            Place::Exact => self.answer_at(to_name(&labels(qname)), qtype, qname.to_owned()),
-            Place::Missing { source_of_synthesis: Some(wildcard), .. } => {
+            NaiveMatch::Cut(cut) => Answer::Referral(cut),
+            NaiveMatch::Dname(owner) => Answer::Dname(owner),
+            NaiveMatch::Exact => self.answer_at(to_name(&labels(qname)), qtype, qname.to_owned()),
+            NaiveMatch::Missing { source_of_synthesis: Some(wildcard), .. } => {
                 self.answer_at(wildcard.clone(), qtype, wildcard)
             }
-            Place::Missing { closest_encloser, .. } => Answer::NameError { closest_encloser },
+            NaiveMatch::Missing { closest_encloser, .. } => Answer::NameError { closest_encloser },
         }
     }
 

@@ -12,8 +12,8 @@ use dnssec::nsec3::{Nsec3Params, covers, hash_of_label, owner_label};
 use proptest::prelude::*;
 use wire::iana::rtype;
 use wire::{Name, NameBuf, SortKey};
-use zone::contents::Place as Line;
-use zone::naive::{NaiveZone, Place};
+use zone::contents::SourcePosition;
+use zone::naive::{NaiveMatch, NaiveZone};
 use zone::{Contents, ContentsBuilder, Flags, MatchKind, Node, Pack, PackBuilder, TextStamp, Zone};
 
 const LABELS: [&[u8]; 18] = [
@@ -143,9 +143,9 @@ fn add_nsec3(records: &mut Vec<Record>, model: &NaiveZone, apex: &Name, params: 
 /// Names that are neither below a cut nor below a DNAME.
 fn authoritative(model: &NaiveZone) -> Vec<NameBuf> {
     let mut names = model.names();
-    names.retain(|name| match model.place(name) {
-        Place::Exact => true,
-        Place::Cut(cut) => cut.eq_ignore_case(name),
+    names.retain(|name| match model.find(name) {
+        NaiveMatch::Exact => true,
+        NaiveMatch::Cut(cut) => cut.eq_ignore_case(name),
         _ => false,
     });
     names
@@ -162,7 +162,7 @@ fn model_of(records: &[Record], apex: &Name) -> NaiveZone {
 fn contents_of(records: &[Record], apex: &Name) -> Contents {
     let mut builder = ContentsBuilder::new(apex);
     for (owner, rtype, rdata) in records {
-        builder.push(owner, false, *rtype, 60, rdata, Line::default()).unwrap();
+        builder.push(owner, false, *rtype, 60, rdata, SourcePosition::default()).unwrap();
     }
     builder.finish()
 }
@@ -200,17 +200,17 @@ fn key_of(node: &Node<'_>) -> Vec<u8> {
 /// Compares what the pack finds for one name with the model.
 fn check_question(zone: &Zone<'_>, model: &NaiveZone, names: &BTreeSet<Vec<u8>>, apex: &Name, qname: &Name) {
     let found = zone.walk(&SortKey::of(qname)).unwrap();
-    let (kind, at) = match model.place(qname) {
-        Place::Exact => (MatchKind::Exact, qname.to_owned()),
-        Place::Cut(cut) => (MatchKind::Cut, cut),
-        Place::Dname(owner) => (MatchKind::Dname, owner),
-        Place::Missing { closest_encloser, source_of_synthesis } => {
+    let (kind, at) = match model.find(qname) {
+        NaiveMatch::Exact => (MatchKind::Exact, qname.to_owned()),
+        NaiveMatch::Cut(cut) => (MatchKind::Cut, cut),
+        NaiveMatch::Dname(owner) => (MatchKind::Dname, owner),
+        NaiveMatch::Missing { closest_encloser, source_of_synthesis } => {
             let wildcard = zone.wildcard_below(&found).map(|node| key_of(&node));
             let expected = source_of_synthesis.map(|name| relative_key(&name, apex));
             assert_eq!(wildcard, expected, "wildcard for {qname}");
             (MatchKind::Encloser, closest_encloser)
         }
-        Place::Elsewhere => panic!("{qname} is not in {apex}"),
+        NaiveMatch::Elsewhere => panic!("{qname} is not in {apex}"),
     };
     assert_eq!((found.kind, found.labels), (kind, at.label_count()), "{qname}");
     assert_eq!(key_of(&found.node), relative_key(&at, apex), "{qname}");
@@ -258,13 +258,13 @@ fn check_glue(node: &Node<'_>, model: &NaiveZone, cut: &Name, apex: &Name) {
     let servers: Vec<_> = servers.iter().map(|server| Name::from_wire(server).unwrap()).collect();
     let mut expected = BTreeSet::new();
     for server in &servers {
-        let sets = match model.place(server) {
+        let sets = match model.find(server) {
             // A wildcard that owns NS records is a zone cut.
-            Place::Missing { source_of_synthesis, .. } => source_of_synthesis
+            NaiveMatch::Missing { source_of_synthesis, .. } => source_of_synthesis
                 .map(|wildcard| model.sets(&wildcard))
                 .filter(|sets| !sets.contains_key(&rtype::NS)),
             // What stands there means another name (RFC 6672 2.4).
-            Place::Dname(_) => None,
+            NaiveMatch::Dname(_) => None,
             _ => Some(model.sets(server)),
         }
         .unwrap_or_default();

@@ -2,15 +2,17 @@
 #![allow(clippy::unwrap_used)]
 
 use wire::{Name, NameBuf, SortKey};
-use zone::contents::Place;
+use zone::contents::SourcePosition;
 use zone::{Contents, ContentsBuilder, Flags, MatchKind, Pack, PackBuilder, TextStamp, Zone};
 
 fn contents() -> Contents {
     let text = include_bytes!("../../../data/root.zone");
     let mut builder = ContentsBuilder::new(Name::root());
     let mut sink = |record: &zonefile::Record<'_>| {
-        let place = Place { file: record.place.file, line: record.place.line };
-        builder.push(record.owner, record.same_owner, record.rtype, record.ttl, record.rdata, place).unwrap();
+        let position = SourcePosition { file: record.position.file, line: record.position.line };
+        builder
+            .push(record.owner, record.same_owner, record.rtype, record.ttl, record.rdata, position)
+            .unwrap();
         Ok(())
     };
     let source = zonefile::Source { name: "root.zone".into(), input: Box::new(&text[..]) };

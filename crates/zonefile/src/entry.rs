@@ -8,7 +8,7 @@ use crate::fields::{Field, Fields, word};
 use crate::name::{self, NAME_ROOM, Origin};
 use crate::octets::Octets;
 use crate::text::number;
-use crate::{Place, Record, Refusal, Sink, rdata};
+use crate::{Record, Refusal, Sink, SourcePosition, rdata};
 
 /// What may follow the owner name.
 const FIRST_FIELDS: &str = "a TTL, class or record type";
@@ -99,7 +99,7 @@ impl Entries {
         &mut self,
         fields: &mut Fields<'_>,
         inherits: bool,
-        place: Place,
+        position: SourcePosition,
         sink: &mut dyn Sink,
     ) -> Result<(), Failure> {
         if !inherits {
@@ -122,7 +122,7 @@ impl Entries {
             rtype,
             ttl,
             rdata: self.rdata.as_slice(),
-            place,
+            position,
         };
         sink.record(&record)?;
         self.owner.is_changed = false;

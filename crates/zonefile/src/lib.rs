@@ -10,7 +10,7 @@
 //! ```
 //!
 //! One pass, memory bounded by [`limits`], no allocation per record. All problems of a file are collected,
-//! each with its place; reading goes on with the next entry.
+//! each with its position; reading goes on with the next entry.
 
 mod directive;
 mod entry;
@@ -38,7 +38,7 @@ use wire::{Name, NameBuf};
 
 /// Where an entry begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct SourcePosition {
     /// Number of the file in [`Summary::files`]; 0 is the one that reading began with.
     pub file: u16,
     /// Line, counted from 1.
@@ -60,7 +60,7 @@ pub struct Record<'a> {
     /// RDATA in wire form, names uncompressed; well-formed for its type.
     pub rdata: &'a [u8],
     /// Where its entry begins.
-    pub place: Place,
+    pub position: SourcePosition,
 }
 
 /// Receives records in the order of the text.
@@ -141,7 +141,7 @@ pub struct Summary {
     pub records: u64,
     /// Octets of text.
     pub octets: u64,
-    /// Names of the files, in the order they were opened; [`Place::file`] counts in here.
+    /// Names of the files, in the order they were opened; [`SourcePosition::file`] counts in here.
     pub files: Vec<Arc<str>>,
 }
 

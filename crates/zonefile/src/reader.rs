@@ -10,7 +10,7 @@ use crate::generate::Template;
 use crate::scan::{Chosen, EDGES_MAX, Line, Tape};
 use crate::token::{self, Unended};
 use crate::window::{Filled, Window};
-use crate::{Opener, Options, Place, Refusal, Report, Sink, Source, Summary, limits};
+use crate::{Opener, Options, Refusal, Report, Sink, Source, SourcePosition, Summary, limits};
 
 /// One open file.
 struct File<'i> {
@@ -50,7 +50,7 @@ enum Trouble {
     Stop,
 }
 
-/// Stands for the place of a record that the receiver refuses: where its entry begins.
+/// Stands for the position of a record that the receiver refuses: where its entry begins.
 const REFUSED_AT: usize = usize::MAX;
 
 impl From<Fault> for Trouble {
@@ -183,10 +183,10 @@ impl<'i, 'c> Reader<'i, 'c> {
         }
         let octets = self.file.window.octets();
         let mut fields = Fields::plain(octets, &self.tape[..edges], start, end);
-        let place = Place { file: self.file.number, line };
+        let position = SourcePosition { file: self.file.number, line };
         let inherits = begins_blank(octets[start]);
         if octets[start] != b'$' {
-            return match self.entries.record(&mut fields, inherits, place, self.sink) {
+            return match self.entries.record(&mut fields, inherits, position, self.sink) {
                 Ok(()) => Ok(()),
                 Err(failure) => self.failed(failure.into(), start, line),
             };
@@ -216,8 +216,8 @@ impl<'i, 'c> Reader<'i, 'c> {
             return self.control(start, entry.end, line);
         }
         let mut fields = Fields::new(octets, &self.edges, start, entry.end);
-        let place = Place { file: self.file.number, line };
-        match self.entries.record(&mut fields, inherits, place, self.sink) {
+        let position = SourcePosition { file: self.file.number, line };
+        match self.entries.record(&mut fields, inherits, position, self.sink) {
             Ok(()) => Ok(()),
             Err(failure) => self.failed(failure.into(), start, line),
         }
@@ -278,14 +278,14 @@ impl<'i, 'c> Reader<'i, 'c> {
 
     /// Makes the records of a `$GENERATE`; ends at the first problem, since the others would be the same.
     fn generate(&mut self, mut template: Template, line: u32) -> Result<(), Trouble> {
-        let place = Place { file: self.file.number, line };
+        let position = SourcePosition { file: self.file.number, line };
         let saved = self.entries.save();
-        let result = self.generate_all(&mut template, place);
+        let result = self.generate_all(&mut template, position);
         self.entries.restore(saved);
         result
     }
 
-    fn generate_all(&mut self, template: &mut Template, place: Place) -> Result<(), Trouble> {
+    fn generate_all(&mut self, template: &mut Template, position: SourcePosition) -> Result<(), Trouble> {
         let mut text = Vec::new();
         while let Some(length) = template.next(&mut text) {
             let length = length?;
@@ -294,7 +294,7 @@ impl<'i, 'c> Reader<'i, 'c> {
                 return Err(Trouble::Fault(fault));
             }
             self.generated += 1;
-            let result = self.generated_entry(&text, length, place);
+            let result = self.generated_entry(&text, length, position);
             self.entries.forget_text();
             if let Err(trouble) = result {
                 return Err(placed_in(template, trouble, &text[..length], &self.edges));
@@ -303,7 +303,12 @@ impl<'i, 'c> Reader<'i, 'c> {
         Ok(())
     }
 
-    fn generated_entry(&mut self, text: &[u8], length: usize, place: Place) -> Result<(), Trouble> {
+    fn generated_entry(
+        &mut self,
+        text: &[u8],
+        length: usize,
+        position: SourcePosition,
+    ) -> Result<(), Trouble> {
         self.entries.forget_text();
         let entry = token::entry(text, 0, length, &mut self.edges);
         let entry = entry.map_err(|_| Fault::at(0, length, Cause::UnclosedParenthesis))?;
@@ -311,7 +316,7 @@ impl<'i, 'c> Reader<'i, 'c> {
             return Err(fault.into());
         }
         let mut fields = Fields::new(text, &self.edges, 0, entry.end);
-        Ok(self.entries.record(&mut fields, false, place, self.sink)?)
+        Ok(self.entries.record(&mut fields, false, position, self.sink)?)
     }
 
     /// The text ends inside an entry: reads more of it, or reports what is wrong.

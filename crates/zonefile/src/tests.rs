@@ -253,15 +253,15 @@ fn places_in_parentheses() {
             "text:6:5: expected an IPv4 address, found \"192.0.2.256\"",
         ],
     );
-    let mut places = Vec::new();
+    let mut lines = Vec::new();
     let mut sink = |record: &Record<'_>| {
-        places.push(record.place.line);
+        lines.push(record.position.line);
         Ok(())
     };
     let text = "\n; a\na 1 A ( 192.0.2.1\n)\n\na 1 TXT \"b\"\n";
     let source = Source { name: "text".to_owned(), input: Box::new(text.as_bytes()) };
     read(source, &Options::new(Name::root()), &mut NoIncludes, &mut sink).unwrap();
-    assert_eq!(places, [3, 6]);
+    assert_eq!(lines, [3, 6]);
 }
 
 #[test]

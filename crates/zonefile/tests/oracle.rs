@@ -15,7 +15,7 @@ fn ours(text: &str, origin: &str, scanner: Scanner) -> Vec<String> {
     let mut lines = Vec::new();
     let mut owner_before = Vec::new();
     let mut collect = |record: &Record<'_>| {
-        assert_eq!(record.same_owner, record.owner.octets() == owner_before, "{:?}", record.place);
+        assert_eq!(record.same_owner, record.owner.octets() == owner_before, "{:?}", record.position);
         owner_before = record.owner.octets().to_vec();
         lines.push(printed(record.owner.octets(), record.ttl, record.rtype, record.rdata));
         Ok(())

@@ -194,14 +194,14 @@ fn report_unread(arguments: &Arguments, unread: &Unread) {
 }
 
 fn json(zone: &ZoneText, finding: &Finding) -> String {
-    let place = finding.place.filter(|place| place.line > 0);
+    let position = finding.position.filter(|position| position.line > 0);
     let object = serde_json::json!({
         "finding": finding.check.id(),
         "severity": finding.severity.to_string(),
         "owner": finding.owner.to_string(),
         "type": finding.rtype.map(|rtype| wire::iana::rtype::Text(rtype).to_string()),
-        "file": place.and_then(|place| zone.files.get(place.file as usize)).map(|file| &**file),
-        "line": place.map(|place| place.line),
+        "file": position.and_then(|position| zone.files.get(position.file as usize)).map(|file| &**file),
+        "line": position.map(|position| position.line),
         "text": finding.to_string(),
     });
     format!("{object}\n")

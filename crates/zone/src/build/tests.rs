@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
-use crate::contents::{ContentsBuilder, Place};
+use crate::contents::{ContentsBuilder, SourcePosition};
 use crate::lookup::{Data, MatchKind, Zone};
 use crate::pack::Pack;
 use wire::SortKey;
@@ -16,7 +16,7 @@ fn contents(apex: &str, records: &[(&str, u16, Vec<u8>)]) -> Contents {
     let mut builder = ContentsBuilder::new(&apex.parse::<NameBuf>().unwrap());
     for (owner, rtype, rdata) in records {
         let owner = owner.parse::<NameBuf>().unwrap();
-        builder.push(&owner, false, *rtype, 300, rdata, Place::default()).unwrap();
+        builder.push(&owner, false, *rtype, 300, rdata, SourcePosition::default()).unwrap();
     }
     builder.finish()
 }

@@ -50,7 +50,7 @@ fn check_server<'c>(
     key: &mut SortKey,
     reporter: &mut Reporter<'_>,
 ) {
-    let at = At::record(owner, rtype::NS, record.place);
+    let at = At::record(owner, rtype::NS, record.position);
     let Ok(server) = Name::from_wire(record.rdata) else {
         reporter.add(Check::RdataMalformed, at, nothing);
         return;

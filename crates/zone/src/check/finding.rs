@@ -7,7 +7,7 @@ use std::fmt;
 use wire::NameBuf;
 use wire::iana::{algorithm, rtype};
 
-use crate::contents::Place;
+use crate::contents::SourcePosition;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -199,7 +199,7 @@ pub struct Finding {
     /// The type it is about.
     pub rtype: Option<u16>,
     /// The record it is about; `None` where something is missing.
-    pub place: Option<Place>,
+    pub position: Option<SourcePosition>,
     /// More of it.
     pub detail: Detail,
 }
@@ -254,19 +254,19 @@ pub enum Detail {
 
 impl Finding {
     /// A record that did not get into the contents because its owner is elsewhere.
-    pub fn out_of_zone(owner: NameBuf, rtype: u16, place: Place) -> Finding {
+    pub fn out_of_zone(owner: NameBuf, rtype: u16, position: SourcePosition) -> Finding {
         Finding {
             check: Check::OutOfZone,
             severity: Check::OutOfZone.severity(),
             owner,
             rtype: Some(rtype),
-            place: Some(place),
+            position: Some(position),
             detail: Detail::None,
         }
     }
 }
 
-/// `owner TYPE: text: detail [id]`, without severity and place: who prints it knows the file's name.
+/// `owner TYPE: text: detail [id]`, without severity and position: who prints it knows the file's name.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.owner)?;
@@ -433,7 +433,7 @@ mod tests {
             severity: Severity::Error,
             owner: NameBuf::from_text("a.example").unwrap(),
             rtype: Some(rtype::NSEC),
-            place: None,
+            position: None,
             detail: Detail::Types { found: vec![], expected: vec![1, 65400] },
         };
         let expected = "a.example. NSEC: types in the NSEC record differ from those at the name: \

@@ -4,7 +4,7 @@ use wire::iana::rtype;
 
 use super::{Check, Detail, Finding, Summary};
 use crate::build::{PackBuilder, Problem, TextStamp};
-use crate::contents::{Contents, Place};
+use crate::contents::{Contents, SourcePosition};
 
 /// Reports why a server would refuse the zone although [`super::check`] finds nothing fatal; each finding goes to
 /// `report`. Costs time and memory of a load. Of a zone with fatal findings nothing is to be asked: it may fail for the
@@ -22,16 +22,16 @@ pub fn fit(contents: &Contents, report: &mut dyn FnMut(Finding)) -> Summary {
             Problem::TooManyTypes { owner } => (Check::TypesTooMany, owner, None),
             Problem::PackFull => (Check::ZoneTooLarge, apex(), None),
         };
-        let place = place_of(contents, &owner, rtype);
+        let position = position_of(contents, &owner, rtype);
         let severity = check.severity();
         summary.add(check, severity);
-        report(Finding { check, severity, owner, rtype, place, detail: Detail::None });
+        report(Finding { check, severity, owner, rtype, position, detail: Detail::None });
     }
     summary
 }
 
 /// Where the first record of the RRset stands.
-fn place_of(contents: &Contents, owner: &wire::Name, rtype: Option<u16>) -> Option<Place> {
+fn position_of(contents: &Contents, owner: &wire::Name, rtype: Option<u16>) -> Option<SourcePosition> {
     let set = contents.find_name(owner)?.rrset(rtype?)?;
-    set.records().next().map(|record| record.place)
+    set.records().next().map(|record| record.position)
 }

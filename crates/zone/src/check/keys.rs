@@ -41,7 +41,7 @@ pub(super) fn check(facts: &Facts<'_>, reporter: &mut Reporter<'_>) {
 
 fn check_keys(node: NodeRef<'_>, set: RRsetRef<'_>, reporter: &mut Reporter<'_>) {
     for record in set.records() {
-        let at = At::record(node, rtype::DNSKEY, record.place);
+        let at = At::record(node, rtype::DNSKEY, record.position);
         let Some(key) = Dnskey::parse(record.rdata) else {
             reporter.add(Check::RdataMalformed, at, nothing);
             continue;
@@ -59,7 +59,7 @@ fn check_keys(node: NodeRef<'_>, set: RRsetRef<'_>, reporter: &mut Reporter<'_>)
 
 fn check_digests(node: NodeRef<'_>, set: RRsetRef<'_>, reporter: &mut Reporter<'_>) {
     for record in set.records() {
-        let at = At::record(node, rtype::DS, record.place);
+        let at = At::record(node, rtype::DS, record.position);
         let Some(ds) = Ds::parse(record.rdata) else {
             reporter.add(Check::RdataMalformed, at, nothing);
             continue;
@@ -85,7 +85,7 @@ fn check_digests(node: NodeRef<'_>, set: RRsetRef<'_>, reporter: &mut Reporter<'
 /// for deletion, with algorithm 0 (RFC 8078 4).
 fn check_request(facts: &Facts<'_>, node: NodeRef<'_>, set: RRsetRef<'_>, reporter: &mut Reporter<'_>) {
     for record in set.records() {
-        let at = At::record(node, set.rtype(), record.place);
+        let at = At::record(node, set.rtype(), record.position);
         let parsed = match set.rtype() {
             rtype::CDS => Ds::parse(record.rdata).map(|ds| (ds.algorithm, has_key(facts, ds))),
             _ => Dnskey::parse(record.rdata).map(|key| (key.algorithm, facts.keys.contains(&key))),

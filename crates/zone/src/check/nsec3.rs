@@ -10,7 +10,7 @@ use wire::iana::rtype;
 
 use super::nsec::types_at;
 use super::{At, Check, Detail, Facts, Level, Reporter, nothing};
-use crate::contents::{Flags, NodeRef, Place, RecordRef};
+use crate::contents::{Flags, NodeRef, RecordRef, SourcePosition};
 
 /// Flags that have a meaning: opt-out.
 const FLAGS_KNOWN: u8 = nsec3::FLAG_OPT_OUT;
@@ -35,13 +35,13 @@ struct Link<'c> {
     hash: Hash,
     node: NodeRef<'c>,
     nsec3: Nsec3<'c>,
-    place: Place,
+    position: SourcePosition,
     is_matched: bool,
 }
 
 impl<'c> Link<'c> {
     fn at(&self) -> At<'c> {
-        At::record(self.node, rtype::NSEC3, self.place)
+        At::record(self.node, rtype::NSEC3, self.position)
     }
 }
 
@@ -104,7 +104,7 @@ fn add_link<'c>(
     record: RecordRef<'c>,
     reporter: &mut Reporter<'_>,
 ) {
-    let at = At::record(node, rtype::NSEC3, record.place);
+    let at = At::record(node, rtype::NSEC3, record.position);
     let nsec3 = match Nsec3::parse(record.rdata) {
         Ok(nsec3) => nsec3,
         Err(error) => {
@@ -120,7 +120,7 @@ fn add_link<'c>(
     if nsec3.flags & !FLAGS_KNOWN != 0 {
         reporter.add(Check::Nsec3Flags, at, || Detail::Number(u32::from(nsec3.flags)));
     }
-    let link = Link { hash, node, nsec3, place: record.place, is_matched: false };
+    let link = Link { hash, node, nsec3, position: record.position, is_matched: false };
     match chains.iter().position(|chain| chain.params == nsec3.params) {
         Some(number) => chains[number].links.push(link),
         None if chains.len() == CHAINS_MAX => reporter.add(Check::Nsec3Unusable, at, nothing),
@@ -144,7 +144,7 @@ fn report_unusable(error: Nsec3Error, at: At<'_>, reporter: &mut Reporter<'_>) {
 fn check_announcements(facts: &Facts<'_>, chains: &mut [Chain<'_>], reporter: &mut Reporter<'_>) {
     let apex = facts.apex();
     for record in apex.rrset(rtype::NSEC3PARAM).into_iter().flat_map(|set| set.records()) {
-        let at = At::record(apex, rtype::NSEC3PARAM, record.place);
+        let at = At::record(apex, rtype::NSEC3PARAM, record.position);
         let (params, flags) = match Nsec3Params::parse(record.rdata) {
             Ok(parsed) => parsed,
             Err(error) => {
@@ -258,7 +258,7 @@ fn check_bitmap(link: &Link<'_>, node: NodeRef<'_>, reporter: &mut Reporter<'_>)
     if !link.nsec3.types.types().eq(expected()) {
         let found = link.nsec3.types.types().collect();
         let expected = expected().collect();
-        reporter.add(Check::Nsec3Bitmap, At::record(node, rtype::NSEC3, link.place), || Detail::Types {
+        reporter.add(Check::Nsec3Bitmap, At::record(node, rtype::NSEC3, link.position), || Detail::Types {
             found,
             expected,
         });

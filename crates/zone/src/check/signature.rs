@@ -127,7 +127,7 @@ impl<'f, 'c> Verifier<'f, 'c> {
         let mut is_proved = false;
         let mut seen = Vec::with_capacity(signatures.len());
         for (number, record) in signatures.records().enumerate() {
-            let at = At::record(node, rtype::RRSIG, record.place);
+            let at = At::record(node, rtype::RRSIG, record.position);
             if number == SIGNATURES_OF_SET_MAX {
                 let detail = || Detail::Number(signatures.len() as u32);
                 reporter.add(Check::RrsigUnchecked, at, detail);
@@ -234,7 +234,7 @@ fn check_orphans(node: NodeRef<'_>, reporter: &mut Reporter<'_>) {
             continue;
         }
         last = covered;
-        let at = At::record(node, rtype::RRSIG, record.place);
+        let at = At::record(node, rtype::RRSIG, record.position);
         match covered {
             Some(covered) if covered == rtype::RRSIG || node.rrset(covered).is_none() => {
                 reporter.add(Check::RrsigOrphan, at, || Detail::Type(covered));

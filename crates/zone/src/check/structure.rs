@@ -39,7 +39,7 @@ pub(super) fn check(contents: &Contents, reporter: &mut Reporter<'_>) {
 
 fn check_single(check: Check, node: NodeRef<'_>, set: RRsetRef<'_>, reporter: &mut Reporter<'_>) {
     if let Some(second) = set.records().nth(1) {
-        reporter.add(check, At::record(node, set.rtype(), second.place), nothing);
+        reporter.add(check, At::record(node, set.rtype(), second.position), nothing);
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) fn check_sets(facts: &Facts<'_>, reporter: &mut Reporter<'_>) {
     }
     for duplicate in facts.contents.duplicates() {
         let node = facts.contents.node(duplicate.node as usize);
-        let at = At::record(node, duplicate.rtype, duplicate.place);
+        let at = At::record(node, duplicate.rtype, duplicate.position);
         reporter.add(Check::Duplicate, at, nothing);
         let (this, other) = (served_ttl(duplicate.ttl), served_ttl(duplicate.kept_ttl));
         if this != other && duplicate.rtype != rtype::RRSIG {
@@ -80,7 +80,7 @@ pub(super) fn check_sets(facts: &Facts<'_>, reporter: &mut Reporter<'_>) {
 }
 
 fn check_soa(facts: &Facts<'_>, soa: &Soa<'_>, reporter: &mut Reporter<'_>) {
-    let at = At::record(facts.apex(), rtype::SOA, soa.place);
+    let at = At::record(facts.apex(), rtype::SOA, soa.position);
     if soa.refresh == 0 || soa.retry == 0 || soa.expire == 0 {
         reporter.add(Check::SoaTimerZero, at, nothing);
     }
@@ -139,11 +139,11 @@ fn check_ttl(node: NodeRef<'_>, set: RRsetRef<'_>, reporter: &mut Reporter<'_>) 
     if set.rtype() != rtype::RRSIG
         && let Some(record) = records.clone().find(|record| served_ttl(record.ttl) != ttl)
     {
-        let at = At::record(node, set.rtype(), record.place);
+        let at = At::record(node, set.rtype(), record.position);
         reporter.add(Check::TtlMismatch, at, || Detail::Numbers { found: record.ttl, expected: ttl });
     }
     if let Some(record) = records.find(|record| record.ttl > TTL_MAX) {
-        let at = At::record(node, set.rtype(), record.place);
+        let at = At::record(node, set.rtype(), record.position);
         reporter.add(Check::TtlTooLarge, at, || Detail::Number(record.ttl));
     }
 }

@@ -79,7 +79,7 @@ impl<'c> Checker<'_, 'c> {
                     if let Ok((mailbox, _)) = Name::split_from(record.rdata)
                         && !is_mailbox(mailbox)
                     {
-                        let at = At::record(node, rtype::RP, record.place);
+                        let at = At::record(node, rtype::RP, record.position);
                         reporter.add(Check::MailboxName, at, name_detail(mailbox));
                     }
                 }
@@ -106,7 +106,7 @@ impl<'c> Checker<'_, 'c> {
         key: &mut SortKey,
         reporter: &mut Reporter<'_>,
     ) {
-        let at = At::record(node, set.rtype(), record.place);
+        let at = At::record(node, set.rtype(), record.position);
         let Some(Ok(host)) = record.rdata.get(skip..).map(Name::from_wire) else {
             reporter.add(Check::RdataMalformed, at, nothing);
             return;
@@ -141,7 +141,7 @@ impl<'c> Checker<'_, 'c> {
             if let Some(Ok(host)) = record.rdata.get(skip..).map(Name::from_wire)
                 && !is_host_name(host)
             {
-                let at = At::record(node, set.rtype(), record.place);
+                let at = At::record(node, set.rtype(), record.position);
                 reporter.add(Check::HostNameTarget, at, name_detail(host));
             }
         }

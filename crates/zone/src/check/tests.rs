@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 //! One small zone for each check, and all that is expected to be found in it.
 use super::*;
-use crate::contents::{ContentsBuilder, Place};
+use crate::contents::{ContentsBuilder, SourcePosition};
 use wire::NameBuf;
 use zonefile::{NoIncludes, Record, Source};
 
@@ -15,8 +15,9 @@ fn contents(apex: &str, text: &str) -> Contents {
     let apex = NameBuf::from_text(apex).unwrap();
     let mut builder = ContentsBuilder::new(&apex);
     let mut sink = |record: &Record<'_>| {
-        let place = Place { file: record.place.file, line: record.place.line };
-        let _ = builder.push(record.owner, record.same_owner, record.rtype, record.ttl, record.rdata, place);
+        let position = SourcePosition { file: record.position.file, line: record.position.line };
+        let _ =
+            builder.push(record.owner, record.same_owner, record.rtype, record.ttl, record.rdata, position);
         Ok(())
     };
     let source = Source { name: "zone".to_owned(), input: Box::new(text.as_bytes()) };
@@ -32,8 +33,8 @@ fn findings(contents: &Contents, options: &Options) -> Vec<String> {
         if let Some(rtype) = finding.rtype {
             line += &format!(" {}", rtype::Text(rtype));
         }
-        if let Some(place) = finding.place {
-            line += &format!(" :{}", place.line);
+        if let Some(position) = finding.position {
+            line += &format!(" :{}", position.line);
         }
         line += &finding.detail.to_string();
         lines.push(line);
@@ -72,7 +73,7 @@ fn warnings_hide_no_errors() {
             severity,
             owner: contents.apex().to_owned(),
             rtype: None,
-            place: None,
+            position: None,
             detail: Detail::None,
         });
     }
@@ -83,7 +84,7 @@ fn warnings_hide_no_errors() {
     assert_eq!(passed, [Severity::Warning, Severity::Warning, Severity::Error, Severity::Error]);
 }
 
-/// What no pack can hold is found, with its place.
+/// What no pack can hold is found, with its position.
 #[test]
 fn fits_a_pack() {
     let head = "$TTL 60\n@ SOA a b 1 2 3 4 5\n@ NS a.example.org.\n";
@@ -91,7 +92,11 @@ fn fits_a_pack() {
         let mut lines = Vec::new();
         let contents = contents("example.", &format!("{head}{more}"));
         let summary = fit(&contents, &mut |finding: Finding| {
-            lines.push(format!("{} {finding} {:?}", finding.severity, finding.place.map(|place| place.line)));
+            lines.push(format!(
+                "{} {finding} {:?}",
+                finding.severity,
+                finding.position.map(|position| position.line)
+            ));
         });
         assert_eq!(summary.count_of(Severity::Fatal), lines.len() as u64);
         lines

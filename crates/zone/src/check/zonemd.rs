@@ -23,7 +23,7 @@ pub(super) fn check(facts: &Facts<'_>, reporter: &mut Reporter<'_>) {
 fn check_records(facts: &Facts<'_>, node: NodeRef<'_>, set: RRsetRef<'_>, reporter: &mut Reporter<'_>) {
     let mut seen: Vec<(u8, u8)> = Vec::new();
     for record in set.records() {
-        let at = At::record(node, rtype::ZONEMD, record.place);
+        let at = At::record(node, rtype::ZONEMD, record.position);
         let Some(zonemd) = Zonemd::parse(record.rdata) else {
             reporter.add(Check::RdataMalformed, at, nothing);
             continue;

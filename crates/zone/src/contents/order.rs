@@ -4,8 +4,8 @@
 //! first eight octets of their key, whole keys deciding ties, and their rows are copied in that order.
 
 use super::{
-    Contents, ContentsBuilder, DUPLICATES_KEPT_MAX, Duplicate, Flags, NodeRow, Place, RecordRow, Run,
-    served_ttl,
+    Contents, ContentsBuilder, DUPLICATES_KEPT_MAX, Duplicate, Flags, NodeRow, RecordRow, Run,
+    SourcePosition, served_ttl,
 };
 use dnssec::CanonicalSet;
 use std::ops::Range;
@@ -201,13 +201,13 @@ impl Contents {
         }
         self.duplicate_count += 1;
         if self.duplicates.len() < DUPLICATES_KEPT_MAX {
-            let place = Place { file: row.file, line: row.line };
+            let position = SourcePosition { file: row.file, line: row.line };
             self.duplicates.push(Duplicate {
                 node: node as u32,
                 rtype: row.rtype,
                 ttl: row.ttl,
                 kept_ttl,
-                place,
+                position,
             });
         }
     }

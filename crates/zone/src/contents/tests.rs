@@ -6,7 +6,7 @@ fn build(apex: &str, records: &[(&str, u16, &[u8])]) -> Contents {
     let mut builder = ContentsBuilder::new(&NameBuf::from_text(apex).unwrap());
     for (owner, rtype, rdata) in records {
         let owner = NameBuf::from_text(owner).unwrap();
-        builder.push(&owner, false, *rtype, 60, rdata, Place::default()).unwrap();
+        builder.push(&owner, false, *rtype, 60, rdata, SourcePosition::default()).unwrap();
     }
     builder.finish()
 }
@@ -57,7 +57,7 @@ fn sorts_and_classifies() {
 fn refuses_names_of_other_zones() {
     let mut builder = ContentsBuilder::new(&NameBuf::from_text("example").unwrap());
     let owner = NameBuf::from_text("www.example.com").unwrap();
-    assert_eq!(builder.push(&owner, false, 1, 0, &[], Place::default()), Err(Refusal::OutOfZone));
+    assert_eq!(builder.push(&owner, false, 1, 0, &[], SourcePosition::default()), Err(Refusal::OutOfZone));
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn read_files(files: &[(&'static str, &str)]) -> Result<Vec<String>, String> {
     let mut lines = Vec::new();
     let mut sink = |record: &Record<'_>| {
         let line = printed(&RecordBuf::from(record));
-        lines.push(format!("{}:{} {line}", record.place.file, record.place.line));
+        lines.push(format!("{}:{} {line}", record.position.file, record.position.line));
         Ok(())
     };
     let options = Options::new(&NameBuf::from_text("example").unwrap());

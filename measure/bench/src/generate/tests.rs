@@ -22,8 +22,8 @@ pub fn check_zone(text: &str, origin: &str, records: usize) {
     let apex = NameBuf::from_text(origin).unwrap();
     let mut builder = zone::ContentsBuilder::new(&apex);
     for (line, record) in zonefile::records(text, &apex).unwrap().into_iter().enumerate() {
-        let place = zone::contents::Place { file: 0, line: line as u32 };
-        builder.push(&record.owner, false, record.rtype, record.ttl, &record.rdata, place).unwrap();
+        let position = zone::contents::SourcePosition { file: 0, line: line as u32 };
+        builder.push(&record.owner, false, record.rtype, record.ttl, &record.rdata, position).unwrap();
     }
     let contents = builder.finish();
     assert_eq!((contents.record_count(), contents.duplicate_count()), (records, 0));

@@ -70,7 +70,7 @@ proptest! {
         let mut builder = ContentsBuilder::new(&NameBuf::from_text("example.").unwrap());
         for (owner, rtype, ttl, rdata) in &records {
             let owner = NameBuf::from_text(owner).unwrap();
-            builder.push(&owner, false, *rtype, *ttl, rdata, Place::default()).unwrap();
+            builder.push(&owner, false, *rtype, *ttl, rdata, SourcePosition::default()).unwrap();
         }
         let options = Options { now: Some(now), threads, findings_per_check_max: 1_000, ..Options::default() };
         findings(&builder.finish(), &options);

@@ -42,13 +42,13 @@ impl TestZone {
     pub fn contents(&self) -> Contents {
         let mut builder = ContentsBuilder::new(&self.apex);
         for (record, line) in self.records.iter().zip(1..) {
-            let place = Place { file: 0, line };
-            builder.push(&record.owner, false, record.rtype, record.ttl, &record.rdata, place).unwrap();
+            let position = SourcePosition { file: 0, line };
+            builder.push(&record.owner, false, record.rtype, record.ttl, &record.rdata, position).unwrap();
         }
         builder.finish()
     }
 
-    /// What is found, without places: lines mean nothing here.
+    /// What is found, without positions: lines mean nothing here.
     pub fn found(&self, options: &Options) -> Vec<String> {
         let strip = |line: String| {
             let mut kept = String::new();
@@ -227,7 +227,7 @@ fn parent_side_types(node: NodeRef<'_>) -> Vec<u16> {
     types.filter(|rtype| !is_cut || matches!(*rtype, rtype::NS | rtype::DS)).collect()
 }
 
-/// What follows the place in a word of a finding; `None` where the word is none.
+/// What follows the position in a word of a finding; `None` where the word is none.
 fn place_end(word: &str) -> Option<&str> {
     let digits = word.strip_prefix(':')?;
     let end = digits.trim_start_matches(|digit: char| digit.is_ascii_digit());

@@ -99,7 +99,7 @@ fn sets() {
 fn a_ttl_with_its_upper_bit_set() {
     let mut builder = ContentsBuilder::new(&NameBuf::from_text("example.").unwrap());
     let owner = NameBuf::from_text("example.").unwrap();
-    builder.push(&owner, false, rtype::TXT, 1 << 31, b"\x00", Place::default()).unwrap();
+    builder.push(&owner, false, rtype::TXT, 1 << 31, b"\x00", SourcePosition::default()).unwrap();
     let found = findings(&builder.finish(), &Options::default());
     assert!(found.contains(&"warning ttl-too-large example. TXT :0: 2147483648".to_owned()), "{found:?}");
 }
@@ -248,9 +248,9 @@ fn delegation_signers() {
 fn digest_of_wrong_length() {
     let mut builder = ContentsBuilder::new(&NameBuf::from_text("example.").unwrap());
     let owner = NameBuf::from_text("a.example.").unwrap();
-    builder.push(&owner, false, rtype::NS, 60, b"\x01a\0", Place::default()).unwrap();
-    builder.push(&owner, true, rtype::DS, 60, &[0, 1, 13, 2, 7], Place::default()).unwrap();
-    builder.push(&owner, true, rtype::DS, 60, &[0, 1], Place::default()).unwrap();
+    builder.push(&owner, false, rtype::NS, 60, b"\x01a\0", SourcePosition::default()).unwrap();
+    builder.push(&owner, true, rtype::DS, 60, &[0, 1, 13, 2, 7], SourcePosition::default()).unwrap();
+    builder.push(&owner, true, rtype::DS, 60, &[0, 1], SourcePosition::default()).unwrap();
     let found = findings(&builder.finish(), &Options::default());
     for expected in ["error ds-digest-length a.example. DS :0: 2", "error rdata-malformed a.example. DS :0"] {
         assert!(found.contains(&expected.to_owned()), "{found:?}");

@@ -9,25 +9,27 @@
 //! A batch is published as soon as it is there, so that a large zone does not keep others waiting. Large zones
 //! get packs of their own, which are given up as a whole when the zone changes; small ones share packs.
 
+mod checked;
+mod packer;
+
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
+use checked::{Checked, read_checked};
+use packer::Packer;
 use sync::RwLock;
-use zone::build::Problem;
-use zone::contents::Contents;
+use zone::Pack;
 use zone::section::{HEADER_OCTETS, SECTION_ALIGNMENT};
-use zone::{Backing, Pack, PackBuilder, TextStamp};
 
 use crate::packs::{PackFolder, Stored};
 use crate::parallel::map_on_threads;
 use crate::progress::{Act, Progress};
-use crate::read::{self, ZoneText};
+use crate::read;
 use crate::stamp::Stamp;
-use crate::system::{map_pack, random, trim_memory};
+use crate::system::{map_pack, trim_memory};
 use crate::wanted::Source;
 
 /// A zone whose text is at least this long gets a pack of its own: a pack costs about a kilobyte, and a zone of
@@ -301,133 +303,6 @@ fn groups(mut texts: Vec<(u64, &Job)>) -> Vec<Vec<&Job>> {
     groups
 }
 
-/// A zone that can be served.
-struct Checked {
-    text: ZoneText,
-    warnings: Vec<String>,
-    /// See [`Loaded::contents_hash`].
-    hash: Option<NonZeroU64>,
-}
-
-fn read_checked(job: &Job, progress: &Progress) -> Result<Checked, Vec<String>> {
-    let check = |text: ZoneText| {
-        let (errors, warnings) = text.check_for_loading();
-        let hash = (text.stamp.octets < OWN_PACK_OCTETS).then(|| hash_of(&text.contents)).flatten();
-        if errors.is_empty() { Ok(Checked { text, warnings, hash }) } else { Err(errors) }
-    };
-    read::read(&job.name, &job.source, &progress.octets_read).and_then(check).map_err(|mut lines| {
-        if let Some(line) = read::broken_pack(&job.source) {
-            return vec![line];
-        }
-        lines.truncate(LINES_MAX);
-        lines
-    })
-}
-
-/// A hash of all records. The same in one process only.
-fn hash_of(contents: &Contents) -> Option<NonZeroU64> {
-    let mut hasher = DefaultHasher::new();
-    for node in contents.nodes() {
-        node.key().hash(&mut hasher);
-        for set in node.rrsets() {
-            (set.rtype(), set.len()).hash(&mut hasher);
-            set.records().for_each(|record| (record.ttl, record.rdata).hash(&mut hasher));
-        }
-    }
-    NonZeroU64::new(hasher.finish())
-}
-
-/// A zone in a pack that is being built.
-struct Member {
-    id: usize,
-    stamp: Stamp,
-    includes: Box<[(PathBuf, Stamp)]>,
-    warnings: Vec<String>,
-    hash: Option<NonZeroU64>,
-}
-
-/// Puts zones into packs.
-struct Packer<'l> {
-    folder: Option<&'l PackFolder>,
-    builder: PackBuilder,
-    /// The zones in the builder, by number.
-    members: Vec<Member>,
-    outcomes: Vec<(usize, Outcome)>,
-    /// Jobs whose pack failed for its seed.
-    crowded: Vec<usize>,
-}
-
-impl<'l> Packer<'l> {
-    fn new(folder: Option<&'l PackFolder>) -> Packer<'l> {
-        let builder = PackBuilder::new(random());
-        Packer { folder, builder, members: Vec::new(), outcomes: Vec::new(), crowded: Vec::new() }
-    }
-
-    fn add(&mut self, job: &Job, text: Result<Checked, Vec<String>>) {
-        let Checked { text, warnings, hash } = match text {
-            Ok(checked) => checked,
-            Err(lines) => return self.outcomes.push((job.id, Err(lines))),
-        };
-        // A pack can be recognised as current by one file's stamp only.
-        let time = if text.includes.is_empty() { text.stamp.time } else { 0 };
-        let stamp = TextStamp { time, octets: text.stamp.octets };
-        let mut added = self.builder.add_zone(&text.contents, stamp);
-        if matches!(&added, Err(problems) if problems.contains(&Problem::PackFull))
-            && !self.members.is_empty()
-        {
-            self.finish_pack();
-            added = self.builder.add_zone(&text.contents, stamp);
-        }
-        match added {
-            Ok(()) => {
-                let ZoneText { stamp, includes, .. } = text;
-                self.members.push(Member { id: job.id, stamp, includes, warnings, hash });
-            }
-            Err(problems) => {
-                let lines = problems
-                    .iter()
-                    .take(LINES_MAX)
-                    .map(|problem| format!("{}: error: {problem}", job.source));
-                self.outcomes.push((job.id, Err(lines.collect())));
-            }
-        }
-    }
-
-    /// Finishes the last pack; returns the jobs that are to be tried again.
-    fn finish(&mut self) -> Vec<usize> {
-        if !self.members.is_empty() {
-            self.finish_pack();
-        }
-        std::mem::take(&mut self.crowded)
-    }
-
-    fn finish_pack(&mut self) {
-        let builder = std::mem::replace(&mut self.builder, PackBuilder::new(random()));
-        let members = std::mem::take(&mut self.members);
-        let Ok(backing) = builder.finish() else {
-            self.crowded.extend(members.iter().map(|member| member.id));
-            return;
-        };
-        let pack = Arc::new(self.keep(backing));
-        for (number, member) in (0..).zip(members) {
-            let Member { id, stamp, includes, warnings, hash: contents_hash } = member;
-            let (pack, origin) = (Arc::clone(&pack), Origin::Text);
-            let loaded = Loaded { pack, number, stamp, includes, warnings, origin, contents_hash };
-            self.outcomes.push((id, Ok(loaded)));
-        }
-    }
-
-    /// Opens the new pack, stored in the pack folder if there is one.
-    fn keep(&self, backing: Backing) -> Pack {
-        let pack = Pack::open(backing).expect("a pack that was just built opens");
-        let Some(folder) = self.folder else { return pack };
-        folder.store(&pack).unwrap_or_else(|problem| {
-            tracing::warn!("{problem}; zones are served from memory and the next start reads their text");
-            pack
-        })
-    }
-}
-
 /// What `zonda compile` made.
 pub struct Compiled {
     /// One, unless the zones are too many for that.
@@ -466,96 +341,4 @@ pub fn compile(jobs: &[Job], threads: usize) -> Result<Compiled, Vec<String>> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::wanted::Folders;
-
-    const ZONE: &str = "@ 9 SOA ns host 1 2 3 4 5\n@ 9 NS ns\nns 9 A 192.0.2.1\n";
-
-    fn job(id: usize, name: &str, path: &Path) -> Job {
-        Job { id, name: name.parse().unwrap(), source: Source::File(Folders::default().share(path)) }
-    }
-
-    fn load(jobs: &[Job]) -> Vec<Outcome> {
-        let (stored, progress) = (Stored::default(), Progress::default());
-        let loader = Loader { threads: 2, folder: None, stored: &stored, progress: &progress };
-        let mut outcomes = Vec::new();
-        loader.load(jobs, &mut |mut batch| outcomes.append(&mut batch));
-        outcomes.sort_by_key(|(id, _)| *id);
-        assert!(outcomes.iter().map(|(id, _)| *id).eq(0..jobs.len()));
-        outcomes.into_iter().map(|(_, outcome)| outcome).collect()
-    }
-
-    /// A text is told from a pack by its content, whatever its length; a pack that was cut off is told as one.
-    #[test]
-    fn texts_and_packs() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, octets: &[u8]| {
-            let path = folder.path().join(name);
-            std::fs::write(&path, octets).unwrap();
-            path
-        };
-        let text = write("text", ZONE.as_bytes());
-        let mut long = ZONE.to_owned();
-        while long.len() < HEADER_OCTETS || !may_be_pack(long.len() as u64) {
-            long.push('\n');
-        }
-        let long = write("long", long.as_bytes());
-        let compiled = compile(&[job(0, "a.example", &text), job(1, "b.example", &text)], 1).unwrap();
-        let octets = compiled.packs[0].octets();
-        let (pack, cut) = (write("pack", octets), write("cut", &octets[..octets.len() - 1]));
-        let short = write("short", &octets[..octets.len() - SECTION_ALIGNMENT]);
-        let outcomes = load(&[
-            job(0, "text.example", &text),
-            job(1, "long.example", &long),
-            job(2, "a.example", &pack),
-            job(3, "b.example", &pack),
-            job(4, "c.example", &pack),
-            job(5, "a.example", &cut),
-            job(6, "a.example", &short),
-            job(7, "a.example", &folder.path().join("none")),
-        ]);
-        let said: Vec<String> = outcomes
-            .into_iter()
-            .map(|outcome| match outcome {
-                Ok(loaded) => format!("{:?} {}", loaded.origin, loaded.pack.zone_count()),
-                Err(lines) => lines.join("\n").replace(&format!("{}/", folder.path().display()), ""),
-            })
-            .collect();
-        let (whole, aligned) = (octets.len(), octets.len() - SECTION_ALIGNMENT);
-        let damaged =
-            |octets| format!("truncated or extended: the header says {whole} octets, there are {octets}");
-        assert_eq!(said[..4], ["Text 2", "Text 2", "PackFile 2", "PackFile 2"]);
-        assert_eq!(said[4], "pack: the pack has no zone c.example.");
-        assert_eq!(said[5], format!("cut: {}", damaged(whole - 1)));
-        assert_eq!(said[6], format!("short: {}", damaged(aligned)));
-        assert_eq!(said[7], "none: cannot open: no such file or directory");
-    }
-
-    /// Zones that are handed over in batches all arrive, each once and with its own data.
-    #[test]
-    fn many_small_zones() {
-        let folder = tempfile::tempdir().unwrap();
-        let jobs: Vec<Job> = (0..500)
-            .map(|number| {
-                let path = folder.path().join(number.to_string());
-                let text = if number % 50 == 7 {
-                    "broken".into()
-                } else {
-                    ZONE.replace("host 1", &format!("host {number}"))
-                };
-                std::fs::write(&path, text).unwrap();
-                job(number, &format!("z{number}.example"), &path)
-            })
-            .collect();
-        for (number, outcome) in load(&jobs).into_iter().enumerate() {
-            match outcome {
-                Ok(loaded) => assert_eq!(loaded.pack.zone_row(loaded.number).serial, number as u32),
-                Err(lines) => {
-                    assert!(number % 50 == 7 && lines[0].contains(&format!("/{number}:1:")), "{lines:?}")
-                }
-            }
-        }
-    }
-}
+mod tests;

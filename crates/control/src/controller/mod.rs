@@ -1,0 +1,138 @@
+//! The zones that are served, and how that changes: at the start, on reload, by command.
+//!
+//! Rules. `changing` is held for the whole of a change, so there is one at a time. `zones` is locked for moments
+//! only; between them its order does not change while `changing` is held, so a position stays valid. Workers
+//! take no lock: they see what [`Published`] holds. Whatever fails leaves served what was served before.
+//!
+//! `zones`: the list; `change`: loading, taking and publishing; `merge`: packs kept few.
+
+mod change;
+mod merge;
+mod zones;
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, MutexGuard};
+use std::time::SystemTime;
+
+use net::Running;
+use sync::{Mutex, Published, RwLock};
+use zone::Catalog;
+
+pub use change::{Change, Scope};
+pub(crate) use zones::{Zone, position};
+
+use crate::handler::{AnswerCounts, ServerState};
+use crate::packs::PackFolder;
+use crate::settings::Settings;
+use crate::system::random;
+use crate::wanted::Wanted;
+
+/// What the command line says, which goes before the settings file.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// `--listen`
+    pub listen: Vec<std::net::SocketAddr>,
+    /// `--workers`
+    pub workers: Option<usize>,
+    /// `--profile-locks`
+    pub profile_locks: bool,
+    /// `--zone`
+    pub zones: Vec<Wanted>,
+}
+
+impl Overrides {
+    /// Puts them into settings just read.
+    pub fn apply(&self, settings: &mut Settings) {
+        if !self.listen.is_empty() {
+            settings.server.listen.clone_from(&self.listen);
+        }
+        if let Some(workers) = self.workers {
+            settings.server.workers = workers;
+        }
+        settings.server.profile_locks |= self.profile_locks;
+    }
+}
+
+/// Everything the server is made of, apart from sockets and threads.
+pub struct Controller {
+    pub(crate) published: Published<ServerState>,
+    pub(crate) zones: RwLock<Vec<Zone>>,
+    changing: Mutex<Changing>,
+    file: Option<PathBuf>,
+    folder: Option<PackFolder>,
+    pub(crate) overrides: Overrides,
+    pub(crate) started: SystemTime,
+    /// What the workers count; filled when they are made.
+    pub(crate) counts: RwLock<Vec<Arc<AnswerCounts>>>,
+    pub(crate) running: Mutex<Option<Running>>,
+    /// Whether packs may be in disorder since they were last tidied.
+    is_untidy: AtomicBool,
+    /// Held by the thread that tidies.
+    tidying: RwLock<()>,
+}
+
+/// What only the thread that makes a change needs.
+pub(crate) struct Changing {
+    pub(crate) settings: Settings,
+    /// Zones added by command, which no file has.
+    pub(crate) added: Vec<Wanted>,
+    /// Sort keys of zones removed by command, which some file may have.
+    pub(crate) removed: Vec<Box<[u8]>>,
+}
+
+/// A change under way. The locks here go on after a panic: it leaves whole values behind, as they are replaced and
+/// never changed in halves.
+pub(crate) type ChangeGuard<'c> = sync::Guard<MutexGuard<'c, Changing>>;
+
+impl Controller {
+    /// A controller that serves nothing yet.
+    pub fn new(settings: Settings, overrides: Overrides) -> Result<Controller, String> {
+        let directory = &settings.server.pack_directory;
+        let folder = match directory.as_os_str().is_empty() {
+            true => None,
+            false => Some(PackFolder::open(&settings.path(directory))?),
+        };
+        let state =
+            ServerState { catalog: Catalog::new(Vec::new(), random()), identity: identity(&settings) };
+        Ok(Controller {
+            published: Published::new(Arc::new(state)),
+            zones: RwLock::named("zones", Vec::new()),
+            file: settings.file.clone(),
+            changing: Mutex::named("change", Changing { settings, added: Vec::new(), removed: Vec::new() }),
+            folder,
+            overrides,
+            started: SystemTime::now(),
+            counts: RwLock::named("counts", Vec::new()),
+            running: Mutex::named("workers", None),
+            is_untidy: AtomicBool::new(false),
+            tidying: RwLock::named("tidying", ()),
+        })
+    }
+
+    /// The settings file, as the operator named it.
+    pub(crate) fn settings_file(&self) -> Option<String> {
+        self.file.as_ref().map(|file| file.display().to_string())
+    }
+
+    /// Begins a change: nobody else makes one until the guard is dropped.
+    #[track_caller]
+    pub(crate) fn change(&self) -> ChangeGuard<'_> {
+        self.changing.lock()
+    }
+}
+
+/// What the settings let the server say about itself.
+pub fn identity(settings: &Settings) -> auth::Server {
+    let server = &settings.server;
+    let text = |text: &str| (!text.is_empty()).then(|| text.as_bytes().into());
+    auth::Server {
+        nsid: crate::settings::hexadecimal(&server.nsid).or_else(|| text(&server.nsid)),
+        version: text(&server.version),
+        hostname: text(&server.hostname),
+        id_server: text(&server.id_server),
+        udp_payload_octets: server.udp_payload_octets,
+        minimal_responses: server.minimal_responses,
+        full_any_over_tcp: server.full_any_over_tcp,
+    }
+}

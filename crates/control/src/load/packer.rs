@@ -1,0 +1,106 @@
+//! Zones into packs: one, or more where one would be too large.
+
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use zone::build::Problem;
+use zone::{Backing, Pack, PackBuilder, TextStamp};
+
+use super::checked::Checked;
+use super::{Job, LINES_MAX, Loaded, Origin, Outcome};
+use crate::packs::PackFolder;
+use crate::read::ZoneText;
+use crate::stamp::Stamp;
+use crate::system::random;
+
+/// A zone in a pack that is being built.
+struct Member {
+    id: usize,
+    stamp: Stamp,
+    includes: Box<[(PathBuf, Stamp)]>,
+    warnings: Vec<String>,
+    hash: Option<NonZeroU64>,
+}
+
+/// Puts zones into packs.
+pub(super) struct Packer<'l> {
+    folder: Option<&'l PackFolder>,
+    builder: PackBuilder,
+    /// The zones in the builder, by number.
+    members: Vec<Member>,
+    pub(super) outcomes: Vec<(usize, Outcome)>,
+    /// Jobs whose pack failed for its seed.
+    crowded: Vec<usize>,
+}
+
+impl<'l> Packer<'l> {
+    pub(super) fn new(folder: Option<&'l PackFolder>) -> Packer<'l> {
+        let builder = PackBuilder::new(random());
+        Packer { folder, builder, members: Vec::new(), outcomes: Vec::new(), crowded: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, job: &Job, text: Result<Checked, Vec<String>>) {
+        let Checked { text, warnings, hash } = match text {
+            Ok(checked) => checked,
+            Err(lines) => return self.outcomes.push((job.id, Err(lines))),
+        };
+        // A pack can be recognised as current by one file's stamp only.
+        let time = if text.includes.is_empty() { text.stamp.time } else { 0 };
+        let stamp = TextStamp { time, octets: text.stamp.octets };
+        let mut added = self.builder.add_zone(&text.contents, stamp);
+        if matches!(&added, Err(problems) if problems.contains(&Problem::PackFull))
+            && !self.members.is_empty()
+        {
+            self.finish_pack();
+            added = self.builder.add_zone(&text.contents, stamp);
+        }
+        match added {
+            Ok(()) => {
+                let ZoneText { stamp, includes, .. } = text;
+                self.members.push(Member { id: job.id, stamp, includes, warnings, hash });
+            }
+            Err(problems) => {
+                let lines = problems
+                    .iter()
+                    .take(LINES_MAX)
+                    .map(|problem| format!("{}: error: {problem}", job.source));
+                self.outcomes.push((job.id, Err(lines.collect())));
+            }
+        }
+    }
+
+    /// Finishes the last pack; returns the jobs that are to be tried again.
+    pub(super) fn finish(&mut self) -> Vec<usize> {
+        if !self.members.is_empty() {
+            self.finish_pack();
+        }
+        std::mem::take(&mut self.crowded)
+    }
+
+    fn finish_pack(&mut self) {
+        let builder = std::mem::replace(&mut self.builder, PackBuilder::new(random()));
+        let members = std::mem::take(&mut self.members);
+        let Ok(backing) = builder.finish() else {
+            self.crowded.extend(members.iter().map(|member| member.id));
+            return;
+        };
+        let pack = Arc::new(self.keep(backing));
+        for (number, member) in (0..).zip(members) {
+            let Member { id, stamp, includes, warnings, hash: contents_hash } = member;
+            let (pack, origin) = (Arc::clone(&pack), Origin::Text);
+            let loaded = Loaded { pack, number, stamp, includes, warnings, origin, contents_hash };
+            self.outcomes.push((id, Ok(loaded)));
+        }
+    }
+
+    /// Opens the new pack, stored in the pack folder if there is one.
+    fn keep(&self, backing: Backing) -> Pack {
+        let pack = Pack::open(backing).expect("a pack that was just built opens");
+        let Some(folder) = self.folder else { return pack };
+        folder.store(&pack).unwrap_or_else(|problem| {
+            tracing::warn!("{problem}; zones are served from memory and the next start reads their text");
+            pack
+        })
+    }
+}

@@ -1,0 +1,92 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::wanted::Folders;
+
+const ZONE: &str = "@ 9 SOA ns host 1 2 3 4 5\n@ 9 NS ns\nns 9 A 192.0.2.1\n";
+
+fn job(id: usize, name: &str, path: &Path) -> Job {
+    Job { id, name: name.parse().unwrap(), source: Source::File(Folders::default().share(path)) }
+}
+
+fn load(jobs: &[Job]) -> Vec<Outcome> {
+    let (stored, progress) = (Stored::default(), Progress::default());
+    let loader = Loader { threads: 2, folder: None, stored: &stored, progress: &progress };
+    let mut outcomes = Vec::new();
+    loader.load(jobs, &mut |mut batch| outcomes.append(&mut batch));
+    outcomes.sort_by_key(|(id, _)| *id);
+    assert!(outcomes.iter().map(|(id, _)| *id).eq(0..jobs.len()));
+    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+/// A text is told from a pack by its content, whatever its length; a pack that was cut off is told as one.
+#[test]
+fn texts_and_packs() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, octets: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, octets).unwrap();
+        path
+    };
+    let text = write("text", ZONE.as_bytes());
+    let mut long = ZONE.to_owned();
+    while long.len() < HEADER_OCTETS || !may_be_pack(long.len() as u64) {
+        long.push('\n');
+    }
+    let long = write("long", long.as_bytes());
+    let compiled = compile(&[job(0, "a.example", &text), job(1, "b.example", &text)], 1).unwrap();
+    let octets = compiled.packs[0].octets();
+    let (pack, cut) = (write("pack", octets), write("cut", &octets[..octets.len() - 1]));
+    let short = write("short", &octets[..octets.len() - SECTION_ALIGNMENT]);
+    let outcomes = load(&[
+        job(0, "text.example", &text),
+        job(1, "long.example", &long),
+        job(2, "a.example", &pack),
+        job(3, "b.example", &pack),
+        job(4, "c.example", &pack),
+        job(5, "a.example", &cut),
+        job(6, "a.example", &short),
+        job(7, "a.example", &folder.path().join("none")),
+    ]);
+    let said: Vec<String> = outcomes
+        .into_iter()
+        .map(|outcome| match outcome {
+            Ok(loaded) => format!("{:?} {}", loaded.origin, loaded.pack.zone_count()),
+            Err(lines) => lines.join("\n").replace(&format!("{}/", folder.path().display()), ""),
+        })
+        .collect();
+    let (whole, aligned) = (octets.len(), octets.len() - SECTION_ALIGNMENT);
+    let damaged =
+        |octets| format!("truncated or extended: the header says {whole} octets, there are {octets}");
+    assert_eq!(said[..4], ["Text 2", "Text 2", "PackFile 2", "PackFile 2"]);
+    assert_eq!(said[4], "pack: the pack has no zone c.example.");
+    assert_eq!(said[5], format!("cut: {}", damaged(whole - 1)));
+    assert_eq!(said[6], format!("short: {}", damaged(aligned)));
+    assert_eq!(said[7], "none: cannot open: no such file or directory");
+}
+
+/// Zones that are handed over in batches all arrive, each once and with its own data.
+#[test]
+fn many_small_zones() {
+    let folder = tempfile::tempdir().unwrap();
+    let jobs: Vec<Job> = (0..500)
+        .map(|number| {
+            let path = folder.path().join(number.to_string());
+            let text = if number % 50 == 7 {
+                "broken".into()
+            } else {
+                ZONE.replace("host 1", &format!("host {number}"))
+            };
+            std::fs::write(&path, text).unwrap();
+            job(number, &format!("z{number}.example"), &path)
+        })
+        .collect();
+    for (number, outcome) in load(&jobs).into_iter().enumerate() {
+        match outcome {
+            Ok(loaded) => assert_eq!(loaded.pack.zone_row(loaded.number).serial, number as u32),
+            Err(lines) => {
+                assert!(number % 50 == 7 && lines[0].contains(&format!("/{number}:1:")), "{lines:?}")
+            }
+        }
+    }
+}
