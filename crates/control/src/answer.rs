@@ -6,11 +6,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use wire::iana::rcode;
-use zone::catalog::Entry;
 use zone::pack::ZoneRow;
 
 use crate::command::{ChangeLine, Count, Reply, Request, Stats, Status, ZoneLine};
-use crate::controller::{Change, Controller, Zone, position};
+use crate::controller::{Change, Controller, Entry, Zone, position};
 use crate::locks;
 use crate::reload;
 use crate::serve::addresses;

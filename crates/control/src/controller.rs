@@ -2,12 +2,14 @@
 //!
 //! Rules. `changing` is held for the whole of a change, so there is one at a time. `zones` is locked for moments
 //! only; between them its order does not change while `changing` is held, so a position stays valid. Workers
-//! take no lock: they see what [`Published`] holds. Whatever fails leaves served what was served before.
+//! take no lock: they see what the catalog shows. Whatever fails leaves served what was served before.
 //!
-//! `zones`: the list; `change`: loading, taking and publishing; `merge`: packs kept few.
+//! `zones`: the list; `change`: loading and taking; `publish`: from the list to the catalog; `merge`: packs kept few.
 
 mod change;
+mod entry;
 mod merge;
+mod publish;
 mod zones;
 
 use std::path::PathBuf;
@@ -16,13 +18,14 @@ use std::sync::{Arc, MutexGuard};
 use std::time::SystemTime;
 
 use net::Running;
-use sync::{Mutex, Published, RwLock};
+use sync::{Collector, Mutex, Published, RwLock};
 use zone::Catalog;
 
 pub use change::{Change, Scope};
+pub(crate) use entry::Entry;
 pub(crate) use zones::{Zone, position};
 
-use crate::handler::{AnswerCounts, ServerState};
+use crate::handler::AnswerCounts;
 use crate::packs::PackFolder;
 use crate::settings::Settings;
 use crate::system::random;
@@ -56,7 +59,12 @@ impl Overrides {
 
 /// Everything the server is made of, apart from sockets and threads.
 pub struct Controller {
-    pub(crate) published: Published<ServerState>,
+    /// What workers see of the zones; changed by whoever makes a change.
+    pub(crate) catalog: Catalog,
+    /// Frees what was replaced in the catalog.
+    _collector: Collector,
+    /// What the server says of itself.
+    pub(crate) identity: Published<auth::Server>,
     pub(crate) zones: RwLock<Vec<Zone>>,
     changing: Mutex<Changing>,
     file: Option<PathBuf>,
@@ -93,10 +101,13 @@ impl Controller {
             true => None,
             false => Some(PackFolder::open(&settings.path(directory))?),
         };
-        let state =
-            ServerState { catalog: Catalog::new(Vec::new(), random()), identity: identity(&settings) };
+        let catalog = Catalog::new(random());
+        let collector = Collector::start(&[catalog.domain().clone()])
+            .map_err(|error| format!("cannot start the collector: {error}"))?;
         Ok(Controller {
-            published: Published::new(Arc::new(state)),
+            catalog,
+            _collector: collector,
+            identity: Published::new(Arc::new(identity(&settings))),
             zones: RwLock::named("zones", Vec::new()),
             file: settings.file.clone(),
             changing: Mutex::named("change", Changing { settings, added: Vec::new(), removed: Vec::new() }),

@@ -11,17 +11,17 @@
 //! as a whole or not at all. It is removed once no zone is served from it.
 
 use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use wire::Name;
-use zone::catalog::Entry;
-use zone::{Catalog, Pack};
+use wire::{Name, SortKey};
+use zone::{Pack, ZoneView};
 
 use crate::stamp::{Stamp, now_ns};
-use crate::system::{map_pack, random};
+use crate::system::map_pack;
 use crate::text::cannot;
 
 const SUFFIX: &str = ".zpack";
@@ -34,32 +34,39 @@ pub struct PackFolder {
 }
 
 /// The zones of all packs in a folder; of each the newest.
-pub struct Stored(Catalog);
-
-impl Default for Stored {
-    fn default() -> Stored {
-        Stored::of(&[])
-    }
+#[derive(Default)]
+pub struct Stored {
+    packs: Vec<Arc<Pack>>,
+    hasher: RandomState,
+    /// Hash of the name, number of the pack, number of the zone there; in this order.
+    zones: Vec<(u64, u32, u32)>,
 }
 
 impl Stored {
     /// The zones of packs, the oldest pack first.
     pub fn of(packs: &[Arc<Pack>]) -> Stored {
-        let mut zones = Vec::new();
-        for pack in packs {
-            zones.extend(
-                (0..pack.zone_count()).map(|number| Entry::Loaded { pack: Arc::clone(pack), number }),
-            );
+        let mut stored = Stored { packs: packs.to_vec(), ..Stored::default() };
+        for (at, pack) in packs.iter().enumerate() {
+            let zones = (0..pack.zone_count()).filter_map(|number| {
+                let zone = ZoneView::new(pack, number)?;
+                Some((stored.hasher.hash_one(zone.apex_key()), at as u32, number))
+            });
+            stored.zones.extend(zones);
         }
-        Stored(Catalog::new(zones, random()))
+        stored.zones.sort_unstable();
+        stored
     }
 
     /// The zone of this name: its pack and its number there.
     pub fn find(&self, name: &Name) -> Option<(&Arc<Pack>, u32)> {
-        match self.0.zone_named(name)? {
-            Entry::Loaded { pack, number } => Some((pack, *number)),
-            Entry::Absent(_) => None,
-        }
+        let key = SortKey::of(name);
+        let hash = self.hasher.hash_one(key.octets());
+        let end = self.zones.partition_point(|&(other, ..)| other <= hash);
+        let same = self.zones[..end].iter().rev().take_while(|&&(other, ..)| other == hash);
+        // The newest first.
+        same.map(|&(_, pack, number)| (&self.packs[pack as usize], number)).find(|(pack, number)| {
+            ZoneView::new(pack, *number).is_some_and(|zone| zone.apex_key() == key.octets())
+        })
     }
 
     /// The zone of this name made from a text of this stamp.

@@ -86,7 +86,7 @@ fn new_settings(
         sync::profile::set(settings.server.profile_locks);
     }
     if old.server != settings.server {
-        controller.publish(Some(identity(&settings)));
+        controller.publish_identity(identity(&settings));
     }
     for line in emptied(controller, &settings, &wanted) {
         tracing::warn!("{line}");

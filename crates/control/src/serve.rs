@@ -220,7 +220,7 @@ fn run_workers(controller: &Controller, server: Server) -> std::io::Result<()> {
     let running = server.start(|_worker| {
         let shown = Arc::new(AnswerCounts::default());
         counts.push(Arc::clone(&shown));
-        Answerer::new(controller.published.reader(), shown)
+        Answerer::new(controller.catalog.reader(), controller.identity.reader(), shown)
     })?;
     *controller.counts.write() = counts;
     *controller.running.lock() = Some(running);

@@ -1,20 +1,16 @@
-//! One change: zones are loaded, what came of them is taken into the list, and the list is published.
+//! One change: zones are loaded, what came of them is taken into the list, and shown to workers.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
 use wire::{Name, NameBuf};
-use zone::Catalog;
-use zone::catalog::Entry;
 
+use super::entry::Entry;
+use super::publish::Changed;
 use super::zones::{Rare, Zone, hidden, job};
 use super::{Changing, Controller};
-use crate::handler::ServerState;
 use crate::load::{Job, Loaded, Loader, Origin, Outcome};
 use crate::packs::{PackFolder, Stored};
 use crate::progress::{Act, Progress};
-use crate::system::random;
 use crate::wanted::Wanted;
 
 /// What a change did.
@@ -44,9 +40,6 @@ pub enum Scope {
     /// Those that are new or come from elsewhere now.
     New,
 }
-
-/// How long a change waits for workers to let go of what it replaced. A batch takes less than a millisecond.
-const RECLAIM_WAIT: Duration = Duration::from_millis(100);
 
 impl Controller {
     /// Loads the zones announced, for the first time.
@@ -81,7 +74,6 @@ impl Controller {
         let candidates = self.arrange(wanted, &mut change);
         if change.added + change.removed > 0 {
             self.is_untidy.store(true, Ordering::SeqCst);
-            self.publish(None);
         }
         let jobs = self.look(&candidates, scope, progress);
         change.unchanged = candidates.len() - jobs.len();
@@ -111,6 +103,10 @@ impl Controller {
         self.loader(stored, progress).load(jobs, &mut |mut outcomes| {
             let mut zones = self.zones.write();
             let failed: Vec<_> = outcomes.extract_if(.., |(_, outcome)| outcome.is_err()).collect();
+            let taken: Vec<usize> = outcomes.iter().map(|(at, _)| *at).collect();
+            // Data where there were none can hide zones below, and a zone that was hidden is not any more.
+            let is_new = taken.iter().any(|&at| zones[at].entry.zone().is_none());
+            let is_list_changed = is_new && zones.iter().any(Zone::is_awaited);
             outcomes.into_iter().for_each(|(at, outcome)| take(&mut zones[at], outcome, false, change));
             if !failed.is_empty() {
                 let hidden = hidden(&zones);
@@ -118,29 +114,18 @@ impl Controller {
                     .into_iter()
                     .for_each(|(at, outcome)| take(&mut zones[at], outcome, hidden[at], change));
             }
+            let changed = match is_list_changed {
+                true => Changed::ZonesAndList(&taken),
+                false => Changed::Zones(&taken),
+            };
+            self.show(&mut zones, &changed);
             drop(zones);
             self.is_untidy.store(true, Ordering::SeqCst);
-            self.publish(None);
         });
     }
 
     pub(super) fn loader<'l>(&'l self, stored: &'l Stored, progress: &'l Progress) -> Loader<'l> {
         Loader { threads: net::worker_count_default(), folder: self.folder.as_ref(), stored, progress }
-    }
-
-    /// Publishes the zones as they are, and `identity` or that published before.
-    pub(crate) fn publish(&self, identity: Option<auth::Server>) {
-        let entries = {
-            let zones = self.zones.read();
-            let shown = zones.iter().zip(hidden(&zones)).filter(|(_, hidden)| !hidden);
-            shown.map(|(zone, _)| zone.entry.clone()).collect()
-        };
-        let identity = identity.unwrap_or_else(|| self.published.current().identity.clone());
-        self.published.replace(Arc::new(ServerState { catalog: Catalog::new(entries, random()), identity }));
-        let until = Instant::now() + RECLAIM_WAIT;
-        while self.published.reclaim() > 0 && Instant::now() < until {
-            std::thread::sleep(Duration::from_micros(100));
-        }
     }
 }
 

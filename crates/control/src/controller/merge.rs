@@ -4,9 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use zone::catalog::Entry;
-
 use super::Controller;
+use super::entry::Entry;
 use super::zones::{Zone, job};
 use crate::load::{Job, OWN_PACK_OCTETS, Origin, Outcome};
 use crate::packs::Stored;
@@ -51,6 +50,7 @@ impl Controller {
         let (stored, progress) = (Stored::default(), Progress::default());
         let mut taken = |outcomes: Vec<(usize, Outcome)>| {
             let mut zones = self.zones.write();
+            let mut moved = Vec::new();
             for (at, outcome) in outcomes {
                 let zone = &mut zones[at];
                 // It may have changed since it was looked at.
@@ -60,10 +60,10 @@ impl Controller {
                 {
                     zone.entry = Entry::Loaded { pack: loaded.pack, number: loaded.number };
                     zone.origin = loaded.origin;
+                    moved.push(at);
                 }
             }
-            drop(zones);
-            self.publish(None);
+            self.show_moved(&zones, &moved);
         };
         progress.show_while(|| self.loader(&stored, &progress).load(&jobs, &mut taken));
     }

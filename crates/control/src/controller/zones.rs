@@ -4,10 +4,12 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use wire::{Name, NameBuf, SortKey};
-use zone::catalog::{Absence, Entry};
+use zone::catalog::SlotNumber;
 
 use super::Controller;
 use super::change::{Change, Scope};
+use super::entry::Entry;
+use super::publish::Changed;
 use crate::load::{Job, Origin};
 use crate::order::in_order;
 use crate::parallel::map_on_threads;
@@ -18,7 +20,7 @@ use crate::wanted::{Source, Wanted};
 
 /// A zone that the server is to serve.
 pub(crate) struct Zone {
-    /// Its data, or its name without any. Shared with the catalog that is published.
+    /// Its data, or its name without any.
     pub(crate) entry: Entry,
     /// Its name where its data are a file of the operator's: who writes into one instead of replacing it changes
     /// what is mapped, and zones must be found all the same.
@@ -33,6 +35,8 @@ pub(crate) struct Zone {
     pub(super) contents_hash: Option<NonZeroU64>,
     /// What most zones have not.
     pub(super) rare: Option<Box<Rare>>,
+    /// Where the catalog shows it; 0 where it does not.
+    pub(super) slot: SlotNumber,
     /// Whether it came while the server ran: see [`hidden`].
     is_late: bool,
 }
@@ -52,13 +56,14 @@ const _: () = assert!(size_of::<Zone>() <= 96);
 impl Zone {
     fn absent(wanted: Wanted, is_late: bool) -> Zone {
         Zone {
-            entry: Entry::absent(&wanted.name, Absence::NotLoaded),
+            entry: Entry::Absent(Box::new(wanted.name)),
             name: None,
             source: wanted.source,
             stamp: Stamp::default(),
             origin: Origin::Text,
             contents_hash: None,
             rare: None,
+            slot: SlotNumber::default(),
             is_late,
         }
     }
@@ -82,7 +87,7 @@ impl Zone {
     }
 
     /// Whether there are no data of it yet, although it came while the server ran.
-    fn is_awaited(&self) -> bool {
+    pub(super) fn is_awaited(&self) -> bool {
         self.is_late && matches!(self.entry, Entry::Absent(_))
     }
 
@@ -109,9 +114,9 @@ impl Controller {
         // would leave a page free. Copied in a run, a million sources take half the memory.
         let sources: Vec<Source> = wanted.iter().map(|wanted| wanted.source.clone()).collect();
         wanted.iter_mut().zip(sources).for_each(|(wanted, source)| wanted.source = source);
-        let zones = wanted.into_iter().map(|wanted| Zone::absent(wanted, false)).collect();
+        let mut zones: Vec<Zone> = wanted.into_iter().map(|wanted| Zone::absent(wanted, false)).collect();
+        self.show(&mut zones, &Changed::ZonesAndList(&[]));
         *self.zones.write() = zones;
-        self.publish(None);
     }
 
     /// Where a zone is. Holds only while nobody makes a change.
@@ -124,6 +129,7 @@ impl Controller {
     pub(super) fn arrange(&self, wanted: Vec<Wanted>, change: &mut Change) -> Vec<Candidate> {
         let wanted = in_order(wanted);
         let mut candidates = Vec::with_capacity(wanted.len());
+        let mut gone = Vec::new();
         let mut zones = self.zones.write();
         let mut old = std::mem::take(&mut *zones).into_iter().peekable();
         let (mut key, mut old_key) = (SortKey::new(), SortKey::new());
@@ -136,7 +142,7 @@ impl Controller {
             while let Some(zone) = old.next_if(|_| same.is_none() && old_key.octets() <= key.octets()) {
                 match old_key.octets() == key.octets() {
                     true => same = Some(zone),
-                    false => change.removed += 1,
+                    false => gone.push(zone.slot),
                 }
                 if let Some(next) = old.peek() {
                     old_key.set(next.apex());
@@ -157,7 +163,10 @@ impl Controller {
             candidates.push(Candidate { at: zones.len(), is_new });
             zones.push(zone);
         }
-        change.removed += old.count();
+        gone.extend(old.map(|zone| zone.slot));
+        change.removed += gone.len();
+        self.hide(&gone);
+        self.show(&mut zones, &Changed::ZonesAndList(&[]));
         candidates
     }
 
