@@ -106,8 +106,12 @@ impl Responder {
         response: &mut [u8],
     ) -> Option<usize> {
         let limit = octets_max(query.edns.as_ref(), server, transport).min(response.len());
-        let opt = if query.edns.is_some() { edns::OPT_OCTETS } else { 0 };
-        let asked = self.cache.asked(message, query, &self.buffers.places);
+        // Kept answers end with an OPT record without options.
+        let (opt, is_kept) = match &query.edns {
+            None => (0, true),
+            Some(edns) => (edns::OPT_OCTETS, !edns.wants_nsid() || server.nsid.is_none()),
+        };
+        let asked = if is_kept { self.cache.asked(message, query, &self.buffers.places) } else { None };
         if let Some(asked) = &asked
             && let Some(pasted) = self.cache.paste(asked, query, &self.buffers.places, (limit, opt), response)
         {
@@ -157,7 +161,7 @@ impl Responder {
         let opt = query.edns.as_ref().map(|edns| ResponseOpt {
             udp_payload_octets: server.udp_payload_octets,
             dnssec_ok: edns.dnssec_ok,
-            nsid: if edns.wants_nsid { server.nsid() } else { None },
+            nsid: if edns.wants_nsid() { server.nsid() } else { None },
             ..ResponseOpt::default()
         });
         let limit = octets_max(query.edns.as_ref(), server, transport);
