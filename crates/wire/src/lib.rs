@@ -3,7 +3,7 @@
 //! * [`name`]: domain names on the wire (RFC 1035 3.1) and in text; [`sort_key`]: their sort keys; [`places`]: where the
 //!   labels of a name stand in a message.
 //! * [`header`], [`question`], [`record`], [`edns`]: the parts of a message; [`query`]: one that asks us something.
-//! * [`cookie`]: DNS cookies.
+//! * [`cookie`]: DNS cookies; [`tsig`]: transaction signatures.
 //! * [`render`]: writing a message.
 //! * [`iana`]: code points of types, classes, response codes and options.
 //!
@@ -20,6 +20,7 @@ pub mod question;
 pub mod record;
 pub mod render;
 pub mod sort_key;
+pub mod tsig;
 
 pub use name::{Name, NameBuf};
 pub use places::Places;
