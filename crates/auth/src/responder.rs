@@ -10,7 +10,6 @@ use crate::denial::Proofs;
 use crate::limits::UDP_OCTETS_MIN;
 use crate::server::{Server, Transport};
 use crate::{chaos, tsig};
-use wire::Places;
 use wire::edns::{self, Edns, ResponseOpt};
 use wire::header::{self, HEADER_OCTETS};
 use wire::iana::{class, ede, opcode, rcode, rtype};
@@ -172,7 +171,7 @@ impl Responder {
         response: &mut [u8],
     ) -> Option<usize> {
         let query = Query::read(message, &mut self.buffers.places)?;
-        let refusal = refusal(&query, transport, &mut self.buffers.other_places);
+        let refusal = refusal(&query, transport);
         self.respond(&query, refusal, catalog, server, transport, response).map(|(octets, _)| octets)
     }
 
@@ -190,7 +189,7 @@ impl Responder {
         let opt = query.edns.as_ref().map(|edns| ResponseOpt {
             udp_payload_octets: server.udp_payload_octets,
             dnssec_ok: edns.dnssec_ok,
-            nsid: if edns.wants_nsid { server.nsid() } else { None },
+            nsid: if edns.wants_nsid() { server.nsid() } else { None },
             ..ResponseOpt::default()
         });
         let limit = octets_max(query.edns.as_ref(), server, transport);
@@ -314,7 +313,7 @@ impl Responder {
         if let Some(record) = &query.tsig
             && verdict.rcode == rcode::NOTAUTH
         {
-            tsig::refuse(query, record, &mut self.buffers, &mut out);
+            tsig::refuse(query, record, &mut out);
         }
         // CD is for resolvers, and cleared (RFC 4035 3.1.6).
         let kept = query.flags & (header::OPCODE_MASK | header::RD);
@@ -335,7 +334,7 @@ fn octets_max(edns: Option<&Edns>, server: &Server, transport: Transport) -> usi
 }
 
 /// What is said to a query that is not looked at any further. `None`: look at it.
-fn refusal(query: &Query<'_>, transport: Transport, places: &mut Places) -> Option<Verdict> {
+fn refusal(query: &Query<'_>, transport: Transport) -> Option<Verdict> {
     if header::opcode(query.flags) != opcode::QUERY {
         return Some(Verdict::with_ede(rcode::NOTIMP, ede::NOT_SUPPORTED));
     }
@@ -347,7 +346,7 @@ fn refusal(query: &Query<'_>, transport: Transport, places: &mut Places) -> Opti
     }
     // No keys are known, so every signature is one of an unknown key (RFC 8945 5.2.1).
     if let Some(record) = &query.tsig {
-        let is_whole = tsig::is_whole(query.message, record, places);
+        let is_whole = tsig::is_whole(query.message, record);
         return Some(Verdict::of(if is_whole { rcode::NOTAUTH } else { rcode::FORMERR }));
     }
     refusal_of_type(query.question?.qtype, transport)

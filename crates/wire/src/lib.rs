@@ -3,11 +3,13 @@
 //! * [`name`]: domain names on the wire (RFC 1035 3.1) and in text; [`sort_key`]: their sort keys; [`places`]: where the
 //!   labels of a name stand in a message.
 //! * [`header`], [`question`], [`record`], [`edns`]: the parts of a message; [`query`]: one that asks us something.
+//! * [`cookie`]: DNS cookies; [`tsig`]: transaction signatures.
 //! * [`render`]: writing a message.
 //! * [`iana`]: code points of types, classes, response codes and options.
 //!
 //! This crate knows no sockets, no clock and no zone.
 
+pub mod cookie;
 pub mod edns;
 pub mod header;
 pub mod iana;
@@ -18,6 +20,7 @@ pub mod question;
 pub mod record;
 pub mod render;
 pub mod sort_key;
+pub mod tsig;
 
 pub use name::{Name, NameBuf};
 pub use places::Places;

@@ -1,9 +1,9 @@
 //! A query as a server reads it: one question, perhaps OPT, perhaps TSIG, or the reason why not.
 //!
-//! Nearly all queries are a header, a question, and nothing or one OPT record without options at the end: those are
-//! recognised by a few comparisons, [`PlainQuery`]. All others take the way through every record, [`Query`].
+//! Nearly all queries are a header, a question, and nothing or one OPT record at the end: those are recognised by a few
+//! comparisons and a look at the heads of the options, [`PlainQuery`]. All others take the way through every record, [`Query`].
 
-use crate::edns::{self, Edns, OPT_OCTETS};
+use crate::edns::{self, Edns, OPT_OCTETS, Options};
 use crate::header::{self, HEADER_OCTETS, u16_at};
 use crate::iana::{class, opcode, rtype};
 use crate::places::Places;
@@ -24,7 +24,7 @@ pub enum Fault {
 }
 
 /// A query of the kind that nearly all are: operation QUERY, one question of class IN, and nothing else or one OPT record of
-/// version 0 without options.
+/// version 0 with any options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainQuery {
     /// Its flags.
@@ -54,11 +54,14 @@ impl PlainQuery {
         let edns = match counts & 1 {
             0 => None,
             _ => match message.get(question.end..)?.first_chunk::<OPT_OCTETS>()? {
-                &[0, 0, 41, p, q, _, edns::VERSION, flags, _, 0, 0] => Some(Edns {
+                &[0, 0, 41, p, q, _, edns::VERSION, flags, _, l, m] => Some(Edns {
                     udp_payload_octets: u16::from_be_bytes([p, q]),
                     version: edns::VERSION,
                     dnssec_ok: flags & 0x80 != 0,
-                    wants_nsid: false,
+                    options: match u16::from_be_bytes([l, m]) {
+                        0 => Options::NONE,
+                        octets => Options::read(message, question.end + OPT_OCTETS, octets.into())?,
+                    },
                 }),
                 _ => return None,
             },
@@ -151,7 +154,7 @@ impl<'q> Query<'q> {
 
     fn read_opt(&mut self, record: &RecordView<'_>, section: usize) -> Option<Fault> {
         let is_first = self.edns.is_none();
-        let (edns, is_whole) = Edns::read(record);
+        let (edns, is_whole) = Edns::read(self.message, record);
         if is_first {
             self.edns = Some(edns);
         }
@@ -197,7 +200,7 @@ mod tests {
         assert!(edns.dnssec_ok && edns.udp_payload_octets == 4096 && edns.version == 0);
         let octets = message(0, [1, 0, 0, 1], &[NSID]);
         let edns = Query::read(&octets, &mut places).unwrap().edns.unwrap();
-        assert!(edns.wants_nsid && !edns.dnssec_ok && edns.version == 1);
+        assert!(edns.wants_nsid() && !edns.dnssec_ok && edns.version == 1);
     }
 
     /// What is plain is read the same both ways, and what is not is not.
@@ -205,9 +208,17 @@ mod tests {
     fn plain_is_what_it_seems() {
         let mut places = Places::new();
         let version = [&OPT[..6], b"\x01", &OPT[7..]].concat();
+        let options = [&OPT[..10], b"\x0e\0\x0a\0\x01c\xff\xff\0\x01x\0\x03\0\0"].concat();
+        let cut = [&OPT[..10], b"\x05\0\x03\0\0\xff"].concat();
+        let beyond = [&OPT[..10], b"\x04\0\x03\0\x01\xff"].concat();
         for (flags, counts, records, is_plain) in [
             (0x0100, [1, 0, 0, 0], &[][..], true),
             (0x07ff, [1, 0, 0, 1], &[OPT][..], true),
+            (0, [1, 0, 0, 1], &[&options[..], b"trailing"][..], true),
+            (0, [1, 0, 0, 1], &[&cut[..]][..], false),
+            (0, [1, 0, 0, 1], &[&beyond[..]][..], false),
+            (0, [1, 0, 0, 1], &[&options[..options.len() - 1]][..], false),
+            (0, [1, 0, 0, 2], &[OPT, TSIG][..], false),
             (0, [1, 0, 0, 0], &[&b"trailing"[..]][..], true),
             (0x8000, [1, 0, 0, 0], &[][..], false),
             (0x2000, [1, 0, 0, 0], &[][..], false),
