@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use auth::{Responder, Server, Transport};
+use auth::{Client, Responder, Server, Transport};
 use zone::catalog::ViewSource;
 use zone::section::{checksum, decode_header, encode_header};
 use zone::{Backing, Catalog, Pack, PackBuilder, TextStamp, ZoneView};
@@ -87,7 +87,7 @@ pub fn run(data: &[u8]) {
         query.extend_from_slice(b"\0\x01\0\0\x29\x04\xd0\0\0\x80\0\0\0");
         for transport in [Transport::Udp, Transport::Tcp] {
             let server = Server::default();
-            let octets = reader.with(|view| responder.answer(&query, view, &server, transport, &mut response));
+            let octets = reader.with(|view| responder.answer(&query, view, &server, &Client::unknown(transport), &mut response));
             std::hint::black_box(octets);
         }
     }

@@ -39,4 +39,4 @@ pub use counters::Counters;
 #[doc(hidden)]
 pub use fuzz::fuzz_message;
 pub use responder::Responder;
-pub use server::{Server, Transport};
+pub use server::{Client, Server, Transport};

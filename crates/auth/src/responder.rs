@@ -8,12 +8,13 @@ use crate::cache::{Asked, Cache, Given, Scope};
 use crate::counters::Counters;
 use crate::denial::Proofs;
 use crate::limits::UDP_OCTETS_MIN;
-use crate::server::{Server, Transport};
+use crate::server::{Client, Server, Transport};
 use crate::{chaos, tsig};
+use wire::cookie::{self, Cookie, Malformed};
 use wire::edns::{self, Edns, ResponseOpt};
 use wire::header::{self, HEADER_OCTETS};
 use wire::iana::{class, ede, opcode, rcode, rtype};
-use wire::query::{PlainQuery, Query};
+use wire::query::{Fault, PlainQuery, Query};
 use wire::render::{Renderer, Section};
 use zone::CatalogView;
 use zone::catalog::Version;
@@ -76,19 +77,19 @@ impl Responder {
         query: &[u8],
         catalog: &CatalogView<'_>,
         server: &Server,
-        transport: Transport,
+        client: &Client,
         response: &mut [u8],
     ) -> usize {
         self.counters.queries += 1;
-        self.counters.tcp += u64::from(transport == Transport::Tcp);
+        self.counters.tcp += u64::from(client.transport == Transport::Tcp);
         if self.cache.check(catalog, server) {
             self.buffers.negative.forget();
         }
         let octets = match PlainQuery::read(query, &mut self.buffers.places) {
             Some(plain) if !rtype::is_meta(plain.qtype) => {
-                self.answer_plain(query, &plain, catalog, server, transport, response)
+                self.answer_plain(query, &plain, catalog, server, client, response)
             }
-            _ => self.answer_other(query, catalog, server, transport, response),
+            _ => self.answer_other(query, catalog, server, client, response),
         };
         self.counters.dropped += u64::from(octets.is_none());
         octets.unwrap_or(0)
@@ -102,11 +103,17 @@ impl Responder {
         query: &PlainQuery,
         catalog: &CatalogView<'_>,
         server: &Server,
-        transport: Transport,
+        client: &Client,
         response: &mut [u8],
     ) -> Option<usize> {
-        let limit = octets_max(query.edns.as_ref(), server, transport).min(response.len());
-        let opt = if query.edns.is_some() { edns::OPT_OCTETS } else { 0 };
+        let reply = match reply_to_cookie(message, query.edns.as_ref(), server, client) {
+            Ok(reply) if !server.demands_cookies => reply,
+            _ => return self.answer_other(message, catalog, server, client, response),
+        };
+        let opt = response_opt(query.edns.as_ref(), server, reply.as_ref());
+        let limit = octets_max(query.edns.as_ref(), server, client.transport).min(response.len());
+        let opt_octets = opt.as_ref().map_or(0, ResponseOpt::octets);
+        let rooms = (limit, opt_octets);
         let labels = self.buffers.places.label_count();
         let mut last = None;
         for wanted in catalog.key_labels().each() {
@@ -117,19 +124,22 @@ impl Responder {
             }
             let places = &self.buffers.places;
             let Some(asked) = self.cache.asked(message, query, places, decisive) else { continue };
-            if let Some(pasted) = self.cache.paste(&asked, query, places, catalog, (limit, opt), response) {
-                let (octets, flags, outcome) = pasted;
+            if let Some(pasted) = self.cache.paste(&asked, query, places, catalog, rooms, response) {
+                let (end, flags, outcome) = pasted;
+                if let Some(opt) = &opt {
+                    opt.write_to(&mut response[end..end + opt_octets]);
+                }
                 response[..2].copy_from_slice(&message[..2]);
                 response[HEADER_OCTETS..query.end].copy_from_slice(&message[HEADER_OCTETS..query.end]);
                 self.count_edns(query.edns.as_ref());
                 let verdict = self.count(outcome);
                 self.count_response(flags, verdict.rcode);
-                return Some(octets);
+                return Some(end + opt_octets);
             }
             last = Some((asked, decisive));
         }
-        let (octets, given) =
-            self.respond(&query.query(message), None, catalog, server, transport, response)?;
+        let whole = query.query(message);
+        let (octets, given) = self.respond(&whole, None, opt, (catalog, server, client), response)?;
         if let (Some((asked, labels)), Some(given)) = (last, given)
             && given.scope != Scope::Nothing
         {
@@ -138,8 +148,8 @@ impl Responder {
                 false => self.asked_again(message, query, catalog, given.key_labels),
             };
             if let Some(asked) = asked {
-                let (rooms, made) = ((limit, opt), (catalog, &mut self.buffers));
-                self.cache.note(&asked, query, &given, rooms, &response[..octets], made);
+                let made = (catalog, &mut self.buffers);
+                self.cache.note(&asked, query, &given, rooms, response, made);
             }
         }
         Some(octets)
@@ -167,12 +177,22 @@ impl Responder {
         message: &[u8],
         catalog: &CatalogView<'_>,
         server: &Server,
-        transport: Transport,
+        client: &Client,
         response: &mut [u8],
     ) -> Option<usize> {
         let query = Query::read(message, &mut self.buffers.places)?;
-        let refusal = refusal(&query, transport);
-        self.respond(&query, refusal, catalog, server, transport, response).map(|(octets, _)| octets)
+        let (reply, refusal) = match reply_to_cookie(message, query.edns.as_ref(), server, client) {
+            // What has a wrong length is not sent back (RFC 7873 5.2.2).
+            Err(Malformed) => (None, Some(Verdict::of(rcode::FORMERR))),
+            Ok(reply) => (reply, refusal(&query, client.transport, reply.is_some())),
+        };
+        let refusal = refusal.or_else(|| {
+            let is_demanded = server.demands_cookies && client.transport == Transport::Udp;
+            let is_poor = reply.is_some_and(|reply| !reply.is_good);
+            (is_demanded && is_poor).then_some(Verdict::of(rcode::BADCOOKIE))
+        });
+        let opt = response_opt(query.edns.as_ref(), server, reply.as_ref());
+        self.respond(&query, refusal, opt, (catalog, server, client), response).map(|(octets, _)| octets)
     }
 
     /// Writes a response. Returns its octets, and what the cache wants to know of an answer.
@@ -180,25 +200,18 @@ impl Responder {
         &mut self,
         query: &Query<'_>,
         refusal: Option<Verdict>,
-        catalog: &CatalogView<'_>,
-        server: &Server,
-        transport: Transport,
+        opt: Option<ResponseOpt<'_>>,
+        (catalog, server, client): (&CatalogView<'_>, &Server, &Client),
         response: &mut [u8],
     ) -> Option<(usize, Option<Given>)> {
         self.count_edns(query.edns.as_ref());
-        let opt = query.edns.as_ref().map(|edns| ResponseOpt {
-            udp_payload_octets: server.udp_payload_octets,
-            dnssec_ok: edns.dnssec_ok,
-            nsid: if edns.wants_nsid() { server.nsid() } else { None },
-            ..ResponseOpt::default()
-        });
-        let limit = octets_max(query.edns.as_ref(), server, transport);
+        let limit = octets_max(query.edns.as_ref(), server, client.transport);
         let reserve = opt.as_ref().map_or(0, ResponseOpt::octets);
         let mut out = Renderer::new(response, limit, reserve)?;
         out.copy_query(query.message, query.question.map_or(HEADER_OCTETS, |question| question.end)).ok()?;
         let (verdict, given) = match refusal {
             Some(verdict) => (verdict, None),
-            None => self.ask(query, catalog, server, transport, &mut out),
+            None => self.ask(query, catalog, server, client.transport, &mut out),
         };
         Some((self.finish(query, verdict, opt, out)?, given))
     }
@@ -258,7 +271,9 @@ impl Responder {
             verdict.flags &= !header::AA;
         }
         let flags = verdict.flags | verdict.rcode;
-        (verdict, Some(Given { scope, outcome, flags, short_of, key_labels }))
+        let given =
+            Given { scope, outcome, flags, short_of, key_labels, counts: out.counts(), end: out.at() };
+        (verdict, Some(given))
     }
 
     /// Counts an outcome and says what it means for the header.
@@ -323,6 +338,36 @@ impl Responder {
     }
 }
 
+/// What is said to the COOKIE option of a query, if it has one and we make cookies.
+#[inline(always)]
+fn reply_to_cookie(
+    message: &[u8],
+    edns: Option<&Edns>,
+    server: &Server,
+    client: &Client,
+) -> Result<Option<cookie::Reply>, Malformed> {
+    let Some(data) = edns.and_then(|edns| edns.options.cookie(message)) else { return Ok(None) };
+    let Some(secrets) = &server.cookies else { return Ok(None) };
+    Ok(Some(secrets.reply(&Cookie::read(data)?, client.address, client.now)))
+}
+
+/// The OPT record of a response to a query with EDNS.
+#[inline(always)]
+fn response_opt<'o>(
+    edns: Option<&Edns>,
+    server: &'o Server,
+    reply: Option<&'o cookie::Reply>,
+) -> Option<ResponseOpt<'o>> {
+    let edns = edns?;
+    Some(ResponseOpt {
+        udp_payload_octets: server.udp_payload_octets,
+        dnssec_ok: edns.dnssec_ok,
+        cookie: reply.map(|reply| &reply.octets[..]),
+        nsid: if edns.wants_nsid() { server.nsid() } else { None },
+        ..ResponseOpt::default()
+    })
+}
+
 /// The largest response the client takes.
 #[inline(always)]
 fn octets_max(edns: Option<&Edns>, server: &Server, transport: Transport) -> usize {
@@ -334,9 +379,14 @@ fn octets_max(edns: Option<&Edns>, server: &Server, transport: Transport) -> usi
 }
 
 /// What is said to a query that is not looked at any further. `None`: look at it.
-fn refusal(query: &Query<'_>, transport: Transport) -> Option<Verdict> {
+/// `has_cookie`: it has a COOKIE option that is answered.
+fn refusal(query: &Query<'_>, transport: Transport, has_cookie: bool) -> Option<Verdict> {
     if header::opcode(query.flags) != opcode::QUERY {
         return Some(Verdict::with_ede(rcode::NOTIMP, ede::NOT_SUPPORTED));
+    }
+    // Without question it is about the cookie alone (RFC 7873 5.4).
+    if query.fault == Some(Fault::NoQuestion) && has_cookie {
+        return Some(Verdict::of(rcode::NOERROR));
     }
     if query.fault.is_some() {
         return Some(Verdict::of(rcode::FORMERR));

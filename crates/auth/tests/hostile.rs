@@ -3,7 +3,7 @@
 mod kit;
 
 use auth::fuzz::{check_message, fuzz_message};
-use auth::{Server, inspect};
+use auth::{Client, Server, inspect};
 use wire::NameBuf;
 
 /// Numbers that look random; the same in every run.
@@ -165,8 +165,10 @@ fn kept_answers_fit_other_questions() {
         let edns = [None, Some((512, true)), Some((1232, true)), Some((1232, false))][random.next(4)];
         let query = inspect::query(0, &name, qtype, edns);
         fresh.forget();
-        let octets = reader.with(|view| fresh.answer(&query, view, &server, transport, &mut expected));
-        let octets_used = reader.with(|view| used.answer(&query, view, &server, transport, &mut found));
+        let octets = reader
+            .with(|view| fresh.answer(&query, view, &server, &Client::unknown(transport), &mut expected));
+        let octets_used =
+            reader.with(|view| used.answer(&query, view, &server, &Client::unknown(transport), &mut found));
         let read =
             |message: &[u8]| inspect::read(message).unwrap_or_else(|error| panic!("{name} {qtype}: {error}"));
         assert_eq!(read(&expected[..octets]), read(&found[..octets_used]), "{name} {qtype} in round {round}");
@@ -221,7 +223,9 @@ fn damaged_packs() {
             let query = &queries[random.next(queries.len())];
             for transport in [Transport::Udp, Transport::Tcp] {
                 let server = Server::default();
-                reader.with(|view| responder.answer(query, view, &server, transport, &mut buffer));
+                reader.with(|view| {
+                    responder.answer(query, view, &server, &Client::unknown(transport), &mut buffer)
+                });
             }
         }
     }

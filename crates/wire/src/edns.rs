@@ -107,12 +107,20 @@ impl ResponseOpt<'_> {
     /// Writes all of the record or nothing.
     #[inline(always)]
     fn write_all(&self, out: &mut Renderer<'_>) -> Result<(), Full> {
-        let octets = self.octets();
-        let (head, mut options) = out.append(octets, 1)?.split_first_chunk_mut().ok_or(Full)?;
+        self.write_to(out.append(self.octets(), 1)?);
+        Ok(())
+    }
+
+    /// Writes the record into `room`, which has its length.
+    #[inline(always)]
+    pub fn write_to(&self, room: &mut [u8]) {
+        let length = room.len();
+        debug_assert_eq!(length, self.octets());
+        let Some((head, mut options)) = room.split_first_chunk_mut() else { return };
         let [t, y] = rtype::OPT.to_be_bytes();
         let [p, q] = self.udp_payload_octets.to_be_bytes();
         let [d, o] = if self.dnssec_ok { DO.to_be_bytes() } else { [0, 0] };
-        let [l, m] = ((octets - OPT_OCTETS) as u16).to_be_bytes();
+        let [l, m] = ((length - OPT_OCTETS) as u16).to_be_bytes();
         *head = [0, t, y, p, q, (self.rcode >> 4) as u8, VERSION, d, o, l, m];
         if let Some(cookie) = self.cookie {
             option(&mut options, edns_option::COOKIE, cookie);
@@ -123,7 +131,6 @@ impl ResponseOpt<'_> {
         if let Some(code) = self.ede {
             option(&mut options, edns_option::EDE, &code.to_be_bytes());
         }
-        Ok(())
     }
 }
 

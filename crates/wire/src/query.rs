@@ -13,8 +13,10 @@ use crate::record::RecordView;
 /// What is wrong with a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Not exactly one question (RFC 9619), or one that cannot be read.
+    /// Several questions (RFC 9619), or one that cannot be read.
     Question,
+    /// No question; records were read all the same (RFC 7873 5.4 has such queries).
+    NoQuestion,
     /// A record after the question cannot be read.
     Record,
     /// An OPT record that is not the only one, not in the additional section, not at the root or malformed (RFC 6891 6.1.1).
@@ -99,7 +101,7 @@ impl<'q> Query<'q> {
     /// Reads a message; `None` for what must not be answered: less than a header, and responses.
     ///
     /// Other operations than QUERY may have other contents than a question, so there only a question that can be
-    /// read is taken note of, and nothing is a fault. Octets after the last record are ignored, as others do.
+    /// read is taken note of, and only OPT and TSIG out of place are faults. Octets after the last record are ignored, as others do.
     #[cold]
     pub fn read(message: &'q [u8], places: &mut Places) -> Option<Query<'q>> {
         if message.len() < HEADER_OCTETS {
@@ -110,18 +112,26 @@ impl<'q> Query<'q> {
             return None;
         }
         let mut query = Query { message, flags, question: None, edns: None, tsig: None, fault: None };
-        if u16_at(message, 4) == 1 {
-            query.question = Question::read(message, places).ok();
-        }
-        let Some(question) = query.question else {
-            query.fault = (header::opcode(flags) == opcode::QUERY).then_some(Fault::Question);
-            return Some(query);
-        };
         // Answer, authority and additional counts.
         let counts = [u16_at(message, 6), u16_at(message, 8), u16_at(message, 10)];
+        let is_query = header::opcode(flags) == opcode::QUERY;
+        match u16_at(message, 4) {
+            1 => query.question = Question::read(message, places).ok(),
+            0 if is_query => {
+                query.read_records(HEADER_OCTETS, counts);
+                query.fault = query.fault.or(Some(Fault::NoQuestion));
+                return Some(query);
+            }
+            _ => {}
+        }
+        let Some(question) = query.question else {
+            query.fault = is_query.then_some(Fault::Question);
+            return Some(query);
+        };
         query.read_records(question.end, counts);
-        if header::opcode(flags) != opcode::QUERY {
-            query.fault = None;
+        if !is_query {
+            // What else is in the message is not known here, where OPT and TSIG stand is the same for all.
+            query.fault = query.fault.filter(|fault| matches!(fault, Fault::Opt | Fault::Tsig));
         }
         Some(query)
     }
@@ -246,7 +256,7 @@ mod tests {
     fn faults() {
         check([1, 0, 0, 0], &[b"trailing"], None);
         check([1, 1, 1, 2], &[A, A, OPT, TSIG], None);
-        check([0, 0, 0, 0], &[], Some(Fault::Question));
+        check([0, 0, 0, 0], &[], Some(Fault::NoQuestion));
         check([2, 0, 0, 0], &[], Some(Fault::Question));
         check([1, 0, 0, 1], &[], Some(Fault::Record));
         check([1, 0, 0, 2], &[OPT, NSID], Some(Fault::Opt));
