@@ -30,6 +30,7 @@ fn main() {
     let domain = sync::Domain::new();
     let cell = sync::Cell::new(&domain, std::sync::Arc::new(1u64));
     let reader = std::cell::RefCell::new(domain.reader());
+    let _collector = sync::Collector::start(std::slice::from_ref(&domain)).expect("a thread");
     let reads: Vec<(&str, Turn<'_>)> = vec![
         (
             "parking_lot::RwLock",
@@ -101,6 +102,13 @@ fn main() {
             "parking_lot::Mutex",
             Box::new(|| {
                 *parking_mutex.lock() += 1;
+            }),
+        ),
+        // A publication: allocates the new value; another thread frees the old one.
+        (
+            "sync::Cell",
+            Box::new(|| {
+                cell.replace(std::sync::Arc::new(1), 8);
             }),
         ),
     ];
