@@ -15,6 +15,7 @@ pub mod name;
 pub mod places;
 pub mod query;
 pub mod question;
+pub mod rdata;
 pub mod record;
 pub mod render;
 pub mod sort_key;
