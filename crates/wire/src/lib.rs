@@ -11,6 +11,7 @@
 pub mod edns;
 pub mod header;
 pub mod iana;
+pub mod message;
 pub mod name;
 pub mod places;
 pub mod query;
@@ -20,6 +21,7 @@ pub mod record;
 pub mod render;
 pub mod sort_key;
 
+pub use message::Message;
 pub use name::{Name, NameBuf};
 pub use places::Places;
 pub use query::Query;
