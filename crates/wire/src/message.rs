@@ -50,8 +50,9 @@ mod cost {
     pub(super) const LABEL: usize = 16;
     /// A pointer on it.
     pub(super) const POINTER: usize = 40;
-    /// A run of octets that is copied, and how many octets cost one instruction more.
-    pub(super) const COPY: usize = 26;
+    /// Octets that are copied, each run of labels more, and how many octets cost one instruction more.
+    pub(super) const COPY: usize = 55;
+    pub(super) const COPIED_RUN: usize = 26;
     pub(super) const COPIED_OCTETS: usize = 4;
 }
 
@@ -214,7 +215,7 @@ impl<'m> Message<'m> {
         };
         let walked = walk(self.octets, at, |_, _| {}, run);
         let walked = self.charge_walk(walked, at)?;
-        let runs = (1 + walked.pointers) * cost::COPY;
+        let runs = cost::COPY + cost::COPIED_RUN * walked.pointers;
         self.charge(runs + walked.octets / cost::COPIED_OCTETS, at)?;
         Ok(walked.octets)
     }
