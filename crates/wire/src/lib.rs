@@ -13,15 +13,18 @@ pub mod cookie;
 pub mod edns;
 pub mod header;
 pub mod iana;
+pub mod message;
 pub mod name;
 pub mod places;
 pub mod query;
 pub mod question;
+pub mod rdata;
 pub mod record;
 pub mod render;
 pub mod sort_key;
 pub mod tsig;
 
+pub use message::Message;
 pub use name::{Name, NameBuf};
 pub use places::Places;
 pub use query::Query;
