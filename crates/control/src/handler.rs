@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use auth::{Counters, Responder};
-use net::{Context, Handler, Transport};
+use net::{Driver, Queries, Service, Transport};
 use sync::Reader;
 use zone::Catalog;
 
@@ -83,7 +83,7 @@ fn values(counters: &Counters) -> [u64; COUNTS] {
     values
 }
 
-/// The handler of one worker.
+/// The service of one worker.
 pub struct Answerer {
     state: Reader<ServerState>,
     responder: Responder,
@@ -91,30 +91,32 @@ pub struct Answerer {
 }
 
 impl Answerer {
-    /// Answers from what `state` publishes, and shows its counts in `counts`.
+    /// Answers from what `state` publishes, and shows its counts in `counts`, going on from those there.
     pub fn new(state: Reader<ServerState>, counts: Arc<AnswerCounts>) -> Answerer {
-        Answerer { state, responder: Responder::new(), counts }
+        Answerer { state, responder: Responder::counting_from(counts.read()), counts }
     }
 }
 
-impl Handler for Answerer {
+impl Service for Answerer {
+    /// Workers have nothing to tell each other yet.
+    type Message = std::convert::Infallible;
+
     #[inline]
-    fn begin_batch(&mut self) {
+    fn queries(&mut self, queries: &mut Queries<'_>, _: &mut Driver<'_, Self::Message>) {
         self.state.begin();
-    }
-
-    #[inline]
-    fn handle(&mut self, query: &[u8], context: &Context, response: &mut [u8]) -> usize {
-        let Some(state) = self.state.value() else { return 0 };
-        let transport = match context.transport {
-            Transport::Udp => auth::Transport::Udp,
-            Transport::Tcp => auth::Transport::Tcp,
-        };
-        self.responder.answer(query, &state.catalog, &state.identity, transport, response)
-    }
-
-    #[inline]
-    fn end_batch(&mut self) {
+        if let Some(state) = self.state.value() {
+            while let Some(item) = queries.next() {
+                let transport = match item.context.transport {
+                    Transport::Udp => auth::Transport::Udp,
+                    Transport::Tcp | Transport::Tls | Transport::Https | Transport::Quic => {
+                        auth::Transport::Tcp
+                    }
+                };
+                let octets =
+                    self.responder.answer(item.query, &state.catalog, &state.identity, transport, item.room);
+                item.answer(octets);
+            }
+        }
         self.state.end();
         self.counts.write(self.responder.counters());
     }

@@ -215,13 +215,11 @@ fn say_what_is_listened_on(server: &Server) {
     tracing::info!("Zonda {} listens on {} with {workers}", env!("CARGO_PKG_VERSION"), addresses.join(", "));
 }
 
-fn run_workers(controller: &Controller, server: Server) -> std::io::Result<()> {
-    let mut counts = Vec::new();
-    let running = server.start(|_worker| {
-        let shown = Arc::new(AnswerCounts::default());
-        counts.push(Arc::clone(&shown));
-        Answerer::new(controller.published.reader(), shown)
-    })?;
+fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<()> {
+    let counts: Vec<Arc<AnswerCounts>> = (0..server.worker_count()).map(|_| Arc::default()).collect();
+    let (shown, owner) = (counts.clone(), Arc::clone(controller));
+    let running =
+        server.start(move |worker| Answerer::new(owner.published.reader(), Arc::clone(&shown[worker])))?;
     *controller.counts.write() = counts;
     *controller.running.lock() = Some(running);
     Ok(())

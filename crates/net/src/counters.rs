@@ -66,13 +66,13 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Datagrams handed to the handler.
+    /// Datagrams handed to the service.
     udp_queries,
     /// Datagrams sent.
     udp_responses,
     /// Receive calls that brought at least one datagram: `udp_queries` divided by this is the batch size.
     udp_batches,
-    /// Queries over UDP that the handler chose not to answer.
+    /// Queries over UDP that the service chose not to answer.
     udp_unanswered,
     /// Datagrams longer than a receive buffer, dropped.
     udp_truncated,
@@ -110,14 +110,14 @@ counters! {
     tcp_errors,
     /// Times accepting had to pause because descriptors or memory ran out.
     tcp_accept_pauses,
-    /// Queries over TCP handed to the handler.
+    /// Queries over TCP handed to the service.
     tcp_queries,
     /// Responses over TCP.
     tcp_responses,
-    /// Queries over TCP that the handler chose not to answer.
+    /// Queries over TCP that the service chose not to answer.
     tcp_unanswered,
-    /// Times the handler panicked; the batch was lost, the worker went on.
-    handler_panics,
+    /// Times the service panicked; the batch was lost, the worker went on with a new one.
+    service_panics,
 }
 
 #[cfg(test)]
@@ -133,7 +133,7 @@ mod tests {
         let twice = counters.read().sum(counters.read());
         assert_eq!((twice.udp_queries, twice.tcp_open), (10, 4));
         let listed: Vec<_> = twice.each().collect();
-        assert!(listed.contains(&("udp_queries", "Datagrams handed to the handler.", 10)), "{listed:?}");
+        assert!(listed.contains(&("udp_queries", "Datagrams handed to the service.", 10)), "{listed:?}");
         assert_eq!(listed.iter().map(|(_, _, value)| value).sum::<u64>(), 14);
     }
 

@@ -6,7 +6,6 @@
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{io, process};
@@ -15,10 +14,13 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
 use crate::bind::Sockets;
+use crate::context::Now;
 use crate::counters::Counters;
-use crate::handler::Handler;
+use crate::host::{Host, Panicked};
+use crate::queries::Queries;
+use crate::service::Service;
 use crate::stop::Stop;
-use crate::tcp::Streams;
+use crate::tcp::{Connections, Turn};
 use crate::token::Token;
 use crate::udp::{BATCH, Backend, Port, Receiver};
 
@@ -32,9 +34,12 @@ const BATCH_WORTH_REPEATING: usize = BATCH / 4;
 /// Sockets handled per turn; the others come in the next.
 const EVENTS_PER_TURN: usize = 128;
 
-/// Panics of the handler that a worker survives. Each costs one batch and all TCP connections of the worker; a
-/// handler that fails this often is better replaced by the service manager.
-const PANICS_MAX: u32 = 100;
+/// Panics of the service that a worker survives at once. Each costs one batch; a service that fails more often is better
+/// replaced by the service manager.
+const PANICS_BURST: u32 = 100;
+
+/// One more panic is forgiven each such time.
+const PANIC_PAUSE: Duration = Duration::from_secs(60);
 
 /// Turns after the signal to stop that still answer what had arrived. A full receive buffer of 5,000 queries takes
 /// ten; a client that goes on sending does not keep the worker from ending.
@@ -42,7 +47,7 @@ const LAST_TURNS_MAX: usize = 16;
 
 /// What a turn saw.
 #[derive(Clone, Copy, Debug, Default)]
-struct Turn {
+struct Events {
     /// Sockets that were ready.
     sockets: usize,
     /// Whether the signal to stop was given.
@@ -50,15 +55,17 @@ struct Turn {
 }
 
 /// Everything one worker owns.
-pub(crate) struct Worker<H> {
+pub(crate) struct Worker<S: Service> {
     index: usize,
-    handler: H,
+    host: Host<S>,
     epoll: OwnedFd,
     udp: Vec<Port>,
     receiver: Receiver,
-    streams: Streams,
+    connections: Connections,
     stop: Arc<Stop>,
     counters: Arc<Counters>,
+    /// Panics that are not forgiven yet.
+    panics: Rate,
 }
 
 /// The parts of a worker that are made before its thread starts, so that a failure is reported at once.
@@ -82,87 +89,115 @@ impl Prepared {
     }
 }
 
-impl<H: Handler> Worker<H> {
+impl<S: Service> Worker<S> {
     pub(crate) fn new(
         index: usize,
-        handler: H,
+        host: Host<S>,
         prepared: Prepared,
         backend: Backend,
-        streams: Streams,
+        connections: Connections,
         stop: Arc<Stop>,
         counters: Arc<Counters>,
     ) -> Self {
         let Prepared { sockets, epoll } = prepared;
         let receiver = Receiver::new(backend);
-        Self { index, handler, epoll, udp: sockets.udp, receiver, streams, stop, counters }
+        let panics = Rate::new(PANICS_BURST, PANIC_PAUSE, Instant::now());
+        Self { index, host, epoll, udp: sockets.udp, receiver, connections, stop, counters, panics }
     }
 
-    /// Serves until told to stop.
+    /// Serves until told to stop, then until everything asked for is answered and sent, or the deadline is over.
     pub(crate) fn run(mut self) {
-        let mut panics = 0;
-        // The handler may be in any state after a panic, but it is memory safe, and the next `begin_batch` starts
-        // over; connections are dropped because their framing may be lost.
-        while catch_unwind(AssertUnwindSafe(|| self.serve())).is_err() {
-            panics += 1;
-            self.counters.handler_panics.add(1);
-            tracing::error!(worker = self.index, panics, "the handler panicked; a batch of queries is lost");
-            if panics == PANICS_MAX {
-                tracing::error!(worker = self.index, "the handler panics again and again: giving up");
-                process::abort();
-            }
-            self.streams.close_all(&self.counters);
-        }
-        self.streams.close_all(&self.counters);
-    }
-
-    /// Turns until told to stop, then until connections are flushed or the deadline is over.
-    fn serve(&mut self) {
         while !self.turn(None).stop {}
         let deadline = self.stop.deadline();
-        // What had arrived before is still answered, then only what is unsent goes out.
+        // Nobody reads it, so that all workers see it; it would be ready in each turn from here on.
+        let _ = epoll::delete(&self.epoll, self.stop.as_fd());
+        // What had arrived before is still answered.
         for _ in 0..LAST_TURNS_MAX {
             if self.turn(Some(Instant::now())).sockets == 0 {
                 break;
             }
         }
-        self.streams.finish(&self.counters);
-        self.udp.clear();
-        while self.streams.has_unsent() && Instant::now() < deadline {
+        self.drain();
+        while !self.connections.is_empty() && Instant::now() < deadline {
             self.turn(Some(deadline));
         }
+        self.connections.close_all(&self.counters);
+    }
+
+    /// Takes no more queries.
+    fn drain(&mut self) {
+        for port in &self.udp {
+            let _ = epoll::delete(&self.epoll, &port.socket);
+        }
+        let now = Now::read();
+        let mut turn = Turn { now, epoll: &self.epoll, counters: &self.counters, serve: &mut self.host };
+        self.connections.drain(&mut turn);
     }
 
     /// Waits for sockets to be ready, until `deadline` at most, and handles them.
-    fn turn(&mut self, deadline: Option<Instant>) -> Turn {
+    fn turn(&mut self, deadline: Option<Instant>) -> Events {
         let mut space = [const { MaybeUninit::<epoll::Event>::uninit() }; EVENTS_PER_TURN];
         let timeout = self.timeout(deadline);
         let events = match epoll::wait(&self.epoll, &mut space, timeout.as_ref()) {
             Ok((events, _)) => events,
-            Err(Errno::INTR) => return Turn::default(),
+            Err(Errno::INTR) => return Events::default(),
             // The instance and the memory are ours and valid: nothing else can go wrong.
             Err(errno) => panic!("waiting for sockets failed: {errno}"),
         };
-        let now = Instant::now();
-        let mut turn = Turn { sockets: events.len(), stop: false };
+        let now = Now::read();
+        self.host.core.begin(now);
+        let mut seen = Events { sockets: events.len(), stop: false };
         for event in events {
             match Token::from(event.data) {
-                Token::Udp(index) => self.answer_datagrams(index),
-                Token::Listener(index) => self.streams.accept(index, now, &self.epoll, &self.counters),
+                Token::Udp(index) => self.answer_datagrams(index, now),
+                Token::Listener(index) => {
+                    self.connections.accept(index, now.instant, &self.epoll, &self.counters);
+                }
                 Token::Stream(id) => {
-                    self.streams.turn(id, event.flags, now, &self.epoll, &mut self.handler, &self.counters);
+                    let mut turn =
+                        Turn { now, epoll: &self.epoll, counters: &self.counters, serve: &mut self.host };
+                    self.connections.turn(id, event.flags, &mut turn);
                 }
                 Token::Stop => {
-                    turn.sockets -= 1;
-                    turn.stop = true;
+                    seen.sockets -= 1;
+                    seen.stop = true;
                 }
             }
+            self.restart();
         }
-        self.streams.expire(now, &self.epoll, &self.counters);
-        turn
+        if self.connections.has_ready() {
+            let mut turn = Turn { now, epoll: &self.epoll, counters: &self.counters, serve: &mut self.host };
+            self.connections.serve_ready(&mut turn);
+            self.restart();
+        }
+        self.connections.expire(now.instant, &self.epoll, &self.counters);
+        seen
+    }
+
+    /// Replaces the service if it panicked; gives up if it does so too often.
+    #[inline]
+    fn restart(&mut self) {
+        if self.host.has_panicked() {
+            self.restart_now();
+        }
+    }
+
+    #[cold]
+    fn restart_now(&mut self) {
+        self.counters.service_panics.add(1);
+        tracing::error!(worker = self.index, "the service panicked; a batch of queries is lost");
+        if !self.panics.take(Instant::now()) {
+            tracing::error!(worker = self.index, "the service panics again and again: giving up");
+            process::abort();
+        }
+        self.host.restart();
     }
 
     fn timeout(&self, deadline: Option<Instant>) -> Option<Timespec> {
-        let until = match (self.streams.next_deadline(), deadline) {
+        if self.connections.has_ready() {
+            return Some(Timespec { tv_sec: 0, tv_nsec: 0 });
+        }
+        let until = match (self.connections.next_deadline(), deadline) {
             (Some(one), Some(other)) => one.min(other),
             (one, other) => one.or(other)?,
         };
@@ -173,19 +208,71 @@ impl<H: Handler> Worker<H> {
     }
 
     /// Answers what waits at UDP socket `index`, a bounded number of batches.
-    fn answer_datagrams(&mut self, index: usize) {
+    fn answer_datagrams(&mut self, index: usize, now: Now) {
         let Some(port) = self.udp.get(index) else { return };
         for _ in 0..BATCHES_PER_TURN {
             let received = self.receiver.receive(port, &self.counters);
             if received.queries > 0 {
-                self.handler.begin_batch();
-                self.handler.handle_batch(&mut self.receiver.batch());
-                self.handler.end_batch();
-                self.receiver.send(port, &self.counters);
+                let mut queries = Queries::new(self.receiver.batch(now));
+                let outcome = self.host.call(|service, driver| service.queries(&mut queries, driver));
+                match outcome {
+                    Ok(()) => self.receiver.send(port, &self.counters),
+                    Err(Panicked) => return self.receiver.forget(),
+                }
             }
             if received.datagrams < BATCH_WORTH_REPEATING {
                 return;
             }
         }
+    }
+}
+
+/// So many at once, and one more each time.
+#[derive(Debug)]
+struct Rate {
+    burst: u32,
+    pause: Duration,
+    left: u32,
+    /// When `left` was last raised.
+    raised: Instant,
+}
+
+impl Rate {
+    fn new(burst: u32, pause: Duration, now: Instant) -> Self {
+        Self { burst, pause, left: burst, raised: now }
+    }
+
+    /// Takes one; `false` if none is left.
+    fn take(&mut self, now: Instant) -> bool {
+        while self.left < self.burst && now.saturating_duration_since(self.raised) >= self.pause {
+            self.left += 1;
+            self.raised += self.pause;
+        }
+        if self.left == self.burst {
+            self.raised = now;
+        }
+        self.left = match self.left.checked_sub(1) {
+            Some(left) => left,
+            None => return false,
+        };
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panics_are_a_rate() {
+        let start = Instant::now();
+        let mut rate = Rate::new(3, PANIC_PAUSE, start);
+        assert_eq!([(); 4].map(|()| rate.take(start)), [true, true, true, false]);
+        assert!(!rate.take(start + PANIC_PAUSE - Duration::from_millis(1)));
+        assert!(rate.take(start + PANIC_PAUSE));
+        assert!(!rate.take(start + PANIC_PAUSE + Duration::from_secs(1)));
+        // No more than a burst is ever saved up.
+        let late = start + PANIC_PAUSE * 1000;
+        assert_eq!([(); 4].map(|()| rate.take(late)), [true, true, true, false]);
     }
 }

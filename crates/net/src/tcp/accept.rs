@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
 
-use super::{Connection, Streams};
+use super::{Channel, Connection, Connections};
 use crate::admit::{Refused, Seat};
 use crate::bind::TcpPort;
 use crate::counters::Counters;
@@ -47,7 +47,7 @@ enum Stopped {
     Failed,
 }
 
-impl Streams {
+impl Connections {
     /// Accepts what waits at listener `index`, a bounded number.
     pub(crate) fn accept(&mut self, index: usize, now: Instant, epoll: &OwnedFd, counters: &Counters) {
         for _ in 0..ACCEPTS_PER_TURN {
@@ -89,11 +89,15 @@ impl Streams {
         let Some(client) = client.and_then(|client| SocketAddr::try_from(client).ok()) else { return Ok(()) };
         let Some(local) = listening.local.or_else(|| socket.local_addr().ok()) else { return Ok(()) };
         let Some(seat) = self.find_seat(client, counters) else { return Ok(()) };
-        let id = self.table.insert(Connection::new(socket, client, local, Some(seat), now));
+        let id = self.table.insert(Channel::new(
+            socket,
+            Connection::new(client.into(), local.into(), now),
+            Some(seat),
+        ));
         counters.tcp_accepted.add(1);
         counters.tcp_open.add(1);
-        let registered = self.table.value_mut(id).is_some_and(|connection| {
-            epoll::add(epoll, &connection.socket, Token::Stream(id).data(), EventFlags::IN).is_ok()
+        let registered = self.table.value_mut(id).is_some_and(|channel| {
+            epoll::add(epoll, &channel.socket, Token::Stream(id).data(), EventFlags::IN).is_ok()
         });
         if !registered {
             self.close(id, &counters.tcp_errors, counters);

@@ -3,7 +3,9 @@
 //! Everything is read from octets by position, so that nothing depends on the alignment of what the kernel wrote.
 //! Linux lays these structures out alike on every architecture; ports and addresses are in network order.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::context::Address;
 
 /// Room for a `sockaddr_in6`, the longest address a UDP socket of ours meets.
 pub(super) const NAME_OCTETS: usize = 28;
@@ -20,18 +22,14 @@ pub(super) const INFO_V6_OCTETS: usize = 20;
 pub(super) struct Name(pub(super) [u8; NAME_OCTETS]);
 
 /// The address in the first `octets` octets of `name`; `None` for another family or a short one.
-pub(super) fn decode(name: &[u8], octets: usize) -> Option<SocketAddr> {
+pub(super) fn decode(name: &[u8], octets: usize) -> Option<Address> {
     let name = name.get(..octets)?;
     let family = i32::from(u16::from_ne_bytes([*name.first()?, *name.get(1)?]));
     let port = u16::from_be_bytes([*name.get(2)?, *name.get(3)?]);
     match family {
-        libc::AF_INET if name.len() >= NAME_V4_OCTETS => {
-            Some(SocketAddr::from(([name[4], name[5], name[6], name[7]], port)))
-        }
+        libc::AF_INET if name.len() >= NAME_V4_OCTETS => Some(Address::v4(take(name, 4), port)),
         libc::AF_INET6 if name.len() >= NAME_OCTETS => {
-            let flow = u32::from_ne_bytes(take(name, 4));
-            let scope = u32::from_ne_bytes(take(name, 24));
-            Some(SocketAddrV6::new(Ipv6Addr::from(take::<16>(name, 8)), port, flow, scope).into())
+            Some(Address::v6(take(name, 8), port, u32::from_ne_bytes(take(name, 24))))
         }
         _ => None,
     }
@@ -67,6 +65,8 @@ fn take<const N: usize>(octets: &[u8], at: usize) -> [u8; N] {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{SocketAddr, SocketAddrV6};
+
     use super::*;
 
     #[test]
@@ -74,7 +74,7 @@ mod tests {
         let mut name = [0; NAME_OCTETS];
         name[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
         name[2..8].copy_from_slice(&[0, 53, 192, 0, 2, 1]);
-        assert_eq!(decode(&name, 16), Some("192.0.2.1:53".parse().unwrap()));
+        assert_eq!(decode(&name, 16), Some(SocketAddr::from(([192, 0, 2, 1], 53)).into()));
         assert_eq!(decode(&name, 15), None);
 
         name = [0; NAME_OCTETS];
@@ -83,7 +83,7 @@ mod tests {
         name[8..10].copy_from_slice(&[0xFE, 0x80]);
         name[23] = 1;
         name[24..].copy_from_slice(&2_u32.to_ne_bytes());
-        let address = decode(&name, 28).unwrap();
+        let address: SocketAddr = decode(&name, 28).unwrap().into();
         assert_eq!(address, SocketAddrV6::new("fe80::1".parse().unwrap(), 5300, 0, 2).into());
         assert_eq!(decode(&name, 27), None);
     }

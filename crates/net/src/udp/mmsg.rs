@@ -11,13 +11,15 @@
 
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::net::{SocketAddr, SocketAddrV6};
+use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 
 use super::address::{self, INFO_V4_OCTETS, INFO_V6_OCTETS, NAME_OCTETS, Name};
 use super::arena::Arena;
 use super::{BATCH, Port, STRIDE, Slots, UDP_QUERY_OCTETS_MAX, send};
+use crate::context::Address;
 use crate::counters::Counters;
+use crate::queries::octets_of;
 
 /// Room for control messages per datagram. The one we ask for, `in6_pktinfo`, takes 40 octets with its header; an
 /// inherited socket may have others switched on, and what does not fit is cut by the kernel.
@@ -164,7 +166,7 @@ impl Mmsg {
 
     /// The local address in the control messages of datagram `index`, which are replaced by the one that makes its
     /// response leave from there. `None` if the kernel sent none.
-    fn local(&mut self, index: usize, bound: SocketAddr) -> Option<SocketAddr> {
+    fn local(&mut self, index: usize, bound: Address) -> Option<Address> {
         let header = &raw const self.headers.as_slice()[index].msg_hdr;
         // SAFETY: `header` is a message header that the kernel filled; by "preset" its control area is
         // `controls[index]`, and the kernel set the length of what it wrote there. The CMSG functions walk that range.
@@ -178,13 +180,16 @@ impl Mmsg {
                     let (source, reply) =
                         address::decode_info_v4(&data.cast::<[u8; INFO_V4_OCTETS]>().read());
                     self.write_control(index, kind, &reply);
-                    return Some(SocketAddr::new(source, bound.port()));
+                    return match source {
+                        IpAddr::V4(source) => Some(Address::v4(source.octets(), bound.port())),
+                        IpAddr::V6(_) => None,
+                    };
                 }
                 if kind == (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) && data_octets >= INFO_V6_OCTETS {
                     let (source, scope, reply) =
                         address::decode_info_v6(&data.cast::<[u8; INFO_V6_OCTETS]>().read());
                     self.write_control(index, kind, &reply);
-                    return Some(SocketAddrV6::new(source, bound.port(), 0, scope).into());
+                    return Some(Address::v6(source.octets(), bound.port(), scope));
                 }
                 message = libc::CMSG_NXTHDR(header, message);
             }
@@ -221,14 +226,14 @@ impl Mmsg {
         let responses = slots.responses.pointer(0);
         let mut count = 0;
         for index in 0..slots.queries_held.min(BATCH) {
-            let octets = slots.response_octets[index];
+            let octets = octets_of(slots.outcomes[index]);
             if octets == 0 {
                 continue;
             }
             let received = &headers[usize::from(slots.origins[index])].msg_hdr;
             let (reply, iovec) = (&mut replies[count], &mut iovecs[count]);
             iovec.iov_base = responses.wrapping_add(index * STRIDE).cast();
-            iovec.iov_len = octets as usize;
+            iovec.iov_len = octets;
             reply.msg_hdr.msg_name = received.msg_name;
             reply.msg_hdr.msg_namelen = received.msg_namelen;
             if port.wildcard {

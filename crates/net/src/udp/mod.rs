@@ -1,7 +1,7 @@
 //! Datagrams in batches: receive up to [`BATCH`], have them answered, send the responses.
 //!
 //! ```text
-//! recvmmsg -> Slots.queries, spans, contexts -> Handler::handle_batch -> Slots.responses -> sendmmsg
+//! recvmmsg -> Slots.queries, spans, contexts -> Service::queries -> Slots.responses, outcomes -> sendmmsg
 //! ```
 //!
 //! One [`Receiver`] belongs to a worker and serves all its UDP sockets in turn. All memory is allocated when it is
@@ -17,13 +17,14 @@ mod portable;
 mod send;
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::time::Duration;
 
 use rustix::event::epoll::EventFlags;
 
+use crate::context::{Address, Context, NO_IDLE, Now, PLAIN, Transport};
 use crate::counters::Counters;
-use crate::handler::{Batch, Context, Span, Transport};
+use crate::queries::{Batch, DROPPED, Outcome, Rooms, Span, octets_of};
 use arena::Arena;
 
 /// Datagrams per system call. Below 16 the cost of the call shows in every query; above 64 the gain is lost in the
@@ -69,7 +70,7 @@ pub(crate) struct Port {
     /// Non-blocking.
     pub(crate) socket: UdpSocket,
     /// The address it is bound to.
-    pub(crate) local: SocketAddr,
+    pub(crate) local: Address,
     /// Whether `local` is a wildcard address, so that each datagram must say where it was sent to.
     pub(crate) wildcard: bool,
     /// What epoll is to wait for.
@@ -80,7 +81,8 @@ impl Port {
     /// Wraps a bound, non-blocking socket.
     pub(crate) fn new(socket: UdpSocket) -> io::Result<Self> {
         let local = socket.local_addr()?;
-        Ok(Self { socket, local, wildcard: local.ip().is_unspecified(), flags: EventFlags::IN })
+        let wildcard = local.ip().is_unspecified();
+        Ok(Self { socket, local: local.into(), wildcard, flags: EventFlags::IN })
     }
 
     /// Whether other workers receive from it too.
@@ -148,9 +150,14 @@ impl Receiver {
         Received { datagrams: outcome.unwrap_or(0), queries: self.slots.queries_held }
     }
 
-    /// The queries received last, for the handler.
-    pub(crate) fn batch(&mut self) -> Batch<'_> {
-        self.slots.batch()
+    /// The queries received last, for the service.
+    pub(crate) fn batch(&mut self, now: Now) -> Batch<'_> {
+        self.slots.batch(now)
+    }
+
+    /// Leaves the queries received last unanswered.
+    pub(crate) fn forget(&mut self) {
+        self.slots.queries_held = 0;
     }
 
     /// Sends the responses to the queries received last. May wait for a full send buffer, a few milliseconds at
@@ -174,36 +181,28 @@ struct Slots {
     spans: Box<[Span; BATCH]>,
     contexts: Box<[Context; BATCH]>,
     origins: Box<[u16; BATCH]>,
-    response_octets: Box<[u32; BATCH]>,
+    outcomes: Box<[Outcome; BATCH]>,
     /// How many queries the first entries of the arrays describe.
     queries_held: usize,
 }
 
 impl Slots {
     fn new() -> Self {
-        let nobody = SocketAddr::from(([0, 0, 0, 0], 0));
-        let context = Context { transport: Transport::Udp, client: nobody, local: nobody };
+        let context = datagram(Address::NONE, Address::NONE);
         Self {
             queries: Arena::new(vec![0; BATCH * STRIDE]),
             responses: Arena::new(vec![0; BATCH * STRIDE]),
             spans: Box::new([Span::default(); BATCH]),
             contexts: Box::new([context; BATCH]),
             origins: Box::new([0; BATCH]),
-            response_octets: Box::new([0; BATCH]),
+            outcomes: Box::new([DROPPED; BATCH]),
             queries_held: 0,
         }
     }
 
     /// Admits the datagram of `octets` octets in receive buffer `origin` as the next query, or drops it.
     #[inline]
-    fn admit(
-        &mut self,
-        origin: usize,
-        octets: usize,
-        client: SocketAddr,
-        local: SocketAddr,
-        counters: &Counters,
-    ) {
+    fn admit(&mut self, origin: usize, octets: usize, client: Address, local: Address, counters: &Counters) {
         if octets > UDP_QUERY_OCTETS_MAX {
             return counters.udp_truncated.add(1);
         }
@@ -214,29 +213,37 @@ impl Slots {
         let index = self.queries_held;
         debug_assert!(index < BATCH, "a receive call brings a batch at most");
         self.spans[index] = Span { start: (origin * STRIDE) as u32, octets: octets as u32 };
-        self.contexts[index] = Context { transport: Transport::Udp, client, local };
+        self.contexts[index] = datagram(client, local);
         self.origins[index] = origin as u16;
         self.queries_held = index + 1;
     }
 
-    fn batch(&mut self) -> Batch<'_> {
+    fn batch(&mut self, now: Now) -> Batch<'_> {
         let held = self.queries_held;
-        self.response_octets[..held].fill(0);
+        self.outcomes[..held].fill(DROPPED);
         Batch {
-            queries: self.queries.as_slice(),
+            now,
+            session: &PLAIN,
+            received: self.queries.as_slice(),
             spans: &self.spans[..held],
             contexts: &self.contexts[..held],
-            responses: self.responses.as_mut_slice(),
-            response_stride: STRIDE,
-            response_octets_max: UDP_RESPONSE_OCTETS_MAX,
-            response_octets: &mut self.response_octets[..held],
+            area: self.responses.as_mut_slice(),
+            rooms: Rooms { stride: STRIDE, prefix: 0, octets: UDP_RESPONSE_OCTETS_MAX },
+            outcomes: &mut self.outcomes[..held],
         }
     }
 
     /// The octets to send for query `index`; empty for none.
     fn response(&self, index: usize) -> &[u8] {
-        &self.responses.as_slice()[index * STRIDE..][..self.response_octets[index] as usize]
+        &self.responses.as_slice()[index * STRIDE..][..octets_of(self.outcomes[index])]
     }
+}
+
+/// What is known of a datagram.
+#[inline]
+fn datagram(client: Address, local: Address) -> Context {
+    let transport = Transport::Udp;
+    Context { client, local, transport, is_proved: false, is_early: false, idle_left: NO_IDLE }
 }
 
 #[cfg(test)]
