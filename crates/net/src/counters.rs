@@ -116,6 +116,34 @@ counters! {
     tcp_responses,
     /// Queries over TCP that the service chose not to answer.
     tcp_unanswered,
+    /// Queries that are answered later: each ends as replied, streamed, dropped, gone or overflowed.
+    later_tickets,
+    /// Tickets open now.
+    later_open,
+    /// Queries that could not be answered later because a bound was reached.
+    later_refused,
+    /// Tickets replied to while their client waited.
+    later_replied,
+    /// Tickets answered by many messages.
+    later_streamed,
+    /// Tickets dropped, or replied to with nothing.
+    later_dropped,
+    /// Tickets used or dropped after their client was gone.
+    later_gone,
+    /// Replies dropped because too many octets waited at the worker.
+    later_overflowed,
+    /// Tickets whose clients were given up because no reply came in a minute.
+    later_expired,
+    /// Responses of many messages that began.
+    streams_begun,
+    /// Responses of many messages that were complete.
+    streams_completed,
+    /// Responses of many messages that could not begin because a bound was reached.
+    streams_refused,
+    /// Responses of many messages given up by whoever made them, by a panic of theirs too; their connections were closed.
+    streams_aborted,
+    /// Responses of many messages whose client was too slow, or that waited for too long; their connections were closed.
+    streams_too_slow,
     /// Times the service panicked; the batch was lost, the worker went on with a new one.
     service_panics,
 }

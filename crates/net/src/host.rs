@@ -8,8 +8,11 @@ use std::process;
 use std::sync::Arc;
 
 use crate::driver::{Core, Driver};
+use crate::later::Open;
 use crate::queries::{Batch, Queries};
 use crate::service::Service;
+use crate::stream::Streams;
+use crate::token::ConnectionId;
 
 /// Makes the service of a worker, by the worker's number.
 pub(crate) type Factory<S> = Arc<dyn Fn(usize) -> S + Send + Sync>;
@@ -21,9 +24,21 @@ pub(crate) struct Panicked;
 /// How a batch fared: how many items the service was offered, and how many octets of a shared area their responses take.
 pub(crate) type Offered = (usize, usize);
 
-/// Answers batches; what connections see of a worker's service.
+/// What connections see of a worker's service and of what is kept for it.
 pub(crate) trait Serve {
+    /// Has a batch answered.
     fn serve(&mut self, batch: Batch<'_>) -> Result<Offered, Panicked>;
+
+    /// What connection `index` has open.
+    fn open(&self, index: u32) -> Open;
+
+    /// A connection is closed: what it had open is gone.
+    fn closed(&mut self, id: ConnectionId);
+
+    /// A stream of connection `index` is over.
+    fn stream_ended(&mut self, index: u32);
+
+    fn streams(&mut self) -> &mut Streams;
 }
 
 /// The service and what is kept for it.
@@ -77,6 +92,10 @@ impl<S: Service> Host<S> {
             process::abort();
         }
         self.has_panicked = false;
+        self.core.timers.clear();
+        self.core.upstream.close_all();
+        self.core.gone.clear();
+        self.core.again = false;
     }
 }
 
@@ -86,5 +105,66 @@ impl<S: Service> Serve for Host<S> {
         let mut queries = Queries::new(batch);
         self.call(|service, driver| service.queries(&mut queries, driver))?;
         Ok(queries.offered())
+    }
+
+    fn open(&self, index: u32) -> Open {
+        self.core.later.open(index)
+    }
+
+    fn closed(&mut self, id: ConnectionId) {
+        let open = self.core.later.open(id.index);
+        if open.streams > 0 {
+            self.core.starts.retain(|start| start.connection != id);
+            self.core.streams.abandon(id);
+        }
+        if open.is_any() {
+            self.core.later.abandon(id.index, &mut self.core.gone);
+        }
+    }
+
+    fn stream_ended(&mut self, index: u32) {
+        let open = self.core.later.open_mut(index);
+        open.streams = open.streams.saturating_sub(1);
+    }
+
+    fn streams(&mut self) -> &mut Streams {
+        &mut self.core.streams
+    }
+}
+
+/// What unit tests answer with: a function for each item, and nothing later.
+#[cfg(test)]
+pub(crate) struct Simple<F> {
+    answer: F,
+    streams: Streams,
+}
+
+#[cfg(test)]
+impl<F: FnMut(crate::Item<'_>)> Simple<F> {
+    pub(crate) fn new(answer: F) -> Self {
+        Self { answer, streams: Streams::default() }
+    }
+}
+
+#[cfg(test)]
+impl<F: FnMut(crate::Item<'_>)> Serve for Simple<F> {
+    fn serve(&mut self, batch: Batch<'_>) -> Result<Offered, Panicked> {
+        let mut queries = Queries::new(batch);
+        while let Some(item) = queries.next() {
+            (self.answer)(item);
+        }
+        Ok(queries.offered())
+    }
+
+    fn open(&self, _: u32) -> Open {
+        Open::default()
+    }
+
+    fn closed(&mut self, _: ConnectionId) {}
+
+    fn stream_ended(&mut self, _: u32) {}
+
+    fn streams(&mut self) -> &mut Streams {
+        &mut self.streams
     }
 }

@@ -41,14 +41,21 @@ mod context;
 mod counters;
 mod driver;
 mod host;
+mod inbox;
+mod later;
 mod listen;
 mod queries;
+mod random;
 mod server;
 mod service;
 mod stop;
+mod stream;
 mod tcp;
+mod ticket;
+mod timer;
 mod token;
 mod udp;
+mod upstream;
 mod worker;
 
 pub mod privileges;
@@ -60,9 +67,19 @@ pub use bind::Listener;
 pub use bind_error::{BindError, Step};
 pub use context::{Address, Context, Now, Session, Transport};
 pub use counters::WorkerCounters;
-pub use driver::Driver;
+pub use driver::{Driver, REPLIES_PER_EVENT};
+pub use inbox::{MESSAGES_MAX, Waker};
+pub use later::{
+    LATER_AGE_MAX, LATER_PER_CLIENT_MAX, LATER_PER_CONNECTION_MAX, LATER_PER_WORKER_MAX, LATER_UNPROVED_MAX,
+};
 pub use listen::{Listen, Steer};
 pub use queries::{Item, Queries};
 pub use server::{Running, Server, WORKERS_MAX};
 pub use service::Service;
+pub use stream::{
+    Messages, Pull, STREAM_WAIT_MAX, STREAMS_PER_CONNECTION_MAX, STREAMS_PER_WORKER_MAX, StreamWaker,
+};
+pub use ticket::{Refused, Ticket};
+pub use timer::{TIMERS_MAX, TimerId};
 pub use udp::{BATCH, Backend, UDP_QUERY_OCTETS_MAX, UDP_RESPONSE_OCTETS_MAX};
+pub use upstream::{ARRIVAL_OCTETS_MAX, Arrivals, UPSTREAM_SOCKETS_MAX, Upstream, UpstreamId};

@@ -11,12 +11,19 @@
 //! since in other back ends (UMEM of AF_XDP, rings of provided buffers) the kernel writes to neighbours meanwhile.
 
 use crate::context::{Context, Now, Session};
+use crate::driver::{Driver, Source};
+use crate::stream::Messages;
+use crate::ticket::{Refused, Ticket};
 
 /// What became of an item: the octets of its response (1 to 65,535), or one of those below.
 pub(crate) type Outcome = u32;
 
 /// Nothing is sent: the state an item begins in.
 pub(crate) const DROPPED: Outcome = 0;
+/// Somebody holds a ticket, whose row is in the worker's table.
+pub(crate) const LATER: Outcome = u32::MAX;
+/// Messages are pulled.
+pub(crate) const STREAM: Outcome = u32::MAX - 1;
 
 /// The octets to send of an item; 0 for none.
 #[inline]
@@ -55,6 +62,7 @@ pub(crate) struct Batch<'a> {
     pub(crate) rooms: Rooms,
     /// One for each item, all `DROPPED`.
     pub(crate) outcomes: &'a mut [Outcome],
+    pub(crate) source: Source,
 }
 
 /// The queries of an event.
@@ -130,6 +138,8 @@ impl<'a> Queries<'a> {
             query: &batch.received[span.start as usize..][..span.octets as usize],
             context: &batch.contexts[index.min(batch.contexts.len() - 1)],
             room,
+            session: batch.session,
+            source: batch.source,
             outcome: &mut batch.outcomes[index],
             cursor: &mut self.cursor,
             rooms: batch.rooms,
@@ -152,6 +162,8 @@ pub struct Item<'q> {
     /// Where to write the response. Its length is the most that may be sent, its content is left over from earlier
     /// queries.
     pub room: &'q mut [u8],
+    session: &'q Session,
+    source: Source,
     outcome: &'q mut Outcome,
     cursor: &'q mut usize,
     rooms: Rooms,
@@ -164,7 +176,8 @@ impl Item<'_> {
     #[inline]
     pub fn answer(self, octets: usize) {
         debug_assert!(octets <= self.rooms.octets, "a response is longer than its room");
-        if octets > self.rooms.octets || octets == 0 {
+        // Whoever took a ticket answers through that.
+        if octets > self.rooms.octets || octets == 0 || *self.outcome != DROPPED {
             return;
         }
         *self.outcome = octets as Outcome;
@@ -175,4 +188,38 @@ impl Item<'_> {
 
     /// Sends nothing.
     pub fn drop(self) {}
+
+    /// Takes the right to answer later. `key` is the service's, by which it is told if the client is gone; `is_proved`: that
+    /// the query itself proves its sender's address, by a server cookie for instance. What is needed of the query has to
+    /// be kept.
+    ///
+    /// An `Err` says which bound is reached; the item can still be answered.
+    pub fn later<M>(
+        &mut self,
+        driver: &mut Driver<'_, M>,
+        key: u64,
+        is_proved: bool,
+    ) -> Result<Ticket, Refused> {
+        if *self.outcome == LATER || *self.outcome == STREAM {
+            return Err(Refused::Connection);
+        }
+        let peer = self.context.peer(self.session);
+        let ticket = driver.later(self.source, self.context, peer, key, is_proved, self.rooms.octets)?;
+        *self.outcome = LATER;
+        Ok(ticket)
+    }
+
+    /// Answers by many messages, or gives them back with the bound that is reached.
+    pub fn stream<M>(
+        &mut self,
+        driver: &mut Driver<'_, M>,
+        messages: Box<dyn Messages>,
+    ) -> Result<(), (Refused, Box<dyn Messages>)> {
+        if *self.outcome == LATER || *self.outcome == STREAM {
+            return Err((Refused::Connection, messages));
+        }
+        driver.stream_item(self.source, messages)?;
+        *self.outcome = STREAM;
+        Ok(())
+    }
 }

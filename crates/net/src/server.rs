@@ -10,6 +10,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{io, iter};
 
+use rustix::event::epoll;
+
 use crate::admit::{Admission, TcpLimits};
 use crate::affinity;
 use crate::bind::{self, Listener, Sockets};
@@ -17,12 +19,15 @@ use crate::bind_error::BindError;
 use crate::counters::{Counters, WorkerCounters};
 use crate::driver::Core;
 use crate::host::{Factory, Host};
+use crate::inbox::Inbox;
 use crate::listen::Listen;
 use crate::service::Service;
 use crate::stop::Stop;
 use crate::systemd::Activated;
 use crate::tcp::Connections;
+use crate::token::Token;
 use crate::udp::{Backend, option};
+use crate::upstream::Upstream;
 use crate::worker::{Prepared, Worker};
 
 /// More workers than any machine has processors; beyond that a number is a typing error.
@@ -88,6 +93,13 @@ impl Server {
         factory: impl Fn(usize) -> S + Send + Sync + 'static,
     ) -> io::Result<Running> {
         let factory: Factory<S> = Arc::new(factory);
+        let mut inboxes = Vec::new();
+        for prepared in &self.prepared {
+            let inbox = Inbox::new()?;
+            epoll::add(&*prepared.epoll, &inbox, Token::Inbox.data(), epoll::EventFlags::IN)?;
+            inboxes.push(Arc::new(inbox));
+        }
+        let inboxes: Arc<[Arc<Inbox<S::Message>>]> = inboxes.into();
         let mut running = Running {
             threads: Vec::new(),
             counters: Vec::new(),
@@ -100,6 +112,13 @@ impl Server {
             let counters = Arc::new(Counters::default());
             running.counters.push(Arc::clone(&counters));
             let (service, factory, backend) = (factory(index), Arc::clone(&factory), self.backend);
+            let core = Core::new(
+                index,
+                Arc::clone(&inboxes),
+                Arc::clone(&running.admission),
+                Arc::clone(&counters),
+                Upstream::new(Arc::clone(&prepared.epoll)),
+            )?;
             let (admission, stop) = (Arc::clone(&running.admission), Arc::clone(&running.stop));
             let run = move || {
                 sync::profile::begin_worker();
@@ -110,7 +129,7 @@ impl Server {
                 let mut prepared = prepared;
                 let listeners = std::mem::take(&mut prepared.sockets.tcp);
                 let connections = Connections::new(listeners, admission);
-                let host = Host::new(index, service, factory, Core::new());
+                let host = Host::new(index, service, factory, core);
                 Worker::new(index, host, prepared, backend, connections, stop, counters).run();
             };
             let thread = thread::Builder::new().name(format!("worker-{index}")).spawn(run);

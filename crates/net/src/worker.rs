@@ -4,6 +4,7 @@
 //! [`BATCHES_PER_TURN`] batches, a connection one read, a listener a few connections. What is left over is still
 //! ready in the next turn (epoll is level-triggered), so neither UDP nor TCP can starve the other.
 
+use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -16,13 +17,19 @@ use rustix::io::Errno;
 use crate::bind::Sockets;
 use crate::context::Now;
 use crate::counters::Counters;
+use crate::driver::{Core, Driver, Source, Start};
 use crate::host::{Host, Panicked};
+use crate::inbox::{Entry, Note};
+use crate::later::{Path, RowId};
 use crate::queries::Queries;
 use crate::service::Service;
 use crate::stop::Stop;
+use crate::stream::{STREAM_OCTETS_PER_BUSY_TURN, STREAM_OCTETS_PER_TURN};
 use crate::tcp::{Connections, Turn};
+use crate::timer::TIMERS_PER_TURN;
 use crate::token::Token;
 use crate::udp::{BATCH, Backend, Port, Receiver};
+use crate::upstream::UpstreamId;
 
 /// Batches one UDP socket gets per turn: 512 queries, some hundred microseconds during which TCP waits.
 const BATCHES_PER_TURN: usize = 8;
@@ -58,7 +65,7 @@ struct Events {
 pub(crate) struct Worker<S: Service> {
     index: usize,
     host: Host<S>,
-    epoll: OwnedFd,
+    epoll: Arc<OwnedFd>,
     udp: Vec<Port>,
     receiver: Receiver,
     connections: Connections,
@@ -66,12 +73,16 @@ pub(crate) struct Worker<S: Service> {
     counters: Arc<Counters>,
     /// Panics that are not forgiven yet.
     panics: Rate,
+    /// Replies of other threads for which the last event had no room.
+    put_off: VecDeque<Note>,
+    /// Messages of other workers' services, for the time of an event.
+    messages: Vec<S::Message>,
 }
 
 /// The parts of a worker that are made before its thread starts, so that a failure is reported at once.
 pub(crate) struct Prepared {
     pub(crate) sockets: Sockets,
-    pub(crate) epoll: OwnedFd,
+    pub(crate) epoll: Arc<OwnedFd>,
 }
 
 impl Prepared {
@@ -85,8 +96,15 @@ impl Prepared {
             epoll::add(&epoll, &port.socket, Token::Listener(index).data(), port.flags)?;
         }
         epoll::add(&epoll, stop.as_fd(), Token::Stop.data(), epoll::EventFlags::IN)?;
-        Ok(Self { sockets, epoll })
+        Ok(Self { sockets, epoll: Arc::new(epoll) })
     }
+}
+
+/// What the worker lends to its connections for a turn. A macro, as it borrows some fields and leaves the others.
+macro_rules! lend {
+    ($worker:ident, $now:expr) => {
+        Turn { now: $now, epoll: &$worker.epoll, counters: &$worker.counters, serve: &mut $worker.host }
+    };
 }
 
 impl<S: Service> Worker<S> {
@@ -99,10 +117,19 @@ impl<S: Service> Worker<S> {
         stop: Arc<Stop>,
         counters: Arc<Counters>,
     ) -> Self {
-        let Prepared { sockets, epoll } = prepared;
-        let receiver = Receiver::new(backend);
-        let panics = Rate::new(PANICS_BURST, PANIC_PAUSE, Instant::now());
-        Self { index, host, epoll, udp: sockets.udp, receiver, connections, stop, counters, panics }
+        Self {
+            index,
+            host,
+            epoll: prepared.epoll,
+            udp: prepared.sockets.udp,
+            receiver: Receiver::new(backend),
+            connections,
+            stop,
+            counters,
+            panics: Rate::new(PANICS_BURST, PANIC_PAUSE, Instant::now()),
+            put_off: VecDeque::new(),
+            messages: Vec::new(),
+        }
     }
 
     /// Serves until told to stop, then until everything asked for is answered and sent, or the deadline is over.
@@ -110,80 +137,168 @@ impl<S: Service> Worker<S> {
         while !self.turn(None).stop {}
         let deadline = self.stop.deadline();
         // Nobody reads it, so that all workers see it; it would be ready in each turn from here on.
-        let _ = epoll::delete(&self.epoll, self.stop.as_fd());
+        let _ = epoll::delete(&*self.epoll, self.stop.as_fd());
         // What had arrived before is still answered.
         for _ in 0..LAST_TURNS_MAX {
             if self.turn(Some(Instant::now())).sockets == 0 {
                 break;
             }
         }
-        self.drain();
-        while !self.connections.is_empty() && Instant::now() < deadline {
+        self.drain(deadline);
+        while self.has_clients() && Instant::now() < deadline {
             self.turn(Some(deadline));
         }
-        self.connections.close_all(&self.counters);
+        // Later pushes fail, and drop what they carry.
+        self.host.core.inbox().close();
+        self.connections.close_all(&mut lend!(self, Now::read()));
+    }
+
+    /// Whether somebody still waits for an answer.
+    fn has_clients(&self) -> bool {
+        !self.connections.is_empty() || self.host.core.later.datagrams() > 0
     }
 
     /// Takes no more queries.
-    fn drain(&mut self) {
+    fn drain(&mut self, deadline: Instant) {
         for port in &self.udp {
-            let _ = epoll::delete(&self.epoll, &port.socket);
+            let _ = epoll::delete(&*self.epoll, &port.socket);
         }
         let now = Now::read();
-        let mut turn = Turn { now, epoll: &self.epoll, counters: &self.counters, serve: &mut self.host };
-        self.connections.drain(&mut turn);
+        self.event(|service, driver| service.stopping(deadline, driver));
+        self.connections.drain(&mut lend!(self, now));
     }
 
-    /// Waits for sockets to be ready, until `deadline` at most, and handles them.
+    /// Waits for something to do, until `deadline` at most, and does it.
     fn turn(&mut self, deadline: Option<Instant>) -> Events {
         let mut space = [const { MaybeUninit::<epoll::Event>::uninit() }; EVENTS_PER_TURN];
         let timeout = self.timeout(deadline);
-        let events = match epoll::wait(&self.epoll, &mut space, timeout.as_ref()) {
+        let waited = epoll::wait(&*self.epoll, &mut space, timeout.as_ref());
+        self.host.core.inbox().awake();
+        let events: &[epoll::Event] = match waited {
             Ok((events, _)) => events,
-            Err(Errno::INTR) => return Events::default(),
+            Err(Errno::INTR) => &[],
             // The instance and the memory are ours and valid: nothing else can go wrong.
             Err(errno) => panic!("waiting for sockets failed: {errno}"),
         };
         let now = Now::read();
-        self.host.core.begin(now);
-        let mut seen = Events { sockets: events.len(), stop: false };
+        self.host.core.now = now;
+        let mut seen = Events::default();
+        // What finishes work comes before what brings more.
         for event in events {
             match Token::from(event.data) {
-                Token::Udp(index) => self.answer_datagrams(index, now),
-                Token::Listener(index) => {
-                    self.connections.accept(index, now.instant, &self.epoll, &self.counters);
-                }
-                Token::Stream(id) => {
-                    let mut turn =
-                        Turn { now, epoll: &self.epoll, counters: &self.counters, serve: &mut self.host };
-                    self.connections.turn(id, event.flags, &mut turn);
-                }
-                Token::Stop => {
-                    seen.sockets -= 1;
-                    seen.stop = true;
-                }
+                Token::Upstream(id) => self.take_arrivals(id),
+                Token::Inbox => self.host.core.inbox().clear(),
+                Token::Stop => seen.stop = true,
+                Token::Udp(_) | Token::Listener(_) | Token::Stream(_) => seen.sockets += 1,
             }
-            self.restart();
         }
-        if self.connections.has_ready() {
-            let mut turn = Turn { now, epoll: &self.epoll, counters: &self.counters, serve: &mut self.host };
-            self.connections.serve_ready(&mut turn);
-            self.restart();
+        self.finish_work(now);
+        let mut is_busy = false;
+        for event in events {
+            match Token::from(event.data) {
+                Token::Udp(index) => {
+                    is_busy = true;
+                    self.answer_datagrams(index, now);
+                }
+                Token::Listener(index) => self.connections.accept(index, &mut lend!(self, now)),
+                Token::Stream(id) => self.connections.turn(id, event.flags, &mut lend!(self, now)),
+                Token::Upstream(_) | Token::Inbox | Token::Stop => continue,
+            }
+            self.after_event();
         }
-        self.connections.expire(now.instant, &self.epoll, &self.counters);
+        self.go_on(now, is_busy);
         seen
     }
 
-    /// Replaces the service if it panicked; gives up if it does so too often.
+    /// Arrivals, replies of other threads, timers, what was put off.
+    fn finish_work(&mut self, now: Now) {
+        if self.host.core.upstream.has_arrivals() {
+            self.tell_arrivals();
+        }
+        if !self.put_off.is_empty() || !self.host.core.inbox().is_empty() {
+            self.open_inbox(now);
+        }
+        if self.host.core.timers.next().is_some_and(|at| at <= now.instant) {
+            for _ in 0..TIMERS_PER_TURN {
+                let Some(key) = self.host.core.timers.take_due(now.instant) else { break };
+                self.event(|service, driver| service.timer(key, driver));
+            }
+        }
+        if std::mem::take(&mut self.host.core.again) {
+            self.event(Service::again);
+        }
+    }
+
+    /// The ready list, streams, what is too old.
+    fn go_on(&mut self, now: Now, is_busy: bool) {
+        if self.connections.has_ready() {
+            self.connections.serve_ready(&mut lend!(self, now));
+            self.after_event();
+        }
+        if self.host.core.streams.has_ready() {
+            let budget = if is_busy { STREAM_OCTETS_PER_BUSY_TURN } else { STREAM_OCTETS_PER_TURN };
+            self.connections.pull(budget, &mut lend!(self, now));
+            self.connections.serve_ready(&mut lend!(self, now));
+        }
+        self.connections.expire(&mut lend!(self, now));
+        if self.host.core.streams.count() > 0 {
+            for id in self.host.core.streams.expire(now.instant) {
+                self.connections.abort(id, &self.counters.streams_too_slow, &mut lend!(self, now));
+            }
+        }
+        while let Some((key, connection)) = self.host.core.later.expire(now.instant) {
+            self.counters.later_expired.add(1);
+            self.host.core.gone.push(key);
+            if let Some(id) = connection {
+                self.connections.stir(id);
+            }
+        }
+        if !self.host.core.gone.is_empty() {
+            let gone = std::mem::take(&mut self.host.core.gone);
+            self.event(|service, driver| service.gone(&gone, driver));
+        }
+    }
+
+    /// Tells the service of something, and sends what it says.
+    fn event(&mut self, event: impl FnOnce(&mut S, &mut Driver<'_, S::Message>)) {
+        // A panic shows in `after_event`.
+        let _ = self.host.call(event);
+        self.after_event();
+    }
+
+    /// Sends what an event left to be sent, and replaces a service that panicked.
     #[inline]
-    fn restart(&mut self) {
+    fn after_event(&mut self) {
+        if self.host.core.has_output() {
+            self.deliver();
+        }
         if self.host.has_panicked() {
-            self.restart_now();
+            self.restart();
+        }
+    }
+
+    /// Sends replies and begins streams.
+    fn deliver(&mut self) {
+        let now = self.host.core.now;
+        let mut replies = std::mem::take(&mut self.host.core.replies);
+        self.receiver.send_late(&self.udp, &replies, &self.counters);
+        for reply in replies.list() {
+            if let Path::Connection { id, .. } = reply.path {
+                self.connections.reply(id, replies.octets(reply), &mut lend!(self, now));
+            }
+        }
+        replies.clear();
+        self.host.core.replies = replies;
+        for Start { connection, messages } in std::mem::take(&mut self.host.core.starts) {
+            self.counters.streams_begun.add(1);
+            let sink = Arc::clone(self.host.core.sink());
+            self.host.core.streams.add(connection, messages, sink, now.instant);
+            self.connections.stir(connection);
         }
     }
 
     #[cold]
-    fn restart_now(&mut self) {
+    fn restart(&mut self) {
         self.counters.service_panics.add(1);
         tracing::error!(worker = self.index, "the service panicked; a batch of queries is lost");
         if !self.panics.take(Instant::now()) {
@@ -193,14 +308,99 @@ impl<S: Service> Worker<S> {
         self.host.restart();
     }
 
-    fn timeout(&self, deadline: Option<Instant>) -> Option<Timespec> {
-        if self.connections.has_ready() {
-            return Some(Timespec { tv_sec: 0, tv_nsec: 0 });
+    /// Handles what other threads have told, as much as there is room for.
+    fn open_inbox(&mut self, now: Now) {
+        let (mut notes, mut is_woken) = (std::mem::take(&mut self.put_off), false);
+        for entry in self.host.core.inbox().take() {
+            self.host.core.inbox().taken(&entry);
+            match entry {
+                Entry::Note(Note::Woken) => is_woken = true,
+                Entry::Note(note) => notes.push_back(note),
+                Entry::Message(message) => self.messages.push(message),
+            }
         }
-        let until = match (self.connections.next_deadline(), deadline) {
-            (Some(one), Some(other)) => one.min(other),
-            (one, other) => one.or(other)?,
-        };
+        while let Some(note) = notes.pop_front() {
+            if let Err(note) = self.heed(note, now) {
+                notes.push_front(note);
+                break;
+            }
+        }
+        self.put_off = notes;
+        self.after_event();
+        if !self.messages.is_empty() {
+            let mut messages = std::mem::take(&mut self.messages);
+            self.event(|service, driver| service.messages(&mut messages, driver));
+            messages.clear();
+            self.messages = messages;
+        }
+        if is_woken {
+            self.event(Service::woken);
+        }
+    }
+
+    /// Does what a note says; gives it back where there is no room for another reply in this turn.
+    fn heed(&mut self, note: Note, now: Now) -> Result<(), Note> {
+        match note {
+            Note::Reply { row, octets } => {
+                if !self.host.core.reply_row(row, &octets) {
+                    return Err(Note::Reply { row, octets });
+                }
+            }
+            Note::Stream { row, messages } => {
+                if let Some(id) = self.host.core.stream_row(row, messages) {
+                    self.connections.abort(id, &self.counters.streams_aborted, &mut lend!(self, now));
+                }
+            }
+            Note::Dropped { row } => self.close_row(row, Core::drop_row),
+            Note::Overflowed { row } => self.close_row(row, |core, row| {
+                if core.end(row).is_some() {
+                    core.counters.later_overflowed.add(1);
+                }
+            }),
+            Note::StreamReady(id) => self.host.core.streams.wake(id, now.instant),
+            Note::Woken | Note::CloseIdle => {}
+        }
+        Ok(())
+    }
+
+    /// Ends a row without an answer; its connection may be over by that.
+    fn close_row(&mut self, row: RowId, end: impl FnOnce(&mut Core<S::Message>, RowId)) {
+        let path = self.host.core.later.path(row);
+        end(&mut self.host.core, row);
+        if let Some(Path::Connection { id, .. }) = path {
+            self.connections.stir(id);
+        }
+    }
+
+    /// Takes what waits at a socket of the service.
+    fn take_arrivals(&mut self, id: UpstreamId) {
+        while self.host.core.upstream.receive(id) {
+            self.tell_arrivals();
+        }
+    }
+
+    fn tell_arrivals(&mut self) {
+        let arrivals = self.host.core.upstream.take_arrivals();
+        self.event(|service, driver| service.arrivals(&arrivals, driver));
+        self.host.core.upstream.give_back(arrivals);
+    }
+
+    /// How long to wait for sockets; from then on other threads wake the worker, unless it does not wait at all.
+    fn timeout(&self, deadline: Option<Instant>) -> Option<Timespec> {
+        const AT_ONCE: Option<Timespec> = Some(Timespec { tv_sec: 0, tv_nsec: 0 });
+        let core = &self.host.core;
+        let has_more = self.connections.has_ready() || core.streams.has_ready() || core.again;
+        if has_more || !self.put_off.is_empty() || !core.inbox().prepare_to_sleep() {
+            return AT_ONCE;
+        }
+        let deadlines = [
+            self.connections.next_deadline(),
+            deadline,
+            core.timers.next(),
+            core.later.next_deadline(),
+            core.streams.next_deadline(),
+        ];
+        let until = deadlines.into_iter().flatten().min()?;
         // Rounded up to a millisecond, or the loop would spin through the last one.
         let wait = until.saturating_duration_since(Instant::now());
         let wait = if wait.is_zero() { wait } else { wait + Duration::from_millis(1) };
@@ -213,11 +413,15 @@ impl<S: Service> Worker<S> {
         for _ in 0..BATCHES_PER_TURN {
             let received = self.receiver.receive(port, &self.counters);
             if received.queries > 0 {
-                let mut queries = Queries::new(self.receiver.batch(now));
+                let source = Source::Datagrams(index as u16);
+                let mut queries = Queries::new(self.receiver.batch(now, source));
                 let outcome = self.host.call(|service, driver| service.queries(&mut queries, driver));
                 match outcome {
                     Ok(()) => self.receiver.send(port, &self.counters),
                     Err(Panicked) => return self.receiver.forget(),
+                }
+                if self.host.core.has_output() {
+                    return;
                 }
             }
             if received.datagrams < BATCH_WORTH_REPEATING {

@@ -49,17 +49,17 @@ impl<S: Socket> Channel<S> {
         if ready.contains(EventFlags::OUT) && self.connection.has_unsent() {
             self.send_unsent(parts)?;
         }
-        if self.connection.can_go_on() {
+        if self.connection.can_go_on(parts.open()) {
             self.go_on(parts)?;
         } else if ready.contains(EventFlags::IN) && self.connection.wants().read {
             self.read(parts)?;
         }
-        self.settle()
+        self.settle(parts)
     }
 
     /// Answers queries that were put off, as far as they can be now.
     pub(super) fn go_on(&mut self, parts: &mut WorkerParts<'_>) -> Result<(), Ending> {
-        while self.connection.can_go_on() {
+        while self.connection.can_go_on(parts.open()) {
             let is_full = self.connection.go_on(parts)?;
             self.write(parts)?;
             if !is_full {
@@ -70,8 +70,8 @@ impl<S: Socket> Channel<S> {
     }
 
     /// Ends a connection that is over.
-    pub(super) fn settle(&mut self) -> Result<(), Ending> {
-        match self.connection.is_over() {
+    pub(super) fn settle(&mut self, parts: &WorkerParts<'_>) -> Result<(), Ending> {
+        match self.connection.is_over(parts.open()) {
             None => Ok(()),
             Some(Over::AtOnce) => Err(Ending::Client),
             Some(Over::Linger) => {
@@ -103,12 +103,14 @@ impl<S: Socket> Channel<S> {
     }
 
     /// Writes the responses in the output area; what the system does not take becomes unsent.
-    fn write(&mut self, parts: &mut WorkerParts<'_>) -> Result<(), Ending> {
+    pub(super) fn write(&mut self, parts: &mut WorkerParts<'_>) -> Result<(), Ending> {
         let output = parts.scratch.output();
         if output.is_empty() {
             return Ok(());
         }
-        let written = match self.socket.write(output) {
+        // Nothing overtakes what waits already.
+        let written = if self.connection.has_unsent() { Ok(0) } else { self.socket.write(output) };
+        let written = match written {
             Ok(written) => written,
             Err(error) if is_transient(&error) => 0,
             Err(_) => return Err(Ending::Error),

@@ -21,8 +21,11 @@ use super::pool::{HELD_OCTETS_MAX, Pool};
 use crate::admit::Admission;
 use crate::context::{Address, Context, Now, PLAIN, Transport, idle_tenths};
 use crate::counters::Counters;
+use crate::driver::Source;
 use crate::host::Serve;
+use crate::later::{LATER_PER_CONNECTION_MAX, Open};
 use crate::queries::{Batch, DROPPED, Outcome, Rooms, Span, octets_of};
+use crate::token::ConnectionId;
 
 /// Octets read at a time. It bounds the work of one turn: 292 queries of the shortest kind. Long queries take
 /// several turns.
@@ -37,6 +40,10 @@ const WRITE_OCTETS: usize = 2 * (LENGTH_OCTETS + MESSAGE_OCTETS_MAX);
 /// Octets a slow client must take to count as making progress. A client that takes one octet now and then, to hold
 /// a connection and its memory, does not.
 const PROGRESS_OCTETS: usize = 4096;
+
+/// Octets that may be unsent for a stream to go on: enough to keep a path of 5 Mbit/s and 100 ms busy beside what the
+/// system holds.
+const STREAM_ROOM_OCTETS: usize = 64 << 10;
 
 /// Octets thrown away after we closed our side; a client that sends more than this after our FIN is not reading.
 const LINGER_OCTETS_MAX: usize = 256 << 10;
@@ -76,6 +83,18 @@ impl Scratch {
         self.filled = 0;
     }
 
+    /// Room for a message of a stream, of which the output area is free for the time.
+    pub(super) fn stream_room(&mut self) -> &mut [u8] {
+        debug_assert_eq!(self.filled, 0, "the output area is in use");
+        &mut self.output[LENGTH_OCTETS..][..MESSAGE_OCTETS_MAX]
+    }
+
+    /// The message of so many octets in that room is complete.
+    pub(super) fn frame_stream(&mut self, octets: usize) {
+        self.output[..LENGTH_OCTETS].copy_from_slice(&(octets as u16).to_be_bytes());
+        self.filled = LENGTH_OCTETS + octets;
+    }
+
     /// Forgets what a panic of the service left in the output area.
     pub(super) fn clear(&mut self) {
         self.filled = 0;
@@ -89,6 +108,15 @@ pub(super) struct WorkerParts<'a> {
     pub(super) admission: &'a Admission,
     pub(super) counters: &'a Counters,
     pub(super) serve: &'a mut dyn Serve,
+    /// Which connection it is.
+    pub(super) id: ConnectionId,
+}
+
+impl WorkerParts<'_> {
+    /// What the connection has open.
+    pub(super) fn open(&self) -> Open {
+        self.serve.open(self.id.index)
+    }
 }
 
 /// Why a connection ends.
@@ -102,6 +130,8 @@ pub(super) enum Ending {
     Linger,
     /// The service panicked over its queries.
     Panic,
+    /// A stream of it cannot be completed.
+    Abort,
 }
 
 /// Where a connection is in its life.
@@ -203,13 +233,13 @@ impl Connection {
     }
 
     /// Whether queries that it has can be answered now.
-    pub(super) fn can_go_on(&self) -> bool {
-        self.is_put_off && self.takes_queries() && !self.has_unsent()
+    pub(super) fn can_go_on(&self, open: Open) -> bool {
+        self.is_put_off && self.takes_queries() && !self.has_unsent() && has_room(open)
     }
 
     /// Whether there is nothing more to do for it but to close; whether at once or after lingering.
-    pub(super) fn is_over(&self) -> Option<Over> {
-        if self.has_unsent() || self.is_put_off {
+    pub(super) fn is_over(&self, open: Open) -> Option<Over> {
+        if self.has_unsent() || self.is_put_off || open.is_any() {
             return None;
         }
         match self.state {
@@ -288,7 +318,15 @@ impl Connection {
                 self.is_put_off = true;
                 return Ok((used, true));
             }
-            let left = usize::try_from(limit - self.queries).unwrap_or(usize::MAX).min(BATCH_MAX);
+            let open = parts.open();
+            if !has_room(open) {
+                self.is_put_off = true;
+                break;
+            }
+            // Each may have to be answered later.
+            let may_open = LATER_PER_CONNECTION_MAX - usize::from(open.tickets);
+            let left =
+                usize::try_from(limit - self.queries).unwrap_or(usize::MAX).min(BATCH_MAX).min(may_open);
             let is_malformed = find(&octets[used..], left, &mut parts.scratch.spans);
             if parts.scratch.spans.is_empty() {
                 if is_malformed {
@@ -333,6 +371,30 @@ impl Connection {
         pool.append(&mut self.unsent, octets);
     }
 
+    /// Adds a message that was made later to what is unsent; what waits longer is activity.
+    pub(super) fn answer_later(&mut self, octets: &[u8], now: Instant, pool: &mut Pool) {
+        if !self.has_unsent() {
+            (self.active, self.progress) = (now, 0);
+        }
+        pool.append(&mut self.unsent, &(octets.len() as u16).to_be_bytes());
+        pool.append(&mut self.unsent, octets);
+    }
+
+    /// Something that kept it from being idle is over.
+    pub(super) fn touch(&mut self, now: Instant) {
+        (self.active, self.progress) = (now, 0);
+    }
+
+    /// Whether the idle time runs, or that in which its client must make progress.
+    pub(super) fn is_timed(&self, open: Open) -> bool {
+        self.has_unsent() || !open.is_any()
+    }
+
+    /// Whether a stream may write more.
+    pub(super) fn has_stream_room(&self) -> bool {
+        self.unsent().len() < STREAM_ROOM_OCTETS
+    }
+
     /// Says that so many octets of `unsent` were taken.
     pub(super) fn sent(&mut self, octets: usize, now: Instant, pool: &mut Pool) {
         self.sent += octets;
@@ -364,6 +426,11 @@ impl Connection {
         // An idle time too long to add is as good as none.
         self.active.checked_add(idle)
     }
+}
+
+/// Whether another query may be opened beside those that are.
+fn has_room(open: Open) -> bool {
+    usize::from(open.tickets) < LATER_PER_CONNECTION_MAX
 }
 
 /// How a connection that is over is closed.
@@ -406,20 +473,23 @@ fn serve(octets: &[u8], context: &Context, parts: &mut WorkerParts<'_>) -> Resul
         area: &mut output[*filled..],
         rooms: Rooms { stride: 0, prefix: LENGTH_OCTETS, octets: MESSAGE_OCTETS_MAX },
         outcomes,
+        source: Source::Connection(parts.id),
     };
     let (offered, _) = parts.serve.serve(batch).map_err(|_| Ending::Panic)?;
-    let mut responses = 0;
+    let (mut responses, mut unanswered) = (0, 0);
     for &outcome in &outcomes[..offered] {
         let octets = octets_of(outcome);
         if octets > 0 {
             output[*filled..][..LENGTH_OCTETS].copy_from_slice(&(octets as u16).to_be_bytes());
             *filled += LENGTH_OCTETS + octets;
             responses += 1;
+        } else if outcome == DROPPED {
+            unanswered += 1;
         }
     }
     parts.counters.tcp_queries.add(offered as u64);
     parts.counters.tcp_responses.add(responses);
-    parts.counters.tcp_unanswered.add(offered as u64 - responses);
+    parts.counters.tcp_unanswered.add(unanswered);
     Ok(offered)
 }
 

@@ -20,6 +20,7 @@ use crate::bind::TcpPort;
 use crate::context::Now;
 use crate::counters::{Counter, Counters};
 use crate::host::Serve;
+use crate::stream::{Pulled, StreamId};
 use crate::token::{ConnectionId, Token};
 use channel::Channel;
 use connection::{Connection, Ending, Scratch, WorkerParts};
@@ -31,6 +32,9 @@ const READY_PER_TURN: usize = 64;
 /// How long a connection lingers at the stop whose client sends nothing more: its last answers arrive meanwhile. Most
 /// clients close when they see our FIN; the others do not hold up the end for longer.
 const BRIEF_LINGER: Duration = Duration::from_secs(1);
+
+/// Octets that a pull costs of the budget at least, as one that brings none costs time too.
+const PULL_OCTETS_MIN: usize = 512;
 
 /// What a turn of the worker lends to its connections.
 pub(crate) struct Turn<'a> {
@@ -75,7 +79,7 @@ impl Connections {
         self.act(id, turn, |channel, parts| {
             if ready.intersects(EventFlags::ERR | EventFlags::HUP) {
                 // Both sides are closed, or it was reset: nothing that is open or unsent can arrive any more.
-                let is_quiet = !channel.connection.has_unsent();
+                let is_quiet = !channel.connection.has_unsent() && !parts.open().is_any();
                 return Err(if is_quiet { Ending::Client } else { Ending::Error });
             }
             channel.turn(ready, parts)
@@ -88,8 +92,11 @@ impl Connections {
             let Some(id) = self.ready.pop_front() else { return };
             self.act(id, turn, |channel, parts| {
                 channel.is_ready = false;
+                if channel.connection.has_unsent() && !channel.interest.contains(EventFlags::OUT) {
+                    channel.send_unsent(parts)?;
+                }
                 channel.go_on(parts)?;
-                channel.settle()
+                channel.settle(parts)
             });
         }
     }
@@ -113,49 +120,141 @@ impl Connections {
             admission: &self.admission,
             counters: turn.counters,
             serve: turn.serve,
+            id,
         };
         let outcome = action(channel, &mut parts);
         let counters = turn.counters;
         match outcome {
             Ok(()) => self.arrange(id, turn),
-            Err(Ending::Error) => self.close(id, &counters.tcp_errors, counters),
-            Err(Ending::Client | Ending::Linger) => self.remove(id, counters),
+            Err(Ending::Error) => self.close(id, &counters.tcp_errors, turn),
+            Err(Ending::Abort) => self.close(id, &counters.streams_aborted, turn),
+            Err(Ending::Client | Ending::Linger) => self.remove(id, turn),
             Err(Ending::Panic) => {
                 self.scratch.clear();
-                self.remove(id, counters);
+                self.remove(id, turn);
             }
         }
     }
 
     /// After a connection went on: waits for what it wants now, and puts it where it belongs.
-    fn arrange(&mut self, id: ConnectionId, turn: &Turn<'_>) {
+    fn arrange(&mut self, id: ConnectionId, turn: &mut Turn<'_>) {
         let Some(channel) = self.table.value_mut(id) else { return };
         if rearm(channel, id, turn.epoll).is_err() {
-            return self.close(id, &turn.counters.tcp_errors, turn.counters);
+            return self.close(id, &turn.counters.tcp_errors, turn);
         }
-        if channel.connection.can_go_on() && !channel.is_ready {
+        let (now, open) = (turn.now.instant, turn.serve.open(id.index));
+        if channel.connection.can_go_on(open) && !channel.is_ready {
             channel.is_ready = true;
             self.ready.push_back(id);
         }
+        if open.streams > 0 && channel.connection.has_stream_room() {
+            turn.serve.streams().unblock(id);
+        }
         if self.is_draining && channel.connection.is_lingering() && !channel.is_brief {
             channel.is_brief = true;
-            self.brief.push_back((turn.now.instant + BRIEF_LINGER, id));
+            self.brief.push_back((now + BRIEF_LINGER, id));
         }
-        if channel.connection.active == turn.now.instant {
-            self.table.touch(id);
+        let is_timed = channel.connection.is_timed(open);
+        let is_touched = channel.connection.active == now;
+        match (is_timed, self.table.is_parked(id)) {
+            (false, false) => self.table.park(id),
+            (true, true) => {
+                if let Some(channel) = self.table.value_mut(id) {
+                    channel.connection.touch(now);
+                }
+                self.table.touch(id);
+            }
+            (true, false) if is_touched => self.table.touch(id),
+            _ => {}
         }
-        self.shed(turn.counters);
+        self.shed(turn);
+    }
+
+    /// Adds a message that was made later to what connection `id` is to be sent; it leaves at the end of the turn.
+    pub(crate) fn reply(&mut self, id: ConnectionId, octets: &[u8], turn: &mut Turn<'_>) {
+        let Some(channel) = self.table.value_mut(id) else { return };
+        channel.connection.answer_later(octets, turn.now.instant, &mut self.scratch.pool);
+        turn.counters.tcp_responses.add(1);
+        self.stir(id);
+        self.shed(turn);
+    }
+
+    /// Something that connection `id` had open is over: it is looked at in this turn.
+    pub(crate) fn stir(&mut self, id: ConnectionId) {
+        if let Some(channel) = self.table.value_mut(id)
+            && !channel.is_ready
+        {
+            channel.is_ready = true;
+            self.ready.push_back(id);
+        }
+    }
+
+    /// Pulls messages of streams in turn, up to a budget of octets.
+    pub(crate) fn pull(&mut self, budget: usize, turn: &mut Turn<'_>) {
+        let mut left = budget;
+        while left > 0 {
+            let Some((stream, id)) = turn.serve.streams().next() else { return };
+            let octets = self.pull_one(stream, id, turn);
+            left = left.saturating_sub(octets.max(PULL_OCTETS_MIN));
+        }
+    }
+
+    fn pull_one(&mut self, stream: StreamId, id: ConnectionId, turn: &mut Turn<'_>) -> usize {
+        let Some(channel) = self.table.value_mut(id) else { return 0 };
+        if !channel.connection.has_stream_room() {
+            turn.serve.streams().block(stream);
+            return 0;
+        }
+        let pulled = turn.serve.streams().pull(stream, self.scratch.stream_room(), turn.now.instant);
+        match pulled {
+            Pulled::Message(octets) => {
+                self.scratch.frame_stream(octets);
+                let now = turn.now.instant;
+                self.act(id, turn, |channel, parts| {
+                    if !channel.connection.has_unsent() {
+                        channel.connection.touch(now);
+                    }
+                    channel.write(parts)
+                });
+                octets
+            }
+            Pulled::Nothing => 0,
+            Pulled::End => {
+                turn.serve.stream_ended(id.index);
+                turn.counters.streams_completed.add(1);
+                self.stir(id);
+                0
+            }
+            Pulled::Abort => {
+                self.close(id, &turn.counters.streams_aborted, turn);
+                0
+            }
+            Pulled::Panic => {
+                turn.counters.service_panics.add(1);
+                tracing::error!("a response of many messages panicked; its connection is closed");
+                self.close(id, &turn.counters.streams_aborted, turn);
+                0
+            }
+        }
+    }
+
+    /// Closes a connection with a stream that cannot go on.
+    pub(crate) fn abort(&mut self, id: ConnectionId, reason: &Counter, turn: &mut Turn<'_>) {
+        if self.table.value_mut(id).is_some() {
+            self.close(id, reason, turn);
+        }
     }
 
     /// Closes connections that made no progress for the idle time, and accepts again after a pause.
-    pub(crate) fn expire(&mut self, now: Instant, epoll: &OwnedFd, counters: &Counters) {
+    pub(crate) fn expire(&mut self, turn: &mut Turn<'_>) {
+        let now = turn.now.instant;
         if self.paused_until.is_some_and(|until| until <= now) {
-            self.resume(now, epoll);
+            self.resume(now, turn.epoll);
         }
         while let Some(&(_, id)) = self.brief.front().filter(|(until, _)| *until <= now) {
             self.brief.pop_front();
             if self.table.value_mut(id).is_some_and(|channel| channel.connection.is_silent()) {
-                self.remove(id, counters);
+                self.remove(id, turn);
             }
         }
         let idle = self.admission.idle();
@@ -164,11 +263,11 @@ impl Connections {
                 return;
             }
             let reason = if channel.connection.has_unsent() {
-                &counters.tcp_slow_reader_closed
+                &turn.counters.tcp_slow_reader_closed
             } else {
-                &counters.tcp_idle_closed
+                &turn.counters.tcp_idle_closed
             };
-            self.close(id, reason, counters);
+            self.close(id, reason, turn);
         }
     }
 
@@ -185,12 +284,10 @@ impl Connections {
         self.listeners.clear();
         self.paused_until = None;
         self.is_draining = true;
-        let mut ids = Vec::with_capacity(self.table.count());
-        ids.extend(self.table.iter().map(|(id, _)| id));
-        for id in ids {
+        for id in self.table.ids() {
             self.act(id, turn, |channel, parts| {
                 channel.connection.drain(&mut parts.scratch.pool);
-                channel.settle()
+                channel.settle(parts)
             });
         }
     }
@@ -201,34 +298,35 @@ impl Connections {
     }
 
     /// Drops all connections.
-    pub(crate) fn close_all(&mut self, counters: &Counters) {
-        while let Some((id, _)) = self.table.oldest() {
-            self.remove(id, counters);
+    pub(crate) fn close_all(&mut self, turn: &mut Turn<'_>) {
+        for id in self.table.ids() {
+            self.remove(id, turn);
         }
     }
 
     /// Cuts off the clients that have been slow for longest while too much memory is lent.
-    fn shed(&mut self, counters: &Counters) {
+    fn shed(&mut self, turn: &mut Turn<'_>) {
         while self.scratch.pool.is_exhausted() {
             let slowest = self.table.iter().find(|(_, channel)| channel.connection.holds_memory());
             let Some((id, _)) = slowest else { return };
-            self.close(id, &counters.tcp_memory_closed, counters);
+            self.close(id, &turn.counters.tcp_memory_closed, turn);
         }
     }
 
-    fn close(&mut self, id: ConnectionId, reason: &Counter, counters: &Counters) {
+    fn close(&mut self, id: ConnectionId, reason: &Counter, turn: &mut Turn<'_>) {
         reason.add(1);
-        self.remove(id, counters);
+        self.remove(id, turn);
     }
 
     /// Drops a connection. Closing its only descriptor takes it out of epoll.
-    fn remove(&mut self, id: ConnectionId, counters: &Counters) {
+    fn remove(&mut self, id: ConnectionId, turn: &mut Turn<'_>) {
         let Some(mut channel) = self.table.remove(id) else { return };
         channel.connection.release(&mut self.scratch.pool);
         if let Some(seat) = channel.seat.take() {
             self.admission.leave(seat);
         }
-        counters.tcp_open.subtract(1);
+        turn.serve.closed(id);
+        turn.counters.tcp_open.subtract(1);
     }
 }
 

@@ -6,22 +6,13 @@ use rustix::event::Timespec;
 
 use super::*;
 use crate::TcpLimits;
-use crate::host::{Offered, Panicked};
-use crate::queries::{Batch, Queries};
+use crate::host::Simple;
 
 /// Fills the whole room.
-struct Verbose;
-
-impl Serve for Verbose {
-    fn serve(&mut self, batch: Batch<'_>) -> Result<Offered, Panicked> {
-        let mut queries = Queries::new(batch);
-        while let Some(item) = queries.next() {
-            item.room.fill(1);
-            let octets = item.room.len();
-            item.answer(octets);
-        }
-        Ok(queries.offered())
-    }
+fn fill(item: crate::Item<'_>) {
+    item.room.fill(1);
+    let octets = item.room.len();
+    item.answer(octets);
 }
 
 /// The connections of a worker without the worker.
@@ -53,20 +44,20 @@ impl Rig {
             if events.is_empty() {
                 return;
             }
-            let now = Instant::now();
             for event in events {
-                let (epoll, counters) = (&self.epoll, &self.counters);
-                match Token::from(event.data) {
-                    Token::Listener(index) => self.connections.accept(index, now, epoll, counters),
-                    Token::Stream(id) => {
-                        let now = Now { instant: now, wall: 0 };
-                        let mut turn = Turn { now, epoll, counters, serve: &mut Verbose };
-                        self.connections.turn(id, event.flags, &mut turn);
-                    }
+                self.act(Instant::now(), |connections, turn| match Token::from(event.data) {
+                    Token::Listener(index) => connections.accept(index, turn),
+                    Token::Stream(id) => connections.turn(id, event.flags, turn),
                     other => panic!("{other:?}"),
-                }
+                });
             }
         }
+    }
+
+    fn act(&mut self, now: Instant, action: impl FnOnce(&mut Connections, &mut Turn<'_>)) {
+        let (now, serve) = (Now { instant: now, wall: 0 }, &mut Simple::new(fill));
+        let mut turn = Turn { now, epoll: &self.epoll, counters: &self.counters, serve };
+        action(&mut self.connections, &mut turn);
     }
 }
 
@@ -109,7 +100,7 @@ fn the_slowest_are_cut_off_when_memory_runs_out() {
     drop(clients);
     rig.run();
     assert_eq!(rig.connections.table.count(), 1);
-    rig.connections.close_all(&rig.counters);
+    rig.act(Instant::now(), Connections::close_all);
     assert_eq!(rig.counters.read().tcp_open, 0);
 }
 
@@ -120,9 +111,9 @@ fn time_outs_are_announced_and_kept() {
     let _client = TcpStream::connect(rig.address).unwrap();
     rig.run();
     let deadline = rig.connections.next_deadline().unwrap();
-    rig.connections.expire(deadline - std::time::Duration::from_millis(1), &rig.epoll, &rig.counters);
+    rig.act(deadline - std::time::Duration::from_millis(1), Connections::expire);
     assert_eq!(rig.connections.table.count(), 1);
-    rig.connections.expire(deadline, &rig.epoll, &rig.counters);
+    rig.act(deadline, Connections::expire);
     assert_eq!((rig.connections.table.count(), rig.counters.read().tcp_idle_closed), (0, 1));
     assert_eq!(rig.connections.next_deadline(), None);
 }

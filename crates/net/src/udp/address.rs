@@ -35,6 +35,45 @@ pub(super) fn decode(name: &[u8], octets: usize) -> Option<Address> {
     }
 }
 
+/// Writes `address` as the kernel wants it; returns how many octets that takes.
+pub(super) fn encode(address: Address, name: &mut [u8; NAME_OCTETS]) -> usize {
+    name.fill(0);
+    name[2..4].copy_from_slice(&address.port().to_be_bytes());
+    match address.ip() {
+        IpAddr::V4(ip) => {
+            name[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
+            name[4..8].copy_from_slice(&ip.octets());
+            NAME_V4_OCTETS
+        }
+        IpAddr::V6(ip) => {
+            name[..2].copy_from_slice(&(libc::AF_INET6 as u16).to_ne_bytes());
+            name[8..24].copy_from_slice(&ip.octets());
+            name[24..].copy_from_slice(&address.scope().to_ne_bytes());
+            NAME_OCTETS
+        }
+    }
+}
+
+/// The packet information that makes a datagram leave from `local`: its level, kind and octets. `ipv6`: of an IPv6 socket.
+pub(super) fn encode_info(local: Address, ipv6: bool) -> (i32, i32, [u8; INFO_V6_OCTETS], usize) {
+    let mut info = [0; INFO_V6_OCTETS];
+    match local.ip() {
+        IpAddr::V4(ip) if !ipv6 => {
+            info[4..8].copy_from_slice(&ip.octets());
+            (libc::IPPROTO_IP, libc::IP_PKTINFO, info, INFO_V4_OCTETS)
+        }
+        ip => {
+            let ip = match ip {
+                IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+                IpAddr::V6(ip) => ip,
+            };
+            info[..16].copy_from_slice(&ip.octets());
+            info[16..].copy_from_slice(&local.scope().to_ne_bytes());
+            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, info, INFO_V6_OCTETS)
+        }
+    }
+}
+
 /// The local address that `in_pktinfo` names, and the same structure made ready for sending from there.
 ///
 /// For sending, the interface is left to the routing table: the way back need not be the way the query came.
@@ -86,6 +125,27 @@ mod tests {
         let address: SocketAddr = decode(&name, 28).unwrap().into();
         assert_eq!(address, SocketAddrV6::new("fe80::1".parse().unwrap(), 5300, 0, 2).into());
         assert_eq!(decode(&name, 27), None);
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        for text in ["192.0.2.1:53", "[2001:db8::1]:5353", "[fe80::1%3]:53"] {
+            let address: Address = text.parse::<SocketAddr>().unwrap().into();
+            let mut name = [9; NAME_OCTETS];
+            let octets = encode(address, &mut name);
+            assert_eq!(decode(&name, octets), Some(address));
+            let (_, _, info, octets) = encode_info(address, !text.starts_with('1'));
+            match octets {
+                INFO_V4_OCTETS => {
+                    // Sent as the source, received as the destination.
+                    assert_eq!(info[4..8], [192, 0, 2, 1]);
+                }
+                _ => {
+                    let (ip, scope, _) = decode_info_v6(&info);
+                    assert_eq!(Address::v6(ip.octets(), address.port(), scope), address);
+                }
+            }
+        }
     }
 
     #[test]

@@ -24,6 +24,8 @@ use rustix::event::epoll::EventFlags;
 
 use crate::context::{Address, Context, NO_IDLE, Now, PLAIN, Transport};
 use crate::counters::Counters;
+use crate::driver::{Replies, Source};
+use crate::later::Path;
 use crate::queries::{Batch, DROPPED, Outcome, Rooms, Span, octets_of};
 use arena::Arena;
 
@@ -151,8 +153,48 @@ impl Receiver {
     }
 
     /// The queries received last, for the service.
-    pub(crate) fn batch(&mut self, now: Now) -> Batch<'_> {
-        self.slots.batch(now)
+    pub(crate) fn batch(&mut self, now: Now, source: Source) -> Batch<'_> {
+        self.slots.batch(now, source)
+    }
+
+    /// Sends the replies among `replies` that go to clients of datagrams, through the sockets that they came by.
+    pub(crate) fn send_late(&mut self, ports: &[Port], replies: &Replies, counters: &Counters) {
+        for (index, port) in ports.iter().enumerate() {
+            let mut datagrams = replies.list().iter().filter_map(|reply| match reply.path {
+                Path::Datagram { port, peer, local } if usize::from(port) == index => {
+                    Some(Datagram { peer, local, octets: replies.octets(reply) })
+                }
+                _ => None,
+            });
+            while self.send_some(port, &mut datagrams, counters) {}
+        }
+    }
+
+    /// Sends up to a batch of `datagrams`; `false` when there was none left.
+    fn send_some<'d>(
+        &mut self,
+        port: &Port,
+        datagrams: &mut dyn Iterator<Item = Datagram<'d>>,
+        counters: &Counters,
+    ) -> bool {
+        let mut batch = [const { None }; BATCH];
+        let mut count = 0;
+        while count < BATCH
+            && let Some(datagram) = datagrams.next()
+        {
+            batch[count] = Some(datagram);
+            count += 1;
+        }
+        if count == 0 {
+            return false;
+        }
+        let batch = batch[..count].iter().flatten();
+        let outcome = match &mut self.calls {
+            Calls::Mmsg(mmsg) => mmsg.send_to(port, batch),
+            Calls::Portable => portable::send_to(port, batch),
+        };
+        outcome.count(counters);
+        count == BATCH
     }
 
     /// Leaves the queries received last unanswered.
@@ -169,6 +211,15 @@ impl Receiver {
         }
         self.slots.queries_held = 0;
     }
+}
+
+/// A datagram to be sent to somebody who is not in the batch received last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Datagram<'a> {
+    pub(crate) peer: Address,
+    /// The address that it leaves from, of a wildcard socket.
+    pub(crate) local: Address,
+    pub(crate) octets: &'a [u8],
 }
 
 /// Buffers of one batch. Query number `i` has span, context and response `i`; its octets lie in the receive buffer
@@ -218,7 +269,7 @@ impl Slots {
         self.queries_held = index + 1;
     }
 
-    fn batch(&mut self, now: Now) -> Batch<'_> {
+    fn batch(&mut self, now: Now, source: Source) -> Batch<'_> {
         let held = self.queries_held;
         self.outcomes[..held].fill(DROPPED);
         Batch {
@@ -230,6 +281,7 @@ impl Slots {
             area: self.responses.as_mut_slice(),
             rooms: Rooms { stride: STRIDE, prefix: 0, octets: UDP_RESPONSE_OCTETS_MAX },
             outcomes: &mut self.outcomes[..held],
+            source,
         }
     }
 

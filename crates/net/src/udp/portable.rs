@@ -7,9 +7,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::{BATCH, Port, STRIDE, Slots, send};
+use super::{BATCH, Datagram, Port, STRIDE, Slots, send};
 use crate::counters::Counters;
-use crate::queries::octets_of;
+use crate::queries::DROPPED;
 
 /// As `Mmsg::receive`.
 pub(super) fn receive(port: &Port, slots: &mut Slots, counters: &Counters) -> io::Result<usize> {
@@ -30,24 +30,37 @@ pub(super) fn receive(port: &Port, slots: &mut Slots, counters: &Counters) -> io
 /// As `Mmsg::send`.
 pub(super) fn send(port: &Port, slots: &mut Slots, counters: &Counters) {
     let outcomes = &slots.outcomes[..slots.queries_held];
-    let wanted = outcomes.iter().filter(|&&outcome| octets_of(outcome) > 0).count() as u64;
-    counters.udp_unanswered.add(slots.queries_held as u64 - wanted);
+    let unanswered = outcomes.iter().filter(|&&outcome| outcome == DROPPED).count();
+    counters.udp_unanswered.add(unanswered as u64);
     for index in 0..slots.queries_held {
         let response = slots.response(index);
         if response.is_empty() {
             continue;
         }
         let client = SocketAddr::from(slots.contexts[index].client);
-        let outcome = send::drain(
-            1,
-            |_| port.socket.send_to(response, client).map(|_| 1),
-            || {
-                std::thread::sleep(Duration::from_millis(1));
-                true
-            },
-        );
-        counters.udp_responses.add(outcome.sent as u64);
-        counters.udp_send_failures.add(outcome.failed as u64);
-        counters.udp_send_overflows.add(outcome.overflowed as u64);
+        send_one(port, response, client).count(counters);
     }
+}
+
+/// As `Mmsg::send_to`; the system chooses the source.
+pub(super) fn send_to<'a>(port: &Port, datagrams: impl Iterator<Item = &'a Datagram<'a>>) -> send::Outcome {
+    datagrams.fold(send::Outcome::default(), |sum, datagram| {
+        let one = send_one(port, datagram.octets, datagram.peer.into());
+        send::Outcome {
+            sent: sum.sent + one.sent,
+            failed: sum.failed + one.failed,
+            overflowed: sum.overflowed + one.overflowed,
+        }
+    })
+}
+
+fn send_one(port: &Port, octets: &[u8], peer: SocketAddr) -> send::Outcome {
+    send::drain(
+        1,
+        |_| port.socket.send_to(octets, peer).map(|_| 1),
+        || {
+            std::thread::sleep(Duration::from_millis(1));
+            true
+        },
+    )
 }

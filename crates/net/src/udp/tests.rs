@@ -23,7 +23,7 @@ fn pair(wildcard: bool) -> (Port, UdpSocket) {
 /// Answers what waits: the query reversed, and nothing to an empty one. Returns how many queries came.
 fn answer(receiver: &mut Receiver, port: &Port, counters: &Counters) -> usize {
     let received = receiver.receive(port, counters);
-    let mut queries = Queries::new(receiver.batch(Now::read()));
+    let mut queries = Queries::new(receiver.batch(Now::read(), Source::Datagrams(0)));
     assert_eq!(queries.len(), received.queries);
     while let Some(item) = queries.next() {
         let octets = item.query.len();
@@ -149,7 +149,7 @@ fn responses_are_sent_from_the_address_that_was_asked() {
         let asked = SocketAddr::new(address.parse().unwrap(), port.local.port());
         client.send_to(b"query", asked).unwrap();
         receiver.receive(&port, &counters);
-        let mut queries = Queries::new(receiver.batch(Now::read()));
+        let mut queries = Queries::new(receiver.batch(Now::read(), Source::Datagrams(0)));
         let item = queries.next().unwrap();
         assert_eq!(item.context.local, asked.into());
         assert_eq!(item.context.client, client.local_addr().unwrap().into());

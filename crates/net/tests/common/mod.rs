@@ -1,6 +1,8 @@
 //! What the tests with real sockets share: an echoing service and ways to talk to it.
 #![allow(dead_code)] // Each test program uses a part.
 
+pub mod toy;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};

@@ -7,8 +7,7 @@ use proptest::prelude::*;
 use super::super::channel::{Channel, Socket};
 use super::*;
 use crate::TcpLimits;
-use crate::host::{Offered, Panicked};
-use crate::queries::Queries;
+use crate::host::Simple;
 use rustix::event::epoll::EventFlags;
 
 /// A stream in memory: what the client sends comes in pieces, and what it takes is limited by an allowance.
@@ -59,25 +58,17 @@ impl Socket for Wire {
     }
 }
 
-/// Repeats a query as often as its first octet says, none for 0.
-struct Repeat;
-
+/// A query as often as its first octet says, none for 0.
 fn repeated(query: &[u8]) -> Vec<u8> {
     let times = usize::from(query[0]).min(MESSAGE_OCTETS_MAX / query.len());
     query.repeat(times)
 }
 
-impl Serve for Repeat {
-    fn serve(&mut self, batch: Batch<'_>) -> Result<Offered, Panicked> {
-        let mut queries = Queries::new(batch);
-        while let Some(item) = queries.next() {
-            assert_eq!((item.context.transport, item.room.len()), (Transport::Tcp, MESSAGE_OCTETS_MAX));
-            let answer = repeated(item.query);
-            item.room[..answer.len()].copy_from_slice(&answer);
-            item.answer(answer.len());
-        }
-        Ok(queries.offered())
-    }
+fn repeat(item: crate::Item<'_>) {
+    assert_eq!((item.context.transport, item.room.len()), (Transport::Tcp, MESSAGE_OCTETS_MAX));
+    let answer = repeated(item.query);
+    item.room[..answer.len()].copy_from_slice(&answer);
+    item.answer(answer.len());
 }
 
 /// A connection with all that it needs.
@@ -108,7 +99,8 @@ impl Bench {
             scratch: &mut self.scratch,
             admission: &self.admission,
             counters: &self.counters,
-            serve: &mut Repeat,
+            serve: &mut Simple::new(repeat),
+            id: ConnectionId { index: 0, generation: 0 },
         };
         // As epoll does: what it does not want it does not get.
         let wants = self.channel.connection.wants();
