@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Which kind of transport brought a query: the response may be cut (UDP) or may not (the others).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,11 +182,11 @@ pub struct Now {
 }
 
 impl Now {
-    /// Reads both clocks, the wall clock to a few milliseconds.
+    /// Reads both clocks.
     pub(crate) fn read() -> Self {
-        use rustix::time::{ClockId, clock_gettime};
-        let wall = clock_gettime(ClockId::RealtimeCoarse).tv_sec;
-        Self { instant: Instant::now(), wall: u64::try_from(wall).unwrap_or(0) }
+        // Before 1970 nothing is signed.
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        Self { instant: Instant::now(), wall }
     }
 }
 
