@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use auth::{Counters, Responder};
-use net::{Context, Handler, Transport};
+use auth::{Client, Counters, Responder};
+use net::{Driver, Queries, Service, Transport};
 use sync::Reader;
 use zone::CatalogReader;
 
@@ -75,7 +75,7 @@ fn values(counters: &Counters) -> [u64; COUNTS] {
     values
 }
 
-/// The handler of one worker.
+/// The service of one worker.
 pub struct Answerer {
     zones: CatalogReader,
     identity: Reader<auth::Server>,
@@ -84,31 +84,35 @@ pub struct Answerer {
 }
 
 impl Answerer {
-    /// Answers from the zones that `zones` sees, as the server that `identity` says, and shows its counts in `counts`.
+    /// Answers from the zones that `zones` sees, as the server that `identity` says, and shows its counts in `counts`, going on from
+    /// those there.
     pub fn new(zones: CatalogReader, identity: Reader<auth::Server>, counts: Arc<AnswerCounts>) -> Answerer {
-        Answerer { zones, identity, responder: Responder::new(), counts }
+        Answerer { zones, identity, responder: Responder::counting_from(counts.read()), counts }
     }
 }
 
-impl Handler for Answerer {
+impl Service for Answerer {
+    /// Workers have nothing to tell each other yet.
+    type Message = std::convert::Infallible;
+
     #[inline]
-    fn begin_batch(&mut self) {
+    fn queries(&mut self, queries: &mut Queries<'_>, _: &mut Driver<'_, Self::Message>) {
         self.identity.begin();
         self.zones.begin();
-    }
-
-    #[inline]
-    fn handle(&mut self, query: &[u8], context: &Context, response: &mut [u8]) -> usize {
-        let (Some(identity), Some(zones)) = (self.identity.value(), self.zones.view()) else { return 0 };
-        let transport = match context.transport {
-            Transport::Udp => auth::Transport::Udp,
-            Transport::Tcp => auth::Transport::Tcp,
-        };
-        self.responder.answer(query, &zones, identity, transport, response)
-    }
-
-    #[inline]
-    fn end_batch(&mut self) {
+        if let (Some(identity), Some(zones)) = (self.identity.value(), self.zones.view()) {
+            let now = queries.now().wall as u32;
+            while let Some(item) = queries.next() {
+                let transport = match item.context.transport {
+                    Transport::Udp => auth::Transport::Udp,
+                    Transport::Tcp | Transport::Tls | Transport::Https | Transport::Quic => {
+                        auth::Transport::Tcp
+                    }
+                };
+                let client = Client { transport, address: item.context.client.ip(), now };
+                let octets = self.responder.answer(item.query, &zones, identity, &client, item.room);
+                item.answer(octets);
+            }
+        }
         self.zones.end();
         self.identity.end();
         self.counts.write(self.responder.counters());

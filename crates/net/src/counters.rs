@@ -66,13 +66,13 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Datagrams handed to the handler.
+    /// Datagrams handed to the service.
     udp_queries,
     /// Datagrams sent.
     udp_responses,
     /// Receive calls that brought at least one datagram: `udp_queries` divided by this is the batch size.
     udp_batches,
-    /// Queries over UDP that the handler chose not to answer.
+    /// Queries over UDP that the service chose not to answer.
     udp_unanswered,
     /// Datagrams longer than a receive buffer, dropped.
     udp_truncated,
@@ -110,14 +110,42 @@ counters! {
     tcp_errors,
     /// Times accepting had to pause because descriptors or memory ran out.
     tcp_accept_pauses,
-    /// Queries over TCP handed to the handler.
+    /// Queries over TCP handed to the service.
     tcp_queries,
     /// Responses over TCP.
     tcp_responses,
-    /// Queries over TCP that the handler chose not to answer.
+    /// Queries over TCP that the service chose not to answer.
     tcp_unanswered,
-    /// Times the handler panicked; the batch was lost, the worker went on.
-    handler_panics,
+    /// Queries that are answered later: each ends as replied, streamed, dropped, gone or overflowed.
+    later_tickets,
+    /// Tickets open now.
+    later_open,
+    /// Queries that could not be answered later because a bound was reached.
+    later_refused,
+    /// Tickets replied to while their client waited.
+    later_replied,
+    /// Tickets answered by many messages.
+    later_streamed,
+    /// Tickets dropped, or replied to with nothing.
+    later_dropped,
+    /// Tickets used or dropped after their client was gone.
+    later_gone,
+    /// Replies dropped because too many octets waited at the worker.
+    later_overflowed,
+    /// Tickets whose clients were given up because no reply came in a minute.
+    later_expired,
+    /// Responses of many messages that began.
+    streams_begun,
+    /// Responses of many messages that were complete.
+    streams_completed,
+    /// Responses of many messages that could not begin because a bound was reached.
+    streams_refused,
+    /// Responses of many messages given up by whoever made them, by a panic of theirs too; their connections were closed.
+    streams_aborted,
+    /// Responses of many messages whose client was too slow, or that waited for too long; their connections were closed.
+    streams_too_slow,
+    /// Times the service panicked; the batch was lost, the worker went on with a new one.
+    service_panics,
 }
 
 #[cfg(test)]
@@ -133,7 +161,7 @@ mod tests {
         let twice = counters.read().sum(counters.read());
         assert_eq!((twice.udp_queries, twice.tcp_open), (10, 4));
         let listed: Vec<_> = twice.each().collect();
-        assert!(listed.contains(&("udp_queries", "Datagrams handed to the handler.", 10)), "{listed:?}");
+        assert!(listed.contains(&("udp_queries", "Datagrams handed to the service.", 10)), "{listed:?}");
         assert_eq!(listed.iter().map(|(_, _, value)| value).sum::<u64>(), 14);
     }
 
