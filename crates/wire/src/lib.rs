@@ -4,13 +4,17 @@
 //!   labels of a name stand in a message.
 //! * [`header`], [`question`], [`record`], [`edns`]: the parts of a message; [`query`]: one that asks us something.
 //! * [`cookie`]: DNS cookies; [`tsig`]: transaction signatures.
-//! * [`render`]: writing a message.
+//! * [`rdata`]: where names lie in RDATA; [`message`]: messages of others, read record by record.
+//! * [`render`]: writing a message; [`builder`]: with names that it looks for in what it has written.
 //! * [`iana`]: code points of types, classes, response codes and options.
 //!
 //! This crate knows no sockets, no clock and no zone.
 
+pub mod builder;
 pub mod cookie;
 pub mod edns;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod header;
 pub mod iana;
 pub mod message;
@@ -24,6 +28,7 @@ pub mod render;
 pub mod sort_key;
 pub mod tsig;
 
+pub use builder::Builder;
 pub use message::Message;
 pub use name::{Name, NameBuf};
 pub use places::Places;
