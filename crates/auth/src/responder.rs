@@ -25,6 +25,8 @@ pub struct Responder {
     buffers: Buffers,
     cache: Cache,
     counters: Counters,
+    /// Answers that were given before.
+    repeated: u64,
 }
 
 /// What is known about a response before it is finished.
@@ -57,6 +59,11 @@ impl Responder {
     /// What it did so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// How many answers were given again as they were kept.
+    pub fn repeated(&self) -> u64 {
+        self.repeated
     }
 
     /// Forgets the answers given before, which are kept for when they are wanted again. Never needed for them to be right: that
@@ -122,6 +129,7 @@ impl Responder {
                 let (octets, flags, outcome) = pasted;
                 response[..2].copy_from_slice(&message[..2]);
                 response[HEADER_OCTETS..query.end].copy_from_slice(&message[HEADER_OCTETS..query.end]);
+                self.repeated += 1;
                 self.count_edns(query.edns.as_ref());
                 let verdict = self.count(outcome);
                 self.count_response(flags, verdict.rcode);

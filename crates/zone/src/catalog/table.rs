@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cells   | hash 38 | slot 26 |  open addressing, one after the other; 0: never used; slot 0 with any hash: a tombstone
-//! above   | u8 |                 as many; apexes below the names with this hash, saturating
+//! above   | u8 |                 as many, or 4,096; apexes below the names with this hash, saturating
 //! ```
 //!
 //! The place of a hash is taken from the 38 bits that the cell has, so a new table is made by one pass over the old one and reads no
@@ -24,6 +24,9 @@ const USED_MAX: usize = 7;
 const GROWTH: (usize, usize) = (5, 4);
 /// Cells of the smallest table: a cache line.
 const CELLS_MIN: usize = 8;
+/// Least number of counts: with fewer, one deep zone, which counts at a dozen names, would keep answers below many other names from being
+/// shared. A page.
+const ABOVE_COUNT_MIN: usize = 4096;
 /// Apexes below a name that are counted: with more, the count stays for good, and answers below the name are not shared.
 const ABOVE_MAX: u8 = u8::MAX;
 
@@ -56,7 +59,7 @@ impl Table {
         let count = (zones * GROWTH.0 / GROWTH.1 * 10).div_ceil(USED_MAX).max(CELLS_MIN);
         Table {
             cells: (0..count).map(|_| AtomicU64::new(EMPTY)).collect(),
-            above: (0..count).map(|_| AtomicU8::new(0)).collect(),
+            above: (0..count.max(ABOVE_COUNT_MIN)).map(|_| AtomicU8::new(0)).collect(),
         }
     }
 
@@ -197,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_table_costs_what_is_said() {
-        for zones in [1000, 10_007, 1_000_000] {
+        for zones in [4000, 10_007, 1_000_000] {
             let table = Table::with_room(zones);
             let octets = table.octets() as f64 / zones as f64;
             assert!((9.0 * 1.78..9.0 * 1.79).contains(&octets), "{octets}");
