@@ -41,7 +41,6 @@ fn pack(apexes: &[NameBuf], seed: u64, serial: u32) -> Result<Pack, String> {
     Pack::open(builder.finish().map_err(|_| "the index is crowded")?).map_err(|error| error.to_string())
 }
 
-
 fn main() -> Result<(), String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let zones: usize = arguments[0].parse().map_err(|_| "zones")?;
@@ -54,11 +53,18 @@ fn main() -> Result<(), String> {
     let mut reader = catalog.reader();
     reader.begin();
     let (mut responder, server, mut buffer) = (Responder::new(), Server::default(), vec![0; 1232]);
-    let queries = (0..if forget {64} else {50_000usize}).map(|at| {
-        let prefix = ["ns.", "", "no."][at % 3];
-        let name = name(&format!("{prefix}z{}.example", at * 7919 % zones))?;
-        Ok(inspect::query(0, &name, [rtype::A, rtype::MX][at / 3 % 2], if at % 2 == 0 { Some((1232, at % 4 == 0)) } else { None }))
-    }).collect::<Result<Vec<_>, String>>()?;
+    let queries = (0..if forget { 64 } else { 50_000usize })
+        .map(|at| {
+            let prefix = ["ns.", "", "no."][at % 3];
+            let name = name(&format!("{prefix}z{}.example", at * 7919 % zones))?;
+            Ok(inspect::query(
+                0,
+                &name,
+                [rtype::A, rtype::MX][at / 3 % 2],
+                if at % 2 == 0 { Some((1232, at % 4 == 0)) } else { None },
+            ))
+        })
+        .collect::<Result<Vec<_>, String>>()?;
     let mut octets = 0;
     for at in 0..count {
         let query = &queries[at % queries.len()];

@@ -250,7 +250,7 @@ impl<'c> Session<'_, '_, 'c> {
             self.key_labels = labels.min(found.labels as usize + 1);
         }
         if self.qtype == rtype::DS && labels > 0 && found.labels as usize == labels {
-            let parent = self.find(labels - 1);
+            let parent = self.find_parent(labels - 1);
             (found, view) = if parent.1.is_some() { parent } else { (found, view) };
         }
         self.source = found.version;
@@ -260,6 +260,12 @@ impl<'c> Session<'_, '_, 'c> {
             Some(View::Absent(Absence::NotLoaded)) => Err(Outcome::NotLoaded),
             None => Err(Outcome::NotOurs),
         }
+    }
+
+    /// The same again, for a name cut by one label.
+    #[cold]
+    fn find_parent(&mut self, labels_max: usize) -> (Found, Option<View<'c>>) {
+        self.find(labels_max)
     }
 
     /// The zone with the longest name that the name, cut to `labels_max` labels, is at or below.

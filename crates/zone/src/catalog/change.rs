@@ -234,8 +234,9 @@ impl Inner {
         source: ViewSource,
     ) -> (SlotNumber, bool) {
         let tag = tag_of(self.seed, key.octets());
-        let there =
-            self.read(&mut writer.reader, |view| view.probe(tag, key.octets()).map(|(version, ..)| version));
+        let there = self.read(&mut writer.reader, |view| {
+            view.probe(tag, key.octets(), key.label_count()).map(|(version, ..)| version)
+        });
         if let Some(version) = there {
             let set = self.set_view(writer, version.slot, None, source, true);
             set.expect("a zone that is there, and nothing is expected of it");

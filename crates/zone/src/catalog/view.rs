@@ -50,16 +50,19 @@ impl<'g> CatalogView<'g> {
         CatalogView { inner, guard, parts: inner.parts.load(&guard) }
     }
 
+    #[inline(always)]
+    pub(super) fn with_parts(inner: &'g Inner, guard: Guard<'g>, parts: &'g Parts) -> CatalogView<'g> {
+        CatalogView { inner, guard, parts }
+    }
+
+    pub(super) fn parts(&self) -> &'g Parts {
+        self.parts
+    }
+
     /// The same as it is now: with a table that was published after the batch began.
     #[inline(always)]
     pub fn renewed(&self) -> CatalogView<'g> {
         CatalogView::new(self.inner, self.guard)
-    }
-
-    /// A number that no other catalog of this process has. Never 0.
-    #[inline(always)]
-    pub fn id(&self) -> u64 {
-        self.inner.id
     }
 
     /// Labels of the deepest apex; 0 without zones. [`CatalogView::find`] looks at no more labels than these.
@@ -95,7 +98,7 @@ impl<'g> CatalogView<'g> {
         let (mut hash, mut labels) = (root, 0);
         loop {
             if left & 1 != 0
-                && let Some((version, seen, view)) = self.probe(Tag::of(hash), key.ancestor(labels))
+                && let Some((version, seen, view)) = self.probe(Tag::of(hash), key.ancestor(labels), labels)
             {
                 found = (Found { version, labels: labels as u8, seen }, Some(view));
             }
@@ -111,25 +114,29 @@ impl<'g> CatalogView<'g> {
         }
     }
 
-    /// The zone whose apex has exactly this key.
+    /// The zone whose apex has exactly this key, which is of `labels` labels.
     #[inline(always)]
-    pub(super) fn probe(&self, tag: Tag, key: &[u8]) -> Option<(Version, Seen, View<'g>)> {
-        self.parts.table.find(tag, |number| {
+    pub(super) fn probe(&self, tag: Tag, key: &[u8], labels: usize) -> Option<(Version, Seen, View<'g>)> {
+        for number in self.parts.table.hits(tag) {
             let number = SlotNumber(number);
-            let slot = self.parts.slot(number)?;
+            let Some(slot) = self.parts.slot(number) else { continue };
             let version = slot.version();
-            let (seen, view, apex) = self.see(slot.view(&self.guard))?;
-            (apex == key).then_some((Version { slot: number, number: version }, seen, view))
-        })
+            if let Some((seen, view, apex)) = self.see(slot.view(&self.guard), labels)
+                && apex == key
+            {
+                return Some((Version { slot: number, number: version }, seen, view));
+            }
+        }
+        None
     }
 
-    /// What a view word says, and the key of the apex.
+    /// What a view word says, and the key of the apex, which has `labels` labels.
     #[inline(always)]
-    fn see(&self, held: Held<&'g Absent>) -> Option<(Seen, View<'g>, &'g [u8])> {
+    fn see(&self, held: Held<&'g Absent>, labels: usize) -> Option<(Seen, View<'g>, &'g [u8])> {
         match held {
             Held::Number(word) => {
                 let (number, zone) = pack_of(word);
-                let view = ZoneView::new(self.parts.packs.pack(number, &self.guard)?, zone)?;
+                let view = ZoneView::with_labels(self.parts.packs.pack(number, &self.guard)?, zone, labels)?;
                 Some((Seen::Pack(number, zone), View::Zone(view), view.apex_key()))
             }
             Held::Value(absent) => Some((Seen::Absent(absent.why), View::Absent(absent.why), &absent.key)),
@@ -181,7 +188,7 @@ impl<'g> CatalogView<'g> {
         let mut found = None;
         super::for_each_ancestor(self.inner.seed, key.octets(), |labels, tag| {
             if labels == key.label_count() {
-                found = self.probe(tag, key.octets());
+                found = self.probe(tag, key.octets(), labels);
             }
         });
         found.map(|(version, ..)| version.slot)
@@ -189,17 +196,24 @@ impl<'g> CatalogView<'g> {
 
     /// The name of a slot's zone, lower-case if it has data.
     pub fn name_of(&self, slot: SlotNumber) -> Option<&'g Name> {
-        let held = self.parts.slot(slot)?.view(&self.guard);
-        match (held, self.see(held)?.1) {
-            (Held::Value(absent), _) => Some(&absent.apex),
-            (_, View::Zone(zone)) => Some(zone.apex()),
-            _ => None,
+        match self.parts.slot(slot)?.view(&self.guard) {
+            Held::Value(absent) => Some(&absent.apex),
+            held => match self.see(held, 0)?.1 {
+                View::Zone(zone) => Some(zone.apex()),
+                View::Absent(_) => None,
+            },
         }
     }
 
     /// What there is of a slot's zone. `None`: it has none.
     pub fn view_of(&self, slot: SlotNumber) -> Option<View<'g>> {
-        self.see(self.parts.slot(slot)?.view(&self.guard)).map(|(_, view, _)| view)
+        match self.parts.slot(slot)?.view(&self.guard) {
+            Held::Number(word) => {
+                let (number, zone) = pack_of(word);
+                ZoneView::new(self.parts.packs.pack(number, &self.guard)?, zone).map(View::Zone)
+            }
+            held => self.see(held, 0).map(|(_, view, _)| view),
+        }
     }
 
     /// Slots that have a zone among the `count` ones from `from` on, which is at most where the walk before ended; `None` at the end of all. So who
@@ -213,7 +227,7 @@ impl<'g> CatalogView<'g> {
 
     /// Key of a slot's apex.
     pub(super) fn key_of(&self, slot: SlotNumber) -> Option<&'g [u8]> {
-        self.see(self.parts.slot(slot)?.view(&self.guard)).map(|(.., key)| key)
+        self.see(self.parts.slot(slot)?.view(&self.guard), 0).map(|(.., key)| key)
     }
 }
 
