@@ -114,8 +114,8 @@ impl Slot {
 pub(crate) struct Cache {
     pairs: Box<[[Slot; 2]]>,
     ring: Ring,
-    /// What the slots were made from: catalog, minimal responses.
-    source: (u64, bool),
+    /// What the slots were made from beside zones: minimal responses.
+    source: bool,
     /// Slots of other epochs are empty.
     epoch: u32,
 }
@@ -125,17 +125,17 @@ impl Default for Cache {
         Cache {
             pairs: vec![[Slot::EMPTY; 2]; PAIRS].into(),
             ring: Ring::new(RING_OCTETS),
-            source: (0, false),
+            source: false,
             epoch: 1,
         }
     }
 }
 
 impl Cache {
-    /// Forgets everything if the catalog or the settings are others than before; returns whether they are.
+    /// Forgets everything if the settings are others than before; returns whether they are.
     #[inline(always)]
-    pub(crate) fn check(&mut self, catalog: &CatalogView<'_>, server: &Server) -> bool {
-        let source = (catalog.id(), server.minimal_responses);
+    pub(crate) fn check(&mut self, server: &Server) -> bool {
+        let source = server.minimal_responses;
         let is_other = self.source != source;
         if is_other {
             self.forget();
