@@ -37,7 +37,7 @@ tsan:
 	crates/sync/tsan
 
 # Two at a time: each uses one core, and is built while another runs.
-FUZZ_GOALS = fuzz-message fuzz-zonefile fuzz-pack fuzz-trace
+FUZZ_GOALS = fuzz-message fuzz-zonefile fuzz-pack fuzz-trace fuzz-tsig
 .PHONY: $(FUZZ_GOALS)
 
 fuzz:
