@@ -17,7 +17,7 @@ use wire::{Name, NameBuf, SortKey};
 use zone::Catalog;
 use zone::catalog::{Absence, Entry};
 
-use crate::handler::{AnswerCounts, Served};
+use crate::handler::Served;
 use crate::load::{Job, Loaded, Loader, OWN_PACK_OCTETS, Origin, Outcome};
 use crate::order::in_order;
 use crate::packs::{PackFolder, Stored};
@@ -176,7 +176,7 @@ pub struct Controller {
     pub(crate) overrides: Overrides,
     pub(crate) started: SystemTime,
     /// What the workers count; filled when they are made.
-    pub(crate) counts: RwLock<Vec<Arc<AnswerCounts>>>,
+    pub(crate) counts: RwLock<Vec<Arc<auth::LiveCounters>>>,
     pub(crate) running: Mutex<Option<Running>>,
     /// Whether packs may be in disorder since they were last tidied.
     is_untidy: AtomicBool,

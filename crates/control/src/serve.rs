@@ -13,7 +13,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::controller::{Change, Controller, Overrides};
-use crate::handler::{AnswerCounts, Answerer};
+use crate::handler::Answerer;
 use crate::locks::AtExit;
 use crate::progress::Progress;
 use crate::settings::{Pinning, Settings};
@@ -218,7 +218,7 @@ fn say_what_is_listened_on(server: &Server) {
 fn run_workers(controller: &Controller, server: Server) -> std::io::Result<()> {
     let mut counts = Vec::new();
     let running = server.start(|_worker| {
-        let shown = Arc::new(AnswerCounts::default());
+        let shown = Arc::new(auth::LiveCounters::default());
         counts.push(Arc::clone(&shown));
         Answerer::new(controller.published.reader(), shown)
     })?;

@@ -7,6 +7,7 @@
 //! [`unshared`]: none; for comparison. [`Counted`]: a pointer with any of the counters.
 //! [`protection`]: all of these behind one interface.
 //! [`profile`]: who takes which lock where, for how long, and who waits.
+//! [`counters`]: what workers count, declared once.
 //! [`event`]: how threads sleep until others have changed something.
 
 pub mod area;
@@ -14,6 +15,7 @@ pub mod bucket;
 pub mod condition_rwlock;
 mod counted;
 mod counter;
+pub mod counters;
 pub mod event;
 mod primitives;
 pub mod profile;

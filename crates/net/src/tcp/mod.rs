@@ -12,10 +12,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::event::epoll::{self, EventFlags};
+use sync::counters::Number;
 
 use crate::admit::Admission;
 use crate::bind::TcpPort;
-use crate::counters::{Counter, Counters};
+use crate::counters::Counters;
 use crate::handler::Handler;
 use crate::token::{Place, Token};
 use connection::{Connection, Ending, Scratch, WorkerParts};
@@ -136,7 +137,7 @@ impl Streams {
         }
     }
 
-    fn close(&mut self, place: Place, reason: &Counter, counters: &Counters) {
+    fn close(&mut self, place: Place, reason: &Number, counters: &Counters) {
         reason.add(1);
         self.remove(place, counters);
     }
