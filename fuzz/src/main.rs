@@ -6,6 +6,7 @@
 
 mod message;
 mod pack;
+mod tsig;
 
 use std::sync::OnceLock;
 
@@ -18,11 +19,12 @@ const VARIABLE: &str = "ZONDA_FUZZ_TARGET";
 type Target = fn(&[u8]);
 
 /// Names as in `fuzz/run` and `fuzz/seeds`.
-const TARGETS: [(&str, Target); 4] = [
+const TARGETS: [(&str, Target); 5] = [
     ("message", message::run),
     // What must hold is said in `zonefile::fuzz`.
     ("zonefile", zonefile::fuzz::fuzz_zonefile),
     ("pack", pack::run),
+    ("tsig", tsig::run),
     // Any octets as a capture; what must hold is said in `bench::trace::fuzz`.
     ("trace", bench::trace::fuzz::fuzz_capture),
 ];

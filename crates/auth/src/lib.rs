@@ -35,7 +35,7 @@ mod sources;
 mod tsig;
 mod uncompressed;
 
-pub use counters::Counters;
+pub use counters::{Counters, LiveCounters};
 #[doc(hidden)]
 pub use fuzz::fuzz_message;
 pub use responder::Responder;

@@ -25,7 +25,6 @@ pub use change::{Change, Scope};
 pub(crate) use entry::Entry;
 pub(crate) use zones::{Zone, position};
 
-use crate::handler::AnswerCounts;
 use crate::identity::identity;
 use crate::packs::PackFolder;
 use crate::settings::Settings;
@@ -73,7 +72,7 @@ pub struct Controller {
     pub(crate) overrides: Overrides,
     pub(crate) started: SystemTime,
     /// What the workers count; filled when they are made.
-    pub(crate) counts: RwLock<Vec<Arc<AnswerCounts>>>,
+    pub(crate) counts: RwLock<Vec<Arc<auth::LiveCounters>>>,
     pub(crate) running: Mutex<Option<Running>>,
     /// Whether packs may be in disorder since they were last tidied.
     is_untidy: AtomicBool,

@@ -13,7 +13,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::controller::{Change, Controller, Overrides};
-use crate::handler::{AnswerCounts, Answerer};
+use crate::handler::Answerer;
 use crate::locks::AtExit;
 use crate::progress::Progress;
 use crate::settings::{Pinning, Settings};
@@ -217,7 +217,7 @@ fn say_what_is_listened_on(server: &Server) {
 }
 
 fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<()> {
-    let counts: Vec<Arc<AnswerCounts>> = (0..server.worker_count()).map(|_| Arc::default()).collect();
+    let counts: Vec<Arc<auth::LiveCounters>> = (0..server.worker_count()).map(|_| Arc::default()).collect();
     let (shown, owner) = (counts.clone(), Arc::clone(controller));
     let running = server.start(move |worker| {
         Answerer::new(owner.catalog.reader(), owner.identity.reader(), Arc::clone(&shown[worker]))

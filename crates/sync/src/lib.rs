@@ -9,6 +9,7 @@
 //! [`unshared`]: none; for comparison. [`Counted`]: a pointer with any of the counters.
 //! [`protection`]: all of these behind one interface.
 //! [`profile`]: who takes which lock where, for how long, and who waits.
+//! [`counters`]: what workers count, declared once.
 //! [`event`]: how threads sleep until others have changed something.
 
 pub mod area;
@@ -16,6 +17,7 @@ pub mod bucket;
 pub mod condition_rwlock;
 mod counted;
 mod counter;
+pub mod counters;
 pub mod epoch;
 pub mod event;
 pub mod mailbox;

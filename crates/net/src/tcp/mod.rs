@@ -14,11 +14,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventFlags};
+use sync::counters::Number;
 
 use crate::admit::Admission;
 use crate::bind::TcpPort;
 use crate::context::Now;
-use crate::counters::{Counter, Counters};
+use crate::counters::Counters;
 use crate::host::Serve;
 use crate::stream::{Pulled, StreamId};
 use crate::token::{ConnectionId, Token};
@@ -239,7 +240,7 @@ impl Connections {
     }
 
     /// Closes a connection with a stream that cannot go on.
-    pub(crate) fn abort(&mut self, id: ConnectionId, reason: &Counter, turn: &mut Turn<'_>) {
+    pub(crate) fn abort(&mut self, id: ConnectionId, reason: &Number, turn: &mut Turn<'_>) {
         if self.table.value_mut(id).is_some() {
             self.close(id, reason, turn);
         }
@@ -313,7 +314,7 @@ impl Connections {
         }
     }
 
-    fn close(&mut self, id: ConnectionId, reason: &Counter, turn: &mut Turn<'_>) {
+    fn close(&mut self, id: ConnectionId, reason: &Number, turn: &mut Turn<'_>) {
         reason.add(1);
         self.remove(id, turn);
     }
