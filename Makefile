@@ -57,7 +57,7 @@ tsan:
 	crates/sync/tsan
 
 # Kept inputs, then new ones. Two targets at a time: each uses one core.
-FUZZ_GOALS = fuzz-message fuzz-zonefile fuzz-pack fuzz-trace
+FUZZ_GOALS = fuzz-message fuzz-message-layer fuzz-zonefile fuzz-pack fuzz-trace
 .PHONY: $(FUZZ_GOALS)
 
 fuzz:
