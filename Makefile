@@ -57,7 +57,8 @@ tsan:
 	crates/sync/tsan
 
 # Kept inputs, then new ones. Two targets at a time: each uses one core.
-FUZZ_GOALS = fuzz-message fuzz-zonefile fuzz-pack fuzz-trace fuzz-tsig
+# Kept inputs, then new ones. Two targets at a time: each uses one core.
+FUZZ_GOALS = fuzz-message fuzz-zonefile fuzz-pack fuzz-trace fuzz-tsig fuzz-message-layer
 .PHONY: $(FUZZ_GOALS)
 
 fuzz:

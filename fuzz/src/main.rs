@@ -5,6 +5,7 @@
 #![no_main]
 
 mod message;
+mod message_layer;
 mod pack;
 mod tsig;
 
@@ -19,8 +20,9 @@ const VARIABLE: &str = "ZONDA_FUZZ_TARGET";
 type Target = fn(&[u8]);
 
 /// Names as in `fuzz/run` and `fuzz/seeds`.
-const TARGETS: [(&str, Target); 5] = [
+const TARGETS: [(&str, Target); 6] = [
     ("message", message::run),
+    ("message-layer", message_layer::run),
     // What must hold is said in `zonefile::fuzz`.
     ("zonefile", zonefile::fuzz::fuzz_zonefile),
     ("pack", pack::run),

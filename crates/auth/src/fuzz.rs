@@ -59,7 +59,7 @@ fn check_with(responder: &mut Responder, data: &[u8], catalog: &CatalogView<'_>,
         }
         let limit = match transport {
             Transport::Udp => usize::from(server.udp_payload_octets).max(UDP_OCTETS_MIN),
-            Transport::Tcp => buffer.len(),
+            _ => buffer.len(),
         };
         assert!(length <= limit, "{length} octets of {limit}");
         let response = match inspect::read(&buffer[..length]) {

@@ -39,4 +39,5 @@ pub use counters::{Counters, LiveCounters};
 #[doc(hidden)]
 pub use fuzz::fuzz_message;
 pub use responder::Responder;
-pub use server::{Client, Server, Transport};
+pub use server::{Client, Server};
+pub use wire::Transport;

@@ -8,8 +8,9 @@ use crate::cache::{Asked, Cache, Given, Scope};
 use crate::counters::Counters;
 use crate::denial::Proofs;
 use crate::limits::UDP_OCTETS_MIN;
-use crate::server::{Client, Server, Transport};
+use crate::server::{Client, Server};
 use crate::{chaos, tsig};
+use wire::Transport;
 use wire::cookie::{self, Cookie, Malformed};
 use wire::edns::{self, Edns, ResponseOpt};
 use wire::header::{self, HEADER_OCTETS};
@@ -93,7 +94,7 @@ impl Responder {
         response: &mut [u8],
     ) -> usize {
         self.counters.queries += 1;
-        self.counters.tcp += u64::from(client.transport == Transport::Tcp);
+        self.counters.tcp += u64::from(client.transport.is_stream());
         if self.cache.check(server) {
             self.buffers.negative.forget();
         }
@@ -201,7 +202,7 @@ impl Responder {
             Ok(reply) => (reply, refusal(&query, client.transport, reply.is_some())),
         };
         let refusal = refusal.or_else(|| {
-            let is_demanded = server.demands_cookies && client.transport == Transport::Udp;
+            let is_demanded = server.demands_cookies && !client.transport.is_stream();
             let is_poor = reply.is_some_and(|reply| !reply.is_good);
             (is_demanded && is_poor).then_some(Verdict::of(rcode::BADCOOKIE))
         });
@@ -385,7 +386,7 @@ fn response_opt<'o>(
 /// The largest response the client takes.
 #[inline(always)]
 fn octets_max(edns: Option<&Edns>, server: &Server, transport: Transport) -> usize {
-    if transport == Transport::Tcp {
+    if transport.is_stream() {
         return u16::MAX as usize;
     }
     let wanted = edns.map_or(0, |edns| edns.udp_payload_octets.min(server.udp_payload_octets));
@@ -423,7 +424,7 @@ fn refusal_of_type(qtype: u16, transport: Transport) -> Option<Verdict> {
     }
     Some(match qtype {
         // AXFR is not defined over UDP (RFC 5936 4.2).
-        rtype::AXFR if transport == Transport::Udp => Verdict::of(rcode::FORMERR),
+        rtype::AXFR if !transport.is_stream() => Verdict::of(rcode::FORMERR),
         rtype::AXFR | rtype::IXFR => Verdict::with_ede(rcode::REFUSED, ede::PROHIBITED),
         rtype::MAILA | rtype::MAILB => Verdict::with_ede(rcode::NOTIMP, ede::NOT_SUPPORTED),
         rtype::NXNAME => Verdict::with_ede(rcode::FORMERR, ede::INVALID_QUERY_TYPE),

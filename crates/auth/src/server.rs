@@ -2,6 +2,7 @@
 
 use crate::limits::NSID_OCTETS_MAX;
 use std::net::{IpAddr, Ipv4Addr};
+use wire::Transport;
 use wire::cookie::Secrets;
 
 /// Facts about the server that answers need. They do not change while it runs.
@@ -66,13 +67,4 @@ impl Client {
     pub fn unknown(transport: Transport) -> Client {
         Client { transport, address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), now: 0 }
     }
-}
-
-/// How a query came, which decides how large its response can be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
-    /// A datagram.
-    Udp,
-    /// A stream of messages: TCP, TLS.
-    Tcp,
 }

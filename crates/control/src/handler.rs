@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use auth::{Client, LiveCounters, Responder};
-use net::{Driver, Queries, Service, Transport};
+use net::{Driver, Queries, Service};
 use sync::Reader;
 use zone::CatalogReader;
 
@@ -34,13 +34,8 @@ impl Service for Answerer {
         if let (Some(identity), Some(zones)) = (self.identity.value(), self.zones.view()) {
             let now = queries.now().wall as u32;
             while let Some(item) = queries.next() {
-                let transport = match item.context.transport {
-                    Transport::Udp => auth::Transport::Udp,
-                    Transport::Tcp | Transport::Tls | Transport::Https | Transport::Quic => {
-                        auth::Transport::Tcp
-                    }
-                };
-                let client = Client { transport, address: item.context.client.ip(), now };
+                let client =
+                    Client { transport: item.context.transport, address: item.context.client.ip(), now };
                 let octets = self.responder.answer(item.query, &zones, identity, &client, item.room);
                 item.answer(octets);
             }

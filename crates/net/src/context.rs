@@ -4,34 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Which kind of transport brought a query: the response may be cut (UDP) or may not (the others).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
-    /// A datagram: its sender's address is not proved, and a long response must set TC.
-    Udp,
-    /// A connection with two octets of length before each message (RFC 1035 4.2.2).
-    Tcp,
-    /// The same inside TLS (RFC 7858).
-    Tls,
-    /// HTTPS (RFC 8484).
-    Https,
-    /// QUIC (RFC 9250).
-    Quic,
-}
-
-impl Transport {
-    /// Its name in messages: `UDP`, `TCP`, `TLS`, `HTTPS` or `QUIC`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Udp => "UDP",
-            Self::Tcp => "TCP",
-            Self::Tls => "TLS",
-            Self::Https => "HTTPS",
-            Self::Quic => "QUIC",
-        }
-    }
-}
+pub use wire::Transport;
 
 /// An address and port in 24 octets, which a standard one takes 32 for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

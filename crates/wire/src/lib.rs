@@ -6,7 +6,7 @@
 //! * [`cookie`]: DNS cookies; [`tsig`]: transaction signatures.
 //! * [`rdata`]: where names lie in RDATA; [`message`]: messages of others, read record by record.
 //! * [`render`]: writing a message; [`builder`]: with names that it looks for in what it has written.
-//! * [`iana`]: code points of types, classes, response codes and options.
+//! * [`transport`]: what carries messages. [`iana`]: code points of types, classes, response codes and options.
 //!
 //! This crate knows no sockets, no clock and no zone.
 
@@ -26,6 +26,7 @@ pub mod rdata;
 pub mod record;
 pub mod render;
 pub mod sort_key;
+pub mod transport;
 pub mod tsig;
 
 pub use builder::Builder;
@@ -35,3 +36,4 @@ pub use places::Places;
 pub use query::Query;
 pub use render::Renderer;
 pub use sort_key::SortKey;
+pub use transport::Transport;
