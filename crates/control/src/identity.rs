@@ -47,13 +47,9 @@ fn secrets(settings: &Settings) -> Result<Option<Secrets>, Vec<String>> {
 fn drawn() -> Result<Secrets, String> {
     static SECRET: OnceLock<Result<[u8; SECRET_OCTETS], String>> = OnceLock::new();
     let draw = || {
-        let (mut secret, mut filled) = ([0; SECRET_OCTETS], 0);
-        while filled < secret.len() {
-            let flags = rustix::rand::GetRandomFlags::empty();
-            filled += rustix::rand::getrandom(&mut secret[filled..], flags)
-                .map_err(|error| format!("no random numbers for cookies: {error}"))?;
-        }
-        Ok(secret)
+        let mut secret = [0; SECRET_OCTETS];
+        let drawn = sync::random::fill_from_system(&mut secret);
+        drawn.map(|()| secret).map_err(|error| format!("no random numbers for cookies: {error}"))
     };
     let secret = SECRET.get_or_init(draw).clone()?;
     Ok(Secrets::new(&[secret]).expect("one secret is a number of them that can be had"))

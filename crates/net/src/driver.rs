@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use sync::random::Unguessable;
+
 use crate::admit::Admission;
 use crate::context::{Context, Now};
 use crate::counters::Counters;
 use crate::inbox::{Inbox, Sink, Waker};
 use crate::later::{Asker, Found, Later, Path, RowId};
-use crate::random::Random;
 use crate::stream::{Messages, STREAMS_PER_CONNECTION_MAX, STREAMS_PER_WORKER_MAX, Streams};
 use crate::ticket::{Refused, Ticket};
 use crate::timer::{TimerId, Timers};
@@ -100,7 +101,7 @@ pub(crate) struct Core<M> {
     pub(crate) timers: Timers,
     pub(crate) streams: Streams,
     pub(crate) upstream: Upstream,
-    random: Random,
+    random: Unguessable,
     /// Whether the service wants another turn.
     pub(crate) again: bool,
 }
@@ -128,7 +129,7 @@ impl<M: Send + 'static> Core<M> {
             timers: Timers::default(),
             streams: Streams::default(),
             upstream,
-            random: Random::new()?,
+            random: Unguessable::from_system()?,
             again: false,
         })
     }
@@ -229,7 +230,7 @@ impl<'a, M> Driver<'a, M> {
 
     /// 64 random bits, good enough for IDs, ports and secrets.
     pub fn random(&mut self) -> u64 {
-        self.core.random.next()
+        self.core.random.next_u64()
     }
 
     /// This worker's number, 0 and up.

@@ -45,7 +45,6 @@ mod inbox;
 mod later;
 mod listen;
 mod queries;
-mod random;
 mod server;
 mod service;
 mod stop;

@@ -10,6 +10,7 @@
 //! [`protection`]: all of these behind one interface.
 //! [`profile`]: who takes which lock where, for how long, and who waits.
 //! [`counters`]: what workers count, declared once.
+//! [`random`]: random numbers, the system's and a stream's.
 //! [`event`]: how threads sleep until others have changed something.
 
 pub mod area;
@@ -24,6 +25,7 @@ pub mod mailbox;
 mod primitives;
 pub mod profile;
 pub mod protection;
+pub mod random;
 pub mod rwlock;
 pub mod snapshot;
 mod system;
@@ -38,6 +40,7 @@ pub use counter::Counter;
 pub use epoch::{Cell, Collector, Domain};
 pub use mailbox::{Mailbox, Wake};
 pub use primitives::prepare;
+pub use random::Random;
 pub use rwlock::RwLock;
 pub use snapshot::{Published, Reader};
 pub use system::{Guard, Mutex, SystemRwLock};

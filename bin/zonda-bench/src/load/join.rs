@@ -208,9 +208,8 @@ fn words_for_agents(command_line: Vec<String>, arguments: &Arguments) -> Vec<Str
 /// A secret that nobody has seen before.
 fn token() -> Result<String, Error> {
     let mut octets = [0u8; TOKEN_OCTETS];
-    let fault = |cause| Error::System { action: "make a token from /dev/urandom", cause };
-    let mut source = std::fs::File::open("/dev/urandom").map_err(fault)?;
-    std::io::Read::read_exact(&mut source, &mut octets).map_err(fault)?;
+    let fault = |cause| Error::System { action: "make a token of random numbers", cause };
+    sync::random::fill_from_system(&mut octets).map_err(fault)?;
     Ok(octets.iter().map(|octet| format!("{octet:02x}")).collect())
 }
 

@@ -17,10 +17,7 @@ use std::{
     time::Duration,
 };
 
-use ring::{
-    hmac,
-    rand::{SecureRandom, SystemRandom},
-};
+use ring::hmac;
 
 use super::Problem;
 
@@ -97,7 +94,7 @@ impl Channel {
             set(&stream, Some(GREETING_MAX)).map_err(|error| problem(&error))?;
         }
         let mut own = [0; DIGEST_OCTETS];
-        SystemRandom::new().fill(&mut own).map_err(|_| Problem::Closed)?;
+        sync::random::fill_from_system(&mut own).map_err(|_| Problem::Closed)?;
         let nonces = match role {
             Role::Agent => {
                 write(&mut stream, &[MAGIC, &own])?;
