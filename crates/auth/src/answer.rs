@@ -15,7 +15,7 @@ use wire::name::NAME_OCTETS_MAX;
 use wire::render::{Full, Renderer, Section};
 use wire::sort_key::KEY_OCTETS_MAX;
 use wire::{Places, SortKey};
-use zone::catalog::{Absence, Found, Version, View};
+use zone::catalog::{Absence, Hit, Version};
 use zone::fragment::RECORDS_MAX;
 use zone::{CatalogView, Flags, Match, MatchKind, Node, RRset, ZoneView};
 
@@ -246,37 +246,36 @@ impl<'c> Session<'_, '_, 'c> {
     #[inline(always)]
     fn nearest_zone(&mut self, is_first: bool) -> Result<ZoneView<'c>, Outcome> {
         let labels = self.buffers.places.label_count();
-        let (mut found, mut view) = self.find(labels);
+        let mut hit = self.find(labels);
         if is_first {
-            self.key_labels = labels.min(found.labels as usize + 1);
+            self.key_labels = labels.min(hit.found.labels as usize + 1);
         }
-        if self.qtype == rtype::DS && labels > 0 && found.labels as usize == labels {
-            let parent = self.find_parent(labels - 1);
-            (found, view) = if parent.1.is_some() { parent } else { (found, view) };
+        if self.qtype == rtype::DS && labels > 0 && hit.found.labels as usize == labels {
+            hit = self.parent_of(hit, labels);
         }
-        self.source = found.version;
-        match view {
-            Some(View::Zone(zone)) => Ok(zone),
-            Some(View::Absent(Absence::Expired)) => Err(Outcome::Expired),
-            Some(View::Absent(Absence::NotLoaded)) => Err(Outcome::NotLoaded),
-            None => Err(Outcome::NotOurs),
-        }
+        self.source = hit.found.version;
+        hit.zone().ok_or_else(|| match hit.absence() {
+            Some(Absence::Expired) => Outcome::Expired,
+            Some(Absence::NotLoaded) => Outcome::NotLoaded,
+            None => Outcome::NotOurs,
+        })
     }
 
-    /// The same again, for a name cut by one label.
+    /// The zone above the one that was found at its apex with `labels` labels, if we have it.
     #[cold]
-    fn find_parent(&mut self, labels_max: usize) -> (Found, Option<View<'c>>) {
-        self.find(labels_max)
+    fn parent_of(&mut self, hit: Hit<'c>, labels: usize) -> Hit<'c> {
+        let parent = self.find(labels - 1);
+        if parent.found.is_nothing() { hit } else { parent }
     }
 
     /// The zone with the longest name that the name, cut to `labels_max` labels, is at or below.
     #[inline(always)]
-    fn find(&mut self, labels_max: usize) -> (Found, Option<View<'c>>) {
-        let (found, view) = self.catalog.find(&self.buffers.key, labels_max);
+    fn find(&mut self, labels_max: usize) -> Hit<'c> {
+        let hit = self.catalog.find(&self.buffers.key, labels_max);
         let name = self.buffers.places.of_ancestor(self.buffers.places.label_count());
-        match self.buffers.sources.add(&found, name, labels_max) {
-            None => (found, view),
-            Some(before) => (before, view.map(|_| self.catalog.view(&before))),
+        match self.buffers.sources.add(&hit.found, name, labels_max) {
+            None => hit,
+            Some(before) => self.catalog.hit(&before),
         }
     }
 

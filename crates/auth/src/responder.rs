@@ -18,7 +18,7 @@ use wire::iana::{class, ede, opcode, rcode, rtype};
 use wire::query::{Fault, PlainQuery, Query};
 use wire::render::{Renderer, Section};
 use zone::CatalogView;
-use zone::catalog::Version;
+use zone::catalog::{KeyLabels, Version};
 
 /// Answers queries; one belongs to each worker.
 #[derive(Default)]
@@ -39,6 +39,15 @@ pub(crate) struct Verdict {
     pub ede: Option<u16>,
     /// AA and TC.
     pub flags: u16,
+}
+
+/// What a response may take.
+struct Room<'o> {
+    /// Octets of the whole message.
+    limit: usize,
+    /// Octets of these for OPT.
+    opt_octets: usize,
+    opt: Option<ResponseOpt<'o>>,
 }
 
 impl Verdict {
@@ -125,53 +134,99 @@ impl Responder {
         };
         let opt = response_opt(query.edns.as_ref(), server, reply.as_ref());
         let limit = octets_max(query.edns.as_ref(), server, client.transport).min(response.len());
-        let opt_octets = opt.as_ref().map_or(0, ResponseOpt::octets);
-        let rooms = (limit, opt_octets);
+        let room = Room { limit, opt_octets: opt.as_ref().map_or(0, ResponseOpt::octets), opt };
         let labels = self.buffers.places.label_count();
-        let (mut asked, mut before) = (None, usize::MAX);
-        for wanted in catalog.key_labels().each() {
-            // No zone with so many labels, less one, is above the name; or all of these were looked for already.
-            let decisive = wanted.min(labels);
-            if wanted > labels + 1 || decisive == before {
-                continue;
-            }
-            let places = &self.buffers.places;
-            asked = self.cache.asked(message, query, places, decisive);
-            before = decisive;
-            if let Some(asked) = &asked
-                && let Some(pasted) = self.cache.paste(asked, query, places, catalog, rooms, response)
-            {
-                let (end, flags, outcome) = pasted;
-                if let Some(opt) = &opt {
-                    opt.write_to(&mut response[end..end + opt_octets]);
-                }
-                response[..2].copy_from_slice(&message[..2]);
-                response[HEADER_OCTETS..query.end].copy_from_slice(&message[HEADER_OCTETS..query.end]);
-                self.repeated += 1;
-                self.count_edns(query.edns.as_ref());
-                let verdict = self.count(outcome);
-                self.count_response(flags, verdict.rcode);
-                return Some(end + opt_octets);
-            }
+        // Mostly there is one number of labels that decides.
+        let mut others = catalog.key_labels();
+        let decisive = others.take(labels);
+        let asked = self.cache.asked(message, query, &self.buffers.places, decisive);
+        if let Some(asked) = &asked
+            && let Some(octets) = self.repeat(message, asked, query, catalog, &room, response)
+        {
+            return Some(octets);
+        }
+        if !others.is_empty()
+            && let Some(octets) =
+                self.repeat_shorter(message, query, catalog, (others, decisive), &room, response)
+        {
+            return Some(octets);
         }
         let whole = query.query(message);
-        let (octets, given) = self.respond(&whole, None, opt, (catalog, server, client), response)?;
+        let (octets, given) = self.respond(&whole, None, room.opt, (catalog, server, client), response)?;
         if let Some(given) = &given
             && given.scope != Scope::Nothing
         {
-            if given.key_labels != before {
-                asked = self.asked_again(message, query, catalog, given.key_labels);
-            }
-            if let Some(asked) = &asked {
+            let (rooms, is_first) = ((room.limit, room.opt_octets), given.key_labels == decisive);
+            if let Some(asked) = asked.as_ref().filter(|_| is_first) {
                 let made = (catalog, &mut self.buffers);
                 self.cache.note(asked, query, given, rooms, response, made);
+            } else if !is_first
+                && let Some(asked) = self.asked_again(message, query, catalog, given.key_labels)
+            {
+                let made = (catalog, &mut self.buffers);
+                self.cache.note(&asked, query, given, rooms, response, made);
             }
         }
         Some(octets)
     }
 
-    /// The question under the labels that decided about it, if kept answers can be under so many. Mostly that is the one that was looked for last.
-    #[cold]
+    /// Gives an answer again, if there is one.
+    #[inline(always)]
+    fn repeat(
+        &mut self,
+        message: &[u8],
+        asked: &Asked,
+        query: &PlainQuery,
+        catalog: &CatalogView<'_>,
+        room: &Room<'_>,
+        response: &mut [u8],
+    ) -> Option<usize> {
+        let rooms = (room.limit, room.opt_octets);
+        let pasted = self.cache.paste(asked, query, &self.buffers.places, catalog, rooms, response);
+        let (end, flags, outcome) = pasted?;
+        let octets = end + room.opt_octets;
+        if let Some(opt) = &room.opt {
+            opt.write_to(&mut response[end..octets]);
+        }
+        response[..2].copy_from_slice(&message[..2]);
+        response[HEADER_OCTETS..query.end].copy_from_slice(&message[HEADER_OCTETS..query.end]);
+        self.repeated += 1;
+        self.count_edns(query.edns.as_ref());
+        let verdict = self.count(outcome);
+        self.count_response(flags, verdict.rcode);
+        Some(octets)
+    }
+
+    /// The same for fewer labels than `before`.
+    #[inline(never)]
+    fn repeat_shorter(
+        &mut self,
+        message: &[u8],
+        query: &PlainQuery,
+        catalog: &CatalogView<'_>,
+        (mut others, mut before): (KeyLabels, usize),
+        room: &Room<'_>,
+        response: &mut [u8],
+    ) -> Option<usize> {
+        let labels = self.buffers.places.label_count();
+        while !others.is_empty() {
+            let decisive = others.take(labels);
+            if decisive == before {
+                continue;
+            }
+            before = decisive;
+            let asked = self.cache.asked(message, query, &self.buffers.places, decisive);
+            if let Some(asked) = &asked
+                && let Some(octets) = self.repeat(message, asked, query, catalog, room, response)
+            {
+                return Some(octets);
+            }
+        }
+        None
+    }
+
+    /// The question under the labels that decided about it, if kept answers can be under so many. Mostly that is the one that was looked for first.
+    #[inline(never)]
     fn asked_again(
         &mut self,
         message: &[u8],

@@ -97,7 +97,7 @@ impl Sources {
                 return false;
             }
             key.set_places(message, places.labels());
-            let (found, _) = catalog.find(key, lookup.labels_max as usize);
+            let found = catalog.find(key, lookup.labels_max as usize).found;
             found.version == self.found[lookup.source as usize].version
         })
     }

@@ -35,7 +35,7 @@ pub use change::{Changed, PackHold, State, ViewSource};
 pub use depths::KeyLabels;
 pub use packs::PackNumber;
 pub use slots::{Absence, SlotNumber, Version};
-pub use view::{CatalogView, Found, View};
+pub use view::{CatalogView, Found, Hit, View};
 
 /// Zones of a catalog at most: slot numbers have 26 bits, in cells and, beside 6 others, in kept answers.
 pub const ZONES_MAX: usize = (1 << 26) - NOWHERE_SLOTS as usize;

@@ -38,7 +38,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn find(view: &CatalogView<'_>, name: &Name, labels_max: usize) -> Found {
-    view.find(&SortKey::of(name), labels_max).0
+    view.find(&SortKey::of(name), labels_max).found
 }
 
 /// The ancestor-or-self with so many labels.
@@ -84,7 +84,11 @@ fn check(reader: &mut CatalogReader, model: &Model) {
                     None => assert!(found.is_nothing(), "{name}"),
                     Some((labels, (slot, why))) => {
                         assert_eq!((found.version.slot, found.labels as usize), (*slot, labels), "{name}");
-                        assert!(matches!(view.view(&found), View::Absent(now) if now == *why), "{name}");
+                        assert_eq!(view.hit(&found).absence(), Some(*why), "{name}");
+                        assert!(
+                            matches!(view.view_of(*slot), Some(View::Absent(now)) if now == *why),
+                            "{name}"
+                        );
                     }
                 }
                 assert!(view.is_current(found.version));

@@ -71,8 +71,8 @@ impl Ring {
         Ring { octets: vec![0; octets].into(), head: 0 }
     }
 
-    /// Writes a piece, in a message where its anchor stands at `anchor`; `to` has its octets. `None` if newer ones took
-    /// its place, or what it depends on has changed.
+    /// Writes a piece that was kept with at least one version, in a message where its anchor stands at `anchor`; `to` has its octets. `None` if
+    /// newer ones took its place, or what it depends on has changed.
     #[inline(always)]
     pub(super) fn write(
         &self,
@@ -81,13 +81,18 @@ impl Ring {
         catalog: &CatalogView<'_>,
         to: &mut [u8],
     ) -> Option<()> {
-        let (versions, length) = piece.lengths();
-        let (versions, rest) = self.get(piece.start, length)?.split_at_checked(versions)?;
-        let (versions, _) = versions.as_chunks::<VERSION_OCTETS>();
-        for octets in versions {
-            if !catalog.is_current(read_version(octets)) {
+        let (_, length) = piece.lengths();
+        let (first, mut rest) = self.get(piece.start, length)?.split_first_chunk::<VERSION_OCTETS>()?;
+        if !catalog.is_current(read_version(first)) {
+            return None;
+        }
+        // Mostly an answer is made from one zone.
+        for _ in 1..piece.versions {
+            let (next, others) = rest.split_first_chunk::<VERSION_OCTETS>()?;
+            if !catalog.is_current(read_version(next)) {
                 return None;
             }
+            rest = others;
         }
         let (records, pointers) = rest.split_at_checked(piece.octets())?;
         to.copy_from_slice(records);

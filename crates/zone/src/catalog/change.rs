@@ -234,9 +234,8 @@ impl Inner {
         source: ViewSource,
     ) -> (SlotNumber, bool) {
         let tag = tag_of(self.seed, key.octets());
-        let there = self.read(&mut writer.reader, |view| {
-            view.probe(tag, key.octets(), key.label_count()).map(|(version, ..)| version)
-        });
+        let there =
+            self.read(&mut writer.reader, |view| view.probe(tag, key.octets()).map(|(version, ..)| version));
         if let Some(version) = there {
             let set = self.set_view(writer, version.slot, None, source, true);
             set.expect("a zone that is there, and nothing is expected of it");
@@ -269,7 +268,7 @@ impl Inner {
             for name in added.iter().filter_map(|slot| view.name_of(*slot)) {
                 key.set(name);
                 let labels = key.label_count();
-                let above = if labels > 0 { Some(view.find(&key, labels - 1).0) } else { None };
+                let above = if labels > 0 { Some(view.find(&key, labels - 1).found) } else { None };
                 match above.filter(|above| !above.is_nothing()) {
                     Some(encloser) => drop(enclosers.insert(encloser.version.slot)),
                     None if labels < 2 => enclosers.extend((0..NOWHERE_SLOTS).map(SlotNumber)),

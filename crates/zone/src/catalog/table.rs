@@ -176,8 +176,9 @@ mod tests {
     use super::*;
     use std::collections::HashMap;
 
+    /// The tag of a number; none is zero, which is that of an empty cell.
     fn tag(number: u64) -> Tag {
-        Tag::of(Hash::of_apex(number, 0))
+        Tag::of(Hash::of_apex(number + 1, 0))
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::table::Tag;
 use super::{Inner, Parts, root_hash};
 use crate::index::Hash;
 use crate::lookup::ZoneView;
+use crate::pack::Pack;
 use sync::epoch::{Guard, Held};
 use wire::{Name, SortKey};
 
@@ -25,6 +26,34 @@ pub struct Found {
     /// Labels of the zone's apex.
     pub labels: u8,
     pub(super) seen: Seen,
+}
+
+/// The same with what it was found in.
+#[derive(Clone, Copy, Default)]
+pub struct Hit<'g> {
+    /// What was found.
+    pub found: Found,
+    pack: Option<&'g Pack>,
+}
+
+impl<'g> Hit<'g> {
+    /// The zone, if it is there and has data.
+    #[inline(always)]
+    pub fn zone(&self) -> Option<ZoneView<'g>> {
+        match self.found.seen {
+            Seen::Pack(_, zone) => ZoneView::with_labels(self.pack?, zone, self.found.labels as usize),
+            _ => None,
+        }
+    }
+
+    /// Why there are no data of a zone that is there.
+    pub fn absence(&self) -> Option<Absence> {
+        match self.found.seen {
+            Seen::Nothing => None,
+            Seen::Absent(why) => Some(why),
+            Seen::Pack(..) => Some(Absence::NotLoaded),
+        }
+    }
 }
 
 /// What there is of a zone.
@@ -77,34 +106,34 @@ impl<'g> CatalogView<'g> {
         self.inner.depths.key_labels()
     }
 
-    /// The zone with the longest name that `key`, cut to `labels_max` labels, is at or below; and what there is of it.
+    /// The zone with the longest name that `key`, cut to `labels_max` labels, is at or below.
     ///
     /// The version of each zone on the way down is loaded before anything deeper is looked for, and that of the lack of a zone first of all. A
     /// zone that is added is put into the table first, and then the version of what was found before it is raised. So an answer that
     /// says it was made from a raised version may not know the new zone only if the table is an old one: who keeps answers asks a
     /// [renewed](CatalogView::renewed) view again before.
     #[inline(always)]
-    pub fn find(&self, key: &SortKey, labels_max: usize) -> (Found, Option<View<'g>>) {
+    pub fn find(&self, key: &SortKey, labels_max: usize) -> Hit<'g> {
         let labels_max = labels_max.min(key.label_count());
         // Bits that are left: depths that still can have an apex.
         let mut left = self.inner.depths.bits();
         let root = root_hash(self.inner.seed);
-        let (mut found, mut upper, mut known) = ((Found::default(), None), [root; 3], 0);
+        let (mut hit, mut upper, mut known) = (Hit::default(), [root; 3], 0);
         // With a zone of the root every name is in some zone.
         if left & 1 == 0 {
             (upper, known) = (upper_hashes(root, key, labels_max), labels_max.min(2));
-            found.0.version = self.version(nowhere(upper[2]));
+            hit.found.version = self.version(nowhere(upper[2]));
         }
         let (mut hash, mut labels) = (root, 0);
         loop {
             if left & 1 != 0
-                && let Some((version, seen, view)) = self.probe(Tag::of(hash), key.ancestor(labels), labels)
+                && let Some((version, seen, pack)) = self.probe(Tag::of(hash), key.ancestor(labels))
             {
-                found = (Found { version, labels: labels as u8, seen }, Some(view));
+                hit = Hit { found: Found { version, labels: labels as u8, seen }, pack };
             }
             left >>= 1;
             if left == 0 || labels == labels_max {
-                return found;
+                return hit;
             }
             hash = match labels < known {
                 true => upper[labels + 1],
@@ -114,32 +143,32 @@ impl<'g> CatalogView<'g> {
         }
     }
 
-    /// The zone whose apex has exactly this key, which is of `labels` labels.
+    /// The zone whose apex has exactly this key.
     #[inline(always)]
-    pub(super) fn probe(&self, tag: Tag, key: &[u8], labels: usize) -> Option<(Version, Seen, View<'g>)> {
+    pub(super) fn probe(&self, tag: Tag, key: &[u8]) -> Option<(Version, Seen, Option<&'g Pack>)> {
         for number in self.parts.table.hits(tag) {
             let number = SlotNumber(number);
             let Some(slot) = self.parts.slot(number) else { continue };
             let version = slot.version();
-            if let Some((seen, view, apex)) = self.see(slot.view(&self.guard), labels)
+            if let Some((seen, pack, apex)) = self.see(slot.view(&self.guard))
                 && apex == key
             {
-                return Some((Version { slot: number, number: version }, seen, view));
+                return Some((Version { slot: number, number: version }, seen, pack));
             }
         }
         None
     }
 
-    /// What a view word says, and the key of the apex, which has `labels` labels.
+    /// What a view word says, the pack, and the key of the apex.
     #[inline(always)]
-    fn see(&self, held: Held<&'g Absent>, labels: usize) -> Option<(Seen, View<'g>, &'g [u8])> {
+    fn see(&self, held: Held<&'g Absent>) -> Option<(Seen, Option<&'g Pack>, &'g [u8])> {
         match held {
             Held::Number(word) => {
                 let (number, zone) = pack_of(word);
-                let view = ZoneView::with_labels(self.parts.packs.pack(number, &self.guard)?, zone, labels)?;
-                Some((Seen::Pack(number, zone), View::Zone(view), view.apex_key()))
+                let pack = self.parts.packs.pack(number, &self.guard)?;
+                Some((Seen::Pack(number, zone), Some(pack), ZoneView::key_in(pack, zone)?))
             }
-            Held::Value(absent) => Some((Seen::Absent(absent.why), View::Absent(absent.why), &absent.key)),
+            Held::Value(absent) => Some((Seen::Absent(absent.why), None, &absent.key)),
             Held::Nothing => None,
         }
     }
@@ -156,20 +185,13 @@ impl<'g> CatalogView<'g> {
         self.version(version.slot) == version
     }
 
-    /// What there is of a zone that was found in this batch: always the same, whatever is published meanwhile.
-    #[inline(always)]
-    pub fn view(&self, found: &Found) -> View<'g> {
-        match found.seen {
-            Seen::Pack(number, zone) => {
-                let pack = self.parts.packs.pack(number, &self.guard);
-                match pack.and_then(|pack| ZoneView::new(pack, zone)) {
-                    Some(zone) => View::Zone(zone),
-                    None => View::Absent(Absence::NotLoaded),
-                }
-            }
-            Seen::Absent(why) => View::Absent(why),
-            Seen::Nothing => View::Absent(Absence::NotLoaded),
-        }
+    /// The same again of what was found in this batch before, whatever is published meanwhile.
+    pub fn hit(&self, found: &Found) -> Hit<'g> {
+        let pack = match found.seen {
+            Seen::Pack(number, _) => self.parts.packs.pack(number, &self.guard),
+            _ => None,
+        };
+        Hit { found: *found, pack }
     }
 
     /// Whether there may be zones below the name that is `key` cut to `labels` labels. False is certain, and holds as long as the version of the
@@ -188,7 +210,7 @@ impl<'g> CatalogView<'g> {
         let mut found = None;
         super::for_each_ancestor(self.inner.seed, key.octets(), |labels, tag| {
             if labels == key.label_count() {
-                found = self.probe(tag, key.octets(), labels);
+                found = self.probe(tag, key.octets());
             }
         });
         found.map(|(version, ..)| version.slot)
@@ -198,7 +220,7 @@ impl<'g> CatalogView<'g> {
     pub fn name_of(&self, slot: SlotNumber) -> Option<&'g Name> {
         match self.parts.slot(slot)?.view(&self.guard) {
             Held::Value(absent) => Some(&absent.apex),
-            held => match self.see(held, 0)?.1 {
+            _ => match self.view_of(slot)? {
                 View::Zone(zone) => Some(zone.apex()),
                 View::Absent(_) => None,
             },
@@ -207,12 +229,10 @@ impl<'g> CatalogView<'g> {
 
     /// What there is of a slot's zone. `None`: it has none.
     pub fn view_of(&self, slot: SlotNumber) -> Option<View<'g>> {
-        match self.parts.slot(slot)?.view(&self.guard) {
-            Held::Number(word) => {
-                let (number, zone) = pack_of(word);
-                ZoneView::new(self.parts.packs.pack(number, &self.guard)?, zone).map(View::Zone)
-            }
-            held => self.see(held, 0).map(|(_, view, _)| view),
+        match self.see(self.parts.slot(slot)?.view(&self.guard))? {
+            (Seen::Pack(_, zone), Some(pack), _) => ZoneView::new(pack, zone).map(View::Zone),
+            (Seen::Absent(why), ..) => Some(View::Absent(why)),
+            _ => None,
         }
     }
 
@@ -227,7 +247,7 @@ impl<'g> CatalogView<'g> {
 
     /// Key of a slot's apex.
     pub(super) fn key_of(&self, slot: SlotNumber) -> Option<&'g [u8]> {
-        self.see(self.parts.slot(slot)?.view(&self.guard), 0).map(|(.., key)| key)
+        self.see(self.parts.slot(slot)?.view(&self.guard)).map(|(.., key)| key)
     }
 }
 
