@@ -34,7 +34,6 @@ pub(crate) enum Source {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reply {
     pub(crate) path: Path,
-    pub(crate) row: RowId,
     pub(crate) start: u32,
     pub(crate) octets: u32,
 }
@@ -58,8 +57,8 @@ impl Replies {
         &mut self.area[self.filled..][..octets]
     }
 
-    fn push(&mut self, path: Path, row: RowId, octets: usize) {
-        self.list.push(Reply { path, row, start: self.filled as u32, octets: octets as u32 });
+    fn push(&mut self, path: Path, octets: usize) {
+        self.list.push(Reply { path, start: self.filled as u32, octets: octets as u32 });
         self.filled += octets;
     }
 
@@ -205,7 +204,7 @@ impl<M> Core<M> {
         if let Some(path) = self.end(row) {
             self.counters.later_replied.add(1);
             self.replies.room(octets.len()).copy_from_slice(octets);
-            self.replies.push(path, row, octets.len());
+            self.replies.push(path, octets.len());
         }
         true
     }
@@ -286,7 +285,7 @@ impl<'a, M> Driver<'a, M> {
             self.core.drop_row(row);
         } else if let Some(path) = self.core.end(row) {
             self.core.counters.later_replied.add(1);
-            self.core.replies.push(path, row, octets);
+            self.core.replies.push(path, octets);
         }
         Ok(())
     }

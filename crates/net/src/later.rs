@@ -155,7 +155,8 @@ impl Later {
     }
 
     /// Rows in use, gone ones included.
-    pub(crate) fn count(&self) -> usize {
+    #[cfg(test)]
+    fn count(&self) -> usize {
         self.count
     }
 

@@ -19,7 +19,7 @@ use crate::bind_error::BindError;
 use crate::counters::{Counters, WorkerCounters};
 use crate::driver::Core;
 use crate::host::{Factory, Host};
-use crate::inbox::Inbox;
+use crate::inbox::{Inbox, Sink};
 use crate::listen::Listen;
 use crate::service::Service;
 use crate::stop::Stop;
@@ -68,7 +68,7 @@ impl Server {
         let stop = Arc::new(Stop::new().map_err(event)?);
         let prepare = |sockets| Prepared::new(sockets, &stop).map_err(event);
         let prepared = sockets.into_iter().map(prepare).collect::<Result<Vec<_>, _>>()?;
-        let admission = Arc::new(Admission::new(&listen.tcp));
+        let admission = Arc::new(Admission::new(&listen.tcp, workers));
         Ok(Self { prepared, watched, listeners, cpus, backend: listen.backend, admission, stop })
     }
 
@@ -100,6 +100,7 @@ impl Server {
             inboxes.push(Arc::new(inbox));
         }
         let inboxes: Arc<[Arc<Inbox<S::Message>>]> = inboxes.into();
+        self.admission.set_sinks(inboxes.iter().map(|inbox| Arc::clone(inbox) as Arc<dyn Sink>).collect());
         let mut running = Running {
             threads: Vec::new(),
             counters: Vec::new(),
@@ -128,7 +129,7 @@ impl Server {
                 // Made here, after pinning, so that the memory is on the worker's side of the machine.
                 let mut prepared = prepared;
                 let listeners = std::mem::take(&mut prepared.sockets.tcp);
-                let connections = Connections::new(listeners, admission);
+                let connections = Connections::new(listeners, index, admission);
                 let host = Host::new(index, service, factory, core);
                 Worker::new(index, host, prepared, backend, connections, stop, counters).run();
             };
