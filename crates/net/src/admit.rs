@@ -55,6 +55,9 @@ impl Default for TcpLimits {
     }
 }
 
+/// How long a connection that never asked is a newcomer: its first query is on the way.
+const NEWCOMER: Duration = Duration::from_millis(100);
+
 /// The limits in force and what is counted against them, shared by all workers.
 pub(crate) struct Admission {
     connections: AtomicUsize,
@@ -64,7 +67,7 @@ pub(crate) struct Admission {
     lifetime_ms: AtomicU64,
     queries: AtomicU64,
     open: AtomicUsize,
-    /// Per worker: since when its longest idle connection has been so, in milliseconds after `start`; 0 without one.
+    /// Per worker: since when its longest idle connection has been so, in microseconds after `start`; 0 without one.
     idle_since: Box<[AtomicU64]>,
     start: Instant,
     /// Workers that are asked to close their longest idle connection and have not yet.
@@ -177,7 +180,8 @@ impl Admission {
 
     /// A time as it is shown.
     pub(crate) fn since(&self, time: Instant) -> u64 {
-        milliseconds(time.saturating_duration_since(self.start)).saturating_add(1)
+        let micros = time.saturating_duration_since(self.start).as_micros();
+        u64::try_from(micros).unwrap_or(u64::MAX).saturating_add(1)
     }
 
     /// The worker with the connection that has been idle longest, and since when by the clock of [`Admission::show_idle`].
@@ -204,10 +208,13 @@ impl Admission {
         is_first && sink.push(Note::CloseIdle { since })
     }
 
-    /// A worker that was asked has not that connection any more: another is asked in its stead, if the limit is exceeded still.
-    pub(crate) fn pass_on(&self) {
+    /// A worker that was asked has not that connection any more: another is asked in its stead, if the limit is exceeded
+    /// still and one is idle that is no newcomer itself.
+    pub(crate) fn pass_on(&self, now: Instant) {
         let is_over = self.open.load(Ordering::Relaxed) > self.connections.load(Ordering::Relaxed);
-        if !(is_over && self.longest_idle().is_some_and(|longest| self.ask(longest))) {
+        let idle_since = now.checked_sub(NEWCOMER).map_or(0, |time| self.since(time));
+        let longest = self.longest_idle().filter(|&(_, since)| is_over && since <= idle_since);
+        if !longest.is_some_and(|longest| self.ask(longest)) {
             self.done();
         }
     }

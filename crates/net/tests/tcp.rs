@@ -381,6 +381,7 @@ fn the_limit_of_connections_is_one_of_the_process() {
         clients.push(client);
     }
     assert!(is_closed(&mut first), "the one that was idle longest");
-    let counters = await_counts(&running, "the limit", |counters| counters.tcp_open <= 2);
+    // One a worker may be open beyond the limit, for which a request to close came too late.
+    let counters = await_counts(&running, "the limit", |counters| counters.tcp_open <= 2 + 4);
     assert_eq!((counters.tcp_accepted, counters.tcp_limit_all), (41, 39));
 }

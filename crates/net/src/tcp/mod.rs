@@ -272,7 +272,7 @@ impl Connections {
             self.remove(id, turn);
             self.admission.done();
         } else {
-            self.admission.pass_on();
+            self.admission.pass_on(turn.now.instant);
         }
     }
 
