@@ -10,6 +10,7 @@ use crate::inbox::{Inbox, Sink, Waker};
 use crate::later::{Asker, Found, Later, Path, RowId};
 use crate::random::Random;
 use crate::stream::{Messages, STREAMS_PER_CONNECTION_MAX, STREAMS_PER_WORKER_MAX, Streams};
+use crate::tap::Tap;
 use crate::ticket::{Refused, Ticket};
 use crate::timer::{TimerId, Timers};
 use crate::token::ConnectionId;
@@ -34,6 +35,8 @@ pub(crate) enum Source {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reply {
     pub(crate) path: Path,
+    /// The row, if the tap was told of the query.
+    pub(crate) tapped: Option<u32>,
     pub(crate) start: u32,
     pub(crate) octets: u32,
 }
@@ -57,8 +60,8 @@ impl Replies {
         &mut self.area[self.filled..][..octets]
     }
 
-    fn push(&mut self, path: Path, octets: usize) {
-        self.list.push(Reply { path, start: self.filled as u32, octets: octets as u32 });
+    fn push(&mut self, path: Path, tapped: Option<u32>, octets: usize) {
+        self.list.push(Reply { path, tapped, start: self.filled as u32, octets: octets as u32 });
         self.filled += octets;
     }
 
@@ -99,6 +102,7 @@ pub(crate) struct Core<M> {
     pub(crate) timers: Timers,
     pub(crate) streams: Streams,
     pub(crate) upstream: Upstream,
+    pub(crate) tap: Tap,
     random: Random,
     /// Whether the service wants another turn.
     pub(crate) again: bool,
@@ -111,6 +115,7 @@ impl<M: Send + 'static> Core<M> {
         admission: Arc<Admission>,
         counters: Arc<Counters>,
         upstream: Upstream,
+        tap: Tap,
     ) -> std::io::Result<Self> {
         let sink: Arc<dyn Sink> = Arc::clone(&inboxes[worker]) as Arc<dyn Sink>;
         Ok(Self {
@@ -127,6 +132,7 @@ impl<M: Send + 'static> Core<M> {
             timers: Timers::default(),
             streams: Streams::default(),
             upstream,
+            tap,
             random: Random::new()?,
             again: false,
         })
@@ -201,10 +207,11 @@ impl<M> Core<M> {
         if !self.replies.has_room(octets.len()) {
             return false;
         }
+        let tapped = self.later.tapped(row);
         if let Some(path) = self.end(row) {
             self.counters.later_replied.add(1);
             self.replies.room(octets.len()).copy_from_slice(octets);
-            self.replies.push(path, octets.len());
+            self.replies.push(path, tapped, octets.len());
         }
         true
     }
@@ -281,11 +288,12 @@ impl<'a, M> Driver<'a, M> {
         let octets = write(self.core.replies.room(room));
         debug_assert!(octets <= room, "a reply is longer than its room");
         let row = ticket.use_up();
+        let tapped = self.core.later.tapped(row);
         if octets == 0 || octets > room {
             self.core.drop_row(row);
         } else if let Some(path) = self.core.end(row) {
             self.core.counters.later_replied.add(1);
-            self.core.replies.push(path, octets);
+            self.core.replies.push(path, tapped, octets);
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use std::{io, iter};
 
 use rustix::event::epoll;
+use sync::tap::RING_OCTETS;
 
 use crate::admit::{Admission, TcpLimits};
 use crate::affinity;
@@ -24,6 +25,7 @@ use crate::listen::Listen;
 use crate::service::Service;
 use crate::stop::Stop;
 use crate::systemd::Activated;
+use crate::tap::Tap;
 use crate::tcp::Connections;
 use crate::token::Token;
 use crate::udp::{Backend, option};
@@ -104,6 +106,7 @@ impl Server {
         let mut running = Running {
             threads: Vec::new(),
             counters: Vec::new(),
+            taps: Vec::new(),
             watched: self.watched,
             listeners: self.listeners,
             admission: self.admission,
@@ -113,12 +116,15 @@ impl Server {
             let counters = Arc::new(Counters::default());
             running.counters.push(Arc::clone(&counters));
             let (service, factory, backend) = (factory(index), Arc::clone(&factory), self.backend);
+            let (writer, tap) = sync::tap::ring(RING_OCTETS);
+            running.taps.push(tap);
             let core = Core::new(
                 index,
                 Arc::clone(&inboxes),
                 Arc::clone(&running.admission),
                 Arc::clone(&counters),
                 Upstream::new(Arc::clone(&prepared.epoll)),
+                Tap::new(writer),
             )?;
             let (admission, stop) = (Arc::clone(&running.admission), Arc::clone(&running.stop));
             let run = move || {
@@ -150,6 +156,7 @@ impl Server {
 pub struct Running {
     threads: Vec<JoinHandle<()>>,
     counters: Vec<Arc<Counters>>,
+    taps: Vec<sync::tap::Tap>,
     watched: Vec<Vec<UdpSocket>>,
     listeners: Vec<Listener>,
     admission: Arc<Admission>,
@@ -171,6 +178,12 @@ impl Running {
             WorkerCounters { udp_receive_overflows: dropped.map(u64::from).sum(), ..counters.read() }
         };
         iter::zip(&self.counters, &self.watched).map(read).collect()
+    }
+
+    /// The tap of each worker: to attach a reader of [`crate::TapRecord`]s to. Records that find no room are counted there.
+    #[must_use]
+    pub fn taps(&self) -> &[sync::tap::Tap] {
+        &self.taps
     }
 
     /// Whether every worker is at work. One that is not has met a fault of its own; the server is then better

@@ -15,13 +15,12 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
 use crate::bind::Sockets;
-use crate::context::Now;
+use crate::context::{Now, Transport};
 use crate::counters::Counters;
-use crate::driver::{Core, Driver, Source, Start};
-use crate::host::{Host, Panicked};
+use crate::driver::{Core, Driver, Replies, Source, Start};
+use crate::host::{Host, Panicked, Serve};
 use crate::inbox::{Entry, Note};
 use crate::later::{Path, RowId};
-use crate::queries::Queries;
 use crate::service::Service;
 use crate::stop::Stop;
 use crate::stream::{STREAM_OCTETS_PER_BUSY_TURN, STREAM_OCTETS_PER_TURN};
@@ -298,6 +297,7 @@ impl<S: Service> Worker<S> {
                 self.connections.reply(id, replies.octets(reply), &mut lend!(self, now));
             }
         }
+        self.tap_late(&replies);
         replies.clear();
         self.host.core.replies = replies;
         for Start { connection, messages } in std::mem::take(&mut self.host.core.starts) {
@@ -338,6 +338,21 @@ impl<S: Service> Worker<S> {
             if port.held.deadline().is_some_and(|deadline| deadline <= now.instant) {
                 self.receiver.flush(port, now.instant, &self.counters);
                 self.rearm(index);
+            }
+        }
+    }
+
+    /// Tells the tap of late replies whose queries it was told of.
+    fn tap_late(&mut self, replies: &Replies) {
+        let Some(wants) = self.host.core.tap.wants() else { return };
+        let now = self.host.core.now;
+        for reply in replies.list() {
+            let transport = match reply.path {
+                Path::Datagram { .. } => Transport::Udp,
+                Path::Connection { .. } => Transport::Tcp,
+            };
+            if let Some(row) = reply.tapped {
+                self.host.core.tap.late(row, transport, now, wants, replies.octets(reply));
             }
         }
     }
@@ -465,10 +480,8 @@ impl<S: Service> Worker<S> {
             let received = self.receiver.receive(port, &self.counters);
             if received.queries > 0 {
                 let source = Source::Datagrams(index as u16);
-                let mut queries = Queries::new(self.receiver.batch(now, source));
-                let outcome = self.host.call(|service, driver| service.queries(&mut queries, driver));
-                match outcome {
-                    Ok(()) => self.receiver.send(port, now.instant, &self.counters),
+                match self.host.serve(self.receiver.batch(now, source)) {
+                    Ok(_) => self.receiver.send(port, now.instant, &self.counters),
                     Err(Panicked) => return self.receiver.forget(),
                 }
                 if !port.held.is_empty() {
