@@ -6,11 +6,13 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, MutexGuard, OnceLock};
+use std::time::{Duration, Instant};
 
 use sync::Mutex;
+
+use crate::inbox::{Note, Sink};
 
 /// What TCP clients may use up. Every limit is an answer to a way of exhausting a server (RFC 7766 6.2, RFC 9210 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +55,9 @@ impl Default for TcpLimits {
     }
 }
 
+/// How long a connection that never asked is a newcomer: its first query is on the way.
+const NEWCOMER: Duration = Duration::from_millis(100);
+
 /// The limits in force and what is counted against them, shared by all workers.
 pub(crate) struct Admission {
     connections: AtomicUsize,
@@ -62,6 +67,13 @@ pub(crate) struct Admission {
     lifetime_ms: AtomicU64,
     queries: AtomicU64,
     open: AtomicUsize,
+    /// Per worker: since when its longest idle connection has been so, in microseconds after `start`; 0 without one.
+    idle_since: Box<[AtomicU64]>,
+    start: Instant,
+    /// Workers that are asked to close their longest idle connection and have not yet.
+    asked: AtomicUsize,
+    /// The inboxes of the workers, once they run.
+    sinks: OnceLock<Vec<Arc<dyn Sink>>>,
     by_prefix: Mutex<HashMap<IpAddr, usize>>,
 }
 
@@ -82,7 +94,7 @@ pub(crate) enum Refused {
 }
 
 impl Admission {
-    pub(crate) fn new(limits: &TcpLimits) -> Self {
+    pub(crate) fn new(limits: &TcpLimits, workers: usize) -> Self {
         let admission = Self {
             connections: AtomicUsize::new(0),
             connections_per_prefix: AtomicUsize::new(0),
@@ -91,6 +103,10 @@ impl Admission {
             lifetime_ms: AtomicU64::new(0),
             queries: AtomicU64::new(0),
             open: AtomicUsize::new(0),
+            idle_since: (0..workers).map(|_| AtomicU64::new(0)).collect(),
+            start: Instant::now(),
+            asked: AtomicUsize::new(0),
+            sinks: OnceLock::new(),
             by_prefix: Mutex::named("connections", HashMap::new()),
         };
         admission.set(limits);
@@ -147,6 +163,83 @@ impl Admission {
         Ok(Seat { prefix })
     }
 
+    /// The workers run, with these inboxes.
+    pub(crate) fn set_sinks(&self, sinks: Vec<Arc<dyn Sink>>) {
+        let _ = self.sinks.set(sinks);
+    }
+
+    /// Worker `worker` shows since when its longest idle connection has been so.
+    pub(crate) fn show_idle(&self, worker: usize, since: Option<Instant>) {
+        let since = since.map_or(0, |since| self.since(since));
+        if let Some(shown) = self.idle_since.get(worker)
+            && shown.load(Ordering::Relaxed) != since
+        {
+            shown.store(since, Ordering::Relaxed);
+        }
+    }
+
+    /// A time as it is shown.
+    pub(crate) fn since(&self, time: Instant) -> u64 {
+        let micros = time.saturating_duration_since(self.start).as_micros();
+        u64::try_from(micros).unwrap_or(u64::MAX).saturating_add(1)
+    }
+
+    /// The worker with the connection that has been idle longest, and since when by the clock of [`Admission::show_idle`].
+    pub(crate) fn longest_idle(&self) -> Option<(usize, u64)> {
+        let shown = self.idle_since.iter().map(|since| since.load(Ordering::Relaxed)).enumerate();
+        shown.filter(|&(_, since)| since > 0).min_by_key(|&(_, since)| since)
+    }
+
+    /// Asks the worker of [`Admission::longest_idle`] to close that connection, and lets `client` in meanwhile: the limit may be
+    /// exceeded by one connection a worker. `None`: as many are asked for as there are workers, or another newcomer has
+    /// asked for the same.
+    pub(crate) fn enter_for(&self, longest: (usize, u64), client: IpAddr) -> Option<Seat> {
+        if self.asked.fetch_add(1, Ordering::Relaxed) < self.idle_since.len() && self.ask(longest) {
+            return Some(self.enter_instead(client));
+        }
+        self.asked.fetch_sub(1, Ordering::Relaxed);
+        None
+    }
+
+    fn ask(&self, (worker, since): (usize, u64)) -> bool {
+        let sink = self.sinks.get().and_then(|sinks| sinks.get(worker));
+        let (Some(sink), Some(shown)) = (sink, self.idle_since.get(worker)) else { return false };
+        let is_first = shown.compare_exchange(since, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        is_first && sink.push(Note::CloseIdle { since })
+    }
+
+    /// A worker that was asked has not that connection any more: another is asked in its stead, if the limit is exceeded
+    /// still and one is idle that is no newcomer itself.
+    pub(crate) fn pass_on(&self, now: Instant) {
+        let is_over = self.open.load(Ordering::Relaxed) > self.connections.load(Ordering::Relaxed);
+        let idle_since = now.checked_sub(NEWCOMER).map_or(0, |time| self.since(time));
+        let longest = self.longest_idle().filter(|&(_, since)| is_over && since <= idle_since);
+        if !longest.is_some_and(|longest| self.ask(longest)) {
+            self.done();
+        }
+    }
+
+    /// Whether more connections are open than the limit and what may be asked for.
+    pub(crate) fn is_far_over(&self) -> bool {
+        let limit = self.connections.load(Ordering::Relaxed);
+        self.open.load(Ordering::Relaxed) > limit + self.idle_since.len()
+    }
+
+    /// Counts a new connection of `client` in the place of one that is closed, whatever the limit: requests to close that are
+    /// under way count as open yet.
+    pub(crate) fn enter_instead(&self, client: IpAddr) -> Seat {
+        let prefix = self.prefix_of(client);
+        let mut by_prefix = self.lock();
+        *by_prefix.entry(prefix).or_insert(0) += 1;
+        self.open.fetch_add(1, Ordering::Relaxed);
+        Seat { prefix }
+    }
+
+    /// A worker has done what it was asked.
+    pub(crate) fn done(&self) {
+        self.asked.fetch_sub(1, Ordering::Relaxed);
+    }
+
     /// Gives a seat back.
     pub(crate) fn leave(&self, seat: Seat) {
         let mut by_prefix = self.lock();
@@ -197,7 +290,7 @@ mod tests {
     #[test]
     fn a_prefix_has_its_share_and_no_more() {
         let limits = TcpLimits { connections: 4, connections_per_prefix: 2, ..TcpLimits::default() };
-        let admission = Admission::new(&limits);
+        let admission = Admission::new(&limits, 1);
         let first = admission.enter(ip("2001:db8:0:1::1")).unwrap();
         admission.enter(ip("2001:db8:0:ff::2")).unwrap();
         assert_eq!(admission.enter(ip("2001:db8::3")).unwrap_err(), Refused::Prefix);
@@ -222,13 +315,13 @@ mod tests {
             (200, 255, "2001:db8::1", "2001:db8::1"),
         ] {
             let limits = TcpLimits { prefix_v4: v4, prefix_v6: v6, ..TcpLimits::default() };
-            assert_eq!(Admission::new(&limits).prefix_of(ip(client)), ip(expected));
+            assert_eq!(Admission::new(&limits, 1).prefix_of(ip(client)), ip(expected));
         }
     }
 
     #[test]
     fn limits_change_while_running() {
-        let admission = Admission::new(&TcpLimits::default());
+        let admission = Admission::new(&TcpLimits::default(), 1);
         assert_eq!(admission.queries(), u64::MAX);
         admission.set(&TcpLimits { queries: 7, idle: Duration::MAX, connections: 0, ..TcpLimits::default() });
         assert_eq!(admission.queries(), 7);

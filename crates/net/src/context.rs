@@ -121,7 +121,7 @@ impl Context {
 
     /// Where the octets of an answer go: the client itself, unless a proxy announced it.
     #[must_use]
-    pub fn peer<'s>(&self, session: &'s Session) -> Address {
+    pub fn peer(&self, session: &Session) -> Address {
         session.announced_by.unwrap_or(self.client)
     }
 }

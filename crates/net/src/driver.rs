@@ -11,6 +11,7 @@ use crate::counters::Counters;
 use crate::inbox::{Inbox, Sink, Waker};
 use crate::later::{Asker, Found, Later, Path, RowId};
 use crate::stream::{Messages, STREAMS_PER_CONNECTION_MAX, STREAMS_PER_WORKER_MAX, Streams};
+use crate::tap::Tap;
 use crate::ticket::{Refused, Ticket};
 use crate::timer::{TimerId, Timers};
 use crate::token::ConnectionId;
@@ -35,7 +36,8 @@ pub(crate) enum Source {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reply {
     pub(crate) path: Path,
-    pub(crate) row: RowId,
+    /// The row, if the tap was told of the query.
+    pub(crate) tapped: Option<u32>,
     pub(crate) start: u32,
     pub(crate) octets: u32,
 }
@@ -59,8 +61,8 @@ impl Replies {
         &mut self.area[self.filled..][..octets]
     }
 
-    fn push(&mut self, path: Path, row: RowId, octets: usize) {
-        self.list.push(Reply { path, row, start: self.filled as u32, octets: octets as u32 });
+    fn push(&mut self, path: Path, tapped: Option<u32>, octets: usize) {
+        self.list.push(Reply { path, tapped, start: self.filled as u32, octets: octets as u32 });
         self.filled += octets;
     }
 
@@ -101,6 +103,7 @@ pub(crate) struct Core<M> {
     pub(crate) timers: Timers,
     pub(crate) streams: Streams,
     pub(crate) upstream: Upstream,
+    pub(crate) tap: Tap,
     random: Unguessable,
     /// Whether the service wants another turn.
     pub(crate) again: bool,
@@ -113,6 +116,7 @@ impl<M: Send + 'static> Core<M> {
         admission: Arc<Admission>,
         counters: Arc<Counters>,
         upstream: Upstream,
+        tap: Tap,
     ) -> std::io::Result<Self> {
         let sink: Arc<dyn Sink> = Arc::clone(&inboxes[worker]) as Arc<dyn Sink>;
         Ok(Self {
@@ -129,6 +133,7 @@ impl<M: Send + 'static> Core<M> {
             timers: Timers::default(),
             streams: Streams::default(),
             upstream,
+            tap,
             random: Unguessable::from_system()?,
             again: false,
         })
@@ -203,10 +208,11 @@ impl<M> Core<M> {
         if !self.replies.has_room(octets.len()) {
             return false;
         }
+        let tapped = self.later.tapped(row);
         if let Some(path) = self.end(row) {
             self.counters.later_replied.add(1);
             self.replies.room(octets.len()).copy_from_slice(octets);
-            self.replies.push(path, row, octets.len());
+            self.replies.push(path, tapped, octets.len());
         }
         true
     }
@@ -283,11 +289,12 @@ impl<'a, M> Driver<'a, M> {
         let octets = write(self.core.replies.room(room));
         debug_assert!(octets <= room, "a reply is longer than its room");
         let row = ticket.use_up();
+        let tapped = self.core.later.tapped(row);
         if octets == 0 || octets > room {
             self.core.drop_row(row);
         } else if let Some(path) = self.core.end(row) {
             self.core.counters.later_replied.add(1);
-            self.core.replies.push(path, row, octets);
+            self.core.replies.push(path, tapped, octets);
         }
         Ok(())
     }

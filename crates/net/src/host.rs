@@ -104,6 +104,10 @@ impl<S: Service> Serve for Host<S> {
     fn serve(&mut self, batch: Batch<'_>) -> Result<Offered, Panicked> {
         let mut queries = Queries::new(batch);
         self.call(|service, driver| service.queries(&mut queries, driver))?;
+        if let Some(wants) = self.core.tap.wants() {
+            let Core { tap, later, .. } = &mut self.core;
+            tap.batch(&queries, wants, later);
+        }
         Ok(queries.offered())
     }
 

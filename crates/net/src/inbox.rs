@@ -39,8 +39,8 @@ pub(crate) enum Note {
     StreamReady(StreamId),
     /// Somebody wakes the service.
     Woken,
-    /// Another worker asks for the connection that has been idle longest to be closed.
-    CloseIdle,
+    /// Another worker asks for the connection that has been idle since then, or for longer, to be closed.
+    CloseIdle { since: u64 },
 }
 
 /// What a worker is told.

@@ -40,6 +40,12 @@ pub(crate) struct RowId {
     generation: u32,
 }
 
+impl RowId {
+    pub(crate) fn index(self) -> u32 {
+        self.index
+    }
+}
+
 /// The way back to a client: opaque to all but the back end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Path {
@@ -82,6 +88,8 @@ struct Row {
     by_connection: Links,
     state: State,
     is_proved: bool,
+    /// Whether the tap was told of the query.
+    is_tapped: bool,
 }
 
 const _: () = assert!(size_of::<Row>() <= 128);
@@ -155,7 +163,8 @@ impl Later {
     }
 
     /// Rows in use, gone ones included.
-    pub(crate) fn count(&self) -> usize {
+    #[cfg(test)]
+    fn count(&self) -> usize {
         self.count
     }
 
@@ -215,8 +224,18 @@ impl Later {
         };
         let (by_age, by_connection) = (UNLINKED, UNLINKED);
         let state = State::Waiting;
-        let row =
-            Row { path, key, arrived: now, prefix, generation, by_age, by_connection, state, is_proved };
+        let row = Row {
+            path,
+            key,
+            arrived: now,
+            prefix,
+            generation,
+            by_age,
+            by_connection,
+            state,
+            is_proved,
+            is_tapped: false,
+        };
         match self.rows.get_mut(index as usize) {
             Some(place) => *place = row,
             None => self.rows.push(row),
@@ -248,6 +267,18 @@ impl Later {
         (row.state, row.generation) = (State::Free, row.generation.wrapping_add(1));
         row.by_age.after = std::mem::replace(&mut self.free, id.index);
         Some(found)
+    }
+
+    /// The tap was told of the query of row `index`.
+    pub(crate) fn mark_tapped(&mut self, index: u32) {
+        if let Some(row) = self.rows.get_mut(index as usize) {
+            row.is_tapped = true;
+        }
+    }
+
+    /// The number of a row, if the tap was told of its query.
+    pub(crate) fn tapped(&self, id: RowId) -> Option<u32> {
+        self.rows.get(id.index as usize).filter(|row| row.is_tapped).map(|_| id.index)
     }
 
     /// The way back of a row that waits.

@@ -49,6 +49,7 @@ mod server;
 mod service;
 mod stop;
 mod stream;
+mod tap;
 mod tcp;
 mod ticket;
 mod timer;
@@ -78,6 +79,7 @@ pub use service::Service;
 pub use stream::{
     Messages, Pull, STREAM_WAIT_MAX, STREAMS_PER_CONNECTION_MAX, STREAMS_PER_WORKER_MAX, StreamWaker,
 };
+pub use tap::{TapRecord, Tapped};
 pub use ticket::{Refused, Ticket};
 pub use timer::{TIMERS_MAX, TimerId};
 pub use udp::{BATCH, Backend, UDP_QUERY_OCTETS_MAX, UDP_RESPONSE_OCTETS_MAX};

@@ -20,10 +20,15 @@ pub(crate) type Outcome = u32;
 
 /// Nothing is sent: the state an item begins in.
 pub(crate) const DROPPED: Outcome = 0;
-/// Somebody holds a ticket, whose row is in the worker's table.
-pub(crate) const LATER: Outcome = u32::MAX;
+/// Somebody holds a ticket; the other bits are the row in the worker's table.
+const LATER: Outcome = 1 << 31;
 /// Messages are pulled.
-pub(crate) const STREAM: Outcome = u32::MAX - 1;
+pub(crate) const STREAM: Outcome = 1 << 30;
+
+/// The row of an item that is answered later.
+pub(crate) fn row_of(outcome: Outcome) -> Option<u32> {
+    (outcome & LATER != 0).then_some(outcome & !LATER)
+}
 
 /// The octets to send of an item; 0 for none.
 #[inline]
@@ -146,6 +151,20 @@ impl<'a> Queries<'a> {
         })
     }
 
+    /// Query, context, outcome and response of each item that the service was offered.
+    pub(crate) fn for_each(&self, mut act: impl FnMut(&[u8], &Context, Outcome, &[u8])) {
+        let (batch, mut cursor) = (&self.batch, 0);
+        for index in 0..self.offered().0 {
+            let (outcome, rooms) = (batch.outcomes[index], batch.rooms);
+            let octets = octets_of(outcome);
+            let start = cursor + index * rooms.stride + rooms.prefix;
+            act(self.query(index), self.context(index), outcome, &batch.area[start..][..octets]);
+            if rooms.stride == 0 && octets > 0 {
+                cursor += rooms.prefix + octets;
+            }
+        }
+    }
+
     /// How many items the service was offered, and how many octets of a shared area their responses take.
     pub(crate) fn offered(&self) -> (usize, usize) {
         (if self.blocked { self.next } else { self.batch.spans.len() }, self.cursor)
@@ -200,12 +219,12 @@ impl Item<'_> {
         key: u64,
         is_proved: bool,
     ) -> Result<Ticket, Refused> {
-        if *self.outcome == LATER || *self.outcome == STREAM {
+        if *self.outcome >= STREAM {
             return Err(Refused::Connection);
         }
         let peer = self.context.peer(self.session);
         let ticket = driver.later(self.source, self.context, peer, key, is_proved, self.rooms.octets)?;
-        *self.outcome = LATER;
+        *self.outcome = LATER | ticket.row().index();
         Ok(ticket)
     }
 
@@ -215,7 +234,7 @@ impl Item<'_> {
         driver: &mut Driver<'_, M>,
         messages: Box<dyn Messages>,
     ) -> Result<(), (Refused, Box<dyn Messages>)> {
-        if *self.outcome == LATER || *self.outcome == STREAM {
+        if *self.outcome >= STREAM {
             return Err((Refused::Connection, messages));
         }
         driver.stream_item(self.source, messages)?;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use std::{io, iter};
 
 use rustix::event::epoll;
+use sync::tap::RING_OCTETS;
 
 use crate::admit::{Admission, TcpLimits};
 use crate::affinity;
@@ -19,11 +20,12 @@ use crate::bind_error::BindError;
 use crate::counters::{Counters, WorkerCounters};
 use crate::driver::Core;
 use crate::host::{Factory, Host};
-use crate::inbox::Inbox;
+use crate::inbox::{Inbox, Sink};
 use crate::listen::Listen;
 use crate::service::Service;
 use crate::stop::Stop;
 use crate::systemd::Activated;
+use crate::tap::Tap;
 use crate::tcp::Connections;
 use crate::token::Token;
 use crate::udp::{Backend, option};
@@ -68,7 +70,7 @@ impl Server {
         let stop = Arc::new(Stop::new().map_err(event)?);
         let prepare = |sockets| Prepared::new(sockets, &stop).map_err(event);
         let prepared = sockets.into_iter().map(prepare).collect::<Result<Vec<_>, _>>()?;
-        let admission = Arc::new(Admission::new(&listen.tcp));
+        let admission = Arc::new(Admission::new(&listen.tcp, workers));
         Ok(Self { prepared, watched, listeners, cpus, backend: listen.backend, admission, stop })
     }
 
@@ -100,9 +102,11 @@ impl Server {
             inboxes.push(Arc::new(inbox));
         }
         let inboxes: Arc<[Arc<Inbox<S::Message>>]> = inboxes.into();
+        self.admission.set_sinks(inboxes.iter().map(|inbox| Arc::clone(inbox) as Arc<dyn Sink>).collect());
         let mut running = Running {
             threads: Vec::new(),
             counters: Vec::new(),
+            taps: Vec::new(),
             watched: self.watched,
             listeners: self.listeners,
             admission: self.admission,
@@ -112,12 +116,15 @@ impl Server {
             let counters = Arc::new(Counters::default());
             running.counters.push(Arc::clone(&counters));
             let (service, factory, backend) = (factory(index), Arc::clone(&factory), self.backend);
+            let (writer, tap) = sync::tap::ring(RING_OCTETS);
+            running.taps.push(tap);
             let core = Core::new(
                 index,
                 Arc::clone(&inboxes),
                 Arc::clone(&running.admission),
                 Arc::clone(&counters),
                 Upstream::new(Arc::clone(&prepared.epoll)),
+                Tap::new(writer),
             )?;
             let (admission, stop) = (Arc::clone(&running.admission), Arc::clone(&running.stop));
             let run = move || {
@@ -128,7 +135,7 @@ impl Server {
                 // Made here, after pinning, so that the memory is on the worker's side of the machine.
                 let mut prepared = prepared;
                 let listeners = std::mem::take(&mut prepared.sockets.tcp);
-                let connections = Connections::new(listeners, admission);
+                let connections = Connections::new(listeners, index, admission);
                 let host = Host::new(index, service, factory, core);
                 Worker::new(index, host, prepared, backend, connections, stop, counters).run();
             };
@@ -149,6 +156,7 @@ impl Server {
 pub struct Running {
     threads: Vec<JoinHandle<()>>,
     counters: Vec<Arc<Counters>>,
+    taps: Vec<sync::tap::Tap>,
     watched: Vec<Vec<UdpSocket>>,
     listeners: Vec<Listener>,
     admission: Arc<Admission>,
@@ -170,6 +178,12 @@ impl Running {
             WorkerCounters { udp_receive_overflows: dropped.map(u64::from).sum(), ..counters.read() }
         };
         iter::zip(&self.counters, &self.watched).map(read).collect()
+    }
+
+    /// The tap of each worker: to attach a reader of [`crate::TapRecord`]s to. Records that find no room are counted there.
+    #[must_use]
+    pub fn taps(&self) -> &[sync::tap::Tap] {
+        &self.taps
     }
 
     /// Whether every worker is at work. One that is not has met a fault of its own; the server is then better

@@ -15,13 +15,12 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
 use crate::bind::Sockets;
-use crate::context::Now;
+use crate::context::{Now, Transport};
 use crate::counters::Counters;
-use crate::driver::{Core, Driver, Source, Start};
-use crate::host::{Host, Panicked};
+use crate::driver::{Core, Driver, Replies, Source, Start};
+use crate::host::{Host, Panicked, Serve};
 use crate::inbox::{Entry, Note};
 use crate::later::{Path, RowId};
-use crate::queries::Queries;
 use crate::service::Service;
 use crate::stop::Stop;
 use crate::stream::{STREAM_OCTETS_PER_BUSY_TURN, STREAM_OCTETS_PER_TURN};
@@ -73,6 +72,8 @@ pub(crate) struct Worker<S: Service> {
     counters: Arc<Counters>,
     /// Panics that are not forgiven yet.
     panics: Rate,
+    /// Whether no more queries are read.
+    is_draining: bool,
     /// Replies of other threads for which the last event had no room.
     put_off: VecDeque<Note>,
     /// Messages of other workers' services, for the time of an event.
@@ -127,6 +128,7 @@ impl<S: Service> Worker<S> {
             stop,
             counters,
             panics: Rate::new(PANICS_BURST, PANIC_PAUSE, Instant::now()),
+            is_draining: false,
             put_off: VecDeque::new(),
             messages: Vec::new(),
         }
@@ -155,14 +157,16 @@ impl<S: Service> Worker<S> {
 
     /// Whether somebody still waits for an answer.
     fn has_clients(&self) -> bool {
-        !self.connections.is_empty() || self.host.core.later.datagrams() > 0
+        let holds = self.udp.iter().any(|port| !port.held.is_empty());
+        holds || !self.connections.is_empty() || self.host.core.later.datagrams() > 0
     }
 
     /// Takes no more queries.
     fn drain(&mut self, deadline: Instant) {
-        for port in &self.udp {
+        for port in self.udp.iter().filter(|port| !port.waits_to_send) {
             let _ = epoll::delete(&*self.epoll, &port.socket);
         }
+        self.is_draining = true;
         let now = Now::read();
         self.event(|service, driver| service.stopping(deadline, driver));
         self.connections.drain(&mut lend!(self, now));
@@ -241,6 +245,7 @@ impl<S: Service> Worker<S> {
             self.connections.serve_ready(&mut lend!(self, now));
         }
         self.connections.expire(&mut lend!(self, now));
+        self.expire_held(now);
         if self.host.core.streams.count() > 0 {
             for id in self.host.core.streams.expire(now.instant) {
                 self.connections.abort(id, &self.counters.streams_too_slow, &mut lend!(self, now));
@@ -281,12 +286,18 @@ impl<S: Service> Worker<S> {
     fn deliver(&mut self) {
         let now = self.host.core.now;
         let mut replies = std::mem::take(&mut self.host.core.replies);
-        self.receiver.send_late(&self.udp, &replies, &self.counters);
+        self.receiver.send_late(&mut self.udp, &replies, now.instant, &self.counters);
+        for index in 0..self.udp.len() {
+            if !self.udp[index].held.is_empty() {
+                self.rearm(index);
+            }
+        }
         for reply in replies.list() {
             if let Path::Connection { id, .. } = reply.path {
                 self.connections.reply(id, replies.octets(reply), &mut lend!(self, now));
             }
         }
+        self.tap_late(&replies);
         replies.clear();
         self.host.core.replies = replies;
         for Start { connection, messages } in std::mem::take(&mut self.host.core.starts) {
@@ -294,6 +305,55 @@ impl<S: Service> Worker<S> {
             let sink = Arc::clone(self.host.core.sink());
             self.host.core.streams.add(connection, messages, sink, now.instant);
             self.connections.stir(connection);
+        }
+    }
+
+    /// Has epoll wait for room to send while UDP socket `index` holds datagrams, and for datagrams otherwise.
+    #[cold]
+    fn rearm(&mut self, index: usize) {
+        let port = &mut self.udp[index];
+        let waits_to_send = !port.held.is_empty();
+        if waits_to_send == port.waits_to_send {
+            return;
+        }
+        port.waits_to_send = waits_to_send;
+        let data = Token::Udp(index).data();
+        let flags = match (waits_to_send, self.is_draining) {
+            (true, _) => epoll::EventFlags::OUT,
+            (false, true) => epoll::EventFlags::empty(),
+            (false, false) => port.flags,
+        };
+        // One that is shared among workers (EPOLLEXCLUSIVE) cannot be modified. A port that epoll refuses to take back
+        // could never be read again: memory for it was given back a moment before.
+        let _ = epoll::delete(&*self.epoll, &port.socket);
+        if let Err(errno) = epoll::add(&*self.epoll, &port.socket, data, flags) {
+            tracing::error!(worker = self.index, "a UDP socket cannot be waited for any more: {errno}");
+        }
+    }
+
+    /// Drops what ports hold for too long.
+    fn expire_held(&mut self, now: Now) {
+        for index in 0..self.udp.len() {
+            let port = &mut self.udp[index];
+            if port.held.deadline().is_some_and(|deadline| deadline <= now.instant) {
+                self.receiver.flush(port, now.instant, &self.counters);
+                self.rearm(index);
+            }
+        }
+    }
+
+    /// Tells the tap of late replies whose queries it was told of.
+    fn tap_late(&mut self, replies: &Replies) {
+        let Some(wants) = self.host.core.tap.wants() else { return };
+        let now = self.host.core.now;
+        for reply in replies.list() {
+            let transport = match reply.path {
+                Path::Datagram { .. } => Transport::Udp,
+                Path::Connection { .. } => Transport::Tcp,
+            };
+            if let Some(row) = reply.tapped {
+                self.host.core.tap.late(row, transport, now, wants, replies.octets(reply));
+            }
         }
     }
 
@@ -358,7 +418,8 @@ impl<S: Service> Worker<S> {
                 }
             }),
             Note::StreamReady(id) => self.host.core.streams.wake(id, now.instant),
-            Note::Woken | Note::CloseIdle => {}
+            Note::CloseIdle { since } => self.connections.close_idle(since, &mut lend!(self, now)),
+            Note::Woken => {}
         }
         Ok(())
     }
@@ -399,6 +460,7 @@ impl<S: Service> Worker<S> {
             core.timers.next(),
             core.later.next_deadline(),
             core.streams.next_deadline(),
+            self.udp.iter().filter_map(|port| port.held.deadline()).min(),
         ];
         let until = deadlines.into_iter().flatten().min()?;
         // Rounded up to a millisecond, or the loop would spin through the last one.
@@ -409,16 +471,21 @@ impl<S: Service> Worker<S> {
 
     /// Answers what waits at UDP socket `index`, a bounded number of batches.
     fn answer_datagrams(&mut self, index: usize, now: Now) {
-        let Some(port) = self.udp.get(index) else { return };
+        let Some(port) = self.udp.get_mut(index) else { return };
+        if port.waits_to_send {
+            self.receiver.flush(port, now.instant, &self.counters);
+            return self.rearm(index);
+        }
         for _ in 0..BATCHES_PER_TURN {
             let received = self.receiver.receive(port, &self.counters);
             if received.queries > 0 {
                 let source = Source::Datagrams(index as u16);
-                let mut queries = Queries::new(self.receiver.batch(now, source));
-                let outcome = self.host.call(|service, driver| service.queries(&mut queries, driver));
-                match outcome {
-                    Ok(()) => self.receiver.send(port, &self.counters),
+                match self.host.serve(self.receiver.batch(now, source)) {
+                    Ok(_) => self.receiver.send(port, now.instant, &self.counters),
                     Err(Panicked) => return self.receiver.forget(),
+                }
+                if !port.held.is_empty() {
+                    return self.rearm(index);
                 }
                 if self.host.core.has_output() {
                     return;

@@ -89,7 +89,7 @@ fn child_serves_what_it_inherits() {
     let inherited = std::env::var("MORE_ADDRESSES").unwrap().parse().unwrap();
     let own = (Ipv4Addr::new(127, 0, 0, 7), 0).into();
     let listen = Listen { addresses: vec![inherited, own], workers: 3, ..Listen::default() };
-    let running = Server::bind_with(&listen, sockets).unwrap().start(|_| Echo::default()).unwrap();
+    let running = Server::bind_with(&listen, sockets).unwrap().start(|_| Echo).unwrap();
     let kinds: Vec<_> = running.listeners().iter().map(|known| (known.transport, known.inherited)).collect();
     assert_eq!(
         kinds,

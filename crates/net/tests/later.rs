@@ -12,8 +12,8 @@ use common::{
     PATIENCE, address, ask, ask_tcp, await_counts, framed, is_closed, local, on, receive, tcp, total, udp,
 };
 use net::{
-    Backend, LATER_PER_CLIENT_MAX, LATER_PER_CONNECTION_MAX, Listen, REPLIES_PER_EVENT, Running, TcpLimits,
-    WorkerCounters,
+    Backend, LATER_PER_CLIENT_MAX, LATER_PER_CONNECTION_MAX, Listen, REPLIES_PER_EVENT, Running, TapRecord,
+    Tapped, TcpLimits, Transport, WorkerCounters,
 };
 
 /// Every ticket ended in one way.
@@ -317,4 +317,50 @@ fn a_ticket_outlives_the_server() {
     running.stop(Duration::from_millis(100));
     assert!(start.elapsed() < Duration::from_secs(2), "the deadline is kept");
     ticket.reply(query);
+}
+
+#[test]
+fn the_tap_is_told_of_queries_and_late_responses() {
+    let (running, _, _tickets) = toy::serve(&local());
+    let client = udp(address(&running));
+    assert_eq!(ask(&client, b"now before it"), b"now before it");
+    let wants = sync::tap::Wants { one_in: 1, query_octets: 8, response_octets: 100 };
+    let mut reader = running.taps()[0].attach(wants).unwrap();
+    assert_eq!(ask(&client, b"now it is told"), b"now it is told");
+    let mut connection = tcp(address(&running));
+    connection.write_all(&[framed(b"later 20 joined"), framed(b"now at once 2")].concat()).unwrap();
+    assert_eq!(receive(&mut connection), b"now at once 2");
+    assert_eq!(receive(&mut connection), b"later 20 joined");
+    let (mut records, mut octets, start) = (Vec::new(), Vec::new(), Instant::now());
+    while records.len() < 4 {
+        assert!(start.elapsed() < PATIENCE, "{} records", records.len());
+        if reader.read(&mut octets) {
+            records.push(octets.clone());
+        }
+    }
+    let records: Vec<TapRecord<'_>> = records.iter().map(|record| TapRecord::read(record).unwrap()).collect();
+    let outcomes: Vec<Tapped> = records.iter().map(|record| record.outcome).collect();
+    assert_eq!(outcomes, [Tapped::Answered, Tapped::Later, Tapped::Answered, Tapped::LateResponse]);
+    let first = &records[0];
+    assert_eq!((first.query, first.response), (&b"now it i"[..], &b"now it is told"[..]));
+    assert_eq!((first.query_octets, first.response_octets, first.transport), (14, 14, Transport::Udp));
+    assert_eq!(std::net::SocketAddr::from(first.client), client.local_addr().unwrap());
+    assert_eq!(std::net::SocketAddr::from(first.local), address(&running));
+    assert!(first.row.is_none() && !first.is_proved && first.wall > 1_700_000_000);
+    assert_eq!((records[1].query, records[1].response_octets), (&b"later 20"[..], 0));
+    assert!(records[1].row.is_some() && records[1].is_proved);
+    assert_eq!((records[3].row, records[3].response), (records[1].row, &b"later 20 joined"[..]));
+    assert_eq!((records[2].response, reader.dropped()), (&b"now at once 2"[..], 0));
+
+    // One in ten, and none any more once the reader is gone.
+    reader.change(sync::tap::Wants { one_in: 10, ..wants });
+    for _ in 0..100 {
+        ask(&client, b"now and again");
+    }
+    let count = std::iter::from_fn(|| reader.read(&mut octets).then_some(())).count();
+    assert!((9..=11).contains(&count), "{count} of 100");
+    drop(reader);
+    ask(&client, b"now unheard");
+    let mut reader = running.taps()[0].attach(wants).unwrap();
+    assert!(!reader.read(&mut octets));
 }

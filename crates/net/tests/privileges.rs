@@ -63,7 +63,7 @@ fn child_becomes_nobody() {
         let status = std::fs::read_to_string(task.unwrap().path().join("status")).unwrap();
         assert!(status.contains("Uid:\t65534\t65534\t65534\t65534"), "{status}");
     }
-    let running = server.start(|_| Echo::default()).unwrap();
+    let running = server.start(|_| Echo).unwrap();
     assert_eq!(ask(&udp(address(&running)), b"hello"), b"hello");
     let low = Server::bind(&Listen { addresses: vec!["127.0.0.1:53".parse().unwrap()], ..listen });
     if unprivileged_ports_start() > 53 {

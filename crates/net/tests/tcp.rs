@@ -369,3 +369,22 @@ fn dropping_ends_the_server() {
     drop(running);
     drop(serve(&Listen { addresses: vec![at], ..local() }));
 }
+
+#[test]
+fn the_limit_of_connections_is_one_of_the_process() {
+    // Few connections and many workers: most newcomers come to one that has none to close.
+    let limits = TcpLimits { connections: 2, ..TcpLimits::default() };
+    let running = serve(&Listen { workers: 4, tcp: limits, ..local() });
+    let mut first = tcp(address(&running));
+    assert_eq!(ask_tcp(&mut first, b"hello server"), b"hello server");
+    let mut clients = Vec::new();
+    for _ in 0..40 {
+        let mut client = tcp(address(&running));
+        assert_eq!(ask_tcp(&mut client, b"hello server"), b"hello server");
+        clients.push(client);
+    }
+    assert!(is_closed(&mut first), "the one that was idle longest");
+    // One a worker may be open beyond the limit, for which a request to close came too late.
+    let counters = await_counts(&running, "the limit", |counters| counters.tcp_open <= 2 + 4);
+    assert_eq!((counters.tcp_accepted, counters.tcp_limit_all), (41, 39));
+}

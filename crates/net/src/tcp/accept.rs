@@ -99,8 +99,8 @@ impl Connections {
         Ok(())
     }
 
-    /// A seat within the limits for a connection of `client`, if need be that of the connection here which made no
-    /// progress for longest. Connections of other workers are out of reach: if all are theirs, the new one is refused.
+    /// A seat within the limits for a connection of `client`, if need be that of the connection which has been idle longest:
+    /// here it is closed, another worker is asked to close its.
     fn find_seat(&mut self, client: SocketAddr, turn: &mut Turn<'_>) -> Option<Seat> {
         match self.admission.enter(client.ip()) {
             Ok(seat) => Some(seat),
@@ -110,9 +110,14 @@ impl Connections {
             }
             Err(Refused::All) => {
                 turn.counters.tcp_limit_all.add(1);
+                let elsewhere = self.admission.longest_idle().filter(|&(worker, _)| worker != self.worker);
+                let elsewhere = elsewhere.filter(|_| !self.admission.is_far_over());
+                if let Some(seat) = elsewhere.and_then(|asked| self.admission.enter_for(asked, client.ip())) {
+                    return Some(seat);
+                }
                 let (oldest, _) = self.table.oldest()?;
                 self.remove(oldest, turn);
-                self.admission.enter(client.ip()).ok()
+                Some(self.admission.enter_instead(client.ip()))
             }
         }
     }

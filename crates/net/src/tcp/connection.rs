@@ -130,8 +130,6 @@ pub(super) enum Ending {
     Linger,
     /// The service panicked over its queries.
     Panic,
-    /// A stream of it cannot be completed.
-    Abort,
 }
 
 /// Where a connection is in its life.

@@ -58,11 +58,13 @@ pub(crate) struct Connections {
     /// Connections that linger since it has, and until when those may whose clients are silent. In order of time.
     brief: VecDeque<(Instant, ConnectionId)>,
     scratch: Scratch,
+    /// Whose connections these are.
+    worker: usize,
     admission: Arc<Admission>,
 }
 
 impl Connections {
-    pub(crate) fn new(ports: Vec<TcpPort>, admission: Arc<Admission>) -> Self {
+    pub(crate) fn new(ports: Vec<TcpPort>, worker: usize, admission: Arc<Admission>) -> Self {
         Self {
             listeners: ports.into_iter().map(accept::Listening::new).collect(),
             paused_until: None,
@@ -71,6 +73,7 @@ impl Connections {
             is_draining: false,
             brief: VecDeque::new(),
             scratch: Scratch::new(),
+            worker,
             admission,
         }
     }
@@ -128,7 +131,6 @@ impl Connections {
         match outcome {
             Ok(()) => self.arrange(id, turn),
             Err(Ending::Error) => self.close(id, &counters.tcp_errors, turn),
-            Err(Ending::Abort) => self.close(id, &counters.streams_aborted, turn),
             Err(Ending::Client | Ending::Linger) => self.remove(id, turn),
             Err(Ending::Panic) => {
                 self.scratch.clear();
@@ -258,6 +260,25 @@ impl Connections {
                 self.remove(id, turn);
             }
         }
+        self.close_late(turn);
+        self.admission
+            .show_idle(self.worker, self.table.oldest().map(|(_, channel)| channel.connection.active));
+    }
+
+    /// Closes the connection that has been idle longest, if that is since `since`, for another worker that has a newcomer.
+    pub(crate) fn close_idle(&mut self, since: u64, turn: &mut Turn<'_>) {
+        if let Some((id, channel)) = self.table.oldest()
+            && self.admission.since(channel.connection.active) <= since
+        {
+            self.remove(id, turn);
+            self.admission.done();
+        } else {
+            self.admission.pass_on(turn.now.instant);
+        }
+    }
+
+    fn close_late(&mut self, turn: &mut Turn<'_>) {
+        let now = turn.now.instant;
         let idle = self.admission.idle();
         while let Some((id, channel)) = self.table.oldest() {
             if channel.connection.deadline(idle).is_none_or(|deadline| now < deadline) {

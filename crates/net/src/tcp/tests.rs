@@ -30,8 +30,8 @@ impl Rig {
         let address = socket.local_addr().unwrap();
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
         epoll::add(&epoll, &socket, Token::Listener(0).data(), EventFlags::IN).unwrap();
-        let admission = Arc::new(Admission::new(&TcpLimits::default()));
-        let connections = Connections::new(vec![TcpPort { socket, flags: EventFlags::IN }], admission);
+        let admission = Arc::new(Admission::new(&TcpLimits::default(), 1));
+        let connections = Connections::new(vec![TcpPort { socket, flags: EventFlags::IN }], 0, admission);
         Self { connections, epoll, counters: Counters::default(), address }
     }
 

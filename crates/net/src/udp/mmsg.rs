@@ -25,9 +25,6 @@ use crate::queries::{DROPPED, octets_of};
 /// inherited socket may have others switched on, and what does not fit is cut by the kernel.
 const CONTROL_OCTETS: usize = 128;
 
-/// How long to wait for a full send buffer. At 1 Gbit/s a buffer of 200 KiB drains in 2 ms.
-const WAIT_MS_MAX: libc::c_int = 5;
-
 /// Control messages of one datagram, aligned as `struct cmsghdr` demands.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
@@ -128,7 +125,7 @@ impl Mmsg {
     }
 
     /// Sends the responses in `slots`, whose queries came by the last `receive`.
-    pub(super) fn send(&mut self, port: &Port, slots: &mut Slots, counters: &Counters) {
+    pub(super) fn send(&mut self, port: &Port, slots: &mut Slots, counters: &Counters) -> send::Outcome {
         let count = self.prepare(port, slots);
         let outcomes = &slots.outcomes[..slots.queries_held];
         // Most are answered, and then nobody counts the others.
@@ -136,14 +133,14 @@ impl Mmsg {
             let unanswered = outcomes.iter().filter(|&&outcome| outcome == DROPPED).count();
             counters.udp_unanswered.add(unanswered as u64);
         }
-        self.drain(port, count).count(counters);
+        self.drain(port, count)
     }
 
     /// Sends `datagrams`, a batch at most.
     pub(super) fn send_to<'a>(
         &mut self,
         port: &Port,
-        datagrams: impl Iterator<Item = &'a Datagram<'a>>,
+        datagrams: impl Iterator<Item = Datagram<'a>>,
     ) -> send::Outcome {
         let mut count = 0;
         for (index, datagram) in datagrams.take(BATCH).enumerate() {
@@ -177,24 +174,20 @@ impl Mmsg {
     fn drain(&mut self, port: &Port, count: usize) -> send::Outcome {
         let descriptor = port.socket.as_raw_fd();
         let replies = &self.replies;
-        send::drain(
-            count,
-            |from| {
-                // SAFETY: the caller wrote headers 0 to `count`; their pointers lead into arenas, or to octets that the
-                // caller borrows, which live through the call and are not written meanwhile. `from < count <= BATCH`.
-                let sent = unsafe {
-                    libc::syscall(
-                        libc::SYS_sendmmsg,
-                        descriptor,
-                        replies.pointer(from),
-                        (count - from) as libc::c_uint,
-                        libc::MSG_DONTWAIT,
-                    )
-                };
-                if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(sent as usize) }
-            },
-            || wait_writable(descriptor),
-        )
+        send::drain(count, |from| {
+            // SAFETY: the caller wrote headers 0 to `count`; their pointers lead into arenas, or to octets that the
+            // caller borrows, which live through the call and are not written meanwhile. `from < count <= BATCH`.
+            let sent = unsafe {
+                libc::syscall(
+                    libc::SYS_sendmmsg,
+                    descriptor,
+                    replies.pointer(from),
+                    (count - from) as libc::c_uint,
+                    libc::MSG_DONTWAIT,
+                )
+            };
+            if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(sent as usize) }
+        })
     }
 
     /// Restores in the headers of the last call what the kernel overwrote.
@@ -308,11 +301,4 @@ fn write_control(controls: &Arena<Control>, index: usize, (level, kind): (i32, i
         std::ptr::copy_nonoverlapping(info.as_ptr(), data, info.len());
     }
     space as usize
-}
-
-/// Waits until the socket takes another datagram; `false` if it does not within [`WAIT_MS_MAX`].
-fn wait_writable(descriptor: libc::c_int) -> bool {
-    let mut poll = libc::pollfd { fd: descriptor, events: libc::POLLOUT, revents: 0 };
-    // SAFETY: one `pollfd`, which lives through the call; the descriptor is open because `send` borrows its port.
-    unsafe { libc::poll(&raw mut poll, 1, WAIT_MS_MAX) == 1 }
 }

@@ -11,6 +11,7 @@
 
 mod address;
 mod arena;
+mod held;
 mod mmsg;
 pub(crate) mod option;
 mod portable;
@@ -18,16 +19,18 @@ mod send;
 
 use std::io;
 use std::net::UdpSocket;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
 
 use crate::context::{Address, Context, NO_IDLE, Now, PLAIN, Transport};
 use crate::counters::Counters;
-use crate::driver::{Replies, Source};
+use crate::driver::{Replies, Reply, Source};
 use crate::later::Path;
 use crate::queries::{Batch, DROPPED, Outcome, Rooms, Span, octets_of};
 use arena::Arena;
+use held::HELD_DATAGRAM_OCTETS_MAX;
+pub(crate) use held::Held;
 
 /// Datagrams per system call. Below 16 the cost of the call shows in every query; above 64 the gain is lost in the
 /// noise while the first query of a batch waits for the last and the buffers leave the first-level cache.
@@ -77,6 +80,10 @@ pub(crate) struct Port {
     pub(crate) wildcard: bool,
     /// What epoll is to wait for.
     pub(crate) flags: EventFlags,
+    /// What a full send buffer did not take.
+    pub(crate) held: Held,
+    /// Whether epoll waits for room to send instead of datagrams; kept by the worker.
+    pub(crate) waits_to_send: bool,
 }
 
 impl Port {
@@ -84,7 +91,14 @@ impl Port {
     pub(crate) fn new(socket: UdpSocket) -> io::Result<Self> {
         let local = socket.local_addr()?;
         let wildcard = local.ip().is_unspecified();
-        Ok(Self { socket, local: local.into(), wildcard, flags: EventFlags::IN })
+        Ok(Self {
+            socket,
+            local: local.into(),
+            wildcard,
+            flags: EventFlags::IN,
+            held: Held::default(),
+            waits_to_send: false,
+        })
     }
 
     /// Whether other workers receive from it too.
@@ -98,6 +112,8 @@ pub(crate) struct Receiver {
     slots: Slots,
     calls: Calls,
     errors_in_a_row: u32,
+    /// What all ports hold.
+    held_octets: usize,
 }
 
 /// The system calls in use. Boxed: the first is a few kilobytes of preset headers.
@@ -122,7 +138,7 @@ impl Receiver {
             Backend::Mmsg => Calls::Mmsg(Box::new(mmsg::Mmsg::new(&slots))),
             Backend::Portable => Calls::Portable,
         };
-        Self { slots, calls, errors_in_a_row: 0 }
+        Self { slots, calls, errors_in_a_row: 0, held_octets: 0 }
     }
 
     /// Takes up to [`BATCH`] datagrams that wait at `port`. Never blocks. An error is counted and reads as nothing
@@ -158,43 +174,70 @@ impl Receiver {
     }
 
     /// Sends the replies among `replies` that go to clients of datagrams, through the sockets that they came by.
-    pub(crate) fn send_late(&mut self, ports: &[Port], replies: &Replies, counters: &Counters) {
-        for (index, port) in ports.iter().enumerate() {
-            let mut datagrams = replies.list().iter().filter_map(|reply| match reply.path {
+    pub(crate) fn send_late(
+        &mut self,
+        ports: &mut [Port],
+        replies: &Replies,
+        now: Instant,
+        counters: &Counters,
+    ) {
+        for (index, port) in ports.iter_mut().enumerate() {
+            let to_port = |reply: &Reply| match reply.path {
                 Path::Datagram { port, peer, local } if usize::from(port) == index => {
                     Some(Datagram { peer, local, octets: replies.octets(reply) })
                 }
                 _ => None,
-            });
-            while self.send_some(port, &mut datagrams, counters) {}
+            };
+            let datagrams = || replies.list().iter().filter_map(to_port);
+            let count = datagrams().count();
+            let mut done = 0;
+            while done < count {
+                // Nothing overtakes what waits already.
+                if !port.held.is_empty() {
+                    hold(&mut self.held_octets, port, datagrams().skip(done), now, counters);
+                    break;
+                }
+                let outcome = self.send_to(port, datagrams().skip(done), counters);
+                done += outcome.sent + outcome.failed;
+                if outcome.left > 0 {
+                    hold(&mut self.held_octets, port, datagrams().skip(done), now, counters);
+                    break;
+                }
+            }
         }
     }
 
-    /// Sends up to a batch of `datagrams`; `false` when there was none left.
-    fn send_some<'d>(
+    /// Sends up to a batch of `datagrams`.
+    fn send_to<'d>(
         &mut self,
         port: &Port,
-        datagrams: &mut dyn Iterator<Item = Datagram<'d>>,
+        datagrams: impl Iterator<Item = Datagram<'d>>,
         counters: &Counters,
-    ) -> bool {
-        let mut batch = [const { None }; BATCH];
-        let mut count = 0;
-        while count < BATCH
-            && let Some(datagram) = datagrams.next()
-        {
-            batch[count] = Some(datagram);
-            count += 1;
-        }
-        if count == 0 {
-            return false;
-        }
-        let batch = batch[..count].iter().flatten();
+    ) -> send::Outcome {
         let outcome = match &mut self.calls {
-            Calls::Mmsg(mmsg) => mmsg.send_to(port, batch),
-            Calls::Portable => portable::send_to(port, batch),
+            Calls::Mmsg(mmsg) => mmsg.send_to(port, datagrams.take(BATCH)),
+            Calls::Portable => portable::send_to(port, datagrams.take(BATCH)),
         };
         outcome.count(counters);
-        count == BATCH
+        outcome
+    }
+
+    /// Sends what `port` holds, now that it takes more, or drops it where that came too late.
+    pub(crate) fn flush(&mut self, port: &mut Port, now: Instant, counters: &Counters) {
+        let mut held = std::mem::take(&mut port.held);
+        let before = held.octets();
+        while !held.is_empty() {
+            let outcome = self.send_to(port, held.iter(), counters);
+            held.remove(outcome.sent + outcome.failed);
+            if outcome.left > 0 {
+                break;
+            }
+        }
+        if held.deadline().is_some_and(|deadline| deadline <= now) {
+            counters.udp_send_overflows.add(held.drop_all() as u64);
+        }
+        self.held_octets -= before - held.octets();
+        port.held = held;
     }
 
     /// Leaves the queries received last unanswered.
@@ -202,14 +245,36 @@ impl Receiver {
         self.slots.queries_held = 0;
     }
 
-    /// Sends the responses to the queries received last. May wait for a full send buffer, a few milliseconds at
-    /// most; what still cannot be sent is dropped and counted.
-    pub(crate) fn send(&mut self, port: &Port, counters: &Counters) {
-        match &mut self.calls {
+    /// Sends the responses to the queries received last. Never waits: what a full send buffer does not take `port` holds.
+    pub(crate) fn send(&mut self, port: &mut Port, now: Instant, counters: &Counters) {
+        let outcome = match &mut self.calls {
             Calls::Mmsg(mmsg) => mmsg.send(port, &mut self.slots, counters),
-            Calls::Portable => portable::send(port, &mut self.slots, counters),
+            Calls::Portable => portable::send(port, &self.slots, counters),
+        };
+        outcome.count(counters);
+        if outcome.left > 0 {
+            let rest = self.slots.responses_from(outcome.sent + outcome.failed);
+            hold(&mut self.held_octets, port, rest, now, counters);
         }
         self.slots.queries_held = 0;
+    }
+}
+
+/// Keeps what a full send buffer did not take, as much as may be kept.
+fn hold<'d>(
+    held_octets: &mut usize,
+    port: &mut Port,
+    datagrams: impl Iterator<Item = Datagram<'d>>,
+    now: Instant,
+    counters: &Counters,
+) {
+    for datagram in datagrams {
+        if *held_octets + datagram.octets.len() > HELD_DATAGRAM_OCTETS_MAX {
+            counters.udp_send_overflows.add(1);
+        } else {
+            *held_octets += datagram.octets.len();
+            port.held.push(datagram, now);
+        }
     }
 }
 
@@ -285,9 +350,15 @@ impl Slots {
         }
     }
 
-    /// The octets to send for query `index`; empty for none.
-    fn response(&self, index: usize) -> &[u8] {
-        &self.responses.as_slice()[index * STRIDE..][..octets_of(self.outcomes[index])]
+    /// The responses that are to be sent, without the first so many.
+    fn responses_from(&self, first: usize) -> impl Iterator<Item = Datagram<'_>> {
+        let responses = (0..self.queries_held).filter_map(|index| {
+            let octets = octets_of(self.outcomes[index]);
+            let Context { client, local, .. } = self.contexts[index];
+            let octets = &self.responses.as_slice()[index * STRIDE..][..octets];
+            (!octets.is_empty()).then_some(Datagram { peer: client, local, octets })
+        });
+        responses.skip(first)
     }
 }
 

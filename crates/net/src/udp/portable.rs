@@ -5,7 +5,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use super::{BATCH, Datagram, Port, STRIDE, Slots, send};
 use crate::counters::Counters;
@@ -28,39 +27,27 @@ pub(super) fn receive(port: &Port, slots: &mut Slots, counters: &Counters) -> io
 }
 
 /// As `Mmsg::send`.
-pub(super) fn send(port: &Port, slots: &mut Slots, counters: &Counters) {
+pub(super) fn send(port: &Port, slots: &Slots, counters: &Counters) -> send::Outcome {
     let outcomes = &slots.outcomes[..slots.queries_held];
     let unanswered = outcomes.iter().filter(|&&outcome| outcome == DROPPED).count();
     counters.udp_unanswered.add(unanswered as u64);
-    for index in 0..slots.queries_held {
-        let response = slots.response(index);
-        if response.is_empty() {
-            continue;
-        }
-        let client = SocketAddr::from(slots.contexts[index].client);
-        send_one(port, response, client).count(counters);
-    }
+    send_to(port, slots.responses_from(0))
 }
 
 /// As `Mmsg::send_to`; the system chooses the source.
-pub(super) fn send_to<'a>(port: &Port, datagrams: impl Iterator<Item = &'a Datagram<'a>>) -> send::Outcome {
-    datagrams.fold(send::Outcome::default(), |sum, datagram| {
-        let one = send_one(port, datagram.octets, datagram.peer.into());
-        send::Outcome {
-            sent: sum.sent + one.sent,
-            failed: sum.failed + one.failed,
-            overflowed: sum.overflowed + one.overflowed,
+pub(super) fn send_to<'a>(port: &Port, datagrams: impl Iterator<Item = Datagram<'a>>) -> send::Outcome {
+    let mut sum = send::Outcome::default();
+    for datagram in datagrams {
+        // In order: what comes after one that was not taken is not tried.
+        if sum.left > 0 {
+            sum.left += 1;
+            continue;
         }
-    })
-}
-
-fn send_one(port: &Port, octets: &[u8], peer: SocketAddr) -> send::Outcome {
-    send::drain(
-        1,
-        |_| port.socket.send_to(octets, peer).map(|_| 1),
-        || {
-            std::thread::sleep(Duration::from_millis(1));
-            true
-        },
-    )
+        let peer = SocketAddr::from(datagram.peer);
+        let one = send::drain(1, |_| port.socket.send_to(datagram.octets, peer).map(|_| 1));
+        sum.sent += one.sent;
+        sum.failed += one.failed;
+        sum.left += one.left;
+    }
+    sum
 }

@@ -21,7 +21,7 @@ fn pair(wildcard: bool) -> (Port, UdpSocket) {
 }
 
 /// Answers what waits: the query reversed, and nothing to an empty one. Returns how many queries came.
-fn answer(receiver: &mut Receiver, port: &Port, counters: &Counters) -> usize {
+fn answer(receiver: &mut Receiver, port: &mut Port, counters: &Counters) -> usize {
     let received = receiver.receive(port, counters);
     let mut queries = Queries::new(receiver.batch(Now::read(), Source::Datagrams(0)));
     assert_eq!(queries.len(), received.queries);
@@ -32,13 +32,13 @@ fn answer(receiver: &mut Receiver, port: &Port, counters: &Counters) -> usize {
         assert_eq!(item.room.len(), UDP_RESPONSE_OCTETS_MAX);
         item.answer(octets);
     }
-    receiver.send(port, counters);
+    receiver.send(port, Instant::now(), counters);
     received.queries
 }
 
 /// Sends datagrams of the given lengths and returns the answers and the counts.
 fn exchange(backend: Backend, wildcard: bool, lengths: &[usize]) -> (Vec<Vec<u8>>, crate::WorkerCounters) {
-    let (port, client) = pair(wildcard);
+    let (mut port, client) = pair(wildcard);
     let (mut receiver, counters) = (Receiver::new(backend), Counters::default());
     let mut answers = Vec::new();
     // As many as the smallest usual socket buffer, 208 KiB, holds of the longest.
@@ -47,7 +47,7 @@ fn exchange(backend: Backend, wildcard: bool, lengths: &[usize]) -> (Vec<Vec<u8>
             let datagram: Vec<u8> = (0..length).map(|octet| (octet + index + round) as u8).collect();
             client.send(&datagram).unwrap();
         }
-        answer(&mut receiver, &port, &counters);
+        answer(&mut receiver, &mut port, &counters);
         let expected = lengths.iter().filter(|&&length| (1..=UDP_QUERY_OCTETS_MAX).contains(&length)).count();
         for _ in 0..expected {
             let mut buffer = [0; 65_536];
@@ -83,13 +83,13 @@ proptest! {
 #[test]
 fn a_full_batch() {
     for backend in [Backend::Mmsg, Backend::Portable] {
-        let (port, client) = pair(false);
+        let (mut port, client) = pair(false);
         let (mut receiver, counters) = (Receiver::new(backend), Counters::default());
         for number in 0..BATCH as u8 + 10 {
             client.send(&[number, 1]).unwrap();
         }
-        assert_eq!(answer(&mut receiver, &port, &counters), BATCH);
-        assert_eq!(answer(&mut receiver, &port, &counters), 10);
+        assert_eq!(answer(&mut receiver, &mut port, &counters), BATCH);
+        assert_eq!(answer(&mut receiver, &mut port, &counters), 10);
         for number in 0..BATCH as u8 + 10 {
             let mut buffer = [0; 8];
             assert_eq!(client.recv(&mut buffer).unwrap(), 2);
@@ -124,14 +124,14 @@ fn port_zero_is_not_answered() {
 #[test]
 fn a_client_that_is_gone_costs_the_others_nothing() {
     for backend in [Backend::Mmsg, Backend::Portable] {
-        let (port, client) = pair(false);
+        let (mut port, client) = pair(false);
         let (mut receiver, counters) = (Receiver::new(backend), Counters::default());
         for _ in 0..3 {
             let gone = UdpSocket::bind("127.0.0.1:0").unwrap();
             gone.send_to(b"gone", SocketAddr::from(port.local)).unwrap();
             drop(gone);
             client.send(b"here").unwrap();
-            assert_eq!(answer(&mut receiver, &port, &counters), 2);
+            assert_eq!(answer(&mut receiver, &mut port, &counters), 2);
             let mut buffer = [0; 64];
             assert_eq!(client.recv(&mut buffer).unwrap(), 4);
         }
@@ -141,7 +141,7 @@ fn a_client_that_is_gone_costs_the_others_nothing() {
 
 #[test]
 fn responses_are_sent_from_the_address_that_was_asked() {
-    let (port, _) = pair(true);
+    let (mut port, _) = pair(true);
     let client = UdpSocket::bind("127.0.0.1:0").unwrap();
     client.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     let (mut receiver, counters) = (Receiver::new(Backend::Mmsg), Counters::default());
@@ -154,7 +154,33 @@ fn responses_are_sent_from_the_address_that_was_asked() {
         assert_eq!(item.context.local, asked.into());
         assert_eq!(item.context.client, client.local_addr().unwrap().into());
         item.answer(1);
-        receiver.send(&port, &counters);
+        receiver.send(&mut port, Instant::now(), &counters);
         assert_eq!(client.recv_from(&mut [0; 64]).unwrap(), (1, asked));
+    }
+}
+
+#[test]
+fn what_a_full_send_buffer_left_is_sent_or_dropped_in_time() {
+    for (backend, wildcard) in [(Backend::Mmsg, false), (Backend::Mmsg, true), (Backend::Portable, false)] {
+        let (mut port, client) = pair(wildcard);
+        let (mut receiver, counters) = (Receiver::new(backend), Counters::default());
+        let (peer, start) = (client.local_addr().unwrap().into(), Instant::now());
+        let local = Address::v4([127, 0, 0, 1], port.local.port());
+        let octets = [7; 1000];
+        // More than may be held, and more than a batch.
+        let datagrams = || std::iter::repeat_n(Datagram { peer, local, octets: &octets }, 300);
+        hold(&mut receiver.held_octets, &mut port, datagrams(), start, &counters);
+        let held = HELD_DATAGRAM_OCTETS_MAX / octets.len();
+        assert_eq!(
+            (receiver.held_octets, counters.read().udp_send_overflows),
+            (held * 1000, 300 - held as u64)
+        );
+        assert_eq!(port.held.deadline(), Some(start + held::HOLD_MAX));
+        receiver.flush(&mut port, start, &counters);
+        assert_eq!((receiver.held_octets, port.held.is_empty(), port.held.deadline()), (0, true, None));
+        assert_eq!(counters.read().udp_responses, held as u64);
+        // The client's buffer may hold fewer.
+        let mut buffer = [0; 2000];
+        assert_eq!(client.recv(&mut buffer).unwrap(), 1000);
     }
 }

@@ -21,8 +21,11 @@ pub struct Shared {
     pub heard: Mutex<Vec<String>>,
 }
 
+/// Where the tickets for other threads arrive.
+pub type Tickets = Receiver<(Ticket, Vec<u8>)>;
+
 /// Starts toys as `listen` says.
-pub fn serve(listen: &net::Listen) -> (Running, Arc<Shared>, Receiver<(Ticket, Vec<u8>)>) {
+pub fn serve(listen: &net::Listen) -> (Running, Arc<Shared>, Tickets) {
     let (tickets, received) = channel();
     let shared = Arc::new(Shared {
         tickets,

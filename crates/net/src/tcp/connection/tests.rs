@@ -87,7 +87,7 @@ impl Bench {
         Self {
             channel: Channel::new(Wire::default(), Connection::new(address, address, now), None),
             scratch: Scratch::new(),
-            admission: Admission::new(limits),
+            admission: Admission::new(limits, 1),
             counters: Counters::default(),
             now,
         }
