@@ -9,9 +9,9 @@ use std::sync::{Arc, OnceLock};
 
 use auth::{Responder, Server, Transport};
 use libfuzzer_sys::fuzz_target;
-use zone::catalog::Entry;
+use zone::catalog::ViewSource;
 use zone::section::{checksum, decode_header, encode_header};
-use zone::{Backing, Catalog, Pack, PackBuilder, TextStamp, Zone};
+use zone::{Backing, Catalog, Pack, PackBuilder, TextStamp, ZoneView};
 
 const ZONES: [(&str, &str); 2] = [
     ("corners.test.", include_str!("../../tests/data/zones/corners.zone")),
@@ -68,18 +68,19 @@ fuzz_target!(|data: &[u8]| {
     };
     let Ok(pack) = Pack::open(Backing::Memory(octets)) else { return };
     let pack = Arc::new(pack);
-    let mut entries = Vec::new();
+    let catalog = Catalog::new(1);
+    let hold = catalog.add_pack(Arc::clone(&pack));
     for number in 0..pack.zone_count() {
-        let Some(zone) = Zone::new(&pack, number) else { continue };
+        let Some(zone) = ZoneView::new(&pack, number) else { continue };
         for node in zone.nodes() {
             for rrset in node.rrsets() {
                 std::hint::black_box((rrset.rtype(), rrset.ttl(), rrset.is_signed()));
             }
             std::hint::black_box((node.glue().is_some(), node.nsec3_rank()));
         }
-        entries.push(Entry::Loaded { pack: Arc::clone(&pack), number });
+        catalog.insert(&[(zone.apex(), ViewSource::Pack(hold.number(), number))]);
     }
-    let catalog = Catalog::new(entries, 1);
+    let mut reader = catalog.reader();
     let (mut responder, mut response) = (Responder::new(), vec![0; 65535]);
     for (name, qtype) in QUERIES {
         let mut query = b"\0\x07\0\0\0\x01\0\0\0\0\0\x01".to_vec();
@@ -87,7 +88,9 @@ fuzz_target!(|data: &[u8]| {
         query.extend_from_slice(&qtype.to_be_bytes());
         query.extend_from_slice(b"\0\x01\0\0\x29\x04\xd0\0\0\x80\0\0\0");
         for transport in [Transport::Udp, Transport::Tcp] {
-            std::hint::black_box(responder.answer(&query, &catalog, &Server::default(), transport, &mut response));
+            let server = Server::default();
+            let octets = reader.with(|view| responder.answer(&query, view, &server, transport, &mut response));
+            std::hint::black_box(octets);
         }
     }
 });

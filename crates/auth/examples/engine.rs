@@ -10,6 +10,9 @@ use auth::{Responder, Server, Transport, inspect};
 use wire::NameBuf;
 use wire::iana::rtype;
 
+/// Queries answered in one batch, as a busy worker takes them from its socket.
+const BATCH: usize = 64;
+
 fn main() -> Result<(), String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [zone, origin, queries, rest @ ..] = &arguments[..] else {
@@ -25,12 +28,17 @@ fn main() -> Result<(), String> {
     }
     let server = Server::default();
     let mut responder = Responder::new();
+    let mut reader = catalog.reader();
     let mut buffer = vec![0; 65535];
     let mut octets = 0;
     let begin = processor_ns();
     for _ in 0..rounds {
-        for (query, transport) in &queries {
-            octets += responder.answer(query, &catalog, &server, *transport, &mut buffer);
+        for batch in queries.chunks(BATCH) {
+            reader.with(|view| {
+                for (query, transport) in batch {
+                    octets += responder.answer(query, view, &server, *transport, &mut buffer);
+                }
+            });
         }
     }
     let ns = processor_ns() - begin;

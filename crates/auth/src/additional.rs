@@ -12,7 +12,7 @@ use wire::iana::rtype;
 use wire::places::same_name;
 use wire::record::RecordView;
 use wire::render::Section;
-use zone::{Flags, MatchKind, Node, Zone};
+use zone::{Flags, MatchKind, Node, ZoneView};
 
 /// The name that a record points at: where it begins in the RDATA, and the types wanted of it.
 struct Target {
@@ -25,7 +25,7 @@ const ADDRESSES: [u16; 3] = [rtype::A, rtype::AAAA, 0];
 impl<'c> Session<'_, '_, 'c> {
     /// Adds data for the records of type `rtype` that stand from `start` on.
     #[inline(always)]
-    pub(crate) fn additional(&mut self, zone: &Zone<'c>, rtype: u16, start: usize) {
+    pub(crate) fn additional(&mut self, zone: &ZoneView<'c>, rtype: u16, start: usize) {
         if rrset::has_targets(rtype) && !self.server.minimal_responses {
             let end = self.out.at();
             self.out.begin_section(Section::Additional);
@@ -33,7 +33,7 @@ impl<'c> Session<'_, '_, 'c> {
         }
     }
 
-    fn add_targets(&mut self, zone: &Zone<'c>, rtype: u16, answer: std::ops::Range<usize>) {
+    fn add_targets(&mut self, zone: &ZoneView<'c>, rtype: u16, answer: std::ops::Range<usize>) {
         let apex = self.buffers.places.of_ancestor(zone.apex_labels());
         let (mut at, mut count) = (answer.start, 0);
         // Node and place of the names that were looked at.
@@ -78,7 +78,7 @@ impl<'c> Session<'_, '_, 'c> {
     /// the name stands. `owner`: of the record.
     pub(crate) fn look_up(
         &mut self,
-        zone: &Zone<'c>,
+        zone: &ZoneView<'c>,
         rtype: u16,
         owner: usize,
         place: usize,
@@ -111,7 +111,7 @@ impl<'c> Session<'_, '_, 'c> {
 /// The wildcard that stands in for a name that does not exist (RFC 4592 3.3.1). `key`: of the name, at or below the apex.
 /// That the name does not exist is not proven to the client, as in no server's additional section.
 #[cold]
-fn source_of_synthesis<'c>(zone: &Zone<'c>, key: &SortKey) -> Option<Node<'c>> {
+fn source_of_synthesis<'c>(zone: &ZoneView<'c>, key: &SortKey) -> Option<Node<'c>> {
     let found = zone.walk(key).filter(|found| found.kind == MatchKind::Encloser)?;
     zone.wildcard_below(&found).filter(|wildcard| !is_foreign(wildcard))
 }

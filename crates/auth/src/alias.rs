@@ -8,11 +8,11 @@ use wire::name::NAME_OCTETS_MAX;
 use wire::places::same_name;
 use wire::record::RecordView;
 use wire::render::{POINTER_MAX, Section};
-use zone::{Match, Node, Zone};
+use zone::{Match, Node, ZoneView};
 
 impl<'c> Session<'_, '_, 'c> {
     /// Writes the CNAME record of the name and goes on to its target.
-    pub(crate) fn follow_cname(&mut self, zone: &Zone<'c>, node: &Node<'c>) -> Result<Next, Stop> {
+    pub(crate) fn follow_cname(&mut self, zone: &ZoneView<'c>, node: &Node<'c>) -> Result<Next, Stop> {
         let set = node.rrset(rtype::CNAME).ok_or(Stop::Damaged)?;
         let start = self.out.at();
         self.put_rrset(zone, &set)?;
@@ -23,7 +23,7 @@ impl<'c> Session<'_, '_, 'c> {
     /// Writes the DNAME record above the name and the CNAME record that follows from it, and goes on to where that
     /// leads (RFC 6672 3.2).
     #[cold]
-    pub(crate) fn follow_dname(&mut self, zone: &Zone<'c>, found: &Match<'c>) -> Result<Next, Stop> {
+    pub(crate) fn follow_dname(&mut self, zone: &ZoneView<'c>, found: &Match<'c>) -> Result<Next, Stop> {
         let set = found.node.rrset(rtype::DNAME).ok_or(Stop::Damaged)?;
         let owner = self.buffers.places.of_ancestor(found.labels);
         let target = match self.dname_written(owner) {

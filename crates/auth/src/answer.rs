@@ -8,14 +8,15 @@ use crate::denial::Proofs;
 use crate::limits::CHAIN_MAX;
 use crate::rrset;
 use crate::server::{Server, Transport};
+use crate::sources::Sources;
 use wire::iana::rtype;
 use wire::name::NAME_OCTETS_MAX;
 use wire::render::{Full, Renderer, Section};
 use wire::sort_key::KEY_OCTETS_MAX;
 use wire::{Places, SortKey};
-use zone::catalog::{Absence, Entry};
+use zone::catalog::{Absence, Found, Version, View};
 use zone::fragment::RECORDS_MAX;
-use zone::{Catalog, Flags, Match, MatchKind, Node, RRset, Zone};
+use zone::{CatalogView, Flags, Match, MatchKind, Node, RRset, ZoneView};
 
 /// Buffers of one worker, used again for query after query.
 pub(crate) struct Buffers {
@@ -34,6 +35,8 @@ pub(crate) struct Buffers {
     pub servers: [u16; RECORDS_MAX],
     /// How name errors began that were given before.
     pub negative: NegativeCache,
+    /// What the answer is made from.
+    pub sources: Sources,
 }
 
 impl Default for Buffers {
@@ -47,6 +50,7 @@ impl Default for Buffers {
             name: [0; NAME_OCTETS_MAX],
             servers: [0; RECORDS_MAX],
             negative: NegativeCache::default(),
+            sources: Sources::default(),
         }
     }
 }
@@ -111,7 +115,7 @@ pub(crate) enum Next {
 pub(crate) struct Session<'s, 'b, 'c> {
     pub out: &'s mut Renderer<'b>,
     pub buffers: &'s mut Buffers,
-    pub catalog: &'c Catalog,
+    pub catalog: CatalogView<'c>,
     pub server: &'s Server,
     pub transport: Transport,
     pub qtype: u16,
@@ -124,6 +128,10 @@ pub(crate) struct Session<'s, 'b, 'c> {
     pub short_of: usize,
     /// Which other queries get the same.
     pub scope: Scope,
+    /// Upper labels that decide about the name asked for: one more than its zone's apex has, or all it has.
+    pub key_labels: usize,
+    /// The zone that is answered from.
+    pub source: Version,
     pub proofs: Proofs<'c>,
 }
 
@@ -135,21 +143,27 @@ impl<'c> Session<'_, '_, 'c> {
         // Places of the names that were asked for before the present one.
         let mut asked = [0u16; CHAIN_MAX];
         let mut steps = 0;
+        // A DNAME's target takes over labels of the name as the client wrote them; what is said of all types depends on the transport.
+        let mut is_same_for_all = !matches!(self.qtype, rtype::ANY | rtype::RRSIG);
+        self.buffers.sources.clear();
         // No zone is that deep, and most names are decided one label below: the key begins with so many labels.
         let labels = self.catalog.apex_labels_max() + 1;
         loop {
             self.set_key(labels);
             let is_first = steps == 0;
-            // What parent and child say of DS at a cut differs, so others may get something else. Names that are deeper than the
-            // key are below the cut it finds.
-            let is_deeper = self.buffers.places.label_count() > labels;
-            let is_shared = is_first && (self.qtype != rtype::DS || is_deeper);
             // Step 2: the zone nearest to the name.
-            let zone = match self.nearest_zone() {
+            let zone = match self.nearest_zone(is_first) {
                 Ok(zone) => zone,
                 Err(outcome) if is_first => return Ok(outcome),
-                Err(_) => return self.end(Outcome::Alias),
+                Err(_) => {
+                    self.share_whole(is_same_for_all);
+                    return self.end(Outcome::Alias);
+                }
             };
+            // What parent and child say of DS at a cut differs, so others may get something else. Names that are deeper than the key of kept
+            // answers are below the cut it finds.
+            let is_deeper = self.buffers.places.label_count() > self.key_labels;
+            let is_shared = is_first && (self.qtype != rtype::DS || is_deeper);
             // Step 3: down, label by label.
             let mut found = zone.walk(&self.buffers.key).ok_or(Stop::Damaged)?;
             if found.kind == MatchKind::Exact && found.labels < self.buffers.places.label_count() {
@@ -163,20 +177,25 @@ impl<'c> Session<'_, '_, 'c> {
                 }
                 MatchKind::Cut => {
                     self.is_referral = is_first;
-                    if is_shared && found.labels <= labels {
-                        self.scope = Scope::Upper(found.labels);
+                    match is_shared && found.labels <= self.key_labels {
+                        true => self.scope = Scope::Upper(found.labels),
+                        false => self.share_whole(is_same_for_all),
                     }
                     return self.referral(&zone, &found).map_err(|stop| stop.at(Outcome::Referral));
                 }
-                MatchKind::Dname => self.follow_dname(&zone, &found)?,
+                MatchKind::Dname => {
+                    is_same_for_all = false;
+                    self.follow_dname(&zone, &found)?
+                }
                 // 3a: the whole name is matched.
                 MatchKind::Exact => self.at_node(&zone, &found.node, None)?,
                 // 3c: it is not; look for a source of synthesis.
                 MatchKind::Encloser => match zone.wildcard_below(&found) {
                     Some(wildcard) => self.at_node(&zone, &wildcard, Some(&found))?,
                     None => {
-                        if is_shared && found.labels < labels {
-                            self.scope = Scope::Upper(found.labels);
+                        match is_shared && found.labels < self.key_labels {
+                            true => self.scope = Scope::Upper(found.labels),
+                            false => self.share_whole(is_same_for_all),
                         }
                         return self.name_error(&zone, &found).map_err(|stop| stop.at(Outcome::NameError));
                     }
@@ -184,12 +203,7 @@ impl<'c> Session<'_, '_, 'c> {
             };
             let target = match next {
                 Next::End(outcome) => {
-                    // A DNAME's target takes over labels of the name as the client wrote them; what is said of all types
-                    // depends on the transport.
-                    let is_of_all = matches!(self.qtype, rtype::ANY | rtype::RRSIG);
-                    if is_first && found.kind != MatchKind::Dname && !is_of_all {
-                        self.scope = Scope::Whole;
-                    }
+                    self.share_whole(is_same_for_all);
                     return Ok(outcome);
                 }
                 Next::Follow(target) => target,
@@ -197,8 +211,17 @@ impl<'c> Session<'_, '_, 'c> {
             asked[steps] = self.buffers.places.of_ancestor(self.buffers.places.label_count());
             steps += 1;
             if !self.goes_on(&asked[..steps], target)? {
+                self.share_whole(is_same_for_all);
                 return self.end(Outcome::Alias);
             }
+        }
+    }
+
+    /// The answer is the same for all who ask for this name and type, if so.
+    #[inline(always)]
+    fn share_whole(&mut self, is_same_for_all: bool) {
+        if is_same_for_all {
+            self.scope = Scope::Whole;
         }
     }
 
@@ -220,17 +243,33 @@ impl<'c> Session<'_, '_, 'c> {
 
     /// The zone to look in: the nearest, but for DS at an apex its parent if we have that (RFC 4035 3.1.4.1).
     #[inline(always)]
-    fn nearest_zone(&self) -> Result<Zone<'c>, Outcome> {
-        let key = &self.buffers.key;
+    fn nearest_zone(&mut self, is_first: bool) -> Result<ZoneView<'c>, Outcome> {
         let labels = self.buffers.places.label_count();
-        let mut entry = self.catalog.find(key, labels).ok_or(Outcome::NotOurs)?;
-        if self.qtype == rtype::DS && labels > 0 && entry.apex().label_count() == labels {
-            entry = self.catalog.find(key, labels - 1).unwrap_or(entry);
+        let mut found = self.find(labels);
+        if is_first {
+            self.key_labels = labels.min(found.labels as usize + 1);
         }
-        entry.zone().ok_or(match entry {
-            Entry::Absent(absent) if absent.why == Absence::Expired => Outcome::Expired,
-            _ => Outcome::NotLoaded,
-        })
+        if found.is_nothing() {
+            return Err(Outcome::NotOurs);
+        }
+        if self.qtype == rtype::DS && labels > 0 && found.labels as usize == labels {
+            let parent = self.find(labels - 1);
+            found = if parent.is_nothing() { found } else { parent };
+        }
+        self.source = found.version;
+        match self.catalog.view(&found) {
+            View::Zone(zone) => Ok(zone),
+            View::Absent(Absence::Expired) => Err(Outcome::Expired),
+            View::Absent(Absence::NotLoaded) => Err(Outcome::NotLoaded),
+        }
+    }
+
+    /// The zone with the longest name that the name, cut to `labels_max` labels, is at or below.
+    #[inline(always)]
+    fn find(&mut self, labels_max: usize) -> Found {
+        let found = self.catalog.find(&self.buffers.key, labels_max);
+        let name = self.buffers.places.of_ancestor(self.buffers.places.label_count());
+        self.buffers.sources.add(found, name, labels_max)
     }
 
     /// Whether the question is for what the parent says about a cut: its DS records (RFC 4035 3.1.4.1).
@@ -240,7 +279,7 @@ impl<'c> Session<'_, '_, 'c> {
     }
 
     /// DS at a zone cut: authoritative data of the parent, or its absence.
-    fn delegation_signer(&mut self, zone: &Zone<'c>, node: &Node<'c>) -> Result<Next, Stop> {
+    fn delegation_signer(&mut self, zone: &ZoneView<'c>, node: &Node<'c>) -> Result<Next, Stop> {
         match node.rrset(rtype::DS) {
             Some(set) => self.put_answer(zone, &set),
             None => self.no_data(zone, node, None),
@@ -251,7 +290,7 @@ impl<'c> Session<'_, '_, 'c> {
     #[inline(always)]
     fn at_node(
         &mut self,
-        zone: &Zone<'c>,
+        zone: &ZoneView<'c>,
         node: &Node<'c>,
         source: Option<&Match<'c>>,
     ) -> Result<Next, Stop> {
@@ -274,7 +313,7 @@ impl<'c> Session<'_, '_, 'c> {
 
     /// The answer, with the name asked for as its owner, and what belongs to it.
     #[inline(always)]
-    fn put_answer(&mut self, zone: &Zone<'c>, set: &RRset<'c>) -> Result<Next, Stop> {
+    fn put_answer(&mut self, zone: &ZoneView<'c>, set: &RRset<'c>) -> Result<Next, Stop> {
         let start = self.out.at();
         self.put_rrset(zone, set)?;
         self.end(Outcome::Answer)?;
@@ -284,7 +323,7 @@ impl<'c> Session<'_, '_, 'c> {
 
     /// An RRset of the answer section, with the name asked for as its owner.
     #[inline(always)]
-    pub(crate) fn put_rrset(&mut self, zone: &Zone<'c>, set: &RRset<'c>) -> Result<(), Stop> {
+    pub(crate) fn put_rrset(&mut self, zone: &ZoneView<'c>, set: &RRset<'c>) -> Result<(), Stop> {
         let places = &self.buffers.places;
         let owner = places.of_ancestor(places.label_count());
         let apex = places.of_ancestor(zone.apex_labels());
@@ -296,7 +335,7 @@ impl<'c> Session<'_, '_, 'c> {
     #[cold]
     fn put_any(
         &mut self,
-        zone: &Zone<'c>,
+        zone: &ZoneView<'c>,
         node: &Node<'c>,
         source: Option<&Match<'c>>,
     ) -> Result<Next, Stop> {

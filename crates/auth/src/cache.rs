@@ -4,8 +4,8 @@
 //!
 //! | answer | is the same for |
 //! |---|---|
-//! | referral, name error | all names with the upper labels that the walk looked at |
-//! | data, no data | the name and the type |
+//! | referral, name error | all names with the same upper labels, one more than the zone's apex has, if no zone is below them |
+//! | data, no data, an alias and what it leads to | the name and the type |
 //!
 //! and the same EDNS and DO: `www.example.com` and `x.y.com` get the same from the root. So a query is answered by one comparison, one copy, and the shift of pointers: all names of
 //! an answer end in the labels that it was decided by, its *anchor*, or in others of the answer. From the anchor to the end of
@@ -19,15 +19,18 @@
 //! ```
 //!
 //! Two slots, neighbours in memory, for each hash. An answer is kept when it is given a second time before another one with its
-//! hash and tag, so that queries that never repeat cost next to nothing. Everything is forgotten when the catalog or the settings
-//! that answers depend on change.
+//! hash and tag, so that queries that never repeat cost next to nothing.
+//!
+//! A kept answer depends on the versions of the zones that it was made from, and stands beside them: it is given as long as the catalog has these.
+//! A change of one zone costs the answers from that zone, and nobody looks for them. Everything is forgotten when the
+//! settings that answers depend on change.
 
 mod key;
 mod negative;
 mod pointers;
 mod ring;
 
-use crate::answer::Outcome;
+use crate::answer::{Buffers, Outcome};
 use crate::server::Server;
 pub(crate) use key::Asked;
 use key::CacheKey;
@@ -36,7 +39,7 @@ use ring::{Piece, Refused, Ring};
 use wire::Places;
 use wire::header::{self, HEADER_OCTETS};
 use wire::query::PlainQuery;
-use zone::Catalog;
+use zone::CatalogView;
 
 /// Pairs of slots. A busy minute of the root zone has some 5,000 different answers; half as many pairs as answers have one
 /// answer in ten be the third of its pair, which is kept by turns only. 1 MiB a worker where all are used.
@@ -52,7 +55,7 @@ const NO_SHORTAGE: u16 = u16::MAX;
 pub(crate) enum Scope {
     /// This one query.
     Nothing,
-    /// All names whose upper labels are those asked for; its anchor has so many.
+    /// All names whose upper labels are those asked for, unless zones are below them; its anchor has so many.
     Upper(usize),
     /// The name and the type.
     Whole,
@@ -67,6 +70,8 @@ pub(crate) struct Given {
     pub flags: u16,
     /// With so many octets of room after the question the answer would be longer; `usize::MAX` where it is whole.
     pub short_of: usize,
+    /// How many upper labels of the name decided.
+    pub key_labels: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -107,8 +112,6 @@ pub(crate) struct Cache {
     ring: Ring,
     /// What the slots were made from: catalog, minimal responses, UDP payload.
     source: (u64, bool, u16),
-    /// Labels that decide about a name: one more than the deepest apex has.
-    labels: usize,
     /// Slots of other epochs are empty.
     epoch: u32,
 }
@@ -119,7 +122,6 @@ impl Default for Cache {
             pairs: vec![[Slot::EMPTY; 2]; PAIRS].into(),
             ring: Ring::new(RING_OCTETS),
             source: (0, false, 0),
-            labels: 1,
             epoch: 1,
         }
     }
@@ -128,13 +130,12 @@ impl Default for Cache {
 impl Cache {
     /// Forgets everything if the catalog or the settings are others than before; returns whether they are.
     #[inline(always)]
-    pub(crate) fn check(&mut self, catalog: &Catalog, server: &Server) -> bool {
+    pub(crate) fn check(&mut self, catalog: &CatalogView<'_>, server: &Server) -> bool {
         let source = (catalog.id(), server.minimal_responses, server.udp_payload_octets);
         let is_other = self.source != source;
         if is_other {
             self.forget();
             self.source = source;
-            self.labels = catalog.apex_labels_max() + 1;
         }
         is_other
     }
@@ -150,10 +151,16 @@ impl Cache {
         }
     }
 
-    /// What to look for; `None` for questions that are not kept. Call [`Cache::check`] first.
+    /// What to look for: the name's upper `labels`; `None` for names that are long. Call [`Cache::check`] first.
     #[inline(always)]
-    pub(crate) fn asked(&self, message: &[u8], query: &PlainQuery, places: &Places) -> Option<Asked> {
-        Asked::of(message, query, places, (self.labels, self.epoch))
+    pub(crate) fn asked(
+        &self,
+        message: &[u8],
+        query: &PlainQuery,
+        places: &Places,
+        labels: usize,
+    ) -> Option<Asked> {
+        Asked::of(message, query, places, (labels, self.epoch))
     }
 
     /// Writes the answer after the question if it is here and is the one for this room: `limit` octets for the whole
@@ -165,6 +172,7 @@ impl Cache {
         asked: &Asked,
         query: &PlainQuery,
         places: &Places,
+        catalog: &CatalogView<'_>,
         (limit, opt): (usize, usize),
         response: &mut [u8],
     ) -> Option<(usize, u16, Outcome)> {
@@ -172,7 +180,7 @@ impl Cache {
         let slot = self.find(asked, query.qtype, room, room.checked_sub(opt)?)?;
         let end = query.end + slot.piece.octets();
         let after = response.get_mut(query.end..end)?;
-        self.ring.write(&slot.piece, places.of_ancestor(slot.anchor_labels as usize), after)?;
+        self.ring.write(&slot.piece, places.of_ancestor(slot.anchor_labels as usize), catalog, after)?;
         let flags = header::QR | (query.flags & header::RD) | slot.flags;
         let [answers, authorities, additionals] = slot.counts;
         let fields = response.get_mut(2..HEADER_OCTETS)?.first_chunk_mut::<10>()?;
@@ -208,16 +216,16 @@ impl Cache {
     }
 
     /// Takes note of an answer that was just written, and keeps it if it was the slot's last already. `response`: the whole
-    /// message; `opt`: octets of its OPT record.
+    /// message; `opt`: octets of its OPT record. Of `buffers` what the answer left there is read.
     #[inline(always)]
     pub(crate) fn note(
         &mut self,
         asked: &Asked,
         query: &PlainQuery,
-        places: &Places,
         given: &Given,
         (limit, opt): (usize, usize),
         response: &[u8],
+        (catalog, buffers): (&CatalogView<'_>, &mut Buffers),
     ) {
         let records_room = limit.saturating_sub(query.end + opt);
         let key = match given.scope {
@@ -228,44 +236,59 @@ impl Cache {
             Scope::Whole if given.short_of == usize::MAX => asked.whole(),
             _ => None,
         };
-        let Some((key, hash)) = key else { return };
+        let Some((_, hash)) = key else { return };
         let slot = &mut self.pairs[hash as usize % PAIRS][way(hash)];
         let missed = (hash >> 48) as u16;
-        if slot.missed == missed {
-            self.keep(key, hash, query, places, given, response);
-        } else {
+        if slot.missed != missed {
             slot.missed = missed;
+        } else if let Some(key) = key {
+            slot.missed = !missed;
+            self.keep(key, asked, query, given, response, (catalog, buffers));
         }
     }
 
     #[cold]
     fn keep(
         &mut self,
-        key: CacheKey,
-        hash: u64,
+        (mut key, mut hash): (CacheKey, u64),
+        asked: &Asked,
         query: &PlainQuery,
-        places: &Places,
         given: &Given,
         response: &[u8],
+        (catalog, buffers): (&CatalogView<'_>, &mut Buffers),
     ) {
+        let catalog = &catalog.renewed();
+        let Some(versions) = buffers.sources.versions() else { return };
+        // A whole name has all labels of its key, and begins where all questions do.
+        let (mut anchor_labels, mut anchor) = (given.key_labels, HEADER_OCTETS as u16);
+        if let Scope::Upper(labels) = given.scope {
+            if !catalog.may_have_zones_below(&buffers.key, given.key_labels) {
+                (anchor_labels, anchor) = (labels, buffers.places.of_ancestor(labels));
+            } else {
+                // Others with these labels may be in another zone. The name itself is not.
+                let Some(whole) = asked.whole().filter(|_| given.short_of == usize::MAX) else { return };
+                (key, hash) = whole;
+            }
+        }
+        let names = (&mut buffers.other_places, &mut buffers.other_key);
+        if !buffers.sources.is_found_again(catalog, response, names) {
+            return;
+        }
         let counts = [6, 8, 10].map(|at| header::u16_at(response, at));
         let count = counts.iter().map(|&count| usize::from(count)).sum();
-        let anchor_labels = match given.scope {
-            Scope::Upper(labels) => labels,
-            _ => places.label_count(),
-        };
-        let anchor = places.of_ancestor(anchor_labels);
-        let piece = match self.ring.keep(response, query.end, count, anchor) {
-            Ok(piece) => piece,
-            Err(Refused::Unfit) => return,
-            Err(Refused::Worn) => return self.forget(),
-        };
         let epoch = self.epoch;
         let pair = &mut self.pairs[hash as usize % PAIRS];
         // Where the key is already, if its answer was of no use; else where nothing is.
         let at = |wanted: &dyn Fn(&Slot) -> bool| pair.iter().position(wanted);
-        let place = at(&|slot| slot.key == key).or_else(|| at(&|slot| slot.key.epoch() != epoch));
-        pair[place.unwrap_or(way(hash))] = Slot {
+        let own = at(&|slot| slot.key == key);
+        let place = own.or_else(|| at(&|slot| slot.key.epoch() != epoch)).unwrap_or(way(hash));
+        let over = own.map(|own| pair[own].piece);
+        let piece = match self.ring.keep(response, (query.end, count), anchor, versions, over) {
+            Ok(piece) => piece,
+            Err(Refused::Unfit) => return,
+            Err(Refused::Worn) => return self.forget(),
+        };
+        pair[place] = Slot {
             key,
             piece,
             short_of: u16::try_from(given.short_of).unwrap_or(NO_SHORTAGE),

@@ -14,8 +14,7 @@ use crate::rrset;
 use wire::iana::rtype;
 use wire::render::Section;
 use zone::lookup::Nsec3;
-use zone::pack::ZoneRow;
-use zone::{Match, Node, Zone};
+use zone::{Denial, Match, Node, ZoneView};
 
 /// A record that proves something.
 #[derive(Clone, Copy)]
@@ -61,7 +60,7 @@ impl<'c> Proofs<'c> {
     /// Adds a record that is not there yet. `apex`: place of its zone's apex; there are several places of the same when an
     /// alias leads back to a zone.
     #[inline(always)]
-    fn add(&mut self, proof: Proof<'c>, zone: &Zone<'c>, apex: u16) {
+    fn add(&mut self, proof: Proof<'c>, zone: &ZoneView<'c>, apex: u16) {
         let identity = zone.identity();
         let is_same = |row: &Option<Row<'c>>| {
             row.as_ref()
@@ -100,16 +99,16 @@ impl<'c> Session<'_, '_, 'c> {
     /// The name exists without data of the type.
     pub(crate) fn no_data(
         &mut self,
-        zone: &Zone<'c>,
+        zone: &ZoneView<'c>,
         node: &Node<'c>,
         source: Option<&Match<'c>>,
     ) -> Result<Next, Stop> {
         self.out.begin_section(Section::Authority);
         if self.dnssec_ok {
-            match zone.row().bits & (ZoneRow::NSEC | ZoneRow::NSEC3) {
-                0 => {}
-                ZoneRow::NSEC => self.nsec_no_data(zone, node),
-                _ => self.nsec3_no_data(zone, node, source),
+            match zone.denial() {
+                Denial::None => {}
+                Denial::Nsec => self.nsec_no_data(zone, node),
+                Denial::Nsec3 => self.nsec3_no_data(zone, node, source),
             }
         }
         let written = self.put_soa(zone).and_then(|()| self.put_proofs());
@@ -118,31 +117,31 @@ impl<'c> Session<'_, '_, 'c> {
     }
 
     /// Proves that the name itself does not exist, so that a wildcard may stand in for it (RFC 4035 3.1.3.3, RFC 5155 7.2.6).
-    pub(crate) fn prove_expansion(&mut self, zone: &Zone<'c>, encloser: &Match<'c>) {
-        match zone.row().bits & (ZoneRow::NSEC | ZoneRow::NSEC3) {
-            0 => {}
-            ZoneRow::NSEC => self.nsec_cover(zone, encloser.labels + 1),
-            _ => self.nsec3_cover(zone, encloser.labels + 1),
+    pub(crate) fn prove_expansion(&mut self, zone: &ZoneView<'c>, encloser: &Match<'c>) {
+        match zone.denial() {
+            Denial::None => {}
+            Denial::Nsec => self.nsec_cover(zone, encloser.labels + 1),
+            Denial::Nsec3 => self.nsec3_cover(zone, encloser.labels + 1),
         }
     }
 
     /// Proves that a zone cut has no DS records (RFC 4035 3.1.4, RFC 5155 7.2.7).
     #[inline(always)]
-    pub(crate) fn prove_insecure(&mut self, zone: &Zone<'c>, cut: &Match<'c>) {
-        match zone.row().bits & (ZoneRow::NSEC | ZoneRow::NSEC3) {
-            0 => {}
-            ZoneRow::NSEC => self.nsec_of(zone, cut.node),
-            _ => self.nsec3_of_node(zone, cut.node, cut.labels),
+    pub(crate) fn prove_insecure(&mut self, zone: &ZoneView<'c>, cut: &Match<'c>) {
+        match zone.denial() {
+            Denial::None => {}
+            Denial::Nsec => self.nsec_of(zone, cut.node),
+            Denial::Nsec3 => self.nsec3_of_node(zone, cut.node, cut.labels),
         }
     }
 
     /// The SOA record of a negative answer, with the TTL that the answer is kept for (RFC 2308 3, 5); its signature has that
     /// TTL too, so that both leave caches together.
     #[inline(always)]
-    fn put_soa(&mut self, zone: &Zone<'c>) -> Result<(), Stop> {
+    fn put_soa(&mut self, zone: &ZoneView<'c>) -> Result<(), Stop> {
         let set = zone.apex_node().and_then(|apex| apex.rrset(rtype::SOA)).ok_or(Stop::Damaged)?;
         let apex = self.buffers.places.of_ancestor(zone.apex_labels());
-        let head = rrset::head_of(rtype::SOA, zone.row().negative_ttl);
+        let head = rrset::head_of(rtype::SOA, zone.negative_ttl());
         rrset::put(self.out, head, set.data(), apex, apex, self.dnssec_ok)
     }
 

@@ -5,7 +5,7 @@ use crate::limits::UDP_OCTETS_MIN;
 use crate::{Responder, Server, Transport};
 use std::cell::RefCell;
 use std::sync::OnceLock;
-use zone::Catalog;
+use zone::{Catalog, CatalogView};
 
 /// Zones with referrals, aliases, wildcards and both kinds of proofs; kept apart from the tests so that a finding
 /// stays one.
@@ -36,11 +36,12 @@ pub fn check_message(data: &[u8], catalog: &Catalog, server: &Server) {
     thread_local! {
         static RESPONDER: RefCell<Responder> = RefCell::default();
     }
-    RESPONDER.with_borrow_mut(|responder| check_with(responder, data, catalog, server));
+    let mut reader = catalog.reader();
+    reader.with(|view| RESPONDER.with_borrow_mut(|responder| check_with(responder, data, view, server)));
 }
 
 /// The same with a responder that has answered others before: what it remembers must make no difference.
-fn check_with(responder: &mut Responder, data: &[u8], catalog: &Catalog, server: &Server) {
+fn check_with(responder: &mut Responder, data: &[u8], catalog: &CatalogView<'_>, server: &Server) {
     let mut buffer = vec![0; usize::from(u16::MAX)];
     let mut again = vec![0; usize::from(u16::MAX)];
     for transport in [Transport::Udp, Transport::Tcp] {

@@ -7,9 +7,9 @@ use wire::iana::rtype;
 use wire::name::NAME_OCTETS_MAX;
 use wire::record::{RecordView, skip_name};
 use wire::{Name, NameBuf, Places};
-use zone::catalog::Entry;
+use zone::catalog::ViewSource;
 use zone::contents::SourcePosition;
-use zone::{Catalog, ContentsBuilder, Pack, PackBuilder, TextStamp};
+use zone::{Catalog, ContentsBuilder, Pack, PackBuilder, TextStamp, ZoneView};
 
 /// A record of a response, names in it written out.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -183,9 +183,19 @@ pub fn catalog(zones: &[(&str, &str)]) -> Result<Catalog, String> {
             .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
     }
     let backing = builder.finish().map_err(|_| "the index is crowded")?;
-    let pack = Arc::new(Pack::open(backing).map_err(|error| error.to_string())?);
-    let entries = (0..pack.zone_count()).map(|number| Entry::Loaded { pack: pack.clone(), number }).collect();
-    Ok(Catalog::new(entries, 1))
+    let catalog = Catalog::new(1);
+    serve(&catalog, Pack::open(backing).map_err(|error| error.to_string())?);
+    Ok(catalog)
+}
+
+/// Adds the zones of a pack, or has those that are there show them.
+pub fn serve(catalog: &Catalog, pack: Pack) {
+    let pack = Arc::new(pack);
+    let hold = catalog.add_pack(Arc::clone(&pack));
+    let zones: Vec<_> = (0..pack.zone_count())
+        .filter_map(|zone| Some((ZoneView::new(&pack, zone)?.apex(), ViewSource::Pack(hold.number(), zone))))
+        .collect();
+    catalog.insert(&zones);
 }
 
 /// The records of a zone given as text.

@@ -10,7 +10,7 @@
 //!
 //! * [`Responder`]: the entry point, buffers and counters of one worker.
 //! * `answer`: the algorithm; `alias`, `referral`, `denial`, `additional`: its parts; `rrset`: RRsets to octets.
-//! * `cache`: answers given before, as octets.
+//! * `cache`: answers given before, as octets; `sources`: what an answer was made from.
 //! * `chaos`: who this server is (RFC 4892); `tsig`: what is said to signed queries.
 //!
 //! The crate has no sockets and no clock and allocates nothing for a query; all its loops are bounded, see [`limits`].
@@ -31,6 +31,7 @@ mod referral;
 mod responder;
 mod rrset;
 mod server;
+mod sources;
 mod tsig;
 mod uncompressed;
 

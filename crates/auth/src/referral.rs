@@ -6,12 +6,11 @@ use crate::rrset::{self, rdata_at};
 use wire::iana::rtype;
 use wire::render::{POINTER_MAX, Section};
 use zone::fragment::{Glue, RECORD_HEAD_OCTETS};
-use zone::pack::ZoneRow;
-use zone::{Match, Zone};
+use zone::{Match, ZoneView};
 
 impl<'c> Session<'_, '_, 'c> {
     /// Writes authority and additional section of a referral.
-    pub(crate) fn referral(&mut self, zone: &Zone<'c>, cut: &Match<'c>) -> Result<Outcome, Stop> {
+    pub(crate) fn referral(&mut self, zone: &ZoneView<'c>, cut: &Match<'c>) -> Result<Outcome, Stop> {
         self.out.begin_section(Section::Authority);
         let owner = self.buffers.places.of_ancestor(cut.labels);
         let apex = self.buffers.places.of_ancestor(zone.apex_labels());
@@ -41,9 +40,9 @@ impl<'c> Session<'_, '_, 'c> {
     /// Writes glue for the NS records that stand from `start` to `end`. An in-domain server's address that does not fit
     /// makes the response truncated; others are left out silently (RFC 9471 3.1, 3.2).
     #[inline(always)]
-    fn glue(&mut self, zone: &Zone<'c>, glue: Glue<'c>, start: usize, end: usize) -> Result<(), Stop> {
+    fn glue(&mut self, zone: &ZoneView<'c>, glue: Glue<'c>, start: usize, end: usize) -> Result<(), Stop> {
         let count = self.list_targets(start, end)?;
-        let is_signed = self.dnssec_ok && zone.row().bits & ZoneRow::SIGNED != 0;
+        let is_signed = self.dnssec_ok && zone.is_signed();
         for group in glue {
             let &owner = self.buffers.servers[..count].get(group.server).ok_or(Stop::Damaged)?;
             if is_signed && group.authoritative && self.put_signed_address(zone, group.rtype, owner) {
@@ -72,7 +71,7 @@ impl<'c> Session<'_, '_, 'c> {
 
     /// Adds the addresses of a server that are data of this zone, not glue, with their signatures (RFC 4035 3.1.1). False when
     /// they are none or do not fit with them.
-    fn put_signed_address(&mut self, zone: &Zone<'c>, rtype: u16, owner: u16) -> bool {
+    fn put_signed_address(&mut self, zone: &ZoneView<'c>, rtype: u16, owner: u16) -> bool {
         let Some((node, _)) = self.look_up(zone, rtype::NS, owner as usize, owner as usize) else {
             return false;
         };

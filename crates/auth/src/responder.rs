@@ -4,7 +4,7 @@
 //! version, signature, class, type. Everything else is `answer`.
 
 use crate::answer::{Buffers, Outcome, Session, Stop};
-use crate::cache::{Cache, Given, Scope};
+use crate::cache::{Asked, Cache, Given, Scope};
 use crate::counters::Counters;
 use crate::denial::Proofs;
 use crate::limits::UDP_OCTETS_MIN;
@@ -16,7 +16,8 @@ use wire::header::{self, HEADER_OCTETS};
 use wire::iana::{class, ede, opcode, rcode, rtype};
 use wire::query::{PlainQuery, Query};
 use wire::render::{Renderer, Section};
-use zone::Catalog;
+use zone::CatalogView;
+use zone::catalog::Version;
 
 /// Answers queries; one belongs to each worker.
 #[derive(Default)]
@@ -74,7 +75,7 @@ impl Responder {
     pub fn answer(
         &mut self,
         query: &[u8],
-        catalog: &Catalog,
+        catalog: &CatalogView<'_>,
         server: &Server,
         transport: Transport,
         response: &mut [u8],
@@ -100,32 +101,64 @@ impl Responder {
         &mut self,
         message: &[u8],
         query: &PlainQuery,
-        catalog: &Catalog,
+        catalog: &CatalogView<'_>,
         server: &Server,
         transport: Transport,
         response: &mut [u8],
     ) -> Option<usize> {
         let limit = octets_max(query.edns.as_ref(), server, transport).min(response.len());
         let opt = if query.edns.is_some() { edns::OPT_OCTETS } else { 0 };
-        let asked = self.cache.asked(message, query, &self.buffers.places);
-        if let Some(asked) = &asked
-            && let Some(pasted) = self.cache.paste(asked, query, &self.buffers.places, (limit, opt), response)
-        {
-            let (octets, flags, outcome) = pasted;
-            response[..2].copy_from_slice(&message[..2]);
-            response[HEADER_OCTETS..query.end].copy_from_slice(&message[HEADER_OCTETS..query.end]);
-            self.count_edns(query.edns.as_ref());
-            let verdict = self.count(outcome);
-            self.count_response(flags, verdict.rcode);
-            return Some(octets);
+        let labels = self.buffers.places.label_count();
+        let mut last = None;
+        for wanted in catalog.key_labels().each() {
+            // No zone with so many labels, less one, is above the name; or all of these were looked for already.
+            let decisive = wanted.min(labels);
+            if wanted > labels + 1 || last.is_some_and(|(_, before)| before == decisive) {
+                continue;
+            }
+            let places = &self.buffers.places;
+            let Some(asked) = self.cache.asked(message, query, places, decisive) else { continue };
+            if let Some(pasted) = self.cache.paste(&asked, query, places, catalog, (limit, opt), response) {
+                let (octets, flags, outcome) = pasted;
+                response[..2].copy_from_slice(&message[..2]);
+                response[HEADER_OCTETS..query.end].copy_from_slice(&message[HEADER_OCTETS..query.end]);
+                self.count_edns(query.edns.as_ref());
+                let verdict = self.count(outcome);
+                self.count_response(flags, verdict.rcode);
+                return Some(octets);
+            }
+            last = Some((asked, decisive));
         }
         let (octets, given) =
             self.respond(&query.query(message), None, catalog, server, transport, response)?;
-        if let (Some(asked), Some(given)) = (&asked, &given) {
-            let places = &self.buffers.places;
-            self.cache.note(asked, query, places, given, (limit, opt), &response[..octets]);
+        if let (Some((asked, labels)), Some(given)) = (last, given)
+            && given.scope != Scope::Nothing
+        {
+            let asked = match labels == given.key_labels {
+                true => Some(asked),
+                false => self.asked_again(message, query, catalog, given.key_labels),
+            };
+            if let Some(asked) = asked {
+                let (rooms, made) = ((limit, opt), (catalog, &mut self.buffers));
+                self.cache.note(&asked, query, &given, rooms, &response[..octets], made);
+            }
         }
         Some(octets)
+    }
+
+    /// The question under the labels that decided about it, if kept answers can be under so many. Mostly that is the one that was looked for last.
+    #[cold]
+    fn asked_again(
+        &mut self,
+        message: &[u8],
+        query: &PlainQuery,
+        catalog: &CatalogView<'_>,
+        labels: usize,
+    ) -> Option<Asked> {
+        let places = &mut self.buffers.other_places;
+        places.read_plain(message, HEADER_OCTETS).ok()?;
+        let is_tried = catalog.key_labels().each().any(|wanted| wanted.min(places.label_count()) == labels);
+        self.cache.asked(message, query, places, labels).filter(|_| is_tried)
     }
 
     /// Answers, or refuses to, whatever else comes.
@@ -133,7 +166,7 @@ impl Responder {
     fn answer_other(
         &mut self,
         message: &[u8],
-        catalog: &Catalog,
+        catalog: &CatalogView<'_>,
         server: &Server,
         transport: Transport,
         response: &mut [u8],
@@ -148,7 +181,7 @@ impl Responder {
         &mut self,
         query: &Query<'_>,
         refusal: Option<Verdict>,
-        catalog: &Catalog,
+        catalog: &CatalogView<'_>,
         server: &Server,
         transport: Transport,
         response: &mut [u8],
@@ -176,7 +209,7 @@ impl Responder {
     fn ask(
         &mut self,
         query: &Query<'_>,
-        catalog: &Catalog,
+        catalog: &CatalogView<'_>,
         server: &Server,
         transport: Transport,
         out: &mut Renderer<'_>,
@@ -193,7 +226,7 @@ impl Responder {
         let mut session = Session {
             out,
             buffers: &mut self.buffers,
-            catalog,
+            catalog: *catalog,
             server,
             transport,
             qtype: question.qtype,
@@ -202,10 +235,12 @@ impl Responder {
             is_truncated: false,
             short_of: usize::MAX,
             scope: Scope::Nothing,
+            key_labels: 0,
+            source: Version::default(),
             proofs: Proofs::new(),
         };
         let result = session.answer();
-        let Session { is_referral, is_truncated, short_of, scope, .. } = session;
+        let Session { is_referral, is_truncated, short_of, scope, key_labels, .. } = session;
         let (outcome, scope) = match result {
             Ok(outcome) => (outcome, scope),
             Err(Stop::Full(outcome)) => (outcome, Scope::Nothing),
@@ -224,7 +259,7 @@ impl Responder {
             verdict.flags &= !header::AA;
         }
         let flags = verdict.flags | verdict.rcode;
-        (verdict, Some(Given { scope, outcome, flags, short_of }))
+        (verdict, Some(Given { scope, outcome, flags, short_of, key_labels }))
     }
 
     /// Counts an outcome and says what it means for the header.

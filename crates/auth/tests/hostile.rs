@@ -138,6 +138,7 @@ fn kept_answers_fit_other_questions() {
     let zones = [&ZONES[..], &[(".", &root)]].concat();
     let catalog = inspect::catalog(&zones).unwrap_or_else(|error| panic!("{error}"));
     let server = Server { full_any_over_tcp: true, ..Server::default() };
+    let mut reader = catalog.reader();
     let (mut fresh, mut used) = (Responder::new(), Responder::new());
     let (mut expected, mut found) = (vec![0; 65535], vec![0; 65535]);
     let mut random = Random(0xcafe);
@@ -164,8 +165,8 @@ fn kept_answers_fit_other_questions() {
         let edns = [None, Some((512, true)), Some((1232, true)), Some((1232, false))][random.next(4)];
         let query = inspect::query(0, &name, qtype, edns);
         fresh.forget();
-        let octets = fresh.answer(&query, &catalog, &server, transport, &mut expected);
-        let octets_used = used.answer(&query, &catalog, &server, transport, &mut found);
+        let octets = reader.with(|view| fresh.answer(&query, view, &server, transport, &mut expected));
+        let octets_used = reader.with(|view| used.answer(&query, view, &server, transport, &mut found));
         let read =
             |message: &[u8]| inspect::read(message).unwrap_or_else(|error| panic!("{name} {qtype}: {error}"));
         assert_eq!(read(&expected[..octets]), read(&found[..octets_used]), "{name} {qtype} in round {round}");
@@ -178,7 +179,7 @@ fn kept_answers_fit_other_questions() {
 #[test]
 fn damaged_packs() {
     use auth::{Responder, Transport};
-    use zone::catalog::Entry;
+    use zone::catalog::ViewSource;
     use zone::section::{HEADER_OCTETS, checksum, decode_header, encode_header};
     use zone::{Backing, Catalog, Pack, PackBuilder, TextStamp};
     let origin: NameBuf = "example".parse().unwrap_or_else(|_| unreachable!());
@@ -210,13 +211,17 @@ fn damaged_packs() {
         octets[..HEADER_OCTETS].copy_from_slice(&encode_header(&header));
         let Ok(pack) = Pack::open(Backing::Memory(octets)) else { continue };
         opened += 1;
-        let catalog = Catalog::new(vec![Entry::Loaded { pack: pack.into(), number: round % 2 }], 1);
+        let catalog = Catalog::new(1);
+        let hold = catalog.add_pack(pack.into());
+        catalog.insert(&[(&*origin, ViewSource::Pack(hold.number(), round % 2))]);
+        let mut reader = catalog.reader();
         let mut responder = Responder::new();
         let mut buffer = vec![0; 65535];
         for _ in 0..40 {
             let query = &queries[random.next(queries.len())];
             for transport in [Transport::Udp, Transport::Tcp] {
-                responder.answer(query, &catalog, &Server::default(), transport, &mut buffer);
+                let server = Server::default();
+                reader.with(|view| responder.answer(query, view, &server, transport, &mut buffer));
             }
         }
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use wire::NameBuf;
 use wire::iana::rtype;
 use zone::Catalog;
-use zone::catalog::{Absence, Entry};
+use zone::catalog::{Absence, ViewSource};
 
 const ZONE: &str = "@ 60 SOA ns host 1 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\n";
 
@@ -109,13 +109,14 @@ fn extended_errors() {
     const OPT: &[u8] = b"\0\0\x29\x02\0\0\0\0\0\0\0";
     let name: NameBuf = "example".parse().unwrap_or_else(|_| unreachable!());
     for (why, expected) in [(Absence::NotLoaded, 14), (Absence::Expired, 24)] {
-        let catalog = Catalog::new(vec![Entry::absent(&name, why)], 1);
+        let catalog = Catalog::new(1);
+        catalog.insert(&[(&*name, ViewSource::Absent(why))]);
         let kit = Kit { catalog, server: Server::default() };
         let response = kit.raw(&query(0, rtype::A, 1, 1, OPT), Transport::Udp).unwrap_or_default();
         assert_eq!((response.rcode, response.flags & AA), (rcode::SERVFAIL, 0));
         assert_eq!(response.opt, Some((1232, false, vec![0, 15, 0, 2, 0, expected])));
     }
-    let other = Kit { catalog: Catalog::new(vec![], 1), server: Server::default() };
+    let other = Kit { catalog: Catalog::new(1), server: Server::default() };
     let response = other.raw(&query(0, rtype::A, 1, 1, OPT), Transport::Udp).unwrap_or_default();
     assert_eq!(response.rcode, rcode::REFUSED);
     assert_eq!(response.opt, Some((1232, false, vec![0, 15, 0, 2, 0, 20])));
@@ -133,8 +134,10 @@ fn signed_queries_get_badkey() {
     let octets = query(0, rtype::A, 1, 1, &tsig(rdata));
     let mut buffer = [0; 512];
     let kit = kit();
-    let length =
-        auth::Responder::new().answer(&octets, &kit.catalog, &kit.server, Transport::Udp, &mut buffer);
+    let length = kit
+        .catalog
+        .reader()
+        .with(|view| auth::Responder::new().answer(&octets, view, &kit.server, Transport::Udp, &mut buffer));
     let response = inspect::read(&buffer[..length]).unwrap_or_default();
     assert_eq!((response.rcode, response.has_tsig), (rcode::NOTAUTH, true));
     let expected = b"\x0bhmac-sha256\0\0\0\x60\0\0\0\x01\x2c\0\0\xab\xcd\0\x11\0\0";
@@ -188,8 +191,9 @@ fn buffers_too_small_get_nothing() {
     let octets = query(0, rtype::A, 1, 0, b"");
     for length in 0..64 {
         let mut buffer = vec![0; length];
-        let written =
-            auth::Responder::new().answer(&octets, &kit.catalog, &kit.server, Transport::Udp, &mut buffer);
+        let written = kit.catalog.reader().with(|view| {
+            auth::Responder::new().answer(&octets, view, &kit.server, Transport::Udp, &mut buffer)
+        });
         assert!(written <= length && (written == 0) == (length < octets.len()), "{length}: {written}");
     }
     drop(Arc::new(kit));

@@ -1,4 +1,4 @@
-//! What a worker calls for each query: the snapshot, the responder, and its counts.
+//! What a worker calls for each query: the catalog, the responder, and its counts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,15 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use auth::{Counters, Responder};
 use net::{Context, Handler, Transport};
 use sync::Reader;
-use zone::Catalog;
-
-/// What is published to the workers: all that an answer depends on.
-pub struct ServerState {
-    /// The zones.
-    pub catalog: Catalog,
-    /// What the server says about itself.
-    pub identity: auth::Server,
-}
+use zone::CatalogReader;
 
 /// How many counts a responder has.
 const COUNTS: usize = 13 + Counters::RCODES;
@@ -85,37 +77,40 @@ fn values(counters: &Counters) -> [u64; COUNTS] {
 
 /// The handler of one worker.
 pub struct Answerer {
-    state: Reader<ServerState>,
+    zones: CatalogReader,
+    identity: Reader<auth::Server>,
     responder: Responder,
     counts: Arc<AnswerCounts>,
 }
 
 impl Answerer {
-    /// Answers from what `state` publishes, and shows its counts in `counts`.
-    pub fn new(state: Reader<ServerState>, counts: Arc<AnswerCounts>) -> Answerer {
-        Answerer { state, responder: Responder::new(), counts }
+    /// Answers from the zones that `zones` sees, as the server that `identity` says, and shows its counts in `counts`.
+    pub fn new(zones: CatalogReader, identity: Reader<auth::Server>, counts: Arc<AnswerCounts>) -> Answerer {
+        Answerer { zones, identity, responder: Responder::new(), counts }
     }
 }
 
 impl Handler for Answerer {
     #[inline]
     fn begin_batch(&mut self) {
-        self.state.begin();
+        self.identity.begin();
+        self.zones.begin();
     }
 
     #[inline]
     fn handle(&mut self, query: &[u8], context: &Context, response: &mut [u8]) -> usize {
-        let Some(state) = self.state.value() else { return 0 };
+        let (Some(identity), Some(zones)) = (self.identity.value(), self.zones.view()) else { return 0 };
         let transport = match context.transport {
             Transport::Udp => auth::Transport::Udp,
             Transport::Tcp => auth::Transport::Tcp,
         };
-        self.responder.answer(query, &state.catalog, &state.identity, transport, response)
+        self.responder.answer(query, &zones, identity, transport, response)
     }
 
     #[inline]
     fn end_batch(&mut self) {
-        self.state.end();
+        self.zones.end();
+        self.identity.end();
         self.counts.write(self.responder.counters());
     }
 }

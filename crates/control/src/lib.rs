@@ -1,7 +1,7 @@
 //! Everything slow: settings, files, timers, operators.
 //!
 //! ```text
-//! settings -> wanted zones -> load (read, packs) -> Catalog -> Published -> handler of each worker
+//! settings -> wanted zones -> load (read, packs) -> Catalog -> handler of each worker
 //!                                ^
 //! SIGHUP, control socket -> reload -> controller
 //! ```
@@ -30,6 +30,7 @@ pub mod reload;
 pub mod serve;
 pub mod settings;
 pub mod socket;
+pub mod sources;
 pub mod stamp;
 pub mod system;
 pub mod text;

@@ -92,11 +92,10 @@ pub fn is_pack(path: &Path) -> Result<bool, String> {
 /// What is wrong with a pack that was taken for text: its length is that of none.
 pub fn broken_pack(source: &Source) -> Option<String> {
     let Source::File(path) = source else { return None };
-    let path = path.path();
-    if !is_pack(&path).is_ok_and(|is_pack| is_pack) {
+    if !is_pack(path).is_ok_and(|is_pack| is_pack) {
         return None;
     }
-    let problem = map_pack(&path).err()?;
+    let problem = map_pack(path).err()?;
     Some(format!("{}: {problem}", path.display()))
 }
 
@@ -127,14 +126,13 @@ pub fn read_bounded(path: &Path, octets_max: u64) -> Result<String, String> {
 pub fn read(apex: &Name, source: &Source, octets_read: &AtomicU64) -> Result<ZoneText, Vec<String>> {
     match source {
         Source::Embedded(Embedded { name, text }) => {
-            let stamp = Stamp { time: 1, octets: text.len() as u64, inode: 0 };
+            let stamp = stamp_of_embedded(text);
             read_text(apex, (*name).into(), Path::new(name), Box::new(*text), stamp, octets_read)
                 .map_err(|unread| unread.lines())
         }
         Source::File(path) => {
-            let path = path.path();
-            let (file, stamp) = open(&path).map_err(|error| vec![error])?;
-            read_text(apex, path.display().to_string(), &path, Box::new(file), stamp, octets_read)
+            let (file, stamp) = open(path).map_err(|error| vec![error])?;
+            read_text(apex, path.display().to_string(), path, Box::new(file), stamp, octets_read)
                 .map_err(|unread| unread.lines())
         }
     }
@@ -276,4 +274,9 @@ pub fn stamp_of(path: &Path) -> Result<Stamp, String> {
         Ok(metadata) => Ok(Stamp::of(&metadata)),
         Err(error) => Err(format!("{}: cannot open: {}", path.display(), reason(&error))),
     }
+}
+
+/// The state of a text inside the program, which never changes but with the program.
+pub fn stamp_of_embedded(text: &[u8]) -> Stamp {
+    Stamp { time: 1, octets: text.len() as u64, inode: 0 }
 }

@@ -1,5 +1,6 @@
 //! Sharing between the threads that answer and the threads that change what is answered.
 //!
+//! [`epoch`]: what is replaced while others read it, and freed once nobody does. [`Mailbox`]: what others have for one thread.
 //! [`snapshot`]: a value that is replaced as a whole; readers load one pointer and never wait.
 //! [`rwlock`]: the reader-writer lock of BIND 9, for what is changed in place.
 //! [`Counter`]: how many hold something. [`bucket`]: locks for many small things. [`area`]: memory for one piece of work.
@@ -14,7 +15,9 @@ pub mod bucket;
 pub mod condition_rwlock;
 mod counted;
 mod counter;
+pub mod epoch;
 pub mod event;
+pub mod mailbox;
 mod primitives;
 pub mod profile;
 pub mod protection;
@@ -28,6 +31,8 @@ pub use bucket::Buckets;
 pub use condition_rwlock::ConditionRwLock;
 pub use counted::Counted;
 pub use counter::Counter;
+pub use epoch::{Cell, Collector, Domain};
+pub use mailbox::{Mailbox, Wake};
 pub use primitives::prepare;
 pub use rwlock::RwLock;
 pub use snapshot::{Published, Reader};

@@ -1,8 +1,8 @@
-//! The atomics that [`crate::snapshot`] is written with, in one place so that the model checker can put its
-//! own in their stead: `tests/model.rs` compiles `snapshot.rs` a second time beside another `primitives`.
+//! The atomics that this crate is written with, in one place so that the model checker can put its own in their stead: the
+//! tests called `model` compile a module a second time beside another `primitives`.
 
 pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-pub(crate) use std::sync::{Arc, Condvar, Mutex};
+pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 pub(crate) use fences::{heavy, light};
 pub(crate) use futex::{futex_wait, futex_wake};
@@ -28,14 +28,18 @@ pub(crate) enum Step {
     Sleeps,
     /// A thread has changed something, and looks whether others sleep.
     Wakes,
+    /// Somebody has put something into a mailbox, and looks whether its owner sleeps.
+    Pushed,
+    /// The owner of a mailbox has said that it sleeps, and looks a last time whether something is there.
+    OwnerSleeps,
 }
 
 /// See [`Step`].
 #[inline(always)]
 pub(crate) fn ordered(_: Step) {}
 
-/// What the reader-writer lock does for fairness and for those who wait. A real build leaves out none of it; the model
-/// checker can, and that is a fault that a test must find.
+/// What the reader-writer lock does for fairness and for those who wait, and a collection for readers. A real build leaves
+/// out none of it; the model checker can, and that is a fault that a test must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Duty {
     /// A writer waits until all that asked before are done.
@@ -46,6 +50,8 @@ pub(crate) enum Duty {
     Admit,
     /// A writer that has left admits readers that came too late to be seen before.
     AdmitLate,
+    /// A collection waits for the readers that are in a batch.
+    NoteReaders,
 }
 
 /// See [`Duty`].
@@ -103,7 +109,7 @@ mod fences {
     static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
     static REGISTERED: OnceLock<bool> = OnceLock::new();
 
-    /// Finds out once which kind of fence this process has; [`crate::Published::new`] does so too. Called while
+    /// Finds out once which kind of fence this process has; [`crate::Domain::new`] does so too. Called while
     /// the process has one thread it is free; with several the system waits some milliseconds for all of them.
     pub fn prepare() {
         REGISTERED.get_or_init(|| {

@@ -1,222 +1,179 @@
-//! The catalog: all zones that a server answers for, and which of them a name belongs to.
+//! The catalog: all zones that a server answers for, each of which changes by itself, and which of them a name belongs to.
 //!
-//! A catalog never changes; a new one shares the packs of the old. Workers read one for a whole batch.
+//! ```text
+//!             table: open addressing, u64 cells              slots: chunks that never move              packs: chunks that never move
+//! name hash -> | hash 38 | slot 26 | ------------------> | view word u64 | version u64 |     .---> | pack pointer | …
+//!                                                            `-- pack number 31, zone number 32 (or an absent zone)
+//! ```
+//!
+//! A worker begins a batch with its [`CatalogReader`] and sees the zones through a [`CatalogView`]; it takes no lock. Changes are made by
+//! whoever holds the short lock of writers, cost the zones that they are about, and are seen by every batch that begins after they
+//! returned. What was replaced is garbage of the catalog's domain, which somebody has to collect ([`sync::Collector`]); who publishes
+//! faster than that waits for room first ([`sync::Domain::wait_for_room`]).
+//!
+//! The order of stores is what makes answers that are kept right; it is said at [`Catalog::insert`], and what readers do at [`CatalogView::find`].
+
+mod change;
+mod depths;
+mod packs;
+mod slots;
+mod table;
+mod view;
 
 use crate::index::Hash;
-use crate::lookup::Zone;
-use crate::pack::Pack;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use wire::{Name, NameBuf, SortKey};
+use sync::epoch::Reader;
+use sync::{Cell, Domain, Mutex};
 
-/// Why a zone that the server is to serve cannot be answered from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absence {
-    /// It was never loaded: its text is being read, or is broken.
-    NotLoaded,
-    /// A secondary zone whose time without contact to its primary is over (RFC 1035 3.3.13, EXPIRE).
-    Expired,
-}
+use depths::Depths;
+use packs::PackDirectory;
+use slots::{CHUNK_SLOTS, NOWHERE_SLOTS, Slot, SlotDirectory};
+use table::{Table, Tag};
 
-/// One zone of the catalog.
-#[derive(Clone)]
-pub enum Entry {
-    /// Data to answer from.
-    Loaded {
-        /// The pack.
-        pack: Arc<Pack>,
-        /// The zone's number in it.
-        number: u32,
-    },
-    /// The server is responsible for it and has no data: answers are SERVFAIL.
-    Absent(Arc<Absent>),
-}
+pub use change::{Changed, PackHold, State, ViewSource};
+pub use depths::KeyLabels;
+pub use packs::PackNumber;
+pub use slots::{Absence, FIRST_SLOT, SlotNumber, Version};
+pub use view::{CatalogView, Found, View};
 
-/// A zone without data. Elsewhere than in its entry, which a server can have a million of, nearly all of them loaded.
-pub struct Absent {
-    /// Its name.
-    apex: NameBuf,
-    /// Sort key of its name.
-    key: Box<[u8]>,
-    /// Why there are none.
-    pub why: Absence,
-}
+/// Zones of a catalog at most: slot numbers have 26 bits, in cells and, beside 6 others, in kept answers.
+pub const ZONES_MAX: usize = (1 << 26) - NOWHERE_SLOTS as usize;
+/// Numbers of labels of [`KeyLabels`]: each costs a query that was not answered before another look. With the four most common, those who serve
+/// parents and children, or reverse zones of several lengths, have all of theirs.
+pub const KEY_LABELS_MAX: usize = 4;
 
-const _: () = assert!(size_of::<Entry>() == 16);
-
-impl Entry {
-    /// An entry without data.
-    pub fn absent(apex: &Name, why: Absence) -> Entry {
-        Entry::Absent(Arc::new(Absent { apex: apex.to_owned(), key: SortKey::of(apex).octets().into(), why }))
-    }
-
-    /// The zone's key.
-    #[inline(always)]
-    pub fn key(&self) -> &[u8] {
-        match self {
-            Entry::Loaded { pack, number } => pack.apex(&pack.zone_row(*number)).map_or(&[], |(_, key)| key),
-            Entry::Absent(absent) => &absent.key,
-        }
-    }
-
-    /// The zone's name, lower-case if it is loaded.
-    pub fn apex(&self) -> &Name {
-        match self {
-            Entry::Loaded { pack, number } => {
-                pack.apex(&pack.zone_row(*number)).map_or(Name::root(), |(name, _)| name)
-            }
-            Entry::Absent(absent) => &absent.apex,
-        }
-    }
-
-    /// The zone's data, if there are any.
-    #[inline(always)]
-    pub fn zone(&self) -> Option<Zone<'_>> {
-        match self {
-            Entry::Loaded { pack, number } => Zone::new(pack, *number),
-            Entry::Absent(_) => None,
-        }
-    }
-}
-
-/// Slots a zone: at most half of the table is used, so that runs of used slots stay short.
-const SLOTS_PER_ZONE: usize = 2;
-const EMPTY: u32 = u32::MAX;
+/// Where the hash of the root begins.
 const SEED_ZONE: u32 = 0;
 
-/// The set of all zones; see the module.
-pub struct Catalog {
-    entries: Vec<Entry>,
-    /// Open addressing, numbers of entries.
-    slots: Box<[u32]>,
-    /// Bit i set: some apex has i labels.
-    depths: u128,
-    seed: u64,
-    id: u64,
-}
-
-/// The next number of [`Catalog::id`].
+/// The number of the next version.
+static NEXT_VERSION: AtomicU64 = AtomicU64::new(1);
+/// The next number of [`CatalogView::id`].
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
+/// A version that no state of any zone had: 64 bits last for 500,000 years at a million a second.
+fn next_version() -> u64 {
+    NEXT_VERSION.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The set of all zones; see the module. Writers' side.
+pub struct Catalog {
+    inner: Arc<Inner>,
+}
+
+/// What writers and readers share.
+struct Inner {
+    id: u64,
+    seed: u64,
+    domain: Domain,
+    parts: Cell<Parts>,
+    depths: Depths,
+    writer: Mutex<change::Writer>,
+}
+
+/// What is replaced when the catalog grows. Published together, as a cell says the number of a slot and that of a pack.
+struct Parts {
+    table: Arc<Table>,
+    slots: SlotDirectory,
+    packs: PackDirectory,
+}
+
+/// A worker's way to the zones; owned by one thread.
+pub struct CatalogReader {
+    reader: Reader,
+    inner: Arc<Inner>,
+}
+
 impl Catalog {
-    /// A catalog of `entries`, of which no two have the same name; the later one wins where they do.
-    /// `seed` makes the places of zones unpredictable.
-    pub fn new(entries: Vec<Entry>, seed: u64) -> Catalog {
-        let count = (entries.len() * SLOTS_PER_ZONE).next_power_of_two();
-        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        let mut catalog = Catalog { entries, slots: vec![EMPTY; count].into(), depths: 0, seed, id };
-        for number in 0..catalog.entries.len() {
-            let key = catalog.entries[number].key();
-            let (hash, labels) = hash_of(seed, key);
-            let mut at = hash.word() as usize & (count - 1);
-            while catalog.slots[at] != EMPTY && catalog.entries[catalog.slots[at] as usize].key() != key {
-                at = (at + 1) & (count - 1);
-            }
-            catalog.slots[at] = number as u32;
-            // A name has at most 127 labels (RFC 1035 2.3.4); a hostile pack may claim more, and is never found then.
-            catalog.depths |= 1u128.checked_shl(labels as u32).unwrap_or(0);
+    /// A catalog without zones. `seed` makes the places of zones unpredictable.
+    pub fn new(seed: u64) -> Catalog {
+        let domain = Domain::new();
+        let parts = Parts {
+            table: Arc::new(Table::with_room(0)),
+            slots: [new_chunk()].into(),
+            packs: PackDirectory::default(),
+        };
+        for slot in &parts.slots[0][..NOWHERE_SLOTS as usize] {
+            slot.raise(next_version());
         }
-        catalog
+        let writer = change::Writer::new(domain.reader());
+        let inner = Inner {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            seed,
+            parts: Cell::new(&domain, Arc::new(parts)),
+            depths: Depths::default(),
+            writer: Mutex::named("catalog", writer),
+            domain,
+        };
+        Catalog { inner: Arc::new(inner) }
     }
 
-    /// A number that no other catalog of this process has: what was made from one catalog can be told from
-    /// what was made from another, even at the same address. Never 0.
-    #[inline(always)]
-    pub fn id(&self) -> u64 {
-        self.id
+    /// A new reader, to be moved to its thread.
+    pub fn reader(&self) -> CatalogReader {
+        CatalogReader { reader: self.inner.domain.reader(), inner: Arc::clone(&self.inner) }
     }
 
-    /// Labels of the deepest apex; 0 without zones. [`Catalog::find`] looks at no more labels than these.
-    #[inline(always)]
-    pub fn apex_labels_max(&self) -> usize {
-        self.depths.checked_ilog2().unwrap_or(0) as usize
-    }
-
-    /// All zones.
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
-    }
-
-    /// The zone named exactly `apex`.
-    pub fn zone_named(&self, apex: &Name) -> Option<&Entry> {
-        let key = SortKey::of(apex);
-        let (hash, _) = hash_of(self.seed, key.octets());
-        self.probe(hash, key.octets())
-    }
-
-    /// The zone with the longest name that `key`, cut to `labels_max` labels, is at or below.
-    #[inline(always)]
-    pub fn find(&self, key: &SortKey, labels_max: usize) -> Option<&Entry> {
-        let mut best = None;
-        let mut hash = Hash::of_apex(self.seed, SEED_ZONE);
-        // Bits that are left: depths that still can have an apex.
-        let mut left = self.depths;
-        for labels in 0..=labels_max.min(key.label_count()) {
-            if labels > 0 {
-                hash = hash.extend(key.padded(), key.end(labels - 1), key.end(labels));
-            }
-            if left & 1 != 0
-                && let Some(entry) = self.probe(hash, key.ancestor(labels))
-            {
-                best = Some(entry);
-            }
-            left >>= 1;
-            if left == 0 {
-                break;
-            }
-        }
-        best
-    }
-
-    #[inline(always)]
-    fn probe(&self, hash: Hash, key: &[u8]) -> Option<&Entry> {
-        let mask = self.slots.len() - 1;
-        let mut at = hash.word() as usize & mask;
-        // Ends: at least half of the slots are empty.
-        loop {
-            let number = *self.slots.get(at)?;
-            let entry = self.entries.get(number as usize)?;
-            if entry.key() == key {
-                return Some(entry);
-            }
-            at = (at + 1) & mask;
-        }
+    /// The domain that what is replaced is garbage of.
+    pub fn domain(&self) -> &Domain {
+        &self.inner.domain
     }
 }
 
-fn hash_of(seed: u64, key: &[u8]) -> (Hash, usize) {
-    let mut hash = Hash::of_apex(seed, SEED_ZONE);
+impl CatalogReader {
+    /// Begins a batch: what is seen in it is from now or newer. A batch that was not ended, as its thread panicked and went on, is ended
+    /// by it.
+    #[inline]
+    pub fn begin(&mut self) {
+        self.reader.begin();
+    }
+
+    /// Ends the batch. Nothing happens between batches.
+    #[inline]
+    pub fn end(&mut self) {
+        self.reader.end();
+    }
+
+    /// The zones, within a batch.
+    #[inline]
+    pub fn view(&self) -> Option<CatalogView<'_>> {
+        Some(CatalogView::new(&self.inner, self.reader.guard()?))
+    }
+
+    /// Begins a batch and has `act` see the zones.
+    pub fn with<R>(&mut self, act: impl FnOnce(&CatalogView<'_>) -> R) -> R {
+        self.begin();
+        let result = act(&self.view().expect("a batch has begun"));
+        self.end();
+        result
+    }
+}
+
+impl Parts {
+    #[inline(always)]
+    fn slot(&self, number: SlotNumber) -> Option<&Slot> {
+        slots::slot(&self.slots, number)
+    }
+}
+
+fn new_chunk() -> Arc<[Slot]> {
+    (0..CHUNK_SLOTS).map(|_| Slot::default()).collect()
+}
+
+/// The hash of the root, from which those of all names go on.
+#[inline(always)]
+fn root_hash(seed: u64) -> Hash {
+    Hash::of_apex(seed, SEED_ZONE)
+}
+
+/// Calls `each` with the number of labels and the hash of each ancestor-or-self of the name with this key, the root first.
+fn for_each_ancestor(seed: u64, key: &[u8], mut each: impl FnMut(usize, Tag)) {
+    let mut hash = root_hash(seed);
     let (mut from, mut labels) = (0, 0);
+    each(0, Tag::of(hash));
     for (at, _) in key.iter().enumerate().filter(|(_, octet)| **octet == 0) {
         hash = hash.extend(key, from, at + 1);
         from = at + 1;
         labels += 1;
-    }
-    (hash, labels)
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn longest_apex_wins() {
-        let names = ["com", "example.com", "a.b.c.example.com", "org"];
-        let entries =
-            names.iter().map(|name| Entry::absent(&name.parse::<NameBuf>().unwrap(), Absence::NotLoaded));
-        let catalog = Catalog::new(entries.collect(), 5);
-        let find = |name: &str, labels| {
-            let key = SortKey::of(&name.parse::<NameBuf>().unwrap());
-            catalog.find(&key, labels).map(|entry| entry.apex().to_string())
-        };
-        assert_eq!(find("www.Example.COM", 127).as_deref(), Some("example.com."));
-        assert_eq!(find("example.com", 127).as_deref(), Some("example.com."));
-        assert_eq!(find("example.com", 1).as_deref(), Some("com."));
-        assert_eq!(find("x.a.b.c.example.com", 127).as_deref(), Some("a.b.c.example.com."));
-        assert_eq!(find("b.c.example.com", 127).as_deref(), Some("example.com."));
-        assert_eq!(find("net", 127), None);
-        assert!(catalog.zone_named(&"org".parse::<NameBuf>().unwrap()).is_some());
-        assert!(Catalog::new(Vec::new(), 1).find(&SortKey::new(), 1).is_none());
+        each(labels, Tag::of(hash));
     }
 }

@@ -73,9 +73,15 @@ impl Hash {
         Hash(fold_multiply(self.0 ^ probe as u64, 0x1656_67b1_9e37_79f9)).bucket(buckets)
     }
 
-    /// 32 bits for tables outside packs.
+    /// 32 bits for small tables.
     pub fn word(self) -> u32 {
         (self.0 >> 16) as u32
+    }
+
+    /// All bits, for tables outside packs.
+    #[inline(always)]
+    pub fn bits(self) -> u64 {
+        self.0
     }
 }
 

@@ -24,7 +24,7 @@ pub mod section;
 pub mod shape;
 
 pub use build::{PackBuilder, TextStamp};
-pub use catalog::Catalog;
+pub use catalog::{Catalog, CatalogReader, CatalogView};
 pub use contents::{Contents, ContentsBuilder, Flags};
-pub use lookup::{Data, Match, MatchKind, Node, RRset, Zone};
+pub use lookup::{Data, Denial, Match, MatchKind, Node, RRset, ZoneView};
 pub use pack::{Backing, Pack};

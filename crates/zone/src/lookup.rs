@@ -13,15 +13,27 @@ use crate::shape::{Row, Shape, Storage};
 use std::cmp::Ordering;
 use wire::{Name, SortKey};
 
-/// One zone of a pack.
+/// What is seen of a zone, and all that answers are made from: where its names are, what proves their absence, a few numbers. Today it stands on
+/// one pack.
 #[derive(Clone, Copy)]
-pub struct Zone<'p> {
+pub struct ZoneView<'p> {
     pack: &'p Pack,
     row: ZoneRow,
     number: u32,
     apex: &'p Name,
     apex_key: &'p [u8],
     apex_labels: usize,
+}
+
+/// What proves that names and types are absent from a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denial {
+    /// Nothing.
+    None,
+    /// NSEC records (RFC 4035 3.1.3).
+    Nsec,
+    /// NSEC3 records, also where there are NSEC records (RFC 5155 7.2).
+    Nsec3,
 }
 
 /// What the walk ended at.
@@ -37,7 +49,7 @@ pub enum MatchKind {
     Encloser,
 }
 
-/// Result of [`Zone::walk`].
+/// Result of [`ZoneView::walk`].
 #[derive(Clone, Copy)]
 pub struct Match<'p> {
     /// The node it ended at.
@@ -46,20 +58,29 @@ pub struct Match<'p> {
     pub labels: usize,
     /// Why it ended there.
     pub kind: MatchKind,
-    /// The hash there, from which [`Zone::wildcard_below`] goes on.
+    /// The hash there, from which [`ZoneView::wildcard_below`] goes on.
     pub hash: Hash,
 }
 
-impl<'p> Zone<'p> {
+impl<'p> ZoneView<'p> {
     /// Zone `number` of `pack`; `None` when there is none.
     #[inline(always)]
-    pub fn new(pack: &'p Pack, number: u32) -> Option<Zone<'p>> {
+    pub fn new(pack: &'p Pack, number: u32) -> Option<ZoneView<'p>> {
         if number >= pack.zone_count() {
             return None;
         }
         let row = pack.zone_row(number);
         let (apex, apex_key) = pack.apex(&row)?;
-        Some(Zone { pack, row, number, apex, apex_key, apex_labels: apex.label_count() })
+        Some(ZoneView { pack, row, number, apex, apex_key, apex_labels: apex.label_count() })
+    }
+
+    /// Key of the apex of zone `number` of `pack`.
+    #[inline(always)]
+    pub(crate) fn key_in(pack: &'p Pack, number: u32) -> Option<&'p [u8]> {
+        if number >= pack.zone_count() {
+            return None;
+        }
+        pack.apex(&pack.zone_row(number)).map(|(_, key)| key)
     }
 
     /// The apex's name, lower-case.
@@ -84,6 +105,34 @@ impl<'p> Zone<'p> {
     #[inline(always)]
     pub fn identity(&self) -> usize {
         self.apex.octets().as_ptr() as usize
+    }
+
+    /// What tells numbers of nodes apart: no two packs of a process ever have the same.
+    #[inline(always)]
+    pub fn pack_id(&self) -> u64 {
+        self.pack.id()
+    }
+
+    /// What proves that names and types are absent.
+    #[inline(always)]
+    pub fn denial(&self) -> Denial {
+        match self.row.bits & (ZoneRow::NSEC | ZoneRow::NSEC3) {
+            0 => Denial::None,
+            ZoneRow::NSEC => Denial::Nsec,
+            _ => Denial::Nsec3,
+        }
+    }
+
+    /// Whether there are signatures.
+    #[inline(always)]
+    pub fn is_signed(&self) -> bool {
+        self.row.bits & ZoneRow::SIGNED != 0
+    }
+
+    /// TTL of negative answers (RFC 2308 5).
+    #[inline(always)]
+    pub fn negative_ttl(&self) -> u32 {
+        self.row.negative_ttl
     }
 
     /// Numbers and bits of the zone.
@@ -240,11 +289,32 @@ impl<'p> Zone<'p> {
 
     /// All names in canonical order, NSEC3 owners not among them.
     pub fn nodes(&self) -> impl Iterator<Item = Node<'p>> + use<'p> {
+        self.nodes_from(0, 0)
+    }
+
+    /// Names in canonical order, from `relative`, a key relative to the apex, or else the next one on: a stream that was
+    /// interrupted goes on with the last name it has not sent. NSEC3 owners are not among them. Costs a search, then a step a name.
+    pub fn cursor(&self, relative: &[u8]) -> impl Iterator<Item = Node<'p>> + use<'p> {
+        let (block, slot) = match self.at_or_before(relative) {
+            Some(node) => {
+                let block = (node.reference / NAMES_MAX as u32).wrapping_sub(self.row.first_block);
+                let is_before = node.compare(relative) == Ordering::Less;
+                (block, node.reference as usize % NAMES_MAX + usize::from(is_before))
+            }
+            // Of a damaged pack, which has no order.
+            None => (0, 0),
+        };
+        self.nodes_from(block, slot)
+    }
+
+    /// Names from the one with number `slot` of block `block` on.
+    fn nodes_from(&self, block: u32, slot: usize) -> impl Iterator<Item = Node<'p>> + use<'p> {
         let zone = *self;
-        (0..self.row.block_count).flat_map(move |number| {
+        (block..self.row.block_count).flat_map(move |number| {
+            let first = if number == block { slot } else { 0 };
             let block = zone.block(number);
             let count = block.map_or(0, |block| block.count());
-            (0..count).filter_map(move |slot| zone.node_in(&block?, number, slot))
+            (first..count).filter_map(move |slot| zone.node_in(&block?, number, slot))
         })
     }
 
@@ -346,7 +416,7 @@ impl<'p> Node<'p> {
         self.shape.flags()
     }
 
-    /// Its number, with which [`Zone::node`] finds it again.
+    /// Its number, with which [`ZoneView::node`] finds it again.
     pub fn number(&self) -> u32 {
         self.reference
     }

@@ -7,6 +7,7 @@
 
 use crate::fragment::POOL_ALIGNMENT;
 use crate::section::{self, Header, PackError, Section, u16_at, u32_at, u64_at};
+use std::sync::atomic::{AtomicU64, Ordering};
 use wire::{Name, SortKey};
 
 /// Octets of a row in the section of zones.
@@ -39,8 +40,12 @@ impl Backing {
     }
 }
 
+/// The next number of [`Pack::id`].
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
 /// An opened pack.
 pub struct Pack {
+    id: u64,
     header: Header,
     /// Slices of `backing`; their lifetime is not really static, so they leave only through methods that
     /// shorten it to the borrow of the pack.
@@ -168,7 +173,8 @@ impl Pack {
             // the slice leaves this struct only with the lifetime of a borrow of it (`Pack::section`).
             sections[section as usize] = unsafe { std::slice::from_raw_parts(slice.as_ptr(), slice.len()) };
         }
-        let pack = Pack { header, sections, backing };
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        let pack = Pack { id, header, sections, backing };
         pack.check_bounds()?;
         Ok(pack)
     }
@@ -203,6 +209,12 @@ impl Pack {
             }
         }
         Ok(())
+    }
+
+    /// A number that no other pack of this process has or had: numbers of nodes mean nothing without it. Never 0.
+    #[inline(always)]
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
     /// A section's octets.

@@ -32,7 +32,7 @@ pub enum Section {
     Shapes,
     /// RRset fragments, glue lists and names; see [`crate::fragment`].
     Pool,
-    /// Names with NSEC records in order, for zones without NSEC3, see [`crate::Zone::nsec_at_or_before`].
+    /// Names with NSEC records in order, for zones without NSEC3, see [`crate::ZoneView::nsec_at_or_before`].
     Nsec,
     /// Hashes of NSEC3 records in order, each with its RRset; see [`crate::lookup::Nsec3`].
     Nsec3,

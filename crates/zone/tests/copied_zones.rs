@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use wire::{Name, NameBuf, SortKey};
 use zone::build::Problem;
 use zone::section::{HEADER_OCTETS, checksum, decode_header, encode_header};
-use zone::{Backing, Data, Node, Pack, PackBuilder, RRset, TextStamp, Zone};
+use zone::{Backing, Data, Node, Pack, PackBuilder, RRset, TextStamp, ZoneView};
 
 const STAMP: TextStamp = TextStamp { time: 77, octets: 99 };
 
@@ -45,7 +45,7 @@ fn said_of_set(set: &RRset<'_>) -> SaidOfSet {
 }
 
 /// All that a name says, its number within the zone included.
-fn said_of_node(zone: &Zone<'_>, node: &Node<'_>) -> impl PartialEq + std::fmt::Debug + use<> {
+fn said_of_node(zone: &ZoneView<'_>, node: &Node<'_>) -> impl PartialEq + std::fmt::Debug + use<> {
     let mut key = vec![0; 600];
     let octets = node.copy_key(&mut key);
     key.truncate(octets);
@@ -69,8 +69,8 @@ fn said_of_node(zone: &Zone<'_>, node: &Node<'_>) -> impl PartialEq + std::fmt::
 }
 
 /// Compares what both zones say about a name.
-fn check_question(old: &Zone<'_>, new: &Zone<'_>, key: &SortKey, relative: &[u8]) {
-    let of = |zone: &Zone<'_>| {
+fn check_question(old: &ZoneView<'_>, new: &ZoneView<'_>, key: &SortKey, relative: &[u8]) {
+    let of = |zone: &ZoneView<'_>| {
         let found = zone.walk(key).unwrap();
         let said = |node: Option<Node<'_>>| node.map(|node| said_of_node(zone, &node));
         (
@@ -86,8 +86,8 @@ fn check_question(old: &Zone<'_>, new: &Zone<'_>, key: &SortKey, relative: &[u8]
 }
 
 /// Compares everything that can be read of two zones; `names` are asked for too.
-fn check_same(old: &Zone<'_>, new: &Zone<'_>, names: &[NameBuf]) {
-    let numbers = |zone: &Zone<'_>| {
+fn check_same(old: &ZoneView<'_>, new: &ZoneView<'_>, names: &[NameBuf]) {
+    let numbers = |zone: &ZoneView<'_>| {
         let row = zone.row();
         let text = (row.text_time, row.text_octets);
         (row.node_count, row.denial_count, row.bits, row.serial, row.record_count, row.negative_ttl, text)
@@ -98,7 +98,7 @@ fn check_same(old: &Zone<'_>, new: &Zone<'_>, names: &[NameBuf]) {
     for (a, b) in old.nodes().zip(new.nodes()) {
         assert_eq!(said_of_node(old, &a), said_of_node(new, &b));
     }
-    let chain = |zone: &Zone<'_>| -> Vec<_> {
+    let chain = |zone: &ZoneView<'_>| -> Vec<_> {
         (0..zone.row().denial_count)
             .map_while(|rank| zone.nsec3(rank))
             .map(|row| (row.rank, *row.hash, row.ttl, said_of_set(&row.rrset().unwrap())))
@@ -126,7 +126,7 @@ fn check_copies(packs: &[Pack], seed: u64, names: &[NameBuf]) -> Pack {
     let octets = copy.octets().len();
     assert!((expected..expected + 1024).contains(&octets), "{expected} and {octets}");
     for (at, &(pack, number)) in zones.iter().enumerate() {
-        let (old, new) = (Zone::new(pack, number).unwrap(), Zone::new(&copy, at as u32).unwrap());
+        let (old, new) = (ZoneView::new(pack, number).unwrap(), ZoneView::new(&copy, at as u32).unwrap());
         let below: Vec<_> = names.iter().filter(|name| name.is_at_or_below(old.apex())).cloned().collect();
         check_same(&old, &new, &below);
     }
@@ -241,7 +241,7 @@ fn damaged_packs_are_refused_or_copied() {
         let last = builder.zone_count() - 1;
         let copy = Pack::open(builder.finish().unwrap()).unwrap();
         for (old, new) in [(0, 0), (1, last)] {
-            let (old, new) = (Zone::new(&sound, old).unwrap(), Zone::new(&copy, new).unwrap());
+            let (old, new) = (ZoneView::new(&sound, old).unwrap(), ZoneView::new(&copy, new).unwrap());
             assert!(
                 old.nodes()
                     .map(|node| said_of_node(&old, &node))
@@ -249,7 +249,7 @@ fn damaged_packs_are_refused_or_copied() {
             );
         }
         for number in 0..copy.zone_count() {
-            let zone = Zone::new(&copy, number).unwrap();
+            let zone = ZoneView::new(&copy, number).unwrap();
             let name = Name::from_wire(b"\x01a\x07example\0").unwrap();
             assert!(zone.apex().eq_ignore_case(&origin) && zone.walk(&SortKey::of(name)).is_some());
             zone.nodes().for_each(|node| drop(said_of_node(&zone, &node)));
@@ -269,7 +269,7 @@ fn what_is_shared_is_not_multiplied() {
     let big = format!("big TXT {}\n{}", "\"0123456789abcdef\" ".repeat(500), signature("big"));
     let text = format!("$TTL 60\n@ SOA ns host 1 2 3 4 5\n{big}{many}");
     let sound = pack_of([&contents("example", text.as_bytes())], 9);
-    let zone = Zone::new(&sound, 0).unwrap();
+    let zone = ZoneView::new(&sound, 0).unwrap();
     let mut octets = sound.octets().to_vec();
     // The place of the only RRset stands right before what is left of the key.
     let place_at = |key: &[u8]| {
@@ -283,7 +283,7 @@ fn what_is_shared_is_not_multiplied() {
         octets[at..at + 4].copy_from_slice(&place);
     }
     let pack = Pack::open(Backing::Memory(summed(octets))).unwrap();
-    let deceived = Zone::new(&pack, 0).unwrap().find(b"n7\0").unwrap().rrsets().next().unwrap();
+    let deceived = ZoneView::new(&pack, 0).unwrap().find(b"n7\0").unwrap().rrsets().next().unwrap();
     assert!(
         deceived.is_signed() && matches!(deceived.data(), Data::Fragment(it) if it.rendered_octets() > 8000)
     );

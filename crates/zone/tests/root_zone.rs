@@ -3,7 +3,7 @@
 
 use wire::{Name, NameBuf, SortKey};
 use zone::contents::SourcePosition;
-use zone::{Contents, ContentsBuilder, Flags, MatchKind, Pack, PackBuilder, TextStamp, Zone};
+use zone::{Contents, ContentsBuilder, Flags, MatchKind, Pack, PackBuilder, TextStamp, ZoneView};
 
 fn contents() -> Contents {
     let text = include_bytes!("../../../data/root.zone");
@@ -28,7 +28,7 @@ fn nothing_is_lost_or_changed() {
     let mut builder = PackBuilder::new(11);
     builder.add_zone(&contents, TextStamp::default()).unwrap();
     let pack = Pack::open(builder.finish().unwrap()).unwrap();
-    let zone = Zone::new(&pack, 0).unwrap();
+    let zone = ZoneView::new(&pack, 0).unwrap();
     assert_eq!(zone.row().record_count, 24_877);
     assert_eq!(zone.nodes().count(), contents.node_count());
     let mut records = 0;
@@ -64,7 +64,7 @@ fn the_covering_nsec_is_found() {
     let mut builder = PackBuilder::new(12);
     builder.add_zone(&contents, TextStamp::default()).unwrap();
     let pack = Pack::open(builder.finish().unwrap()).unwrap();
-    let zone = Zone::new(&pack, 0).unwrap();
+    let zone = ZoneView::new(&pack, 0).unwrap();
     let mut last = 0;
     for node in contents.nodes() {
         if node.rrset(wire::iana::rtype::NSEC).is_some() {

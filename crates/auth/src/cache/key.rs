@@ -52,7 +52,7 @@ impl CacheKey {
 }
 
 impl Asked {
-    /// The last `labels` labels of the question, or all if it has less; `None` when they are long. `epoch`: what is kept from
+    /// The last `labels` labels of the question, at most all that it has; `None` when they are long. `epoch`: what is kept from
     /// another one does not count.
     #[inline(always)]
     pub(crate) fn of(
@@ -61,8 +61,7 @@ impl Asked {
         places: &Places,
         (labels, epoch): (usize, u32),
     ) -> Option<Asked> {
-        let count = places.label_count();
-        let from = places.of_ancestor(labels.min(count)) as usize;
+        let from = places.of_ancestor(labels) as usize;
         let name = read(message, from, places.of_ancestor(0) as usize)?;
         let edns = match &query.edns {
             None => 0,
@@ -70,7 +69,7 @@ impl Asked {
         };
         let hash = name.iter().fold(0, |hash, word| fold_multiply(hash ^ word, 0x9e37_79b9_7f4a_7c15));
         let conditions = edns | u64::from(epoch) << EPOCH_SHIFT;
-        Some(Asked { name, hash, conditions, whole: (count <= labels).then_some(query.qtype) })
+        Some(Asked { name, hash, conditions, whole: (places.label_count() == labels).then_some(query.qtype) })
     }
 
     /// The key of what all names with these labels get.
@@ -145,7 +144,7 @@ mod tests {
         let message = crate::inspect::query(0, &name, qtype, Some((1232, true)));
         let mut places = Places::new();
         let query = PlainQuery::read(&message, &mut places).unwrap();
-        let asked = Asked::of(&message, &query, &places, (labels, 1))?;
+        let asked = Asked::of(&message, &query, &places, (labels.min(places.label_count()), 1))?;
         Some((asked.upper().0, asked.whole().map(|(key, _)| key)))
     }
 

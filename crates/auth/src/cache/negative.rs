@@ -6,7 +6,8 @@
 
 use super::ring::{Piece, Refused, Ring};
 use wire::render::Renderer;
-use zone::{Match, Zone};
+use zone::catalog::Version;
+use zone::{CatalogView, Match, ZoneView};
 
 /// How many are kept at most: as many covers as the root zone has.
 const SLOTS: usize = 2048;
@@ -14,11 +15,13 @@ const SLOTS: usize = 2048;
 const RING_OCTETS: usize = 1 << 21;
 /// No cover: a start.
 const NO_COVER: u32 = u32::MAX;
-/// What a start depends on, catalog and settings apart.
+/// What a start depends on, settings apart.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NegativeKey {
-    /// See [`Zone::identity`].
-    zone: usize,
+    /// The zone and its version.
+    source: Version,
+    /// What the numbers of nodes belong to, see [`ZoneView::pack_id`]: a merge leaves the version and exchanges the numbers.
+    pack: u64,
     /// Number of the closest encloser.
     node: u32,
     /// Number of the record that covers the name.
@@ -29,9 +32,13 @@ pub(crate) struct NegativeKey {
 impl NegativeKey {
     /// The key of the start for names below `encloser`.
     #[inline(always)]
-    pub(crate) fn of(zone: &Zone<'_>, encloser: &Match<'_>, dnssec_ok: bool) -> NegativeKey {
-        let zone = zone.identity();
-        NegativeKey { zone, node: encloser.node.number(), cover: NO_COVER, dnssec_ok }
+    pub(crate) fn of(
+        source: Version,
+        zone: &ZoneView<'_>,
+        encloser: &Match<'_>,
+        dnssec_ok: bool,
+    ) -> NegativeKey {
+        NegativeKey { source, pack: zone.pack_id(), node: encloser.node.number(), cover: NO_COVER, dnssec_ok }
     }
 
     /// The key of answers with the cover of this number.
@@ -40,10 +47,11 @@ impl NegativeKey {
         NegativeKey { cover, ..self }
     }
 
+    /// The version has no part in it, so that what is made of a zone's next state takes the place of what was made before.
     #[inline(always)]
     fn hash(&self) -> u64 {
         const K: u64 = 0x9e37_79b9_7f4a_7c15;
-        let zone = (self.zone as u64 ^ u64::from(self.dnssec_ok)).wrapping_mul(K);
+        let zone = (u64::from(self.source.slot.0) << 1 ^ u64::from(self.dnssec_ok)).wrapping_mul(K);
         let mixed = (zone ^ u64::from(self.node) << 32 ^ u64::from(self.cover)).wrapping_mul(K);
         mixed ^ mixed >> 32
     }
@@ -87,7 +95,13 @@ pub(crate) struct NegativeCache {
 impl Default for NegativeCache {
     fn default() -> NegativeCache {
         let empty = Slot {
-            key: NegativeKey { zone: 0, node: 0, cover: NO_COVER, dnssec_ok: false },
+            key: NegativeKey {
+                source: Version::default(),
+                pack: 0,
+                node: 0,
+                cover: NO_COVER,
+                dnssec_ok: false,
+            },
             epoch: 0,
             piece: Piece::EMPTY,
             records: 0,
@@ -128,11 +142,17 @@ impl NegativeCache {
     /// Writes what is kept under a key if it fits; nothing may stand after the question yet. `anchor`: where the name of the
     /// encloser stands.
     #[inline(always)]
-    pub(crate) fn paste(&self, key: &NegativeKey, anchor: u16, out: &mut Renderer<'_>) -> Option<()> {
+    pub(crate) fn paste(
+        &self,
+        key: &NegativeKey,
+        anchor: u16,
+        catalog: &CatalogView<'_>,
+        out: &mut Renderer<'_>,
+    ) -> Option<()> {
         let slot = self.slot(key)?;
         let mark = out.mark();
         let room = out.append(slot.piece.octets(), slot.records).ok()?;
-        if self.ring.write(&slot.piece, anchor, room).is_none() {
+        if self.ring.write(&slot.piece, anchor, catalog, room).is_none() {
             out.rollback(mark);
             return None;
         }
@@ -157,7 +177,11 @@ impl NegativeCache {
             return;
         }
         let records: u16 = out.counts().iter().sum();
-        match self.ring.keep(out.message(), from, records as usize, anchor) {
+        let over =
+            (slot.epoch == self.epoch && slot.key.source.slot == key.source.slot).then_some(slot.piece);
+        // What it depends on is in the key.
+        let versions = std::iter::empty();
+        match self.ring.keep(out.message(), (from, records as usize), anchor, versions, over) {
             Ok(piece) => {
                 *slot = Slot { key: *key, epoch: self.epoch, piece, records, start, missed: 0 };
             }

@@ -1,8 +1,11 @@
 //! Where the octets of answers are: a ring, in which the newest take the place of the oldest.
 
 use super::pointers::{self, POINTERS_MAX};
+use crate::sources::SOURCES_KEPT_MAX;
 use wire::name::NAME_OCTETS_MAX;
 use wire::render::POINTER_MAX;
+use zone::CatalogView;
+use zone::catalog::{SlotNumber, Version};
 
 /// Most octets of records that are kept: UDP's 1,232 and no less than any answer of that size has after its question.
 const OCTETS_MAX: usize = 1232;
@@ -14,15 +17,26 @@ pub(super) struct Ring {
     head: u32,
 }
 
-/// Records in the ring, then their pointers, two octets each.
+/// What an answer depends on, records, their pointers: one after the other in the ring.
 #[derive(Clone, Copy)]
 pub(super) struct Piece {
     start: u32,
+    /// Octets of the records.
     octets: u16,
-    pointers: u16,
+    /// Octets of all, or more where a longer one was here before.
+    room: u16,
     /// Where the anchor stood.
     anchor: u16,
+    /// How many pointers, two octets each.
+    pointers: u8,
+    /// How many versions, [`VERSION_OCTETS`] each.
+    versions: u8,
 }
+
+/// Octets of a slot's number (u32) and its version (u64).
+const VERSION_OCTETS: usize = 12;
+
+const _: () = assert!(size_of::<Piece>() == 12 && POINTERS_MAX <= u8::MAX as usize);
 
 /// Why records are not kept.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,12 +48,20 @@ pub(super) enum Refused {
 }
 
 impl Piece {
-    pub(super) const EMPTY: Piece = Piece { start: 0, octets: 0, pointers: 0, anchor: 0 };
+    pub(super) const EMPTY: Piece =
+        Piece { start: 0, octets: 0, room: 0, anchor: 0, pointers: 0, versions: 0 };
 
     /// Octets of the records.
     #[inline(always)]
     pub(super) fn octets(&self) -> usize {
         self.octets as usize
+    }
+
+    /// Octets of the versions, and of all.
+    #[inline(always)]
+    fn lengths(&self) -> (usize, usize) {
+        let versions = VERSION_OCTETS * self.versions as usize;
+        (versions, versions + self.octets() + 2 * self.pointers as usize)
     }
 }
 
@@ -50,24 +72,37 @@ impl Ring {
     }
 
     /// Writes a piece, in a message where its anchor stands at `anchor`; `to` has its octets. `None` if newer ones took
-    /// its place.
+    /// its place, or what it depends on has changed.
     #[inline(always)]
-    pub(super) fn write(&self, piece: &Piece, anchor: u16, to: &mut [u8]) -> Option<()> {
-        let length = piece.octets() + 2 * piece.pointers as usize;
-        let (records, pointers) = self.get(piece.start, length)?.split_at_checked(piece.octets())?;
+    pub(super) fn write(
+        &self,
+        piece: &Piece,
+        anchor: u16,
+        catalog: &CatalogView<'_>,
+        to: &mut [u8],
+    ) -> Option<()> {
+        let (versions, length) = piece.lengths();
+        let (versions, rest) = self.get(piece.start, length)?.split_at_checked(versions)?;
+        let (versions, _) = versions.as_chunks::<VERSION_OCTETS>();
+        if !versions.iter().all(|octets| catalog.is_current(read_version(octets))) {
+            return None;
+        }
+        let (records, pointers) = rest.split_at_checked(piece.octets())?;
         to.copy_from_slice(records);
         shift(to, pointers, anchor.wrapping_sub(piece.anchor));
         Some(())
     }
 
     /// Keeps the records that stand from `start` to the end of `message`, `count` in number; all names end at or after
-    /// `anchor`.
+    /// `anchor`. `over`: what they replace, and are written over if they are no longer: so a zone that changes again and again does not take
+    /// the place of others.
     pub(super) fn keep(
         &mut self,
         message: &[u8],
-        start: usize,
-        count: usize,
+        (start, count): (usize, usize),
         anchor: u16,
+        versions: impl Iterator<Item = Version>,
+        over: Option<Piece>,
     ) -> Result<Piece, Refused> {
         let records = &message[start..];
         // Room for the shift to any other question: no target may leave 14 bits.
@@ -76,12 +111,38 @@ impl Ring {
         }
         let mut found = [0; POINTERS_MAX];
         let pointers = pointers::collect(message, start, count, anchor, &mut found).ok_or(Refused::Unfit)?;
-        let (place, room) = self.push(records.len() + 2 * pointers).ok_or(Refused::Worn)?;
-        room[..records.len()].copy_from_slice(records);
-        for (to, pointer) in room[records.len()..].chunks_exact_mut(2).zip(&found[..pointers]) {
+        let mut depends = [0; VERSION_OCTETS * SOURCES_KEPT_MAX];
+        let mut depends_octets = 0;
+        for (to, version) in depends.as_chunks_mut().0.iter_mut().zip(versions) {
+            write_version(version, to);
+            depends_octets += VERSION_OCTETS;
+        }
+        let length = depends_octets + records.len() + 2 * pointers;
+        let over = over.filter(|over| {
+            over.room as usize >= length && self.get(over.start, over.room as usize).is_some()
+        });
+        let (place, room) = match over {
+            Some(over) => {
+                let at = over.start as usize & (self.octets.len() - 1);
+                (over.start, &mut self.octets[at..at + length])
+            }
+            None => self.push(length).ok_or(Refused::Worn)?,
+        };
+        room[..depends_octets].copy_from_slice(&depends[..depends_octets]);
+        room[depends_octets..depends_octets + records.len()].copy_from_slice(records);
+        for (to, pointer) in
+            room[depends_octets + records.len()..].chunks_exact_mut(2).zip(&found[..pointers])
+        {
             to.copy_from_slice(&pointer.to_le_bytes());
         }
-        Ok(Piece { start: place, octets: records.len() as u16, pointers: pointers as u16, anchor })
+        Ok(Piece {
+            start: place,
+            octets: records.len() as u16,
+            room: over.map_or(length as u16, |over| over.room),
+            anchor,
+            pointers: pointers as u8,
+            versions: (depends_octets / VERSION_OCTETS) as u8,
+        })
     }
 
     /// Begins anew: places may come again.
@@ -109,6 +170,17 @@ impl Ring {
         let at = start as usize % size;
         Some((start, &mut self.octets[at..at + length]))
     }
+}
+
+#[inline(always)]
+fn read_version(octets: &[u8; VERSION_OCTETS]) -> Version {
+    let [a, b, c, d, number @ ..] = *octets;
+    Version { slot: SlotNumber(u32::from_le_bytes([a, b, c, d])), number: u64::from_le_bytes(number) }
+}
+
+fn write_version(version: Version, to: &mut [u8; VERSION_OCTETS]) {
+    to[..4].copy_from_slice(&version.slot.0.to_le_bytes());
+    to[4..].copy_from_slice(&version.number.to_le_bytes());
 }
 
 /// Adds `shift` to each of the compression pointers at `places`, two octets each.

@@ -4,12 +4,11 @@ use super::Proofs;
 use crate::answer::{Outcome, Session, Stop};
 use crate::cache::{NegativeKey, NegativeStart};
 use wire::render::Section;
-use zone::pack::ZoneRow;
-use zone::{Match, Zone};
+use zone::{Denial, Match, ZoneView};
 
 impl<'c> Session<'_, '_, 'c> {
     /// The name does not exist, and no wildcard stands in for it.
-    pub(crate) fn name_error(&mut self, zone: &Zone<'c>, encloser: &Match<'c>) -> Result<Outcome, Stop> {
+    pub(crate) fn name_error(&mut self, zone: &ZoneView<'c>, encloser: &Match<'c>) -> Result<Outcome, Stop> {
         self.out.begin_section(Section::Authority);
         let is_alone = self.out.counts() == [0; 3] && self.proofs.count == 0;
         if !is_alone || !self.paste_name_error(zone, encloser)? {
@@ -24,19 +23,19 @@ impl<'c> Session<'_, '_, 'c> {
 
     /// The same from what is kept: start and cover together, or the start. False, with nothing written, when that is not here.
     #[inline(always)]
-    fn paste_name_error(&mut self, zone: &Zone<'c>, encloser: &Match<'c>) -> Result<bool, Stop> {
+    fn paste_name_error(&mut self, zone: &ZoneView<'c>, encloser: &Match<'c>) -> Result<bool, Stop> {
         let from = self.out.at();
-        let key = NegativeKey::of(zone, encloser, self.dnssec_ok);
+        let key = NegativeKey::of(self.source, zone, encloser, self.dnssec_ok);
         let anchor = self.buffers.places.of_ancestor(encloser.labels);
         let Some(start) = self.buffers.negative.start(&key) else { return Ok(false) };
         let Some(cover) = self.cover_beside(zone, encloser, &start) else {
-            return Ok(self.buffers.negative.paste(&key, anchor, self.out).is_some());
+            return Ok(self.buffers.negative.paste(&key, anchor, &self.catalog, self.out).is_some());
         };
         let whole = key.with_cover(cover);
-        if self.buffers.negative.paste(&whole, anchor, self.out).is_some() {
+        if self.buffers.negative.paste(&whole, anchor, &self.catalog, self.out).is_some() {
             return Ok(true);
         }
-        if self.buffers.negative.paste(&key, anchor, self.out).is_none() {
+        if self.buffers.negative.paste(&key, anchor, &self.catalog, self.out).is_none() {
             self.proofs = Proofs::new();
             return Ok(false);
         }
@@ -47,7 +46,12 @@ impl<'c> Session<'_, '_, 'c> {
 
     /// Adds the record that covers the name to the proofs, unless the start needs none or has it already; returns its number.
     #[inline(always)]
-    fn cover_beside(&mut self, zone: &Zone<'c>, encloser: &Match<'c>, start: &NegativeStart) -> Option<u32> {
+    fn cover_beside(
+        &mut self,
+        zone: &ZoneView<'c>,
+        encloser: &Match<'c>,
+        start: &NegativeStart,
+    ) -> Option<u32> {
         if !start.needs_cover {
             return None;
         }
@@ -62,23 +66,23 @@ impl<'c> Session<'_, '_, 'c> {
 
     /// Writes what all name errors below `encloser` begin with. Returns whether the proof that the name does not exist is
     /// still to come. `is_alone`: nothing stands before it.
-    fn put_start(&mut self, zone: &Zone<'c>, encloser: &Match<'c>, is_alone: bool) -> Result<bool, Stop> {
+    fn put_start(&mut self, zone: &ZoneView<'c>, encloser: &Match<'c>, is_alone: bool) -> Result<bool, Stop> {
         let from = self.out.at();
         self.put_soa(zone)?;
         let mut needs_cover = false;
         if self.dnssec_ok {
-            needs_cover = match zone.row().bits & (ZoneRow::NSEC | ZoneRow::NSEC3) {
-                0 => false,
-                ZoneRow::NSEC => {
+            needs_cover = match zone.denial() {
+                Denial::None => false,
+                Denial::Nsec => {
                     self.nsec_no_wildcard(zone, encloser);
                     true
                 }
-                _ => self.nsec3_no_wildcard(zone, encloser),
+                Denial::Nsec3 => self.nsec3_no_wildcard(zone, encloser),
             };
         }
         self.put_proofs()?;
         if is_alone && let Some(start) = self.proofs.start(needs_cover) {
-            let key = NegativeKey::of(zone, encloser, self.dnssec_ok);
+            let key = NegativeKey::of(self.source, zone, encloser, self.dnssec_ok);
             let anchor = self.buffers.places.of_ancestor(encloser.labels);
             self.buffers.negative.note(&key, anchor, start, from, self.out);
         }
@@ -87,10 +91,11 @@ impl<'c> Session<'_, '_, 'c> {
 
     /// Adds the record that covers the name, which does not exist.
     #[inline(always)]
-    fn add_cover(&mut self, zone: &Zone<'c>, encloser: &Match<'c>) {
-        match zone.row().bits & (ZoneRow::NSEC | ZoneRow::NSEC3) {
-            ZoneRow::NSEC => self.nsec_cover(zone, encloser.labels + 1),
-            _ => self.nsec3_cover(zone, encloser.labels + 1),
+    fn add_cover(&mut self, zone: &ZoneView<'c>, encloser: &Match<'c>) {
+        match zone.denial() {
+            Denial::Nsec => self.nsec_cover(zone, encloser.labels + 1),
+            Denial::Nsec3 => self.nsec3_cover(zone, encloser.labels + 1),
+            Denial::None => {}
         }
     }
 }

@@ -5,11 +5,11 @@ use crate::answer::{Session, Stop};
 use crate::rrset;
 use wire::iana::rtype;
 use wire::sort_key::write_labels;
-use zone::{Data, Flags, Match, Node, Zone};
+use zone::{Data, Flags, Match, Node, ZoneView};
 
 impl<'c> Session<'_, '_, 'c> {
     /// Adds the NSEC record of a node that has one.
-    pub(super) fn nsec_of(&mut self, zone: &Zone<'c>, node: Node<'c>) {
+    pub(super) fn nsec_of(&mut self, zone: &ZoneView<'c>, node: Node<'c>) {
         if node.flags().has(Flags::NSEC) {
             let apex = self.buffers.places.of_ancestor(zone.apex_labels());
             self.proofs.add(Proof::Nsec(node), zone, apex);
@@ -19,7 +19,7 @@ impl<'c> Session<'_, '_, 'c> {
     /// Adds the NSEC record that covers the name, which does not exist. `labels`: of its next closer name, where the search
     /// can stop: what comes before that comes before everything below it, and nothing below it exists.
     #[inline(always)]
-    pub(super) fn nsec_cover(&mut self, zone: &Zone<'c>, labels: usize) {
+    pub(super) fn nsec_cover(&mut self, zone: &ZoneView<'c>, labels: usize) {
         if let Some(node) =
             zone.nsec_at_or_before(&self.buffers.key.ancestor(labels)[zone.apex_key().len()..])
         {
@@ -29,7 +29,7 @@ impl<'c> Session<'_, '_, 'c> {
 
     /// The name does not exist, and the record that covers it is still to be added: this adds the one that covers the wildcard
     /// that could have stood in for it (RFC 4035 3.1.3.2); often they are the same.
-    pub(super) fn nsec_no_wildcard(&mut self, zone: &Zone<'c>, encloser: &Match<'c>) {
+    pub(super) fn nsec_no_wildcard(&mut self, zone: &ZoneView<'c>, encloser: &Match<'c>) {
         if covers_wildcard(&encloser.node, encloser.labels) {
             return self.nsec_of(zone, encloser.node);
         }
@@ -44,7 +44,7 @@ impl<'c> Session<'_, '_, 'c> {
 
     /// The name exists (RFC 4035 3.1.3.1), or a wildcard does in its stead (3.1.3.4): then the proof that the name itself does
     /// not was added when the wildcard was found.
-    pub(super) fn nsec_no_data(&mut self, zone: &Zone<'c>, node: &Node<'c>) {
+    pub(super) fn nsec_no_data(&mut self, zone: &ZoneView<'c>, node: &Node<'c>) {
         if node.flags().has(Flags::NSEC) {
             return self.nsec_of(zone, *node);
         }

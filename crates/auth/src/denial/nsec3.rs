@@ -12,16 +12,16 @@ use dnssec::nsec3::{FLAG_OPT_OUT, LABEL_OCTETS, Nsec3Params, owner_label};
 use wire::Name;
 use wire::name::NAME_OCTETS_MAX;
 use zone::lookup::Nsec3;
-use zone::{Data, Match, Node, Zone};
+use zone::{Data, Match, Node, ZoneView};
 
 impl<'c> Session<'_, '_, 'c> {
-    fn add_nsec3(&mut self, zone: &Zone<'c>, record: Nsec3<'c>) {
+    fn add_nsec3(&mut self, zone: &ZoneView<'c>, record: Nsec3<'c>) {
         let apex = self.buffers.places.of_ancestor(zone.apex_labels());
         self.proofs.add(Proof::Nsec3(record), zone, apex);
     }
 
     /// Adds the record that covers the ancestor-or-self of the name with `labels` labels.
-    pub(super) fn nsec3_cover(&mut self, zone: &Zone<'c>, labels: usize) {
+    pub(super) fn nsec3_cover(&mut self, zone: &ZoneView<'c>, labels: usize) {
         let name = self.buffers.places.copy_ancestor(self.out.message(), labels, &mut self.buffers.name);
         if let Some((record, _)) = hash(zone, name).and_then(|hash| zone.nsec3_for(&hash)) {
             self.add_nsec3(zone, record);
@@ -31,7 +31,7 @@ impl<'c> Session<'_, '_, 'c> {
     /// The name does not exist: what proves its closest encloser, and a record that covers the wildcard (RFC 5155 7.2.2).
     /// Returns whether the cover of the next closer name is still to be added: it is not, where that is above the name's own,
     /// in opt-out zones.
-    pub(super) fn nsec3_no_wildcard(&mut self, zone: &Zone<'c>, encloser: &Match<'c>) -> bool {
+    pub(super) fn nsec3_no_wildcard(&mut self, zone: &ZoneView<'c>, encloser: &Match<'c>) -> bool {
         let labels = self.prove_encloser(zone, encloser.node, encloser.labels);
         let mut wildcard = [0; NAME_OCTETS_MAX + 2];
         let name =
@@ -47,7 +47,7 @@ impl<'c> Session<'_, '_, 'c> {
 
     /// The name exists: its record (RFC 5155 7.2.3, 7.2.4). A wildcard in its stead: the closest encloser's and the
     /// wildcard's (7.2.5), beside the cover of the next closer name that was added when the wildcard was found.
-    pub(super) fn nsec3_no_data(&mut self, zone: &Zone<'c>, node: &Node<'c>, source: Option<&Match<'c>>) {
+    pub(super) fn nsec3_no_data(&mut self, zone: &ZoneView<'c>, node: &Node<'c>, source: Option<&Match<'c>>) {
         let Some(encloser) = source else {
             return self.nsec3_of_node(zone, *node, self.buffers.places.label_count());
         };
@@ -59,14 +59,14 @@ impl<'c> Session<'_, '_, 'c> {
 
     /// Adds what shows which types a name that exists, with `labels` labels, has, or that it has no record: its own, or the
     /// closest provable encloser's and the one that covers the next closer name (RFC 5155 7.2.3, 7.2.4, 7.2.7).
-    pub(super) fn nsec3_of_node(&mut self, zone: &Zone<'c>, node: Node<'c>, labels: usize) {
+    pub(super) fn nsec3_of_node(&mut self, zone: &ZoneView<'c>, node: Node<'c>, labels: usize) {
         self.prove_encloser(zone, node, labels);
     }
 
     /// Adds the record that matches the name of `node`, which exists and has `labels` labels. Where there is none, that of its
     /// deepest ancestor that has one, and the cover of the name one label below that. Returns the labels of the name with the
     /// matching record.
-    fn prove_encloser(&mut self, zone: &Zone<'c>, node: Node<'c>, labels: usize) -> usize {
+    fn prove_encloser(&mut self, zone: &ZoneView<'c>, node: Node<'c>, labels: usize) -> usize {
         let (mut node, mut labels) = (node, labels);
         let mut cover = None;
         loop {
@@ -88,7 +88,7 @@ impl<'c> Session<'_, '_, 'c> {
     }
 
     /// Whether the record of a name's rank is its own. Only opt-out records cover names that exist, so only then is hashed.
-    fn is_match(&mut self, zone: &Zone<'c>, record: &Nsec3<'c>, labels: usize) -> bool {
+    fn is_match(&mut self, zone: &ZoneView<'c>, record: &Nsec3<'c>, labels: usize) -> bool {
         if !is_opt_out(record) {
             return true;
         }
@@ -108,7 +108,7 @@ impl<'c> Session<'_, '_, 'c> {
 }
 
 /// The record of a node's rank.
-fn rank_of<'c>(zone: &Zone<'c>, node: &Node<'c>) -> Option<Nsec3<'c>> {
+fn rank_of<'c>(zone: &ZoneView<'c>, node: &Node<'c>) -> Option<Nsec3<'c>> {
     zone.nsec3(node.nsec3_rank()?)
 }
 
@@ -117,7 +117,7 @@ fn is_opt_out(record: &Nsec3<'_>) -> bool {
     fragment.records().next().and_then(|rdata| rdata.get(1)).is_some_and(|flags| flags & FLAG_OPT_OUT != 0)
 }
 
-fn hash(zone: &Zone<'_>, name: &Name) -> Option<[u8; 20]> {
+fn hash(zone: &ZoneView<'_>, name: &Name) -> Option<[u8; 20]> {
     let (iterations, salt) = zone.nsec3_parameters()?;
     Some(Nsec3Params::new(iterations, salt).ok()?.hash(name))
 }

@@ -54,7 +54,9 @@ impl Kit {
     /// Sends octets; `None` when they are not answered.
     pub fn raw(&self, query: &[u8], transport: Transport) -> Option<Response> {
         let mut buffer = vec![0xee; if transport == Transport::Tcp { 65535 } else { 4096 }];
-        let octets = Responder::new().answer(query, &self.catalog, &self.server, transport, &mut buffer);
+        let mut reader = self.catalog.reader();
+        let octets =
+            reader.with(|view| Responder::new().answer(query, view, &self.server, transport, &mut buffer));
         if octets == 0 {
             return None;
         }

@@ -1,12 +1,15 @@
 //! The zones that are served, and how that changes: at the start, on reload, by command.
 //!
-//! Rules. `changing` is held for the whole of a change, so there is one at a time. `zones` is locked for moments
-//! only; between them its order does not change while `changing` is held, so a position stays valid. Workers
-//! take no lock: they see what [`Published`] holds. Whatever fails leaves served what was served before.
+//! Rules. `changing` is held for the whole of a change, so there is one at a time; a merge of packs goes on beside it, and gives way
+//! where a zone has changed meanwhile. `zones` is locked for moments only. Workers take no lock: they see what the catalog shows.
+//! Whatever fails leaves served what was served before.
 //!
-//! `zones`: the list; `change`: loading, taking and publishing; `merge`: packs kept few.
+//! `zones`: what is known of each beside its data; `held`: the packs in use; `arrange`: which zones there are and which are looked at;
+//! `change`: loading and taking; `merge`: packs kept few.
 
+mod arrange;
 mod change;
+mod held;
 mod merge;
 mod zones;
 
@@ -16,13 +19,14 @@ use std::sync::{Arc, MutexGuard};
 use std::time::SystemTime;
 
 use net::Running;
-use sync::{Mutex, Published, RwLock};
+use sync::{Collector, Mutex, Published, RwLock};
 use zone::Catalog;
 
+pub use arrange::Candidate;
 pub use change::{Change, Scope};
-pub(crate) use zones::{Zone, position};
+pub(crate) use zones::Zones;
 
-use crate::handler::{AnswerCounts, ServerState};
+use crate::handler::AnswerCounts;
 use crate::packs::PackFolder;
 use crate::settings::Settings;
 use crate::system::random;
@@ -56,8 +60,13 @@ impl Overrides {
 
 /// Everything the server is made of, apart from sockets and threads.
 pub struct Controller {
-    pub(crate) published: Published<ServerState>,
-    pub(crate) zones: RwLock<Vec<Zone>>,
+    /// What workers see of the zones; changed by whoever makes a change, and by merges.
+    pub(crate) catalog: Catalog,
+    /// Frees what was replaced in the catalog.
+    _collector: Collector,
+    /// What the server says of itself.
+    pub(crate) identity: Published<auth::Server>,
+    pub(crate) zones: RwLock<Zones>,
     changing: Mutex<Changing>,
     file: Option<PathBuf>,
     folder: Option<PackFolder>,
@@ -70,6 +79,8 @@ pub struct Controller {
     is_untidy: AtomicBool,
     /// Held by the thread that tidies.
     tidying: RwLock<()>,
+    /// Whether a thread sleeps until packs are to be merged.
+    is_merge_due: AtomicBool,
 }
 
 /// What only the thread that makes a change needs.
@@ -93,11 +104,14 @@ impl Controller {
             true => None,
             false => Some(PackFolder::open(&settings.path(directory))?),
         };
-        let state =
-            ServerState { catalog: Catalog::new(Vec::new(), random()), identity: identity(&settings) };
+        let catalog = Catalog::new(random());
+        let collector = Collector::start(&[catalog.domain().clone()])
+            .map_err(|error| format!("cannot start the collector: {error}"))?;
         Ok(Controller {
-            published: Published::new(Arc::new(state)),
-            zones: RwLock::named("zones", Vec::new()),
+            catalog,
+            _collector: collector,
+            identity: Published::new(Arc::new(identity(&settings))),
+            zones: RwLock::named("zones", Zones::default()),
             file: settings.file.clone(),
             changing: Mutex::named("change", Changing { settings, added: Vec::new(), removed: Vec::new() }),
             folder,
@@ -107,6 +121,7 @@ impl Controller {
             running: Mutex::named("workers", None),
             is_untidy: AtomicBool::new(false),
             tidying: RwLock::named("tidying", ()),
+            is_merge_due: AtomicBool::new(false),
         })
     }
 

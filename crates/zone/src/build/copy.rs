@@ -13,7 +13,7 @@ use crate::block::{self, DIRECTORY_ROW_OCTETS, NAMES_MAX};
 use crate::contents::Flags;
 use crate::fragment;
 use crate::index::Hash;
-use crate::lookup::{Node, Zone, key_prefix};
+use crate::lookup::{Node, ZoneView, key_prefix};
 use crate::pack::{NOWHERE, NSEC_ROW_OCTETS, NSEC3_ROW_OCTETS, Pack, ZoneRow};
 use crate::section::{Section, u32_at};
 use crate::shape::Storage;
@@ -70,7 +70,7 @@ impl PackBuilder {
     }
 
     fn copy(&mut self, from: &Pack, number: u32) -> Result<ZoneRow, Problem> {
-        let zone = Zone::new(from, number).ok_or(Problem::Damaged)?;
+        let zone = ZoneView::new(from, number).ok_or(Problem::Damaged)?;
         self.moved.start();
         let row = *zone.row();
         let first_block = (self.directory.len() / DIRECTORY_ROW_OCTETS) as u32;
@@ -110,7 +110,7 @@ impl PackBuilder {
 /// The work on one zone.
 struct Copy<'p> {
     from: &'p Pack,
-    zone: Zone<'p>,
+    zone: ZoneView<'p>,
     /// Hash of the apex.
     apex: Hash,
     /// Hash of each name on the way from the apex to the present one, and the length of its key.

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
 use crate::contents::{ContentsBuilder, SourcePosition};
-use crate::lookup::{Data, MatchKind, Zone};
+use crate::lookup::{Data, MatchKind, ZoneView};
 use crate::pack::Pack;
 use wire::SortKey;
 
@@ -49,7 +49,7 @@ fn example() -> Contents {
 #[test]
 fn walks_end_where_they_should() {
     let pack = pack(&[example()]);
-    let zone = Zone::new(&pack, 0).unwrap();
+    let zone = ZoneView::new(&pack, 0).unwrap();
     let walk = |name: &str| {
         let found = zone.walk(&SortKey::of(&name.parse::<NameBuf>().unwrap())).unwrap();
         (found.kind, found.labels)
@@ -72,7 +72,7 @@ fn walks_end_where_they_should() {
 #[test]
 fn glue_is_found_and_marked() {
     let pack = pack(&[example()]);
-    let zone = Zone::new(&pack, 0).unwrap();
+    let zone = ZoneView::new(&pack, 0).unwrap();
     let cut = zone.walk(&SortKey::of(&"sub.example".parse::<NameBuf>().unwrap())).unwrap().node;
     let glue: Vec<_> = cut.glue().unwrap().map(|group| (group.server, group.in_domain)).collect();
     // Servers in the order of RDATA: ns.example, ns1.sub.example.
@@ -96,7 +96,7 @@ fn glue_comes_from_wildcards_too() {
         ];
         records.extend(servers.iter().map(|server| ("sub.example", rtype::NS, wire(server))));
         let pack = pack(&[contents("example", &records)]);
-        let zone = Zone::new(&pack, 0).unwrap();
+        let zone = ZoneView::new(&pack, 0).unwrap();
         let cut = zone.walk(&SortKey::of(&"sub.example".parse::<NameBuf>().unwrap())).unwrap().node;
         cut.glue().into_iter().flatten().map(|group| (group.server, group.authoritative)).collect()
     };
@@ -114,7 +114,7 @@ fn a_cut_at_a_wildcard_keeps_its_glue_to_itself() {
         ("ns.*.example", rtype::A, ADDRESS.to_vec()),
     ];
     let pack = pack(&[contents("example", &records)]);
-    let zone = Zone::new(&pack, 0).unwrap();
+    let zone = ZoneView::new(&pack, 0).unwrap();
     let in_domain: Vec<_> =
         zone.nodes().filter_map(|node| node.glue()?.next()).map(|group| group.in_domain).collect();
     assert_eq!(in_domain, [true, false], "*.example and a.example");
@@ -152,7 +152,7 @@ fn many_zones_share_a_pack() {
         .collect();
     let pack = pack(&zones);
     for number in 0..50u8 {
-        let zone = Zone::new(&pack, u32::from(number)).unwrap();
+        let zone = ZoneView::new(&pack, u32::from(number)).unwrap();
         let node =
             zone.walk(&SortKey::of(&format!("www.z{number}").parse::<NameBuf>().unwrap())).unwrap().node;
         let Data::Inline(address) = node.rrset(rtype::A).unwrap().data() else { panic!() };
@@ -180,7 +180,7 @@ fn zones_that_do_not_fit_leave_the_pack_as_it_was() {
     );
     builder.add_zone(&example(), TextStamp::default()).unwrap();
     let pack = Pack::open(builder.finish().unwrap()).unwrap();
-    assert_eq!(Zone::new(&pack, 0).unwrap().nodes().count(), 9);
+    assert_eq!(ZoneView::new(&pack, 0).unwrap().nodes().count(), 9);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn too_many_types_at_a_name() {
     };
     let most = REFERENCES_OCTETS_MAX as u16 / 4;
     let pack = pack(&[types(most)]);
-    let zone = Zone::new(&pack, 0).unwrap();
+    let zone = ZoneView::new(&pack, 0).unwrap();
     let node = zone.find(b"m\0").unwrap();
     assert!((0..most).all(|number| node.rrset(1000 + number).is_some()) && zone.find(b"z\0").is_some());
     let problems = PackBuilder::new(1).add_zone(&types(most + 1), TextStamp::default()).unwrap_err();
@@ -239,7 +239,7 @@ fn the_first_name_is_the_apex() {
     }
     octets[..HEADER_OCTETS].copy_from_slice(&encode_header(&header));
     let damaged = Pack::open(Backing::Memory(octets)).unwrap();
-    let zone = Zone::new(&damaged, 0).unwrap();
+    let zone = ZoneView::new(&damaged, 0).unwrap();
     assert!(
         zone.apex_node().is_none()
             && zone.walk(&SortKey::of(&"q.example".parse::<NameBuf>().unwrap())).is_none()

@@ -1,0 +1,384 @@
+//! How the catalog changes: one writer at a time, under a short lock.
+
+use super::depths::DepthCounts;
+use super::packs::{PackNumber, Packs};
+use super::slots::{Absence, Absent, CHUNK_SLOTS, NOWHERE_SLOTS, SlotNumber, word_of};
+use super::table::{Table, Tag};
+use super::view::{CatalogView, nowhere};
+use super::{Catalog, Inner, Parts, ZONES_MAX, for_each_ancestor, new_chunk, next_version, root_hash};
+use crate::index::Hash;
+use crate::lookup::ZoneView;
+use crate::pack::Pack;
+use std::collections::HashSet;
+use std::ops::Deref;
+use std::sync::Arc;
+use sync::Mutex;
+use sync::epoch::{Held, Reader};
+use wire::{Name, SortKey};
+
+/// What a slot is to show.
+#[derive(Clone, Copy, Debug)]
+pub enum ViewSource {
+    /// A zone of a pack.
+    Pack(PackNumber, u32),
+    /// No data: answers are SERVFAIL.
+    Absent(Absence),
+}
+
+/// What a slot showed, to be told from what it shows later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The view word. A merge exchanges it, and packs have the numbers of others that are gone; hence the version beside it.
+    word: u64,
+    version: u64,
+}
+
+/// A slot shows something else than its publisher expected: somebody else has published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Changed;
+
+/// What only who holds the lock uses.
+pub(super) struct Writer {
+    reader: Reader,
+    /// Cells of the table that were ever used since it was made.
+    cells_used: usize,
+    zones: usize,
+    depths: DepthCounts,
+    packs: Packs,
+    /// Slots below this have been used.
+    slots_used: u32,
+    /// Of these, the ones that can be used again.
+    free: Arc<Mutex<Vec<SlotNumber>>>,
+}
+
+/// A pack that was added, which stays as long as this does or a slot shows a zone of it.
+pub struct PackHold {
+    inner: Arc<Inner>,
+    number: PackNumber,
+}
+
+impl PackHold {
+    /// Its number.
+    pub fn number(&self) -> PackNumber {
+        self.number
+    }
+}
+
+impl Drop for PackHold {
+    fn drop(&mut self) {
+        let directory = self.inner.parts.current();
+        self.inner.writer.lock().packs.let_go(self.number, &directory.packs, &self.inner);
+    }
+}
+
+impl Catalog {
+    /// Adds a pack, of which slots can then show zones. Costs nothing where the catalog has it already.
+    pub fn add_pack(&self, pack: Arc<Pack>) -> PackHold {
+        let inner = &self.inner;
+        let mut writer = inner.writer.lock();
+        let parts = inner.parts.current();
+        let number = writer.packs.add(pack, &parts.packs, |packs| {
+            let (table, slots) = (Arc::clone(&parts.table), parts.slots.clone());
+            inner.publish_parts(Parts { table, slots, packs });
+        });
+        drop(writer);
+        PackHold { inner: Arc::clone(inner), number }
+    }
+
+    /// Adds zones; returns their slots in the same order. A zone that is there already shows what is given from now on.
+    ///
+    /// Order of stores: slots, counts of the names above them, cells, depths, and then the versions of their enclosers (the nearest zones above, or
+    /// slots that stand for the lack of one) are raised: kept answers of these may be about names that now belong to the new zones. Many
+    /// zones at once are one growth of the table and one raise for each encloser.
+    ///
+    /// # Panics
+    ///
+    /// If a pack is not held, does not have the zone, or has another one under its number; with more than [`ZONES_MAX`] zones.
+    pub fn insert<N: Deref<Target = Name>>(&self, zones: &[(N, ViewSource)]) -> Vec<SlotNumber> {
+        let mut locked = self.inner.writer.lock();
+        let writer = &mut *locked;
+        self.inner.make_room(writer, zones.len());
+        let mut added = Vec::new();
+        let mut key = SortKey::new();
+        let slots = zones
+            .iter()
+            .map(|(apex, source)| {
+                key.set(apex);
+                let (slot, is_new) = self.inner.add(writer, apex, &key, *source);
+                if is_new {
+                    added.push(slot);
+                }
+                slot
+            })
+            .collect();
+        if !added.is_empty() {
+            self.inner.depths.publish(&writer.depths);
+            self.inner.raise_enclosers(writer, &added);
+        }
+        slots
+    }
+
+    /// Has a slot show something else, in a new version: batches that begin after this returned see it. `expected`: what it must
+    /// show until then, see [`Catalog::state_of`].
+    ///
+    /// # Panics
+    ///
+    /// As [`Catalog::insert`].
+    pub fn publish(
+        &self,
+        slot: SlotNumber,
+        expected: Option<State>,
+        source: ViewSource,
+    ) -> Result<(), Changed> {
+        self.inner.set_view(&mut self.inner.writer.lock(), slot, expected, source, true)
+    }
+
+    /// Has a slot show the same zone in another pack: what answers say stays, and so does the version.
+    ///
+    /// # Panics
+    ///
+    /// As [`Catalog::insert`].
+    pub fn move_view(
+        &self,
+        slot: SlotNumber,
+        expected: Option<State>,
+        source: ViewSource,
+    ) -> Result<(), Changed> {
+        self.inner.set_view(&mut self.inner.writer.lock(), slot, expected, source, false)
+    }
+
+    /// Removes the zones of slots; others of these numbers are passed over. A number is used again once no reader can have it.
+    ///
+    /// The enclosers need no raise: what depends on the zone that goes has its slot, whose version becomes a new one.
+    pub fn remove(&self, slots: &[SlotNumber]) {
+        let mut writer = self.inner.writer.lock();
+        for &slot in slots {
+            self.inner.remove(&mut writer, slot);
+        }
+        self.inner.depths.publish(&writer.depths);
+    }
+
+    /// What a slot shows now; `None` if it has no zone.
+    pub fn state_of(&self, slot: SlotNumber) -> Option<State> {
+        let _writer = self.inner.writer.lock();
+        let parts = self.inner.parts.current();
+        let slot = parts.slot(slot)?;
+        let word = slot.word();
+        (word != 0).then(|| State { word, version: slot.version() })
+    }
+
+    /// How many zones there are.
+    pub fn zone_count(&self) -> usize {
+        self.inner.writer.lock().zones
+    }
+}
+
+impl Writer {
+    pub(super) fn new(reader: Reader) -> Writer {
+        Writer {
+            reader,
+            cells_used: 0,
+            zones: 0,
+            depths: DepthCounts::default(),
+            packs: Packs::default(),
+            slots_used: NOWHERE_SLOTS,
+            free: Arc::new(Mutex::named("free slots", Vec::new())),
+        }
+    }
+}
+
+impl Inner {
+    /// Has `act` read what slots show: what the writer itself has not changed stays.
+    fn read<R>(&self, reader: &mut Reader, act: impl FnOnce(&CatalogView<'_>) -> R) -> R {
+        reader.begin();
+        let guard = reader.guard().expect("a batch has begun");
+        let result = act(&CatalogView::new(self, guard));
+        reader.end();
+        result
+    }
+
+    fn publish_parts(&self, parts: Parts) {
+        let octets = size_of_val(&*parts.slots) + parts.table.octets();
+        self.parts.replace(Arc::new(parts), octets);
+    }
+
+    /// Makes the table and the list of slots large enough for `more` zones.
+    fn make_room(&self, writer: &mut Writer, more: usize) {
+        assert!(writer.zones + more <= ZONES_MAX, "more zones than slot numbers");
+        let parts = self.parts.current();
+        let table = match parts.table.has_room(writer.cells_used + more) {
+            true => Arc::clone(&parts.table),
+            false => {
+                writer.cells_used = writer.zones;
+                let larger = Table::with_room(writer.zones + more);
+                self.read(&mut writer.reader, |view| copy(self.seed, view, &parts.table, &larger));
+                Arc::new(larger)
+            }
+        };
+        let unused = parts.slots.len() * CHUNK_SLOTS - writer.slots_used as usize;
+        let wanted = more.saturating_sub(unused + writer.free.lock().len());
+        let chunks = wanted.div_ceil(CHUNK_SLOTS);
+        if chunks == 0 && Arc::ptr_eq(&table, &parts.table) {
+            return;
+        }
+        let slots = parts.slots.iter().cloned().chain((0..chunks).map(|_| new_chunk())).collect();
+        self.publish_parts(Parts { table, slots, packs: parts.packs.clone() });
+    }
+
+    /// Adds a zone, for which there is room; says whether it is new. Nobody else's version is raised yet.
+    fn add(
+        self: &Arc<Self>,
+        writer: &mut Writer,
+        apex: &Name,
+        key: &SortKey,
+        source: ViewSource,
+    ) -> (SlotNumber, bool) {
+        let tag = tag_of(self.seed, key.octets());
+        let there = self.read(&mut writer.reader, |view| view.probe(tag, key.octets()));
+        if let Some((version, _)) = there {
+            let set = self.set_view(writer, version.slot, None, source, true);
+            set.expect("a zone that is there, and nothing is expected of it");
+            return (version.slot, false);
+        }
+        let parts = self.parts.current();
+        let number = writer.free.lock().pop().unwrap_or_else(|| {
+            writer.slots_used += 1;
+            SlotNumber(writer.slots_used - 1)
+        });
+        let slot = parts.slot(number).expect("room was made");
+        slot.set(use_of(&mut writer.packs, source, apex, key.octets()), &self.domain);
+        slot.raise(next_version());
+        for_each_ancestor(self.seed, key.octets(), |labels, above| {
+            if is_counted(labels, key.label_count()) {
+                parts.table.count_above(above);
+            }
+        });
+        writer.cells_used += usize::from(parts.table.add(tag, number.0));
+        writer.depths.add(key.label_count());
+        writer.zones += 1;
+        (number, true)
+    }
+
+    /// Raises the version of what names at and below these zones were found in before.
+    fn raise_enclosers(&self, writer: &mut Writer, added: &[SlotNumber]) {
+        let mut enclosers = HashSet::new();
+        self.read(&mut writer.reader, |view| {
+            let mut key = SortKey::new();
+            for name in added.iter().filter_map(|slot| view.name_of(*slot)) {
+                key.set(name);
+                let labels = key.label_count();
+                let above = if labels > 0 { Some(view.find(&key, labels - 1)) } else { None };
+                match above.filter(|above| !above.is_nothing()) {
+                    Some(encloser) => drop(enclosers.insert(encloser.version.slot)),
+                    None if labels < 2 => enclosers.extend((0..NOWHERE_SLOTS).map(SlotNumber)),
+                    None => drop(enclosers.insert(nowhere(upper_hash(self.seed, &key)))),
+                }
+            }
+        });
+        let parts = self.parts.current();
+        for slot in enclosers.into_iter().filter_map(|slot| parts.slot(slot)) {
+            slot.raise(next_version());
+        }
+    }
+
+    /// Has a slot show something else, in a new version if `is_new`.
+    fn set_view(
+        self: &Arc<Self>,
+        writer: &mut Writer,
+        number: SlotNumber,
+        expected: Option<State>,
+        source: ViewSource,
+        is_new: bool,
+    ) -> Result<(), Changed> {
+        let parts = self.parts.current();
+        let slot = parts.slot(number).ok_or(Changed)?;
+        let now = State { word: slot.word(), version: slot.version() };
+        if now.word == 0 || expected.is_some_and(|expected| expected != now) {
+            return Err(Changed);
+        }
+        let Writer { reader, packs, .. } = writer;
+        let held = self
+            .read(reader, |view| Some(use_of(packs, source, view.name_of(number)?, view.key_of(number)?)));
+        let old = slot.set(held.ok_or(Changed)?, &self.domain);
+        if is_new {
+            slot.raise(next_version());
+        }
+        if let Some(old) = old {
+            writer.packs.let_go(old, &parts.packs, self);
+        }
+        Ok(())
+    }
+
+    fn remove(self: &Arc<Self>, writer: &mut Writer, number: SlotNumber) {
+        let parts = self.parts.current();
+        let Some(slot) = parts.slot(number) else { return };
+        let Some(key) = self.read(&mut writer.reader, |view| view.key_of(number).map(Box::<[u8]>::from))
+        else {
+            return;
+        };
+        let depth = label_count(&key);
+        parts.table.remove(tag_of(self.seed, &key), number.0);
+        let old = slot.set(Held::Nothing, &self.domain);
+        slot.raise(next_version());
+        if let Some(old) = old {
+            writer.packs.let_go(old, &parts.packs, self);
+        }
+        for_each_ancestor(self.seed, &key, |labels, above| {
+            if is_counted(labels, depth) {
+                parts.table.count_not_above(above);
+            }
+        });
+        writer.depths.subtract(depth);
+        writer.zones -= 1;
+        let free = Arc::clone(&writer.free);
+        self.domain.retire(Box::new(move || free.lock().push(number)), 0);
+    }
+}
+
+/// Hashes of the table from `old` to `new`; names above zones from the names.
+fn copy(seed: u64, view: &CatalogView<'_>, old: &Table, new: &Table) {
+    for (tag, slot) in old.each() {
+        new.add(tag, slot);
+        let Some(key) = view.key_of(SlotNumber(slot)) else { continue };
+        let depth = label_count(key);
+        for_each_ancestor(seed, key, |labels, above| {
+            if is_counted(labels, depth) {
+                new.count_above(above);
+            }
+        });
+    }
+}
+
+/// Whether an apex with `depth` labels counts at its ancestor with `labels`. The root has no count: nothing is ever kept for all names.
+fn is_counted(labels: usize, depth: usize) -> bool {
+    (1..depth).contains(&labels)
+}
+
+/// Labels of the name with this key.
+fn label_count(key: &[u8]) -> usize {
+    key.iter().filter(|octet| **octet == 0).count()
+}
+
+fn tag_of(seed: u64, key: &[u8]) -> Tag {
+    let mut last = None;
+    for_each_ancestor(seed, key, |_, tag| last = Some(tag));
+    last.expect("the root at least")
+}
+
+/// Hash of the two upper labels of a name that has as many.
+fn upper_hash(seed: u64, key: &SortKey) -> Hash {
+    let upper = root_hash(seed).extend(key.padded(), 0, key.end(1));
+    upper.extend(key.padded(), key.end(1), key.end(2))
+}
+
+/// One more view word that shows this: the word.
+fn use_of(packs: &mut Packs, source: ViewSource, apex: &Name, key: &[u8]) -> Held<Box<Absent>> {
+    match source {
+        ViewSource::Pack(number, zone) => {
+            assert!(ZoneView::key_in(packs.get(number), zone) == Some(key), "a pack has another zone");
+            packs.use_again(number);
+            Held::Number(word_of(number, zone))
+        }
+        ViewSource::Absent(why) => Held::Value(Box::new(Absent::new(apex, why))),
+    }
+}

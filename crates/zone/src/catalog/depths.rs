@@ -1,0 +1,106 @@
+//! How many labels the apexes of a catalog have.
+
+use super::KEY_LABELS_MAX;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use wire::name::LABELS_MAX;
+
+/// Numbers of labels that occur, in a form that a reader loads with two loads.
+#[derive(Default)]
+pub(super) struct Depths {
+    /// Bit i set: some apex has i labels; the lower 64, and the others.
+    bits: [AtomicU64; 2],
+    /// See [`KeyLabels`].
+    key_labels: AtomicU32,
+}
+
+/// Apexes by their number of labels: the writer's.
+pub(super) struct DepthCounts([u32; LABELS_MAX + 1]);
+
+/// How many upper labels of a name kept answers can be under: one more than an apex has, for the most common numbers, the largest
+/// first; see [`KeyLabels::each`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyLabels(u32);
+
+impl KeyLabels {
+    /// Each number, the largest first.
+    #[inline(always)]
+    pub fn each(self) -> impl Iterator<Item = usize> {
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let labels = left as u8;
+            left >>= 8;
+            (labels != 0).then_some(labels as usize)
+        })
+    }
+}
+
+impl Depths {
+    #[inline(always)]
+    pub(super) fn bits(&self) -> u128 {
+        let [low, high] = &self.bits;
+        u128::from(low.load(Ordering::Acquire)) | u128::from(high.load(Ordering::Acquire)) << 64
+    }
+
+    #[inline(always)]
+    pub(super) fn key_labels(&self) -> KeyLabels {
+        KeyLabels(self.key_labels.load(Ordering::Relaxed))
+    }
+
+    /// Publishes what was counted.
+    pub(super) fn publish(&self, counts: &DepthCounts) {
+        for (half, to) in self.bits.iter().enumerate() {
+            let range = 64 * half..64 * half + 64;
+            let bits = range.fold(0, |bits, depth| bits | u64::from(counts.0[depth] > 0) << (depth % 64));
+            to.store(bits, Ordering::Release);
+        }
+        self.key_labels.store(counts.key_labels().0, Ordering::Relaxed);
+    }
+}
+
+impl Default for DepthCounts {
+    fn default() -> DepthCounts {
+        DepthCounts([0; LABELS_MAX + 1])
+    }
+}
+
+impl DepthCounts {
+    /// Counts an apex of so many labels; whether it is the first.
+    pub(super) fn add(&mut self, depth: usize) -> bool {
+        self.0[depth] += 1;
+        self.0[depth] == 1
+    }
+
+    /// Counts one less.
+    pub(super) fn subtract(&mut self, depth: usize) {
+        self.0[depth] -= 1;
+    }
+
+    fn key_labels(&self) -> KeyLabels {
+        let mut common: Vec<usize> = (0..=LABELS_MAX).filter(|&depth| self.0[depth] > 0).collect();
+        common.sort_by_key(|&depth| std::cmp::Reverse(self.0[depth]));
+        common.truncate(KEY_LABELS_MAX);
+        common.sort_unstable();
+        KeyLabels(common.into_iter().fold(0, |packed, depth| packed << 8 | (depth as u32 + 1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_common_are_tried_the_deepest_first() {
+        let (depths, mut counts) = (Depths::default(), DepthCounts::default());
+        let tried = |depths: &Depths| depths.key_labels().each().collect::<Vec<_>>();
+        assert_eq!((tried(&depths), depths.bits()), (vec![], 0));
+        for (depth, count) in [(0, 1), (1, 2), (2, 1000), (3, 50), (14, 3), (127, 1)] {
+            (0..count).for_each(|at| assert_eq!(counts.add(depth), at == 0));
+        }
+        depths.publish(&counts);
+        assert_eq!(tried(&depths), [15, 4, 3, 2]);
+        assert_eq!(depths.bits(), 0b1111 | 1 << 14 | 1 << 127);
+        (0..3).for_each(|_| counts.subtract(14));
+        depths.publish(&counts);
+        assert_eq!((tried(&depths), depths.bits()), (vec![4, 3, 2, 1], 0b1111 | 1 << 127));
+    }
+}

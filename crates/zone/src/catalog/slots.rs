@@ -1,0 +1,151 @@
+//! Slots, one a zone: what workers see of it, and in which version.
+//!
+//! ```text
+//! | view word u64 | version u64 |      nothing; or kind 1, pack number 31, zone number 32; or the address of an `Absent`
+//! ```
+//!
+//! Order of the writer: view word, then version. Order of a reader: version, then view word. So an answer that says it was made from
+//! version v was made from v or from something newer; that is harmless, as it is given up when the version arrives.
+
+use crate::lookup::ZoneView;
+use std::sync::atomic::{AtomicU64, Ordering};
+use sync::Domain;
+use sync::epoch::{Guard, Held, Word};
+use wire::{Name, NameBuf, SortKey};
+
+use super::packs::{PackDirectory, PackNumber};
+
+/// Slots that stand for no zone: their versions are those of what is not there, see [`super::CatalogView::find`].
+pub(super) const NOWHERE_SLOTS: u32 = 1024;
+/// The first slot that can have a zone: where walks over all begin.
+pub const FIRST_SLOT: SlotNumber = SlotNumber(NOWHERE_SLOTS);
+/// Slots of a chunk: 64 KiB, so that few are made in vain, and a million zones have a list of 245 chunks.
+pub(super) const CHUNK_SLOTS: usize = 1 << CHUNK_SHIFT;
+const CHUNK_SHIFT: u32 = 12;
+
+/// The number of a slot. Below [`NOWHERE_SLOTS`] it is no zone's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SlotNumber(pub u32);
+
+/// A slot in one of its versions. No two states of any two zones ever have the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Version {
+    /// The slot.
+    pub slot: SlotNumber,
+    /// From one count of the process, which only grows. 0 is nobody's.
+    pub number: u64,
+}
+
+/// Why a zone that the server is to serve cannot be answered from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// It was never loaded: its text is being read, or is broken.
+    NotLoaded,
+    /// A secondary zone whose time without contact to its primary is over (RFC 1035 3.3.13, EXPIRE).
+    Expired,
+}
+
+/// A zone without data.
+pub(super) struct Absent {
+    /// Its name.
+    pub(super) apex: NameBuf,
+    /// Sort key of its name.
+    pub(super) key: Box<[u8]>,
+    /// Why there are none.
+    pub(super) why: Absence,
+}
+
+impl Absent {
+    pub(super) fn new(apex: &Name, why: Absence) -> Absent {
+        Absent { apex: apex.to_owned(), key: SortKey::of(apex).octets().into(), why }
+    }
+}
+
+/// What a view word says, without what it points at: as long as the batch lasts in which it was read it means the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Seen {
+    #[default]
+    Nothing,
+    Pack(PackNumber, u32),
+    Absent(Absence),
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Slot {
+    view: Word<Absent>,
+    version: AtomicU64,
+}
+
+const _: () = assert!(size_of::<Slot>() == 16);
+
+/// The number that a view word says for a zone of a pack.
+pub(super) fn word_of(pack: PackNumber, zone: u32) -> u64 {
+    u64::from(pack.0) << 32 | u64::from(zone)
+}
+
+/// The pack and the zone that the number of a view word says.
+#[inline(always)]
+pub(super) fn pack_of(word: u64) -> (PackNumber, u32) {
+    (PackNumber((word >> 32) as u32), word as u32)
+}
+
+impl Slot {
+    #[inline(always)]
+    pub(super) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Publishes that what depends on the slot is as of `version`; the view word is stored before.
+    pub(super) fn raise(&self, version: u64) {
+        self.version.store(version, Ordering::Release);
+    }
+
+    /// What workers see; the version is loaded before.
+    #[inline(always)]
+    #[allow(unsafe_code)] // the duty of `Word::load`
+    pub(super) fn view<'g>(&self, guard: &Guard<'g>) -> Held<&'g Absent> {
+        // SAFETY: `Slot` is private to the catalog, which calls `set` with its own domain alone and makes its guards from readers of that; slots
+        // are dropped with the catalog's last reader.
+        unsafe { self.view.load(guard) }
+    }
+
+    /// The view word as it is.
+    pub(super) fn word(&self) -> u64 {
+        self.view.bits()
+    }
+
+    /// Stores the view word; the version is stored after. Returns the pack that the word of before named.
+    pub(super) fn set(&self, held: Held<Box<Absent>>, domain: &Domain) -> Option<PackNumber> {
+        const NUMBER: u64 = 1 << 63;
+        let old = self.view.replace(held, domain, size_of::<Absent>());
+        (old & NUMBER != 0).then(|| pack_of(old & !NUMBER).0)
+    }
+}
+
+/// All slots: chunks that never move, of which a longer list is published when more are needed.
+pub(super) type SlotDirectory = Box<[std::sync::Arc<[Slot]>]>;
+
+/// The slot of this number.
+#[inline(always)]
+pub(super) fn slot(directory: &[std::sync::Arc<[Slot]>], number: SlotNumber) -> Option<&Slot> {
+    directory.get((number.0 >> CHUNK_SHIFT) as usize)?.get(number.0 as usize % CHUNK_SLOTS)
+}
+
+/// Key of the apex that a view word names.
+#[inline(always)]
+pub(super) fn key_of<'g>(
+    held: Held<&'g Absent>,
+    packs: &'g PackDirectory,
+    guard: &Guard<'g>,
+) -> Option<(&'g [u8], Seen)> {
+    match held {
+        Held::Number(word) => {
+            let (number, zone) = pack_of(word);
+            let key = ZoneView::key_in(packs.pack(number, guard)?, zone)?;
+            Some((key, Seen::Pack(number, zone)))
+        }
+        Held::Value(absent) => Some((&absent.key, Seen::Absent(absent.why))),
+        Held::Nothing => None,
+    }
+}
