@@ -4,6 +4,7 @@
 //! zones-TIME-N.zpack   packs, newest first by TIME and N; a zone is served from the newest that has it
 //! .zones-….tmp         being written; left over only by a crash, removed at the next start
 //! NAME.damaged         was found damaged
+//! removed              names of zones that packs have and that are no longer served, one a line
 //! lock                 held by the server that uses the folder
 //! ```
 //!
@@ -18,14 +19,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use wire::{Name, SortKey};
+use wire::{Name, NameBuf, SortKey};
 use zone::Pack;
 
+use crate::read::read_bounded;
 use crate::stamp::{Stamp, now_ns};
 use crate::system::map_pack;
 use crate::text::cannot;
 
 const SUFFIX: &str = ".zpack";
+const REMOVED: &str = "removed";
+/// Names beyond this are served once more for a moment: more than the names of ten million zones.
+const REMOVED_OCTETS_MAX: u64 = 1 << 28;
 
 /// A folder of packs, held by this process alone.
 pub struct PackFolder {
@@ -154,6 +159,18 @@ impl PackFolder {
         names
     }
 
+    /// Names of zones that are in packs and are not to be served: these are from before they were removed.
+    pub fn removed(&self) -> Vec<NameBuf> {
+        let text = read_bounded(&self.path.join(REMOVED), REMOVED_OCTETS_MAX).unwrap_or_default();
+        text.lines().filter_map(|line| NameBuf::from_text(line).ok()).collect()
+    }
+
+    /// Stores these names.
+    pub fn set_removed<'n>(&self, names: impl Iterator<Item = &'n Name>) -> Result<(), String> {
+        let text: String = names.map(|name| format!("{name}\n")).collect();
+        write_file(&self.path.join(REMOVED), &self.path.join(".removed.tmp"), text.as_bytes())
+    }
+
     /// Stores a pack and maps the stored one in its stead.
     pub fn store(&self, pack: &Pack) -> Result<Arc<StoredPack>, String> {
         let number = self.written.fetch_add(1, Ordering::Relaxed);
@@ -185,7 +202,6 @@ pub fn write_file(path: &Path, temporary: &Path, octets: &[u8]) -> Result<(), St
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use wire::NameBuf;
     use wire::iana::rtype;
     use zone::contents::SourcePosition;
     use zone::{ContentsBuilder, PackBuilder, TextStamp};

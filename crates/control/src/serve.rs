@@ -93,7 +93,7 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
         (_, true) => {
             let after = Span(started.elapsed());
             tracing::info!(
-                "serving {} as stored, after {after}; files are looked at now",
+                "answering from {} as stored, after {after}; files are looked at now",
                 zones_text(&controller)
             );
             None

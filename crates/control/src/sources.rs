@@ -150,10 +150,9 @@ impl Sources {
 
     /// Whether a zone comes from the same as by `other`, where its source is `id_there`.
     pub fn is_same(&self, id: SourceId, other: &Sources, id_there: SourceId, name: &Name) -> bool {
-        if id.kind() == PATTERN && id_there.kind() == PATTERN {
-            if self.patterns[id.number()] == other.patterns[id_there.number()] {
-                return true;
-            }
+        let both = id.kind() == PATTERN && id_there.kind() == PATTERN;
+        if both && self.patterns[id.number()] == other.patterns[id_there.number()] {
+            return true;
         }
         self.get(id, name) == other.get(id_there, name)
     }

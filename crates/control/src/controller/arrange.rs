@@ -73,13 +73,20 @@ impl Controller {
             progress.begin(Act::Publishing, list.len());
             self.catalog.insert(&list);
         }
+        let mut gone = Vec::new();
+        self.catalog
+            .reader()
+            .with(|view| gone.extend(zones.gone.iter().filter_map(|name| view.slot_named(name))));
+        self.catalog.remove(&gone);
         let count = self.catalog.zone_count();
         match &packs[..] {
-            [] => {}
-            [pack] => (0..count).for_each(|_| zones.packs.add(pack.pack.id())),
+            // One pack, all of it served, needs no walk.
+            [pack] if count == pack.pack.zone_count() as usize => {
+                zones.packs.add_many(pack.pack.id(), count as u32)
+            }
             _ => self.for_each_slot(|_, view| {
                 if let View::Zone(zone) = view {
-                    zones.packs.add(zone.pack_id());
+                    zones.packs.add_many(zone.pack_id(), 1);
                 }
             }),
         }
@@ -261,6 +268,7 @@ impl Controller {
             self.catalog.reader().with(|view| {
                 for slot in batch {
                     if let Some(View::Zone(zone)) = view.view_of(*slot) {
+                        zones.gone.add(zone.apex());
                         zones.packs.subtract(zone.pack_id());
                         zones.loaded -= 1;
                     }

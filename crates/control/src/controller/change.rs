@@ -198,7 +198,11 @@ impl Controller {
             _ => Kind::Kept,
         };
         let source = ViewSource::Pack(zones.packs.hold(&self.catalog, &loaded.pack, kind), loaded.number);
-        let awaited = zones.awaited.remove(&job.name.to_lowercase());
+        zones.gone.remove(&job.name);
+        let awaited = match zones.awaited.is_empty() {
+            true => None,
+            false => zones.awaited.remove(&job.name.to_lowercase()),
+        };
         let file =
             awaited.map_or_else(|| slot.map(|slot| zones.kept(slot).source), |awaited| Some(awaited.source));
         let slot = self.show(zones, slot, old.as_ref().is_some_and(|old| old.is_named), &job.name, source);

@@ -16,8 +16,9 @@ use crate::stamp::Stamp;
 pub(super) const PACKS_MAX: usize = 64;
 /// Octets of packs in memory that wait to be merged: beyond, a merge is worth its file.
 pub(super) const WAITING_OCTETS_MAX: usize = 64 << 20;
-/// How long a pack in memory waits for others: a start meanwhile finds the zone as it was before, and looks at its text.
-pub(super) const WAITING_TIME_MAX: Duration = Duration::from_secs(30);
+/// How long a pack in memory waits for others: one file every five seconds is little, however many zones change, and a start within
+/// them reads the text of those zones alone.
+pub(super) const WAITING_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// What became of a pack that was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +60,13 @@ impl HeldPacks {
 
     /// One more zone is served from the pack.
     pub(super) fn add(&mut self, id: u64) {
+        self.add_many(id, 1);
+    }
+
+    /// So many more zones are served from the pack.
+    pub(super) fn add_many(&mut self, id: u64, zones: u32) {
         if let Some(held) = self.0.get_mut(&id) {
-            held.live += 1;
+            held.live += zones;
         }
     }
 

@@ -25,6 +25,7 @@ impl Controller {
             let Some(_tidying) = self.tidying.try_write() else { return };
             while self.is_untidy.swap(false, Ordering::SeqCst) {
                 self.merge();
+                self.store_gone();
                 // What a change needs beside the zones is as large as they are where they are small and many.
                 trim_memory();
             }

@@ -5,10 +5,11 @@
 //! Whatever fails leaves served what was served before.
 //!
 //! `zones`: what is known of each beside its data; `held`: the packs in use; `arrange`: which zones there are and which are looked at;
-//! `change`: loading and taking; `merge`: packs kept few.
+//! `change`: loading and taking; `merge`: packs kept few; `gone`: what packs have and is not served.
 
 mod arrange;
 mod change;
+mod gone;
 mod held;
 mod merge;
 mod zones;
@@ -111,7 +112,7 @@ impl Controller {
             catalog,
             _collector: collector,
             identity: Published::new(Arc::new(identity(&settings))),
-            zones: RwLock::named("zones", Zones::default()),
+            zones: RwLock::named("zones", Zones::new(folder.as_ref())),
             file: settings.file.clone(),
             changing: Mutex::named("change", Changing { settings, added: Vec::new(), removed: Vec::new() }),
             folder,

@@ -15,7 +15,9 @@ use zone::catalog::{Absence, CatalogView, SlotNumber, View, ViewSource};
 use zone::lookup::ZoneView;
 
 use super::Controller;
+use super::gone::Gone;
 use super::held::{HeldPacks, Kind};
+use crate::packs::PackFolder;
 use crate::read::{stamp_of, stamp_of_embedded};
 use crate::sources::{Source, SourceId, Sources};
 use crate::stamp::Stamp;
@@ -37,11 +39,14 @@ impl Kept {
     const NOTHING: Kept = Kept { source: SourceId::UNKNOWN, inode: 0, contents: 0 };
 }
 
+/// Files that a text includes, and their states.
+type Includes = Box<[(PathBuf, Stamp)]>;
+
 /// What most zones have not.
 #[derive(Default)]
 pub(super) struct Rare {
     /// The state of its text, if that includes files, and these with their states: the pack has no time then.
-    pub(super) includes: Option<(Stamp, Box<[(PathBuf, Stamp)]>)>,
+    pub(super) includes: Option<(Stamp, Includes)>,
     /// Why its file could not be loaded when that was tried last. `None`: it could.
     pub(super) problem: Option<Box<[String]>>,
     /// Its name where its data are a file of the operator's: who writes into one instead of replacing it changes
@@ -71,6 +76,7 @@ pub(crate) struct Zones {
     /// Slots of the zones that have a name in [`Rare`], by that.
     own_names: HashMap<NameBuf, SlotNumber>,
     pub(super) packs: HeldPacks,
+    pub(super) gone: Gone,
     /// Zones that have data.
     pub(super) loaded: usize,
     /// Zones in the catalog.
@@ -78,6 +84,12 @@ pub(crate) struct Zones {
 }
 
 impl Zones {
+    /// No zones; `folder` knows which of those that it has are not to be served.
+    pub(super) fn new(folder: Option<&PackFolder>) -> Zones {
+        let gone = Gone::new(folder.map(PackFolder::removed).unwrap_or_default());
+        Zones { gone, ..Zones::default() }
+    }
+
     /// All zones there are.
     pub(crate) fn count(&self) -> usize {
         self.shown + self.awaited.values().filter(|awaited| awaited.slot.is_none()).count()
@@ -225,7 +237,7 @@ pub(super) struct Look {
     pub(super) source: Source,
     /// The state of the file that was read; none: there are no data, or they are older than what was tried last.
     stamp: Option<Stamp>,
-    includes: Box<[(PathBuf, Stamp)]>,
+    includes: Includes,
 }
 
 impl Look {

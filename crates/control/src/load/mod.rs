@@ -323,15 +323,23 @@ pub fn compile(jobs: &[Job], threads: usize) -> Result<Compiled, Vec<String>> {
     let progress = Progress::default();
     let loader = Loader { threads, folder: None, stored: &stored, progress: &progress, keep_small: false };
     progress.begin(Act::Reading, jobs.len());
-    let texts = jobs.iter().filter_map(|job| match &job.source {
-        Source::File(path) => read::stamp_of(path).ok(),
-        Source::Embedded(_) => None,
-    });
-    progress.octets.store(texts.map(|stamp| stamp.octets).sum(), Ordering::Relaxed);
+    let (mut errors, mut octets) = (Vec::new(), 0);
+    for job in jobs {
+        match &job.source {
+            Source::File(path) => match read::stamp_of(path) {
+                Ok(stamp) => octets += stamp.octets,
+                Err(line) => errors.push(line),
+            },
+            Source::Embedded(embedded) => octets += embedded.text.len() as u64,
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    progress.octets.store(octets, Ordering::Relaxed);
     let all: Vec<&Job> = jobs.iter().collect();
     let outcomes = progress.show_while(|| loader.load_group(&all));
     let mut compiled = Compiled { packs: Vec::new(), warnings: Vec::new() };
-    let mut errors = Vec::new();
     for (_, outcome) in outcomes {
         match outcome {
             Ok(loaded) => {
