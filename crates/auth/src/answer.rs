@@ -245,31 +245,38 @@ impl<'c> Session<'_, '_, 'c> {
     #[inline(always)]
     fn nearest_zone(&mut self, is_first: bool) -> Result<ZoneView<'c>, Outcome> {
         let labels = self.buffers.places.label_count();
-        let mut found = self.find(labels);
+        let (mut found, mut view) = self.find(labels);
         if is_first {
             self.key_labels = labels.min(found.labels as usize + 1);
         }
-        if found.is_nothing() {
-            return Err(Outcome::NotOurs);
-        }
         if self.qtype == rtype::DS && labels > 0 && found.labels as usize == labels {
-            let parent = self.find(labels - 1);
-            found = if parent.is_nothing() { found } else { parent };
+            let parent = self.find_parent(labels - 1);
+            (found, view) = if parent.1.is_some() { parent } else { (found, view) };
         }
         self.source = found.version;
-        match self.catalog.view(&found) {
-            View::Zone(zone) => Ok(zone),
-            View::Absent(Absence::Expired) => Err(Outcome::Expired),
-            View::Absent(Absence::NotLoaded) => Err(Outcome::NotLoaded),
+        match view {
+            Some(View::Zone(zone)) => Ok(zone),
+            Some(View::Absent(Absence::Expired)) => Err(Outcome::Expired),
+            Some(View::Absent(Absence::NotLoaded)) => Err(Outcome::NotLoaded),
+            None => Err(Outcome::NotOurs),
         }
+    }
+
+    /// The same again, for a name cut by one label.
+    #[cold]
+    fn find_parent(&mut self, labels_max: usize) -> (Found, Option<View<'c>>) {
+        self.find(labels_max)
     }
 
     /// The zone with the longest name that the name, cut to `labels_max` labels, is at or below.
     #[inline(always)]
-    fn find(&mut self, labels_max: usize) -> Found {
-        let found = self.catalog.find(&self.buffers.key, labels_max);
+    fn find(&mut self, labels_max: usize) -> (Found, Option<View<'c>>) {
+        let (found, view) = self.catalog.find(&self.buffers.key, labels_max);
         let name = self.buffers.places.of_ancestor(self.buffers.places.label_count());
-        self.buffers.sources.add(found, name, labels_max)
+        match self.buffers.sources.add(&found, name, labels_max) {
+            None => (found, view),
+            Some(before) => (before, view.map(|_| self.catalog.view(&before))),
+        }
     }
 
     /// Whether the question is for what the parent says about a cut: its DS records (RFC 4035 3.1.4.1).

@@ -110,8 +110,8 @@ impl Slot {
 pub(crate) struct Cache {
     pairs: Box<[[Slot; 2]]>,
     ring: Ring,
-    /// What the slots were made from: catalog, minimal responses, UDP payload.
-    source: (u64, bool, u16),
+    /// What the slots were made from beside zones: minimal responses, UDP payload.
+    source: (bool, u16),
     /// Slots of other epochs are empty.
     epoch: u32,
 }
@@ -121,17 +121,17 @@ impl Default for Cache {
         Cache {
             pairs: vec![[Slot::EMPTY; 2]; PAIRS].into(),
             ring: Ring::new(RING_OCTETS),
-            source: (0, false, 0),
+            source: (false, 0),
             epoch: 1,
         }
     }
 }
 
 impl Cache {
-    /// Forgets everything if the catalog or the settings are others than before; returns whether they are.
+    /// Forgets everything if the settings are others than before; returns whether they are.
     #[inline(always)]
-    pub(crate) fn check(&mut self, catalog: &CatalogView<'_>, server: &Server) -> bool {
-        let source = (catalog.id(), server.minimal_responses, server.udp_payload_octets);
+    pub(crate) fn check(&mut self, server: &Server) -> bool {
+        let source = (server.minimal_responses, server.udp_payload_octets);
         let is_other = self.source != source;
         if is_other {
             self.forget();

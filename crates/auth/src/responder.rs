@@ -25,6 +25,8 @@ pub struct Responder {
     buffers: Buffers,
     cache: Cache,
     counters: Counters,
+    /// Answers that were given before.
+    repeated: u64,
 }
 
 /// What is known about a response before it is finished.
@@ -59,6 +61,11 @@ impl Responder {
         &self.counters
     }
 
+    /// How many answers were given again as they were kept.
+    pub fn repeated(&self) -> u64 {
+        self.repeated
+    }
+
     /// Forgets the answers given before, which are kept for when they are wanted again. Never needed for them to be right: that
     /// is for tests and measurements.
     pub fn forget(&mut self) {
@@ -82,7 +89,7 @@ impl Responder {
     ) -> usize {
         self.counters.queries += 1;
         self.counters.tcp += u64::from(transport == Transport::Tcp);
-        if self.cache.check(catalog, server) {
+        if self.cache.check(server) {
             self.buffers.negative.forget();
         }
         let octets = match PlainQuery::read(query, &mut self.buffers.places) {
@@ -109,38 +116,40 @@ impl Responder {
         let limit = octets_max(query.edns.as_ref(), server, transport).min(response.len());
         let opt = if query.edns.is_some() { edns::OPT_OCTETS } else { 0 };
         let labels = self.buffers.places.label_count();
-        let mut last = None;
+        let (mut asked, mut before) = (None, usize::MAX);
         for wanted in catalog.key_labels().each() {
             // No zone with so many labels, less one, is above the name; or all of these were looked for already.
             let decisive = wanted.min(labels);
-            if wanted > labels + 1 || last.is_some_and(|(_, before)| before == decisive) {
+            if wanted > labels + 1 || decisive == before {
                 continue;
             }
             let places = &self.buffers.places;
-            let Some(asked) = self.cache.asked(message, query, places, decisive) else { continue };
-            if let Some(pasted) = self.cache.paste(&asked, query, places, catalog, (limit, opt), response) {
+            asked = self.cache.asked(message, query, places, decisive);
+            before = decisive;
+            if let Some(asked) = &asked
+                && let Some(pasted) = self.cache.paste(asked, query, places, catalog, (limit, opt), response)
+            {
                 let (octets, flags, outcome) = pasted;
                 response[..2].copy_from_slice(&message[..2]);
                 response[HEADER_OCTETS..query.end].copy_from_slice(&message[HEADER_OCTETS..query.end]);
+                self.repeated += 1;
                 self.count_edns(query.edns.as_ref());
                 let verdict = self.count(outcome);
                 self.count_response(flags, verdict.rcode);
                 return Some(octets);
             }
-            last = Some((asked, decisive));
         }
         let (octets, given) =
             self.respond(&query.query(message), None, catalog, server, transport, response)?;
-        if let (Some((asked, labels)), Some(given)) = (last, given)
+        if let Some(given) = &given
             && given.scope != Scope::Nothing
         {
-            let asked = match labels == given.key_labels {
-                true => Some(asked),
-                false => self.asked_again(message, query, catalog, given.key_labels),
-            };
-            if let Some(asked) = asked {
+            if given.key_labels != before {
+                asked = self.asked_again(message, query, catalog, given.key_labels);
+            }
+            if let Some(asked) = &asked {
                 let (rooms, made) = ((limit, opt), (catalog, &mut self.buffers));
-                self.cache.note(&asked, query, &given, rooms, &response[..octets], made);
+                self.cache.note(asked, query, given, rooms, &response[..octets], made);
             }
         }
         Some(octets)

@@ -50,27 +50,31 @@ impl Sources {
         (self.found_count, self.names_count) = (0, 0);
     }
 
-    /// Takes note of what the name at `name` of the response found with `labels_max` labels. Returns what to go on with: a zone that was found
-    /// before is seen as it was then, so that no answer is made of two states of one zone.
+    /// Takes note of what the name at `name` of the response found with `labels_max` labels. Returns what to go on with, if that is something
+    /// else: a zone that was found before is seen as it was then, so that no answer is made of two states of one zone.
     #[inline(always)]
-    pub(crate) fn add(&mut self, found: Found, name: u16, labels_max: usize) -> Found {
-        let count = self.found_count;
-        let before = self.found[..count].iter().position(|before| before.version.slot == found.version.slot);
-        let source = before.unwrap_or(count);
-        if source == count
-            && let Some(place) = self.found.get_mut(count)
+    pub(crate) fn add(&mut self, found: &Found, name: u16, labels_max: usize) -> Option<Found> {
+        let mut source = self.found_count;
+        let mut before = None;
+        if source > 0
+            && let Some(at) = self.position(found)
         {
-            *place = found;
-            self.found_count = count + 1;
+            (source, before) = (at, Some(self.found[at]));
+        } else if let Some(place) = self.found.get_mut(source) {
+            *place = *found;
+            self.found_count = source + 1;
         }
         if let Some(place) = self.names.get_mut(self.names_count) {
             *place = Lookup { name, labels_max: labels_max as u8, source: source as u8 };
         }
         self.names_count += 1;
-        match before {
-            Some(before) => self.found[before],
-            None => found,
-        }
+        before
+    }
+
+    /// Which of the zones found before this is.
+    #[cold]
+    fn position(&self, found: &Found) -> Option<usize> {
+        self.found[..self.found_count].iter().position(|before| before.version.slot == found.version.slot)
     }
 
     /// Zones and versions, if an answer that depends on these can be kept.
@@ -93,7 +97,7 @@ impl Sources {
                 return false;
             }
             key.set_places(message, places.labels());
-            let found = catalog.find(key, lookup.labels_max as usize);
+            let (found, _) = catalog.find(key, lookup.labels_max as usize);
             found.version == self.found[lookup.source as usize].version
         })
     }

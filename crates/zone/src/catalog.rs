@@ -48,8 +48,6 @@ const SEED_ZONE: u32 = 0;
 
 /// The number of the next version.
 static NEXT_VERSION: AtomicU64 = AtomicU64::new(1);
-/// The next number of [`CatalogView::id`].
-static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 /// A version that no state of any zone had: 64 bits last for 500,000 years at a million a second.
 fn next_version() -> u64 {
@@ -63,7 +61,6 @@ pub struct Catalog {
 
 /// What writers and readers share.
 struct Inner {
-    id: u64,
     seed: u64,
     domain: Domain,
     parts: Cell<Parts>,
@@ -82,7 +79,14 @@ struct Parts {
 pub struct CatalogReader {
     reader: Reader,
     inner: Arc<Inner>,
+    /// What was published when the batch began; null between batches.
+    parts: *const Parts,
 }
+
+// SAFETY: the pointer is used only through `&self` methods that give out `&Parts` within a batch, and is null or dead between batches.
+// Sending the reader sends the right to read the parts from another thread, which are shared between threads anyhow.
+#[allow(unsafe_code)]
+unsafe impl Send for CatalogReader {}
 
 impl Catalog {
     /// A catalog without zones. `seed` makes the places of zones unpredictable.
@@ -98,7 +102,6 @@ impl Catalog {
         }
         let writer = change::Writer::new(domain.reader());
         let inner = Inner {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             seed,
             parts: Cell::new(&domain, Arc::new(parts)),
             depths: Depths::default(),
@@ -110,7 +113,11 @@ impl Catalog {
 
     /// A new reader, to be moved to its thread.
     pub fn reader(&self) -> CatalogReader {
-        CatalogReader { reader: self.inner.domain.reader(), inner: Arc::clone(&self.inner) }
+        CatalogReader {
+            reader: self.inner.domain.reader(),
+            inner: Arc::clone(&self.inner),
+            parts: std::ptr::null(),
+        }
     }
 
     /// The domain that what is replaced is garbage of.
@@ -125,18 +132,27 @@ impl CatalogReader {
     #[inline]
     pub fn begin(&mut self) {
         self.reader.begin();
+        if let Some(guard) = self.reader.guard() {
+            self.parts = CatalogView::new(&self.inner, guard).parts();
+        }
     }
 
     /// Ends the batch. Nothing happens between batches.
     #[inline]
     pub fn end(&mut self) {
+        self.parts = std::ptr::null();
         self.reader.end();
     }
 
     /// The zones, within a batch.
     #[inline]
+    #[allow(unsafe_code)] // the parts of this batch
     pub fn view(&self) -> Option<CatalogView<'_>> {
-        Some(CatalogView::new(&self.inner, self.reader.guard()?))
+        let guard = self.reader.guard()?;
+        // SAFETY: `begin` loaded the pointer from the cell of this catalog in the batch that the guard proves to be under way, and `end`,
+        // which takes `&mut self`, cannot end it as long as the view lives.
+        let parts = unsafe { self.parts.as_ref()? };
+        Some(CatalogView::with_parts(&self.inner, guard, parts))
     }
 
     /// Begins a batch and has `act` see the zones.

@@ -7,7 +7,7 @@ use crate::block::{Block, DIRECTORY_ROW_OCTETS, NAMES_MAX};
 use crate::contents::Flags;
 use crate::fragment::{Fragment, Glue};
 use crate::index::{self, Hash};
-use crate::pack::{NSEC_ROW_OCTETS, NSEC3_ROW_OCTETS, Pack, ZoneRow};
+use crate::pack::{NSEC_ROW_OCTETS, NSEC3_ROW_OCTETS, Pack, ZONE_ROW_OCTETS, ZoneRow};
 use crate::section::{Section, u16_at, u32_at};
 use crate::shape::{Row, Shape, Storage};
 use std::cmp::Ordering;
@@ -18,7 +18,8 @@ use wire::{Name, SortKey};
 #[derive(Clone, Copy)]
 pub struct ZoneView<'p> {
     pack: &'p Pack,
-    row: ZoneRow,
+    /// See [`ZoneRow`]: read where it is wanted, as few answers want much of it.
+    row: &'p [u8; ZONE_ROW_OCTETS],
     number: u32,
     apex: &'p Name,
     apex_key: &'p [u8],
@@ -66,21 +67,23 @@ impl<'p> ZoneView<'p> {
     /// Zone `number` of `pack`; `None` when there is none.
     #[inline(always)]
     pub fn new(pack: &'p Pack, number: u32) -> Option<ZoneView<'p>> {
-        if number >= pack.zone_count() {
-            return None;
-        }
-        let row = pack.zone_row(number);
-        let (apex, apex_key) = pack.apex(&row)?;
-        Some(ZoneView { pack, row, number, apex, apex_key, apex_labels: apex.label_count() })
+        let mut view = ZoneView::with_labels(pack, number, 0)?;
+        view.apex_labels = view.apex.label_count();
+        Some(view)
+    }
+
+    /// The same for an apex of which it is known that it has so many labels.
+    #[inline(always)]
+    pub(crate) fn with_labels(pack: &'p Pack, number: u32, apex_labels: usize) -> Option<ZoneView<'p>> {
+        let row = pack.zone_octets(number)?;
+        let (apex, apex_key) = pack.apex_at(u32_at(row, 0))?;
+        Some(ZoneView { pack, row, number, apex, apex_key, apex_labels })
     }
 
     /// Key of the apex of zone `number` of `pack`.
     #[inline(always)]
     pub(crate) fn key_in(pack: &'p Pack, number: u32) -> Option<&'p [u8]> {
-        if number >= pack.zone_count() {
-            return None;
-        }
-        pack.apex(&pack.zone_row(number)).map(|(_, key)| key)
+        pack.apex_at(u32_at(pack.zone_octets(number)?, 0)).map(|(_, key)| key)
     }
 
     /// The apex's name, lower-case.
@@ -116,7 +119,7 @@ impl<'p> ZoneView<'p> {
     /// What proves that names and types are absent.
     #[inline(always)]
     pub fn denial(&self) -> Denial {
-        match self.row.bits & (ZoneRow::NSEC | ZoneRow::NSEC3) {
+        match self.bits() & (ZoneRow::NSEC | ZoneRow::NSEC3) {
             0 => Denial::None,
             ZoneRow::NSEC => Denial::Nsec,
             _ => Denial::Nsec3,
@@ -126,25 +129,40 @@ impl<'p> ZoneView<'p> {
     /// Whether there are signatures.
     #[inline(always)]
     pub fn is_signed(&self) -> bool {
-        self.row.bits & ZoneRow::SIGNED != 0
+        self.bits() & ZoneRow::SIGNED != 0
     }
 
     /// TTL of negative answers (RFC 2308 5).
     #[inline(always)]
     pub fn negative_ttl(&self) -> u32 {
-        self.row.negative_ttl
+        u32_at(self.row, ZoneRow::NEGATIVE_TTL_AT)
     }
 
     /// Numbers and bits of the zone.
     #[inline(always)]
-    pub fn row(&self) -> &ZoneRow {
-        &self.row
+    pub fn row(&self) -> ZoneRow {
+        ZoneRow::decode(self.row)
+    }
+
+    #[inline(always)]
+    fn first_block(&self) -> u32 {
+        u32_at(self.row, ZoneRow::FIRST_BLOCK_AT)
+    }
+
+    #[inline(always)]
+    fn block_count(&self) -> u32 {
+        u32_at(self.row, ZoneRow::BLOCK_COUNT_AT)
+    }
+
+    #[inline(always)]
+    fn bits(&self) -> u32 {
+        u32_at(self.row, ZoneRow::BITS_AT)
     }
 
     /// The apex's node; `None` in a damaged pack.
     #[inline(always)]
     pub fn apex_node(&self) -> Option<Node<'p>> {
-        let first = self.node(self.row.first_block * NAMES_MAX as u32)?;
+        let first = self.node(self.first_block() * NAMES_MAX as u32)?;
         (first.prefix.is_empty() && first.suffix.is_empty()).then_some(first)
     }
 
@@ -219,8 +237,8 @@ impl<'p> ZoneView<'p> {
     /// Name number `reference` if it is one of this zone.
     #[inline(always)]
     pub fn node(&self, reference: u32) -> Option<Node<'p>> {
-        let number = (reference / NAMES_MAX as u32).wrapping_sub(self.row.first_block);
-        if number >= self.row.block_count {
+        let number = (reference / NAMES_MAX as u32).wrapping_sub(self.first_block());
+        if number >= self.block_count() {
             return None;
         }
         let block = self.block(number)?;
@@ -230,7 +248,7 @@ impl<'p> ZoneView<'p> {
     /// Block `number` counted from the zone's first.
     #[inline(always)]
     pub(crate) fn block(&self, number: u32) -> Option<Block<'p>> {
-        let at = (self.row.first_block + number) as usize * DIRECTORY_ROW_OCTETS;
+        let at = (self.first_block() + number) as usize * DIRECTORY_ROW_OCTETS;
         let start =
             u32_at(self.pack.section(Section::Directory), at + 8) as usize * crate::block::BLOCK_ALIGNMENT;
         Block::at(self.pack.section(Section::Blocks).get(start..)?)
@@ -243,7 +261,7 @@ impl<'p> ZoneView<'p> {
         let offset = u32::from_le_bytes(*offsets.get(4 * shape..)?.first_chunk()?) as usize;
         let shape = Shape::at(self.pack.section(Section::Shapes).get(offset..)?)?;
         let (references, suffix) = rest.split_at_checked(shape.reference_octets())?;
-        let reference = (self.row.first_block + number) * NAMES_MAX as u32 + slot as u32;
+        let reference = (self.first_block() + number) * NAMES_MAX as u32 + slot as u32;
         Some(Node { pack: self.pack, shape, references, prefix: block.prefix(), suffix, reference })
     }
 
@@ -258,17 +276,19 @@ impl<'p> ZoneView<'p> {
     /// Rows of one of the two sections about denial, if the zone has any.
     #[inline(always)]
     pub(crate) fn denial_octets(&self, section: Section, row_octets: usize) -> Option<&'p [u8]> {
-        if (section == Section::Nsec3) != (self.row.bits & ZoneRow::NSEC3 != 0) {
+        if (section == Section::Nsec3) != (self.bits() & ZoneRow::NSEC3 != 0) {
             return None;
         }
-        let first = self.row.denial_first as usize * row_octets;
-        self.pack.section(section).get(first..first + self.row.denial_count as usize * row_octets)
+        let first = u32_at(self.row, ZoneRow::DENIAL_FIRST_AT) as usize * row_octets;
+        self.pack
+            .section(section)
+            .get(first..first + u32_at(self.row, ZoneRow::DENIAL_COUNT_AT) as usize * row_octets)
     }
 
     /// Finds the last name at or before `relative` in canonical order. `None` in a damaged pack: the apex is before all.
     pub fn at_or_before(&self, relative: &[u8]) -> Option<Node<'p>> {
-        let first = self.row.first_block as usize * DIRECTORY_ROW_OCTETS;
-        let octets = self.row.block_count as usize * DIRECTORY_ROW_OCTETS;
+        let first = self.first_block() as usize * DIRECTORY_ROW_OCTETS;
+        let octets = self.block_count() as usize * DIRECTORY_ROW_OCTETS;
         let rows =
             rows::<DIRECTORY_ROW_OCTETS>(self.pack.section(Section::Directory).get(first..first + octets)?);
         let number = last_at_or_before(rows, relative, |row| {
@@ -297,7 +317,7 @@ impl<'p> ZoneView<'p> {
     pub fn cursor(&self, relative: &[u8]) -> impl Iterator<Item = Node<'p>> + use<'p> {
         let (block, slot) = match self.at_or_before(relative) {
             Some(node) => {
-                let block = (node.reference / NAMES_MAX as u32).wrapping_sub(self.row.first_block);
+                let block = (node.reference / NAMES_MAX as u32).wrapping_sub(self.first_block());
                 let is_before = node.compare(relative) == Ordering::Less;
                 (block, node.reference as usize % NAMES_MAX + usize::from(is_before))
             }
@@ -310,7 +330,7 @@ impl<'p> ZoneView<'p> {
     /// Names from the one with number `slot` of block `block` on.
     fn nodes_from(&self, block: u32, slot: usize) -> impl Iterator<Item = Node<'p>> + use<'p> {
         let zone = *self;
-        (block..self.row.block_count).flat_map(move |number| {
+        (block..self.block_count()).flat_map(move |number| {
             let first = if number == block { slot } else { 0 };
             let block = zone.block(number);
             let count = block.map_or(0, |block| block.count());
@@ -329,7 +349,7 @@ impl<'p> ZoneView<'p> {
     /// The NSEC3 record that matches `hash`, or else covers it: the last one at or before it, the chain being
     /// a ring (RFC 5155 7.1). Returns whether it matches. `None` in a zone without NSEC3.
     pub fn nsec3_for(&self, hash: &[u8; 20]) -> Option<(Nsec3<'p>, bool)> {
-        let count = self.row.denial_count;
+        let count = u32_at(self.row, ZoneRow::DENIAL_COUNT_AT);
         let (mut low, mut high) = (0, count);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -345,10 +365,10 @@ impl<'p> ZoneView<'p> {
 
     /// Iterations and salt of the NSEC3 chain (RFC 5155 4); `None` without one.
     pub fn nsec3_parameters(&self) -> Option<(u16, &'p [u8])> {
-        if self.row.bits & ZoneRow::NSEC3 == 0 {
+        if self.bits() & ZoneRow::NSEC3 == 0 {
             return None;
         }
-        let octets = self.pack.pool(self.row.nsec3_parameters);
+        let octets = self.pack.pool(u32_at(self.row, ZoneRow::NSEC3_PARAMETERS_AT));
         let salt = octets.get(3..3 + *octets.get(2)? as usize)?;
         Some((u16_at(octets, 0), salt))
     }

@@ -106,6 +106,14 @@ impl ZoneRow {
     /// Bit: there are signatures.
     pub const SIGNED: u32 = 4;
 
+    pub(crate) const FIRST_BLOCK_AT: usize = 4;
+    pub(crate) const BLOCK_COUNT_AT: usize = 8;
+    pub(crate) const DENIAL_FIRST_AT: usize = 16;
+    pub(crate) const DENIAL_COUNT_AT: usize = 20;
+    pub(crate) const NSEC3_PARAMETERS_AT: usize = 24;
+    pub(crate) const BITS_AT: usize = 28;
+    pub(crate) const NEGATIVE_TTL_AT: usize = 44;
+
     /// The stored form.
     pub fn encode(&self) -> [u8; ZONE_ROW_OCTETS] {
         let mut out = [0; ZONE_ROW_OCTETS];
@@ -134,16 +142,16 @@ impl ZoneRow {
     pub fn decode(row: &[u8]) -> ZoneRow {
         ZoneRow {
             apex: u32_at(row, 0),
-            first_block: u32_at(row, 4),
-            block_count: u32_at(row, 8),
+            first_block: u32_at(row, ZoneRow::FIRST_BLOCK_AT),
+            block_count: u32_at(row, ZoneRow::BLOCK_COUNT_AT),
             node_count: u32_at(row, 12),
-            denial_first: u32_at(row, 16),
-            denial_count: u32_at(row, 20),
-            nsec3_parameters: u32_at(row, 24),
-            bits: u32_at(row, 28),
+            denial_first: u32_at(row, ZoneRow::DENIAL_FIRST_AT),
+            denial_count: u32_at(row, ZoneRow::DENIAL_COUNT_AT),
+            nsec3_parameters: u32_at(row, ZoneRow::NSEC3_PARAMETERS_AT),
+            bits: u32_at(row, ZoneRow::BITS_AT),
             serial: u32_at(row, 32),
             record_count: u64_at(row, 36),
-            negative_ttl: u32_at(row, 44),
+            negative_ttl: u32_at(row, ZoneRow::NEGATIVE_TTL_AT),
             text_time: u64_at(row, 48),
             text_octets: u64_at(row, 56),
         }
@@ -251,6 +259,12 @@ impl Pack {
         ZoneRow::decode(&self.section(Section::Zones)[at..at + ZONE_ROW_OCTETS])
     }
 
+    /// The octets of a zone's row.
+    #[inline(always)]
+    pub(crate) fn zone_octets(&self, number: u32) -> Option<&[u8; ZONE_ROW_OCTETS]> {
+        self.section(Section::Zones).as_chunks().0.get(number as usize)
+    }
+
     /// Octets of the pool from place `place` on; empty for a place outside.
     #[inline(always)]
     pub fn pool(&self, place: u32) -> &[u8] {
@@ -260,7 +274,13 @@ impl Pack {
     /// Name and key of a zone's apex; `None` in a damaged pack.
     #[inline(always)]
     pub fn apex(&self, row: &ZoneRow) -> Option<(&Name, &[u8])> {
-        let (&wire_octets, rest) = self.pool(row.apex).split_first()?;
+        self.apex_at(row.apex)
+    }
+
+    /// Name and key that stand at `place` of the pool.
+    #[inline(always)]
+    pub(crate) fn apex_at(&self, place: u32) -> Option<(&Name, &[u8])> {
+        let (&wire_octets, rest) = self.pool(place).split_first()?;
         let (wire, rest) = rest.split_at_checked(wire_octets as usize)?;
         let key = rest.get(2..2 + u16_at(rest, 0) as usize)?;
         if wire.is_empty() {

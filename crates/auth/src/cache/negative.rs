@@ -7,7 +7,7 @@
 use super::ring::{Piece, Refused, Ring};
 use wire::render::Renderer;
 use zone::catalog::Version;
-use zone::{CatalogView, Match, ZoneView};
+use zone::{Match, ZoneView};
 
 /// How many are kept at most: as many covers as the root zone has.
 const SLOTS: usize = 2048;
@@ -15,21 +15,22 @@ const SLOTS: usize = 2048;
 const RING_OCTETS: usize = 1 << 21;
 /// No cover: a start.
 const NO_COVER: u32 = u32::MAX;
-/// What a start depends on, settings apart.
+/// What a start depends on, settings apart; in words, since keys are compared with each name error.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NegativeKey {
-    /// The zone and its version.
-    source: Version,
+    /// The version of the zone.
+    version: u64,
     /// What the numbers of nodes belong to, see [`ZoneView::pack_id`]: a merge leaves the version and exchanges the numbers.
     pack: u64,
-    /// Number of the closest encloser.
-    node: u32,
-    /// Number of the record that covers the name.
-    cover: u32,
-    dnssec_ok: bool,
+    /// Number of the closest encloser, and of the record that covers the name.
+    node_cover: u64,
+    /// The zone's slot, and whether DNSSEC records are wanted.
+    slot_wanted: u64,
 }
 
 impl NegativeKey {
+    const NONE: NegativeKey = NegativeKey { version: 0, pack: 0, node_cover: 0, slot_wanted: 0 };
+
     /// The key of the start for names below `encloser`.
     #[inline(always)]
     pub(crate) fn of(
@@ -38,21 +39,25 @@ impl NegativeKey {
         encloser: &Match<'_>,
         dnssec_ok: bool,
     ) -> NegativeKey {
-        NegativeKey { source, pack: zone.pack_id(), node: encloser.node.number(), cover: NO_COVER, dnssec_ok }
+        NegativeKey {
+            version: source.number,
+            pack: zone.pack_id(),
+            node_cover: u64::from(encloser.node.number()) << 32 | u64::from(NO_COVER),
+            slot_wanted: u64::from(source.slot.0) << 1 | u64::from(dnssec_ok),
+        }
     }
 
     /// The key of answers with the cover of this number.
     #[inline(always)]
     pub(crate) fn with_cover(self, cover: u32) -> NegativeKey {
-        NegativeKey { cover, ..self }
+        NegativeKey { node_cover: self.node_cover & !u64::from(u32::MAX) | u64::from(cover), ..self }
     }
 
     /// The version has no part in it, so that what is made of a zone's next state takes the place of what was made before.
     #[inline(always)]
     fn hash(&self) -> u64 {
         const K: u64 = 0x9e37_79b9_7f4a_7c15;
-        let zone = (u64::from(self.source.slot.0) << 1 ^ u64::from(self.dnssec_ok)).wrapping_mul(K);
-        let mixed = (zone ^ u64::from(self.node) << 32 ^ u64::from(self.cover)).wrapping_mul(K);
+        let mixed = (self.slot_wanted.wrapping_mul(K) ^ self.node_cover).wrapping_mul(K);
         mixed ^ mixed >> 32
     }
 }
@@ -95,13 +100,7 @@ pub(crate) struct NegativeCache {
 impl Default for NegativeCache {
     fn default() -> NegativeCache {
         let empty = Slot {
-            key: NegativeKey {
-                source: Version::default(),
-                pack: 0,
-                node: 0,
-                cover: NO_COVER,
-                dnssec_ok: false,
-            },
+            key: NegativeKey::NONE,
             epoch: 0,
             piece: Piece::EMPTY,
             records: 0,
@@ -142,17 +141,11 @@ impl NegativeCache {
     /// Writes what is kept under a key if it fits; nothing may stand after the question yet. `anchor`: where the name of the
     /// encloser stands.
     #[inline(always)]
-    pub(crate) fn paste(
-        &self,
-        key: &NegativeKey,
-        anchor: u16,
-        catalog: &CatalogView<'_>,
-        out: &mut Renderer<'_>,
-    ) -> Option<()> {
+    pub(crate) fn paste(&self, key: &NegativeKey, anchor: u16, out: &mut Renderer<'_>) -> Option<()> {
         let slot = self.slot(key)?;
         let mark = out.mark();
         let room = out.append(slot.piece.octets(), slot.records).ok()?;
-        if self.ring.write(&slot.piece, anchor, catalog, room).is_none() {
+        if self.ring.write_always(&slot.piece, anchor, room).is_none() {
             out.rollback(mark);
             return None;
         }
@@ -178,7 +171,7 @@ impl NegativeCache {
         }
         let records: u16 = out.counts().iter().sum();
         let over =
-            (slot.epoch == self.epoch && slot.key.source.slot == key.source.slot).then_some(slot.piece);
+            (slot.epoch == self.epoch && slot.key.slot_wanted == key.slot_wanted).then_some(slot.piece);
         // What it depends on is in the key.
         let versions = std::iter::empty();
         match self.ring.keep(out.message(), (from, records as usize), anchor, versions, over) {

@@ -29,13 +29,13 @@ impl<'c> Session<'_, '_, 'c> {
         let anchor = self.buffers.places.of_ancestor(encloser.labels);
         let Some(start) = self.buffers.negative.start(&key) else { return Ok(false) };
         let Some(cover) = self.cover_beside(zone, encloser, &start) else {
-            return Ok(self.buffers.negative.paste(&key, anchor, &self.catalog, self.out).is_some());
+            return Ok(self.buffers.negative.paste(&key, anchor, self.out).is_some());
         };
         let whole = key.with_cover(cover);
-        if self.buffers.negative.paste(&whole, anchor, &self.catalog, self.out).is_some() {
+        if self.buffers.negative.paste(&whole, anchor, self.out).is_some() {
             return Ok(true);
         }
-        if self.buffers.negative.paste(&key, anchor, &self.catalog, self.out).is_none() {
+        if self.buffers.negative.paste(&key, anchor, self.out).is_none() {
             self.proofs = Proofs::new();
             return Ok(false);
         }

@@ -292,11 +292,11 @@ fn is_below_data(view: &CatalogView<'_>, name: &Name) -> bool {
     let key = wire::SortKey::of(name);
     let mut labels = key.label_count();
     while labels > 0 {
-        let found = view.find(&key, labels - 1);
+        let (found, shown) = view.find(&key, labels - 1);
         if found.is_nothing() {
             return false;
         }
-        if let View::Zone(_) = view.view(&found) {
+        if let Some(View::Zone(_)) = shown {
             return true;
         }
         labels = found.labels as usize;

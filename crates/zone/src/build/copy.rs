@@ -72,7 +72,7 @@ impl PackBuilder {
     fn copy(&mut self, from: &Pack, number: u32) -> Result<ZoneRow, Problem> {
         let zone = ZoneView::new(from, number).ok_or(Problem::Damaged)?;
         self.moved.start();
-        let row = *zone.row();
+        let row = zone.row();
         let first_block = (self.directory.len() / DIRECTORY_ROW_OCTETS) as u32;
         if super::is_full(first_block, row.block_count as usize) {
             return Err(Problem::PackFull);

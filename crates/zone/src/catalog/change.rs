@@ -16,6 +16,9 @@ use sync::Mutex;
 use sync::epoch::{Held, Reader};
 use wire::{Name, SortKey};
 
+/// Zones that are added together: about as many misses of the memory caches as a core has in flight, times two.
+const ADDED_TOGETHER: usize = 32;
+
 /// What a slot is to show.
 #[derive(Clone, Copy, Debug)]
 pub enum ViewSource {
@@ -98,19 +101,25 @@ impl Catalog {
         let mut locked = self.inner.writer.lock();
         let writer = &mut *locked;
         self.inner.make_room(writer, zones.len());
+        let parts = self.inner.parts.current();
         let mut added = Vec::new();
-        let mut key = SortKey::new();
-        let slots = zones
-            .iter()
-            .map(|(apex, source)| {
+        let mut slots = Vec::with_capacity(zones.len());
+        let mut keys: [SortKey; ADDED_TOGETHER] = std::array::from_fn(|_| SortKey::new());
+        let mut tags = [Tag::default(); ADDED_TOGETHER];
+        for some in zones.chunks(ADDED_TOGETHER) {
+            for ((key, tag), (apex, _)) in keys.iter_mut().zip(&mut tags).zip(some) {
                 key.set(apex);
-                let (slot, is_new) = self.inner.add(writer, apex, &key, *source);
+                *tag = tag_of(self.inner.seed, key.octets());
+            }
+            parts.table.touch(&tags);
+            for ((key, tag), (apex, source)) in keys.iter().zip(tags).zip(some) {
+                let (slot, is_new) = self.inner.add(writer, &parts, apex, (key, tag), *source);
                 if is_new {
                     added.push(slot);
                 }
-                slot
-            })
-            .collect();
+                slots.push(slot);
+            }
+        }
         if !added.is_empty() {
             self.inner.depths.publish(&writer.depths);
             self.inner.raise_enclosers(writer, &added);
@@ -229,18 +238,19 @@ impl Inner {
     fn add(
         self: &Arc<Self>,
         writer: &mut Writer,
+        parts: &Parts,
         apex: &Name,
-        key: &SortKey,
+        (key, tag): (&SortKey, Tag),
         source: ViewSource,
     ) -> (SlotNumber, bool) {
-        let tag = tag_of(self.seed, key.octets());
-        let there = self.read(&mut writer.reader, |view| view.probe(tag, key.octets()));
-        if let Some((version, _)) = there {
+        let there = self.read(&mut writer.reader, |view| {
+            view.probe(tag, key.octets(), key.label_count()).map(|(version, ..)| version)
+        });
+        if let Some(version) = there {
             let set = self.set_view(writer, version.slot, None, source, true);
             set.expect("a zone that is there, and nothing is expected of it");
             return (version.slot, false);
         }
-        let parts = self.parts.current();
         let number = writer.free.lock().pop().unwrap_or_else(|| {
             writer.slots_used += 1;
             SlotNumber(writer.slots_used - 1)
@@ -267,7 +277,7 @@ impl Inner {
             for name in added.iter().filter_map(|slot| view.name_of(*slot)) {
                 key.set(name);
                 let labels = key.label_count();
-                let above = if labels > 0 { Some(view.find(&key, labels - 1)) } else { None };
+                let above = if labels > 0 { Some(view.find(&key, labels - 1).0) } else { None };
                 match above.filter(|above| !above.is_nothing()) {
                     Some(encloser) => drop(enclosers.insert(encloser.version.slot)),
                     None if labels < 2 => enclosers.extend((0..NOWHERE_SLOTS).map(SlotNumber)),

@@ -7,13 +7,12 @@
 //! Order of the writer: view word, then version. Order of a reader: version, then view word. So an answer that says it was made from
 //! version v was made from v or from something newer; that is harmless, as it is given up when the version arrives.
 
-use crate::lookup::ZoneView;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sync::Domain;
 use sync::epoch::{Guard, Held, Word};
 use wire::{Name, NameBuf, SortKey};
 
-use super::packs::{PackDirectory, PackNumber};
+use super::packs::PackNumber;
 
 /// Slots that stand for no zone: their versions are those of what is not there, see [`super::CatalogView::find`].
 pub(super) const NOWHERE_SLOTS: u32 = 1024;
@@ -130,22 +129,4 @@ pub(super) type SlotDirectory = Box<[std::sync::Arc<[Slot]>]>;
 #[inline(always)]
 pub(super) fn slot(directory: &[std::sync::Arc<[Slot]>], number: SlotNumber) -> Option<&Slot> {
     directory.get((number.0 >> CHUNK_SHIFT) as usize)?.get(number.0 as usize % CHUNK_SLOTS)
-}
-
-/// Key of the apex that a view word names.
-#[inline(always)]
-pub(super) fn key_of<'g>(
-    held: Held<&'g Absent>,
-    packs: &'g PackDirectory,
-    guard: &Guard<'g>,
-) -> Option<(&'g [u8], Seen)> {
-    match held {
-        Held::Number(word) => {
-            let (number, zone) = pack_of(word);
-            let key = ZoneView::key_in(packs.pack(number, guard)?, zone)?;
-            Some((key, Seen::Pack(number, zone)))
-        }
-        Held::Value(absent) => Some((&absent.key, Seen::Absent(absent.why))),
-        Held::Nothing => None,
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cells   | hash 38 | slot 26 |  open addressing, one after the other; 0: never used; slot 0 with any hash: a tombstone
-//! above   | u8 |                 as many; apexes below the names with this hash, saturating
+//! above   | u8 |                 as many, or 4,096; apexes below the names with this hash, saturating
 //! ```
 //!
 //! The place of a hash is taken from the 38 bits that the cell has, so a new table is made by one pass over the old one and reads no
@@ -24,11 +24,14 @@ const USED_MAX: usize = 7;
 const GROWTH: (usize, usize) = (5, 4);
 /// Cells of the smallest table: a cache line.
 const CELLS_MIN: usize = 8;
+/// Least number of counts: with fewer, one deep zone, which counts at a dozen names, would keep answers below many other names from being
+/// shared. A page.
+const ABOVE_COUNT_MIN: usize = 4096;
 /// Apexes below a name that are counted: with more, the count stays for good, and answers below the name are not shared.
 const ABOVE_MAX: u8 = u8::MAX;
 
 /// What of a hash decides: the 38 bits that a cell has, where the cell has them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tag(u64);
 
 impl Tag {
@@ -56,7 +59,7 @@ impl Table {
         let count = (zones * GROWTH.0 / GROWTH.1 * 10).div_ceil(USED_MAX).max(CELLS_MIN);
         Table {
             cells: (0..count).map(|_| AtomicU64::new(EMPTY)).collect(),
-            above: (0..count).map(|_| AtomicU8::new(0)).collect(),
+            above: (0..count.max(ABOVE_COUNT_MIN)).map(|_| AtomicU8::new(0)).collect(),
         }
     }
 
@@ -70,29 +73,22 @@ impl Table {
         size_of_val(&*self.cells) + size_of_val(&*self.above)
     }
 
-    /// Asks `is_it` about each slot whose cell has this hash, until it says yes.
+    /// The slots whose cells have this hash.
     #[inline(always)]
-    pub(super) fn find<T>(&self, tag: Tag, mut is_it: impl FnMut(u32) -> Option<T>) -> Option<T> {
-        let mut at = tag.place(self.cells.len());
-        // Ends: three cells in ten are empty.
-        loop {
-            let cell = self.cells.get(at)?.load(Ordering::Acquire);
-            if (cell ^ tag.0) <= SLOT_MASK
-                && cell & SLOT_MASK != 0
-                && let Some(found) = is_it((cell & SLOT_MASK) as u32)
-            {
-                return Some(found);
-            }
-            if cell == EMPTY {
-                return None;
-            }
-            at = self.after(at);
-        }
+    pub(super) fn hits(&self, tag: Tag) -> Hits<'_> {
+        Hits { cells: &self.cells, tag, at: tag.place(self.cells.len()) }
     }
 
     #[inline(always)]
     fn after(&self, at: usize) -> usize {
         if at + 1 == self.cells.len() { 0 } else { at + 1 }
+    }
+
+    /// Reads the cells of hashes that are to be added, together, so that the misses of the memory caches overlap.
+    pub(super) fn touch(&self, tags: &[Tag]) {
+        let cells = tags.iter().filter_map(|tag| self.cells.get(tag.place(self.cells.len())));
+        let touched = cells.fold(0, |bits, cell| bits | cell.load(Ordering::Relaxed));
+        std::hint::black_box(touched);
     }
 
     /// Adds a slot, which is not there yet; whether that took a cell that was never used.
@@ -156,6 +152,32 @@ impl Table {
     }
 }
 
+/// See [`Table::hits`].
+pub(super) struct Hits<'t> {
+    cells: &'t [AtomicU64],
+    tag: Tag,
+    at: usize,
+}
+
+impl Iterator for Hits<'_> {
+    type Item = u32;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<u32> {
+        // Ends: three cells in ten are empty.
+        loop {
+            let cell = self.cells.get(self.at)?.load(Ordering::Acquire);
+            if cell == EMPTY {
+                return None;
+            }
+            self.at = if self.at + 1 == self.cells.len() { 0 } else { self.at + 1 };
+            if (cell ^ self.tag.0) <= SLOT_MASK && cell & SLOT_MASK != 0 {
+                return Some((cell & SLOT_MASK) as u32);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,15 +194,15 @@ mod tests {
         for slot in 1..=1000 {
             table.add(tag(u64::from(slot) % 300), slot);
         }
-        let find = |slot: u32| table.find(tag(u64::from(slot) % 300), |found| (found == slot).then_some(()));
+        let find = |slot: u32| table.hits(tag(u64::from(slot) % 300)).find(|found| *found == slot);
         assert!((1..=1000).all(|slot| find(slot).is_some()));
         for slot in (1..=1000).step_by(3) {
             table.remove(tag(u64::from(slot) % 300), slot);
         }
         assert!((1..=1000).all(|slot| find(slot).is_some() == (slot % 3 != 1)));
         assert!(!table.add(tag(1), 1) && find(1).is_some(), "a tombstone is used again");
-        assert_eq!(table.find(Tag(0), |_| Some(())), None, "an empty cell is no zone");
-        assert_eq!(table.find(Tag(TOMBSTONE), |_| Some(())), None, "a tombstone is no zone");
+        assert_eq!(table.hits(Tag(0)).next(), None, "an empty cell is no zone");
+        assert_eq!(table.hits(Tag(TOMBSTONE)).next(), None, "a tombstone is no zone");
     }
 
     #[test]
@@ -190,14 +212,14 @@ mod tests {
         small.remove(tag(4), 4);
         small.each().for_each(|(tag, slot)| assert!(large.add(tag, slot)));
         for slot in 1..=10 {
-            let found = large.find(tag(u64::from(slot)), |found| (found == slot).then_some(()));
+            let found = large.hits(tag(u64::from(slot))).find(|found| *found == slot);
             assert_eq!(found.is_some(), slot != 4);
         }
     }
 
     #[test]
     fn a_table_costs_what_is_said() {
-        for zones in [1000, 10_007, 1_000_000] {
+        for zones in [4000, 10_007, 1_000_000] {
             let table = Table::with_room(zones);
             let octets = table.octets() as f64 / zones as f64;
             assert!((9.0 * 1.78..9.0 * 1.79).contains(&octets), "{octets}");

@@ -1,7 +1,7 @@
 //! The catalog as workers see it within a batch.
 
 use super::depths::KeyLabels;
-use super::slots::{Absence, NOWHERE_SLOTS, Seen, SlotNumber, Version, key_of};
+use super::slots::{Absence, Absent, NOWHERE_SLOTS, Seen, SlotNumber, Version, pack_of};
 use super::table::Tag;
 use super::{Inner, Parts, root_hash};
 use crate::index::Hash;
@@ -50,16 +50,19 @@ impl<'g> CatalogView<'g> {
         CatalogView { inner, guard, parts: inner.parts.load(&guard) }
     }
 
+    #[inline(always)]
+    pub(super) fn with_parts(inner: &'g Inner, guard: Guard<'g>, parts: &'g Parts) -> CatalogView<'g> {
+        CatalogView { inner, guard, parts }
+    }
+
+    pub(super) fn parts(&self) -> &'g Parts {
+        self.parts
+    }
+
     /// The same as it is now: with a table that was published after the batch began.
     #[inline(always)]
     pub fn renewed(&self) -> CatalogView<'g> {
         CatalogView::new(self.inner, self.guard)
-    }
-
-    /// A number that no other catalog of this process has. Never 0.
-    #[inline(always)]
-    pub fn id(&self) -> u64 {
-        self.inner.id
     }
 
     /// Labels of the deepest apex; 0 without zones. [`CatalogView::find`] looks at no more labels than these.
@@ -74,64 +77,71 @@ impl<'g> CatalogView<'g> {
         self.inner.depths.key_labels()
     }
 
-    /// The zone with the longest name that `key`, cut to `labels_max` labels, is at or below.
+    /// The zone with the longest name that `key`, cut to `labels_max` labels, is at or below; and what there is of it.
     ///
     /// The version of each zone on the way down is loaded before anything deeper is looked for, and that of the lack of a zone first of all. A
     /// zone that is added is put into the table first, and then the version of what was found before it is raised. So an answer that
     /// says it was made from a raised version may not know the new zone only if the table is an old one: who keeps answers asks a
     /// [renewed](CatalogView::renewed) view again before.
     #[inline(always)]
-    pub fn find(&self, key: &SortKey, labels_max: usize) -> Found {
+    pub fn find(&self, key: &SortKey, labels_max: usize) -> (Found, Option<View<'g>>) {
         let labels_max = labels_max.min(key.label_count());
-        let upper = self.upper_hashes(key, labels_max);
-        let nowhere = nowhere(upper[2]);
-        let mut found = Found { version: self.version(nowhere), labels: 0, seen: Seen::Nothing };
-        let mut hash = upper[2];
-        // Bits that are left: depths that can still have an apex.
+        // Bits that are left: depths that still can have an apex.
         let mut left = self.inner.depths.bits();
-        for labels in 0..=labels_max {
-            hash = match labels {
-                0 | 1 => upper[labels],
-                2 => upper[2],
-                _ => hash.extend(key.padded(), key.end(labels - 1), key.end(labels)),
-            };
+        let root = root_hash(self.inner.seed);
+        let (mut found, mut upper, mut known) = ((Found::default(), None), [root; 3], 0);
+        // With a zone of the root every name is in some zone.
+        if left & 1 == 0 {
+            (upper, known) = (upper_hashes(root, key, labels_max), labels_max.min(2));
+            found.0.version = self.version(nowhere(upper[2]));
+        }
+        let (mut hash, mut labels) = (root, 0);
+        loop {
             if left & 1 != 0
-                && let Some((version, seen)) = self.probe(Tag::of(hash), key.ancestor(labels))
+                && let Some((version, seen, view)) = self.probe(Tag::of(hash), key.ancestor(labels), labels)
             {
-                found = Found { version, labels: labels as u8, seen };
+                found = (Found { version, labels: labels as u8, seen }, Some(view));
             }
             left >>= 1;
-            if left == 0 {
-                break;
+            if left == 0 || labels == labels_max {
+                return found;
+            }
+            hash = match labels < known {
+                true => upper[labels + 1],
+                false => hash.extend(key.padded(), key.end(labels), key.end(labels + 1)),
+            };
+            labels += 1;
+        }
+    }
+
+    /// The zone whose apex has exactly this key, which is of `labels` labels.
+    #[inline(always)]
+    pub(super) fn probe(&self, tag: Tag, key: &[u8], labels: usize) -> Option<(Version, Seen, View<'g>)> {
+        for number in self.parts.table.hits(tag) {
+            let number = SlotNumber(number);
+            let Some(slot) = self.parts.slot(number) else { continue };
+            let version = slot.version();
+            if let Some((seen, view, apex)) = self.see(slot.view(&self.guard), labels)
+                && apex == key
+            {
+                return Some((Version { slot: number, number: version }, seen, view));
             }
         }
-        found
+        None
     }
 
-    /// Hashes of the ancestors with no, one and two labels, of which the name cut to `labels_max` may have fewer.
+    /// What a view word says, and the key of the apex, which has `labels` labels.
     #[inline(always)]
-    fn upper_hashes(&self, key: &SortKey, labels_max: usize) -> [Hash; 3] {
-        let mut hashes = [root_hash(self.inner.seed); 3];
-        if labels_max > 0 {
-            hashes[1] = hashes[0].extend(key.padded(), 0, key.end(1));
-            hashes[2] = hashes[1];
+    fn see(&self, held: Held<&'g Absent>, labels: usize) -> Option<(Seen, View<'g>, &'g [u8])> {
+        match held {
+            Held::Number(word) => {
+                let (number, zone) = pack_of(word);
+                let view = ZoneView::with_labels(self.parts.packs.pack(number, &self.guard)?, zone, labels)?;
+                Some((Seen::Pack(number, zone), View::Zone(view), view.apex_key()))
+            }
+            Held::Value(absent) => Some((Seen::Absent(absent.why), View::Absent(absent.why), &absent.key)),
+            Held::Nothing => None,
         }
-        if labels_max > 1 {
-            hashes[2] = hashes[1].extend(key.padded(), key.end(1), key.end(2));
-        }
-        hashes
-    }
-
-    /// The zone whose apex has exactly this key.
-    #[inline(always)]
-    pub(super) fn probe(&self, tag: Tag, key: &[u8]) -> Option<(Version, Seen)> {
-        self.parts.table.find(tag, |number| {
-            let number = SlotNumber(number);
-            let slot = self.parts.slot(number)?;
-            let version = slot.version();
-            let (apex, seen) = key_of(slot.view(&self.guard), &self.parts.packs, &self.guard)?;
-            (apex == key).then_some((Version { slot: number, number: version }, seen))
-        })
     }
 
     /// The version that a slot has; 0 for a slot that was never made.
@@ -178,29 +188,32 @@ impl<'g> CatalogView<'g> {
         let mut found = None;
         super::for_each_ancestor(self.inner.seed, key.octets(), |labels, tag| {
             if labels == key.label_count() {
-                found = self.probe(tag, key.octets());
+                found = self.probe(tag, key.octets(), labels);
             }
         });
-        found.map(|(version, _)| version.slot)
+        found.map(|(version, ..)| version.slot)
     }
 
     /// The name of a slot's zone, lower-case if it has data.
     pub fn name_of(&self, slot: SlotNumber) -> Option<&'g Name> {
         match self.parts.slot(slot)?.view(&self.guard) {
-            Held::Number(_) => match self.view_of(slot)? {
+            Held::Value(absent) => Some(&absent.apex),
+            held => match self.see(held, 0)?.1 {
                 View::Zone(zone) => Some(zone.apex()),
                 View::Absent(_) => None,
             },
-            Held::Value(absent) => Some(&absent.apex),
-            Held::Nothing => None,
         }
     }
 
     /// What there is of a slot's zone. `None`: it has none.
     pub fn view_of(&self, slot: SlotNumber) -> Option<View<'g>> {
-        let held = self.parts.slot(slot)?.view(&self.guard);
-        let (_, seen) = key_of(held, &self.parts.packs, &self.guard)?;
-        Some(self.view(&Found { version: Version::default(), labels: 0, seen }))
+        match self.parts.slot(slot)?.view(&self.guard) {
+            Held::Number(word) => {
+                let (number, zone) = pack_of(word);
+                ZoneView::new(self.parts.packs.pack(number, &self.guard)?, zone).map(View::Zone)
+            }
+            held => self.see(held, 0).map(|(_, view, _)| view),
+        }
     }
 
     /// Slots that have a zone among the `count` ones from `from` on, which is at most where the walk before ended; `None` at the end of all. So who
@@ -214,9 +227,22 @@ impl<'g> CatalogView<'g> {
 
     /// Key of a slot's apex.
     pub(super) fn key_of(&self, slot: SlotNumber) -> Option<&'g [u8]> {
-        let held = self.parts.slot(slot)?.view(&self.guard);
-        key_of(held, &self.parts.packs, &self.guard).map(|(key, _)| key)
+        self.see(self.parts.slot(slot)?.view(&self.guard), 0).map(|(.., key)| key)
     }
+}
+
+/// Hashes of the ancestors with no, one and two labels, of which the name cut to `labels_max` may have fewer.
+#[inline(always)]
+fn upper_hashes(root: Hash, key: &SortKey, labels_max: usize) -> [Hash; 3] {
+    let mut hashes = [root; 3];
+    if labels_max > 0 {
+        hashes[1] = root.extend(key.padded(), 0, key.end(1));
+        hashes[2] = hashes[1];
+    }
+    if labels_max > 1 {
+        hashes[2] = hashes[1].extend(key.padded(), key.end(1), key.end(2));
+    }
+    hashes
 }
 
 /// The slot that stands for the lack of a zone above names whose two upper labels have this hash.

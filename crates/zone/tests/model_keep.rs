@@ -1,0 +1,85 @@
+//! The rule by which answers are kept beside a writer that adds a zone, in all orders that memory allows.
+//!
+//! This is the protocol of `catalog` and `auth::sources` by itself: a table that is exchanged, a cell, and the version of the zone above. A kept answer
+//! that does not know the new zone must be of the old version. Each rule that is left out must make that fail.
+#![allow(clippy::unwrap_used)]
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Release};
+use loom::thread;
+
+const OLD: usize = 1;
+const RAISED: usize = 2;
+
+/// A rule that is left out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// Answers are kept without asking a table taken anew.
+    NoRepeat,
+    /// The version of the zone above is raised before the new zone is in the table.
+    RaisedTooEarly,
+    /// The repeat asks the table that was asked before.
+    SameTable,
+}
+
+struct Catalog {
+    /// Which of the tables is published.
+    table: AtomicUsize,
+    /// In each of them the cell of the new zone: 0 without.
+    cells: [AtomicUsize; 2],
+    version: AtomicUsize,
+}
+
+impl Catalog {
+    fn add(&self, fault: Fault) {
+        if fault == Fault::RaisedTooEarly {
+            self.version.store(RAISED, Release);
+        }
+        self.table.store(1, Release);
+        self.cells[1].store(1, Release);
+        if fault != Fault::RaisedTooEarly {
+            self.version.store(RAISED, Release);
+        }
+    }
+
+    /// Version of the zone above, then whether the new zone is found.
+    fn find(&self, table: usize) -> (usize, usize) {
+        let version = self.version.load(Acquire);
+        (version, self.cells[table].load(Acquire))
+    }
+}
+
+fn model(fault: Fault) {
+    loom::model(move || {
+        let catalog = Arc::new(Catalog {
+            table: AtomicUsize::new(0),
+            cells: [AtomicUsize::new(0), AtomicUsize::new(0)],
+            version: AtomicUsize::new(OLD),
+        });
+        let writer = Arc::clone(&catalog);
+        let writer = thread::spawn(move || writer.add(fault));
+        let table = catalog.table.load(Acquire);
+        let first = catalog.find(table);
+        let again = match fault {
+            Fault::NoRepeat => first,
+            Fault::SameTable => catalog.find(table),
+            _ => catalog.find(catalog.table.load(Acquire)),
+        };
+        let kept = (first == again).then_some(first);
+        writer.join().unwrap();
+        assert!(kept != Some((RAISED, 0)), "an answer of the new version does not know the new zone");
+    });
+}
+
+#[test]
+fn what_is_kept_knows_what_its_version_says() {
+    model(Fault::None);
+}
+
+#[test]
+fn every_rule_is_needed() {
+    for fault in [Fault::NoRepeat, Fault::RaisedTooEarly, Fault::SameTable] {
+        assert!(std::panic::catch_unwind(|| model(fault)).is_err());
+    }
+}
