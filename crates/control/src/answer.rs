@@ -142,9 +142,9 @@ impl Zones {
     }
 
     fn line(&self, view: &CatalogView<'_>, slot: SlotNumber) -> Option<ZoneLine> {
-        let zone = match view.view_of(slot)? {
-            View::Zone(zone) => Some(zone),
-            View::Absent(_) => None,
+        let zone = match view.view_of(slot) {
+            Some(View::Zone(zone)) => Some(zone),
+            _ => None,
         };
         let problem = self.problem_of(view, slot);
         let state = match (&zone, problem) {

@@ -170,7 +170,7 @@ impl Controller {
     ) -> Vec<Candidate> {
         let sources = std::mem::take(&mut wanted.sources);
         let mut candidates = Vec::with_capacity(wanted.len());
-        let (mut met, mut met_hidden, mut new) = (Met::default(), HashSet::new(), Vec::new());
+        let (mut met, mut met_awaited, mut new) = (Met::default(), HashSet::new(), Vec::new());
         let mut zones = self.zones.write();
         let mut reader = self.catalog.reader();
         for first in (0..wanted.len()).step_by(ZONES_A_BATCH) {
@@ -187,15 +187,18 @@ impl Controller {
                         awaited.source = source;
                     }
                     let who = match (slot, lower) {
-                        (Some(slot), _) => {
+                        (Some(slot), lower) => {
                             met.add(slot);
+                            if awaited.is_some() {
+                                met_awaited.extend(lower);
+                            }
                             let old = zones.kept(slot).source;
                             is_new |= old != crate::sources::SourceId::UNKNOWN && is_other(&zones, old);
                             zones.kept_mut(slot).source = source;
                             Who::Slot(slot)
                         }
                         (None, Some(lower)) if awaited.is_some() => {
-                            met_hidden.insert(lower.clone());
+                            met_awaited.insert(lower.clone());
                             Who::Hidden(lower)
                         }
                         _ => {
@@ -208,10 +211,13 @@ impl Controller {
             });
         }
         zones.sources = sources;
-        let gone = self.not_met(&met);
+        let mut gone = self.not_met(&met);
+        // Of packs that were written into, nothing may be found any more.
+        gone.iter().for_each(|slot| met.add(*slot));
+        gone.extend(zones.own_slots().filter(|slot| !met.has(*slot)));
         change.removed += gone.len();
         zones.awaited.retain(|lower, awaited| {
-            let stays = awaited.slot.is_some_and(|slot| met.has(slot)) || met_hidden.contains(lower);
+            let stays = met_awaited.contains(lower);
             change.removed += usize::from(!stays && awaited.slot.is_none());
             stays
         });
@@ -267,9 +273,9 @@ impl Controller {
             self.make_room();
             self.catalog.reader().with(|view| {
                 for slot in batch {
-                    if let Some(View::Zone(zone)) = view.view_of(*slot) {
-                        zones.gone.add(zone.apex());
-                        zones.packs.subtract(zone.pack_id());
+                    if let Some(pack) = zones.pack_of(view, *slot) {
+                        view.name_of(*slot).into_iter().for_each(|name| zones.gone.add(name));
+                        zones.packs.subtract(pack);
                         zones.loaded -= 1;
                     }
                 }

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use wire::{Name, NameBuf};
 use zone::catalog::{CatalogView, SlotNumber, View, ViewSource};
-use zone::lookup::ZoneView;
 
 use super::arrange::Candidate;
 use super::held::Kind;
@@ -217,10 +216,10 @@ impl Controller {
         }
         kept.inode = loaded.stamp.inode;
         kept.contents = loaded.contents_hash.map_or(0, |hash| hash.get() as u32);
-        let name = (loaded.origin == Origin::PackFile).then(|| job.name.clone());
+        let own = (loaded.origin == Origin::PackFile).then(|| (job.name.clone(), pack.id()));
         let includes = (!loaded.includes.is_empty()).then_some((loaded.stamp, loaded.includes));
-        let is_rare = name.is_some() || includes.is_some();
-        zones.set_rare(slot, is_rare.then_some(Rare { includes, problem: None, name }));
+        let is_rare = own.is_some() || includes.is_some();
+        zones.set_rare(slot, is_rare.then_some(Rare { includes, problem: None, own }));
         change.loaded += 1;
     }
 
@@ -254,7 +253,7 @@ impl Controller {
         let mut reader = self.catalog.reader();
         let (slot, has_data) = reader.with(|view| {
             let slot = zones.slot(view, apex);
-            (slot, slot.is_some_and(|slot| matches!(view.view_of(slot), Some(View::Zone(_)))))
+            (slot, slot.is_some_and(|slot| zones.pack_of(view, slot).is_some()))
         });
         let line = match slot {
             Some(_) if has_data => format!("zone {apex} not loaded; what was loaded before is served still"),
@@ -292,31 +291,24 @@ fn warn(
     change: &mut Change,
 ) -> Old {
     let is_named = view.name_of(slot).is_some_and(|name| name.eq_ignore_case(&job.name));
-    let Some(View::Zone(zone)) = view.view_of(slot) else { return Old { pack: None, is_named } };
-    let line = match written_into(zones, slot, &zone, job, loaded) {
+    let Some(pack) = zones.pack_of(view, slot) else { return Old { pack: None, is_named } };
+    let line = match written_into(zones, pack, job, loaded) {
         Some(line) => Some(line),
-        None => serial_line(zones, slot, &zone, loaded),
+        None => serial_line(zones, view, slot, loaded),
     };
     if let Some(line) = line {
         tracing::warn!("{line}");
         change.warnings.push(line);
     }
-    Old { pack: Some(zone.pack_id()), is_named }
+    Old { pack: Some(pack), is_named }
 }
 
 /// A line if the pack that a zone is served from has become another without being replaced, so that nothing of what
 /// is mapped can be believed. A file put in its place has another inode, as the map keeps the old one.
-fn written_into(
-    zones: &Zones,
-    slot: SlotNumber,
-    zone: &ZoneView<'_>,
-    job: &Job,
-    loaded: &Loaded,
-) -> Option<String> {
-    let is_operators = matches!(zones.packs.get(zone.pack_id())?.kind, Kind::Operators(_));
-    let (old, new) = (zones.stamp(slot, zone), &loaded.stamp);
+fn written_into(zones: &Zones, pack: u64, job: &Job, loaded: &Loaded) -> Option<String> {
+    let Kind::Operators(old) = zones.packs.get(pack)?.kind else { return None };
     // Without a time it was too fresh to tell.
-    let is_written_into = is_operators && old.time != 0 && old.inode == new.inode && !old.is_still(new);
+    let is_written_into = old.time != 0 && old.inode == loaded.stamp.inode && !old.is_still(&loaded.stamp);
     is_written_into.then(|| {
         format!(
             "{}: has another time or length and is no new file: a pack that is written into while it is \
@@ -327,8 +319,10 @@ fn written_into(
 }
 
 /// Secondaries take a zone only if its serial grows (RFC 1034 4.3.5, RFC 1982).
-fn serial_line(zones: &Zones, slot: SlotNumber, zone: &ZoneView<'_>, loaded: &Loaded) -> Option<String> {
-    if loaded.origin == Origin::Stored || loaded.stamp.is_still(&zones.stamp(slot, zone)) {
+fn serial_line(zones: &Zones, view: &CatalogView<'_>, slot: SlotNumber, loaded: &Loaded) -> Option<String> {
+    let Some(View::Zone(zone)) = view.view_of(slot) else { return None };
+    let is_still = zones.stamp(view, slot).is_some_and(|old| loaded.stamp.is_still(&old));
+    if loaded.origin == Origin::Stored || is_still {
         return None;
     }
     // Touched, or with other comments: the zone is what it was, and so may its serial be.

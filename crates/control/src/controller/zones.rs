@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 use wire::{Name, NameBuf};
 use zone::catalog::{Absence, CatalogView, SlotNumber, View, ViewSource};
-use zone::lookup::ZoneView;
 
 use super::Controller;
 use super::gone::Gone;
@@ -49,9 +48,9 @@ pub(super) struct Rare {
     pub(super) includes: Option<(Stamp, Includes)>,
     /// Why its file could not be loaded when that was tried last. `None`: it could.
     pub(super) problem: Option<Box<[String]>>,
-    /// Its name where its data are a file of the operator's: who writes into one instead of replacing it changes
+    /// Its name and its pack where its data are a file of the operator's: who writes into one instead of replacing it changes
     /// what is mapped, and zones must be found all the same.
-    pub(super) name: Option<NameBuf>,
+    pub(super) own: Option<(NameBuf, u64)>,
 }
 
 /// A zone that came while the server ran and of which there are no data yet.
@@ -123,7 +122,7 @@ impl Zones {
 
     /// The name of a slot's zone.
     pub(crate) fn name<'n>(&'n self, view: &CatalogView<'n>, slot: SlotNumber) -> Option<&'n Name> {
-        let own = self.rare.get(&slot).and_then(|rare| rare.name.as_deref());
+        let own = self.rare.get(&slot).and_then(|rare| Some(&*rare.own.as_ref()?.0));
         own.or_else(|| view.name_of(slot))
     }
 
@@ -171,15 +170,15 @@ impl Zones {
     pub(super) fn set_rare(&mut self, slot: SlotNumber, rare: Option<Rare>) {
         let old = match rare {
             Some(rare) => {
-                if let Some(name) = &rare.name {
+                if let Some((name, _)) = &rare.own {
                     self.own_names.insert(name.to_lowercase(), slot);
                 }
                 self.rare.insert(slot, rare)
             }
             None => self.rare.remove(&slot),
         };
-        let is_named = self.rare.get(&slot).is_some_and(|rare| rare.name.is_some());
-        if let Some(name) = old.and_then(|old| old.name).filter(|_| !is_named) {
+        let is_named = self.rare.get(&slot).is_some_and(|rare| rare.own.is_some());
+        if let Some((name, _)) = old.and_then(|old| old.own).filter(|_| !is_named) {
             self.own_names.remove(&name.to_lowercase());
         }
     }
@@ -190,26 +189,42 @@ impl Zones {
         self.set_rare(slot, None);
     }
 
+    /// [`zone::Pack::id`] of what a slot's zone is served from; `None`: it has no data. Of a pack that was written into, too, which says
+    /// nothing any more.
+    pub(super) fn pack_of(&self, view: &CatalogView<'_>, slot: SlotNumber) -> Option<u64> {
+        if let Some((_, pack)) = self.rare.get(&slot).and_then(|rare| rare.own.as_ref()) {
+            return Some(*pack);
+        }
+        match view.view_of(slot)? {
+            View::Zone(zone) => Some(zone.pack_id()),
+            View::Absent(_) => None,
+        }
+    }
+
     /// The state of the file that a zone's data are from.
-    pub(super) fn stamp(&self, slot: SlotNumber, zone: &ZoneView<'_>) -> Stamp {
-        if let Some(Kind::Operators(stamp)) = self.packs.get(zone.pack_id()).map(|held| held.kind) {
-            return stamp;
+    pub(super) fn stamp(&self, view: &CatalogView<'_>, slot: SlotNumber) -> Option<Stamp> {
+        if let Some(Kind::Operators(stamp)) = self.packs.get(self.pack_of(view, slot)?).map(|held| held.kind)
+        {
+            return Some(stamp);
         }
         if let Some((stamp, _)) = self.rare.get(&slot).and_then(|rare| rare.includes.as_ref()) {
-            return *stamp;
+            return Some(*stamp);
         }
+        let View::Zone(zone) = view.view_of(slot)? else { return None };
         let (row, kept) = (zone.row(), self.kept(slot));
-        Stamp { time: row.text_time, octets: row.text_octets, inode: kept.inode }
+        Some(Stamp { time: row.text_time, octets: row.text_octets, inode: kept.inode })
+    }
+
+    /// Slots of zones that have a name of their own.
+    pub(super) fn own_slots(&self) -> impl Iterator<Item = SlotNumber> {
+        self.own_names.values().copied()
     }
 
     /// What has to be compared with files to know whether a zone has changed.
     pub(super) fn look(&self, view: &CatalogView<'_>, slot: SlotNumber) -> Option<Look> {
         let name = self.name(view, slot)?.to_owned();
         let source = self.source(slot, &name)?;
-        let stamp = match view.view_of(slot)? {
-            View::Zone(zone) => Some(self.stamp(slot, &zone)),
-            View::Absent(_) => None,
-        };
+        let stamp = self.stamp(view, slot);
         let rare = self.rare.get(&slot);
         let includes = rare.and_then(|rare| rare.includes.as_ref()).map(|(_, includes)| includes.clone());
         let is_broken = rare.is_some_and(|rare| rare.problem.is_some());
