@@ -184,7 +184,8 @@ mod tests {
     use std::collections::HashMap;
 
     fn tag(number: u64) -> Tag {
-        Tag::of(Hash::of_apex(number, 0))
+        // The hash of 0 would be that of an empty cell.
+        Tag::of(Hash::of_apex(number + 1, 0))
     }
 
     #[test]
