@@ -1,16 +1,18 @@
 //! Requests of the control socket to replies.
 
-use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 use std::time::Instant;
 
 use wire::iana::rcode;
-use zone::pack::ZoneRow;
+use wire::{Name, NameBuf};
+use zone::catalog::{CatalogView, SlotNumber, View};
+use zone::lookup::Denial;
 
 use crate::command::{ChangeLine, Count, Reply, Request, Stats, Status, ZoneLine};
-use crate::controller::{Change, Controller, Entry, Zone, position};
+use crate::controller::{Change, Controller, Zones};
 use crate::locks;
+use crate::order::Order;
 use crate::reload;
 use crate::serve::addresses;
 use crate::system::memory_octets;
@@ -33,9 +35,8 @@ pub(crate) fn answer(
         Request::Stop => return Ok(true),
         Request::Zones { zone: None } => return all_zones(controller, reply).map(|()| true),
         Request::Zones { zone: Some(name) } => named(name).and_then(|name| {
-            let zones = controller.zones.read();
-            let at = position(&zones, &name).ok_or_else(|| format!("there is no zone {name}"))?;
-            Ok(Answer::Zone(zone_line(&zones[at])))
+            let line = controller.zones.read().line_named(controller, &name);
+            line.map(Answer::Zone).ok_or_else(|| format!("there is no zone {name}"))
         }),
         Request::Reload { zone: None } => Ok(Answer::Change(reload::reload_all(controller))),
         Request::Reload { zone: Some(name) } => {
@@ -79,50 +80,107 @@ fn change_line(change: Change, started: Instant) -> ChangeLine {
     }
 }
 
-/// Zones copied out of the list at a time, so that a slow client holds no lock.
+/// Zones that are looked up at a time, so that a slow client holds no lock.
 const ZONES_AT_A_TIME: usize = 1000;
 
 fn all_zones(controller: &Controller, reply: &mut dyn FnMut(Reply) -> io::Result<()>) -> io::Result<()> {
-    let mut at = 0;
-    loop {
+    let (order, mut listed) = (Order::default(), Vec::new());
+    let order = list(controller, order, &mut listed).sorted();
+    for some in order.chunks(ZONES_AT_A_TIME) {
         let lines: Vec<ZoneLine> = {
             let zones = controller.zones.read();
-            zones.iter().skip(at).take(ZONES_AT_A_TIME).map(zone_line).collect()
+            controller.catalog.reader().with(|view| {
+                let line = |&number: &usize| match &listed[number] {
+                    Listed::Slot(slot) => zones.line(view, *slot),
+                    Listed::Hidden(name) => zones.hidden_line(name),
+                };
+                some.iter().filter_map(line).collect()
+            })
         };
-        if lines.is_empty() {
-            return Ok(());
-        }
-        at += lines.len();
         for line in lines {
             reply(Reply::Zone(line))?;
         }
     }
+    Ok(())
 }
 
-fn zone_line(zone: &Zone) -> ZoneLine {
-    let row = match &zone.entry {
-        Entry::Loaded { pack, number } => Some(pack.zone_row(*number)),
-        Entry::Absent(_) => None,
-    };
-    let state = match (&row, zone.problem()) {
-        (Some(_), None) => "served",
-        (Some(_), Some(_)) => "stale",
-        (None, _) => "absent",
-    };
-    let signed = row.and_then(|row| match row.bits {
-        bits if bits & ZoneRow::NSEC3 != 0 => Some("NSEC3"),
-        bits if bits & ZoneRow::NSEC != 0 => Some("NSEC"),
-        _ => None,
-    });
-    ZoneLine {
-        zone: zone.apex().to_string(),
-        state: state.into(),
-        serial: row.map(|row| row.serial),
-        records: row.map_or(0, |row| row.record_count),
-        names: row.map_or(0, |row| row.node_count),
-        signed: signed.map(str::to_owned),
-        source: zone.source.to_string(),
-        problems: zone.problem().unwrap_or_default().to_vec(),
+/// A zone of the list.
+enum Listed {
+    Slot(SlotNumber),
+    /// One that the catalog does not show.
+    Hidden(NameBuf),
+}
+
+/// The names of all zones, and where each is.
+fn list(controller: &Controller, mut order: Order, listed: &mut Vec<Listed>) -> Order {
+    for name in controller.zones.read().hidden() {
+        order.push(name);
+        listed.push(Listed::Hidden(name.to_owned()));
+    }
+    let mut slots = Vec::new();
+    controller.for_each_slot(|slot, _| slots.push(slot));
+    for some in slots.chunks(ZONES_AT_A_TIME) {
+        let zones = controller.zones.read();
+        controller.catalog.reader().with(|view| {
+            for &slot in some {
+                if let Some(name) = zones.name(view, slot) {
+                    order.push(name);
+                    listed.push(Listed::Slot(slot));
+                }
+            }
+        });
+    }
+    order
+}
+
+impl Zones {
+    fn line_named(&self, controller: &Controller, name: &Name) -> Option<ZoneLine> {
+        controller.catalog.reader().with(|view| match self.slot(view, name) {
+            Some(slot) => self.line(view, slot),
+            None => self.hidden_line(name),
+        })
+    }
+
+    fn line(&self, view: &CatalogView<'_>, slot: SlotNumber) -> Option<ZoneLine> {
+        let zone = match view.view_of(slot) {
+            Some(View::Zone(zone)) => Some(zone),
+            _ => None,
+        };
+        let problem = self.problem_of(view, slot);
+        let state = match (&zone, problem) {
+            (Some(_), None) => "served",
+            (Some(_), Some(_)) => "stale",
+            (None, _) => "absent",
+        };
+        let signed = zone.and_then(|zone| match zone.denial() {
+            Denial::None => None,
+            Denial::Nsec => Some("NSEC"),
+            Denial::Nsec3 => Some("NSEC3"),
+        });
+        let name = self.name(view, slot)?;
+        let source = self.source(slot, name).map(|source| source.to_string());
+        Some(ZoneLine {
+            zone: name.to_string(),
+            state: state.into(),
+            serial: zone.map(|zone| zone.row().serial),
+            records: zone.map_or(0, |zone| zone.row().record_count),
+            names: zone.map_or(0, |zone| zone.row().node_count),
+            signed: signed.map(str::to_owned),
+            // Served as it was stored; the lists were not read yet.
+            source: source.unwrap_or_else(|| "pack-directory".into()),
+            problems: problem.unwrap_or_default().to_vec(),
+        })
+    }
+
+    fn hidden_line(&self, name: &Name) -> Option<ZoneLine> {
+        let (source, problem) = self.hidden_zone(name)?;
+        Some(ZoneLine {
+            zone: name.to_string(),
+            state: "absent".into(),
+            source,
+            problems: problem.unwrap_or_default().to_vec(),
+            ..ZoneLine::default()
+        })
     }
 }
 
@@ -139,21 +197,18 @@ fn status(controller: &Controller) -> Status {
         status.listen = addresses(running.listeners());
         status.workers = running.counters().len();
     }
-    let mut packs = HashSet::new();
-    for zone in controller.zones.read().iter() {
-        status.zones_broken += usize::from(zone.problem().is_some());
-        match &zone.entry {
-            Entry::Loaded { pack, number } => {
-                status.zones_loaded += 1;
-                status.records += pack.zone_row(*number).record_count;
-                if packs.insert(pack.seed()) {
-                    status.pack_octets += pack.octets().len() as u64;
-                }
-            }
-            Entry::Absent(_) => status.zones_absent += 1,
-        }
+    {
+        let zones = controller.zones.read();
+        status.zones_loaded = zones.loaded();
+        status.zones_absent = zones.count() - zones.loaded();
+        status.zones_broken = zones.broken();
+        (status.packs, status.pack_octets) = zones.packs();
     }
-    status.packs = packs.len();
+    controller.for_each_slot(|_, view| {
+        if let View::Zone(zone) = view {
+            status.records += zone.row().record_count;
+        }
+    });
     status
 }
 

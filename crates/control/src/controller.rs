@@ -1,15 +1,17 @@
 //! The zones that are served, and how that changes: at the start, on reload, by command.
 //!
-//! Rules. `changing` is held for the whole of a change, so there is one at a time. `zones` is locked for moments
-//! only; between them its order does not change while `changing` is held, so a position stays valid. Workers
-//! take no lock: they see what the catalog shows. Whatever fails leaves served what was served before.
+//! Rules. `changing` is held for the whole of a change, so there is one at a time; a merge of packs goes on beside it, and gives way
+//! where a zone has changed meanwhile. `zones` is locked for moments only. Workers take no lock: they see what the catalog shows.
+//! Whatever fails leaves served what was served before.
 //!
-//! `zones`: the list; `change`: loading and taking; `publish`: from the list to the catalog; `merge`: packs kept few.
+//! `zones`: what is known of each beside its data; `held`: the packs in use; `arrange`: which zones there are and which are looked at;
+//! `change`: loading and taking; `merge`: packs kept few; `gone`: what packs have and is not served.
 
+mod arrange;
 mod change;
-mod entry;
+mod gone;
+mod held;
 mod merge;
-mod publish;
 mod zones;
 
 use std::path::PathBuf;
@@ -21,9 +23,9 @@ use net::Running;
 use sync::{Collector, Mutex, Published, RwLock};
 use zone::Catalog;
 
+pub use arrange::Candidate;
 pub use change::{Change, Scope};
-pub(crate) use entry::Entry;
-pub(crate) use zones::{Zone, position};
+pub(crate) use zones::Zones;
 
 use crate::identity::identity;
 use crate::packs::PackFolder;
@@ -59,13 +61,13 @@ impl Overrides {
 
 /// Everything the server is made of, apart from sockets and threads.
 pub struct Controller {
-    /// What workers see of the zones; changed by whoever makes a change.
+    /// What workers see of the zones; changed by whoever makes a change, and by merges.
     pub(crate) catalog: Catalog,
     /// Frees what was replaced in the catalog.
     _collector: Collector,
     /// What the server says of itself.
     pub(crate) identity: Published<auth::Server>,
-    pub(crate) zones: RwLock<Vec<Zone>>,
+    pub(crate) zones: RwLock<Zones>,
     changing: Mutex<Changing>,
     file: Option<PathBuf>,
     folder: Option<PackFolder>,
@@ -78,6 +80,8 @@ pub struct Controller {
     is_untidy: AtomicBool,
     /// Held by the thread that tidies.
     tidying: RwLock<()>,
+    /// Whether a thread sleeps until packs are to be merged.
+    is_merge_due: AtomicBool,
 }
 
 /// What only the thread that makes a change needs.
@@ -109,7 +113,7 @@ impl Controller {
             catalog,
             _collector: collector,
             identity: Published::new(Arc::new(identity)),
-            zones: RwLock::named("zones", Vec::new()),
+            zones: RwLock::named("zones", Zones::new(folder.as_ref())),
             file: settings.file.clone(),
             changing: Mutex::named("change", Changing { settings, added: Vec::new(), removed: Vec::new() }),
             folder,
@@ -119,6 +123,7 @@ impl Controller {
             running: Mutex::named("workers", None),
             is_untidy: AtomicBool::new(false),
             tidying: RwLock::named("tidying", ()),
+            is_merge_due: AtomicBool::new(false),
         })
     }
 

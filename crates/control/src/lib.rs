@@ -6,10 +6,10 @@
 //! SIGHUP, control socket -> reload -> controller
 //! ```
 //!
-//! * [`settings`]: each setting once; [`wanted`]: the zones they ask for, with paths from a [`pattern`], in [`order`].
+//! * [`settings`]: each setting once; [`wanted`]: the zones they ask for; [`sources`]: their files, with paths from a [`pattern`].
 //! * [`read`], [`load`], [`packs`]: from text to packs, and packs kept for the next start; [`progress`]: how far it is.
 //! * [`controller`], [`reload`]: what is served and how it changes.
-//! * [`command`], [`socket`], [`client`]: what operators can ask a running server.
+//! * [`command`], [`socket`], [`client`]: what operators can ask a running server; [`order`]: zones in lists for them.
 //! * [`serve`]: the order of a start; [`handler`]: what workers call.
 
 mod answer;
@@ -31,6 +31,7 @@ pub mod reload;
 pub mod serve;
 pub mod settings;
 pub mod socket;
+pub mod sources;
 pub mod stamp;
 pub mod system;
 pub mod text;

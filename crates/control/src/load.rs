@@ -20,11 +20,12 @@ use std::sync::{Arc, mpsc};
 
 use checked::{Checked, read_checked};
 use packer::Packer;
+pub(crate) use packer::store;
 use sync::RwLock;
 use zone::Pack;
 use zone::section::{HEADER_OCTETS, SECTION_ALIGNMENT};
 
-use crate::packs::{PackFolder, Stored};
+use crate::packs::{PackFolder, Stored, StoredPack};
 use crate::parallel::map_on_threads;
 use crate::progress::{Act, Progress};
 use crate::read;
@@ -36,15 +37,18 @@ use crate::wanted::Source;
 /// this size at least a thousand times that.
 pub(crate) const OWN_PACK_OCTETS: u64 = 8 << 20;
 
-/// Text of small zones in one pack: bounds what a merge reads again, and the memory while packing.
-const SHARED_PACK_OCTETS: u64 = 1 << 30;
+/// Text of small zones in one pack, and octets of a merged one: bounds what a merge copies again, and the memory while packing.
+pub(crate) const SHARED_PACK_OCTETS: u64 = 1 << 30;
+
+/// Packs of less than this are small: thousands of zones of some records, or one of some ten thousand.
+pub(crate) const SMALL_PACK_OCTETS: usize = 1 << 20;
 
 /// Text that a thread reads before it hands over what came of it: small zones are not worth a wake-up each, and
 /// what waits is a fraction of what one large zone takes.
 const HAND_OVER_OCTETS: u64 = 64 << 10;
 
 /// Seeds tried for the index of a pack. That one fails has odds of one in millions; eight never do.
-const SEEDS_MAX: usize = 8;
+pub(crate) const SEEDS_MAX: usize = 8;
 
 /// Lines about one zone: more than this is read by nobody.
 const LINES_MAX: usize = 100;
@@ -52,7 +56,7 @@ const LINES_MAX: usize = 100;
 /// A zone to load.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Whose number it is, for the caller.
+    /// Its number, for the caller.
     pub id: usize,
     /// The zone's name.
     pub name: wire::NameBuf,
@@ -63,7 +67,7 @@ pub struct Job {
 /// A zone that was loaded.
 pub struct Loaded {
     /// The pack with its data.
-    pub pack: Arc<Pack>,
+    pub pack: Arc<StoredPack>,
     /// Its number in the pack.
     pub number: u32,
     /// The state of its file.
@@ -103,6 +107,8 @@ pub struct Loader<'l> {
     pub stored: &'l Stored,
     /// Told how far it is.
     pub progress: &'l Progress,
+    /// Whether small packs are left in memory, to be stored later and together: their text is what lasts.
+    pub keep_small: bool,
 }
 
 /// Packs of the operator's that jobs turned out to be, by path. Empty unless there are some.
@@ -161,21 +167,21 @@ impl Loader<'_> {
     fn begin(&self, job: &Job, files: &PackFiles) -> Result<Begun, String> {
         let path = match &job.source {
             Source::Embedded(embedded) => return Ok(Begun::Text(embedded.text.len() as u64)),
-            Source::File(path) => path.path(),
+            Source::File(path) => path,
         };
         let describe = |problem: String| format!("{}: {problem}", path.display());
-        let known = files.read().get(&path).map(Arc::clone);
+        let known = files.read().get(path).map(Arc::clone);
         let file = match known {
             Some(file) => file,
             None => {
-                let stamp = read::stamp_of(&path)?;
+                let stamp = read::stamp_of(path)?;
                 if let Some((pack, number)) = self.stored.find_current(&job.name, &stamp) {
                     return Ok(loaded(pack, number, stamp, Origin::Stored));
                 }
-                if !may_be_pack(stamp.octets) || !read::is_pack(&path)? {
+                if !may_be_pack(stamp.octets) || !read::is_pack(path)? {
                     return Ok(Begun::Text(stamp.octets));
                 }
-                map_once(files, &path).map_err(describe)?
+                map_once(files, path).map_err(describe)?
             }
         };
         let (pack, number) = file
@@ -190,7 +196,7 @@ impl Loader<'_> {
         let mut outcomes = Vec::with_capacity(group.len());
         let mut left: Vec<&Job> = group.to_vec();
         for _ in 0..SEEDS_MAX {
-            let mut packer = Packer::new(self.folder);
+            let mut packer = Packer::new(self.folder, self.keep_small);
             self.read_all(&left, |job, text| packer.add(job, text));
             let crowded = packer.finish();
             outcomes.append(&mut packer.outcomes);
@@ -256,7 +262,7 @@ fn map_once(files: &PackFiles, path: &Path) -> Result<Arc<PackFile>, String> {
         return Ok(Arc::clone(file));
     }
     let (pack, stamp) = map_pack(path)?;
-    let file = Arc::new(PackFile { zones: Stored::of(&[Arc::new(pack)]), stamp });
+    let file = Arc::new(PackFile { zones: Stored::of(vec![StoredPack::elsewhere(pack)]), stamp });
     files.insert(path.to_owned(), Arc::clone(&file));
     Ok(file)
 }
@@ -267,7 +273,7 @@ fn may_be_pack(octets: u64) -> bool {
     octets >= HEADER_OCTETS as u64 && octets.is_multiple_of(SECTION_ALIGNMENT as u64)
 }
 
-fn loaded(pack: &Arc<Pack>, number: u32, stamp: Stamp, origin: Origin) -> Begun {
+fn loaded(pack: &Arc<StoredPack>, number: u32, stamp: Stamp, origin: Origin) -> Begun {
     Begun::Loaded(Box::new(Loaded {
         pack: Arc::clone(pack),
         number,
@@ -315,23 +321,31 @@ pub struct Compiled {
 pub fn compile(jobs: &[Job], threads: usize) -> Result<Compiled, Vec<String>> {
     let stored = Stored::default();
     let progress = Progress::default();
-    let loader = Loader { threads, folder: None, stored: &stored, progress: &progress };
+    let loader = Loader { threads, folder: None, stored: &stored, progress: &progress, keep_small: false };
     progress.begin(Act::Reading, jobs.len());
-    let texts = jobs.iter().filter_map(|job| match &job.source {
-        Source::File(path) => read::stamp_of(&path.path()).ok(),
-        Source::Embedded(_) => None,
-    });
-    progress.octets.store(texts.map(|stamp| stamp.octets).sum(), Ordering::Relaxed);
+    let (mut errors, mut octets) = (Vec::new(), 0);
+    for job in jobs {
+        match &job.source {
+            Source::File(path) => match read::stamp_of(path) {
+                Ok(stamp) => octets += stamp.octets,
+                Err(line) => errors.push(line),
+            },
+            Source::Embedded(embedded) => octets += embedded.text.len() as u64,
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    progress.octets.store(octets, Ordering::Relaxed);
     let all: Vec<&Job> = jobs.iter().collect();
     let outcomes = progress.show_while(|| loader.load_group(&all));
     let mut compiled = Compiled { packs: Vec::new(), warnings: Vec::new() };
-    let mut errors = Vec::new();
     for (_, outcome) in outcomes {
         match outcome {
             Ok(loaded) => {
                 compiled.warnings.extend(loaded.warnings);
-                if !compiled.packs.iter().any(|pack| Arc::ptr_eq(pack, &loaded.pack)) {
-                    compiled.packs.push(loaded.pack);
+                if !compiled.packs.iter().any(|pack| Arc::ptr_eq(pack, &loaded.pack.pack)) {
+                    compiled.packs.push(Arc::clone(&loaded.pack.pack));
                 }
             }
             Err(lines) => errors.extend(lines),

@@ -4,27 +4,33 @@
 //! zones-TIME-N.zpack   packs, newest first by TIME and N; a zone is served from the newest that has it
 //! .zones-….tmp         being written; left over only by a crash, removed at the next start
 //! NAME.damaged         was found damaged
+//! removed              names of zones that packs have and that are no longer served, one a line
 //! lock                 held by the server that uses the folder
 //! ```
 //!
 //! A pack is written under a temporary name, synced, renamed, and the folder synced: after a crash it is there
 //! as a whole or not at all. It is removed once no zone is served from it.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use wire::{Name, SortKey};
-use zone::{Pack, ZoneView};
+use wire::{Name, NameBuf, SortKey};
+use zone::Pack;
 
+use crate::read::read_bounded;
 use crate::stamp::{Stamp, now_ns};
 use crate::system::map_pack;
 use crate::text::cannot;
 
 const SUFFIX: &str = ".zpack";
+const REMOVED: &str = "removed";
+/// Names beyond this are served once more for a moment: more than the names of ten million zones.
+const REMOVED_OCTETS_MAX: u64 = 1 << 28;
 
 /// A folder of packs, held by this process alone.
 pub struct PackFolder {
@@ -33,46 +39,72 @@ pub struct PackFolder {
     written: AtomicU32,
 }
 
-/// The zones of all packs in a folder; of each the newest.
+/// A pack, and the file that it is stored in if there is one of ours.
+pub struct StoredPack {
+    /// The pack.
+    pub pack: Arc<Pack>,
+    /// Its file in the pack folder.
+    pub file: Option<PathBuf>,
+}
+
+impl StoredPack {
+    /// A pack that is nowhere but in memory, or that the operator made.
+    pub fn elsewhere(pack: Pack) -> Arc<StoredPack> {
+        Arc::new(StoredPack { pack: Arc::new(pack), file: None })
+    }
+
+    /// Key of the apex of a zone.
+    fn key(&self, number: u32) -> &[u8] {
+        self.pack.apex(&self.pack.zone_row(number)).map_or(&[], |(_, key)| key)
+    }
+}
+
+/// The zones of some packs; of each the newest.
 #[derive(Default)]
 pub struct Stored {
-    packs: Vec<Arc<Pack>>,
+    packs: Vec<Arc<StoredPack>>,
     hasher: RandomState,
-    /// Hash of the name, number of the pack, number of the zone there; in this order.
+    /// Hash of the name, number of the pack and number of the zone in it; sorted.
     zones: Vec<(u64, u32, u32)>,
 }
 
 impl Stored {
     /// The zones of packs, the oldest pack first.
-    pub fn of(packs: &[Arc<Pack>]) -> Stored {
-        let mut stored = Stored { packs: packs.to_vec(), ..Stored::default() };
-        for (at, pack) in packs.iter().enumerate() {
-            let zones = (0..pack.zone_count()).filter_map(|number| {
-                let zone = ZoneView::new(pack, number)?;
-                Some((stored.hasher.hash_one(zone.apex_key()), at as u32, number))
-            });
-            stored.zones.extend(zones);
+    pub fn of(packs: Vec<Arc<StoredPack>>) -> Stored {
+        let mut stored = Stored { packs, ..Stored::default() };
+        stored.zones.reserve_exact(stored.packs.iter().map(|pack| pack.pack.zone_count() as usize).sum());
+        for (at, pack) in (0..).zip(&stored.packs) {
+            let hash = |number| stored.hasher.hash_one(pack.key(number));
+            stored.zones.extend((0..pack.pack.zone_count()).map(|number| (hash(number), at, number)));
         }
         stored.zones.sort_unstable();
         stored
     }
 
+    /// The packs, the oldest first.
+    pub fn packs(&self) -> &[Arc<StoredPack>] {
+        &self.packs
+    }
+
     /// The zone of this name: its pack and its number there.
-    pub fn find(&self, name: &Name) -> Option<(&Arc<Pack>, u32)> {
+    pub fn find(&self, name: &Name) -> Option<(&Arc<StoredPack>, u32)> {
+        if self.zones.is_empty() {
+            return None;
+        }
         let key = SortKey::of(name);
         let hash = self.hasher.hash_one(key.octets());
-        let end = self.zones.partition_point(|&(other, ..)| other <= hash);
-        let same = self.zones[..end].iter().rev().take_while(|&&(other, ..)| other == hash);
-        // The newest first.
-        same.map(|&(_, pack, number)| (&self.packs[pack as usize], number)).find(|(pack, number)| {
-            ZoneView::new(pack, *number).is_some_and(|zone| zone.apex_key() == key.octets())
-        })
+        let first = self.zones.partition_point(|(other, ..)| *other < hash);
+        let same = self.zones[first..].iter().take_while(|(other, ..)| *other == hash);
+        // The last one is in the newest pack.
+        let (_, at, number) =
+            same.filter(|(_, at, number)| self.packs[*at as usize].key(*number) == key.octets()).last()?;
+        Some((&self.packs[*at as usize], *number))
     }
 
     /// The zone of this name made from a text of this stamp.
-    pub fn find_current(&self, name: &Name, stamp: &Stamp) -> Option<(&Arc<Pack>, u32)> {
+    pub fn find_current(&self, name: &Name, stamp: &Stamp) -> Option<(&Arc<StoredPack>, u32)> {
         let (pack, number) = self.find(name)?;
-        let row = pack.zone_row(number);
+        let row = pack.pack.zone_row(number);
         (row.text_time != 0 && row.text_time == stamp.time && row.text_octets == stamp.octets)
             .then_some((pack, number))
     }
@@ -93,13 +125,13 @@ impl PackFolder {
         Ok(PackFolder { path: path.to_owned(), _lock: lock, written: AtomicU32::new(0) })
     }
 
-    /// Maps all packs. One that is damaged is set aside with a warning: its zones are read from text.
-    pub fn stored(&self) -> Stored {
+    /// Maps all packs, the oldest first. One that is damaged is set aside with a warning: its zones are read from text.
+    pub fn stored(&self) -> Vec<Arc<StoredPack>> {
         let mut packs = Vec::new();
         for name in self.names() {
             let path = self.path.join(&name);
             match map_pack(&path) {
-                Ok((pack, _)) => packs.push(Arc::new(pack)),
+                Ok((pack, _)) => packs.push(Arc::new(StoredPack { pack: Arc::new(pack), file: Some(path) })),
                 Err(problem) => {
                     let aside = self.path.join(format!("{name}.damaged"));
                     // If it cannot be set aside it is found again at the next start: no more than a repeated warning.
@@ -111,7 +143,7 @@ impl PackFolder {
                 }
             }
         }
-        Stored::of(&packs)
+        packs
     }
 
     /// Names of the packs, oldest first; leftovers of a crash are removed.
@@ -127,35 +159,27 @@ impl PackFolder {
         names
     }
 
+    /// Names of zones that are in packs and are not to be served: these are from before they were removed.
+    pub fn removed(&self) -> Vec<NameBuf> {
+        let text = read_bounded(&self.path.join(REMOVED), REMOVED_OCTETS_MAX).unwrap_or_default();
+        text.lines().filter_map(|line| NameBuf::from_text(line).ok()).collect()
+    }
+
+    /// Stores these names.
+    pub fn set_removed<'n>(&self, names: impl Iterator<Item = &'n Name>) -> Result<(), String> {
+        let text: String = names.map(|name| format!("{name}\n")).collect();
+        write_file(&self.path.join(REMOVED), &self.path.join(".removed.tmp"), text.as_bytes())
+    }
+
     /// Stores a pack and maps the stored one in its stead.
-    pub fn store(&self, pack: &Pack) -> Result<Pack, String> {
+    pub fn store(&self, pack: &Pack) -> Result<Arc<StoredPack>, String> {
         let number = self.written.fetch_add(1, Ordering::Relaxed);
         let name = format!("zones-{:016x}-{number:04}{SUFFIX}", now_ns());
         let path = self.path.join(&name);
         write_file(&path, &self.path.join(format!(".{name}.tmp")), pack.octets())?;
         let mapped = map_pack(&path).map_err(|problem| format!("{}: {problem}", path.display()))?;
-        Ok(mapped.0)
+        Ok(Arc::new(StoredPack { pack: Arc::new(mapped.0), file: Some(path) }))
     }
-
-    /// Removes the packs from which no zone is served; `used` are those that are.
-    pub fn remove_unused<'p>(&self, used: impl Iterator<Item = &'p Pack>) {
-        let seeds: Vec<u64> = used.map(Pack::seed).collect();
-        for name in self.names() {
-            let path = self.path.join(&name);
-            // The seed is random, and at the same place in every pack: it tells packs apart.
-            let unused = seed_of(&path).is_ok_and(|seed| !seeds.contains(&seed));
-            if unused && fs::remove_file(&path).is_ok() {
-                tracing::debug!("pack {}: no zone is served from it any more, removed", path.display());
-            }
-        }
-    }
-}
-
-fn seed_of(path: &Path) -> io::Result<u64> {
-    use std::os::unix::fs::FileExt;
-    let mut octets = [0; 8];
-    File::open(path)?.read_exact_at(&mut octets, 24)?;
-    Ok(u64::from_le_bytes(octets))
 }
 
 /// Writes a file such that it is there as a whole or not at all, whatever happens in between.
@@ -172,4 +196,44 @@ pub fn write_file(path: &Path, temporary: &Path, octets: &[u8]) -> Result<(), St
         let _ = fs::remove_file(temporary);
         format!("{}: {}", path.display(), cannot("write", &error))
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use wire::iana::rtype;
+    use zone::contents::SourcePosition;
+    use zone::{ContentsBuilder, PackBuilder, TextStamp};
+
+    fn pack(names: impl Iterator<Item = String>, time: u64) -> Arc<StoredPack> {
+        let mut builder = PackBuilder::new(time);
+        for name in names {
+            let apex: NameBuf = name.parse().unwrap();
+            let mut contents = ContentsBuilder::new(&apex);
+            contents.push(&apex, false, rtype::SOA, 9, &[0; 22], SourcePosition::default()).unwrap();
+            builder.add_zone(&contents.finish(), TextStamp { time, octets: 5 }).unwrap();
+        }
+        StoredPack::elsewhere(Pack::open(builder.finish().unwrap()).unwrap())
+    }
+
+    #[test]
+    fn the_newest_of_each_is_found() {
+        let name = |number: u32| format!("z{number}.example");
+        let stored = Stored::of(vec![pack((0..3000).map(name), 1), pack((2000..4000).map(name), 2)]);
+        let stamp = |time| Stamp { time, octets: 5, inode: 7 };
+        for number in 0..5000 {
+            let name: NameBuf = name(number).to_uppercase().parse().unwrap();
+            let found = stored.find(&name).map(|(pack, at)| {
+                assert!(pack.pack.apex(&pack.pack.zone_row(at)).unwrap().0.eq_ignore_case(&name));
+                pack.pack.zone_row(at).text_time
+            });
+            let expected = if number < 2000 { Some(1) } else { (number < 4000).then_some(2) };
+            assert_eq!(found, expected, "{name}");
+            for time in 1..3 {
+                assert_eq!(stored.find_current(&name, &stamp(time)).is_some(), expected == Some(time));
+            }
+        }
+        assert!(Stored::default().find(Name::root()).is_none());
+    }
 }

@@ -15,7 +15,7 @@ use zonefile::{Opener, Options, Record, Sink, Source as Text};
 
 use crate::stamp::Stamp;
 use crate::system::map_pack;
-use crate::text::{cannot, reason};
+use crate::text::cannot;
 use crate::wanted::{Embedded, Source};
 
 /// A zone as read from text, without syntax errors.
@@ -72,10 +72,15 @@ pub fn open(path: &Path) -> Result<(File, Stamp), String> {
 /// Opens a file proper for reading. A pipe would wait for its writer and a device may have no end, and nobody can
 /// change anything meanwhile. The error does not name the file.
 pub fn open_regular(path: &Path) -> Result<(File, Metadata), String> {
-    let describe = |error: io::Error| cannot("open", &error);
     // Looked at before it is opened, as opening a device can have effects; and after, as it may be another then.
-    expect_regular(&std::fs::metadata(path).map_err(describe)?)?;
-    // Without waiting, for the same reason; regular files know no difference.
+    expect_regular(&std::fs::metadata(path).map_err(|error| cannot("open", &error))?)?;
+    open_looked_at(path)
+}
+
+/// As [`open_regular`] for one that [`stamp_of`] has looked at just before: with a million zones, a look less counts.
+fn open_looked_at(path: &Path) -> Result<(File, Metadata), String> {
+    let describe = |error: io::Error| cannot("open", &error);
+    // Without waiting, as a pipe would; regular files know no difference.
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(describe)?;
     let metadata = file.metadata().map_err(describe)?;
     expect_regular(&metadata)?;
@@ -92,11 +97,10 @@ pub fn is_pack(path: &Path) -> Result<bool, String> {
 /// What is wrong with a pack that was taken for text: its length is that of none.
 pub fn broken_pack(source: &Source) -> Option<String> {
     let Source::File(path) = source else { return None };
-    let path = path.path();
-    if !is_pack(&path).is_ok_and(|is_pack| is_pack) {
+    if !is_pack(path).is_ok_and(|is_pack| is_pack) {
         return None;
     }
-    let problem = map_pack(&path).err()?;
+    let problem = map_pack(path).err()?;
     Some(format!("{}: {problem}", path.display()))
 }
 
@@ -122,19 +126,21 @@ pub fn read_bounded(path: &Path, octets_max: u64) -> Result<String, String> {
     })
 }
 
-/// Reads the text of zone `apex`; `octets_read` is added to as reading goes on. Errors are lines for the
-/// operator, each with its position.
+/// Reads the text of zone `apex`, whose file was [looked at](stamp_of); `octets_read` is added to as reading goes on. Errors are lines
+/// for the operator, each with its position.
 pub fn read(apex: &Name, source: &Source, octets_read: &AtomicU64) -> Result<ZoneText, Vec<String>> {
     match source {
         Source::Embedded(Embedded { name, text }) => {
-            let stamp = Stamp { time: 1, octets: text.len() as u64, inode: 0 };
+            let stamp = stamp_of_embedded(text);
             read_text(apex, (*name).into(), Path::new(name), Box::new(*text), stamp, octets_read)
                 .map_err(|unread| unread.lines())
         }
         Source::File(path) => {
-            let path = path.path();
-            let (file, stamp) = open(&path).map_err(|error| vec![error])?;
-            read_text(apex, path.display().to_string(), &path, Box::new(file), stamp, octets_read)
+            let opened =
+                open_looked_at(path).map_err(|problem| vec![format!("{}: {problem}", path.display())]);
+            let (file, metadata) = opened?;
+            let stamp = Stamp::of(&metadata).before_reading();
+            read_text(apex, path.display().to_string(), path, Box::new(file), stamp, octets_read)
                 .map_err(|unread| unread.lines())
         }
     }
@@ -270,10 +276,15 @@ impl Read for Counted<'_> {
     }
 }
 
-/// Why a file cannot be looked at, for a reload.
+/// The state of a file proper. The error names it.
 pub fn stamp_of(path: &Path) -> Result<Stamp, String> {
-    match std::fs::metadata(path) {
-        Ok(metadata) => Ok(Stamp::of(&metadata)),
-        Err(error) => Err(format!("{}: cannot open: {}", path.display(), reason(&error))),
-    }
+    let describe = |problem: String| format!("{}: {problem}", path.display());
+    let metadata = std::fs::metadata(path).map_err(|error| describe(cannot("open", &error)))?;
+    expect_regular(&metadata).map_err(describe)?;
+    Ok(Stamp::of(&metadata))
+}
+
+/// The state of a text inside the program, which never changes but with the program.
+pub fn stamp_of_embedded(text: &[u8]) -> Stamp {
+    Stamp { time: 1, octets: text.len() as u64, inode: 0 }
 }

@@ -10,7 +10,7 @@ use crate::progress::Progress;
 use crate::serve::{all_wanted, read_settings, tcp_limits};
 use crate::settings::Settings;
 use crate::text::count;
-use crate::wanted::{Folders, Source, Wanted};
+use crate::wanted::{Source, Wanted, WantedZones};
 
 /// Reads the settings and all zones whose files have changed.
 pub fn reload_all(controller: &Controller) -> Change {
@@ -57,19 +57,26 @@ fn new_settings(
     changing: &mut Changing,
     warnings: &mut Vec<String>,
     progress: &Progress,
-) -> Result<Vec<Wanted>, Vec<String>> {
+) -> Result<WantedZones, Vec<String>> {
     let file = changing.settings.file.clone();
     let mut settings = read_settings(file.as_deref(), &controller.overrides)?;
     // Read each time, as the file of secrets may be another.
     let identity = identity(&settings)?;
     let mut wanted = all_wanted(&settings, &controller.overrides, progress)?;
-    let has = |wanted: &[Wanted], name: &Name| wanted.iter().any(|zone| zone.name.eq_ignore_case(name));
     // What the file says now goes before what was commanded and is no longer needed.
-    changing.added.retain(|added| !has(&wanted, &added.name));
-    wanted.extend(changing.added.iter().cloned());
+    changing.added.retain(|added| !wanted.iter().any(|(name, _)| name.eq_ignore_case(&added.name)));
+    changing.added.iter().for_each(|added| wanted.add(added));
     if !changing.removed.is_empty() {
-        changing.removed.retain(|key| wanted.iter().any(|zone| SortKey::of(&zone.name).octets() == &**key));
-        wanted.retain(|zone| !changing.removed.contains(&SortKey::of(&zone.name).octets().into()));
+        let (mut key, mut still) = (SortKey::new(), Vec::new());
+        wanted.retain(|name| {
+            key.set(name);
+            let is_removed = changing.removed.iter().any(|removed| **removed == *key.octets());
+            if is_removed {
+                still.push(key.octets().into());
+            }
+            !is_removed
+        });
+        changing.removed = still;
     }
     // What waits for a start keeps its old value, so that the next reload reminds of it again.
     let old = &changing.settings;
@@ -98,15 +105,12 @@ fn new_settings(
 }
 
 /// Folders of zones that have none any more, as lines: an unmounted disk looks like that.
-fn emptied(controller: &Controller, settings: &Settings, wanted: &[Wanted]) -> Vec<String> {
-    let is_in =
-        |folder: &Path, source: &Source| matches!(source, Source::File(path) if path.folder() == folder);
-    let zones = controller.zones.read();
+fn emptied(controller: &Controller, settings: &Settings, wanted: &WantedZones) -> Vec<String> {
     let line = |folder: &Path| {
-        if wanted.iter().any(|zone| is_in(folder, &zone.source)) {
+        if wanted.has_in(folder) {
             return None;
         }
-        let lost = zones.iter().filter(|zone| is_in(folder, &zone.source)).count();
+        let lost = controller.zones_in(folder);
         let path = folder.display();
         (lost > 0).then(|| {
             format!(
@@ -132,54 +136,39 @@ pub fn reload_zone(controller: &Controller, name: &Name) -> Change {
 /// Serves one more zone, until the next start.
 pub fn add_zone(controller: &Controller, name: NameBuf, file: &Path) -> Change {
     let mut changing = controller.change();
-    if controller.position(&name).is_some() {
+    if controller.has_zone(&name) {
         return refused(format!("zone {name} is served already"));
     }
-    let source = Source::File(Folders::default().share(file));
-    let added = Wanted { name: name.clone(), source };
-    let mut zones = present(controller);
-    zones.push(added.clone());
-    let progress = Progress::default();
-    let mut change = progress.show_while(|| controller.apply(&mut changing, zones, Scope::New, &progress));
+    let added = Wanted { name: name.clone(), source: Source::File(file.to_owned()) };
+    let mut change = controller.add(&mut changing, &name, &added.source);
     if change.failed.is_empty() {
         changing.removed.retain(|key| **key != *SortKey::of(&name).octets());
         changing.added.push(added);
         tracing::info!("zone {name} added by command");
     } else {
         // What cannot be loaded is not taken up: nobody wants SERVFAIL for a mistyped path.
-        let rest = present(controller).into_iter().filter(|zone| !zone.name.eq_ignore_case(&name));
-        controller.apply(&mut changing, rest.collect(), Scope::New, &progress);
         change.errors.retain(|line| !line.starts_with("zone "));
         change.errors.push(format!("zone {name} is not added"));
-        (change.added, change.failed) = (0, vec![name]);
+        change.added = 0;
     }
-    change.unchanged = 0;
     change
 }
 
 /// Serves a zone no longer, until the next start.
 pub fn remove_zone(controller: &Controller, name: &Name) -> Change {
     let mut changing = controller.change();
-    if controller.position(name).is_none() {
+    if !controller.has_zone(name) {
         return refused(format!("there is no zone {name}; `zonda ctl zones` lists those there are"));
     }
-    let zones = present(controller).into_iter().filter(|zone| !zone.name.eq_ignore_case(name)).collect();
-    let mut change = controller.apply(&mut changing, zones, Scope::New, &Progress::default());
+    controller.remove(&mut changing, name);
     changing.added.retain(|zone| !zone.name.eq_ignore_case(name));
     changing.removed.push(SortKey::of(name).octets().into());
     tracing::info!("zone {name} removed by command");
-    change.unchanged = 0;
-    change
+    Change { removed: 1, ..Change::default() }
 }
 
 fn refused(line: String) -> Change {
     Change { errors: vec![line], ..Change::default() }
-}
-
-/// The zones there are, as they were asked for.
-fn present(controller: &Controller) -> Vec<Wanted> {
-    let zones = controller.zones.read();
-    zones.iter().map(|zone| Wanted { name: zone.apex().to_owned(), source: zone.source.clone() }).collect()
 }
 
 /// `2 zones loaded, 1 removed, 1 failed, 9,997 unchanged`

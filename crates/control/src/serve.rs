@@ -12,13 +12,13 @@ use net::{Backend, Listen, Listener, Pin, Running, Server, Steer, TcpLimits};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::controller::{Change, Controller, Overrides};
+use crate::controller::{Candidate, Change, Controller, Overrides};
 use crate::handler::Answerer;
 use crate::locks::AtExit;
 use crate::progress::Progress;
 use crate::settings::{Pinning, Settings};
 use crate::text::{Span, count};
-use crate::wanted::{Wanted, wanted};
+use crate::wanted::{Wanted, WantedZones, wanted};
 use crate::{log, system};
 
 /// What `zonda serve` was asked to do.
@@ -34,8 +34,8 @@ pub struct Start {
 
 /// What wakes the control thread.
 pub(crate) enum Event {
-    /// The first load is over. `None`: it ended by a fault of its own.
-    Loaded(Option<Box<Change>>),
+    /// The first load is over, or nothing could be loaded, for reasons that these lines tell. `None`: it ended by a fault of its own.
+    Loaded(Option<Result<Box<Change>, Vec<String>>>),
     /// SIGHUP.
     Reload,
     /// That is over.
@@ -52,6 +52,7 @@ const EVENTS_MAX: usize = 16;
 
 /// Runs the server until it is told to stop. Errors are lines for the operator: it could not start.
 pub fn serve(start: Start) -> Result<(), Vec<String>> {
+    let started = Instant::now();
     // First: a wrong count of descriptors would otherwise take those that are opened here for its own.
     let activated = activated_sockets().map_err(|error| vec![error.to_string()])?;
     system::prepare_allocator();
@@ -61,7 +62,13 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
     sync::profile::set(settings.server.profile_locks);
     let json = settings.log.format == "json";
     let progress = Progress::default();
-    let wanted = progress.show_while(|| all_wanted(&settings, &start.overrides, &progress))?;
+    // What is stored is served before anything is looked at.
+    let may_be_stored =
+        settings.server.serve_stored && !settings.server.pack_directory.as_os_str().is_empty();
+    let wanted = match may_be_stored {
+        true => None,
+        false => Some(progress.show_while(|| all_wanted(&settings, &start.overrides, &progress))?),
+    };
     let one = |error: String| vec![error];
     let notifier = Notifier::from_env().unwrap_or_else(|error| {
         tracing::warn!("the service manager cannot be told of our state: {error}");
@@ -79,15 +86,33 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
     let _profile = AtExit { controller: &controller, json };
     say_what_is_listened_on(&server);
 
-    let is_empty = wanted.is_empty();
-    let given = controller.overrides.zones.clone();
-    progress.show_while(|| controller.announce(wanted, &progress));
+    let mut first =
+        First { started, given: controller.overrides.zones.clone(), is_empty: false, welcome: start.welcome };
+    let is_served = may_be_stored && progress.show_while(|| controller.serve_stored(&progress)) > 0;
+    let announced = match (wanted, is_served) {
+        (_, true) => {
+            let after = Span(started.elapsed());
+            tracing::info!(
+                "answering from {} as stored, after {after}; files are looked at now",
+                zones_text(&controller)
+            );
+            None
+        }
+        (wanted, false) => {
+            let mut changing = controller.change();
+            let listed =
+                || progress.show_while(|| all_wanted(&changing.settings, &controller.overrides, &progress));
+            let wanted = wanted.map_or_else(listed, Ok)?;
+            first.is_empty = wanted.is_empty();
+            Some(progress.show_while(|| controller.announce(&mut changing, wanted, &progress)).0)
+        }
+    };
     run_workers(&controller, server).map_err(|error| one(format!("cannot start a worker: {error}")))?;
+    let loading = load_on_a_thread(&controller, &events, announced);
+    loading.map_err(|error| one(format!("cannot start loading: {error}")))?;
     let serve = |socket| crate::socket::serve(socket, &controller, events.clone());
     let _socket_file =
         socket.map(serve).transpose().map_err(|error| one(format!("control socket: {error}")))?;
-    let first = First { started: Instant::now(), given, is_empty, welcome: start.welcome };
-    load_on_a_thread(&controller, &events).map_err(|error| one(format!("cannot start loading: {error}")))?;
     let reason = handle_events(&controller, &received, &events, &notifier, &first)?;
     tracing::info!("stopping: {reason}");
     tell(&notifier, Notifier::stopping);
@@ -120,7 +145,7 @@ pub(crate) fn all_wanted(
     settings: &Settings,
     overrides: &Overrides,
     progress: &Progress,
-) -> Result<Vec<Wanted>, Vec<String>> {
+) -> Result<WantedZones, Vec<String>> {
     let (mut zones, problems) = wanted(settings, progress);
     if !problems.is_empty() {
         return Err(problems.iter().map(ToString::to_string).collect());
@@ -129,9 +154,11 @@ pub(crate) fn all_wanted(
         if overrides.zones[..at].iter().any(|other| other.name.eq_ignore_case(&given.name)) {
             return Err(vec![format!("zone {} is given twice", given.name)]);
         }
-        zones.retain(|zone| !zone.name.eq_ignore_case(&given.name));
     }
-    zones.extend(overrides.zones.iter().cloned());
+    if !overrides.zones.is_empty() {
+        zones.retain(|name| !overrides.zones.iter().any(|given| given.name.eq_ignore_case(name)));
+    }
+    overrides.zones.iter().for_each(|given| zones.add(given));
     Ok(zones)
 }
 
@@ -228,15 +255,16 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
 }
 
 /// A server with a zone from the command line that is broken, or without any zone that is not, does not start.
-fn check_first_load(change: &Change, first: &First) -> Result<(), Vec<String>> {
+fn check_first_load(controller: &Controller, change: &Change, first: &First) -> Result<(), Vec<String>> {
     let is_given = |name: &wire::NameBuf| first.given.iter().any(|zone| zone.name.eq_ignore_case(name));
     if change.failed.iter().any(is_given) {
         return Err(vec!["a zone of the command line could not be loaded, see above".into()]);
     }
-    if change.loaded == 0 && !first.is_empty {
+    let is_empty = first.is_empty || controller.zones.read().count() == 0;
+    if controller.zones.read().loaded() == 0 && !is_empty {
         return Err(vec!["no zone could be loaded, see above".into()]);
     }
-    if first.is_empty {
+    if is_empty {
         tracing::warn!("there are no zones to serve; all queries are refused");
     }
     Ok(())
@@ -245,10 +273,10 @@ fn check_first_load(change: &Change, first: &First) -> Result<(), Vec<String>> {
 /// `3 zones` or `3 of 4 zones`.
 pub(crate) fn zones_text(controller: &Controller) -> String {
     let zones = controller.zones.read();
-    let loaded = zones.iter().filter(|zone| zone.entry.zone().is_some()).count();
-    match loaded == zones.len() {
+    let (loaded, all) = (zones.loaded(), zones.count());
+    match loaded == all {
         true => count(loaded, "zone"),
-        false => format!("{loaded} of {}", count(zones.len(), "zone")),
+        false => format!("{loaded} of {}", count(all, "zone")),
     }
 }
 
@@ -276,16 +304,46 @@ struct First {
     welcome: Vec<String>,
 }
 
-/// Loads on a thread of its own, so that a signal to stop is heard meanwhile.
-fn load_on_a_thread(controller: &Arc<Controller>, events: &mpsc::SyncSender<Event>) -> std::io::Result<()> {
+/// Loads on a thread of its own, so that a signal to stop is heard meanwhile. `announced`: what is to be loaded; without that, what is
+/// served as it was stored is held against lists and files.
+fn load_on_a_thread(
+    controller: &Arc<Controller>,
+    events: &mpsc::SyncSender<Event>,
+    announced: Option<Vec<Candidate>>,
+) -> std::io::Result<()> {
     let (controller, events) = (Arc::clone(controller), events.clone());
+    let (begin, begun) = mpsc::channel();
     let load = move || {
         let mut done = AtEnd { events, event: Some(Event::Loaded(None)) };
-        done.event = Some(Event::Loaded(Some(Box::new(controller.load_first()))));
+        let loaded = load(&controller, announced, &begin);
+        done.event = Some(Event::Loaded(Some(loaded.map(Box::new))));
         drop(done);
         controller.tidy();
     };
-    std::thread::Builder::new().name("load".into()).spawn(load).map(drop)
+    std::thread::Builder::new().name("load".into()).spawn(load)?;
+    // No command comes before it. If it ended by a fault of its own, its event tells.
+    let _ = begun.recv();
+    Ok(())
+}
+
+fn load(
+    controller: &Controller,
+    announced: Option<Vec<Candidate>>,
+    begun: &mpsc::Sender<()>,
+) -> Result<Change, Vec<String>> {
+    let progress = Progress::default();
+    let mut changing = controller.change();
+    // Whoever does not wait for it need not hear it.
+    let _ = begun.send(());
+    progress.show_while(|| {
+        if let Some(candidates) = announced {
+            return Ok(controller.load_first(&mut changing, candidates, false, &progress));
+        }
+        let wanted = all_wanted(&changing.settings, &controller.overrides, &progress)?;
+        let (candidates, arranged) = controller.announce(&mut changing, wanted, &progress);
+        let change = controller.load_first(&mut changing, candidates, true, &progress);
+        Ok(Change { removed: arranged.removed, ..change })
+    })
 }
 
 /// Reloads on a thread of its own; says whether there is one, which tells when it is over.
@@ -376,8 +434,8 @@ fn handle_events(
         match received.recv_timeout(watchdog.wait()) {
             Ok(Event::Stop(reason)) => return Ok(reason),
             Ok(Event::Loaded(None)) => return Err(vec!["loading ended by a fault of the program".into()]),
-            Ok(Event::Loaded(Some(change))) => {
-                check_first_load(&change, first)?;
+            Ok(Event::Loaded(Some(loaded))) => {
+                check_first_load(controller, &*loaded?, first)?;
                 tracing::info!("{} after {}", ready(), Span(first.started.elapsed()));
                 // Whoever closed standard error does not want to be welcomed.
                 first.welcome.iter().for_each(|line| drop(writeln!(std::io::stderr(), "{line}")));

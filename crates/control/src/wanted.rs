@@ -10,66 +10,21 @@
 use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::fs;
 use std::hash::BuildHasher;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use wire::{Name, NameBuf, SortKey};
 
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, file_text};
 use crate::progress::{Act, Progress};
 use crate::read::read_bounded;
 use crate::settings::{Problem, Settings, ZoneDirectorySettings, ZoneSettings};
+use crate::sources::{SourceId, Sources};
 use crate::text;
 
-/// Where a zone's data come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// A master file, or a pack; which of them the first octets tell.
-    File(FilePath),
-    /// Text inside the program.
-    Embedded(&'static Embedded),
-}
-
-/// Text inside the program.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Embedded {
-    /// The name it goes by.
-    pub name: &'static str,
-    /// The text.
-    pub text: &'static [u8],
-}
-
-/// A path that shares its folder with others: a server can have a million of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FilePath {
-    folder: Arc<Box<Path>>,
-    file: Box<OsStr>,
-}
-
-impl FilePath {
-    /// The folder that the file is in.
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// The whole path.
-    pub fn path(&self) -> PathBuf {
-        self.folder.join(&*self.file)
-    }
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Source::File(path) => path.path().display().fmt(f),
-            Source::Embedded(embedded) => f.write_str(embedded.name),
-        }
-    }
-}
+pub use crate::sources::{Embedded, Source};
 
 /// A zone that is to be served.
 #[derive(Clone, Debug)]
@@ -80,37 +35,77 @@ pub struct Wanted {
     pub source: Source,
 }
 
-/// Makes [`FilePath`]s, each folder once.
+/// Zones that are to be served: a list that can have millions, in some dozen octets each.
 #[derive(Default)]
-pub struct Folders(HashMap<OsString, Arc<Box<Path>>>);
+pub struct WantedZones {
+    /// Where each comes from.
+    pub sources: Sources,
+    /// Names in wire form, one after the other.
+    names: Vec<u8>,
+    /// Where each name begins, and the zone's source.
+    zones: Vec<(usize, SourceId)>,
+}
 
-impl Folders {
-    /// The path `path`, its folder shared.
-    pub fn share(&mut self, path: &Path) -> FilePath {
-        let folder = path.parent().unwrap_or(Path::new(""));
-        // By its text, which is quicker to hash than a path.
-        let shared = match self.0.get(folder.as_os_str()) {
-            Some(shared) => Arc::clone(shared),
-            None => {
-                let shared: Arc<Box<Path>> = Arc::new(folder.into());
-                self.0.insert(folder.into(), Arc::clone(&shared));
-                shared
-            }
-        };
-        FilePath { folder: shared, file: path.file_name().unwrap_or(OsStr::new("")).into() }
+impl WantedZones {
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.zones.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.zones.is_empty()
+    }
+
+    fn push(&mut self, name: &Name, source: SourceId) {
+        self.zones.push((self.names.len(), source));
+        self.names.extend_from_slice(name.octets());
+    }
+
+    /// Adds a zone that came by itself.
+    pub fn add(&mut self, zone: &Wanted) {
+        let source = self.sources.add(&zone.source);
+        self.push(&zone.name, source);
+    }
+
+    fn name(&self, at: usize) -> &Name {
+        // Pushed as a whole; the root stands in for what cannot be.
+        Name::split_from(&self.names[at..]).map_or(Name::root(), |(name, _)| name)
+    }
+
+    /// Name and source of zone number `number`.
+    pub fn zone(&self, number: usize) -> (&Name, SourceId) {
+        let (at, source) = self.zones[number];
+        (self.name(at), source)
+    }
+
+    /// Name and source of each, in the order of the settings.
+    pub fn iter(&self) -> impl Iterator<Item = (&Name, SourceId)> {
+        (0..self.len()).map(|number| self.zone(number))
+    }
+
+    /// Keeps the zones for whose names `keep` says so.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Name) -> bool) {
+        let mut zones = std::mem::take(&mut self.zones);
+        zones.retain(|(at, _)| keep(self.name(*at)));
+        self.zones = zones;
+    }
+
+    /// Whether the file of some zone is in `folder` itself.
+    pub fn has_in(&self, folder: &Path) -> bool {
+        self.zones.iter().any(|(_, source)| self.sources.is_in(*source, folder))
     }
 }
 
 /// The zones that settings ask for, in the order of the file; the first of two with one name counts and the
 /// other is a problem. Also a list or folder that cannot be read is one; the zones of the others are returned
 /// all the same.
-pub fn wanted(settings: &Settings, progress: &Progress) -> (Vec<Wanted>, Vec<Problem>) {
+pub fn wanted(settings: &Settings, progress: &Progress) -> (WantedZones, Vec<Problem>) {
     progress.begin(Act::Listing, 0);
     let mut collection = Collection {
         settings,
         progress,
-        folders: Folders::default(),
-        zones: Vec::new(),
+        zones: WantedZones::default(),
         seen: Seen::default(),
         problems: Vec::new(),
     };
@@ -126,8 +121,7 @@ pub fn wanted(settings: &Settings, progress: &Progress) -> (Vec<Wanted>, Vec<Pro
 struct Collection<'s> {
     settings: &'s Settings,
     progress: &'s Progress,
-    folders: Folders,
-    zones: Vec<Wanted>,
+    zones: WantedZones,
     seen: Seen,
     problems: Vec<Problem>,
 }
@@ -145,9 +139,9 @@ struct Seen {
 
 impl Seen {
     /// The line that asked for `name` before. Without one it is entered as the next of `zones`.
-    fn line_or_enter(&mut self, name: &Name, zones: &[Wanted], line: usize) -> Option<usize> {
+    fn line_or_enter(&mut self, name: &Name, zones: &WantedZones, line: usize) -> Option<usize> {
         self.key.set(name);
-        let is_it = |(number, _): &(usize, usize)| zones[*number].name.eq_ignore_case(name);
+        let is_it = |(number, _): &(usize, usize)| zones.zone(*number).0.eq_ignore_case(name);
         let new = (zones.len(), line);
         match self.by_hash.entry(self.hasher.hash_one(self.key.octets())) {
             Entry::Vacant(vacant) => {
@@ -172,31 +166,32 @@ impl Collection<'_> {
         self.problems.push(Problem { file, place: Some((line, 1)), text });
     }
 
-    fn add(&mut self, line: usize, name: NameBuf, path: &Path) {
+    /// Adds a zone; `source` says where it comes from.
+    fn add(&mut self, line: usize, name: &Name, source: impl FnOnce(&mut Sources) -> SourceId) {
         self.progress.count(1);
-        if let Some(first) = self.seen.line_or_enter(&name, &self.zones, line) {
+        if let Some(first) = self.seen.line_or_enter(name, &self.zones, line) {
             return self.problem(line, format!("zone {name} is there already, from line {first}"));
         }
-        self.zones.push(Wanted { name, source: Source::File(self.folders.share(path)) });
+        let source = source(&mut self.zones.sources);
+        self.zones.push(name, source);
     }
 
     fn add_section(&mut self, line: usize, zone: &ZoneSettings) {
         let pattern = if zone.pack.as_os_str().is_empty() { &zone.file } else { &zone.pack };
-        let mut pattern = Pattern::new(&self.settings.path(pattern));
+        let pattern = Pattern::new(&self.settings.path(pattern));
         if let Some(name) = &zone.name {
-            return self.add(line, name.clone(), pattern.fill(name));
+            let path = pattern.path(name);
+            return self.add(line, name, |sources| sources.path(&path));
         }
         let list = self.settings.path(&zone.names_file);
         let text = match read_bounded(&list, NAMES_OCTETS_MAX) {
             Ok(text) => text,
             Err(problem) => return self.problem(line, format!("names-file {}: {problem}", list.display())),
         };
+        let source = self.zones.sources.pattern(&pattern);
         for (at, text) in names(&text) {
             match NameBuf::from_text(text) {
-                Ok(name) => {
-                    let path = pattern.fill(&name);
-                    self.add(line, name, path);
-                }
+                Ok(name) => self.add(line, &name, |_| source),
                 Err(_) => {
                     let text = format!("expected a domain name, found {text:?}");
                     self.problems.push(Problem { file: list.clone(), place: Some((at, 1)), text });
@@ -207,20 +202,21 @@ impl Collection<'_> {
 
     fn add_directory(&mut self, line: usize, directory: &ZoneDirectorySettings) {
         let folder = self.settings.path(&directory.path);
-        match list(&folder) {
-            Ok(files) => {
-                for file in files {
-                    if let Some(name) = name_of_file(&file, &directory.pattern) {
-                        self.add(line, name, &folder.join(file));
-                    }
-                }
-            }
+        let files = match list(&folder) {
+            Ok(files) => files,
             Err(error) => {
-                self.problem(
-                    line,
-                    format!("zone-directory {}: {}", folder.display(), text::cannot("read", &error)),
-                );
+                let text = format!("zone-directory {}: {}", folder.display(), text::cannot("read", &error));
+                return self.problem(line, text);
             }
+        };
+        let source = self.zones.sources.pattern(&Pattern::in_folder(&folder, &directory.pattern));
+        for file in files {
+            let Some((name, text)) = name_of_file(&file, &directory.pattern) else { continue };
+            // A name can be written in many ways, and the pattern makes one of them.
+            let is_made = folder.to_str().is_some() && file_text(&name).as_bytes() == text;
+            let add =
+                |sources: &mut Sources| if is_made { source } else { sources.path(&folder.join(&file)) };
+            self.add(line, &name, add);
         }
     }
 }
@@ -247,17 +243,18 @@ fn list(folder: &Path) -> std::io::Result<Vec<OsString>> {
     Ok(files)
 }
 
-/// The zone a file is for, by the pattern of its folder; `None` if it does not fit.
-fn name_of_file(file: &OsStr, pattern: &str) -> Option<NameBuf> {
+/// The zone a file is for, by the pattern of its folder, and that part of the file's name; `None` if it does not fit.
+fn name_of_file<'f>(file: &'f OsStr, pattern: &str) -> Option<(NameBuf, &'f [u8])> {
     let (before, after) = pattern.split_once("{name}")?;
-    let name = file.as_bytes().strip_prefix(before.as_bytes())?.strip_suffix(after.as_bytes())?;
-    match name {
+    let text = file.as_bytes().strip_prefix(before.as_bytes())?.strip_suffix(after.as_bytes())?;
+    let name = match text {
         // Editors' and tools' leavings (`.#x`, `.x.swp`) are no zones; nor is a name made of a bare suffix.
-        b"" => None,
-        b"@" => Some(Name::root().to_owned()),
-        [b'.' | b'#', ..] => None,
-        name => NameBuf::from_text_at(name, Some(Name::root())).ok(),
-    }
+        b"" => return None,
+        b"@" => Name::root().to_owned(),
+        [b'.' | b'#', ..] => return None,
+        name => NameBuf::from_text_at(name, Some(Name::root())).ok()?,
+    };
+    Some((name, text))
 }
 
 /// Reads a zone's name. Empty text is none, although by the rules of names it would be the root: more likely a
@@ -288,7 +285,7 @@ mod tests {
 
     #[test]
     fn files_of_a_folder() {
-        let of = |file: &str| name_of_file(OsStr::new(file), "{name}.zone").map(|name| name.to_string());
+        let of = |file: &str| name_of_file(OsStr::new(file), "{name}.zone").map(|(name, _)| name.to_string());
         assert_eq!(of("example.com.zone").as_deref(), Some("example.com."));
         assert_eq!(of("@.zone").as_deref(), Some("."));
         assert_eq!(of("0\\04725.arpa.zone").as_deref(), Some("0/25.arpa."));
@@ -304,20 +301,24 @@ mod tests {
         fs::create_dir(folder.path().join("more")).unwrap();
         write("more/c.example.zone", "");
         write("more/a.example.zone", "");
+        write("more/F.example.zone", "");
         write("names.txt", "# ours\nd.example\n e.example # comment\n\na..b\n");
         let text = "[[zone]]\nname = \"a.example\"\nfile = \"a\"\n[[zone]]\nnames-file = \"names.txt\"\n\
                     file = \"{1}/{name}\"\n[[zone-directory]]\npath = \"more\"\n[[zone-directory]]\npath = \"gone\"\n";
         let settings = Settings::parse(&folder.path().join("zonda.toml"), text).unwrap();
         let (zones, problems) = wanted(&settings, &Progress::default());
         let short = |text: String| text.replace(&format!("{}/", folder.path().display()), "");
-        let zones: Vec<String> =
-            zones.iter().map(|zone| short(format!("{} {}", zone.name, zone.source))).collect();
+        let zones: Vec<String> = zones
+            .iter()
+            .map(|(name, source)| short(format!("{name} {}", zones.sources.get(source, name).unwrap())))
+            .collect();
         assert_eq!(
             zones,
             [
                 "a.example. a",
                 "d.example. d/d.example",
                 "e.example. e/e.example",
+                "F.example. more/F.example.zone",
                 "c.example. more/c.example.zone"
             ]
         );

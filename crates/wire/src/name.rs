@@ -155,6 +155,11 @@ impl Name {
     pub fn is_wildcard(&self) -> bool {
         self.octets.starts_with(b"\x01*")
     }
+
+    /// The name with upper-case ASCII letters folded: the canonical form of RFC 4034 6.2.
+    pub fn to_lowercase(&self) -> NameBuf {
+        NameBuf { octets: self.octets.to_ascii_lowercase().into() }
+    }
 }
 
 impl ToOwned for Name {
@@ -275,11 +280,6 @@ impl NameBuf {
             return Err(NameError::NameTooLong);
         }
         Ok(NameBuf { octets: octets.into() })
-    }
-
-    /// The name with upper-case ASCII letters folded: the canonical form of RFC 4034 6.2.
-    pub fn to_lowercase(&self) -> NameBuf {
-        NameBuf { octets: self.octets.to_ascii_lowercase().into() }
     }
 }
 

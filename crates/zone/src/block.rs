@@ -137,6 +137,13 @@ impl Builder {
         self.ends.is_empty()
     }
 
+    /// Forgets what was added since the last block.
+    pub fn clear(&mut self) {
+        self.heads.clear();
+        self.keys.clear();
+        self.ends.clear();
+    }
+
     /// Writes the block to `out`, which gets padded to [`BLOCK_ALIGNMENT`] first, and begins a new one.
     /// Returns where the block begins in `out`.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> usize {
@@ -169,9 +176,7 @@ impl Builder {
             out.extend_from_slice(&self.keys[key + prefix..key_end]);
             (head, key) = (head_end, key_end);
         }
-        self.heads.clear();
-        self.keys.clear();
-        self.ends.clear();
+        self.clear();
         at
     }
 }

@@ -8,6 +8,7 @@
 //! What a query would have to search for is found here: glue of each cut, the NSEC3 record of each name, the names with
 //! NSEC records.
 
+mod copy;
 mod denial;
 mod glue;
 mod known;
@@ -60,6 +61,8 @@ pub enum Problem {
     },
     /// The pack would pass the reach of its references (16 GiB of names or of data, 2^32 names).
     PackFull,
+    /// The pack that the zone is copied from is not sound.
+    Damaged,
 }
 
 impl std::fmt::Display for Problem {
@@ -80,6 +83,7 @@ impl std::fmt::Display for Problem {
                 write!(f, "{owner}: too many types at one name, about {} fit", REFERENCES_OCTETS_MAX / 4)
             }
             Problem::PackFull => f.write_str("zone too large for one pack"),
+            Problem::Damaged => f.write_str("damaged in the pack that it is in"),
         }
     }
 }
@@ -104,6 +108,16 @@ pub struct PackBuilder {
     hashes: Vec<Hash>,
     /// For each zone: the number of its first name, and how many it has.
     numbers: Vec<(u32, u32)>,
+    moved: copy::Moved,
+}
+
+/// How long the parts of a pack were before a zone.
+struct Mark {
+    hashes: usize,
+    directory: usize,
+    blocks: usize,
+    nsec: usize,
+    nsec3: usize,
 }
 
 impl PackBuilder {
@@ -122,6 +136,7 @@ impl PackBuilder {
             nsec3: Vec::new(),
             hashes: Vec::new(),
             numbers: Vec::new(),
+            moved: copy::Moved::default(),
         }
     }
 
@@ -133,23 +148,59 @@ impl PackBuilder {
     /// Adds a zone; its number in the pack is the count before. When there are problems, all are returned
     /// (at most [`PROBLEMS_MAX`]) and the pack is as before, apart from data that nothing refers to.
     pub fn add_zone(&mut self, contents: &Contents, stamp: TextStamp) -> Result<(), Vec<Problem>> {
-        let (hashes, directory, blocks) = (self.hashes.len(), self.directory.len(), self.blocks.len());
-        let (nsec, nsec3) = (self.nsec.len(), self.nsec3.len());
+        let before = self.mark();
         let mut zone = ZoneBuild::new(contents, self.seed);
         zone.run(self);
         if zone.problems.is_empty() {
             let row = zone.row(self, stamp);
-            self.zones.extend_from_slice(&row.encode());
-            self.numbers.push((row.first_block * NAMES_MAX as u32, row.node_count));
-            self.zone_count += 1;
+            self.enter(&row);
             return Ok(());
         }
-        self.hashes.truncate(hashes);
-        self.directory.truncate(directory);
-        self.blocks.truncate(blocks);
-        self.nsec.truncate(nsec);
-        self.nsec3.truncate(nsec3);
+        self.back_to(&before);
         Err(zone.problems)
+    }
+
+    fn mark(&self) -> Mark {
+        Mark {
+            hashes: self.hashes.len(),
+            directory: self.directory.len(),
+            blocks: self.blocks.len(),
+            nsec: self.nsec.len(),
+            nsec3: self.nsec3.len(),
+        }
+    }
+
+    /// Takes back what was added of a zone that does not fit.
+    fn back_to(&mut self, mark: &Mark) {
+        self.hashes.truncate(mark.hashes);
+        self.directory.truncate(mark.directory);
+        self.blocks.truncate(mark.blocks);
+        self.nsec.truncate(mark.nsec);
+        self.nsec3.truncate(mark.nsec3);
+        self.block.clear();
+    }
+
+    /// Enters the row of a zone, all else of which is there.
+    fn enter(&mut self, row: &ZoneRow) {
+        self.zones.extend_from_slice(&row.encode());
+        self.numbers.push((row.first_block * NAMES_MAX as u32, row.node_count));
+        self.zone_count += 1;
+    }
+
+    /// Whether references have run out of their 32 bits, or shapes of their numbers.
+    fn is_full(&self) -> bool {
+        self.blocks.len() > u32::MAX as usize * block::BLOCK_ALIGNMENT
+            || self.shapes.offsets.len() > block::VARINT_MAX
+            || self.shapes.octets.len() > u32::MAX as usize
+            || self.pool.is_full()
+    }
+
+    /// Octets that the pack would have if it were finished now, but for the fill between its sections.
+    pub fn octets(&self) -> usize {
+        let index = self.hashes.len().div_ceil(index::LOAD as usize) * index::BUCKET_OCTETS;
+        let names = self.directory.len() + self.blocks.len() + self.nsec.len() + self.nsec3.len();
+        let shapes = self.shapes.octets.len() + 4 * self.shapes.offsets.len();
+        HEADER_OCTETS + self.zones.len() + index + names + shapes + self.pool.len()
     }
 
     /// Builds the index and puts the sections together. The only failure is an index in which some name found
@@ -184,6 +235,11 @@ impl PackBuilder {
         ];
         Ok(assemble(self.seed, sections))
     }
+}
+
+/// Whether names of so many more blocks would have numbers beyond 32 bits.
+fn is_full(first_block: u32, blocks: usize) -> bool {
+    u64::from(first_block) + blocks as u64 >= u64::from(u32::MAX >> 4)
 }
 
 /// How many problems of one zone are reported.
@@ -307,7 +363,7 @@ impl<'c> ZoneBuild<'c> {
         self.first_block = (pack.directory.len() / DIRECTORY_ROW_OCTETS) as u32;
         self.first_nsec = (pack.nsec.len() / NSEC_ROW_OCTETS) as u32;
         let names = self.contents.node_count();
-        let full = u64::from(self.first_block) + (names / NAMES_MAX) as u64 + 1 >= u64::from(u32::MAX >> 4);
+        let full = is_full(self.first_block, names / NAMES_MAX + 1);
         if full || self.contents.node(0).rrset(rtype::SOA).is_none_or(|soa| soa_numbers(soa).is_none()) {
             return self.problem(if full { Problem::PackFull } else { Problem::NoSoa });
         }
@@ -325,7 +381,7 @@ impl<'c> ZoneBuild<'c> {
             self.name(pack, node);
         }
         self.close_block(pack);
-        if pack.blocks.len() > u32::MAX as usize * block::BLOCK_ALIGNMENT || pack.pool.is_full() {
+        if pack.is_full() {
             self.problem(Problem::PackFull);
         }
     }

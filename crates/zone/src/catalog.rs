@@ -34,7 +34,7 @@ use table::{Table, Tag};
 pub use change::{Changed, PackHold, State, ViewSource};
 pub use depths::KeyLabels;
 pub use packs::PackNumber;
-pub use slots::{Absence, SlotNumber, Version};
+pub use slots::{Absence, FIRST_SLOT, SlotNumber, Version};
 pub use view::{CatalogView, Found, Hit, View};
 
 /// Zones of a catalog at most: slot numbers have 26 bits, in cells and, beside 6 others, in kept answers.

@@ -184,6 +184,35 @@ impl<'p> Iterator for Signatures<'p> {
     }
 }
 
+/// Octets of the stored fragment that `octets` begin with; `None` when it is cut off or has no records.
+pub fn fragment_octets(octets: &[u8]) -> Option<usize> {
+    let fragment = Fragment::at(octets)?;
+    let mut records = fragment.records();
+    for _ in 0..fragment.len() {
+        records.next()?;
+    }
+    let mut rest = records.rest;
+    if fragment.is_signed() {
+        let mut signatures = records.signatures();
+        rest.get(..3)?;
+        for _ in 0..signatures.left {
+            signatures.next()?;
+        }
+        rest = signatures.rest;
+    }
+    (!fragment.is_empty()).then(|| octets.len() - rest.len())
+}
+
+/// Octets of the stored glue list that `octets` begin with; `None` when it is cut off.
+pub fn glue_octets(octets: &[u8]) -> Option<usize> {
+    octets.get(..if *octets.first()? == 255 { 3 } else { 1 })?;
+    let mut glue = Glue::at(octets);
+    for _ in 0..glue.left {
+        glue.next()?;
+    }
+    Some(octets.len() - glue.rest.len())
+}
+
 /// Octets of a record on the wire beside its RDATA when its owner is a pointer.
 pub const RECORD_HEAD_OCTETS: usize = 12;
 

@@ -247,7 +247,7 @@ impl<'p> ZoneView<'p> {
 
     /// Block `number` counted from the zone's first.
     #[inline(always)]
-    fn block(&self, number: u32) -> Option<Block<'p>> {
+    pub(crate) fn block(&self, number: u32) -> Option<Block<'p>> {
         let at = (self.first_block() + number) as usize * DIRECTORY_ROW_OCTETS;
         let start =
             u32_at(self.pack.section(Section::Directory), at + 8) as usize * crate::block::BLOCK_ALIGNMENT;
@@ -255,7 +255,7 @@ impl<'p> ZoneView<'p> {
     }
 
     #[inline(always)]
-    fn node_in(&self, block: &Block<'p>, number: u32, slot: usize) -> Option<Node<'p>> {
+    pub(crate) fn node_in(&self, block: &Block<'p>, number: u32, slot: usize) -> Option<Node<'p>> {
         let (shape, rest) = block.entry(slot)?;
         let offsets = self.pack.section(Section::ShapeOffsets);
         let offset = u32::from_le_bytes(*offsets.get(4 * shape..)?.first_chunk()?) as usize;
@@ -275,7 +275,7 @@ impl<'p> ZoneView<'p> {
 
     /// Rows of one of the two sections about denial, if the zone has any.
     #[inline(always)]
-    fn denial_octets(&self, section: Section, row_octets: usize) -> Option<&'p [u8]> {
+    pub(crate) fn denial_octets(&self, section: Section, row_octets: usize) -> Option<&'p [u8]> {
         if (section == Section::Nsec3) != (self.bits() & ZoneRow::NSEC3 != 0) {
             return None;
         }
@@ -445,6 +445,21 @@ impl<'p> Node<'p> {
     #[inline(always)]
     pub fn key_parts(&self) -> (&'p [u8], &'p [u8]) {
         (self.prefix, self.suffix)
+    }
+
+    /// Its shape as it is stored.
+    pub(crate) fn shape_octets(&self) -> &'p [u8] {
+        self.shape.octets()
+    }
+
+    /// What its shape says of each RRset.
+    pub(crate) fn shape_rows(&self) -> impl Iterator<Item = Row> + use<'p> {
+        self.shape.rows()
+    }
+
+    /// What it refers to, as it is stored.
+    pub(crate) fn reference_octets(&self) -> &'p [u8] {
+        self.references
     }
 
     /// Copies its key relative to the apex; returns how many octets. Keys longer than the buffer are cut.

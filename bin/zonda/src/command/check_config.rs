@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use control::Settings;
 use control::progress::Progress;
 use control::text::count;
-use control::wanted::wanted;
+use control::wanted::{WantedZones, wanted};
 
 use super::{complain, print};
 
@@ -29,7 +29,7 @@ pub struct Arguments {
 
 /// Checks; says whether there were no problems.
 pub fn run(arguments: &Arguments) -> bool {
-    let mut zones = Vec::new();
+    let mut zones = WantedZones::default();
     let lines: Vec<String> = match Settings::read(&arguments.file) {
         Ok(settings) => {
             let (found, problems) = wanted(&settings, &Progress::default());
@@ -40,11 +40,13 @@ pub fn run(arguments: &Arguments) -> bool {
         }
         Err(problems) => problems.iter().map(ToString::to_string).collect(),
     };
+    let zone_lines = zones.iter().map(|(name, source)| {
+        let source = zones.sources.get(source, name).map(|source| source.to_string());
+        (name.to_string(), source.unwrap_or_default())
+    });
     if arguments.json {
-        let zones: Vec<_> = zones
-            .iter()
-            .map(|zone| serde_json::json!({ "zone": zone.name.to_string(), "source": zone.source.to_string() }))
-            .collect();
+        let zones: Vec<_> =
+            zone_lines.map(|(zone, source)| serde_json::json!({ "zone": zone, "source": source })).collect();
         let object = serde_json::json!({ "ok": lines.is_empty(), "problems": lines, "zones": zones });
         return print(&format!("{object}\n")) && lines.is_empty();
     }
@@ -53,7 +55,7 @@ pub fn run(arguments: &Arguments) -> bool {
         return false;
     }
     if arguments.zones {
-        let zones: String = zones.iter().map(|zone| format!("{} {}\n", zone.name, zone.source)).collect();
+        let zones: String = zone_lines.map(|(zone, source)| format!("{zone} {source}\n")).collect();
         return print(&zones);
     }
     print(&format!("{}: fine, {}\n", arguments.file.display(), count(zones.len(), "zone")))

@@ -33,6 +33,6 @@ pub fn print(text: &str) -> bool {
 /// Reads `ORIGIN=FILE`, for clap.
 pub fn zone_argument(argument: &str) -> Result<control::wanted::Wanted, String> {
     let (name, path) = control::wanted::parse_argument(argument)?;
-    let source = control::wanted::Source::File(control::wanted::Folders::default().share(&path));
+    let source = control::wanted::Source::File(path);
     Ok(control::wanted::Wanted { name, source })
 }

@@ -6,3 +6,4 @@ mod files;
 mod packs;
 mod reload;
 mod server;
+mod stored;

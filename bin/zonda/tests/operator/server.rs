@@ -44,10 +44,16 @@ pub struct Server {
 impl Server {
     /// Starts a server whose settings are those every test needs and `more`, and waits until it has loaded.
     pub fn start(folder: TempDir, more: &str) -> Server {
+        Self::start_at(folder, more, "serving ")
+    }
+
+    /// As [`Server::start`], but waits only until the log has `text`.
+    pub fn start_at(folder: TempDir, more: &str, text: &str) -> Server {
         Self::write_settings(folder.path(), more);
         let config = folder.path().join("zonda.toml");
         let mut server = Server::spawn(folder, &["--config", config.to_str().unwrap()]);
-        server.wait_for("serving ");
+        server.wait_for(text);
+        server.wait_until(|| server.path("control").exists());
         let (status, text, _) = server.ctl(&["status", "--json"]);
         assert_eq!(status, Some(0), "{}", server.log());
         let listen = text.split("\"listen\":[\"").nth(1).unwrap().split('"').next().unwrap();

@@ -1,17 +1,21 @@
-//! One change: zones are loaded, what came of them is taken into the list, and shown to workers.
+//! One change: zones are loaded, and what came of each is shown to workers and kept.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use wire::{Name, NameBuf};
+use zone::catalog::{CatalogView, SlotNumber, View, ViewSource};
 
-use super::entry::Entry;
-use super::publish::Changed;
-use super::zones::{Rare, Zone, hidden, job};
+use super::arrange::Candidate;
+use super::held::Kind;
+use super::zones::{Rare, Zones};
 use super::{Changing, Controller};
-use crate::load::{Job, Loaded, Loader, Origin, Outcome};
-use crate::packs::{PackFolder, Stored};
+use crate::load::{Job, Loaded, Loader, Origin, Outcome, SMALL_PACK_OCTETS};
+use crate::packs::Stored;
 use crate::progress::{Act, Progress};
-use crate::wanted::Wanted;
+use crate::sources::Source;
+use crate::wanted::WantedZones;
 
 /// What a change did.
 #[derive(Debug, Default)]
@@ -41,168 +45,296 @@ pub enum Scope {
     New,
 }
 
-impl Controller {
-    /// Loads the zones announced, for the first time.
-    pub fn load_first(&self) -> Change {
-        let changing = self.change();
-        let mut change = Change::default();
-        let progress = Progress::default();
-        progress.show_while(|| {
-            progress.begin(Act::Mapping, 0);
-            let stored = self.folder.as_ref().map(PackFolder::stored).unwrap_or_default();
-            let zones = self.zones.read();
-            let jobs: Vec<Job> = zones.iter().enumerate().map(|(id, zone)| job(id, zone)).collect();
-            drop(zones);
-            self.load(&jobs, &stored, &progress, &mut change);
-        });
-        self.remove_unused_packs();
-        drop(changing);
-        change
-    }
+/// Zones that are taken within one batch of the catalog and one hold of the lock: less than a millisecond.
+const ZONES_A_BATCH: usize = 1000;
 
+/// How long a change of what the server says of itself waits for workers to let go of it. A batch takes less than a millisecond.
+const RECLAIM_WAIT: Duration = Duration::from_millis(100);
+
+/// How long publishing waits for readers before it is said.
+const ROOM_WAIT: Duration = Duration::from_secs(1);
+
+impl Controller {
     /// Changes the set of zones to `wanted` and loads those that `scope` covers and that have changed.
     /// `changing`: proof that nobody else makes a change.
     pub(crate) fn apply(
         &self,
         _changing: &mut Changing,
-        wanted: Vec<Wanted>,
+        wanted: WantedZones,
         scope: Scope,
         progress: &Progress,
     ) -> Change {
         let mut change = Change::default();
         progress.begin(Act::Arranging, wanted.len());
-        let candidates = self.arrange(wanted, &mut change);
-        if change.added + change.removed > 0 {
-            self.is_untidy.store(true, Ordering::SeqCst);
-        }
-        let jobs = self.look(&candidates, scope, progress);
-        change.unchanged = candidates.len() - jobs.len();
-        self.load(&jobs, &Stored::default(), progress, &mut change);
+        let candidates = self.arrange(wanted, true, &mut change);
+        self.load_changed(&candidates, scope, progress, &mut change, true);
         change
     }
 
-    /// Looks again at one zone. `None`: there is none of that name.
+    /// Loads those of `candidates` that `scope` covers and that have changed.
+    pub(super) fn load_changed(
+        &self,
+        candidates: &[Candidate],
+        scope: Scope,
+        progress: &Progress,
+        change: &mut Change,
+        keep_small: bool,
+    ) {
+        let jobs = self.look(candidates, scope, progress);
+        change.unchanged = candidates.len() - jobs.len();
+        self.load(&jobs, &Stored::default(), progress, change, keep_small);
+        self.zones.write().packs.drop_unused();
+    }
+
+    /// Looks again at one zone. `None`: there is none of that name. Costs that zone alone.
     pub(crate) fn look_again(&self, _changing: &mut Changing, name: &Name) -> Option<Change> {
-        let at = self.position(name)?;
-        let mut change = Change::default();
-        let zones = self.zones.read();
-        let jobs = match zones[at].is_changed() {
-            true => vec![job(at, &zones[at])],
-            false => {
-                change.unchanged += 1;
-                Vec::new()
-            }
-        };
-        drop(zones);
-        let progress = Progress::default();
-        progress.show_while(|| self.load(&jobs, &Stored::default(), &progress, &mut change));
+        let candidate = self.candidate(name)?;
+        let (mut change, progress) = (Change::default(), Progress::default());
+        progress.show_while(|| {
+            let jobs = self.look(&[candidate], Scope::All, &progress);
+            change.unchanged = 1 - jobs.len();
+            self.load(&jobs, &Stored::default(), &progress, &mut change, true);
+        });
         Some(change)
     }
 
-    fn load(&self, jobs: &[Job], stored: &Stored, progress: &Progress, change: &mut Change) {
-        self.loader(stored, progress).load(jobs, &mut |mut outcomes| {
-            let mut zones = self.zones.write();
-            let failed: Vec<_> = outcomes.extract_if(.., |(_, outcome)| outcome.is_err()).collect();
-            let taken: Vec<usize> = outcomes.iter().map(|(at, _)| *at).collect();
-            // Data where there were none can hide zones below, and a zone that was hidden is not any more.
-            let is_new = taken.iter().any(|&at| zones[at].entry.zone().is_none());
-            let is_list_changed = is_new && zones.iter().any(Zone::is_awaited);
-            outcomes.into_iter().for_each(|(at, outcome)| take(&mut zones[at], outcome, false, change));
-            if !failed.is_empty() {
-                let hidden = hidden(&zones);
-                failed
-                    .into_iter()
-                    .for_each(|(at, outcome)| take(&mut zones[at], outcome, hidden[at], change));
+    /// Serves one more zone, if it can be loaded. There is none of that name.
+    pub(crate) fn add(&self, changing: &mut Changing, name: &Name, source: &Source) -> Change {
+        let (mut change, progress) = (Change { added: 1, ..Change::default() }, Progress::default());
+        let jobs = [Job { id: 0, name: name.to_owned(), source: source.clone() }];
+        self.await_zone(name, source);
+        progress.show_while(|| self.load(&jobs, &Stored::default(), &progress, &mut change, true));
+        if !change.failed.is_empty() {
+            self.remove(changing, name);
+        }
+        change
+    }
+
+    /// Serves a zone no longer.
+    pub(crate) fn remove(&self, _changing: &mut Changing, name: &Name) {
+        let mut zones = self.zones.write();
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        zones.awaited.remove(&name.to_lowercase());
+        self.remove_slots(&mut zones, &Vec::from_iter(slot));
+        self.arrange_awaited(&mut zones);
+        self.is_untidy.store(true, Ordering::SeqCst);
+    }
+
+    /// Loads zones and takes what comes of them.
+    pub(super) fn load(
+        &self,
+        jobs: &[Job],
+        stored: &Stored,
+        progress: &Progress,
+        change: &mut Change,
+        keep_small: bool,
+    ) {
+        let (threads, folder) = (net::worker_count_default(), self.folder.as_ref());
+        let loader = Loader { threads, folder, stored, progress, keep_small };
+        loader.load(jobs, &mut |outcomes| {
+            let (sound, broken): (Vec<_>, Vec<_>) =
+                outcomes.into_iter().partition(|(_, outcome)| outcome.is_ok());
+            let mut sound = sound.into_iter().filter_map(|(id, outcome)| Some((&jobs[id], outcome.ok()?)));
+            loop {
+                let batch: Vec<(&Job, Loaded)> = sound.by_ref().take(ZONES_A_BATCH).collect();
+                if batch.is_empty() {
+                    break;
+                }
+                self.make_room();
+                let mut zones = self.zones.write();
+                for (job, loaded) in batch {
+                    self.take(&mut zones, job, loaded, change);
+                }
             }
-            let changed = match is_list_changed {
-                true => Changed::ZonesAndList(&taken),
-                false => Changed::Zones(&taken),
-            };
-            self.show(&mut zones, &changed);
-            drop(zones);
+            let mut zones = self.zones.write();
+            // Data where there were none can hide zones below.
+            self.arrange_awaited(&mut zones);
+            for (id, outcome) in broken {
+                self.take_broken(&mut zones, &jobs[id], outcome, change);
+            }
             self.is_untidy.store(true, Ordering::SeqCst);
         });
     }
 
-    pub(super) fn loader<'l>(&'l self, stored: &'l Stored, progress: &'l Progress) -> Loader<'l> {
-        Loader { threads: net::worker_count_default(), folder: self.folder.as_ref(), stored, progress }
+    /// Publishes what the server says of itself.
+    pub(crate) fn publish_identity(&self, identity: auth::Server) {
+        self.identity.replace(Arc::new(identity));
+        let until = Instant::now() + RECLAIM_WAIT;
+        while self.identity.reclaim() > 0 && Instant::now() < until {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+
+    /// Waits until garbage of the catalog is less than its bounds; with a reader that does not move on that can be long.
+    pub(super) fn make_room(&self) {
+        let domain = self.catalog.domain();
+        if domain.wait_for_room(Instant::now() + ROOM_WAIT) {
+            return;
+        }
+        tracing::warn!("a worker does not come to the end of its batch; changes of zones wait for it");
+        while !domain.wait_for_room(Instant::now() + ROOM_WAIT) {}
+    }
+
+    /// Shows a zone that was loaded.
+    fn take(&self, zones: &mut Zones, job: &Job, loaded: Loaded, change: &mut Change) {
+        let pack = &loaded.pack.pack;
+        if !pack.apex(&pack.zone_row(loaded.number)).is_some_and(|(name, _)| name.eq_ignore_case(&job.name)) {
+            let line = format!("{}: was written into while it was read", job.source);
+            return self.take_broken(zones, job, Err(vec![line]), change);
+        }
+        let mut reader = self.catalog.reader();
+        let (slot, old) = reader.with(|view| {
+            let slot = zones.slot(view, &job.name);
+            let old = slot.map(|slot| warn(zones, view, slot, job, &loaded, change));
+            (slot, old)
+        });
+        loaded.warnings.iter().for_each(|line| tracing::warn!("{line}"));
+        change.warnings.extend(loaded.warnings.iter().cloned());
+        let is_small = pack.octets().len() < SMALL_PACK_OCTETS && loaded.pack.file.is_none();
+        let kind = match loaded.origin {
+            Origin::PackFile => Kind::Operators(loaded.stamp),
+            Origin::Text if is_small => Kind::Waiting(Instant::now()),
+            _ => Kind::Kept,
+        };
+        let source = ViewSource::Pack(zones.packs.hold(&self.catalog, &loaded.pack, kind), loaded.number);
+        zones.gone.remove(&job.name);
+        let awaited = match zones.awaited.is_empty() {
+            true => None,
+            false => zones.awaited.remove(&job.name.to_lowercase()),
+        };
+        let file =
+            awaited.map_or_else(|| slot.map(|slot| zones.kept(slot).source), |awaited| Some(awaited.source));
+        let slot = self.show(zones, slot, old.as_ref().is_some_and(|old| old.is_named), &job.name, source);
+        zones.packs.add(pack.id());
+        match old.and_then(|old| old.pack) {
+            Some(old) => zones.packs.subtract(old),
+            None => zones.loaded += 1,
+        }
+        let kept = zones.kept_mut(slot);
+        if let Some(file) = file {
+            kept.source = file;
+        }
+        kept.inode = loaded.stamp.inode;
+        kept.contents = loaded.contents_hash.map_or(0, |hash| hash.get() as u32);
+        let own = (loaded.origin == Origin::PackFile).then(|| (job.name.clone(), pack.id()));
+        let includes = (!loaded.includes.is_empty()).then_some((loaded.stamp, loaded.includes));
+        let is_rare = own.is_some() || includes.is_some();
+        zones.set_rare(slot, is_rare.then_some(Rare { includes, problem: None, own }));
+        change.loaded += 1;
+    }
+
+    /// Shows a zone in its slot, or in a new one. `is_named`: whether what is shown in the slot still has the zone's name.
+    fn show(
+        &self,
+        zones: &mut Zones,
+        slot: Option<SlotNumber>,
+        is_named: bool,
+        name: &Name,
+        source: ViewSource,
+    ) -> SlotNumber {
+        if let Some(slot) = slot {
+            if is_named && self.catalog.publish(slot, None, source).is_ok() {
+                return slot;
+            }
+            // A pack that was written into has another name there now: nobody finds the slot by the zone's.
+            self.catalog.remove(&[slot]);
+            zones.forget(slot);
+            zones.shown -= 1;
+        }
+        zones.shown += 1;
+        self.catalog.insert(&[(name, source)])[0]
+    }
+
+    /// Notes why a zone could not be loaded; what was served of it still is.
+    fn take_broken(&self, zones: &mut Zones, job: &Job, outcome: Outcome, change: &mut Change) {
+        let Err(lines) = outcome else { return };
+        lines.iter().for_each(|line| tracing::error!("{line}"));
+        let apex = &job.name;
+        let mut reader = self.catalog.reader();
+        let (slot, has_data) = reader.with(|view| {
+            let slot = zones.slot(view, apex);
+            (slot, slot.is_some_and(|slot| zones.pack_of(view, slot).is_some()))
+        });
+        let line = match slot {
+            Some(_) if has_data => format!("zone {apex} not loaded; what was loaded before is served still"),
+            None => format!("zone {apex} not loaded; its names are answered from the zone above it still"),
+            Some(_) => format!("zone {apex} not loaded; queries for it get SERVFAIL"),
+        };
+        tracing::error!("{line}");
+        change.failed.push(apex.to_owned());
+        change.errors.extend(lines.iter().cloned());
+        change.errors.push(line);
+        let problem = Some(lines.into());
+        match (zones.awaited.get_mut(&apex.to_lowercase()), slot) {
+            (Some(awaited), _) => awaited.problem = problem,
+            (None, Some(slot)) => zones.rare.entry(slot).or_default().problem = problem,
+            (None, None) => {}
+        }
     }
 }
 
-/// Puts what became of a job into its zone. `is_hidden`: see [`hidden`].
-fn take(zone: &mut Zone, outcome: Outcome, is_hidden: bool, change: &mut Change) {
-    match outcome {
-        Ok(loaded) => {
-            if is_written_into(zone, &loaded) {
-                let line = format!(
-                    "{}: has another time or length and is no new file: a pack that is written into while it is \
-                     served can give wrong answers or end the server; replace it with mv, install or rsync",
-                    zone.source
-                );
-                tracing::warn!("{line}");
-                change.warnings.push(line);
-            } else {
-                warn_of_serial(zone, &loaded, change);
-            }
-            zone.name = (loaded.origin == Origin::PackFile).then(|| Box::new(zone.apex().to_owned()));
-            let Loaded { pack, number, stamp, includes, warnings, origin, contents_hash } = loaded;
-            for line in warnings {
-                tracing::warn!("{line}");
-                change.warnings.push(line);
-            }
-            zone.entry = Entry::Loaded { pack, number };
-            zone.stamp = stamp;
-            zone.origin = origin;
-            zone.contents_hash = contents_hash;
-            zone.rare = (!includes.is_empty()).then(|| Box::new(Rare { includes, problem: None }));
-            change.loaded += 1;
-        }
-        Err(lines) => {
-            for line in &lines {
-                tracing::error!("{line}");
-            }
-            let apex = zone.apex();
-            let line = match zone.entry.zone() {
-                Some(_) => format!("zone {apex} not loaded; what was loaded before is served still"),
-                None if is_hidden => {
-                    format!("zone {apex} not loaded; its names are answered from the zone above it still")
-                }
-                None => format!("zone {apex} not loaded; queries for it get SERVFAIL"),
-            };
-            tracing::error!("{line}");
-            change.failed.push(apex.to_owned());
-            change.errors.extend(lines.iter().cloned());
-            change.errors.push(line);
-            zone.rare.get_or_insert_default().problem = Some(lines.into());
-        }
-    }
+/// What a zone was before it was loaded again.
+struct Old {
+    /// [`zone::Pack::id`] of what it was served from, if it was.
+    pack: Option<u64>,
+    /// Whether the slot still has the zone's name.
+    is_named: bool,
 }
 
-/// Whether the pack that a zone is served from has become another without being replaced, so that nothing of what
+/// Warns of what the operator should know about the new data of a slot's zone.
+fn warn(
+    zones: &Zones,
+    view: &CatalogView<'_>,
+    slot: SlotNumber,
+    job: &Job,
+    loaded: &Loaded,
+    change: &mut Change,
+) -> Old {
+    let is_named = view.name_of(slot).is_some_and(|name| name.eq_ignore_case(&job.name));
+    let Some(pack) = zones.pack_of(view, slot) else { return Old { pack: None, is_named } };
+    let line = match written_into(zones, pack, job, loaded) {
+        Some(line) => Some(line),
+        None => serial_line(zones, view, slot, loaded),
+    };
+    if let Some(line) = line {
+        tracing::warn!("{line}");
+        change.warnings.push(line);
+    }
+    Old { pack: Some(pack), is_named }
+}
+
+/// A line if the pack that a zone is served from has become another without being replaced, so that nothing of what
 /// is mapped can be believed. A file put in its place has another inode, as the map keeps the old one.
-fn is_written_into(zone: &Zone, loaded: &Loaded) -> bool {
+fn written_into(zones: &Zones, pack: u64, job: &Job, loaded: &Loaded) -> Option<String> {
+    let Kind::Operators(old) = zones.packs.get(pack)?.kind else { return None };
     // Without a time it was too fresh to tell.
-    let (old, new) = (&zone.stamp, &loaded.stamp);
-    zone.origin == Origin::PackFile && old.time != 0 && old.inode == new.inode && !old.is_still(new)
+    let is_written_into = old.time != 0 && old.inode == loaded.stamp.inode && !old.is_still(&loaded.stamp);
+    is_written_into.then(|| {
+        format!(
+            "{}: has another time or length and is no new file: a pack that is written into while it is \
+             served can give wrong answers or end the server; replace it with mv, install or rsync",
+            job.source
+        )
+    })
 }
 
 /// Secondaries take a zone only if its serial grows (RFC 1034 4.3.5, RFC 1982).
-fn warn_of_serial(zone: &Zone, loaded: &Loaded, change: &mut Change) {
-    let Entry::Loaded { pack, number } = &zone.entry else { return };
-    if loaded.origin == Origin::Stored || loaded.stamp.is_still(&zone.stamp) {
-        return;
+fn serial_line(zones: &Zones, view: &CatalogView<'_>, slot: SlotNumber, loaded: &Loaded) -> Option<String> {
+    let Some(View::Zone(zone)) = view.view_of(slot) else { return None };
+    let is_still = zones.stamp(view, slot).is_some_and(|old| loaded.stamp.is_still(&old));
+    if loaded.origin == Origin::Stored || is_still {
+        return None;
     }
     // Touched, or with other comments: the zone is what it was, and so may its serial be.
-    if zone.contents_hash.is_some() && zone.contents_hash == loaded.contents_hash {
-        return;
+    let contents = loaded.contents_hash.map_or(0, |hash| hash.get() as u32);
+    if contents != 0 && zones.kept(slot).contents == contents {
+        return None;
     }
-    let (old, new) = (pack.zone_row(*number).serial, loaded.pack.zone_row(loaded.number).serial);
+    let (old, new) = (zone.row().serial, loaded.pack.pack.zone_row(loaded.number).serial);
     let how = match new.wrapping_sub(old) {
         0 => "did not change, though the zone did",
-        1..=0x7fff_ffff => return,
+        1..=0x7fff_ffff => return None,
         _ => "went backwards",
     };
-    let line = format!("zone {}: serial {how} ({old}, now {new})", zone.apex());
-    tracing::warn!("{line}");
-    change.warnings.push(line);
+    Some(format!("zone {}: serial {how} ({old}, now {new})", zone.apex()))
 }

@@ -1,122 +1,160 @@
-//! Packs kept few: small and mostly dead ones are merged, those that nobody uses are removed.
+//! Packs kept few: those of single changes, and mostly dead ones, are joined by the octets of their zones. No text is read.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use zone::build::Problem;
+use zone::catalog::{SlotNumber, State, View, ViewSource};
+use zone::{Pack, PackBuilder};
 
 use super::Controller;
-use super::entry::Entry;
-use super::zones::{Zone, job};
-use crate::load::{Job, OWN_PACK_OCTETS, Origin, Outcome};
-use crate::packs::Stored;
-use crate::progress::Progress;
-use crate::system::trim_memory;
+use super::held::Kind;
+use crate::load::{SEEDS_MAX, SHARED_PACK_OCTETS, store};
+use crate::packs::StoredPack;
+use crate::system::{random, trim_memory};
 
-/// Packs that may be in use before small ones are merged: each costs a few file handles' worth of memory and
-/// a kilobyte of headers.
-const PACKS_MAX: usize = 64;
+/// Zones that are looked at within one batch of the catalog, and moved within one hold of the lock.
+const ZONES_A_BATCH: usize = 1000;
 
 impl Controller {
     /// Puts packs in order after changes; to be called once nobody waits for them any more. One thread does it
-    /// at a time: others leave their work to it and return at once.
-    pub(crate) fn tidy(&self) {
+    /// at a time: others leave their work to it and return at once. What is to wait for more is done later, on a thread of its own.
+    pub(crate) fn tidy(self: &Arc<Self>) {
         while self.is_untidy.load(Ordering::SeqCst) {
             let Some(_tidying) = self.tidying.try_write() else { return };
             while self.is_untidy.swap(false, Ordering::SeqCst) {
-                let _changing = self.change();
                 self.merge();
-                self.remove_unused_packs();
+                self.store_gone();
                 // What a change needs beside the zones is as large as they are where they are small and many.
                 trim_memory();
             }
         }
+        self.tidy_when_due();
     }
 
-    /// Joins the zones of small and of mostly dead packs in a new one, by reading their texts again. A zone
-    /// whose text has changed stays where it is: nobody has asked for the new one yet.
-    fn merge(&self) {
-        let mut candidates = merge_candidates(&self.zones.read());
-        // Locked for each by itself, as every look is a call into the file system.
-        candidates.retain(|candidate| !self.zones.read()[candidate.at].is_changed());
-        let packs: HashSet<u64> = candidates.iter().map(|candidate| candidate.seed).collect();
-        if packs.len() < 2 && !candidates.iter().any(|candidate| candidate.is_mostly_dead) {
-            return; // One pack would become one pack, again and again.
-        }
-        tracing::debug!(zones = candidates.len(), "merging packs");
-        let jobs: Vec<Job> = {
-            let zones = self.zones.read();
-            candidates.iter().map(|candidate| job(candidate.at, &zones[candidate.at])).collect()
+    /// Has a thread tidy when the packs that wait have waited long enough, unless one does already.
+    fn tidy_when_due(self: &Arc<Self>) {
+        let due = match &self.folder {
+            Some(_) => self.zones.read().packs.due(),
+            None => None,
         };
-        let (stored, progress) = (Stored::default(), Progress::default());
-        let mut taken = |outcomes: Vec<(usize, Outcome)>| {
+        let Some(due) = due else { return };
+        if self.is_merge_due.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let controller = Arc::clone(self);
+        let tidy = move || {
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            controller.is_merge_due.store(false, Ordering::SeqCst);
+            controller.is_untidy.store(true, Ordering::SeqCst);
+            controller.tidy();
+        };
+        // Without a thread the next change tidies.
+        if std::thread::Builder::new().name("merge".into()).spawn(tidy).is_err() {
+            self.is_merge_due.store(false, Ordering::SeqCst);
+        }
+    }
+
+    /// Joins the zones of packs that are to be merged in new ones. Zones that change meanwhile stay as they became.
+    fn merge(&self) {
+        let packs = self.zones.read().packs.to_merge(Instant::now(), self.folder.is_some());
+        let mut members: Vec<Member> = packs.iter().flat_map(|pack| self.members(pack)).collect();
+        if members.is_empty() {
+            return;
+        }
+        tracing::debug!(packs = packs.len(), zones = members.len(), "merging packs");
+        while !members.is_empty() {
+            let Some((pack, count)) = copy(&packs, &members) else {
+                tracing::warn!("{} packs could not be merged; their zones are served as before", packs.len());
+                return;
+            };
+            let rest = members.split_off(count);
+            self.move_to(&store(self.folder.as_ref(), pack), &members);
+            members = rest;
+        }
+    }
+
+    /// The zones that are served from a pack.
+    fn members(&self, pack: &Arc<StoredPack>) -> Vec<Member> {
+        let mut members = Vec::new();
+        let mut reader = self.catalog.reader();
+        let count = pack.pack.zone_count();
+        for first in (0..count).step_by(ZONES_A_BATCH) {
+            reader.with(|view| {
+                for number in first..count.min(first.saturating_add(ZONES_A_BATCH as u32)) {
+                    let row = pack.pack.zone_row(number);
+                    let Some((name, _)) = pack.pack.apex(&row) else { continue };
+                    let Some(slot) = view.slot_named(name) else { continue };
+                    // The state first: if the zone is then of this pack, any later change is one of the state.
+                    let Some(state) = self.catalog.state_of(slot) else { continue };
+                    if let Some(View::Zone(zone)) = view.view_of(slot)
+                        && zone.pack_id() == pack.pack.id()
+                        && zone.row().first_block == row.first_block
+                    {
+                        members.push(Member { slot, state, pack: pack.pack.id(), number });
+                    }
+                }
+            });
+        }
+        members
+    }
+
+    /// Has zones be served from the pack that they were copied to, in this order.
+    fn move_to(&self, pack: &Arc<StoredPack>, members: &[Member]) {
+        let id = pack.pack.id();
+        let mut number = 0;
+        for batch in members.chunks(ZONES_A_BATCH) {
             let mut zones = self.zones.write();
-            let mut moved = Vec::new();
-            for (at, outcome) in outcomes {
-                let zone = &mut zones[at];
-                // It may have changed since it was looked at.
-                if let Ok(loaded) = outcome
-                    && zone.stamp.is_still(&loaded.stamp)
-                    && *zone.includes() == *loaded.includes
-                {
-                    zone.entry = Entry::Loaded { pack: loaded.pack, number: loaded.number };
-                    zone.origin = loaded.origin;
-                    moved.push(at);
+            let to = zones.packs.hold(&self.catalog, pack, Kind::Kept);
+            for member in batch {
+                let source = ViewSource::Pack(to, number);
+                number += 1;
+                if self.catalog.move_view(member.slot, Some(member.state), source).is_ok() {
+                    zones.packs.add(id);
+                    zones.packs.subtract(member.pack);
                 }
             }
-            self.show_moved(&zones, &moved);
-        };
-        progress.show_while(|| self.loader(&stored, &progress).load(&jobs, &mut taken));
+            drop(zones);
+            self.make_room();
+        }
+        self.zones.write().packs.drop_unused();
     }
+}
 
-    pub(super) fn remove_unused_packs(&self) {
-        let Some(folder) = &self.folder else { return };
-        let zones = self.zones.read();
-        let mut used = Vec::new();
-        for zone in zones.iter() {
-            if let Entry::Loaded { pack, .. } = &zone.entry
-                && !used.last().is_some_and(|last| Arc::ptr_eq(last, pack))
-            {
-                used.push(Arc::clone(pack));
+/// A zone that is to be served from another pack.
+struct Member {
+    slot: SlotNumber,
+    state: State,
+    /// The pack that it is in, and its number there.
+    pack: u64,
+    number: u32,
+}
+
+/// Copies zones into one pack, as many as it may hold; returns how many these are. `None`: a pack that is copied from is damaged, or
+/// no seed fits.
+fn copy(packs: &[Arc<StoredPack>], members: &[Member]) -> Option<(Pack, usize)> {
+    let pack_of = |member: &Member| packs.iter().find(|pack| pack.pack.id() == member.pack);
+    for _ in 0..SEEDS_MAX {
+        let mut builder = PackBuilder::new(random());
+        let mut last: Option<&Arc<StoredPack>> = None;
+        for member in members {
+            if last.is_none_or(|pack| pack.pack.id() != member.pack) {
+                last = pack_of(member);
+            }
+            match builder.copy_zone(&last?.pack, member.number) {
+                Ok(()) => {}
+                Err(Problem::PackFull) if builder.zone_count() > 0 => break,
+                Err(_) => return None,
+            }
+            if builder.octets() as u64 > SHARED_PACK_OCTETS {
+                break;
             }
         }
-        drop(zones);
-        folder.remove_unused(used.iter().map(|pack| &**pack));
-    }
-}
-
-/// A zone to be read again so that packs become fewer.
-struct MergeCandidate {
-    at: usize,
-    /// Which pack it is in.
-    seed: u64,
-    is_mostly_dead: bool,
-}
-
-/// Zones of packs of which less than half is served still, and if there are many packs, those of the packs with
-/// few zones. Large zones have packs of their own for good, and packs that the operator made are not ours to
-/// merge.
-fn merge_candidates(zones: &[Zone]) -> Vec<MergeCandidate> {
-    /// Zones served from a pack, and zones in it.
-    type Use = (usize, usize);
-    let pack_of = |zone: &Zone| match &zone.entry {
-        Entry::Loaded { pack, .. }
-            if zone.origin != Origin::PackFile && zone.stamp.octets < OWN_PACK_OCTETS =>
-        {
-            Some((pack.seed(), pack.zone_count() as usize))
+        let count = builder.zone_count() as usize;
+        if let Ok(backing) = builder.finish() {
+            return Some((Pack::open(backing).expect("a pack that was just built opens"), count));
         }
-        _ => None,
-    };
-    let mut packs: HashMap<u64, Use> = HashMap::new();
-    for (seed, count) in zones.iter().filter_map(pack_of) {
-        packs.entry(seed).or_insert((0, count)).0 += 1;
     }
-    let is_many = packs.len() > PACKS_MAX;
-    let mean = packs.values().map(|(live, _)| live).sum::<usize>() / packs.len().max(1);
-    let candidate = |(at, zone): (usize, &Zone)| {
-        let (seed, _) = pack_of(zone)?;
-        let (live, all) = *packs.get(&seed)?;
-        let is_mostly_dead = live * 2 < all;
-        (is_mostly_dead || (is_many && live <= mean)).then_some(MergeCandidate { at, seed, is_mostly_dead })
-    };
-    zones.iter().enumerate().filter_map(candidate).collect()
+    None
 }

@@ -1,225 +1,320 @@
-//! The list of zones: in canonical order, changed as a whole, each with what is known of its data.
+//! What is known of the zones beside their data, which the catalog has: by the numbers of its slots, a dozen octets a zone.
+//!
+//! ```text
+//! name, serial, time and length of the text   in the row of the zone's pack
+//! source, mark of the file, hash of contents  Kept, one a slot
+//! includes, problems, a name of its own       Rare, of few
+//! zones that wait for their first data        Awaited, also those that the catalog is not to show
+//! ```
 
-use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
-use wire::{Name, NameBuf, SortKey};
-use zone::catalog::SlotNumber;
+use wire::{Name, NameBuf};
+use zone::catalog::{Absence, CatalogView, SlotNumber, View, ViewSource};
 
 use super::Controller;
-use super::change::{Change, Scope};
-use super::entry::Entry;
-use super::publish::Changed;
-use crate::load::{Job, Origin};
-use crate::order::in_order;
-use crate::parallel::map_on_threads;
-use crate::progress::{Act, Progress};
-use crate::read::stamp_of;
+use super::gone::Gone;
+use super::held::{HeldPacks, Kind};
+use crate::packs::PackFolder;
+use crate::read::{stamp_of, stamp_of_embedded};
+use crate::sources::{Source, SourceId, Sources};
 use crate::stamp::Stamp;
-use crate::wanted::{Source, Wanted};
 
-/// A zone that the server is to serve.
-pub(crate) struct Zone {
-    /// Its data, or its name without any.
-    pub(crate) entry: Entry,
-    /// Its name where its data are a file of the operator's: who writes into one instead of replacing it changes
-    /// what is mapped, and zones must be found all the same.
-    pub(super) name: Option<Box<NameBuf>>,
+/// What is kept of each zone; a server can have millions.
+#[derive(Clone, Copy)]
+pub(super) struct Kept {
     /// Where its data come from.
-    pub(crate) source: Source,
-    /// The state of the file that its data are from.
-    pub(super) stamp: Stamp,
-    /// How its data came.
-    pub(super) origin: Origin,
-    /// See [`crate::load::Loaded::contents_hash`].
-    pub(super) contents_hash: Option<NonZeroU64>,
-    /// What most zones have not.
-    pub(super) rare: Option<Box<Rare>>,
-    /// Where the catalog shows it; 0 where it does not.
-    pub(super) slot: SlotNumber,
-    /// Whether it came while the server ran: see [`hidden`].
-    is_late: bool,
+    pub(super) source: SourceId,
+    /// [`Stamp::inode`] of the file that they are from; time and length are in the pack.
+    pub(super) inode: u32,
+    /// See [`crate::load::Loaded::contents_hash`], the lower half; 0: not known.
+    pub(super) contents: u32,
 }
+
+const _: () = assert!(size_of::<Kept>() == 12);
+
+impl Kept {
+    const NOTHING: Kept = Kept { source: SourceId::UNKNOWN, inode: 0, contents: 0 };
+}
+
+/// Files that a text includes, and their states.
+type Includes = Box<[(PathBuf, Stamp)]>;
 
 /// What most zones have not.
 #[derive(Default)]
 pub(super) struct Rare {
-    /// Files that its text includes, and their states.
-    pub(super) includes: Box<[(PathBuf, Stamp)]>,
+    /// The state of its text, if that includes files, and these with their states: the pack has no time then.
+    pub(super) includes: Option<(Stamp, Includes)>,
     /// Why its file could not be loaded when that was tried last. `None`: it could.
     pub(super) problem: Option<Box<[String]>>,
+    /// Its name and its pack where its data are a file of the operator's: who writes into one instead of replacing it changes
+    /// what is mapped, and zones must be found all the same.
+    pub(super) own: Option<(NameBuf, u64)>,
 }
 
-/// A server can have a million of them.
-const _: () = assert!(size_of::<Zone>() <= 96);
+/// A zone that came while the server ran and of which there are no data yet.
+pub(super) struct Awaited {
+    pub(super) name: NameBuf,
+    pub(super) source: SourceId,
+    pub(super) problem: Option<Box<[String]>>,
+    /// Where the catalog has it. It has none that is below a zone with data: its names are answered from there as before, until
+    /// it is loaded. Without data it would make SERVFAIL of answers that were good.
+    pub(super) slot: Option<SlotNumber>,
+}
 
-impl Zone {
-    fn absent(wanted: Wanted, is_late: bool) -> Zone {
-        Zone {
-            entry: Entry::Absent(Box::new(wanted.name)),
-            name: None,
-            source: wanted.source,
-            stamp: Stamp::default(),
-            origin: Origin::Text,
-            contents_hash: None,
-            rare: None,
-            slot: SlotNumber::default(),
-            is_late,
+/// All zones; see the module. Locked for moments only.
+#[derive(Default)]
+pub(crate) struct Zones {
+    pub(super) sources: Sources,
+    /// By slot number.
+    kept: Vec<Kept>,
+    pub(super) rare: HashMap<SlotNumber, Rare>,
+    /// By name in lower case.
+    pub(super) awaited: HashMap<NameBuf, Awaited>,
+    /// Slots of the zones that have a name in [`Rare`], by that.
+    own_names: HashMap<NameBuf, SlotNumber>,
+    pub(super) packs: HeldPacks,
+    pub(super) gone: Gone,
+    /// Zones that have data.
+    pub(super) loaded: usize,
+    /// Zones in the catalog.
+    pub(super) shown: usize,
+}
+
+impl Zones {
+    /// No zones; `folder` knows which of those that it has are not to be served.
+    pub(super) fn new(folder: Option<&PackFolder>) -> Zones {
+        let gone = Gone::new(folder.map(PackFolder::removed).unwrap_or_default());
+        Zones { gone, ..Zones::default() }
+    }
+
+    /// All zones there are.
+    pub(crate) fn count(&self) -> usize {
+        self.shown + self.awaited.values().filter(|awaited| awaited.slot.is_none()).count()
+    }
+
+    /// Zones that have data.
+    pub(crate) fn loaded(&self) -> usize {
+        self.loaded
+    }
+
+    /// Zones whose file could not be loaded when that was tried last.
+    pub(crate) fn broken(&self) -> usize {
+        let rare = self.rare.values().filter(|rare| rare.problem.is_some()).count();
+        rare + self.awaited.values().filter(|awaited| awaited.problem.is_some()).count()
+    }
+
+    /// Packs in use, and their octets.
+    pub(crate) fn packs(&self) -> (usize, u64) {
+        self.packs
+            .iter()
+            .fold((0, 0), |(packs, octets), held| (packs + 1, octets + held.pack.pack.octets().len() as u64))
+    }
+
+    /// The slot of the zone of this name.
+    pub(crate) fn slot(&self, view: &CatalogView<'_>, name: &Name) -> Option<SlotNumber> {
+        view.slot_named(name).or_else(|| match self.own_names.is_empty() {
+            true => None,
+            false => self.own_names.get(&name.to_lowercase()).copied(),
+        })
+    }
+
+    /// The name of a slot's zone.
+    pub(crate) fn name<'n>(&'n self, view: &CatalogView<'n>, slot: SlotNumber) -> Option<&'n Name> {
+        let own = self.rare.get(&slot).and_then(|rare| Some(&*rare.own.as_ref()?.0));
+        own.or_else(|| view.name_of(slot))
+    }
+
+    pub(super) fn kept(&self, slot: SlotNumber) -> Kept {
+        self.kept.get(slot.0 as usize).copied().unwrap_or(Kept::NOTHING)
+    }
+
+    pub(super) fn kept_mut(&mut self, slot: SlotNumber) -> &mut Kept {
+        let at = slot.0 as usize;
+        if at >= self.kept.len() {
+            self.kept.resize(at + 1, Kept::NOTHING);
         }
+        &mut self.kept[at]
     }
 
-    /// Why its file could not be loaded when that was tried last, as lines. `None`: it could.
-    pub(crate) fn problem(&self) -> Option<&[String]> {
-        self.rare.as_ref()?.problem.as_deref()
-    }
-
-    /// Files that its text includes, and their states.
-    pub(super) fn includes(&self) -> &[(PathBuf, Stamp)] {
-        self.rare.as_ref().map_or(&[], |rare| &rare.includes)
-    }
-
-    /// Its name.
-    pub(crate) fn apex(&self) -> &Name {
-        match &self.name {
-            Some(name) => name,
-            None => self.entry.apex(),
+    /// Why a zone's file could not be loaded when that was tried last, as lines. `None`: it could.
+    pub(crate) fn problem_of(&self, view: &CatalogView<'_>, slot: SlotNumber) -> Option<&[String]> {
+        if let Some(problem) = self.rare.get(&slot).and_then(|rare| rare.problem.as_deref()) {
+            return Some(problem);
         }
+        if self.awaited.is_empty() {
+            return None;
+        }
+        self.awaited.get(&view.name_of(slot)?.to_lowercase())?.problem.as_deref()
     }
 
-    /// Whether there are no data of it yet, although it came while the server ran.
-    pub(super) fn is_awaited(&self) -> bool {
-        self.is_late && matches!(self.entry, Entry::Absent(_))
+    /// Names of the zones that the catalog does not show: see [`Awaited`].
+    pub(crate) fn hidden(&self) -> impl Iterator<Item = &Name> {
+        self.awaited.values().filter(|awaited| awaited.slot.is_none()).map(|awaited| &*awaited.name)
     }
 
-    /// Whether its file, or one that it includes, is another than when it was loaded.
-    pub(super) fn is_changed(&self) -> bool {
-        let is_still = |path: &PathBuf, stamp: &Stamp| stamp_of(path).is_ok_and(|now| stamp.is_still(&now));
-        let main = match &self.source {
-            Source::File(path) => is_still(&path.path(), &self.stamp),
-            Source::Embedded(_) => self.entry.zone().is_some(),
+    /// Source and problem of such a zone.
+    pub(crate) fn hidden_zone(&self, name: &Name) -> Option<(String, Option<&[String]>)> {
+        let awaited = self.awaited.get(&name.to_lowercase())?;
+        let source = self.sources.get(awaited.source, &awaited.name)?;
+        Some((source.to_string(), awaited.problem.as_deref()))
+    }
+
+    /// Where a slot's zone comes from.
+    pub(crate) fn source(&self, slot: SlotNumber, name: &Name) -> Option<Source> {
+        self.sources.get(self.kept(slot).source, name)
+    }
+
+    /// Gives a zone what few have, or takes it away.
+    pub(super) fn set_rare(&mut self, slot: SlotNumber, rare: Option<Rare>) {
+        let old = match rare {
+            Some(rare) => {
+                if let Some((name, _)) = &rare.own {
+                    self.own_names.insert(name.to_lowercase(), slot);
+                }
+                self.rare.insert(slot, rare)
+            }
+            None => self.rare.remove(&slot),
         };
-        self.problem().is_some()
-            || !main
-            || !self.includes().iter().all(|(path, stamp)| is_still(path, stamp))
+        let is_named = self.rare.get(&slot).is_some_and(|rare| rare.own.is_some());
+        if let Some((name, _)) = old.and_then(|old| old.own).filter(|_| !is_named) {
+            self.own_names.remove(&name.to_lowercase());
+        }
+    }
+
+    /// Forgets a slot, whose zone goes.
+    pub(super) fn forget(&mut self, slot: SlotNumber) {
+        *self.kept_mut(slot) = Kept::NOTHING;
+        self.set_rare(slot, None);
+    }
+
+    /// [`zone::Pack::id`] of what a slot's zone is served from; `None`: it has no data. Of a pack that was written into, too, which says
+    /// nothing any more.
+    pub(super) fn pack_of(&self, view: &CatalogView<'_>, slot: SlotNumber) -> Option<u64> {
+        if let Some((_, pack)) = self.rare.get(&slot).and_then(|rare| rare.own.as_ref()) {
+            return Some(*pack);
+        }
+        match view.view_of(slot)? {
+            View::Zone(zone) => Some(zone.pack_id()),
+            View::Absent(_) => None,
+        }
+    }
+
+    /// The state of the file that a zone's data are from.
+    pub(super) fn stamp(&self, view: &CatalogView<'_>, slot: SlotNumber) -> Option<Stamp> {
+        if let Some(Kind::Operators(stamp)) = self.packs.get(self.pack_of(view, slot)?).map(|held| held.kind)
+        {
+            return Some(stamp);
+        }
+        if let Some((stamp, _)) = self.rare.get(&slot).and_then(|rare| rare.includes.as_ref()) {
+            return Some(*stamp);
+        }
+        let View::Zone(zone) = view.view_of(slot)? else { return None };
+        let (row, kept) = (zone.row(), self.kept(slot));
+        Some(Stamp { time: row.text_time, octets: row.text_octets, inode: kept.inode })
+    }
+
+    /// Slots of zones that have a name of their own.
+    pub(super) fn own_slots(&self) -> impl Iterator<Item = SlotNumber> {
+        self.own_names.values().copied()
+    }
+
+    /// What has to be compared with files to know whether a zone has changed.
+    pub(super) fn look(&self, view: &CatalogView<'_>, slot: SlotNumber) -> Option<Look> {
+        let name = self.name(view, slot)?.to_owned();
+        let source = self.source(slot, &name)?;
+        let stamp = self.stamp(view, slot);
+        let rare = self.rare.get(&slot);
+        let includes = rare.and_then(|rare| rare.includes.as_ref()).map(|(_, includes)| includes.clone());
+        let is_broken = rare.is_some_and(|rare| rare.problem.is_some());
+        Some(Look {
+            name,
+            source,
+            stamp: stamp.filter(|_| !is_broken),
+            includes: includes.unwrap_or_default(),
+        })
+    }
+}
+
+impl Zones {
+    /// As [`Zones::look`] of an awaited zone, which has no data.
+    pub(super) fn look_hidden(&self, lower: &Name) -> Option<Look> {
+        let awaited = self.awaited.get(lower)?;
+        let source = self.sources.get(awaited.source, &awaited.name)?;
+        Some(Look { name: awaited.name.clone(), source, stamp: None, includes: Box::default() })
+    }
+}
+
+/// A zone that is to be looked at.
+pub(super) struct Look {
+    pub(super) name: NameBuf,
+    pub(super) source: Source,
+    /// The state of the file that was read; none: there are no data, or they are older than what was tried last.
+    stamp: Option<Stamp>,
+    includes: Includes,
+}
+
+impl Look {
+    /// Whether the zone's file, or one that it includes, is another than when it was loaded. If not: its state.
+    pub(super) fn unchanged(&self) -> Option<Stamp> {
+        let still = |path: &Path, stamp: &Stamp| stamp_of(path).ok().filter(|now| stamp.is_still(now));
+        let stamp = self.stamp.as_ref()?;
+        let now = match &self.source {
+            Source::File(path) => still(path, stamp)?,
+            Source::Embedded(embedded) => {
+                Some(stamp_of_embedded(embedded.text)).filter(|now| stamp.is_still(now))?
+            }
+        };
+        self.includes.iter().all(|(path, stamp)| still(path, stamp).is_some()).then_some(now)
     }
 }
 
 impl Controller {
-    /// Makes the zones known without loading any, so that queries for them get SERVFAIL instead of REFUSED.
-    pub fn announce(&self, wanted: Vec<Wanted>, progress: &Progress) {
-        let _changing = self.change();
-        progress.begin(Act::Arranging, wanted.len());
-        let mut wanted = in_order(wanted);
-        // Sources stay, names go once data are there: allocated one after the other, as a list made them, neither
-        // would leave a page free. Copied in a run, a million sources take half the memory.
-        let sources: Vec<Source> = wanted.iter().map(|wanted| wanted.source.clone()).collect();
-        wanted.iter_mut().zip(sources).for_each(|(wanted, source)| wanted.source = source);
-        let mut zones: Vec<Zone> = wanted.into_iter().map(|wanted| Zone::absent(wanted, false)).collect();
-        self.show(&mut zones, &Changed::ZonesAndList(&[]));
-        *self.zones.write() = zones;
-    }
-
-    /// Where a zone is. Holds only while nobody makes a change.
-    pub(crate) fn position(&self, name: &Name) -> Option<usize> {
-        position(&self.zones.read(), name)
-    }
-
-    /// Makes the list of zones the one wanted; zones that stay keep their data. Returns, for each zone, whether it is new
-    /// or comes from elsewhere now.
-    pub(super) fn arrange(&self, wanted: Vec<Wanted>, change: &mut Change) -> Vec<Candidate> {
-        let wanted = in_order(wanted);
-        let mut candidates = Vec::with_capacity(wanted.len());
-        let mut gone = Vec::new();
-        let mut zones = self.zones.write();
-        let mut old = std::mem::take(&mut *zones).into_iter().peekable();
-        let (mut key, mut old_key) = (SortKey::new(), SortKey::new());
-        if let Some(first) = old.peek() {
-            old_key.set(first.apex());
+    /// Shows the awaited zones that are not below a zone with data, and hides the others: see [`Awaited`].
+    pub(super) fn arrange_awaited(&self, zones: &mut Zones) {
+        if zones.awaited.is_empty() {
+            return;
         }
-        for wanted in wanted {
-            key.set(&wanted.name);
-            let mut same = None;
-            while let Some(zone) = old.next_if(|_| same.is_none() && old_key.octets() <= key.octets()) {
-                match old_key.octets() == key.octets() {
-                    true => same = Some(zone),
-                    false => gone.push(zone.slot),
-                }
-                if let Some(next) = old.peek() {
-                    old_key.set(next.apex());
+        let (mut shown, mut hidden) = (Vec::new(), Vec::new());
+        self.catalog.reader().with(|view| {
+            for (key, awaited) in &mut zones.awaited {
+                match (is_below_data(view, &awaited.name), awaited.slot) {
+                    (true, Some(_)) => hidden.extend(awaited.slot.take()),
+                    (false, None) => shown.push((key.clone(), awaited.source)),
+                    _ => {}
                 }
             }
-            let mut is_new = true;
-            let zone = match same {
-                Some(mut zone) => {
-                    is_new = zone.source != wanted.source;
-                    zone.source = wanted.source;
-                    zone
-                }
-                None => {
-                    change.added += 1;
-                    Zone::absent(wanted, true)
-                }
-            };
-            candidates.push(Candidate { at: zones.len(), is_new });
-            zones.push(zone);
-        }
-        gone.extend(old.map(|zone| zone.slot));
-        change.removed += gone.len();
-        self.hide(&gone);
-        self.show(&mut zones, &Changed::ZonesAndList(&[]));
-        candidates
-    }
-
-    /// Which zones are to be loaded: those that are new, and if `scope` says so those whose files have changed.
-    pub(super) fn look(&self, candidates: &[Candidate], scope: Scope, progress: &Progress) -> Vec<Job> {
-        progress.begin(Act::Looking, candidates.len());
-        let jobs = map_on_threads(net::worker_count_default(), candidates, |candidate| {
-            progress.count(1);
-            // Locked for each by itself, as every look is a call into the file system.
-            let zone = &self.zones.read()[candidate.at];
-            let is_wanted = candidate.is_new || (scope == Scope::All && zone.is_changed());
-            is_wanted.then(|| job(candidate.at, zone))
         });
-        jobs.into_iter().flatten().collect()
-    }
-}
-
-/// Where a zone is among all.
-pub(crate) fn position(zones: &[Zone], name: &Name) -> Option<usize> {
-    let key = SortKey::of(name);
-    zones.binary_search_by(|zone| SortKey::of(zone.apex()).octets().cmp(key.octets())).ok()
-}
-
-/// A zone that is perhaps to be loaded.
-pub(super) struct Candidate {
-    at: usize,
-    /// Whether it is new or comes from elsewhere now.
-    is_new: bool,
-}
-
-pub(super) fn job(id: usize, zone: &Zone) -> Job {
-    Job { id, name: zone.apex().to_owned(), source: zone.source.clone() }
-}
-
-/// Which zones the catalog leaves out: those that came while the server ran, have no data yet, and are below a
-/// zone that is served. Their names are answered from there as before, until they are loaded; an entry without
-/// data would make SERVFAIL of answers that were good.
-pub(super) fn hidden(zones: &[Zone]) -> Vec<bool> {
-    if !zones.iter().any(Zone::is_awaited) {
-        return vec![false; zones.len()];
-    }
-    // Zones are in canonical order, so those above one are before it: `above` is the way down to it.
-    let mut above: Vec<&Name> = Vec::new();
-    let mut hidden = Vec::with_capacity(zones.len());
-    for zone in zones {
-        let apex = zone.apex();
-        while above.last().is_some_and(|last| !apex.is_at_or_below(last)) {
-            above.pop();
-        }
-        hidden.push(zone.is_awaited() && !above.is_empty());
-        if zone.entry.zone().is_some() {
-            above.push(apex);
+        zones.shown -= hidden.len();
+        hidden.iter().for_each(|slot| zones.forget(*slot));
+        self.catalog.remove(&hidden);
+        let absent = ViewSource::Absent(Absence::NotLoaded);
+        let list: Vec<(&Name, ViewSource)> = shown.iter().map(|(name, _)| (&**name, absent)).collect();
+        let slots = self.catalog.insert(&list);
+        zones.shown += slots.len();
+        for ((key, source), slot) in shown.iter().zip(slots) {
+            zones.kept_mut(slot).source = *source;
+            if let Some(awaited) = zones.awaited.get_mut(key) {
+                awaited.slot = Some(slot);
+            }
         }
     }
-    hidden
+}
+
+/// Whether a name is below a zone with data.
+fn is_below_data(view: &CatalogView<'_>, name: &Name) -> bool {
+    let key = wire::SortKey::of(name);
+    let mut labels = key.label_count();
+    while labels > 0 {
+        let hit = view.find(&key, labels - 1);
+        if hit.found.is_nothing() {
+            return false;
+        }
+        if hit.zone().is_some() {
+            return true;
+        }
+        labels = hit.found.labels as usize;
+    }
+    false
 }

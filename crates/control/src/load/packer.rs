@@ -8,8 +8,8 @@ use zone::build::Problem;
 use zone::{Backing, Pack, PackBuilder, TextStamp};
 
 use super::checked::Checked;
-use super::{Job, LINES_MAX, Loaded, Origin, Outcome};
-use crate::packs::PackFolder;
+use super::{Job, LINES_MAX, Loaded, Origin, Outcome, SMALL_PACK_OCTETS};
+use crate::packs::{PackFolder, StoredPack};
 use crate::read::ZoneText;
 use crate::stamp::Stamp;
 use crate::system::random;
@@ -26,6 +26,8 @@ struct Member {
 /// Puts zones into packs.
 pub(super) struct Packer<'l> {
     folder: Option<&'l PackFolder>,
+    /// See [`super::Loader::keep_small`].
+    keep_small: bool,
     builder: PackBuilder,
     /// The zones in the builder, by number.
     members: Vec<Member>,
@@ -35,9 +37,9 @@ pub(super) struct Packer<'l> {
 }
 
 impl<'l> Packer<'l> {
-    pub(super) fn new(folder: Option<&'l PackFolder>) -> Packer<'l> {
+    pub(super) fn new(folder: Option<&'l PackFolder>, keep_small: bool) -> Packer<'l> {
         let builder = PackBuilder::new(random());
-        Packer { folder, builder, members: Vec::new(), outcomes: Vec::new(), crowded: Vec::new() }
+        Packer { folder, keep_small, builder, members: Vec::new(), outcomes: Vec::new(), crowded: Vec::new() }
     }
 
     pub(super) fn add(&mut self, job: &Job, text: Result<Checked, Vec<String>>) {
@@ -85,7 +87,7 @@ impl<'l> Packer<'l> {
             self.crowded.extend(members.iter().map(|member| member.id));
             return;
         };
-        let pack = Arc::new(self.keep(backing));
+        let pack = self.keep(backing);
         for (number, member) in (0..).zip(members) {
             let Member { id, stamp, includes, warnings, hash: contents_hash } = member;
             let (pack, origin) = (Arc::clone(&pack), Origin::Text);
@@ -94,13 +96,19 @@ impl<'l> Packer<'l> {
         }
     }
 
-    /// Opens the new pack, stored in the pack folder if there is one.
-    fn keep(&self, backing: Backing) -> Pack {
+    /// Opens the new pack, stored in the pack folder if there is one and it is worth a file.
+    fn keep(&self, backing: Backing) -> Arc<StoredPack> {
         let pack = Pack::open(backing).expect("a pack that was just built opens");
-        let Some(folder) = self.folder else { return pack };
-        folder.store(&pack).unwrap_or_else(|problem| {
-            tracing::warn!("{problem}; zones are served from memory and the next start reads their text");
-            pack
-        })
+        let is_left = self.keep_small && pack.octets().len() < SMALL_PACK_OCTETS;
+        store(self.folder.filter(|_| !is_left), pack)
     }
+}
+
+/// Stores a pack if there is a folder.
+pub(crate) fn store(folder: Option<&PackFolder>, pack: Pack) -> Arc<StoredPack> {
+    let Some(folder) = folder else { return StoredPack::elsewhere(pack) };
+    folder.store(&pack).unwrap_or_else(|problem| {
+        tracing::warn!("{problem}; zones are served from memory and the next start reads their text");
+        StoredPack::elsewhere(pack)
+    })
 }

@@ -61,6 +61,10 @@ section! {
         /// Folder where zones are kept as packs, ready to be served: the next start takes milliseconds.
         /// Empty: none, zones are read from text at each start.
         pack_directory: PathBuf = PathBuf::new(), Range::Any, start;
+        /// Whether a start answers at once from the zones that `pack-directory` has, as they were stored, and looks at lists and
+        /// files after that: what has changed meanwhile follows as soon as it is loaded, and what is broken stays as it was.
+        /// Otherwise lists and files come first, and zones that have changed get SERVFAIL until they are loaded.
+        serve_stored: bool = true, Range::Any, start;
         /// Whether it is counted who takes which lock and who waits, which `zonda ctl locks` shows, and the log at the
         /// end. Costs two looks at the clock for each lock taken; queries take none.
         profile_locks: bool = false, Range::Any, live;

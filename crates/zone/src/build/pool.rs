@@ -58,6 +58,11 @@ impl Pool {
         self.octets.len() >= (EMPTY as usize - 1) * POOL_ALIGNMENT
     }
 
+    /// Octets so far.
+    pub(super) fn len(&self) -> usize {
+        self.octets.len()
+    }
+
     pub(super) fn finish(self) -> Vec<u8> {
         self.octets
     }

@@ -16,6 +16,9 @@ use sync::Mutex;
 use sync::epoch::{Held, Reader};
 use wire::{Name, SortKey};
 
+/// Zones that are added together: about as many misses of the memory caches as a core has in flight, times two.
+const ADDED_TOGETHER: usize = 32;
+
 /// What a slot is to show.
 #[derive(Clone, Copy, Debug)]
 pub enum ViewSource {
@@ -98,19 +101,25 @@ impl Catalog {
         let mut locked = self.inner.writer.lock();
         let writer = &mut *locked;
         self.inner.make_room(writer, zones.len());
+        let parts = self.inner.parts.current();
         let mut added = Vec::new();
-        let mut key = SortKey::new();
-        let slots = zones
-            .iter()
-            .map(|(apex, source)| {
+        let mut slots = Vec::with_capacity(zones.len());
+        let mut keys: [SortKey; ADDED_TOGETHER] = std::array::from_fn(|_| SortKey::new());
+        let mut tags = [Tag::default(); ADDED_TOGETHER];
+        for some in zones.chunks(ADDED_TOGETHER) {
+            for ((key, tag), (apex, _)) in keys.iter_mut().zip(&mut tags).zip(some) {
                 key.set(apex);
-                let (slot, is_new) = self.inner.add(writer, apex, &key, *source);
+                *tag = tag_of(self.inner.seed, key.octets());
+            }
+            parts.table.touch(&tags);
+            for ((key, tag), (apex, source)) in keys.iter().zip(tags).zip(some) {
+                let (slot, is_new) = self.inner.add(writer, &parts, apex, (key, tag), *source);
                 if is_new {
                     added.push(slot);
                 }
-                slot
-            })
-            .collect();
+                slots.push(slot);
+            }
+        }
         if !added.is_empty() {
             self.inner.depths.publish(&writer.depths);
             self.inner.raise_enclosers(writer, &added);
@@ -229,11 +238,11 @@ impl Inner {
     fn add(
         self: &Arc<Self>,
         writer: &mut Writer,
+        parts: &Parts,
         apex: &Name,
-        key: &SortKey,
+        (key, tag): (&SortKey, Tag),
         source: ViewSource,
     ) -> (SlotNumber, bool) {
-        let tag = tag_of(self.seed, key.octets());
         let there =
             self.read(&mut writer.reader, |view| view.probe(tag, key.octets()).map(|(version, ..)| version));
         if let Some(version) = there {
@@ -241,7 +250,6 @@ impl Inner {
             set.expect("a zone that is there, and nothing is expected of it");
             return (version.slot, false);
         }
-        let parts = self.parts.current();
         let number = writer.free.lock().pop().unwrap_or_else(|| {
             writer.slots_used += 1;
             SlotNumber(writer.slots_used - 1)

@@ -16,6 +16,8 @@ use super::packs::PackNumber;
 
 /// Slots that stand for no zone: their versions are those of what is not there, see [`super::CatalogView::find`].
 pub(super) const NOWHERE_SLOTS: u32 = 1024;
+/// The first slot that can have a zone: where walks over all begin.
+pub const FIRST_SLOT: SlotNumber = SlotNumber(NOWHERE_SLOTS);
 /// Slots of a chunk: 64 KiB, so that few are made in vain, and a million zones have a list of 245 chunks.
 pub(super) const CHUNK_SLOTS: usize = 1 << CHUNK_SHIFT;
 const CHUNK_SHIFT: u32 = 12;

@@ -31,7 +31,7 @@ const ABOVE_COUNT_MIN: usize = 4096;
 const ABOVE_MAX: u8 = u8::MAX;
 
 /// What of a hash decides: the 38 bits that a cell has, where the cell has them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tag(u64);
 
 impl Tag {
@@ -82,6 +82,13 @@ impl Table {
     #[inline(always)]
     fn after(&self, at: usize) -> usize {
         if at + 1 == self.cells.len() { 0 } else { at + 1 }
+    }
+
+    /// Reads the cells of hashes that are to be added, together, so that the misses of the memory caches overlap.
+    pub(super) fn touch(&self, tags: &[Tag]) {
+        let cells = tags.iter().filter_map(|tag| self.cells.get(tag.place(self.cells.len())));
+        let touched = cells.fold(0, |bits, cell| bits | cell.load(Ordering::Relaxed));
+        std::hint::black_box(touched);
     }
 
     /// Adds a slot, which is not there yet; whether that took a cell that was never used.

@@ -20,7 +20,8 @@ pub fn fit(contents: &Contents, report: &mut dyn FnMut(Finding)) -> Summary {
             Problem::NoSoa => (Check::SoaMissing, apex(), Some(rtype::SOA)),
             Problem::Nsec3Parameters => (Check::Nsec3Parameters, apex(), Some(rtype::NSEC3PARAM)),
             Problem::TooManyTypes { owner } => (Check::TypesTooMany, owner, None),
-            Problem::PackFull => (Check::ZoneTooLarge, apex(), None),
+            // Nothing is copied here, so nothing can be damaged.
+            Problem::PackFull | Problem::Damaged => (Check::ZoneTooLarge, apex(), None),
         };
         let position = position_of(contents, &owner, rtype);
         let severity = check.severity();

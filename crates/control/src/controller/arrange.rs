@@ -1,0 +1,378 @@
+//! Which zones there are: those that the settings ask for are found or entered, the others go.
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+
+use wire::{Name, NameBuf};
+use zone::catalog::{Absence, SlotNumber, View, ViewSource};
+
+use super::change::{Change, Scope};
+use super::held::Kind;
+use super::zones::{Awaited, Look, Zones};
+use super::{Changing, Controller};
+use crate::load::Job;
+use crate::packs::{PackFolder, Stored};
+use crate::parallel::map_on_threads;
+use crate::progress::{Act, Progress};
+use crate::sources::Source;
+use crate::wanted::WantedZones;
+
+/// A zone that is perhaps to be loaded.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    who: Who,
+    /// Whether it is new or comes from elsewhere now.
+    is_new: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Who {
+    Slot(SlotNumber),
+    /// One that the catalog does not show; its name in lower case.
+    Hidden(NameBuf),
+}
+
+/// Zones that are found within one batch of the catalog.
+const ZONES_A_BATCH: usize = 1000;
+/// Zones that a thread looks at between two looks at the lists.
+const LOOKS_A_BATCH: usize = 100;
+
+/// Slots that were met.
+#[derive(Default)]
+struct Met(Vec<u64>);
+
+impl Met {
+    fn add(&mut self, slot: SlotNumber) {
+        let at = slot.0 as usize / 64;
+        if at >= self.0.len() {
+            self.0.resize(at + 1, 0);
+        }
+        self.0[at] |= 1 << (slot.0 % 64);
+    }
+
+    fn has(&self, slot: SlotNumber) -> bool {
+        self.0.get(slot.0 as usize / 64).is_some_and(|bits| bits >> (slot.0 % 64) & 1 == 1)
+    }
+}
+
+impl Controller {
+    /// Serves all zones of the pack folder as they were stored; says how many.
+    pub fn serve_stored(&self, progress: &Progress) -> usize {
+        let Some(folder) = &self.folder else { return 0 };
+        progress.begin(Act::Mapping, 0);
+        let packs = folder.stored();
+        let mut zones = self.zones.write();
+        for pack in &packs {
+            let number = zones.packs.hold(&self.catalog, pack, Kind::Kept);
+            let all = 0..pack.pack.zone_count();
+            let list: Vec<(&Name, ViewSource)> = all
+                .filter_map(|at| {
+                    Some((pack.pack.apex(&pack.pack.zone_row(at))?.0, ViewSource::Pack(number, at)))
+                })
+                .collect();
+            progress.begin(Act::Publishing, list.len());
+            self.catalog.insert(&list);
+        }
+        let mut gone = Vec::new();
+        self.catalog
+            .reader()
+            .with(|view| gone.extend(zones.gone.iter().filter_map(|name| view.slot_named(name))));
+        self.catalog.remove(&gone);
+        let count = self.catalog.zone_count();
+        match &packs[..] {
+            // One pack, all of it served, needs no walk.
+            [pack] if count == pack.pack.zone_count() as usize => {
+                zones.packs.add_many(pack.pack.id(), count as u32)
+            }
+            _ => self.for_each_slot(|_, view| {
+                if let View::Zone(zone) = view {
+                    zones.packs.add_many(zone.pack_id(), 1);
+                }
+            }),
+        }
+        zones.packs.drop_unused();
+        (zones.loaded, zones.shown) = (count, count);
+        count
+    }
+
+    /// Calls `each` with all slots that have zones, batch by batch.
+    pub(crate) fn for_each_slot(&self, mut each: impl FnMut(SlotNumber, &View<'_>)) {
+        let mut reader = self.catalog.reader();
+        let mut from = zone::catalog::FIRST_SLOT;
+        loop {
+            let is_more = reader.with(|view| {
+                let slots = view.slots(from, ZONES_A_BATCH as u32)?;
+                for slot in slots {
+                    if let Some(view) = view.view_of(slot) {
+                        each(slot, &view);
+                    }
+                }
+                Some(())
+            });
+            if is_more.is_none() {
+                return;
+            }
+            from.0 += ZONES_A_BATCH as u32;
+        }
+    }
+
+    /// Makes zones known without loading any, so that queries for them get SERVFAIL instead of REFUSED; those that are not wanted go.
+    /// Returns what is to be loaded, or looked at.
+    pub(crate) fn announce(
+        &self,
+        _changing: &mut Changing,
+        wanted: WantedZones,
+        progress: &Progress,
+    ) -> (Vec<Candidate>, Change) {
+        progress.begin(Act::Arranging, wanted.len());
+        let mut change = Change::default();
+        let candidates = self.arrange(wanted, false, &mut change);
+        (candidates, change)
+    }
+
+    /// Loads the zones announced, for the first time. `is_served`: whether there are zones already, as they were stored, which are looked
+    /// at; otherwise all are new, and what the pack folder has of them is taken if it is current.
+    pub(crate) fn load_first(
+        &self,
+        _changing: &mut Changing,
+        candidates: Vec<Candidate>,
+        is_served: bool,
+        progress: &Progress,
+    ) -> Change {
+        let mut change = Change::default();
+        if is_served {
+            self.load_changed(&candidates, Scope::All, progress, &mut change, false);
+            return change;
+        }
+        progress.begin(Act::Mapping, 0);
+        let stored = Stored::of(self.folder.as_ref().map(PackFolder::stored).unwrap_or_default());
+        let mut jobs = Vec::with_capacity(candidates.len());
+        for batch in candidates.chunks(ZONES_A_BATCH) {
+            jobs.extend(self.looks(batch).into_iter().map(|(_, look)| job(look)));
+        }
+        drop(candidates);
+        (0..).zip(&mut jobs).for_each(|(id, job)| job.id = id);
+        self.load(&jobs, &stored, progress, &mut change, false);
+        let zones = self.zones.read();
+        let unused = stored.packs().iter().filter(|pack| zones.packs.get(pack.pack.id()).is_none());
+        // What cannot be removed is found unused again at the next start.
+        unused.filter_map(|pack| pack.file.as_ref()).for_each(|file| drop(std::fs::remove_file(file)));
+        change
+    }
+
+    /// Makes the set of zones the one wanted; zones that stay keep their data. Returns, for each zone, whether it is new
+    /// or comes from elsewhere now. `is_late`: whether new ones are [awaited](Awaited).
+    pub(super) fn arrange(
+        &self,
+        mut wanted: WantedZones,
+        is_late: bool,
+        change: &mut Change,
+    ) -> Vec<Candidate> {
+        let sources = std::mem::take(&mut wanted.sources);
+        let mut candidates = Vec::with_capacity(wanted.len());
+        let (mut met, mut met_awaited, mut new) = (Met::default(), HashSet::new(), Vec::new());
+        let mut zones = self.zones.write();
+        let mut reader = self.catalog.reader();
+        for first in (0..wanted.len()).step_by(ZONES_A_BATCH) {
+            reader.with(|view| {
+                for number in first..wanted.len().min(first + ZONES_A_BATCH) {
+                    let (name, source) = wanted.zone(number);
+                    let slot = zones.slot(view, name);
+                    let lower = if zones.awaited.is_empty() { None } else { Some(name.to_lowercase()) };
+                    let is_other = |zones: &Zones, old| !sources.is_same(source, &zones.sources, old, name);
+                    let awaited =
+                        lower.as_ref().and_then(|lower| zones.awaited.get(lower)).map(|zone| zone.source);
+                    let mut is_new = awaited.is_some_and(|old| is_other(&zones, old));
+                    if let Some(awaited) = lower.as_ref().and_then(|lower| zones.awaited.get_mut(lower)) {
+                        awaited.source = source;
+                    }
+                    let who = match (slot, lower) {
+                        (Some(slot), lower) => {
+                            met.add(slot);
+                            if awaited.is_some() {
+                                met_awaited.extend(lower);
+                            }
+                            let old = zones.kept(slot).source;
+                            is_new |= old != crate::sources::SourceId::UNKNOWN && is_other(&zones, old);
+                            zones.kept_mut(slot).source = source;
+                            Who::Slot(slot)
+                        }
+                        (None, Some(lower)) if awaited.is_some() => {
+                            met_awaited.insert(lower.clone());
+                            Who::Hidden(lower)
+                        }
+                        _ => {
+                            new.push(number);
+                            continue;
+                        }
+                    };
+                    candidates.push(Candidate { who, is_new });
+                }
+            });
+        }
+        zones.sources = sources;
+        let mut gone = self.not_met(&met);
+        // Of packs that were written into, nothing may be found any more.
+        gone.iter().for_each(|slot| met.add(*slot));
+        gone.extend(zones.own_slots().filter(|slot| !met.has(*slot)));
+        change.removed += gone.len();
+        zones.awaited.retain(|lower, awaited| {
+            let stays = met_awaited.contains(lower);
+            change.removed += usize::from(!stays && awaited.slot.is_none());
+            stays
+        });
+        self.remove_slots(&mut zones, &gone);
+        change.added += new.len();
+        candidates.extend(self.enter(&mut zones, &wanted, &new, is_late));
+        if change.added + change.removed > 0 {
+            self.is_untidy.store(true, Ordering::SeqCst);
+        }
+        candidates
+    }
+
+    /// Enters new zones, without data.
+    fn enter(&self, zones: &mut Zones, wanted: &WantedZones, new: &[usize], is_late: bool) -> Vec<Candidate> {
+        if !is_late {
+            let absent = ViewSource::Absent(Absence::NotLoaded);
+            let list: Vec<(&Name, ViewSource)> =
+                new.iter().map(|&number| (wanted.zone(number).0, absent)).collect();
+            let slots = self.catalog.insert(&list);
+            zones.shown += slots.len();
+            for (&number, &slot) in new.iter().zip(&slots) {
+                zones.kept_mut(slot).source = wanted.zone(number).1;
+            }
+            return slots.into_iter().map(|slot| Candidate { who: Who::Slot(slot), is_new: true }).collect();
+        }
+        for &number in new {
+            let (name, source) = wanted.zone(number);
+            let awaited = Awaited { name: name.to_owned(), source, problem: None, slot: None };
+            zones.awaited.insert(name.to_lowercase(), awaited);
+        }
+        self.arrange_awaited(zones);
+        let who = |&number: &usize| {
+            let lower = wanted.zone(number).0.to_lowercase();
+            zones.awaited.get(&lower).and_then(|awaited| awaited.slot).map_or(Who::Hidden(lower), Who::Slot)
+        };
+        new.iter().map(|number| Candidate { who: who(number), is_new: true }).collect()
+    }
+
+    /// The slots of zones that were not met.
+    fn not_met(&self, met: &Met) -> Vec<SlotNumber> {
+        let mut gone = Vec::new();
+        self.for_each_slot(|slot, _| {
+            if !met.has(slot) {
+                gone.push(slot);
+            }
+        });
+        gone
+    }
+
+    /// Removes the zones of these slots.
+    pub(super) fn remove_slots(&self, zones: &mut Zones, slots: &[SlotNumber]) {
+        for batch in slots.chunks(ZONES_A_BATCH) {
+            self.make_room();
+            self.catalog.reader().with(|view| {
+                for slot in batch {
+                    if let Some(pack) = zones.pack_of(view, *slot) {
+                        view.name_of(*slot).into_iter().for_each(|name| zones.gone.add(name));
+                        zones.packs.subtract(pack);
+                        zones.loaded -= 1;
+                    }
+                }
+            });
+            zones.shown -= batch.len();
+            self.catalog.remove(batch);
+            batch.iter().for_each(|slot| zones.forget(*slot));
+        }
+    }
+
+    /// Enters a zone that came by itself, to be loaded.
+    pub(super) fn await_zone(&self, name: &Name, source: &Source) {
+        let mut zones = self.zones.write();
+        let source = zones.sources.add(source);
+        let awaited = Awaited { name: name.to_owned(), source, problem: None, slot: None };
+        zones.awaited.insert(name.to_lowercase(), awaited);
+        self.arrange_awaited(&mut zones);
+    }
+
+    /// The zone of this name, if there is one.
+    pub(super) fn candidate(&self, name: &Name) -> Option<Candidate> {
+        let zones = self.zones.read();
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        let who = match slot {
+            Some(slot) => Who::Slot(slot),
+            None => {
+                let lower = name.to_lowercase();
+                zones.awaited.contains_key(&lower).then_some(Who::Hidden(lower))?
+            }
+        };
+        Some(Candidate { who, is_new: false })
+    }
+
+    /// How many zones have their files in `folder` itself.
+    pub(crate) fn zones_in(&self, folder: &std::path::Path) -> usize {
+        let mut slots = Vec::new();
+        self.for_each_slot(|slot, _| slots.push(slot));
+        let zones = self.zones.read();
+        slots.into_iter().filter(|slot| zones.sources.is_in(zones.kept(*slot).source, folder)).count()
+    }
+
+    /// Whether there is a zone of this name.
+    pub(crate) fn has_zone(&self, name: &Name) -> bool {
+        self.candidate(name).is_some()
+    }
+
+    /// Which zones are to be loaded: those that are new, and if `scope` says so those whose files have changed.
+    pub(super) fn look(&self, candidates: &[Candidate], scope: Scope, progress: &Progress) -> Vec<Job> {
+        progress.begin(Act::Looking, candidates.len());
+        let batches: Vec<&[Candidate]> = candidates.chunks(LOOKS_A_BATCH).collect();
+        let looked = map_on_threads(net::worker_count_default(), &batches, |batch| {
+            let (mut jobs, mut inodes) = (Vec::new(), Vec::new());
+            for (candidate, look) in self.looks(batch) {
+                // Without a lock, as every look is a call into the file system.
+                let is_asked = scope == Scope::All && !candidate.is_new;
+                match if is_asked { look.unchanged() } else { None } {
+                    Some(now) => inodes.extend(candidate.slot().map(|slot| (slot, now.inode))),
+                    None if is_asked || candidate.is_new => jobs.push(job(look)),
+                    None => {}
+                }
+            }
+            progress.count(batch.len());
+            (jobs, inodes)
+        });
+        let mut all = Vec::new();
+        let mut zones = self.zones.write();
+        for (jobs, inodes) in looked {
+            all.extend(jobs);
+            inodes.into_iter().for_each(|(slot, inode)| zones.kept_mut(slot).inode = inode);
+        }
+        (0..).zip(&mut all).for_each(|(id, job)| job.id = id);
+        all
+    }
+
+    /// What there is to look at of candidates.
+    fn looks<'c>(&self, candidates: &'c [Candidate]) -> Vec<(&'c Candidate, Look)> {
+        let zones = self.zones.read();
+        self.catalog.reader().with(|view| {
+            let look = |candidate: &Candidate| match &candidate.who {
+                Who::Slot(slot) => zones.look(view, *slot),
+                Who::Hidden(lower) => zones.look_hidden(lower),
+            };
+            candidates.iter().filter_map(|candidate| Some((candidate, look(candidate)?))).collect()
+        })
+    }
+}
+
+impl Candidate {
+    fn slot(&self) -> Option<SlotNumber> {
+        match self.who {
+            Who::Slot(slot) => Some(slot),
+            Who::Hidden(_) => None,
+        }
+    }
+}
+
+/// The job of loading a zone; its number is given later.
+fn job(look: Look) -> Job {
+    Job { id: 0, name: look.name, source: look.source }
+}

@@ -1,0 +1,75 @@
+//! Zones that are no longer served and that packs of the folder still have: without their names the next start would serve them once
+//! more, until it has read the lists.
+
+use std::collections::HashSet;
+
+use wire::{Name, NameBuf};
+
+use super::Controller;
+use crate::packs::Stored;
+
+/// Names between two looks at which of them packs still have, beside those that were left at the last one.
+const NAMES_A_LOOK: usize = 1024;
+
+/// The names, in lower case.
+#[derive(Default)]
+pub(super) struct Gone {
+    names: HashSet<NameBuf>,
+    /// Whether the folder has others.
+    is_changed: bool,
+    /// How many were left when it was last looked at which of them packs still have.
+    looked_at: usize,
+}
+
+impl Gone {
+    pub(super) fn new(names: Vec<NameBuf>) -> Gone {
+        Gone { looked_at: names.len(), names: names.into_iter().collect(), is_changed: false }
+    }
+
+    pub(super) fn add(&mut self, name: &Name) {
+        self.is_changed |= self.names.insert(name.to_lowercase());
+    }
+
+    /// The zone is served again.
+    pub(super) fn remove(&mut self, name: &Name) {
+        self.is_changed |= !self.names.is_empty() && self.names.remove(&name.to_lowercase());
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Name> {
+        self.names.iter().map(|name| &**name)
+    }
+
+    /// Keeps the names for which `keep` says so.
+    pub(super) fn retain(&mut self, keep: impl Fn(&Name) -> bool) {
+        let before = self.names.len();
+        self.names.retain(|name| keep(name));
+        self.is_changed |= self.names.len() < before;
+        self.looked_at = self.names.len();
+    }
+}
+
+impl Controller {
+    /// Stores the names if they changed. Those that no pack has any more are left out, looked for now and then.
+    pub(super) fn store_gone(&self) {
+        let Some(folder) = &self.folder else { return };
+        let zones = self.zones.read();
+        if !zones.gone.is_changed {
+            return;
+        }
+        let is_due = zones.gone.names.len() > 2 * zones.gone.looked_at + NAMES_A_LOOK;
+        let packs = zones.packs.iter().map(|held| held.pack.clone());
+        let stored = is_due.then(|| Stored::of(packs.collect()));
+        drop(zones);
+        let names: Vec<NameBuf> = {
+            let mut zones = self.zones.write();
+            if let Some(stored) = stored {
+                zones.gone.retain(|name| stored.find(name).is_some());
+            }
+            zones.gone.is_changed = false;
+            zones.gone.iter().map(ToOwned::to_owned).collect()
+        };
+        if let Err(problem) = folder.set_removed(names.iter().map(|name| &**name)) {
+            tracing::warn!("{problem}; the next start serves zones that were removed for a moment");
+        }
+    }
+}

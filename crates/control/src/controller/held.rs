@@ -1,0 +1,154 @@
+//! The packs that zones are served from: how many zones of each, whether it has a file, since when it waits to be joined with others.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use zone::Catalog;
+use zone::catalog::{PackHold, PackNumber};
+
+use crate::load::OWN_PACK_OCTETS;
+use crate::packs::StoredPack;
+use crate::stamp::Stamp;
+
+/// Packs that may be in use before small ones are merged: each costs a few file handles' worth of memory and
+/// a kilobyte of headers.
+pub(super) const PACKS_MAX: usize = 64;
+/// Octets of packs in memory that wait to be merged: beyond, a merge is worth its file.
+pub(super) const WAITING_OCTETS_MAX: usize = 64 << 20;
+/// How long a pack in memory waits for others: one file every five seconds is little, however many zones change, and a start within
+/// them reads the text of those zones alone.
+pub(super) const WAITING_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// What became of a pack that was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Loaded from text, in the pack folder or where there is none.
+    Kept,
+    /// In memory since then, to be joined with others in a file.
+    Waiting(Instant),
+    /// A file of the operator's, with its state.
+    Operators(Stamp),
+}
+
+/// A pack in use.
+pub(super) struct Held {
+    pub(super) pack: Arc<StoredPack>,
+    pub(super) kind: Kind,
+    /// Zones served from it.
+    pub(super) live: u32,
+    /// The catalog has it as long as this is here.
+    hold: PackHold,
+}
+
+/// All packs in use, by [`zone::Pack::id`].
+#[derive(Default)]
+pub(super) struct HeldPacks(HashMap<u64, Held>);
+
+impl HeldPacks {
+    /// Takes a pack into use, if it is not yet; returns its number in the catalog. Until a zone is [served](HeldPacks::add) from
+    /// it, it stays through calls of [`HeldPacks::drop_unused`] only where these come later.
+    pub(super) fn hold(&mut self, catalog: &Catalog, pack: &Arc<StoredPack>, kind: Kind) -> PackNumber {
+        let held = self.0.entry(pack.pack.id()).or_insert_with(|| Held {
+            pack: Arc::clone(pack),
+            kind,
+            live: 0,
+            hold: catalog.add_pack(Arc::clone(&pack.pack)),
+        });
+        held.hold.number()
+    }
+
+    /// One more zone is served from the pack.
+    pub(super) fn add(&mut self, id: u64) {
+        self.add_many(id, 1);
+    }
+
+    /// So many more zones are served from the pack.
+    pub(super) fn add_many(&mut self, id: u64, zones: u32) {
+        if let Some(held) = self.0.get_mut(&id) {
+            held.live += zones;
+        }
+    }
+
+    /// One zone less is served from the pack. The last one lets it go, and its file.
+    pub(super) fn subtract(&mut self, id: u64) {
+        let Some(held) = self.0.get_mut(&id) else { return };
+        held.live = held.live.saturating_sub(1);
+        if held.live == 0 {
+            self.let_go(id);
+        }
+    }
+
+    /// Lets go of the packs that no zone is served from.
+    pub(super) fn drop_unused(&mut self) {
+        let unused = |(id, held): (&u64, &Held)| (held.live == 0).then_some(*id);
+        let ids: Vec<u64> = self.0.iter().filter_map(unused).collect();
+        ids.into_iter().for_each(|id| self.let_go(id));
+    }
+
+    fn let_go(&mut self, id: u64) {
+        let Some(Held { pack, .. }) = self.0.remove(&id) else { return };
+        if let Some(file) = &pack.file
+            && std::fs::remove_file(file).is_ok()
+        {
+            tracing::debug!("pack {}: no zone is served from it any more, removed", file.display());
+        }
+    }
+
+    pub(super) fn get(&self, id: u64) -> Option<&Held> {
+        self.0.get(&id)
+    }
+
+    /// Packs in use.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Held> {
+        self.0.values().filter(|held| held.live > 0)
+    }
+
+    /// When the pack that waits longest has waited enough.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let since = |held: &Held| match held.kind {
+            Kind::Waiting(since) => Some(since + WAITING_TIME_MAX),
+            _ => None,
+        };
+        self.iter().filter_map(since).min()
+    }
+
+    /// The packs that are to be joined now, if any; `has_folder`: whether that makes a file.
+    pub(super) fn to_merge(&self, now: Instant, has_folder: bool) -> Vec<Arc<StoredPack>> {
+        let waiting: Vec<&Held> = self.iter().filter(|held| matches!(held.kind, Kind::Waiting(_))).collect();
+        let octets: usize = waiting.iter().map(|held| held.pack.pack.octets().len()).sum();
+        let is_due = waiting.len() > PACKS_MAX
+            || octets > WAITING_OCTETS_MAX
+            || (has_folder && self.due().is_some_and(|due| due <= now));
+        let ours: Vec<&Held> = self.iter().filter(|held| held.is_small_zones()).collect();
+        let is_many = ours.len() > PACKS_MAX + waiting.len();
+        let mean = ours.iter().map(|held| held.live as usize).sum::<usize>() / ours.len().max(1);
+        let is_chosen = |held: &&&Held| {
+            held.is_mostly_dead()
+                || (is_due && matches!(held.kind, Kind::Waiting(_)))
+                || (is_many && held.live as usize <= mean)
+        };
+        let chosen: Vec<&&Held> = ours.iter().filter(is_chosen).collect();
+        // One pack would become one pack, again and again; but a file may be made of it, or it may become smaller.
+        let gains =
+            |held: &&&Held| held.is_mostly_dead() || (has_folder && matches!(held.kind, Kind::Waiting(_)));
+        if chosen.len() < 2 && !chosen.iter().any(gains) {
+            return Vec::new();
+        }
+        chosen.into_iter().map(|held| Arc::clone(&held.pack)).collect()
+    }
+}
+
+impl Held {
+    /// Whether less than half of its zones are served.
+    fn is_mostly_dead(&self) -> bool {
+        self.live as u64 * 2 < u64::from(self.pack.pack.zone_count())
+    }
+
+    /// Whether it is ours to merge: large zones have packs of their own for good, and what the operator made is the operator's.
+    fn is_small_zones(&self) -> bool {
+        let pack = &self.pack.pack;
+        let is_large = pack.zone_count() == 1 && pack.zone_row(0).text_octets >= OWN_PACK_OCTETS;
+        !is_large && !matches!(self.kind, Kind::Operators(_))
+    }
+}

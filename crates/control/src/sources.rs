@@ -1,0 +1,212 @@
+//! Where zones come from, in four octets a zone: most files have names that a pattern makes from their zones' names.
+//!
+//! ```text
+//! SourceId: kind 2 bits | number 30 bits
+//! pattern   -> /zones/{1}/{name}.zone       filled with the zone's name when the path is needed
+//! path      -> one after the other in one arena
+//! embedded  -> text inside the program
+//! ```
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use wire::Name;
+
+use crate::pattern::Pattern;
+
+/// Where a zone's data come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A master file, or a pack; which of them the first octets tell.
+    File(PathBuf),
+    /// Text inside the program.
+    Embedded(&'static Embedded),
+}
+
+/// Text inside the program.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Embedded {
+    /// The name it goes by.
+    pub name: &'static str,
+    /// The text.
+    pub text: &'static [u8],
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::File(path) => path.display().fmt(f),
+            Source::Embedded(embedded) => f.write_str(embedded.name),
+        }
+    }
+}
+
+/// The number of a source among [`Sources`], which alone can tell what it means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceId(u32);
+
+const KIND_SHIFT: u32 = 30;
+const NUMBER_MASK: u32 = (1 << KIND_SHIFT) - 1;
+/// Sources of a kind at most: more than there can be zones ([`zone::catalog::ZONES_MAX`]).
+const NUMBERS_MAX: usize = NUMBER_MASK as usize;
+const _: () = assert!(zone::catalog::ZONES_MAX < NUMBERS_MAX);
+
+const PATTERN: u32 = 0;
+const PATH: u32 = 1;
+const EMBEDDED: u32 = 2;
+
+impl SourceId {
+    /// Of a zone that a pack of an earlier start has and that no list was asked about yet.
+    pub const UNKNOWN: SourceId = SourceId(u32::MAX);
+
+    fn new(kind: u32, number: usize) -> SourceId {
+        assert!(number < NUMBERS_MAX, "more sources than zones");
+        SourceId(kind << KIND_SHIFT | number as u32)
+    }
+
+    fn kind(self) -> u32 {
+        self.0 >> KIND_SHIFT
+    }
+
+    fn number(self) -> usize {
+        (self.0 & NUMBER_MASK) as usize
+    }
+}
+
+/// All sources that zones come from.
+#[derive(Default)]
+pub struct Sources {
+    patterns: Vec<Pattern>,
+    /// Their numbers.
+    numbers: HashMap<Pattern, u32>,
+    /// The paths that no pattern makes, one after the other, and where each ends.
+    paths: Vec<u8>,
+    ends: Vec<usize>,
+    embedded: Vec<&'static Embedded>,
+}
+
+impl Sources {
+    /// The source that is `pattern`, filled with the name of each zone.
+    pub fn pattern(&mut self, pattern: &Pattern) -> SourceId {
+        if let Some(&number) = self.numbers.get(pattern) {
+            return SourceId::new(PATTERN, number as usize);
+        }
+        let id = SourceId::new(PATTERN, self.patterns.len());
+        self.numbers.insert(pattern.clone(), id.number() as u32);
+        self.patterns.push(pattern.clone());
+        id
+    }
+
+    /// The source that is this path.
+    pub fn path(&mut self, path: &Path) -> SourceId {
+        use std::os::unix::ffi::OsStrExt;
+        let octets = path.as_os_str().as_bytes();
+        // A pack of many zones stands at each of them.
+        if self.ends.last().is_some() && self.octets(self.ends.len() - 1) == octets {
+            return SourceId::new(PATH, self.ends.len() - 1);
+        }
+        self.paths.extend_from_slice(octets);
+        self.ends.push(self.paths.len());
+        SourceId::new(PATH, self.ends.len() - 1)
+    }
+
+    /// The same source as `source`, which was given by itself.
+    pub fn add(&mut self, source: &Source) -> SourceId {
+        match source {
+            Source::File(path) => self.path(path),
+            Source::Embedded(embedded) => {
+                let at = self.embedded.iter().position(|other| std::ptr::eq(*other, *embedded));
+                let at = at.unwrap_or_else(|| {
+                    self.embedded.push(embedded);
+                    self.embedded.len() - 1
+                });
+                SourceId::new(EMBEDDED, at)
+            }
+        }
+    }
+
+    fn octets(&self, number: usize) -> &[u8] {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.paths[start..self.ends[number]]
+    }
+
+    fn explicit(&self, id: SourceId) -> &Path {
+        use std::os::unix::ffi::OsStrExt;
+        Path::new(std::ffi::OsStr::from_bytes(self.octets(id.number())))
+    }
+
+    /// Where the zone named `name` comes from; `None` if that is not known yet.
+    pub fn get(&self, id: SourceId, name: &Name) -> Option<Source> {
+        if id == SourceId::UNKNOWN {
+            return None;
+        }
+        Some(match id.kind() {
+            PATTERN => Source::File(self.patterns[id.number()].path(name)),
+            PATH => Source::File(self.explicit(id).to_owned()),
+            _ => Source::Embedded(self.embedded[id.number()]),
+        })
+    }
+
+    /// Whether a zone comes from the same as by `other`, where its source is `id_there`.
+    pub fn is_same(&self, id: SourceId, other: &Sources, id_there: SourceId, name: &Name) -> bool {
+        let both = id.kind() == PATTERN && id_there.kind() == PATTERN;
+        if both && self.patterns[id.number()] == other.patterns[id_there.number()] {
+            return true;
+        }
+        self.get(id, name) == other.get(id_there, name)
+    }
+
+    /// Whether the file of this source is in `folder` itself.
+    pub fn is_in(&self, id: SourceId, folder: &Path) -> bool {
+        match id.kind() {
+            _ if id == SourceId::UNKNOWN => false,
+            PATTERN => self.patterns[id.number()].folder() == Some(folder),
+            PATH => self.explicit(id).parent() == Some(folder),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use wire::NameBuf;
+
+    #[test]
+    fn sources_are_found_again() {
+        static TEXT: Embedded = Embedded { name: "inside", text: b"" };
+        let name: NameBuf = "Example.COM".parse().unwrap();
+        let mut sources = Sources::default();
+        let pattern = Pattern::new(Path::new("z/{1}/{name}.zone"));
+        let ids = [
+            sources.pattern(&pattern),
+            sources.path(Path::new("/x/a")),
+            sources.path(Path::new("/x/b")),
+            sources.path(Path::new("/x/b")),
+            sources.add(&Source::File("y".into())),
+            sources.add(&Source::Embedded(&TEXT)),
+            sources.pattern(&pattern),
+        ];
+        assert_eq!((ids[2], ids[0]), (ids[3], ids[6]));
+        let said = ids.map(|id| sources.get(id, &name).unwrap().to_string());
+        assert_eq!(said[..6], ["z/e/example.com.zone", "/x/a", "/x/b", "/x/b", "y", "inside"]);
+        assert_eq!(sources.get(SourceId::UNKNOWN, &name), None);
+        assert!(sources.is_in(ids[1], Path::new("/x")) && !sources.is_in(ids[0], Path::new("z")));
+    }
+
+    /// What counts is the path, not how the settings come to it.
+    #[test]
+    fn sameness_is_that_of_paths() {
+        let name: NameBuf = "example".parse().unwrap();
+        let (mut a, mut b) = (Sources::default(), Sources::default());
+        b.path(Path::new("other"));
+        let pattern = a.pattern(&Pattern::new(Path::new("z/{name}")));
+        let same = [b.pattern(&Pattern::new(Path::new("z/{name}"))), b.path(Path::new("z/example"))];
+        assert!(same.iter().all(|id| a.is_same(pattern, &b, *id, &name)));
+        let others =
+            [b.pattern(&Pattern::new(Path::new("y/{name}"))), b.path(Path::new("z/x")), SourceId::UNKNOWN];
+        assert!(!others.iter().any(|id| a.is_same(pattern, &b, *id, &name)));
+    }
+}
