@@ -62,12 +62,11 @@ impl Asked {
         (labels, epoch): (usize, u32),
     ) -> Option<Asked> {
         let from = places.of_ancestor(labels) as usize;
-        let name = read(message, from, places.of_ancestor(0) as usize)?;
+        let (name, hash) = read(message, from, places.of_ancestor(0) as usize)?;
         let edns = match &query.edns {
             None => 0,
             Some(edns) => EDNS | (DNSSEC_OK * u64::from(edns.dnssec_ok)),
         };
-        let hash = name.iter().fold(0, |hash, word| fold_multiply(hash ^ word, 0x9e37_79b9_7f4a_7c15));
         let conditions = edns | u64::from(epoch) << EPOCH_SHIFT;
         Some(Asked { name, hash, conditions, whole: (places.label_count() == labels).then_some(query.qtype) })
     }
@@ -102,14 +101,14 @@ impl Asked {
     }
 }
 
-/// The labels at `from..to` of a message, lower-case: the length octets are below the letters.
+/// The labels at `from..to` of a message, lower-case, and a hash of the words that they take: the length octets are below the letters.
 #[inline(always)]
-fn read(message: &[u8], from: usize, to: usize) -> Option<[u64; WORDS]> {
+fn read(message: &[u8], from: usize, to: usize) -> Option<([u64; WORDS], u64)> {
     let length = to - from;
     if length > NAME_OCTETS_MAX {
         return None;
     }
-    let mut name = [0; WORDS];
+    let (mut name, mut hash) = ([0; WORDS], 0);
     for (index, word) in name.iter_mut().enumerate() {
         let at = from + 8 * index;
         if at >= to {
@@ -122,8 +121,9 @@ fn read(message: &[u8], from: usize, to: usize) -> Option<[u64; WORDS]> {
             let word = u64::from_le_bytes(*message.get(to - 8..)?.first_chunk()?);
             fold_case(word >> (8 * (at + 8 - to)))
         };
+        hash = fold_multiply(hash ^ *word, 0x9e37_79b9_7f4a_7c15);
     }
-    Some(name)
+    Some((name, hash))
 }
 
 /// The two halves of a product, folded together.
