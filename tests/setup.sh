@@ -1,11 +1,13 @@
 #!/bin/sh
-# Installs what the tests need and this machine lacks: the servers and the load generator that Zonda and its own are compared
-# with, tshark to count the messages of captures and a C++ compiler for the fuzzing engine, from Debian's packages. Asks for rights with sudo where it is not root. Starts no service.
+# Installs what the tests need and this machine lacks, from Debian's packages: the servers, their tools and the load generator
+# that Zonda and its own are compared with, tshark to count the messages of captures and a C++ compiler for the fuzzing
+# engine. Asks for rights with sudo where it is not root. Starts no service.
 set -eu
 
 # program:package
-needed="named:bind9 dnssec-signzone:bind9-utils nsd:nsd knotd:knot unbound:unbound pdns_server:pdns-server pdns_server:pdns-backend-bind
-    dnsperf:dnsperf tshark:tshark g++:g++"
+needed="named:bind9 dnssec-signzone:bind9-utils dig:bind9-dnsutils nsupdate:bind9-dnsutils nsd:nsd knotd:knot
+    kzonecheck:knot-dnssecutils unbound:unbound pdns_server:pdns-server pdns_server:pdns-backend-bind dnsperf:dnsperf
+    tshark:tshark ip:iproute2 g++:g++"
 PATH=$PATH:/usr/sbin:/sbin
 missing=
 for pair in $needed; do

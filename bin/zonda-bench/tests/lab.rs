@@ -1,4 +1,5 @@
-//! The laboratory as a user runs it: the self-check of every recipe, and complaints.
+//! The laboratory as a user runs it: the self-check of one recipe of each kind, and complaints. `long` has those of all others
+//! (`make test-long`).
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -108,25 +109,6 @@ fn root_beside_all_that_are_installed() {
 }
 
 #[test]
-fn zones_of_all_kinds() {
-    for recipe in ["net", "many", "signed"] {
-        let Some(record) = checked(recipe, "zonda") else { return };
-        has_rates(&record, "zonda");
-    }
-}
-
-#[test]
-fn threads_from_one_up() {
-    let Some(record) = checked("threads", "zonda") else { return };
-    has_rates(&record, "zonda");
-    let charts = record["charts"].as_array().unwrap();
-    assert!(
-        charts.iter().any(|chart| chart["kind"] == "lines")
-            || std::thread::available_parallelism().unwrap().get() == 1
-    );
-}
-
-#[test]
 fn memory_and_start() {
     let Some(record) = checked("memory", "zonda") else { return };
     assert!(values(&record, "zonda", "PSS after load").iter().all(|&octets| octets > 0.0));
@@ -136,65 +118,40 @@ fn memory_and_start() {
     }
 }
 
+/// Every rate of a recipe without contenders is there.
+#[track_caller]
+fn has_rates_only(recipe: &str) {
+    let record = checked(recipe, "").unwrap();
+    let figures = record["figures"].as_array().unwrap().iter();
+    let rates: Vec<&Value> = figures.filter(|figure| figure["metric"] == "rate").collect();
+    let is_measured = |rate: &&Value| rate["median"].as_f64().unwrap() > 0.0;
+    assert!(!rates.is_empty() && rates.iter().all(is_measured), "{recipe}");
+}
+
 #[test]
-fn echo_and_generator() {
-    for recipe in ["echo-sweep", "echo-pin", "client-limit"] {
-        let record = checked(recipe, "").unwrap();
-        let rates: Vec<&Value> = record["figures"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|figure| figure["metric"] == "rate")
-            .collect();
-        assert!(
-            !rates.is_empty() && rates.iter().all(|rate| rate["median"].as_f64().unwrap() > 0.0),
-            "{recipe}"
-        );
-    }
+fn echo_servers() {
+    has_rates_only("echo-pin");
 }
 
 /// All panels have values, and no variant is left out.
-#[test]
-fn locks_and_memory_in_process() {
-    for (recipe, contender, metric, at) in [
-        ("locks", "snapshot", "p99.9 query", "changes, timed, 1,000 writes/s"),
-        ("lock-profile", "BIND 9.3's locks", "waiting", "profiled, 4 threads"),
-        ("smp-2004", "no threads", "rate", "root, no threads"),
-        ("allocators", "snmalloc", "rate over areas", "cache, 8 threads"),
-    ] {
-        let record = checked(recipe, "").unwrap();
-        for note in record["notes"].as_array().unwrap().iter().map(|note| note.as_str().unwrap()) {
-            // Of all allocators it is the one that is not part of the program.
-            assert!(
-                !note.contains("left out") || note.contains("install libjemalloc.so.2"),
-                "{recipe}: {note}"
-            );
-        }
-        assert_eq!(values_at(&record, contender, metric, at).len(), 1, "{recipe}: {record}");
-        assert!(record["figures"].as_array().unwrap().len() > 10);
-        let has = |part: &str, title: &str| record[part].to_string().contains(title);
-        assert_eq!(has("tables", "What others found"), ["locks", "allocators"].contains(&recipe), "{recipe}");
-        assert_eq!(has("texts", "the profiler's lines"), recipe == "lock-profile");
-        assert_eq!(record["targets"].as_array().map_or(0, Vec::len), usize::from(recipe == "locks"));
+#[track_caller]
+fn has_all_in_process(recipe: &str, contender: &str, metric: &str, at: &str) {
+    let record = checked(recipe, "").unwrap();
+    for note in record["notes"].as_array().unwrap().iter().map(|note| note.as_str().unwrap()) {
+        // Of all allocators it is the one that is not part of the program.
+        assert!(!note.contains("left out") || note.contains("install libjemalloc.so.2"), "{recipe}: {note}");
     }
+    assert_eq!(values_at(&record, contender, metric, at).len(), 1, "{recipe}: {record}");
+    assert!(record["figures"].as_array().unwrap().len() > 10);
+    let has = |part: &str, title: &str| record[part].to_string().contains(title);
+    assert_eq!(has("tables", "What others found"), ["locks", "allocators"].contains(&recipe), "{recipe}");
+    assert_eq!(has("texts", "the profiler's lines"), recipe == "lock-profile");
+    assert_eq!(record["targets"].as_array().map_or(0, Vec::len), usize::from(recipe == "locks"));
 }
 
 #[test]
-fn locks_over_the_network() {
-    let names = ["mutex", "system-ordinary", "system-atomic", "paper", "snapshot"]
-        .map(|name| format!("engine-{name}"));
-    let Some(record) = checked("locks-net", &names.join(",")) else { return };
-    names.iter().for_each(|name| has_rates(&record, name));
-    for agreement in record["agreement"].as_array().unwrap() {
-        assert_eq!(agreement["asked"], agreement["equal"], "{agreement}");
-    }
-    let mutex = record["contenders"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|known| known["name"] == "engine-mutex")
-        .unwrap();
-    assert!(mutex["command"].to_string().contains(r#""--protection","mutex","--threads""#), "{mutex}");
+fn locks_in_process() {
+    has_all_in_process("lock-profile", "BIND 9.3's locks", "waiting", "profiled, 4 threads");
 }
 
 /// Measured, simulated and the seeds' curves; each simulated line says what it is.
@@ -229,14 +186,12 @@ fn scaling_beyond_the_cores() {
     }
 }
 
-/// Of `client-limit`, the rows that others are compared with, and targets in summary and record; of `echo-sweep`, models.
+/// Rows that others are compared with, and targets in summary and record.
 #[test]
-fn ratios_and_targets() {
+fn ratios_and_targets_of_the_generator() {
     let record = checked("client-limit", "").unwrap();
-    let has_target = |record: &Value, what: &str| {
-        record["targets"].as_array().unwrap().iter().any(|target| target["what"] == what)
-    };
     let has_dnsperf = lab::process::find("dnsperf").is_some();
+    assert!(has_dnsperf || std::env::var_os("CI").is_none(), "dnsperf is missing: run tests/setup.sh");
     for at in ["echo", "echo with trains"] {
         let values = |contender: &str, metric: &str| values_at(&record, contender, metric, at);
         let single = "single socket, as queryperf";
@@ -261,10 +216,10 @@ fn ratios_and_targets() {
             assert!(rates.into_iter().any(is_of), "{ratio} of {rate}");
         }
     }
-    let record = checked("echo-sweep", "").unwrap();
-    assert_eq!(values(&record, "mmsg", "rate over blocking").len(), 1);
-    assert!(has_target(&record, "rate of mmsg over blocking, 1 process"), "{}", record["targets"]);
-    assert!(values(&record, "blocking", "rate over blocking").is_empty());
+}
+
+fn has_target(record: &Value, what: &str) -> bool {
+    record["targets"].as_array().unwrap().iter().any(|target| target["what"] == what)
 }
 
 #[test]
@@ -301,4 +256,69 @@ fn complaints_say_what_to_do() {
     }
     let list = lab(folder.path(), &["--list"]);
     assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 16);
+}
+
+/// Recipes of kinds that have been checked with another.
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn zones_of_all_kinds() {
+        for recipe in ["net", "many", "signed"] {
+            let Some(record) = checked(recipe, "zonda") else { return };
+            has_rates(&record, "zonda");
+        }
+    }
+
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn threads_from_one_up() {
+        let Some(record) = checked("threads", "zonda") else { return };
+        has_rates(&record, "zonda");
+        let charts = record["charts"].as_array().unwrap();
+        assert!(
+            charts.iter().any(|chart| chart["kind"] == "lines")
+                || std::thread::available_parallelism().unwrap().get() == 1
+        );
+    }
+
+    /// With the models that others are compared with.
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn echo_models_and_settings_of_the_generator() {
+        has_rates_only("client-limit");
+        has_rates_only("echo-sweep");
+        let record = checked("echo-sweep", "").unwrap();
+        assert_eq!(values(&record, "mmsg", "rate over blocking").len(), 1);
+        assert!(has_target(&record, "rate of mmsg over blocking, 1 process"), "{}", record["targets"]);
+        assert!(values(&record, "blocking", "rate over blocking").is_empty());
+    }
+
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn locks_and_memory_in_process() {
+        for (recipe, contender, metric, at) in [
+            ("locks", "snapshot", "p99.9 query", "changes, timed, 1,000 writes/s"),
+            ("smp-2004", "no threads", "rate", "root, no threads"),
+            ("allocators", "snmalloc", "rate over areas", "cache, 8 threads"),
+        ] {
+            has_all_in_process(recipe, contender, metric, at);
+        }
+    }
+
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn locks_over_the_network() {
+        let names = ["mutex", "system-ordinary", "system-atomic", "paper", "snapshot"]
+            .map(|name| format!("engine-{name}"));
+        let Some(record) = checked("locks-net", &names.join(",")) else { return };
+        names.iter().for_each(|name| has_rates(&record, name));
+        for agreement in record["agreement"].as_array().unwrap() {
+            assert_eq!(agreement["asked"], agreement["equal"], "{agreement}");
+        }
+        let contenders = record["contenders"].as_array().unwrap();
+        let mutex = contenders.iter().find(|known| known["name"] == "engine-mutex").unwrap();
+        assert!(mutex["command"].to_string().contains(r#""--protection","mutex","--threads""#), "{mutex}");
+    }
 }

@@ -7,7 +7,7 @@ use std::{
     io::Read,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::Mutex,
     thread,
     time::{Duration, Instant},
@@ -19,6 +19,11 @@ use serde_json::Value;
 static TURN: Mutex<()> = Mutex::new(());
 /// How long anything may take on a machine that is busy with other things.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// How long a laboratory may take to end in order: longer than it waits for its servers to end.
+const END_TIME_MAX: Duration = Duration::from_secs(40);
+/// A variable that the laboratory hands down to all that it starts, with the folder of the test: by it they are found again,
+/// whatever groups and parents they have.
+const MARK: &str = "ZONDA_TEST_FOLDER";
 const BENCH: &str = env!("CARGO_BIN_EXE_zonda-bench");
 
 /// Settings of a fake nsd that `zonda` can serve; `PORT` and `ZONDA` are filled in.
@@ -71,8 +76,74 @@ fn lab(folder: &Path, script: &str, recipe: &str, bed: &str) -> Option<Command> 
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
     let mut command = Command::new(BENCH);
     command.args(["lab", "faults.toml", "--bed", bed, "--out", "out", "--zonda"]).arg(program);
-    command.current_dir(folder).env("PATH", path);
+    command.current_dir(folder).env("PATH", path).env(MARK, folder);
     Some(command)
+}
+
+/// A laboratory under way with all that it started; ended with the value.
+struct Lab {
+    child: Child,
+    folder: PathBuf,
+}
+
+impl Lab {
+    fn start(mut command: Command, folder: &Path) -> Lab {
+        let child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        Lab { child, folder: folder.to_path_buf() }
+    }
+
+    fn ask_to_end(&self) {
+        let told = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        assert!(told.success());
+    }
+
+    /// Waits for its end; how it ended, and what it said.
+    fn end(&mut self) -> (ExitStatus, String) {
+        let until = Instant::now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(Instant::now() < until, "it is still there");
+            thread::sleep(Duration::from_millis(20));
+        };
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        (status, said)
+    }
+
+    /// Processes with its mark and their command lines, its own among them; those that only wait to be reaped have none.
+    fn processes(&self) -> Vec<(u32, String)> {
+        let mark = format!("{MARK}={}", self.folder.display());
+        let read = |entry: &fs::DirEntry, file| fs::read(entry.path().join(file)).unwrap_or_default();
+        let mut found = Vec::new();
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            if read(&entry, "environ").split(|&octet| octet == 0).any(|entry| entry == mark.as_bytes()) {
+                let line = String::from_utf8_lossy(&read(&entry, "cmdline")).replace('\0', " ");
+                found.push((pid, line));
+            }
+        }
+        found
+    }
+}
+
+impl Drop for Lab {
+    /// It is asked first, as it alone knows the namespaces that it made.
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = Command::new("kill").arg(self.child.id().to_string()).status();
+            let until = Instant::now() + END_TIME_MAX;
+            while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
+                thread::sleep(Duration::from_millis(20));
+            }
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+        for (pid, _) in self.processes() {
+            let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+        }
+    }
 }
 
 /// Runs it to its end; its record.
@@ -123,48 +194,68 @@ fn one_that_never_answers() {
     has_note(&record, &["nsd is left out: nsd did not answer within 1.5 s", "one moment"]);
 }
 
-/// With servers that are started in each block, and with such that stay up.
+/// Servers are started in each block.
 #[test]
 fn one_that_dies_in_a_block() {
-    for restart in ["block", "case"] {
-        let further = format!("blocks = 2\nlatency-runs = 0\nrestart = '{restart}'\n");
-        let Some(record) = record(&SERVE.replace("OPTION", "--staircase"), &further) else { return };
-        has_note(&record, &["nsd is left out: nsd ended by itself with status 9", "out of cheese"]);
-        let discarded = &record["blocks"]["discarded"];
-        assert!(discarded[0].as_str().unwrap().contains("block 1: nsd failed"), "{discarded}");
-        assert_eq!(record["raw"].as_array().unwrap().len(), 1, "the second block is measured without it");
-    }
+    dies_in_a_block("block");
 }
 
 #[test]
 fn one_that_dies_while_latency_is_measured() {
-    for restart in ["block", "case"] {
-        let further = format!("blocks = 2\nlatency-runs = 2\nlatency-seconds = 1.0\nrestart = '{restart}'\n");
-        let Some(record) = record(&SERVE.replace("OPTION", "--rate"), &further) else { return };
-        if record["blocks"]["kept"] == 0 {
-            continue; // Without a rate there is no load to measure latency at.
-        }
-        has_note(&record, &["nsd is left out: nsd ended by itself with status 9", "out of cheese"]);
-        let raw = record["raw"].as_array().unwrap();
-        let runs = |who: &str| raw.iter().filter(|raw| raw["latency_of"] == who).count();
-        assert_eq!((runs("zonda"), runs("echo")), (4, 4));
+    dies_while_latency_is_measured("block");
+}
+
+/// Servers stay up.
+mod long {
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn one_that_dies_in_a_block() {
+        super::dies_in_a_block("case");
     }
+
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn one_that_dies_while_latency_is_measured() {
+        super::dies_while_latency_is_measured("case");
+    }
+}
+
+fn dies_in_a_block(restart: &str) {
+    let further = format!("blocks = 2\nlatency-runs = 0\nrestart = '{restart}'\n");
+    let Some(record) = record(&SERVE.replace("OPTION", "--staircase"), &further) else { return };
+    has_note(&record, &["nsd is left out: nsd ended by itself with status 9", "out of cheese"]);
+    let discarded = &record["blocks"]["discarded"];
+    assert!(discarded[0].as_str().unwrap().contains("block 1: nsd failed"), "{discarded}");
+    assert_eq!(record["raw"].as_array().unwrap().len(), 1, "the second block is measured without it");
+}
+
+fn dies_while_latency_is_measured(restart: &str) {
+    let further = format!("blocks = 2\nlatency-runs = 2\nlatency-seconds = 1.0\nrestart = '{restart}'\n");
+    let Some(record) = record(&SERVE.replace("OPTION", "--rate"), &further) else { return };
+    if record["blocks"]["kept"] == 0 {
+        return; // Without a rate there is no load to measure latency at.
+    }
+    has_note(&record, &["nsd is left out: nsd ended by itself with status 9", "out of cheese"]);
+    let raw = record["raw"].as_array().unwrap();
+    let runs = |who: &str| raw.iter().filter(|raw| raw["latency_of"] == who).count();
+    assert_eq!((runs("zonda"), runs("echo")), (4, 4));
 }
 
 /// Waits for something to be there.
 #[track_caller]
-fn wait_for<T>(lab: &mut Child, mut there: impl FnMut() -> Option<T>) -> T {
+fn wait_for<T>(lab: &mut Lab, mut there: impl FnMut(&Lab) -> Option<T>) -> T {
     let until = Instant::now() + PATIENCE;
     loop {
-        if let Some(found) = there() {
+        if let Some(found) = there(lab) {
             return found;
         }
-        if lab.try_wait().unwrap().is_some() || Instant::now() > until {
-            // Asked, so that it ends what it started.
-            let _ = Command::new("kill").arg(lab.id().to_string()).status();
-            let mut said = String::new();
-            lab.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-            panic!("{said}");
+        let running = lab.processes();
+        let ended = lab.child.try_wait().unwrap().is_some();
+        if !ended && Instant::now() > until {
+            lab.ask_to_end();
+        }
+        if ended || Instant::now() > until {
+            panic!("waited in vain; {running:?} ran, and it said {}", lab.end().1);
         }
         thread::sleep(Duration::from_millis(20));
     }
@@ -177,46 +268,26 @@ fn a_signal_ends_the_wait_for_a_silent_one() {
     let script =
         "#!/bin/sh\n[ \"$1\" = -v ] && exit\necho $$ > pid.part\nmv pid.part ../pid\nexec sleep 1000\n";
     let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let Some(mut command) = lab(folder.path(), script, &recipe("load-seconds = 10000.0\n"), "auto") else {
+    let Some(command) = lab(folder.path(), script, &recipe("load-seconds = 10000.0\n"), "auto") else {
         return;
     };
-    let mut lab = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut lab = Lab::start(command, folder.path());
     let file = folder.path().join("out").join("work").join("pid");
-    let silent: u32 = wait_for(&mut lab, || fs::read_to_string(&file).ok()?.trim().parse().ok());
-    let below = below(lab.id());
-    assert!(below.contains(&silent) && below.len() == 2, "zonda and nsd run: {below:?}");
-    let told = Command::new("kill").arg(lab.id().to_string()).status().unwrap();
-    assert!(told.success());
-    let asked = Instant::now();
-    let status = loop {
-        if let Some(status) = lab.try_wait().unwrap() {
-            break status;
-        }
-        assert!(asked.elapsed() < PATIENCE, "it is still there");
-        thread::sleep(Duration::from_millis(20));
-    };
-    let mut said = String::new();
-    lab.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    let silent: u32 = wait_for(&mut lab, |_| fs::read_to_string(&file).ok()?.trim().parse().ok());
+    // There may be others for a moment, such as programs that make the namespaces.
+    wait_for(&mut lab, |lab| {
+        let all = lab.processes();
+        let serves = all.iter().any(|(_, line)| line.contains("zonda serve"));
+        (serves && all.iter().any(|&(pid, _)| pid == silent)).then_some(())
+    });
+    let own = lab.child.id();
+    lab.ask_to_end();
+    let (status, said) = lab.end();
     assert!(status.code() == Some(1) && said.contains("ended by a signal"), "{status}: {said}");
-    for pid in below {
-        assert!(!Path::new(&format!("/proc/{pid}")).exists(), "process {pid} is still there");
-    }
-    let mine = format!("zonda-lab-{}-", lab.id());
+    let left = lab.processes();
+    assert!(left.is_empty(), "still there: {left:?}");
+    let mine = format!("zonda-lab-{own}-");
     let left = fs::read_dir("/run/netns").into_iter().flatten().flatten();
     let left: Vec<_> = left.filter(|entry| entry.file_name().to_string_lossy().starts_with(&mine)).collect();
     assert!(left.is_empty(), "{left:?}");
-}
-
-/// Children of a process.
-fn below(parent: u32) -> Vec<u32> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        let fields = stat.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
-        if fields.split_whitespace().nth(1) == Some(&parent.to_string()) {
-            found.push(pid);
-        }
-    }
-    found
 }

@@ -2,16 +2,19 @@
 //!
 //! `cargo run --release -p auth --example engine -- ZONEFILE ORIGIN QUERYFILE [ROUNDS]`
 //!
-//! QUERYFILE: a line a query, `NAME TYPE [do|edns|plain] [tcp]`, DO by default. Prints processor time and octets per
+//! QUERYFILE: a line a query, `NAME TYPE [do|edns|plain] [cookie] [tcp]`, DO by default; with `cookie` a client cookie. Prints processor time and octets per
 //! answer, and what the answers were. For instructions run it under callgrind with two numbers of rounds:
 //! (I(2N) - I(N)) / N / queries is the cost of an answer, loading left out.
 
-use auth::{Responder, Server, Transport, inspect};
+use auth::{Client, Responder, Server, Transport, inspect};
 use wire::NameBuf;
 use wire::iana::rtype;
 
 /// Queries answered in one batch, as a busy worker takes them from its socket.
 const BATCH: usize = 64;
+
+/// A COOKIE option with a client's part alone (RFC 7873 4.1).
+const COOKIE: &[u8; 12] = b"\0\x0a\0\x08client--";
 
 fn main() -> Result<(), String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -36,7 +39,8 @@ fn main() -> Result<(), String> {
         for batch in queries.chunks(BATCH) {
             reader.with(|view| {
                 for (query, transport) in batch {
-                    octets += responder.answer(query, view, &server, *transport, &mut buffer);
+                    octets +=
+                        responder.answer(query, view, &server, &Client::unknown(*transport), &mut buffer);
                 }
             });
         }
@@ -60,17 +64,24 @@ fn query(line: &str) -> Result<(Vec<u8>, Transport), String> {
     };
     let name: NameBuf = name.parse().map_err(|error| format!("{name}: {error}"))?;
     let qtype = rtype::from_text(text.as_bytes()).ok_or_else(|| format!("unknown type {text}"))?;
-    let (mut edns, mut transport) = (Some((1232, true)), Transport::Udp);
+    let (mut edns, mut transport, mut has_cookie) = (Some((1232, true)), Transport::Udp, false);
     for word in words {
         match word {
             "do" => {}
             "edns" => edns = Some((1232, false)),
             "plain" => edns = None,
+            "cookie" => has_cookie = true,
             "tcp" => transport = Transport::Tcp,
             _ => return Err(format!("unknown word {word}: {line}")),
         }
     }
-    Ok((inspect::query(0, &name, qtype, edns), transport))
+    let mut query = inspect::query(0, &name, qtype, edns);
+    if has_cookie && edns.is_some() {
+        let length = query.len();
+        query[length - 1] = COOKIE.len() as u8;
+        query.extend(COOKIE);
+    }
+    Ok((query, transport))
 }
 
 /// Processor time of this process, which others on the machine do not disturb much.

@@ -9,7 +9,7 @@
 //! * `repeat`: COUNT publications and nothing else, for callgrind: (I(2N) - I(N)) / N is the cost of one.
 #![allow(unsafe_code)] // a counting allocator
 
-use auth::{Responder, Server, Transport, inspect};
+use auth::{Client, Responder, Server, Transport, inspect};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -205,7 +205,9 @@ fn rate(zones: usize, seconds: u64) -> Outcome {
             .collect::<Result<Vec<_>, String>>()?;
         let mut buffer = vec![0; 1232];
         for query in queries.iter().chain(&queries) {
-            reader.with(|view| responder.answer(query, view, &server, Transport::Udp, &mut buffer));
+            reader.with(|view| {
+                responder.answer(query, view, &server, &Client::unknown(Transport::Udp), &mut buffer)
+            });
         }
         while !is_over.load(Ordering::Relaxed) {
             let mode = usize::from(is_publishing.load(Ordering::Relaxed));
@@ -213,7 +215,7 @@ fn rate(zones: usize, seconds: u64) -> Outcome {
             for batch in queries.chunks(64) {
                 reader.with(|view| {
                     for query in batch {
-                        responder.answer(query, view, &server, Transport::Udp, &mut buffer);
+                        responder.answer(query, view, &server, &Client::unknown(Transport::Udp), &mut buffer);
                     }
                 });
             }

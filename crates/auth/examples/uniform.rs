@@ -1,5 +1,5 @@
 //! Instructions an answer over many small zones with uniform names: `uniform ZONES QUERIES [forget]`.
-use auth::{Responder, Server, Transport, inspect};
+use auth::{Client, Responder, Server, Transport, inspect};
 use wire::NameBuf;
 use wire::iana::rtype;
 use zone::contents::SourcePosition;
@@ -69,7 +69,7 @@ fn main() -> Result<(), String> {
     for at in 0..count {
         let query = &queries[at % queries.len()];
         let view = reader.view().ok_or("a batch")?;
-        octets += responder.answer(query, &view, &server, Transport::Udp, &mut buffer);
+        octets += responder.answer(query, &view, &server, &Client::unknown(Transport::Udp), &mut buffer);
     }
     println!("{octets}");
     Ok(())

@@ -7,8 +7,9 @@ use crate::cache::{NegativeCache, Scope};
 use crate::denial::Proofs;
 use crate::limits::CHAIN_MAX;
 use crate::rrset;
-use crate::server::{Server, Transport};
+use crate::server::Server;
 use crate::sources::Sources;
+use wire::Transport;
 use wire::iana::rtype;
 use wire::name::NAME_OCTETS_MAX;
 use wire::render::{Full, Renderer, Section};
@@ -345,7 +346,7 @@ impl<'c> Session<'_, '_, 'c> {
         node: &Node<'c>,
         source: Option<&Match<'c>>,
     ) -> Result<Next, Stop> {
-        let is_full = self.transport == Transport::Tcp && self.server.full_any_over_tcp;
+        let is_full = self.transport.is_stream() && self.server.full_any_over_tcp;
         let places = &self.buffers.places;
         let owner = places.of_ancestor(places.label_count());
         let start = self.out.at();

@@ -1,13 +1,13 @@
 //! Answers that a worker gave before, kept as octets: most queries of a zone get one of few answers.
 //!
-//! Kept is what stands after the question, OPT included, for queries of the plain kind and two kinds of answers:
+//! Kept are the records after the question, OPT excluded, for queries of the plain kind and two kinds of answers:
 //!
 //! | answer | is the same for |
 //! |---|---|
 //! | referral, name error | all names with the same upper labels, one more than the zone's apex has, if no zone is below them |
 //! | data, no data, an alias and what it leads to | the name and the type |
 //!
-//! and the same EDNS and DO: `www.example.com` and `x.y.com` get the same from the root. So a query is answered by one comparison, one copy, and the shift of pointers: all names of
+//! and the same DO, with EDNS or without, whatever the options: OPT is written after them. `www.example.com` and `x.y.com` get the same from the root. So a query is answered by one comparison, one copy, and the shift of pointers: all names of
 //! an answer end in the labels that it was decided by, its *anchor*, or in others of the answer. From the anchor to the end of
 //! the question is always the same distance, so in another message all targets of compression pointers are shifted by one
 //! and the same number:
@@ -72,6 +72,10 @@ pub(crate) struct Given {
     pub short_of: usize,
     /// How many upper labels of the name decided.
     pub key_labels: usize,
+    /// How many records each section has, OPT excluded.
+    pub counts: [u16; 3],
+    /// Where these end in the response.
+    pub end: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -110,8 +114,8 @@ impl Slot {
 pub(crate) struct Cache {
     pairs: Box<[[Slot; 2]]>,
     ring: Ring,
-    /// What the slots were made from beside zones: minimal responses, UDP payload.
-    source: (bool, u16),
+    /// What the slots were made from beside zones: minimal responses.
+    source: bool,
     /// Slots of other epochs are empty.
     epoch: u32,
 }
@@ -121,7 +125,7 @@ impl Default for Cache {
         Cache {
             pairs: vec![[Slot::EMPTY; 2]; PAIRS].into(),
             ring: Ring::new(RING_OCTETS),
-            source: (false, 0),
+            source: false,
             epoch: 1,
         }
     }
@@ -131,7 +135,7 @@ impl Cache {
     /// Forgets everything if the settings are others than before; returns whether they are.
     #[inline(always)]
     pub(crate) fn check(&mut self, server: &Server) -> bool {
-        let source = (server.minimal_responses, server.udp_payload_octets);
+        let source = server.minimal_responses;
         let is_other = self.source != source;
         if is_other {
             self.forget();
@@ -164,8 +168,8 @@ impl Cache {
     }
 
     /// Writes the answer after the question if it is here and is the one for this room: `limit` octets for the whole
-    /// message, `opt` of them for OPT. Returns the octets of the message, and what became of the question. The first two octets
-    /// of the header and the question are the caller's.
+    /// message, `opt` of them for OPT, which is counted. Returns where OPT is to be written, the flags, and what became of the question.
+    /// The first two octets of the header, the question and OPT are the caller's.
     #[inline(always)]
     pub(crate) fn paste(
         &self,
@@ -176,8 +180,7 @@ impl Cache {
         (limit, opt): (usize, usize),
         response: &mut [u8],
     ) -> Option<(usize, u16, Outcome)> {
-        let room = limit.checked_sub(query.end)?;
-        let slot = self.find(asked, query.qtype, room, room.checked_sub(opt)?)?;
+        let slot = self.find(asked, query.qtype, limit.checked_sub(query.end + opt)?)?;
         let end = query.end + slot.piece.octets();
         let after = response.get_mut(query.end..end)?;
         self.ring.write(&slot.piece, places.of_ancestor(slot.anchor_labels as usize), catalog, after)?;
@@ -185,13 +188,15 @@ impl Cache {
         let [answers, authorities, additionals] = slot.counts;
         let fields = response.get_mut(2..HEADER_OCTETS)?.first_chunk_mut::<10>()?;
         let [a, b] = flags.to_be_bytes();
+        // A kept answer has less than 255 records.
+        let additionals = additionals + u8::from(opt > 0);
         *fields = [a, b, 0, 1, 0, answers, 0, authorities, 0, additionals];
         Some((end, slot.flags, slot.outcome))
     }
 
-    /// The slot that answers. `room`: what its octets may take; `records_room`: the same without OPT.
+    /// The slot that answers. `room`: what its octets may take.
     #[inline(always)]
-    fn find(&self, asked: &Asked, qtype: u16, room: usize, records_room: usize) -> Option<&Slot> {
+    fn find(&self, asked: &Asked, qtype: u16, room: usize) -> Option<&Slot> {
         let here = |(key, hash): (CacheKey, u64)| {
             let pair = &self.pairs[hash as usize % PAIRS];
             let slot = match pair {
@@ -200,7 +205,7 @@ impl Cache {
                 _ => return None,
             };
             let fits = slot.piece.octets() <= room
-                && (records_room < slot.short_of as usize || slot.short_of == NO_SHORTAGE);
+                && (room < slot.short_of as usize || slot.short_of == NO_SHORTAGE);
             fits.then_some(slot)
         };
         // What parent and child say of DS at a cut differs; below the labels that are looked at it is a type like others.
@@ -212,14 +217,14 @@ impl Cache {
         if let Some(slot) = here(asked.upper()) {
             return Some(slot);
         }
-        if let Some(slot) = asked.upper_in(records_room).and_then(here) {
+        if let Some(slot) = asked.upper_in(room).and_then(here) {
             return Some(slot);
         }
         here(asked.whole()?)
     }
 
-    /// Takes note of an answer that was just written, and keeps it if it was the slot's last already. `response`: the whole
-    /// message; `opt`: octets of its OPT record. Of `buffers` what the answer left there is read.
+    /// Takes note of an answer that was just written, and keeps it if it was the slot's last already. `response`: where the
+    /// message stands; `opt`: octets of its OPT record. Of `buffers` what the answer left there is read.
     #[inline(always)]
     pub(crate) fn note(
         &mut self,
@@ -278,7 +283,7 @@ impl Cache {
                 return;
             }
         }
-        let counts = [6, 8, 10].map(|at| header::u16_at(response, at));
+        let (response, counts) = (&response[..given.end], given.counts);
         let count = counts.iter().map(|&count| usize::from(count)).sum();
         let epoch = self.epoch;
         let pair = &mut self.pairs[hash as usize % PAIRS];

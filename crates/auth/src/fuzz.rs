@@ -2,7 +2,7 @@
 
 use crate::inspect;
 use crate::limits::UDP_OCTETS_MIN;
-use crate::{Responder, Server, Transport};
+use crate::{Client, Responder, Server, Transport};
 use std::cell::RefCell;
 use std::sync::OnceLock;
 use zone::{Catalog, CatalogView};
@@ -46,9 +46,10 @@ fn check_with(responder: &mut Responder, data: &[u8], catalog: &CatalogView<'_>,
     let mut again = vec![0; usize::from(u16::MAX)];
     for transport in [Transport::Udp, Transport::Tcp] {
         responder.forget();
-        let length = responder.answer(data, catalog, server, transport, &mut buffer);
+        let length = responder.answer(data, catalog, server, &Client::unknown(transport), &mut buffer);
         for _ in 0..REPEATS {
-            let length_again = responder.answer(data, catalog, server, transport, &mut again);
+            let length_again =
+                responder.answer(data, catalog, server, &Client::unknown(transport), &mut again);
             assert!(buffer[..length] == again[..length_again], "the answer to {data:02x?} changes");
         }
         let is_answered = data.len() >= 12 && data[2] & 0x80 == 0;
@@ -58,7 +59,7 @@ fn check_with(responder: &mut Responder, data: &[u8], catalog: &CatalogView<'_>,
         }
         let limit = match transport {
             Transport::Udp => usize::from(server.udp_payload_octets).max(UDP_OCTETS_MIN),
-            Transport::Tcp => buffer.len(),
+            _ => buffer.len(),
         };
         assert!(length <= limit, "{length} octets of {limit}");
         let response = match inspect::read(&buffer[..length]) {

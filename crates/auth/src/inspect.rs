@@ -5,6 +5,7 @@ use std::sync::Arc;
 use wire::header::{HEADER_OCTETS, u16_at};
 use wire::iana::rtype;
 use wire::name::NAME_OCTETS_MAX;
+use wire::rdata::{BadRdata, Names};
 use wire::record::{RecordView, skip_name};
 use wire::{Name, NameBuf, Places};
 use zone::catalog::ViewSource;
@@ -154,19 +155,18 @@ fn name_at(message: &[u8], at: usize) -> Result<NameBuf, String> {
 
 fn data(message: &[u8], view: &RecordView<'_>) -> Result<Record, String> {
     let owner = name_at(message, view.owner)?;
-    let (before, names) = match view.rtype {
-        rtype::NS | rtype::CNAME | rtype::PTR => (0, 1),
-        rtype::MX => (2, 1),
-        rtype::SOA => (0, 2),
-        _ => (0, 0),
-    };
-    let mut rdata = view.rdata.get(..before).ok_or("short RDATA")?.to_vec();
-    let mut at = view.rdata_at + before;
-    for _ in 0..names {
-        rdata.extend_from_slice(name_at(message, at)?.octets());
-        at = skip_name(message, at).ok_or("name in RDATA")?;
+    let mut rdata = Vec::with_capacity(view.rdata.len());
+    let mut at = view.rdata_at;
+    for name in Names::in_message(view.rtype, message, at, view.end()) {
+        let name = name.map_err(|BadRdata(at)| format!("RDATA at {at}"))?;
+        if name.has_pointer && !name.uses.compress {
+            return Err(format!("name of {} at {} is compressed", rtype::Text(view.rtype), name.at));
+        }
+        rdata.extend_from_slice(&message[at..name.at]);
+        rdata.extend_from_slice(name_at(message, name.at)?.octets());
+        at = name.end;
     }
-    rdata.extend_from_slice(message.get(at..view.end()).ok_or("name passes the RDATA")?);
+    rdata.extend_from_slice(&message[at..view.end()]);
     zonefile::rdata::check(view.rtype, &rdata).map_err(|_| {
         format!("RDATA of {} at {} is not of its form", rtype::Text(view.rtype), view.rdata_at)
     })?;

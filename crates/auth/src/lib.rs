@@ -35,8 +35,9 @@ mod sources;
 mod tsig;
 mod uncompressed;
 
-pub use counters::Counters;
+pub use counters::{Counters, LiveCounters};
 #[doc(hidden)]
 pub use fuzz::fuzz_message;
 pub use responder::Responder;
-pub use server::{Server, Transport};
+pub use server::{Client, Server};
+pub use wire::Transport;

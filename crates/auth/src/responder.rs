@@ -8,16 +8,17 @@ use crate::cache::{Asked, Cache, Given, Scope};
 use crate::counters::Counters;
 use crate::denial::Proofs;
 use crate::limits::UDP_OCTETS_MIN;
-use crate::server::{Server, Transport};
+use crate::server::{Client, Server};
 use crate::{chaos, tsig};
-use wire::Places;
+use wire::Transport;
+use wire::cookie::{self, Cookie, Malformed};
 use wire::edns::{self, Edns, ResponseOpt};
 use wire::header::{self, HEADER_OCTETS};
 use wire::iana::{class, ede, opcode, rcode, rtype};
-use wire::query::{PlainQuery, Query};
+use wire::query::{Fault, PlainQuery, Query};
 use wire::render::{Renderer, Section};
 use zone::CatalogView;
-use zone::catalog::{KeyLabels, Version};
+use zone::catalog::Version;
 
 /// Answers queries; one belongs to each worker.
 #[derive(Default)]
@@ -56,6 +57,11 @@ impl Responder {
         Responder::default()
     }
 
+    /// A responder that has answered nothing yet, in the place of one that had counted so much.
+    pub fn counting_from(counters: Counters) -> Responder {
+        Responder { counters, ..Responder::default() }
+    }
+
     /// What it did so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
@@ -84,19 +90,19 @@ impl Responder {
         query: &[u8],
         catalog: &CatalogView<'_>,
         server: &Server,
-        transport: Transport,
+        client: &Client,
         response: &mut [u8],
     ) -> usize {
         self.counters.queries += 1;
-        self.counters.tcp += u64::from(transport == Transport::Tcp);
+        self.counters.tcp += u64::from(client.transport.is_stream());
         if self.cache.check(server) {
             self.buffers.negative.forget();
         }
         let octets = match PlainQuery::read(query, &mut self.buffers.places) {
             Some(plain) if !rtype::is_meta(plain.qtype) => {
-                self.answer_plain(query, &plain, catalog, server, transport, response)
+                self.answer_plain(query, &plain, catalog, server, client, response)
             }
-            _ => self.answer_other(query, catalog, server, transport, response),
+            _ => self.answer_other(query, catalog, server, client, response),
         };
         self.counters.dropped += u64::from(octets.is_none());
         octets.unwrap_or(0)
@@ -110,97 +116,61 @@ impl Responder {
         query: &PlainQuery,
         catalog: &CatalogView<'_>,
         server: &Server,
-        transport: Transport,
+        client: &Client,
         response: &mut [u8],
     ) -> Option<usize> {
-        let limit = octets_max(query.edns.as_ref(), server, transport).min(response.len());
-        let opt = if query.edns.is_some() { edns::OPT_OCTETS } else { 0 };
+        let reply = match reply_to_cookie(message, query.edns.as_ref(), server, client) {
+            Ok(reply) if !server.demands_cookies => reply,
+            _ => return self.answer_other(message, catalog, server, client, response),
+        };
+        let opt = response_opt(query.edns.as_ref(), server, reply.as_ref());
+        let limit = octets_max(query.edns.as_ref(), server, client.transport).min(response.len());
+        let opt_octets = opt.as_ref().map_or(0, ResponseOpt::octets);
+        let rooms = (limit, opt_octets);
         let labels = self.buffers.places.label_count();
-        // Mostly there is one number of labels that decides.
-        let mut others = catalog.key_labels();
-        let decisive = others.take(labels);
-        let asked = self.cache.asked(message, query, &self.buffers.places, decisive);
-        if let Some(asked) = &asked
-            && let Some(octets) = self.repeat(message, asked, query, catalog, (limit, opt), response)
-        {
-            return Some(octets);
+        let (mut asked, mut before) = (None, usize::MAX);
+        for wanted in catalog.key_labels().each() {
+            // No zone with so many labels, less one, is above the name; or all of these were looked for already.
+            let decisive = wanted.min(labels);
+            if wanted > labels + 1 || decisive == before {
+                continue;
+            }
+            let places = &self.buffers.places;
+            asked = self.cache.asked(message, query, places, decisive);
+            before = decisive;
+            if let Some(asked) = &asked
+                && let Some(pasted) = self.cache.paste(asked, query, places, catalog, rooms, response)
+            {
+                let (end, flags, outcome) = pasted;
+                if let Some(opt) = &opt {
+                    opt.write_to(&mut response[end..end + opt_octets]);
+                }
+                response[..2].copy_from_slice(&message[..2]);
+                response[HEADER_OCTETS..query.end].copy_from_slice(&message[HEADER_OCTETS..query.end]);
+                self.repeated += 1;
+                self.count_edns(query.edns.as_ref());
+                let verdict = self.count(outcome);
+                self.count_response(flags, verdict.rcode);
+                return Some(end + opt_octets);
+            }
         }
-        if !others.is_empty()
-            && let Some(octets) =
-                self.repeat_shorter(message, query, catalog, (others, decisive), (limit, opt), response)
-        {
-            return Some(octets);
-        }
-        let (octets, given) =
-            self.respond(&query.query(message), None, catalog, server, transport, response)?;
+        let whole = query.query(message);
+        let (octets, given) = self.respond(&whole, None, opt, (catalog, server, client), response)?;
         if let Some(given) = &given
             && given.scope != Scope::Nothing
         {
-            let (rooms, is_first) = ((limit, opt), given.key_labels == decisive);
-            if let Some(asked) = asked.as_ref().filter(|_| is_first) {
+            if given.key_labels != before {
+                asked = self.asked_again(message, query, catalog, given.key_labels);
+            }
+            if let Some(asked) = &asked {
                 let made = (catalog, &mut self.buffers);
-                self.cache.note(asked, query, given, rooms, &response[..octets], made);
-            } else if !is_first
-                && let Some(asked) = self.asked_again(message, query, catalog, given.key_labels)
-            {
-                let made = (catalog, &mut self.buffers);
-                self.cache.note(&asked, query, given, rooms, &response[..octets], made);
+                self.cache.note(asked, query, given, rooms, response, made);
             }
         }
         Some(octets)
     }
 
-    /// Gives an answer again, if there is one.
-    #[inline(always)]
-    fn repeat(
-        &mut self,
-        message: &[u8],
-        asked: &Asked,
-        query: &PlainQuery,
-        catalog: &CatalogView<'_>,
-        rooms: (usize, usize),
-        response: &mut [u8],
-    ) -> Option<usize> {
-        let pasted = self.cache.paste(asked, query, &self.buffers.places, catalog, rooms, response);
-        let (octets, flags, outcome) = pasted?;
-        response[..2].copy_from_slice(&message[..2]);
-        response[HEADER_OCTETS..query.end].copy_from_slice(&message[HEADER_OCTETS..query.end]);
-        self.repeated += 1;
-        self.count_edns(query.edns.as_ref());
-        let verdict = self.count(outcome);
-        self.count_response(flags, verdict.rcode);
-        Some(octets)
-    }
-
-    /// The same for fewer labels than `before`.
-    #[inline(never)]
-    fn repeat_shorter(
-        &mut self,
-        message: &[u8],
-        query: &PlainQuery,
-        catalog: &CatalogView<'_>,
-        (mut others, mut before): (KeyLabels, usize),
-        rooms: (usize, usize),
-        response: &mut [u8],
-    ) -> Option<usize> {
-        let labels = self.buffers.places.label_count();
-        while !others.is_empty() {
-            let decisive = others.take(labels);
-            if decisive == before {
-                continue;
-            }
-            before = decisive;
-            let asked = self.cache.asked(message, query, &self.buffers.places, decisive);
-            if let Some(asked) = &asked
-                && let Some(octets) = self.repeat(message, asked, query, catalog, rooms, response)
-            {
-                return Some(octets);
-            }
-        }
-        None
-    }
-
-    /// The question under the labels that decided about it, if kept answers can be under so many. Mostly that is the one that was looked for first.
+    /// The question under the labels that decided about it, if kept answers can be under so many. Mostly that is the one that was looked for last.
     #[inline(never)]
     fn asked_again(
         &mut self,
@@ -222,12 +192,22 @@ impl Responder {
         message: &[u8],
         catalog: &CatalogView<'_>,
         server: &Server,
-        transport: Transport,
+        client: &Client,
         response: &mut [u8],
     ) -> Option<usize> {
         let query = Query::read(message, &mut self.buffers.places)?;
-        let refusal = refusal(&query, transport, &mut self.buffers.other_places);
-        self.respond(&query, refusal, catalog, server, transport, response).map(|(octets, _)| octets)
+        let (reply, refusal) = match reply_to_cookie(message, query.edns.as_ref(), server, client) {
+            // What has a wrong length is not sent back (RFC 7873 5.2.2).
+            Err(Malformed) => (None, Some(Verdict::of(rcode::FORMERR))),
+            Ok(reply) => (reply, refusal(&query, client.transport, reply.is_some())),
+        };
+        let refusal = refusal.or_else(|| {
+            let is_demanded = server.demands_cookies && !client.transport.is_stream();
+            let is_poor = reply.is_some_and(|reply| !reply.is_good);
+            (is_demanded && is_poor).then_some(Verdict::of(rcode::BADCOOKIE))
+        });
+        let opt = response_opt(query.edns.as_ref(), server, reply.as_ref());
+        self.respond(&query, refusal, opt, (catalog, server, client), response).map(|(octets, _)| octets)
     }
 
     /// Writes a response. Returns its octets, and what the cache wants to know of an answer.
@@ -235,25 +215,18 @@ impl Responder {
         &mut self,
         query: &Query<'_>,
         refusal: Option<Verdict>,
-        catalog: &CatalogView<'_>,
-        server: &Server,
-        transport: Transport,
+        opt: Option<ResponseOpt<'_>>,
+        (catalog, server, client): (&CatalogView<'_>, &Server, &Client),
         response: &mut [u8],
     ) -> Option<(usize, Option<Given>)> {
         self.count_edns(query.edns.as_ref());
-        let opt = query.edns.as_ref().map(|edns| ResponseOpt {
-            udp_payload_octets: server.udp_payload_octets,
-            dnssec_ok: edns.dnssec_ok,
-            nsid: if edns.wants_nsid { server.nsid() } else { None },
-            ..ResponseOpt::default()
-        });
-        let limit = octets_max(query.edns.as_ref(), server, transport);
+        let limit = octets_max(query.edns.as_ref(), server, client.transport);
         let reserve = opt.as_ref().map_or(0, ResponseOpt::octets);
         let mut out = Renderer::new(response, limit, reserve)?;
         out.copy_query(query.message, query.question.map_or(HEADER_OCTETS, |question| question.end)).ok()?;
         let (verdict, given) = match refusal {
             Some(verdict) => (verdict, None),
-            None => self.ask(query, catalog, server, transport, &mut out),
+            None => self.ask(query, catalog, server, client.transport, &mut out),
         };
         Some((self.finish(query, verdict, opt, out)?, given))
     }
@@ -313,7 +286,9 @@ impl Responder {
             verdict.flags &= !header::AA;
         }
         let flags = verdict.flags | verdict.rcode;
-        (verdict, Some(Given { scope, outcome, flags, short_of, key_labels }))
+        let given =
+            Given { scope, outcome, flags, short_of, key_labels, counts: out.counts(), end: out.at() };
+        (verdict, Some(given))
     }
 
     /// Counts an outcome and says what it means for the header.
@@ -368,7 +343,7 @@ impl Responder {
         if let Some(record) = &query.tsig
             && verdict.rcode == rcode::NOTAUTH
         {
-            tsig::refuse(query, record, &mut self.buffers, &mut out);
+            tsig::refuse(query, record, &mut out);
         }
         // CD is for resolvers, and cleared (RFC 4035 3.1.6).
         let kept = query.flags & (header::OPCODE_MASK | header::RD);
@@ -378,10 +353,40 @@ impl Responder {
     }
 }
 
+/// What is said to the COOKIE option of a query, if it has one and we make cookies.
+#[inline(always)]
+fn reply_to_cookie(
+    message: &[u8],
+    edns: Option<&Edns>,
+    server: &Server,
+    client: &Client,
+) -> Result<Option<cookie::Reply>, Malformed> {
+    let Some(data) = edns.and_then(|edns| edns.options.cookie(message)) else { return Ok(None) };
+    let Some(secrets) = &server.cookies else { return Ok(None) };
+    Ok(Some(secrets.reply(&Cookie::read(data)?, client.address, client.now)))
+}
+
+/// The OPT record of a response to a query with EDNS.
+#[inline(always)]
+fn response_opt<'o>(
+    edns: Option<&Edns>,
+    server: &'o Server,
+    reply: Option<&'o cookie::Reply>,
+) -> Option<ResponseOpt<'o>> {
+    let edns = edns?;
+    Some(ResponseOpt {
+        udp_payload_octets: server.udp_payload_octets,
+        dnssec_ok: edns.dnssec_ok,
+        cookie: reply.map(|reply| &reply.octets[..]),
+        nsid: if edns.wants_nsid() { server.nsid() } else { None },
+        ..ResponseOpt::default()
+    })
+}
+
 /// The largest response the client takes.
 #[inline(always)]
 fn octets_max(edns: Option<&Edns>, server: &Server, transport: Transport) -> usize {
-    if transport == Transport::Tcp {
+    if transport.is_stream() {
         return u16::MAX as usize;
     }
     let wanted = edns.map_or(0, |edns| edns.udp_payload_octets.min(server.udp_payload_octets));
@@ -389,9 +394,14 @@ fn octets_max(edns: Option<&Edns>, server: &Server, transport: Transport) -> usi
 }
 
 /// What is said to a query that is not looked at any further. `None`: look at it.
-fn refusal(query: &Query<'_>, transport: Transport, places: &mut Places) -> Option<Verdict> {
+/// `has_cookie`: it has a COOKIE option that is answered.
+fn refusal(query: &Query<'_>, transport: Transport, has_cookie: bool) -> Option<Verdict> {
     if header::opcode(query.flags) != opcode::QUERY {
         return Some(Verdict::with_ede(rcode::NOTIMP, ede::NOT_SUPPORTED));
+    }
+    // Without question it is about the cookie alone (RFC 7873 5.4).
+    if query.fault == Some(Fault::NoQuestion) && has_cookie {
+        return Some(Verdict::of(rcode::NOERROR));
     }
     if query.fault.is_some() {
         return Some(Verdict::of(rcode::FORMERR));
@@ -401,7 +411,7 @@ fn refusal(query: &Query<'_>, transport: Transport, places: &mut Places) -> Opti
     }
     // No keys are known, so every signature is one of an unknown key (RFC 8945 5.2.1).
     if let Some(record) = &query.tsig {
-        let is_whole = tsig::is_whole(query.message, record, places);
+        let is_whole = tsig::is_whole(query.message, record);
         return Some(Verdict::of(if is_whole { rcode::NOTAUTH } else { rcode::FORMERR }));
     }
     refusal_of_type(query.question?.qtype, transport)
@@ -414,7 +424,7 @@ fn refusal_of_type(qtype: u16, transport: Transport) -> Option<Verdict> {
     }
     Some(match qtype {
         // AXFR is not defined over UDP (RFC 5936 4.2).
-        rtype::AXFR if transport == Transport::Udp => Verdict::of(rcode::FORMERR),
+        rtype::AXFR if !transport.is_stream() => Verdict::of(rcode::FORMERR),
         rtype::AXFR | rtype::IXFR => Verdict::with_ede(rcode::REFUSED, ede::PROHIBITED),
         rtype::MAILA | rtype::MAILB => Verdict::with_ede(rcode::NOTIMP, ede::NOT_SUPPORTED),
         rtype::NXNAME => Verdict::with_ede(rcode::FORMERR, ede::INVALID_QUERY_TYPE),

@@ -1,6 +1,9 @@
-//! What a server is, apart from its zones.
+//! What a server is, apart from its zones, and who asks it.
 
 use crate::limits::NSID_OCTETS_MAX;
+use std::net::{IpAddr, Ipv4Addr};
+use wire::Transport;
+use wire::cookie::Secrets;
 
 /// Facts about the server that answers need. They do not change while it runs.
 #[derive(Clone, Debug)]
@@ -19,6 +22,10 @@ pub struct Server {
     pub minimal_responses: bool,
     /// Answer ANY over TCP with all RRsets of the name instead of one (RFC 8482 4.1).
     pub full_any_over_tcp: bool,
+    /// What server cookies are made with (RFC 9018); without them COOKIE is an option like those that nobody knows.
+    pub cookies: Option<Secrets>,
+    /// Answer queries over UDP that have a cookie, but no good one of ours, with BADCOOKIE (RFC 7873 5.2.3).
+    pub demands_cookies: bool,
 }
 
 impl Default for Server {
@@ -32,6 +39,8 @@ impl Default for Server {
             udp_payload_octets: 1232,
             minimal_responses: false,
             full_any_over_tcp: false,
+            cookies: None,
+            demands_cookies: false,
         }
     }
 }
@@ -42,11 +51,20 @@ impl Server {
     }
 }
 
-/// How a query came, which decides how large its response can be.
+/// Who asks, how, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
-    /// A datagram.
-    Udp,
-    /// A stream of messages: TCP, TLS.
-    Tcp,
+pub struct Client {
+    /// How the query came.
+    pub transport: Transport,
+    /// Where from; a mapped IPv4 address is as good as the address.
+    pub address: IpAddr,
+    /// Seconds since 1970, their lower 32 bits: cookies are compared as serial numbers (RFC 9018 4.3).
+    pub now: u32,
+}
+
+impl Client {
+    /// One of whom nothing is known but how its query came.
+    pub fn unknown(transport: Transport) -> Client {
+        Client { transport, address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), now: 0 }
+    }
 }

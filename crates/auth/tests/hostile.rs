@@ -3,7 +3,7 @@
 mod kit;
 
 use auth::fuzz::{check_message, fuzz_message};
-use auth::{Server, inspect};
+use auth::{Client, Server, inspect};
 use wire::NameBuf;
 
 /// Numbers that look random; the same in every run.
@@ -119,7 +119,7 @@ fn flipped_cut_and_joined_queries() {
 }
 
 /// Answers that are kept fit other questions: the same name errors and referrals for names of other lengths, with other
-/// letters, within other limits.
+/// letters, within other limits, with other options and none.
 #[test]
 fn kept_answers_fit_other_questions() {
     use auth::{Responder, Transport};
@@ -137,7 +137,19 @@ fn kept_answers_fit_other_questions() {
     root += "net. 60 NS a.net.\n";
     let zones = [&ZONES[..], &[(".", &root)]].concat();
     let catalog = inspect::catalog(&zones).unwrap_or_else(|error| panic!("{error}"));
-    let server = Server { full_any_over_tcp: true, ..Server::default() };
+    let server = Server {
+        full_any_over_tcp: true,
+        nsid: Some([7; 20].into()),
+        cookies: wire::cookie::Secrets::new(&[[3; 16]]),
+        ..Server::default()
+    };
+    // What a client can put into its OPT record: nothing, a cookie, NSID and what nobody knows, all of them.
+    let options: [&[u8]; 4] = [
+        b"",
+        b"\0\x0a\0\x08clientxx",
+        b"\0\x03\0\0\xff\xff\0\x02ab",
+        b"\0\x0c\0\x03\0\0\0\0\x0a\0\x08clientxx\0\x03\0\0",
+    ];
     let mut reader = catalog.reader();
     let (mut fresh, mut used) = (Responder::new(), Responder::new());
     let (mut expected, mut found) = (vec![0; 65535], vec![0; 65535]);
@@ -162,11 +174,19 @@ fn kept_answers_fit_other_questions() {
         let name = format!("{prefix}{parent}{origin}").parse::<NameBuf>().unwrap_or_else(|_| unreachable!());
         let qtype = [1, 2, 15, 16, 28, 33, 43, 46, 65, 255][random.next(10)];
         let transport = if random.next(4) == 0 { Transport::Tcp } else { Transport::Udp };
-        let edns = [None, Some((512, true)), Some((1232, true)), Some((1232, false))][random.next(4)];
-        let query = inspect::query(0, &name, qtype, edns);
+        let octets_max = [512, 1232, random.next(1400) as u16][random.next(3)];
+        let edns = [None, Some((octets_max, true)), Some((octets_max, false))][random.next(3)];
+        let mut query = inspect::query(0, &name, qtype, edns);
+        if edns.is_some() {
+            let options = options[random.next(4)];
+            *query.last_mut().unwrap_or_else(|| unreachable!()) = options.len() as u8;
+            query.extend(options);
+        }
         fresh.forget();
-        let octets = reader.with(|view| fresh.answer(&query, view, &server, transport, &mut expected));
-        let octets_used = reader.with(|view| used.answer(&query, view, &server, transport, &mut found));
+        let octets = reader
+            .with(|view| fresh.answer(&query, view, &server, &Client::unknown(transport), &mut expected));
+        let octets_used =
+            reader.with(|view| used.answer(&query, view, &server, &Client::unknown(transport), &mut found));
         let read =
             |message: &[u8]| inspect::read(message).unwrap_or_else(|error| panic!("{name} {qtype}: {error}"));
         assert_eq!(read(&expected[..octets]), read(&found[..octets_used]), "{name} {qtype} in round {round}");
@@ -221,7 +241,9 @@ fn damaged_packs() {
             let query = &queries[random.next(queries.len())];
             for transport in [Transport::Udp, Transport::Tcp] {
                 let server = Server::default();
-                reader.with(|view| responder.answer(query, view, &server, transport, &mut buffer));
+                reader.with(|view| {
+                    responder.answer(query, view, &server, &Client::unknown(transport), &mut buffer)
+                });
             }
         }
     }

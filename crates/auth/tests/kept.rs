@@ -1,7 +1,7 @@
 //! Kept answers while zones come, go and change: always what a responder says that remembers nothing.
 #![allow(clippy::unwrap_used)]
 
-use auth::{Responder, Server, Transport, inspect};
+use auth::{Client, Responder, Server, Transport, inspect};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -198,10 +198,12 @@ fn kept_answers_are_fresh_ones() {
             world.step(&mut random);
             for query in few.iter().chain(&few) {
                 fresh.forget();
-                let octets =
-                    reader.with(|view| fresh.answer(query, view, &server, Transport::Udp, &mut expected));
-                let again =
-                    reader.with(|view| used.answer(query, view, &server, Transport::Udp, &mut buffer));
+                let octets = reader.with(|view| {
+                    fresh.answer(query, view, &server, &Client::unknown(Transport::Udp), &mut expected)
+                });
+                let again = reader.with(|view| {
+                    used.answer(query, view, &server, &Client::unknown(Transport::Udp), &mut buffer)
+                });
                 let read = |message: &[u8]| inspect::read(message).unwrap();
                 assert!(
                     expected[..octets] == buffer[..again],
@@ -229,7 +231,9 @@ fn others_keep_theirs() {
     let others: Vec<_> = ["host.other", "no.other", "q.no.other"].map(query).into();
     let mut ask = |reader: &mut CatalogReader, query: &[u8]| {
         let before = responder.repeated();
-        reader.with(|view| responder.answer(query, view, &server, Transport::Udp, &mut buffer));
+        reader.with(|view| {
+            responder.answer(query, view, &server, &Client::unknown(Transport::Udp), &mut buffer)
+        });
         responder.repeated() > before
     };
     for query in others.iter().chain(&others) {
@@ -263,7 +267,9 @@ fn a_deep_zone_costs_others_nothing() {
     let mut ask = |name: &str| {
         let query = inspect::query(0, &name.parse::<NameBuf>().unwrap(), 1, None);
         let before = responder.repeated();
-        reader.with(|view| responder.answer(&query, view, &server, Transport::Udp, &mut buffer));
+        reader.with(|view| {
+            responder.answer(&query, view, &server, &Client::unknown(Transport::Udp), &mut buffer)
+        });
         responder.repeated() > before
     };
     // The first two of each are made, all others are the same for all below.
@@ -309,7 +315,13 @@ fn many_workers() {
                     let before = changes.load(Ordering::Acquire);
                     let least = [0, 1].map(|zone| generations[zone].load(Ordering::Acquire));
                     let octets = reader.with(|view| {
-                        responder.answer(&queries[at % 5], view, &server, Transport::Udp, &mut buffer)
+                        responder.answer(
+                            &queries[at % 5],
+                            view,
+                            &server,
+                            &Client::unknown(Transport::Udp),
+                            &mut buffer,
+                        )
                     });
                     let now = [0, 1].map(|zone| generations[zone].load(Ordering::Acquire));
                     let was_below = is_below.load(Ordering::Acquire);

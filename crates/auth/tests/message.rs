@@ -3,7 +3,7 @@
 mod kit;
 
 use auth::inspect::{self, Response};
-use auth::{Server, Transport};
+use auth::{Client, Server, Transport};
 use kit::{AA, Kit, rcode};
 use std::sync::Arc;
 use wire::NameBuf;
@@ -134,10 +134,15 @@ fn signed_queries_get_badkey() {
     let octets = query(0, rtype::A, 1, 1, &tsig(rdata));
     let mut buffer = [0; 512];
     let kit = kit();
-    let length = kit
-        .catalog
-        .reader()
-        .with(|view| auth::Responder::new().answer(&octets, view, &kit.server, Transport::Udp, &mut buffer));
+    let length = kit.catalog.reader().with(|view| {
+        auth::Responder::new().answer(
+            &octets,
+            view,
+            &kit.server,
+            &Client::unknown(Transport::Udp),
+            &mut buffer,
+        )
+    });
     let response = inspect::read(&buffer[..length]).unwrap_or_default();
     assert_eq!((response.rcode, response.has_tsig), (rcode::NOTAUTH, true));
     let expected = b"\x0bhmac-sha256\0\0\0\x60\0\0\0\x01\x2c\0\0\xab\xcd\0\x11\0\0";
@@ -192,7 +197,13 @@ fn buffers_too_small_get_nothing() {
     for length in 0..64 {
         let mut buffer = vec![0; length];
         let written = kit.catalog.reader().with(|view| {
-            auth::Responder::new().answer(&octets, view, &kit.server, Transport::Udp, &mut buffer)
+            auth::Responder::new().answer(
+                &octets,
+                view,
+                &kit.server,
+                &Client::unknown(Transport::Udp),
+                &mut buffer,
+            )
         });
         assert!(written <= length && (written == 0) == (length < octets.len()), "{length}: {written}");
     }

@@ -162,35 +162,21 @@ fn uptime_seconds(controller: &Controller) -> u64 {
 }
 
 fn stats(controller: &Controller) -> Stats {
-    let mut answers = auth::Counters::default();
-    controller.counts.read().iter().for_each(|counts| answers.add(&counts.read()));
+    let answers = controller.counts.read().iter().map(|counts| counts.read()).reduce(|a, b| a.sum(b));
+    let answers = answers.unwrap_or_default();
     let workers = controller.running.lock().as_ref().map(|running| running.counters()).unwrap_or_default();
     let transport = workers.into_iter().reduce(|a, b| a.sum(b)).unwrap_or_default();
-    let count = |name: &str, count, help: &str| Count {
+    let count = |(name, help, count): (&str, &str, u64)| Count {
         name: name.replace('_', "-"),
         count,
-        help: help.trim().into(),
+        help: help.into(),
     };
     let rcodes = answers.rcodes.iter().enumerate().filter(|(_, responses)| **responses > 0);
     Stats {
         uptime_seconds: uptime_seconds(controller),
-        answers: vec![
-            count("queries", answers.queries, "messages received"),
-            count("dropped", answers.dropped, "of these not answered: no queries, or too short"),
-            count("tcp", answers.tcp, "queries over TCP"),
-            count("edns", answers.edns, "queries with EDNS"),
-            count("dnssec-ok", answers.dnssec_ok, "queries that want DNSSEC records"),
-            count("truncated", answers.truncated, "responses cut for their length"),
-            count("answers", answers.answers, "answers with data"),
-            count("no-data", answers.no_data, "answers that the name has no such data"),
-            count("name-errors", answers.name_errors, "answers that the name does not exist"),
-            count("referrals", answers.referrals, "referrals to other servers"),
-            count("aliases", answers.aliases, "answers that end with an alias to elsewhere"),
-            count("chaos", answers.chaos, "answers about the server itself"),
-            count("damaged", answers.damaged, "queries that a damaged pack left without answer"),
-        ],
-        rcodes: rcodes.map(|(code, responses)| count(&rcode_name(code), *responses, "")).collect(),
-        transport: transport.each().map(|(name, help, value)| count(name, value, help)).collect(),
+        answers: answers.each().map(count).collect(),
+        rcodes: rcodes.map(|(code, responses)| count((&rcode_name(code), "", *responses))).collect(),
+        transport: transport.each().map(count).collect(),
     }
 }
 

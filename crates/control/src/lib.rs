@@ -17,6 +17,7 @@ pub mod client;
 pub mod command;
 pub mod controller;
 pub mod handler;
+mod identity;
 pub mod load;
 mod locks;
 pub mod log;

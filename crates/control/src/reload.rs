@@ -4,7 +4,8 @@ use std::path::Path;
 
 use wire::{Name, NameBuf, SortKey};
 
-use crate::controller::{Change, Changing, Controller, Scope, identity};
+use crate::controller::{Change, Changing, Controller, Scope};
+use crate::identity::identity;
 use crate::progress::Progress;
 use crate::serve::{all_wanted, read_settings, tcp_limits};
 use crate::settings::Settings;
@@ -59,6 +60,8 @@ fn new_settings(
 ) -> Result<Vec<Wanted>, Vec<String>> {
     let file = changing.settings.file.clone();
     let mut settings = read_settings(file.as_deref(), &controller.overrides)?;
+    // Read each time, as the file of secrets may be another.
+    let identity = identity(&settings)?;
     let mut wanted = all_wanted(&settings, &controller.overrides, progress)?;
     let has = |wanted: &[Wanted], name: &Name| wanted.iter().any(|zone| zone.name.eq_ignore_case(name));
     // What the file says now goes before what was commanded and is no longer needed.
@@ -85,9 +88,7 @@ fn new_settings(
     if old.server.profile_locks != settings.server.profile_locks {
         sync::profile::set(settings.server.profile_locks);
     }
-    if old.server != settings.server {
-        controller.publish_identity(identity(&settings));
-    }
+    controller.publish_identity(identity);
     for line in emptied(controller, &settings, &wanted) {
         tracing::warn!("{line}");
         warnings.push(line);

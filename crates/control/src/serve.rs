@@ -13,7 +13,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::controller::{Change, Controller, Overrides};
-use crate::handler::{AnswerCounts, Answerer};
+use crate::handler::Answerer;
 use crate::locks::AtExit;
 use crate::progress::Progress;
 use crate::settings::{Pinning, Settings};
@@ -204,7 +204,8 @@ fn drop_privileges(settings: &Settings) -> Result<(), Vec<String>> {
 pub fn problems_here(settings: &Settings) -> Vec<String> {
     let server = net::privileges::look_up(&identity(settings)).map_err(|error| error.to_string()).err();
     let control = crate::socket::group(&settings.control.group).err();
-    server.into_iter().chain(control).collect()
+    let secrets = crate::identity::identity(settings).map(drop).err().unwrap_or_default();
+    server.into_iter().chain(control).chain(secrets).collect()
 }
 
 fn say_what_is_listened_on(server: &Server) {
@@ -215,12 +216,11 @@ fn say_what_is_listened_on(server: &Server) {
     tracing::info!("Zonda {} listens on {} with {workers}", env!("CARGO_PKG_VERSION"), addresses.join(", "));
 }
 
-fn run_workers(controller: &Controller, server: Server) -> std::io::Result<()> {
-    let mut counts = Vec::new();
-    let running = server.start(|_worker| {
-        let shown = Arc::new(AnswerCounts::default());
-        counts.push(Arc::clone(&shown));
-        Answerer::new(controller.catalog.reader(), controller.identity.reader(), shown)
+fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<()> {
+    let counts: Vec<Arc<auth::LiveCounters>> = (0..server.worker_count()).map(|_| Arc::default()).collect();
+    let (shown, owner) = (counts.clone(), Arc::clone(controller));
+    let running = server.start(move |worker| {
+        Answerer::new(owner.catalog.reader(), owner.identity.reader(), Arc::clone(&shown[worker]))
     })?;
     *controller.counts.write() = counts;
     *controller.running.lock() = Some(running);

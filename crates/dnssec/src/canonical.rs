@@ -1,76 +1,15 @@
 //! Canonical form and order of records (RFC 4034 6, RFC 6840 5.1): what signatures and digests are made of.
 //!
 //! The canonical form of RDATA is its uncompressed wire form with the letters of certain names in lower case:
-//! those of the types that existed when RFC 4034 was written, and no others. An RRset is ordered by the
+//! those of the types that existed when RFC 4034 was written, and no others (`wire::rdata` has the list). An RRset is ordered by the
 //! canonical RDATA of its records, taken as octet strings, and equal records count once (RFC 4034 6.3).
 
-use wire::Name;
-use wire::iana::rtype;
-
-/// Where the names stand that a canonical form folds.
-#[derive(Clone, Copy)]
-enum Shape {
-    /// None, or none that is folded.
-    Plain,
-    /// `skip` octets, then `names` names, then anything.
-    Names { skip: usize, names: usize },
-    /// NAPTR: four octets, three character strings, a name (RFC 3403 4.1).
-    Naptr,
-    /// A6: prefix length, the rest of the address, a name unless the prefix length is 0 (RFC 2874 3.1).
-    A6,
-}
-
-/// The list of RFC 4034 6.2 item 3 without NSEC, whose next name keeps its case (RFC 6840 5.1). HINFO is on
-/// that list too, though it holds no name.
-fn shape(rtype: u16) -> Shape {
-    let (skip, names) = match rtype {
-        rtype::NS | rtype::CNAME | rtype::PTR | rtype::DNAME => (0, 1),
-        rtype::MD | rtype::MF | rtype::MB | rtype::MG | rtype::MR | rtype::NXT => (0, 1),
-        rtype::SOA | rtype::MINFO | rtype::RP => (0, 2),
-        rtype::MX | rtype::AFSDB | rtype::RT | rtype::KX => (2, 1),
-        rtype::PX => (2, 2),
-        rtype::SRV => (6, 1),
-        rtype::RRSIG | rtype::SIG => (18, 1),
-        rtype::NAPTR => return Shape::Naptr,
-        rtype::A6 => return Shape::A6,
-        _ => return Shape::Plain,
-    };
-    Shape::Names { skip, names }
-}
-
-/// Appends the canonical form of `rdata` to `to`. Octets that do not have the shape of the type are taken
+/// Appends the canonical form of `rdata` to `to`. Octets that do not have the form of the type are taken
 /// over as they are from the point where they leave it: what a signer would have hashed is unknown then.
 pub fn write_canonical_rdata(rtype: u16, rdata: &[u8], to: &mut Vec<u8>) {
     let begin = to.len();
     to.extend_from_slice(rdata);
-    let (skip, names) = match shape(rtype) {
-        Shape::Plain => return,
-        Shape::Names { skip, names } => (skip, names),
-        Shape::Naptr => match after_strings(rdata, 4, 3) {
-            Some(skip) => (skip, 1),
-            None => return,
-        },
-        Shape::A6 => match rdata {
-            [prefix @ 1..=128, ..] => (1 + (128 - *prefix as usize).div_ceil(8), 1),
-            _ => return,
-        },
-    };
-    let mut at = skip;
-    for _ in 0..names {
-        let Some(Ok((name, _))) = rdata.get(at..).map(Name::split_from) else { return };
-        let end = at + name.octets().len();
-        // Length octets of labels are at most 63, below any letter, so folding leaves them alone.
-        to[begin + at..begin + end].make_ascii_lowercase();
-        at = end;
-    }
-}
-
-/// Where the octets after `count` character strings begin, which begin at `at`.
-fn after_strings(rdata: &[u8], mut at: usize, count: usize) -> Option<usize> {
-    for _ in 0..count {
-        at += 1 + *rdata.get(at)? as usize;
-    }
-    Some(at)
+    wire::rdata::fold(rtype, &mut to[begin..]);
 }
 
 /// The records of one RRset in canonical form and order; made to be filled again for set after set.
@@ -132,6 +71,7 @@ impl CanonicalSet {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use wire::iana::rtype;
 
     #[track_caller]
     fn check(rtype: u16, rdata: &[u8], expected: &[u8]) {

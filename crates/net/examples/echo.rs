@@ -5,24 +5,24 @@
 
 use std::time::Duration;
 
-use net::{Context, Handler, Listen, Server, WorkerCounters};
+use net::{Driver, Listen, Queries, Server, Service, WorkerCounters};
 
 struct Echo;
 
-impl Handler for Echo {
-    fn begin_batch(&mut self) {}
+impl Service for Echo {
+    type Message = ();
 
-    fn handle(&mut self, query: &[u8], _: &Context, response: &mut [u8]) -> usize {
-        let octets = query.len().min(response.len());
-        response[..octets].copy_from_slice(&query[..octets]);
-        // QR, so that load generators take it for a response.
-        if let Some(flags) = response[..octets].get_mut(2) {
-            *flags |= 0x80;
+    fn queries(&mut self, queries: &mut Queries<'_>, _: &mut Driver<'_, ()>) {
+        while let Some(item) = queries.next() {
+            let octets = item.query.len().min(item.room.len());
+            item.room[..octets].copy_from_slice(&item.query[..octets]);
+            // QR, so that load generators take it for a response.
+            if let Some(flags) = item.room[..octets].get_mut(2) {
+                *flags |= 0x80;
+            }
+            item.answer(octets);
         }
-        octets
     }
-
-    fn end_batch(&mut self) {}
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -165,7 +165,8 @@ impl Admission {
         self.by_prefix.lock()
     }
 
-    fn prefix_of(&self, client: IpAddr) -> IpAddr {
+    /// The first address of the prefix that `client` is counted under.
+    pub(crate) fn prefix_of(&self, client: IpAddr) -> IpAddr {
         let prefixes = self.prefixes.load(Ordering::Relaxed);
         // A dual-stack socket of the service manager shows IPv4 clients as mapped addresses.
         match client.to_canonical() {

@@ -15,7 +15,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::bind_error::{BindError, Step};
-use crate::handler::Transport;
+use crate::context::Transport;
 use crate::listen::{Listen, Steer};
 use crate::systemd::{Activated, ActivatedSocket};
 use crate::udp::{Port, option};
@@ -152,8 +152,8 @@ fn bind_tcp(address: SocketAddr, listen: &Listen) -> Result<TcpPort, BindError> 
 /// Opens a non-blocking socket for `address` with the options that both a probe and a real one need.
 fn open(address: SocketAddr, transport: Transport, listen: &Listen) -> Result<OwnedFd, BindError> {
     let (kind, protocol) = match transport {
-        Transport::Udp => (SocketType::DGRAM, ipproto::UDP),
-        Transport::Tcp => (SocketType::STREAM, ipproto::TCP),
+        Transport::Udp | Transport::Quic => (SocketType::DGRAM, ipproto::UDP),
+        Transport::Tcp | Transport::Tls | Transport::Https => (SocketType::STREAM, ipproto::TCP),
     };
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -229,7 +229,7 @@ fn steer(
     let Some(owners) = cpus.iter().copied().collect::<Option<Vec<usize>>>() else { return Ok(()) };
     let Some(first) = workers.first() else { return Ok(()) };
     let failed = |transport, cause| failed(address, transport, Step::Option, cause);
-    if let Some(port) = first.udp.last().filter(|port| port.local == address) {
+    if let Some(port) = first.udp.last().filter(|port| port.local == address.into()) {
         option::steer_by_cpu(&port.socket, &owners).map_err(|cause| failed(Transport::Udp, cause))?;
     }
     if let Some(port) = first.tcp.last().filter(|port| port.socket.local_addr().is_ok_and(|at| at == address))

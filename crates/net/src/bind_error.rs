@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::{error, fmt, io};
 
-use crate::handler::Transport;
+use crate::context::Transport;
 
 /// Why the sockets could not be opened. Its text is one line: address, cause, hint.
 #[derive(Debug)]
@@ -107,17 +107,6 @@ impl Step {
             Self::Option => "set up a socket for",
             Self::Bind => "bind",
             Self::Listen => "listen on",
-        }
-    }
-}
-
-impl Transport {
-    /// Its name in messages: `UDP` or `TCP`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Udp => "UDP",
-            Self::Tcp => "TCP",
         }
     }
 }

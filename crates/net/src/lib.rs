@@ -1,23 +1,25 @@
-//! Sockets and threads: octets in, octets out, through a handler.
+//! Sockets and threads: octets in, octets out, through a service.
 //!
 //! A [`Server`] binds all its sockets, may then drop [`privileges`], and starts one worker thread per processor. A
 //! worker owns its sockets, connections, buffers and counters; it receives datagrams in batches, frames messages on
-//! TCP connections, calls its [`Handler`] and sends what that wrote. This crate never looks into a message beyond
+//! TCP connections, has its [`Service`] answer and sends what that wrote. This crate never looks into a message beyond
 //! its length.
 //!
 //! ```
 //! use std::net::UdpSocket;
-//! use net::{Context, Handler, Listen, Server};
+//! use net::{Driver, Listen, Queries, Server, Service};
 //!
 //! struct Echo;
 //!
-//! impl Handler for Echo {
-//!     fn begin_batch(&mut self) {}
-//!     fn handle(&mut self, query: &[u8], _: &Context, response: &mut [u8]) -> usize {
-//!         response[..query.len()].copy_from_slice(query);
-//!         query.len()
+//! impl Service for Echo {
+//!     type Message = ();
+//!     fn queries(&mut self, queries: &mut Queries<'_>, _: &mut Driver<'_, ()>) {
+//!         while let Some(item) = queries.next() {
+//!             item.room[..item.query.len()].copy_from_slice(item.query);
+//!             let octets = item.query.len();
+//!             item.answer(octets);
+//!         }
 //!     }
-//!     fn end_batch(&mut self) {}
 //! }
 //!
 //! let listen = Listen { addresses: vec!["127.0.0.1:0".parse()?], workers: 1, ..Listen::default() };
@@ -35,14 +37,25 @@ mod admit;
 mod affinity;
 mod bind;
 mod bind_error;
+mod context;
 mod counters;
-mod handler;
+mod driver;
+mod host;
+mod inbox;
+mod later;
 mod listen;
+mod queries;
+mod random;
 mod server;
+mod service;
 mod stop;
+mod stream;
 mod tcp;
+mod ticket;
+mod timer;
 mod token;
 mod udp;
+mod upstream;
 mod worker;
 
 pub mod privileges;
@@ -52,8 +65,21 @@ pub use admit::TcpLimits;
 pub use affinity::{Pin, allowed as allowed_processors, worker_count_default};
 pub use bind::Listener;
 pub use bind_error::{BindError, Step};
+pub use context::{Address, Context, Now, Session, Transport};
 pub use counters::WorkerCounters;
-pub use handler::{Batch, Context, Exchange, Handler, Transport};
+pub use driver::{Driver, REPLIES_PER_EVENT};
+pub use inbox::{MESSAGES_MAX, Waker};
+pub use later::{
+    LATER_AGE_MAX, LATER_PER_CLIENT_MAX, LATER_PER_CONNECTION_MAX, LATER_PER_WORKER_MAX, LATER_UNPROVED_MAX,
+};
 pub use listen::{Listen, Steer};
+pub use queries::{Item, Queries};
 pub use server::{Running, Server, WORKERS_MAX};
+pub use service::Service;
+pub use stream::{
+    Messages, Pull, STREAM_WAIT_MAX, STREAMS_PER_CONNECTION_MAX, STREAMS_PER_WORKER_MAX, StreamWaker,
+};
+pub use ticket::{Refused, Ticket};
+pub use timer::{TIMERS_MAX, TimerId};
 pub use udp::{BATCH, Backend, UDP_QUERY_OCTETS_MAX, UDP_RESPONSE_OCTETS_MAX};
+pub use upstream::{ARRIVAL_OCTETS_MAX, Arrivals, UPSTREAM_SOCKETS_MAX, Upstream, UpstreamId};

@@ -10,17 +10,24 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{io, iter};
 
+use rustix::event::epoll;
+
 use crate::admit::{Admission, TcpLimits};
 use crate::affinity;
 use crate::bind::{self, Listener, Sockets};
 use crate::bind_error::BindError;
 use crate::counters::{Counters, WorkerCounters};
-use crate::handler::Handler;
+use crate::driver::Core;
+use crate::host::{Factory, Host};
+use crate::inbox::Inbox;
 use crate::listen::Listen;
+use crate::service::Service;
 use crate::stop::Stop;
 use crate::systemd::Activated;
-use crate::tcp::Streams;
+use crate::tcp::Connections;
+use crate::token::Token;
 use crate::udp::{Backend, option};
+use crate::upstream::Upstream;
 use crate::worker::{Prepared, Worker};
 
 /// More workers than any machine has processors; beyond that a number is a typing error.
@@ -77,10 +84,22 @@ impl Server {
         self.prepared.len()
     }
 
-    /// Starts the workers, each with the handler that `factory` makes for its number (0 and up).
+    /// Starts the workers, each with the service that `factory` makes for its number (0 and up), now and again after a
+    /// panic of the one before.
     ///
     /// Fails if the system refuses a thread; workers already started are ended again.
-    pub fn start<H: Handler + 'static>(self, mut factory: impl FnMut(usize) -> H) -> io::Result<Running> {
+    pub fn start<S: Service + 'static>(
+        self,
+        factory: impl Fn(usize) -> S + Send + Sync + 'static,
+    ) -> io::Result<Running> {
+        let factory: Factory<S> = Arc::new(factory);
+        let mut inboxes = Vec::new();
+        for prepared in &self.prepared {
+            let inbox = Inbox::new()?;
+            epoll::add(&*prepared.epoll, &inbox, Token::Inbox.data(), epoll::EventFlags::IN)?;
+            inboxes.push(Arc::new(inbox));
+        }
+        let inboxes: Arc<[Arc<Inbox<S::Message>>]> = inboxes.into();
         let mut running = Running {
             threads: Vec::new(),
             counters: Vec::new(),
@@ -92,7 +111,14 @@ impl Server {
         for (index, (prepared, cpu)) in iter::zip(self.prepared, self.cpus).enumerate() {
             let counters = Arc::new(Counters::default());
             running.counters.push(Arc::clone(&counters));
-            let (handler, backend) = (factory(index), self.backend);
+            let (service, factory, backend) = (factory(index), Arc::clone(&factory), self.backend);
+            let core = Core::new(
+                index,
+                Arc::clone(&inboxes),
+                Arc::clone(&running.admission),
+                Arc::clone(&counters),
+                Upstream::new(Arc::clone(&prepared.epoll)),
+            )?;
             let (admission, stop) = (Arc::clone(&running.admission), Arc::clone(&running.stop));
             let run = move || {
                 sync::profile::begin_worker();
@@ -102,8 +128,9 @@ impl Server {
                 // Made here, after pinning, so that the memory is on the worker's side of the machine.
                 let mut prepared = prepared;
                 let listeners = std::mem::take(&mut prepared.sockets.tcp);
-                let streams = Streams::new(listeners, admission);
-                Worker::new(index, handler, prepared, backend, streams, stop, counters).run();
+                let connections = Connections::new(listeners, admission);
+                let host = Host::new(index, service, factory, core);
+                Worker::new(index, host, prepared, backend, connections, stop, counters).run();
             };
             let thread = thread::Builder::new().name(format!("worker-{index}")).spawn(run);
             match thread {
@@ -167,7 +194,7 @@ impl Running {
     fn end(&mut self, patience: Duration) {
         self.stop.request(Instant::now() + patience.min(PATIENCE_MAX));
         for thread in self.threads.drain(..) {
-            // A worker catches panics of its handler; one of its own has been printed already.
+            // A worker catches panics of its service; one of its own has been printed already.
             let _ = thread.join();
         }
     }

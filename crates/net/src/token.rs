@@ -1,11 +1,13 @@
 //! What an epoll event is about, packed into the 64 bits that epoll keeps for us.
 //!
 //! ```text
-//!  63    62 61                 32 31                  0
+//!  63    60 59                 32 31                  0
 //! | kind   | generation          | index               |
 //! ```
 
 use rustix::event::epoll::EventData;
+
+use crate::upstream::UpstreamId;
 
 /// The source of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,10 @@ pub(crate) enum Token {
     Stream(ConnectionId),
     /// The signal to stop.
     Stop,
+    /// Something is in the inbox.
+    Inbox,
+    /// A socket of the service.
+    Upstream(UpstreamId),
 }
 
 /// Which connection of a worker: where it sits in the table.
@@ -32,16 +38,18 @@ pub(crate) struct ConnectionId {
 }
 
 /// Generations until they start over.
-pub(crate) const GENERATIONS: u32 = 1 << 30;
+pub(crate) const GENERATIONS: u32 = 1 << 28;
 
 impl Token {
     pub(crate) fn data(self) -> EventData {
-        let pack = |kind: u64, generation: u32, index: u64| kind << 62 | u64::from(generation) << 32 | index;
+        let pack = |kind: u64, generation: u32, index: u64| kind << 60 | u64::from(generation) << 32 | index;
         EventData::new_u64(match self {
             Self::Udp(index) => pack(0, 0, index as u64),
             Self::Listener(index) => pack(1, 0, index as u64),
             Self::Stream(id) => pack(2, id.generation, u64::from(id.index)),
             Self::Stop => pack(3, 0, 0),
+            Self::Inbox => pack(4, 0, 0),
+            Self::Upstream(id) => pack(5, id.generation, u64::from(id.index)),
         })
     }
 }
@@ -49,11 +57,13 @@ impl Token {
 impl From<EventData> for Token {
     fn from(data: EventData) -> Self {
         let data = data.u64();
-        let index = data as u32;
-        match data >> 62 {
+        let (index, generation) = (data as u32, (data >> 32) as u32 & (GENERATIONS - 1));
+        match data >> 60 {
             0 => Self::Udp(index as usize),
             1 => Self::Listener(index as usize),
-            2 => Self::Stream(ConnectionId { index, generation: (data >> 32) as u32 & (GENERATIONS - 1) }),
+            2 => Self::Stream(ConnectionId { index, generation }),
+            4 => Self::Inbox,
+            5 => Self::Upstream(UpstreamId { index, generation }),
             _ => Self::Stop,
         }
     }
@@ -66,7 +76,10 @@ mod tests {
     #[test]
     fn tokens_survive_the_way_through_the_kernel() {
         let id = ConnectionId { index: u32::MAX, generation: GENERATIONS - 1 };
-        for token in [Token::Udp(7), Token::Listener(0), Token::Stream(id), Token::Stop] {
+        let upstream = Token::Upstream(UpstreamId { index: 9, generation: GENERATIONS - 1 });
+        for token in
+            [Token::Udp(7), Token::Listener(0), Token::Stream(id), Token::Stop, Token::Inbox, upstream]
+        {
             assert_eq!(Token::from(token.data()), token);
         }
     }

@@ -4,9 +4,9 @@
 //! [`BATCHES_PER_TURN`] batches, a connection one read, a listener a few connections. What is left over is still
 //! ready in the next turn (epoll is level-triggered), so neither UDP nor TCP can starve the other.
 
+use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{io, process};
@@ -15,12 +15,21 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
 use crate::bind::Sockets;
+use crate::context::Now;
 use crate::counters::Counters;
-use crate::handler::Handler;
+use crate::driver::{Core, Driver, Source, Start};
+use crate::host::{Host, Panicked};
+use crate::inbox::{Entry, Note};
+use crate::later::{Path, RowId};
+use crate::queries::Queries;
+use crate::service::Service;
 use crate::stop::Stop;
-use crate::tcp::Streams;
+use crate::stream::{STREAM_OCTETS_PER_BUSY_TURN, STREAM_OCTETS_PER_TURN};
+use crate::tcp::{Connections, Turn};
+use crate::timer::TIMERS_PER_TURN;
 use crate::token::Token;
 use crate::udp::{BATCH, Backend, Port, Receiver};
+use crate::upstream::UpstreamId;
 
 /// Batches one UDP socket gets per turn: 512 queries, some hundred microseconds during which TCP waits.
 const BATCHES_PER_TURN: usize = 8;
@@ -32,9 +41,12 @@ const BATCH_WORTH_REPEATING: usize = BATCH / 4;
 /// Sockets handled per turn; the others come in the next.
 const EVENTS_PER_TURN: usize = 128;
 
-/// Panics of the handler that a worker survives. Each costs one batch and all TCP connections of the worker; a
-/// handler that fails this often is better replaced by the service manager.
-const PANICS_MAX: u32 = 100;
+/// Panics of the service that a worker survives at once. Each costs one batch; a service that fails more often is better
+/// replaced by the service manager.
+const PANICS_BURST: u32 = 100;
+
+/// One more panic is forgiven each such time.
+const PANIC_PAUSE: Duration = Duration::from_secs(60);
 
 /// Turns after the signal to stop that still answer what had arrived. A full receive buffer of 5,000 queries takes
 /// ten; a client that goes on sending does not keep the worker from ending.
@@ -42,7 +54,7 @@ const LAST_TURNS_MAX: usize = 16;
 
 /// What a turn saw.
 #[derive(Clone, Copy, Debug, Default)]
-struct Turn {
+struct Events {
     /// Sockets that were ready.
     sockets: usize,
     /// Whether the signal to stop was given.
@@ -50,21 +62,27 @@ struct Turn {
 }
 
 /// Everything one worker owns.
-pub(crate) struct Worker<H> {
+pub(crate) struct Worker<S: Service> {
     index: usize,
-    handler: H,
-    epoll: OwnedFd,
+    host: Host<S>,
+    epoll: Arc<OwnedFd>,
     udp: Vec<Port>,
     receiver: Receiver,
-    streams: Streams,
+    connections: Connections,
     stop: Arc<Stop>,
     counters: Arc<Counters>,
+    /// Panics that are not forgiven yet.
+    panics: Rate,
+    /// Replies of other threads for which the last event had no room.
+    put_off: VecDeque<Note>,
+    /// Messages of other workers' services, for the time of an event.
+    messages: Vec<S::Message>,
 }
 
 /// The parts of a worker that are made before its thread starts, so that a failure is reported at once.
 pub(crate) struct Prepared {
     pub(crate) sockets: Sockets,
-    pub(crate) epoll: OwnedFd,
+    pub(crate) epoll: Arc<OwnedFd>,
 }
 
 impl Prepared {
@@ -78,94 +96,311 @@ impl Prepared {
             epoll::add(&epoll, &port.socket, Token::Listener(index).data(), port.flags)?;
         }
         epoll::add(&epoll, stop.as_fd(), Token::Stop.data(), epoll::EventFlags::IN)?;
-        Ok(Self { sockets, epoll })
+        Ok(Self { sockets, epoll: Arc::new(epoll) })
     }
 }
 
-impl<H: Handler> Worker<H> {
+/// What the worker lends to its connections for a turn. A macro, as it borrows some fields and leaves the others.
+macro_rules! lend {
+    ($worker:ident, $now:expr) => {
+        Turn { now: $now, epoll: &$worker.epoll, counters: &$worker.counters, serve: &mut $worker.host }
+    };
+}
+
+impl<S: Service> Worker<S> {
     pub(crate) fn new(
         index: usize,
-        handler: H,
+        host: Host<S>,
         prepared: Prepared,
         backend: Backend,
-        streams: Streams,
+        connections: Connections,
         stop: Arc<Stop>,
         counters: Arc<Counters>,
     ) -> Self {
-        let Prepared { sockets, epoll } = prepared;
-        let receiver = Receiver::new(backend);
-        Self { index, handler, epoll, udp: sockets.udp, receiver, streams, stop, counters }
-    }
-
-    /// Serves until told to stop.
-    pub(crate) fn run(mut self) {
-        let mut panics = 0;
-        // The handler may be in any state after a panic, but it is memory safe, and the next `begin_batch` starts
-        // over; connections are dropped because their framing may be lost.
-        while catch_unwind(AssertUnwindSafe(|| self.serve())).is_err() {
-            panics += 1;
-            self.counters.handler_panics.add(1);
-            tracing::error!(worker = self.index, panics, "the handler panicked; a batch of queries is lost");
-            if panics == PANICS_MAX {
-                tracing::error!(worker = self.index, "the handler panics again and again: giving up");
-                process::abort();
-            }
-            self.streams.close_all(&self.counters);
+        Self {
+            index,
+            host,
+            epoll: prepared.epoll,
+            udp: prepared.sockets.udp,
+            receiver: Receiver::new(backend),
+            connections,
+            stop,
+            counters,
+            panics: Rate::new(PANICS_BURST, PANIC_PAUSE, Instant::now()),
+            put_off: VecDeque::new(),
+            messages: Vec::new(),
         }
-        self.streams.close_all(&self.counters);
     }
 
-    /// Turns until told to stop, then until connections are flushed or the deadline is over.
-    fn serve(&mut self) {
+    /// Serves until told to stop, then until everything asked for is answered and sent, or the deadline is over.
+    pub(crate) fn run(mut self) {
         while !self.turn(None).stop {}
         let deadline = self.stop.deadline();
-        // What had arrived before is still answered, then only what is unsent goes out.
+        // Nobody reads it, so that all workers see it; it would be ready in each turn from here on.
+        let _ = epoll::delete(&*self.epoll, self.stop.as_fd());
+        // What had arrived before is still answered.
         for _ in 0..LAST_TURNS_MAX {
             if self.turn(Some(Instant::now())).sockets == 0 {
                 break;
             }
         }
-        self.streams.finish(&self.counters);
-        self.udp.clear();
-        while self.streams.has_unsent() && Instant::now() < deadline {
+        self.drain(deadline);
+        while self.has_clients() && Instant::now() < deadline {
             self.turn(Some(deadline));
         }
+        // Later pushes fail, and drop what they carry.
+        self.host.core.inbox().close();
+        self.connections.close_all(&mut lend!(self, Now::read()));
     }
 
-    /// Waits for sockets to be ready, until `deadline` at most, and handles them.
-    fn turn(&mut self, deadline: Option<Instant>) -> Turn {
+    /// Whether somebody still waits for an answer.
+    fn has_clients(&self) -> bool {
+        !self.connections.is_empty() || self.host.core.later.datagrams() > 0
+    }
+
+    /// Takes no more queries.
+    fn drain(&mut self, deadline: Instant) {
+        for port in &self.udp {
+            let _ = epoll::delete(&*self.epoll, &port.socket);
+        }
+        let now = Now::read();
+        self.event(|service, driver| service.stopping(deadline, driver));
+        self.connections.drain(&mut lend!(self, now));
+    }
+
+    /// Waits for something to do, until `deadline` at most, and does it.
+    fn turn(&mut self, deadline: Option<Instant>) -> Events {
         let mut space = [const { MaybeUninit::<epoll::Event>::uninit() }; EVENTS_PER_TURN];
         let timeout = self.timeout(deadline);
-        let events = match epoll::wait(&self.epoll, &mut space, timeout.as_ref()) {
+        let waited = epoll::wait(&*self.epoll, &mut space, timeout.as_ref());
+        self.host.core.inbox().awake();
+        let events: &[epoll::Event] = match waited {
             Ok((events, _)) => events,
-            Err(Errno::INTR) => return Turn::default(),
+            Err(Errno::INTR) => &[],
             // The instance and the memory are ours and valid: nothing else can go wrong.
             Err(errno) => panic!("waiting for sockets failed: {errno}"),
         };
-        let now = Instant::now();
-        let mut turn = Turn { sockets: events.len(), stop: false };
+        let now = Now::read();
+        self.host.core.now = now;
+        let mut seen = Events::default();
+        // What finishes work comes before what brings more.
         for event in events {
             match Token::from(event.data) {
-                Token::Udp(index) => self.answer_datagrams(index),
-                Token::Listener(index) => self.streams.accept(index, now, &self.epoll, &self.counters),
-                Token::Stream(id) => {
-                    self.streams.turn(id, event.flags, now, &self.epoll, &mut self.handler, &self.counters);
-                }
-                Token::Stop => {
-                    turn.sockets -= 1;
-                    turn.stop = true;
-                }
+                Token::Upstream(id) => self.take_arrivals(id),
+                Token::Inbox => self.host.core.inbox().clear(),
+                Token::Stop => seen.stop = true,
+                Token::Udp(_) | Token::Listener(_) | Token::Stream(_) => seen.sockets += 1,
             }
         }
-        self.streams.expire(now, &self.epoll, &self.counters);
-        turn
+        self.finish_work(now);
+        let mut is_busy = false;
+        for event in events {
+            match Token::from(event.data) {
+                Token::Udp(index) => {
+                    is_busy = true;
+                    self.answer_datagrams(index, now);
+                }
+                Token::Listener(index) => self.connections.accept(index, &mut lend!(self, now)),
+                Token::Stream(id) => self.connections.turn(id, event.flags, &mut lend!(self, now)),
+                Token::Upstream(_) | Token::Inbox | Token::Stop => continue,
+            }
+            self.after_event();
+        }
+        self.go_on(now, is_busy);
+        seen
     }
 
+    /// Arrivals, replies of other threads, timers, what was put off.
+    fn finish_work(&mut self, now: Now) {
+        if self.host.core.upstream.has_arrivals() {
+            self.tell_arrivals();
+        }
+        if !self.put_off.is_empty() || !self.host.core.inbox().is_empty() {
+            self.open_inbox(now);
+        }
+        if self.host.core.timers.next().is_some_and(|at| at <= now.instant) {
+            for _ in 0..TIMERS_PER_TURN {
+                let Some(key) = self.host.core.timers.take_due(now.instant) else { break };
+                self.event(|service, driver| service.timer(key, driver));
+            }
+        }
+        if std::mem::take(&mut self.host.core.again) {
+            self.event(Service::again);
+        }
+    }
+
+    /// The ready list, streams, what is too old.
+    fn go_on(&mut self, now: Now, is_busy: bool) {
+        if self.connections.has_ready() {
+            self.connections.serve_ready(&mut lend!(self, now));
+            self.after_event();
+        }
+        if self.host.core.streams.has_ready() {
+            let budget = if is_busy { STREAM_OCTETS_PER_BUSY_TURN } else { STREAM_OCTETS_PER_TURN };
+            self.connections.pull(budget, &mut lend!(self, now));
+            self.connections.serve_ready(&mut lend!(self, now));
+        }
+        self.connections.expire(&mut lend!(self, now));
+        if self.host.core.streams.count() > 0 {
+            for id in self.host.core.streams.expire(now.instant) {
+                self.connections.abort(id, &self.counters.streams_too_slow, &mut lend!(self, now));
+            }
+        }
+        while let Some((key, connection)) = self.host.core.later.expire(now.instant) {
+            self.counters.later_expired.add(1);
+            self.host.core.gone.push(key);
+            if let Some(id) = connection {
+                self.connections.stir(id);
+            }
+        }
+        if !self.host.core.gone.is_empty() {
+            let gone = std::mem::take(&mut self.host.core.gone);
+            self.event(|service, driver| service.gone(&gone, driver));
+        }
+    }
+
+    /// Tells the service of something, and sends what it says.
+    fn event(&mut self, event: impl FnOnce(&mut S, &mut Driver<'_, S::Message>)) {
+        // A panic shows in `after_event`.
+        let _ = self.host.call(event);
+        self.after_event();
+    }
+
+    /// Sends what an event left to be sent, and replaces a service that panicked.
+    #[inline]
+    fn after_event(&mut self) {
+        if self.host.core.has_output() {
+            self.deliver();
+        }
+        if self.host.has_panicked() {
+            self.restart();
+        }
+    }
+
+    /// Sends replies and begins streams.
+    fn deliver(&mut self) {
+        let now = self.host.core.now;
+        let mut replies = std::mem::take(&mut self.host.core.replies);
+        self.receiver.send_late(&self.udp, &replies, &self.counters);
+        for reply in replies.list() {
+            if let Path::Connection { id, .. } = reply.path {
+                self.connections.reply(id, replies.octets(reply), &mut lend!(self, now));
+            }
+        }
+        replies.clear();
+        self.host.core.replies = replies;
+        for Start { connection, messages } in std::mem::take(&mut self.host.core.starts) {
+            self.counters.streams_begun.add(1);
+            let sink = Arc::clone(self.host.core.sink());
+            self.host.core.streams.add(connection, messages, sink, now.instant);
+            self.connections.stir(connection);
+        }
+    }
+
+    #[cold]
+    fn restart(&mut self) {
+        self.counters.service_panics.add(1);
+        tracing::error!(worker = self.index, "the service panicked; a batch of queries is lost");
+        if !self.panics.take(Instant::now()) {
+            tracing::error!(worker = self.index, "the service panics again and again: giving up");
+            process::abort();
+        }
+        self.host.restart();
+    }
+
+    /// Handles what other threads have told, as much as there is room for.
+    fn open_inbox(&mut self, now: Now) {
+        let (mut notes, mut is_woken) = (std::mem::take(&mut self.put_off), false);
+        for entry in self.host.core.inbox().take() {
+            self.host.core.inbox().taken(&entry);
+            match entry {
+                Entry::Note(Note::Woken) => is_woken = true,
+                Entry::Note(note) => notes.push_back(note),
+                Entry::Message(message) => self.messages.push(message),
+            }
+        }
+        while let Some(note) = notes.pop_front() {
+            if let Err(note) = self.heed(note, now) {
+                notes.push_front(note);
+                break;
+            }
+        }
+        self.put_off = notes;
+        self.after_event();
+        if !self.messages.is_empty() {
+            let mut messages = std::mem::take(&mut self.messages);
+            self.event(|service, driver| service.messages(&mut messages, driver));
+            messages.clear();
+            self.messages = messages;
+        }
+        if is_woken {
+            self.event(Service::woken);
+        }
+    }
+
+    /// Does what a note says; gives it back where there is no room for another reply in this turn.
+    fn heed(&mut self, note: Note, now: Now) -> Result<(), Note> {
+        match note {
+            Note::Reply { row, octets } => {
+                if !self.host.core.reply_row(row, &octets) {
+                    return Err(Note::Reply { row, octets });
+                }
+            }
+            Note::Stream { row, messages } => {
+                if let Some(id) = self.host.core.stream_row(row, messages) {
+                    self.connections.abort(id, &self.counters.streams_aborted, &mut lend!(self, now));
+                }
+            }
+            Note::Dropped { row } => self.close_row(row, Core::drop_row),
+            Note::Overflowed { row } => self.close_row(row, |core, row| {
+                if core.end(row).is_some() {
+                    core.counters.later_overflowed.add(1);
+                }
+            }),
+            Note::StreamReady(id) => self.host.core.streams.wake(id, now.instant),
+            Note::Woken | Note::CloseIdle => {}
+        }
+        Ok(())
+    }
+
+    /// Ends a row without an answer; its connection may be over by that.
+    fn close_row(&mut self, row: RowId, end: impl FnOnce(&mut Core<S::Message>, RowId)) {
+        let path = self.host.core.later.path(row);
+        end(&mut self.host.core, row);
+        if let Some(Path::Connection { id, .. }) = path {
+            self.connections.stir(id);
+        }
+    }
+
+    /// Takes what waits at a socket of the service.
+    fn take_arrivals(&mut self, id: UpstreamId) {
+        while self.host.core.upstream.receive(id) {
+            self.tell_arrivals();
+        }
+    }
+
+    fn tell_arrivals(&mut self) {
+        let arrivals = self.host.core.upstream.take_arrivals();
+        self.event(|service, driver| service.arrivals(&arrivals, driver));
+        self.host.core.upstream.give_back(arrivals);
+    }
+
+    /// How long to wait for sockets; from then on other threads wake the worker, unless it does not wait at all.
     fn timeout(&self, deadline: Option<Instant>) -> Option<Timespec> {
-        let until = match (self.streams.next_deadline(), deadline) {
-            (Some(one), Some(other)) => one.min(other),
-            (one, other) => one.or(other)?,
-        };
+        const AT_ONCE: Option<Timespec> = Some(Timespec { tv_sec: 0, tv_nsec: 0 });
+        let core = &self.host.core;
+        let has_more = self.connections.has_ready() || core.streams.has_ready() || core.again;
+        if has_more || !self.put_off.is_empty() || !core.inbox().prepare_to_sleep() {
+            return AT_ONCE;
+        }
+        let deadlines = [
+            self.connections.next_deadline(),
+            deadline,
+            core.timers.next(),
+            core.later.next_deadline(),
+            core.streams.next_deadline(),
+        ];
+        let until = deadlines.into_iter().flatten().min()?;
         // Rounded up to a millisecond, or the loop would spin through the last one.
         let wait = until.saturating_duration_since(Instant::now());
         let wait = if wait.is_zero() { wait } else { wait + Duration::from_millis(1) };
@@ -173,19 +408,75 @@ impl<H: Handler> Worker<H> {
     }
 
     /// Answers what waits at UDP socket `index`, a bounded number of batches.
-    fn answer_datagrams(&mut self, index: usize) {
+    fn answer_datagrams(&mut self, index: usize, now: Now) {
         let Some(port) = self.udp.get(index) else { return };
         for _ in 0..BATCHES_PER_TURN {
             let received = self.receiver.receive(port, &self.counters);
             if received.queries > 0 {
-                self.handler.begin_batch();
-                self.handler.handle_batch(&mut self.receiver.batch());
-                self.handler.end_batch();
-                self.receiver.send(port, &self.counters);
+                let source = Source::Datagrams(index as u16);
+                let mut queries = Queries::new(self.receiver.batch(now, source));
+                let outcome = self.host.call(|service, driver| service.queries(&mut queries, driver));
+                match outcome {
+                    Ok(()) => self.receiver.send(port, &self.counters),
+                    Err(Panicked) => return self.receiver.forget(),
+                }
+                if self.host.core.has_output() {
+                    return;
+                }
             }
             if received.datagrams < BATCH_WORTH_REPEATING {
                 return;
             }
         }
+    }
+}
+
+/// So many at once, and one more each time.
+#[derive(Debug)]
+struct Rate {
+    burst: u32,
+    pause: Duration,
+    left: u32,
+    /// When `left` was last raised.
+    raised: Instant,
+}
+
+impl Rate {
+    fn new(burst: u32, pause: Duration, now: Instant) -> Self {
+        Self { burst, pause, left: burst, raised: now }
+    }
+
+    /// Takes one; `false` if none is left.
+    fn take(&mut self, now: Instant) -> bool {
+        while self.left < self.burst && now.saturating_duration_since(self.raised) >= self.pause {
+            self.left += 1;
+            self.raised += self.pause;
+        }
+        if self.left == self.burst {
+            self.raised = now;
+        }
+        self.left = match self.left.checked_sub(1) {
+            Some(left) => left,
+            None => return false,
+        };
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panics_are_a_rate() {
+        let start = Instant::now();
+        let mut rate = Rate::new(3, PANIC_PAUSE, start);
+        assert_eq!([(); 4].map(|()| rate.take(start)), [true, true, true, false]);
+        assert!(!rate.take(start + PANIC_PAUSE - Duration::from_millis(1)));
+        assert!(rate.take(start + PANIC_PAUSE));
+        assert!(!rate.take(start + PANIC_PAUSE + Duration::from_secs(1)));
+        // No more than a burst is ever saved up.
+        let late = start + PANIC_PAUSE * 1000;
+        assert_eq!([(); 4].map(|()| rate.take(late)), [true, true, true, false]);
     }
 }

@@ -5,26 +5,38 @@ mod common;
 
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{Echo, PATIENCE, ask, ask_tcp, tcp, total, udp};
 use net::systemd::{ActivatedSocket, activated_sockets};
 use net::{Listen, Server, Transport};
 
+/// A child process; ended with the value.
+struct Started(Option<Child>);
+
+impl Started {
+    /// Waits for its end.
+    fn output(mut self) -> Output {
+        self.0.take().expect("it is there until now").wait_with_output().unwrap()
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
 /// Runs test `name` of this program as a child that finds `third`, `fourth` and perhaps standard error as
 /// descriptors 3 to 5.
-fn spawn(
-    name: &str,
-    third: OwnedFd,
-    fourth: OwnedFd,
-    count: usize,
-    names: &str,
-    more: &str,
-) -> std::process::Child {
+fn spawn(name: &str, third: OwnedFd, fourth: OwnedFd, count: usize, names: &str, more: &str) -> Started {
     // The shell moves the sockets to where a service manager puts them, and knows the process it becomes.
     let script = "LISTEN_PID=$$ exec \"$@\" 3<&0 4<&1 5<&2 </dev/null >&2";
-    Command::new("sh")
+    let child = Command::new("sh")
         .args(["-c", script, "sh"])
         .arg(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", name, "--nocapture"])
@@ -36,8 +48,8 @@ fn spawn(
         .stdin(Stdio::from(third))
         .stdout(Stdio::from(fourth))
         .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+        .spawn();
+    Started(Some(child.unwrap()))
 }
 
 #[test]
@@ -61,7 +73,7 @@ fn inherited_sockets_are_served() {
         assert_eq!(ask(&udp(at), b"hello"), b"hello");
     }
     assert_eq!(ask(&udp(at), b"last one"), b"last one");
-    let output = child.wait_with_output().unwrap();
+    let output = child.output();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -98,7 +110,7 @@ fn what_is_no_socket_is_named() {
     let file = std::fs::File::open("/dev/null").unwrap();
     let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
     let child = spawn("child_refuses_a_file", datagrams.into(), file.into(), 2, "dns::", "");
-    let output = child.wait_with_output().unwrap();
+    let output = child.output();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 

@@ -62,7 +62,7 @@ fn an_inherited_dual_stack_socket_answers_both_families() {
     let port = socket.local_addr().unwrap().port();
     let inherited = Activated { name: "dns".into(), socket: ActivatedSocket::Udp(socket) };
     let listen = Listen { workers: 2, ..Listen::default() };
-    let running = Server::bind_with(&listen, vec![inherited]).unwrap().start(|_| Echo::default()).unwrap();
+    let running = Server::bind_with(&listen, vec![inherited]).unwrap().start(|_| Echo).unwrap();
     for (asked, local) in [("127.0.0.2", "[::ffff:127.0.0.2]"), ("::1", "[::1]")] {
         let client = udp(SocketAddr::new(asked.parse().unwrap(), port));
         let answer = String::from_utf8(ask(&client, b"where")).unwrap();
@@ -177,7 +177,7 @@ fn a_panic_costs_one_batch() {
     let client = udp(address(&running));
     for round in 1..=3 {
         client.send(b"panic").unwrap();
-        await_counts(&running, "a panic", |counters| counters.handler_panics == round);
+        await_counts(&running, "a panic", |counters| counters.service_panics == round);
         assert_eq!(ask(&client, b"hello"), b"hello");
     }
 }

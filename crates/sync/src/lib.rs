@@ -1,6 +1,7 @@
 //! Sharing between the threads that answer and the threads that change what is answered.
 //!
 //! [`epoch`]: what is replaced while others read it, and freed once nobody does. [`Mailbox`]: what others have for one thread.
+//! [`tap`]: what one thread tells another without waiting for it.
 //! [`snapshot`]: a value that is replaced as a whole; readers load one pointer and never wait.
 //! [`rwlock`]: the reader-writer lock of BIND 9, for what is changed in place.
 //! [`Counter`]: how many hold something. [`bucket`]: locks for many small things. [`area`]: memory for one piece of work.
@@ -8,6 +9,7 @@
 //! [`unshared`]: none; for comparison. [`Counted`]: a pointer with any of the counters.
 //! [`protection`]: all of these behind one interface.
 //! [`profile`]: who takes which lock where, for how long, and who waits.
+//! [`counters`]: what workers count, declared once.
 //! [`event`]: how threads sleep until others have changed something.
 
 pub mod area;
@@ -15,6 +17,7 @@ pub mod bucket;
 pub mod condition_rwlock;
 mod counted;
 mod counter;
+pub mod counters;
 pub mod epoch;
 pub mod event;
 pub mod mailbox;
@@ -24,6 +27,7 @@ pub mod protection;
 pub mod rwlock;
 pub mod snapshot;
 mod system;
+pub mod tap;
 pub mod unshared;
 
 pub use area::Areas;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use sync::epoch::{Collected, Held, Word};
-use sync::{Cell, Collector, Domain};
+use sync::epoch::{COLLECT_AT, COLLECT_EVERY, Collected, Held, Word};
+use sync::{Cell, Collector, Domain, Published};
 
 /// Counts what is dropped.
 struct Counted<'c>(&'c AtomicUsize);
@@ -52,6 +52,22 @@ fn readers_hold_what_they_may_have_seen_and_no_more() {
     drop(busy);
     assert_eq!(domain.collect(), Collected { freed: 1, left: 0, octets_left: 0 });
     assert_eq!(dropped.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn who_replaces_a_value_with_a_domain_of_its_own_collects() {
+    let dropped = counter();
+    let published = Published::new(Arc::new((1, Counted(dropped))));
+    let mut reader = published.reader();
+    assert!(reader.value().is_none());
+    reader.begin();
+    let value = reader.value().expect("within a batch");
+    published.replace(Arc::new((2, Counted(dropped))));
+    assert_eq!((value.0, dropped.load(Ordering::SeqCst), published.current().0), (1, 0, 2));
+    assert_eq!((published.reclaim(), reader.value().map(|value| value.0)), (1, Some(2)));
+    reader.end();
+    published.replace(Arc::new((3, Counted(dropped))));
+    assert_eq!((published.reclaim(), dropped.load(Ordering::SeqCst)), (0, 2));
 }
 
 #[test]
@@ -183,4 +199,44 @@ fn a_collector_serves_its_domains_until_it_ends() {
     assert_eq!(dropped.load(Ordering::SeqCst), 102, "a last collection");
     other.retire_value(Box::new(Counted(dropped)), 1);
     assert_eq!(other.garbage().0, 1, "nobody collects any more");
+}
+
+#[test]
+fn a_collector_sleeps_without_garbage_and_looks_again_while_there_is() {
+    let domain = Domain::new();
+    let collector = Collector::start(std::slice::from_ref(&domain)).expect("a thread");
+    // The round that it begins with.
+    assert!(wait_until(|| collector.rounds() == 1));
+    std::thread::sleep(10 * COLLECT_EVERY);
+    assert_eq!(collector.rounds(), 1, "nothing is there");
+    let mut reader = domain.reader();
+    reader.begin();
+    domain.retire(Box::new(|| ()), 0);
+    assert!(wait_until(|| collector.rounds() >= 5), "the reader may be done");
+    reader.end();
+    assert!(wait_until(|| domain.garbage().0 == 0));
+    let rounds = collector.rounds();
+    std::thread::sleep(10 * COLLECT_EVERY);
+    assert!(collector.rounds() <= rounds + 1, "nothing is there any more");
+}
+
+/// Less garbage than that is gathered for so long that none of it is freed earlier.
+#[test]
+fn a_collector_does_not_wait_when_there_is_much() {
+    let domain = Domain::new();
+    let _collector = Collector::start(std::slice::from_ref(&domain)).expect("a thread");
+    let took = |pieces: usize| {
+        let began = Instant::now();
+        (0..pieces).for_each(|_| domain.retire(Box::new(|| ()), 0));
+        while domain.garbage().0 > 0 {
+            std::thread::yield_now();
+        }
+        began.elapsed()
+    };
+    assert!((0..5).all(|_| took(COLLECT_AT / 2) >= COLLECT_EVERY));
+    // As often as another program may take the processor away.
+    let until = Instant::now() + Duration::from_secs(10);
+    while took(COLLECT_AT) >= COLLECT_EVERY {
+        assert!(Instant::now() < until, "it always waits");
+    }
 }

@@ -105,9 +105,13 @@ fn two_holders() {
     check(2);
 }
 
-#[test]
-fn three_holders() {
-    check(3);
+/// What takes many orders of steps to try.
+mod long {
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn three_holders() {
+        super::check(3);
+    }
 }
 
 /// In a process of its own, since a model that fails may panic while it panics, which ends the process.

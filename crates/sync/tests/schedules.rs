@@ -1,15 +1,15 @@
-//! Locks, snapshots and work areas with more threads than the model checker can try all orders of: some thousand
+//! Locks, epochs, mailboxes and work areas with more threads than the model checker can try all orders of: some thousand
 //! schedules, at random and with few changes of thread at the worst places. Memory is sequentially consistent here, so
 //! this finds faults of logic; those of ordering are found by the models.
 
-#![allow(unsafe_code, dead_code)]
+#![allow(unsafe_code, dead_code, unused_imports)]
 
 /// The scheduler's atomics in place of those of the standard library.
 mod primitives {
     use std::collections::HashMap;
 
     pub(crate) use shuttle::sync::{
-        Arc, Condvar, Mutex,
+        Arc, Condvar, Mutex, MutexGuard,
         atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence},
     };
 
@@ -35,6 +35,8 @@ mod primitives {
         WriterLeft,
         Sleeps,
         Wakes,
+        Pushed,
+        OwnerSleeps,
     }
 
     pub(crate) fn ordered(_: Step) {}
@@ -45,6 +47,7 @@ mod primitives {
         CountWriter,
         Admit,
         AdmitLate,
+        NoteReaders,
     }
 
     pub(crate) fn is_left_out(_: Duty) -> bool {
@@ -95,22 +98,28 @@ mod primitives {
     }
 }
 
+#[path = "../src/epoch/mod.rs"]
+mod epoch;
 #[path = "../src/event/mod.rs"]
 mod event;
+#[path = "../src/mailbox.rs"]
+mod mailbox;
 #[path = "../src/area/pool.rs"]
 mod pool;
 #[path = "../src/rwlock/raw.rs"]
 mod raw;
-#[path = "../src/snapshot.rs"]
-mod snapshot;
 
 use std::sync::atomic::{AtomicBool as Flag, AtomicU32 as Number, Ordering};
 
+use epoch::{Cell, Domain};
 use event::{Event, Futex, Portable};
+use mailbox::{Mailbox, Wake};
 use pool::Pool;
 use raw::Raw;
-use shuttle::{sync::Arc, thread};
-use snapshot::Published;
+use shuttle::{
+    sync::{Arc, Condvar, Mutex},
+    thread,
+};
 
 /// Schedules of each case and of each way to make them: some seconds in all.
 const SCHEDULES: usize = 1000;
@@ -262,33 +271,70 @@ impl Drop for Value {
 }
 
 #[test]
-fn snapshots_with_four_readers_and_two_writers() {
+fn cells_with_four_readers_two_writers_and_two_collectors() {
     check(|| {
-        let published = Arc::new(Published::new(Value::new(0)));
+        let domain = Domain::new();
+        let cell = Arc::new(Cell::new(&domain, Value::new(0)));
         let readers = (0..4).map(|_| {
-            let mut reader = published.reader();
+            let (mut reader, cell) = (domain.reader(), Arc::clone(&cell));
             thread::spawn(move || {
                 for _ in 0..2 {
                     reader.begin();
-                    let first = reader.value().expect("within a batch").read();
+                    let guard = reader.guard().expect("within a batch");
+                    let value = cell.load(&guard);
+                    let first = value.read();
                     thread::yield_now();
-                    assert_eq!(
-                        reader.value().expect("within a batch").read(),
-                        first,
-                        "a batch sees one value"
-                    );
+                    assert!(cell.load(&guard).read() < 5 && value.read() == first, "what was loaded stays");
                     reader.end();
                 }
             })
         });
         let mut threads: Vec<_> = readers.collect();
-        let replace = |published: &Published<Value>, number: usize| {
-            (0..2).for_each(|turn| published.replace(Value::new(1 + 2 * number as u32 + turn)));
+        let replace = |cell: &Cell<Value>, number: usize| {
+            (0..2).for_each(|turn| cell.replace(Value::new(1 + 2 * number as u32 + turn), 1));
         };
-        threads.append(&mut spawn(&published, replace, 2));
+        threads.append(&mut spawn(&cell, replace, 2));
+        let collect = |domain: &Domain, _| (0..2).for_each(|_| _ = domain.collect());
+        threads.append(&mut spawn(&Arc::new(domain.clone()), collect, 2));
         join(threads);
-        assert_eq!(published.reclaim(), 0, "nobody uses an old value");
-        assert!(published.current().read() > 0);
+        assert_eq!((domain.collect().left, domain.garbage()), (0, (0, 0)), "nobody uses an old value");
+        assert!(cell.current().read() > 0);
+    });
+}
+
+/// Three pushers, each three times, and an owner that sleeps while nothing is there.
+#[test]
+fn three_pushers_and_a_mailbox() {
+    check(|| {
+        let shared = Arc::new((Mailbox::new(), Mutex::new(false), Condvar::new()));
+        let push = |shared: &(Mailbox<(usize, u32)>, Mutex<bool>, Condvar), pusher: usize| {
+            for number in 0..3 {
+                if shared.0.push((pusher, number)) == Ok(Wake::Needed) {
+                    *shared.1.lock().expect("no thread panics") = true;
+                    shared.2.notify_one();
+                }
+            }
+        };
+        let threads = spawn(&shared, push, 3);
+        let (mailbox, is_woken, wakes) = &*shared;
+        let mut next = [0; 3];
+        while next != [3; 3] {
+            for (pusher, number) in mailbox.take() {
+                assert_eq!(number, next[pusher], "in the order in which they came");
+                next[pusher] += 1;
+            }
+            if next != [3; 3] && mailbox.prepare_to_sleep() {
+                let mut is_woken = is_woken.lock().expect("no thread panics");
+                while !*is_woken {
+                    is_woken = wakes.wait(is_woken).expect("no thread panics");
+                }
+                *is_woken = false;
+                drop(is_woken);
+                mailbox.awake();
+            }
+        }
+        join(threads);
+        assert!(mailbox.is_empty());
     });
 }
 

@@ -1,4 +1,4 @@
-//! Snapshots, locks and work areas with the real fences, under load: no value is seen after its end, all are freed;
+//! Epochs, locks and work areas with the real fences, under load: no value is seen after its end, all are freed;
 //! nobody waits longer than promised. `crates/sync/tsan` runs this under the thread sanitizer.
 
 #![allow(unsafe_code)] // a race that the sanitizer must find
@@ -6,9 +6,9 @@
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use sync::{Areas, Buckets, Counter, Published, RwLock};
+use sync::{Areas, Buckets, Cell, Collector, Counter, Domain, RwLock};
 
 static ALIVE: AtomicI64 = AtomicI64::new(0);
 
@@ -32,63 +32,42 @@ impl Drop for Value {
 #[test]
 fn readers_never_see_a_freed_value() {
     const REPLACEMENTS: u64 = 20_000;
-    let published = Published::new(Value::new(0));
+    let domain = Domain::with_bounds(1000, usize::MAX);
+    let collector = Collector::start(std::slice::from_ref(&domain)).expect("a thread");
+    let cell = Cell::new(&domain, Value::new(0));
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let readers: Vec<_> = (0..4)
             .map(|_| {
-                let mut reader = published.reader();
-                let stop = &stop;
+                let (mut reader, cell, stop) = (domain.reader(), &cell, &stop);
                 scope.spawn(move || {
                     let (mut last, mut changes) = (0, 0u64);
                     while !stop.load(Ordering::Relaxed) {
                         reader.begin();
-                        let value = reader.value().expect("within a batch");
+                        let value = cell.load(&reader.guard().expect("within a batch"));
                         let number = value.0[0];
                         assert!(value.0.iter().all(|word| *word == number), "torn or freed");
                         assert!(number >= last && number <= REPLACEMENTS);
                         changes += u64::from(number != last);
                         last = number;
                         reader.end();
-                        assert!(reader.value().is_none());
                     }
                     changes
                 })
             })
             .collect();
         for number in 1..=REPLACEMENTS {
-            published.replace(Value::new(number));
+            assert!(domain.wait_for_room(Instant::now() + Duration::from_secs(60)), "readers move on");
+            cell.replace(Value::new(number), 512);
         }
         stop.store(true, Ordering::Relaxed);
         for reader in readers {
             assert!(reader.join().expect("the reader's assertions hold") > 0, "a reader saw changes");
         }
     });
-    assert_eq!(published.reclaim(), 0);
-    assert_eq!(ALIVE.load(Ordering::SeqCst), 1);
-    assert_eq!(published.current().0[0], REPLACEMENTS);
-    drop(published);
-    assert_eq!(ALIVE.load(Ordering::SeqCst), 0);
-}
-
-#[test]
-fn a_sleeping_reader_holds_nothing_and_a_busy_one_its_value() {
-    let published = Published::new(Arc::new(1));
-    let mut busy = published.reader();
-    let idle = published.reader();
-    busy.begin();
-    published.replace(Arc::new(2));
-    published.replace(Arc::new(3));
-    assert_eq!(busy.value(), Some(&1));
-    // The second value was never in a batch of `busy`, but the writer cannot know: it waits as well.
-    assert_eq!(published.reclaim(), 2);
-    busy.begin();
-    assert_eq!((busy.value(), published.reclaim()), (Some(&3), 0));
-    drop(busy);
-    std::thread::sleep(Duration::from_millis(1));
-    published.replace(Arc::new(4));
-    assert_eq!(published.reclaim(), 0);
-    drop(idle);
+    assert_eq!(cell.current().0[0], REPLACEMENTS);
+    drop((cell, collector));
+    assert_eq!((domain.collect().left, ALIVE.load(Ordering::SeqCst)), (0, 0));
 }
 
 /// Threads of the tests of fairness: four for each core of a machine with two.

@@ -5,7 +5,10 @@
 //! option: code u16 | length u16 | data
 //! ```
 
-use crate::header::u16_at;
+mod options;
+
+pub use options::Options;
+
 use crate::iana::{edns_option, rtype};
 use crate::record::RecordView;
 use crate::render::{Full, Renderer};
@@ -30,31 +33,29 @@ pub struct Edns {
     pub version: u8,
     /// The sender wants DNSSEC records.
     pub dnssec_ok: bool,
-    /// The sender asks who we are (RFC 5001).
-    pub wants_nsid: bool,
+    /// Its options.
+    pub options: Options,
 }
 
 impl Edns {
-    /// Reads an OPT record and the heads of its options, and whether none of these is cut off (RFC 6891 6.1.2). NSID of a
-    /// query should be empty (RFC 5001 2.1); others ignore what it carries, and so does this.
-    pub fn read(record: &RecordView<'_>) -> (Edns, bool) {
-        let mut edns = Edns {
+    /// Reads an OPT record and the heads of its options, and whether none of these is cut off (RFC 6891 6.1.2); if one is, no
+    /// option counts. `message`: the one that the record stands in.
+    pub fn read(message: &[u8], record: &RecordView<'_>) -> (Edns, bool) {
+        let options = Options::read(message, record.rdata_at, record.rdata.len());
+        let edns = Edns {
             udp_payload_octets: record.class,
             version: (record.ttl >> 16) as u8,
             dnssec_ok: record.ttl as u16 & DO != 0,
-            wants_nsid: false,
+            options: options.unwrap_or_default(),
         };
-        let mut rest = record.rdata;
-        while !rest.is_empty() {
-            let code = u16_at(rest, 0);
-            let end = OPTION_HEAD_OCTETS + u16_at(rest, 2) as usize;
-            if rest.len() < OPTION_HEAD_OCTETS || rest.len() < end {
-                return (edns, false);
-            }
-            edns.wants_nsid |= code == edns_option::NSID;
-            rest = &rest[end..];
-        }
-        (edns, true)
+        (edns, options.is_some())
+    }
+
+    /// Whether the sender asks who we are (RFC 5001). NSID of a query should be empty (RFC 5001 2.1); others ignore what it
+    /// carries, and so does this.
+    #[inline(always)]
+    pub fn wants_nsid(&self) -> bool {
+        self.options.has(edns_option::NSID)
     }
 }
 
@@ -67,43 +68,81 @@ pub struct ResponseOpt<'o> {
     pub rcode: u16,
     /// The DO bit, copied from the query (RFC 3225 3).
     pub dnssec_ok: bool,
-    /// Our name (RFC 5001), when it was asked for.
-    pub nsid: Option<&'o [u8]>,
+    /// Client and server cookie (RFC 7873 4.2), when a cookie was sent.
+    pub cookie: Option<&'o [u8]>,
     /// An extended error (RFC 8914).
     pub ede: Option<u16>,
+    /// Our name (RFC 5001), when it was asked for.
+    pub nsid: Option<&'o [u8]>,
 }
 
 impl ResponseOpt<'_> {
-    /// Octets that [`ResponseOpt::write`] takes.
+    /// Octets that [`ResponseOpt::write`] takes where there is room.
+    #[inline(always)]
     pub fn octets(&self) -> usize {
-        let nsid = self.nsid.map_or(0, |nsid| OPTION_HEAD_OCTETS + nsid.len());
-        OPT_OCTETS + nsid + if self.ede.is_some() { EDE_OCTETS } else { 0 }
+        let option = |data: Option<&[u8]>| data.map_or(0, |data| OPTION_HEAD_OCTETS + data.len());
+        OPT_OCTETS + option(self.cookie) + option(self.nsid) + if self.ede.is_some() { EDE_OCTETS } else { 0 }
     }
 
-    /// Appends the record and counts it.
+    /// Appends the record and counts it. Options that do not fit are left out: first NSID, then the extended error, and the
+    /// cookie last, as without it a client has to ask again. `Full` where not even the bare record fits.
     #[inline(always)]
     pub fn write(&self, out: &mut Renderer<'_>) -> Result<(), Full> {
-        let options = (self.octets() - OPT_OCTETS) as u16;
+        match self.write_all(out) {
+            Ok(()) => Ok(()),
+            Err(Full) => self.write_less(out),
+        }
+    }
+
+    #[cold]
+    fn write_less(mut self, out: &mut Renderer<'_>) -> Result<(), Full> {
+        while self.nsid.take().is_some() || self.ede.take().is_some() || self.cookie.take().is_some() {
+            if self.write_all(out).is_ok() {
+                return Ok(());
+            }
+        }
+        Err(Full)
+    }
+
+    /// Writes all of the record or nothing.
+    #[inline(always)]
+    fn write_all(&self, out: &mut Renderer<'_>) -> Result<(), Full> {
+        self.write_to(out.append(self.octets(), 1)?);
+        Ok(())
+    }
+
+    /// Writes the record into `room`, which has its length.
+    #[inline(always)]
+    pub fn write_to(&self, room: &mut [u8]) {
+        let length = room.len();
+        debug_assert_eq!(length, self.octets());
+        let Some((head, mut options)) = room.split_first_chunk_mut() else { return };
         let [t, y] = rtype::OPT.to_be_bytes();
         let [p, q] = self.udp_payload_octets.to_be_bytes();
         let [d, o] = if self.dnssec_ok { DO.to_be_bytes() } else { [0, 0] };
-        let [l, m] = options.to_be_bytes();
-        out.octets(&[0, t, y, p, q, (self.rcode >> 4) as u8, VERSION, d, o, l, m])?;
+        let [l, m] = ((length - OPT_OCTETS) as u16).to_be_bytes();
+        *head = [0, t, y, p, q, (self.rcode >> 4) as u8, VERSION, d, o, l, m];
+        if let Some(cookie) = self.cookie {
+            option(&mut options, edns_option::COOKIE, cookie);
+        }
         if let Some(nsid) = self.nsid {
-            option(out, edns_option::NSID, nsid)?;
+            option(&mut options, edns_option::NSID, nsid);
         }
         if let Some(code) = self.ede {
-            option(out, edns_option::EDE, &code.to_be_bytes())?;
+            option(&mut options, edns_option::EDE, &code.to_be_bytes());
         }
-        out.count_one();
-        Ok(())
     }
 }
 
-fn option(out: &mut Renderer<'_>, code: u16, data: &[u8]) -> Result<(), Full> {
-    out.octets(&code.to_be_bytes())?;
-    out.octets(&(data.len() as u16).to_be_bytes())?;
-    out.octets(data)
+/// Writes an option at the start of `room`, which becomes what is left.
+fn option(room: &mut &mut [u8], code: u16, data: &[u8]) {
+    let [c, d] = code.to_be_bytes();
+    let [l, m] = (data.len() as u16).to_be_bytes();
+    for part in [&[c, d, l, m], data] {
+        if let Some(to) = room.split_off_mut(..part.len()) {
+            to.copy_from_slice(part);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -112,37 +151,65 @@ mod tests {
     use super::*;
 
     fn read(rdata: &[u8]) -> (Edns, bool) {
-        let record =
-            RecordView { owner: 0, rtype: rtype::OPT, class: 4096, ttl: 0x0001_8000, rdata_at: 11, rdata };
-        Edns::read(&record)
+        let message = [&[0; 10], &[rdata.len() as u8][..], rdata].concat();
+        let record = RecordView {
+            owner: 0,
+            rtype: rtype::OPT,
+            class: 4096,
+            ttl: 0x0001_8000,
+            rdata_at: 11,
+            rdata: &message[11..],
+        };
+        Edns::read(&message, &record)
     }
 
     #[test]
     fn options_of_a_query() {
         let (edns, whole) = read(b"\0\x0a\0\x02ab\0\x03\0\0");
-        assert!(whole && edns.wants_nsid && edns.dnssec_ok);
+        assert!(whole && edns.wants_nsid() && edns.dnssec_ok);
         assert_eq!((edns.version, edns.udp_payload_octets), (1, 4096));
-        assert!(read(b"").1 && !read(b"").0.wants_nsid);
+        assert!(read(b"").1 && !read(b"").0.wants_nsid());
         for bad in [&b"\0"[..], b"\0\x03\0", b"\0\x03\0\x01", b"\0\x03\0\0\xff"] {
-            assert!(!read(bad).1, "{bad:?}");
+            let (edns, whole) = read(bad);
+            assert!(!whole && edns.options.is_empty(), "{bad:?}");
         }
     }
+
+    const OPT: ResponseOpt<'_> = ResponseOpt {
+        udp_payload_octets: 1232,
+        rcode: 16,
+        dnssec_ok: true,
+        cookie: Some(b"client--server--"),
+        ede: Some(20),
+        nsid: Some(b"me"),
+    };
 
     #[test]
     fn opt_of_a_response() {
         let mut octets = [0; 64];
         let mut out = Renderer::new(&mut octets, 64, 0).unwrap();
-        let opt = ResponseOpt {
-            udp_payload_octets: 1232,
-            rcode: 16,
-            dnssec_ok: true,
-            nsid: Some(b"me"),
-            ede: Some(20),
-        };
-        opt.write(&mut out).unwrap();
+        OPT.write(&mut out).unwrap();
         let record = RecordView::read(out.message(), 12).unwrap();
         assert_eq!((record.rtype, record.class, record.ttl), (41, 1232, 0x0100_8000));
-        assert_eq!(record.rdata, b"\0\x03\0\x02me\0\x0f\0\x02\0\x14");
-        assert_eq!(out.message().len() - 12, opt.octets());
+        assert_eq!(record.rdata, b"\0\x0a\0\x10client--server--\0\x03\0\x02me\0\x0f\0\x02\0\x14");
+        assert_eq!(out.message().len() - 12, OPT.octets());
+    }
+
+    /// Whatever the room: the options that fit in their order of worth, and the bare record at least.
+    #[test]
+    fn what_does_not_fit_is_left_out() {
+        let bare = ResponseOpt { cookie: None, ede: None, nsid: None, ..OPT };
+        let cookie = ResponseOpt { cookie: OPT.cookie, ..bare };
+        let steps = [bare, cookie, ResponseOpt { ede: OPT.ede, ..cookie }, OPT];
+        for room in 0..64 {
+            let mut octets = [0; 128];
+            let mut out = Renderer::new(&mut octets, 12 + room, 0).unwrap();
+            let expected = steps.iter().rev().find(|opt| opt.octets() <= room);
+            assert_eq!(OPT.write(&mut out).is_ok(), expected.is_some());
+            let octets = expected.map_or(0, ResponseOpt::octets);
+            assert_eq!(out.message().len(), 12 + octets, "{room}");
+            assert_eq!(out.counts(), [u16::from(octets > 0), 0, 0]);
+            assert!(octets == 0 || RecordView::read(out.message(), 12).unwrap().end() == 12 + octets);
+        }
     }
 }

@@ -207,8 +207,8 @@ pub mod rtype {
 
     /// Whether the type exists in queries and messages only, never as data of a zone (RFC 6895 3.1):
     /// OPT, NXNAME, and the block of Q and meta types 128 to 255.
-    pub fn is_meta(rtype: u16) -> bool {
-        rtype == OPT || (128..=255).contains(&rtype)
+    pub const fn is_meta(rtype: u16) -> bool {
+        rtype == OPT || matches!(rtype, 128..=255)
     }
 }
 

@@ -3,24 +3,37 @@
 //! * [`name`]: domain names on the wire (RFC 1035 3.1) and in text; [`sort_key`]: their sort keys; [`places`]: where the
 //!   labels of a name stand in a message.
 //! * [`header`], [`question`], [`record`], [`edns`]: the parts of a message; [`query`]: one that asks us something.
-//! * [`render`]: writing a message.
-//! * [`iana`]: code points of types, classes, response codes and options.
+//! * [`cookie`]: DNS cookies; [`tsig`]: transaction signatures.
+//! * [`rdata`]: where names lie in RDATA; [`message`]: messages of others, read record by record.
+//! * [`render`]: writing a message; [`builder`]: with names that it looks for in what it has written.
+//! * [`transport`]: what carries messages. [`iana`]: code points of types, classes, response codes and options.
 //!
 //! This crate knows no sockets, no clock and no zone.
 
+pub mod builder;
+pub mod cookie;
 pub mod edns;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod header;
 pub mod iana;
+pub mod message;
 pub mod name;
 pub mod places;
 pub mod query;
 pub mod question;
+pub mod rdata;
 pub mod record;
 pub mod render;
 pub mod sort_key;
+pub mod transport;
+pub mod tsig;
 
+pub use builder::Builder;
+pub use message::Message;
 pub use name::{Name, NameBuf};
 pub use places::Places;
 pub use query::Query;
 pub use render::Renderer;
 pub use sort_key::SortKey;
+pub use transport::Transport;

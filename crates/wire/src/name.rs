@@ -13,6 +13,9 @@ pub const LABEL_OCTETS_MAX: usize = 63;
 /// Most labels a name can have, root excluded: 127 labels of one octet fill 255 octets.
 pub const LABELS_MAX: usize = 127;
 
+/// Most pointers on the way through a name in a message: senders may make one a label (BIND's transfers do).
+pub const POINTERS_MAX: usize = LABELS_MAX;
+
 /// Why octets or text are not a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameError {
@@ -24,8 +27,10 @@ pub enum NameError {
     EmptyLabel,
     /// The octets end before the root label.
     Truncated,
-    /// A length octet with one of its two upper bits set: a pointer or an unassigned kind.
+    /// A length octet with one of its two upper bits set: an unassigned kind, or a pointer where none may be.
     BadLabelKind,
+    /// A pointer that does not lead backwards, leads into the header, or is one too many.
+    BadPointer,
     /// Octets follow the root label.
     TrailingOctets,
     /// `\` followed by neither an octet nor three digits up to 255.
@@ -42,6 +47,7 @@ impl fmt::Display for NameError {
             NameError::EmptyLabel => "empty label",
             NameError::Truncated => "name ends before its root label",
             NameError::BadLabelKind => "label of unknown kind",
+            NameError::BadPointer => "compression pointer to nowhere",
             NameError::TrailingOctets => "octets after the root label",
             NameError::BadEscape => "bad escape: `\\` needs an octet or three digits up to 255",
             NameError::NoOrigin => "relative name without an origin",

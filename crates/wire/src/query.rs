@@ -1,9 +1,9 @@
 //! A query as a server reads it: one question, perhaps OPT, perhaps TSIG, or the reason why not.
 //!
-//! Nearly all queries are a header, a question, and nothing or one OPT record without options at the end: those are
-//! recognised by a few comparisons, [`PlainQuery`]. All others take the way through every record, [`Query`].
+//! Nearly all queries are a header, a question, and nothing or one OPT record at the end: those are recognised by a few
+//! comparisons and a look at the heads of the options, [`PlainQuery`]. All others take the way through every record, [`Query`].
 
-use crate::edns::{self, Edns, OPT_OCTETS};
+use crate::edns::{self, Edns, OPT_OCTETS, Options};
 use crate::header::{self, HEADER_OCTETS, u16_at};
 use crate::iana::{class, opcode, rtype};
 use crate::places::Places;
@@ -13,8 +13,10 @@ use crate::record::RecordView;
 /// What is wrong with a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Not exactly one question (RFC 9619), or one that cannot be read.
+    /// Several questions (RFC 9619), or one that cannot be read.
     Question,
+    /// No question; records were read all the same (RFC 7873 5.4 has such queries).
+    NoQuestion,
     /// A record after the question cannot be read.
     Record,
     /// An OPT record that is not the only one, not in the additional section, not at the root or malformed (RFC 6891 6.1.1).
@@ -24,7 +26,7 @@ pub enum Fault {
 }
 
 /// A query of the kind that nearly all are: operation QUERY, one question of class IN, and nothing else or one OPT record of
-/// version 0 without options.
+/// version 0 with any options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainQuery {
     /// Its flags.
@@ -54,11 +56,14 @@ impl PlainQuery {
         let edns = match counts & 1 {
             0 => None,
             _ => match message.get(question.end..)?.first_chunk::<OPT_OCTETS>()? {
-                &[0, 0, 41, p, q, _, edns::VERSION, flags, _, 0, 0] => Some(Edns {
+                &[0, 0, 41, p, q, _, edns::VERSION, flags, _, l, m] => Some(Edns {
                     udp_payload_octets: u16::from_be_bytes([p, q]),
                     version: edns::VERSION,
                     dnssec_ok: flags & 0x80 != 0,
-                    wants_nsid: false,
+                    options: match u16::from_be_bytes([l, m]) {
+                        0 => Options::NONE,
+                        octets => Options::read(message, question.end + OPT_OCTETS, octets.into())?,
+                    },
                 }),
                 _ => return None,
             },
@@ -96,7 +101,7 @@ impl<'q> Query<'q> {
     /// Reads a message; `None` for what must not be answered: less than a header, and responses.
     ///
     /// Other operations than QUERY may have other contents than a question, so there only a question that can be
-    /// read is taken note of, and nothing is a fault. Octets after the last record are ignored, as others do.
+    /// read is taken note of, and only OPT and TSIG out of place are faults. Octets after the last record are ignored, as others do.
     #[cold]
     pub fn read(message: &'q [u8], places: &mut Places) -> Option<Query<'q>> {
         if message.len() < HEADER_OCTETS {
@@ -107,18 +112,26 @@ impl<'q> Query<'q> {
             return None;
         }
         let mut query = Query { message, flags, question: None, edns: None, tsig: None, fault: None };
-        if u16_at(message, 4) == 1 {
-            query.question = Question::read(message, places).ok();
-        }
-        let Some(question) = query.question else {
-            query.fault = (header::opcode(flags) == opcode::QUERY).then_some(Fault::Question);
-            return Some(query);
-        };
         // Answer, authority and additional counts.
         let counts = [u16_at(message, 6), u16_at(message, 8), u16_at(message, 10)];
+        let is_query = header::opcode(flags) == opcode::QUERY;
+        match u16_at(message, 4) {
+            1 => query.question = Question::read(message, places).ok(),
+            0 if is_query => {
+                query.read_records(HEADER_OCTETS, counts);
+                query.fault = query.fault.or(Some(Fault::NoQuestion));
+                return Some(query);
+            }
+            _ => {}
+        }
+        let Some(question) = query.question else {
+            query.fault = is_query.then_some(Fault::Question);
+            return Some(query);
+        };
         query.read_records(question.end, counts);
-        if header::opcode(flags) != opcode::QUERY {
-            query.fault = None;
+        if !is_query {
+            // What else is in the message is not known here, where OPT and TSIG stand is the same for all.
+            query.fault = query.fault.filter(|fault| matches!(fault, Fault::Opt | Fault::Tsig));
         }
         Some(query)
     }
@@ -151,7 +164,7 @@ impl<'q> Query<'q> {
 
     fn read_opt(&mut self, record: &RecordView<'_>, section: usize) -> Option<Fault> {
         let is_first = self.edns.is_none();
-        let (edns, is_whole) = Edns::read(record);
+        let (edns, is_whole) = Edns::read(self.message, record);
         if is_first {
             self.edns = Some(edns);
         }
@@ -197,7 +210,7 @@ mod tests {
         assert!(edns.dnssec_ok && edns.udp_payload_octets == 4096 && edns.version == 0);
         let octets = message(0, [1, 0, 0, 1], &[NSID]);
         let edns = Query::read(&octets, &mut places).unwrap().edns.unwrap();
-        assert!(edns.wants_nsid && !edns.dnssec_ok && edns.version == 1);
+        assert!(edns.wants_nsid() && !edns.dnssec_ok && edns.version == 1);
     }
 
     /// What is plain is read the same both ways, and what is not is not.
@@ -205,9 +218,17 @@ mod tests {
     fn plain_is_what_it_seems() {
         let mut places = Places::new();
         let version = [&OPT[..6], b"\x01", &OPT[7..]].concat();
+        let options = [&OPT[..10], b"\x0e\0\x0a\0\x01c\xff\xff\0\x01x\0\x03\0\0"].concat();
+        let cut = [&OPT[..10], b"\x05\0\x03\0\0\xff"].concat();
+        let beyond = [&OPT[..10], b"\x04\0\x03\0\x01\xff"].concat();
         for (flags, counts, records, is_plain) in [
             (0x0100, [1, 0, 0, 0], &[][..], true),
             (0x07ff, [1, 0, 0, 1], &[OPT][..], true),
+            (0, [1, 0, 0, 1], &[&options[..], b"trailing"][..], true),
+            (0, [1, 0, 0, 1], &[&cut[..]][..], false),
+            (0, [1, 0, 0, 1], &[&beyond[..]][..], false),
+            (0, [1, 0, 0, 1], &[&options[..options.len() - 1]][..], false),
+            (0, [1, 0, 0, 2], &[OPT, TSIG][..], false),
             (0, [1, 0, 0, 0], &[&b"trailing"[..]][..], true),
             (0x8000, [1, 0, 0, 0], &[][..], false),
             (0x2000, [1, 0, 0, 0], &[][..], false),
@@ -235,7 +256,7 @@ mod tests {
     fn faults() {
         check([1, 0, 0, 0], &[b"trailing"], None);
         check([1, 1, 1, 2], &[A, A, OPT, TSIG], None);
-        check([0, 0, 0, 0], &[], Some(Fault::Question));
+        check([0, 0, 0, 0], &[], Some(Fault::NoQuestion));
         check([2, 0, 0, 0], &[], Some(Fault::Question));
         check([1, 0, 0, 1], &[], Some(Fault::Record));
         check([1, 0, 0, 2], &[OPT, NSID], Some(Fault::Opt));

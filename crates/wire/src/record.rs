@@ -1,6 +1,7 @@
 //! A record in a message (RFC 1035 4.1.3): owner, type, class, TTL, RDATA.
 
 use crate::header::{u16_at, u32_at};
+use crate::name::{LABEL_OCTETS_MAX, NAME_OCTETS_MAX};
 
 /// Octets of type, class, TTL and RDLENGTH.
 pub const FIXED_OCTETS: usize = 10;
@@ -48,19 +49,28 @@ impl<'m> RecordView<'m> {
 }
 
 /// Where the name at `at` ends in its own place. A pointer is not followed; only its two octets must be there.
+#[inline]
 pub fn skip_name(message: &[u8], at: usize) -> Option<usize> {
+    skip(message, at).map(|(end, _)| end)
+}
+
+/// Where the name at `at` ends in its own place, and whether it does so in a pointer, which is not followed. `None` for what
+/// is no name, or is longer than one can be.
+#[inline]
+pub fn skip(octets: &[u8], at: usize) -> Option<(usize, bool)> {
     let mut end = at;
     loop {
-        match *message.get(end)? {
-            0 => return Some(end + 1),
-            length @ 1..=63 => end += 1 + length as usize,
+        match *octets.get(end)? {
+            0 => return Some((end + 1, false)),
+            length if usize::from(length) <= LABEL_OCTETS_MAX => end += 1 + usize::from(length),
             0xc0..=0xff => {
-                message.get(end + 1)?;
-                return Some(end + 2);
+                octets.get(end + 1)?;
+                return Some((end + 2, true));
             }
             _ => return None,
         }
-        if end - at > 254 {
+        // The root label is still to come, or a pointer to it.
+        if end - at >= NAME_OCTETS_MAX {
             return None;
         }
     }
@@ -82,5 +92,6 @@ mod tests {
         }
         assert_eq!(skip_name(b"\x80", 0), None);
         assert_eq!(skip_name(&[1; 300], 0), None);
+        assert_eq!((skip(b"\x01a\0", 0), skip(b"\x01a\xc0\0", 0)), (Some((3, false)), Some((4, true))));
     }
 }

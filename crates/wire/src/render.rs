@@ -196,8 +196,14 @@ impl<'b> Renderer<'b> {
     #[inline(always)]
     pub fn set_pointer(&mut self, at: usize, place: u16) {
         debug_assert!(place <= POINTER_MAX);
+        self.set_u16(at, POINTER | place);
+    }
+
+    /// Sets the two octets at `at`, written before.
+    #[inline(always)]
+    pub fn set_u16(&mut self, at: usize, value: u16) {
         if let Some(octets) = self.octets.get_mut(at..at + 2) {
-            octets.copy_from_slice(&(POINTER | place).to_be_bytes());
+            octets.copy_from_slice(&value.to_be_bytes());
         }
     }
 

@@ -60,7 +60,7 @@ fn field(kind: Kind, rdata: &[u8], start: usize, end: usize, out: &mut Vec<u8>) 
     let number = || octets.iter().fold(0u64, |value, &octet| value << 8 | octet as u64);
     match kind {
         // These write their own blanks, one before each of their items.
-        Kind::Names(_) => return names(octets, out),
+        Kind::Names => return names(octets, out),
         Kind::Texts => return texts(octets, out),
         Kind::Types(_) => {
             rdata::bitmap::types(octets).for_each(|rtype| rdata::bitmap::print_type(rtype, out));
@@ -82,7 +82,7 @@ fn field(kind: Kind, rdata: &[u8], start: usize, end: usize, out: &mut Vec<u8>) 
         _ => out.push(b' '),
     }
     match kind {
-        Kind::Name(_) => name(Name::trusted(octets), out),
+        Kind::Name => name(Name::trusted(octets), out),
         Kind::U8 | Kind::U16 | Kind::U32 | Kind::U64 | Kind::Span | Kind::Algorithm | Kind::Certificate => {
             decimal(number(), out);
         }
@@ -136,7 +136,7 @@ fn field(kind: Kind, rdata: &[u8], start: usize, end: usize, out: &mut Vec<u8>) 
         Kind::Services => rdata::host::print_services(octets, out),
         Kind::Atm => rdata::host::print_atm(octets, out)?,
         Kind::Chain => chain(octets, out)?,
-        Kind::Names(_) | Kind::Texts | Kind::Types(_) | Kind::OldTypes | Kind::Params | Kind::Prefixes => {}
+        Kind::Names | Kind::Texts | Kind::Types(_) | Kind::OldTypes | Kind::Params | Kind::Prefixes => {}
     }
     Some(())
 }

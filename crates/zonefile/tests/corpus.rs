@@ -1,7 +1,7 @@
 //! Every type with a presentation format: known text gives known octets, and prints back to the same.
 #![allow(clippy::unwrap_used)]
 
-use wire::{Name, NameBuf, iana::rtype};
+use wire::{Name, NameBuf, iana::rtype, rdata::Names};
 use zonefile::{print, rdata, records};
 
 /// Type, RDATA as text, RDATA on the wire.
@@ -95,8 +95,9 @@ fn corpus_is_complete() {
 #[test]
 fn names_in_rdata() {
     for (rtype, text, octets) in corpus() {
-        let names: Vec<String> = rdata::names(rtype, &octets)
-            .map(|field| Name::from_wire(&octets[field.start..field.end]).unwrap().to_string())
+        let names: Vec<String> = Names::of(rtype, &octets)
+            .map(|field| field.unwrap())
+            .map(|field| Name::from_wire(&octets[field.at..field.end]).unwrap().to_string())
             .collect();
         // Each name of the text is found, in its order; an escaped one is not worth a parser here.
         let expected: Vec<NameBuf> = text
@@ -116,8 +117,7 @@ fn names_in_rdata() {
 
 /// RFC 4034 6.2 as RFC 6840 5.1 corrects it, and RFC 3597 4.
 #[test]
-fn roles_of_names() {
-    use rdata::Role::*;
+fn uses_of_names() {
     let lowered = [
         rtype::RP,
         rtype::AFSDB,
@@ -146,11 +146,11 @@ fn roles_of_names() {
         rtype::MX,
     ];
     for (rtype, text, octets) in corpus() {
-        let expected = match rtype {
-            rtype if compressible.contains(&rtype) => Compressible,
-            rtype if lowered.contains(&rtype) => Lowered,
-            _ => Kept,
-        };
-        assert!(rdata::names(rtype, &octets).all(|field| field.role == expected), "{text}");
+        let compress = compressible.contains(&rtype);
+        let fold = compress || lowered.contains(&rtype);
+        for field in Names::of(rtype, &octets) {
+            let uses = field.unwrap().uses;
+            assert_eq!((uses.compress, uses.fold), (compress, fold), "{text}");
+        }
     }
 }

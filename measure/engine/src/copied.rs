@@ -1,5 +1,5 @@
-//! The same zones as snapshots: readers follow one pointer a batch and take nothing; a change copies what it touches and
-//! publishes the rest again.
+//! The same zones as snapshots: readers follow a pointer and take nothing; a change copies what it touches and publishes
+//! the rest again.
 //!
 //! Sets that a cache learns are published together, once a millisecond: a copy for each would cost more
 //! than the question that brought it.

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use sync::{Published, Reader, protection::Protection};
+use sync::{Cell, Domain, epoch::Reader, protection::Protection};
 use wire::iana::rtype;
 
 use crate::{
@@ -130,7 +130,7 @@ type Learned = Arc<std::sync::Mutex<Vec<Arc<RRset>>>>;
 
 /// Snapshots, and what waits to be in the next.
 pub struct Snapshots {
-    published: Published<World>,
+    published: Arc<Cell<World>>,
     learned: std::sync::Mutex<Vec<Learned>>,
     /// Held by whoever makes the next snapshot of the present one.
     changing: std::sync::Mutex<()>,
@@ -138,7 +138,8 @@ pub struct Snapshots {
 
 /// Of one thread.
 struct Reading {
-    reader: Reader<World>,
+    published: Arc<Cell<World>>,
+    reader: Reader,
     here: Vec<Arc<RRset>>,
     learned: Learned,
     unlearned: u64,
@@ -147,7 +148,7 @@ struct Reading {
 impl Snapshots {
     /// Of zones.
     pub fn new(content: &Content) -> Snapshots {
-        let published = Published::new(Arc::new(World::new(content)));
+        let published = Arc::new(Cell::new(&Domain::new(), Arc::new(World::new(content))));
         Snapshots { published, learned: std::sync::Mutex::default(), changing: std::sync::Mutex::default() }
     }
 
@@ -156,7 +157,8 @@ impl Snapshots {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut world = World::clone(&self.published.current());
         change(&mut world);
-        self.published.replace(Arc::new(world));
+        self.published.replace(Arc::new(world), size_of::<World>());
+        self.published.domain().collect();
     }
 }
 
@@ -166,7 +168,9 @@ impl Server for Snapshots {
     fn session(&self) -> impl Session {
         let learned = Learned::default();
         self.learned.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&learned));
-        Reading { reader: self.published.reader(), here: Vec::new(), learned, unlearned: 0 }
+        let reader = self.published.domain().reader();
+        let published = Arc::clone(&self.published);
+        Reading { published, reader, here: Vec::new(), learned, unlearned: 0 }
     }
 
     fn replace(&self, set: &RRset) {
@@ -189,7 +193,7 @@ impl Server for Snapshots {
         if !sets.is_empty() {
             self.change(|world| world.replace(sets));
         }
-        self.published.reclaim();
+        self.published.domain().collect();
     }
 }
 
@@ -209,7 +213,7 @@ impl Session for Reading {
     }
 
     fn answer(&mut self, query: &Query<'_>, place: &Place<'_>, send: impl FnOnce(&[u8])) -> bool {
-        self.reader.value().is_some_and(|world| respond(&world, query, place, send))
+        self.reader.guard().is_some_and(|guard| respond(&self.published.load(&guard), query, place, send))
     }
 
     fn learn(&mut self, query: &Query<'_>, number: u32) {

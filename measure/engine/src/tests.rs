@@ -117,11 +117,23 @@ fn changes_are_seen() {
 
 #[test]
 fn a_run_counts_what_it_did() {
-    for (settings, content) in
-        [(Data::Root, content()), (Data::Cache, Content::of_cache())].iter().flat_map(|(data, content)| {
-            protections().map(move |settings| (Settings { data: *data, ..settings }, content))
-        })
-    {
+    runs_count(Data::Root, &content(), protections());
+    let paper = Settings { protection: ProtectionKind::Paper, ..Settings::default() };
+    runs_count(Data::Cache, &Content::of_cache(), [paper].into_iter());
+}
+
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn a_run_of_a_cache_counts_what_it_did() {
+        runs_count(Data::Cache, &Content::of_cache(), protections());
+    }
+}
+
+fn runs_count(data: Data, content: &Content, all: impl Iterator<Item = Settings>) {
+    for settings in all.map(|settings| Settings { data, ..settings }) {
         let one = settings.protection == ProtectionKind::Unshared;
         let settings = Settings {
             threads: if one { 1 } else { 3 },

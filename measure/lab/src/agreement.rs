@@ -9,7 +9,8 @@ use std::{collections::BTreeSet, io, net::UdpSocket, time::Duration};
 use bench::query::{self, Query};
 use wire::{
     header,
-    iana::{rcode, rtype},
+    iana::rcode,
+    rdata::Names,
     record::{RecordView, skip_name},
 };
 
@@ -160,19 +161,20 @@ fn section(message: &[u8], at: &mut usize, count: u16) -> Option<BTreeSet<Record
     Some(records)
 }
 
-/// RDATA with its names in full, of the types in which they may be compressed (RFC 3597 4).
+/// RDATA with its names in full, those that canonical form folds in lower case (RFC 4034 6.2).
 fn rdata(message: &[u8], view: &RecordView<'_>) -> Option<Vec<u8>> {
-    let at = view.rdata_at;
-    Some(match view.rtype {
-        rtype::NS | rtype::CNAME | rtype::PTR => name(message, at)?,
-        rtype::MX => [view.rdata.get(..2)?, &name(message, at + 2)?].concat(),
-        rtype::SOA => {
-            let second = skip_name(message, at)?;
-            let rest = skip_name(message, second)?;
-            [&name(message, at)?, &name(message, second)?, message.get(rest..view.end())?].concat()
+    let mut octets = Vec::with_capacity(view.rdata.len());
+    let mut at = view.rdata_at;
+    for found in Names::in_message(view.rtype, message, at, view.end()) {
+        let found = found.ok()?;
+        if found.uses.fold {
+            octets.extend_from_slice(message.get(at..found.at)?);
+            octets.extend_from_slice(&name(message, found.at)?);
+            at = found.end;
         }
-        _ => view.rdata.to_vec(),
-    })
+    }
+    octets.extend_from_slice(message.get(at..view.end())?);
+    Some(octets)
 }
 
 /// The name at `at`, uncompressed and in lower case.

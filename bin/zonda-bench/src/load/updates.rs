@@ -10,7 +10,7 @@ use std::{
 use bench::{
     Error, host,
     query::name_from_text,
-    update::{self, Outcome, Pace, Plan, Script, Settings, TsigKey, stream::WINDOW_MAX},
+    update::{self, Outcome, Pace, Plan, Script, Settings, stream::WINDOW_MAX},
 };
 use clap::Args;
 
@@ -102,7 +102,7 @@ impl UpdateArguments {
         let settings = Settings {
             server,
             tcp: self.update_tcp,
-            key: self.tsig.as_ref().map(|value| TsigKey::from_option("--tsig", value)).transpose()?,
+            key: self.tsig.as_ref().map(|value| update::key_of_option("--tsig", value)).transpose()?,
             timeout: Duration::from_millis(self.update_timeout_ms),
         };
         let pace = match rate {

@@ -9,8 +9,7 @@ const NAME_OCTETS_MAX: usize = 8 * WORDS;
 const WORDS: usize = 4;
 
 /// Bits of [`Asked::conditions`].
-const EDNS: u64 = 1;
-const DNSSEC_OK: u64 = 2;
+const DNSSEC_OK: u64 = 1;
 /// The labels are the whole name, and the type counts.
 const WHOLE: u64 = 4;
 const ROOM_SHIFT: u32 = 8;
@@ -22,13 +21,13 @@ const SHORT_ROOM: usize = 512;
 /// Octets of the smallest record of glue: rooms that differ by less mostly have the same answer.
 const GLUE_OCTETS_LOG: u32 = 4;
 
-/// A question as the cache sees it: labels and conditions (EDNS, DO, epoch).
+/// A question as the cache sees it: labels and conditions (DO, epoch).
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
     /// The upper labels as on the wire, lower-case, without root, filled with zeros.
     name: [u64; WORDS],
     hash: u64,
-    /// EDNS and DO of the query, and the epoch.
+    /// DO of the query, and the epoch.
     conditions: u64,
     /// The type, if the labels are the whole name.
     whole: Option<u16>,
@@ -63,11 +62,8 @@ impl Asked {
     ) -> Option<Asked> {
         let from = places.of_ancestor(labels) as usize;
         let (name, hash) = read(message, from, places.of_ancestor(0) as usize)?;
-        let edns = match &query.edns {
-            None => 0,
-            Some(edns) => EDNS | (DNSSEC_OK * u64::from(edns.dnssec_ok)),
-        };
-        let conditions = edns | u64::from(epoch) << EPOCH_SHIFT;
+        let wanted = DNSSEC_OK * u64::from(query.edns.is_some_and(|edns| edns.dnssec_ok));
+        let conditions = wanted | u64::from(epoch) << EPOCH_SHIFT;
         Some(Asked { name, hash, conditions, whole: (places.label_count() == labels).then_some(query.qtype) })
     }
 

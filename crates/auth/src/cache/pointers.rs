@@ -1,8 +1,8 @@
 //! The compression pointers of an answer, which another question shifts.
 
 use wire::header::{HEADER_OCTETS, u16_at};
-use wire::iana::rtype;
-use wire::record::RecordView;
+use wire::rdata::{Compressible, compressible};
+use wire::record::{RecordView, skip};
 use wire::render::POINTER_MAX;
 
 /// Most pointers of an answer: a referral to 13 servers with two addresses each has 13 owners, 13 names and 26 addresses.
@@ -22,12 +22,7 @@ pub(super) fn collect(
     for _ in 0..records {
         let record = RecordView::read(message, at)?;
         pointers.name(message, at)?;
-        let (before, names) = match record.rtype {
-            rtype::NS | rtype::CNAME | rtype::PTR => (0, 1),
-            rtype::MX => (2, 1),
-            rtype::SOA => (0, 2),
-            _ => (0, 0),
-        };
+        let Compressible { before, names } = compressible(record.rtype);
         let mut name = record.rdata_at + before;
         for _ in 0..names {
             name = pointers.name(message, name)?;
@@ -47,9 +42,8 @@ struct Pointers<'s> {
 impl Pointers<'_> {
     /// Takes note of the pointer of the name at `at`, if it ends in one; returns where it ends.
     fn name(&mut self, message: &[u8], at: usize) -> Option<usize> {
-        let end = wire::record::skip_name(message, at)?;
-        let is_plain = message[end - 1] == 0 && ends_with_root(message, at, end);
-        if is_plain {
+        let (end, has_pointer) = skip(message, at)?;
+        if !has_pointer {
             return Some(end);
         }
         let target = u16_at(message, end - 2) & POINTER_MAX;
@@ -60,17 +54,4 @@ impl Pointers<'_> {
         self.count += 1;
         Some(end)
     }
-}
-
-/// Whether the name from `at` to `end` ends with the root label: the lower octet of a pointer can be 0 too.
-fn ends_with_root(message: &[u8], at: usize, end: usize) -> bool {
-    let mut label = at;
-    while label < end {
-        match message[label] {
-            0 => return true,
-            0xc0.. => return false,
-            length => label += 1 + length as usize,
-        }
-    }
-    false
 }

@@ -2,7 +2,7 @@
 #![allow(dead_code, unused_imports, clippy::unwrap_used)] // each test file uses its part
 
 use auth::inspect::{self, Response};
-use auth::{Responder, Server, Transport};
+use auth::{Client, Responder, Server, Transport};
 use wire::NameBuf;
 use wire::iana::rtype;
 use zone::Catalog;
@@ -55,8 +55,9 @@ impl Kit {
     pub fn raw(&self, query: &[u8], transport: Transport) -> Option<Response> {
         let mut buffer = vec![0xee; if transport == Transport::Tcp { 65535 } else { 4096 }];
         let mut reader = self.catalog.reader();
-        let octets =
-            reader.with(|view| Responder::new().answer(query, view, &self.server, transport, &mut buffer));
+        let octets = reader.with(|view| {
+            Responder::new().answer(query, view, &self.server, &Client::unknown(transport), &mut buffer)
+        });
         if octets == 0 {
             return None;
         }

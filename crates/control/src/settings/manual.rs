@@ -2,7 +2,8 @@
 
 use super::declare::{Row, Section};
 use super::sections::{
-    ControlSettings, LogSettings, ServerSettings, TcpSettings, ZoneDirectorySettings, ZoneSettings,
+    ControlSettings, CookieSettings, LogSettings, ServerSettings, TcpSettings, ZoneDirectorySettings,
+    ZoneSettings,
 };
 
 const INTRODUCTION: &str = "\
@@ -32,6 +33,7 @@ pub fn markdown() -> String {
     let mut page = String::from(INTRODUCTION);
     add::<ServerSettings>(&mut page, "[server]");
     add::<TcpSettings>(&mut page, "[tcp]");
+    add::<CookieSettings>(&mut page, "[cookies]");
     add::<ControlSettings>(&mut page, "[control]");
     add::<LogSettings>(&mut page, "[log]");
     add::<ZoneSettings>(&mut page, "[[zone]]");

@@ -16,7 +16,8 @@ mod value;
 pub use manual::markdown;
 pub use problem::Problem;
 pub use sections::{
-    ControlSettings, LogSettings, ServerSettings, TcpSettings, ZoneDirectorySettings, ZoneSettings,
+    ControlSettings, CookieSettings, LogSettings, ServerSettings, TcpSettings, ZoneDirectorySettings,
+    ZoneSettings,
 };
 pub use value::{Pinning, address};
 
@@ -37,6 +38,8 @@ pub struct Settings {
     pub server: ServerSettings,
     /// `[tcp]`
     pub tcp: TcpSettings,
+    /// `[cookies]`
+    pub cookies: CookieSettings,
     /// `[control]`
     pub control: ControlSettings,
     /// `[log]`
@@ -77,7 +80,7 @@ impl Settings {
     }
 
     fn from_table(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
-        const SECTIONS: [&str; 6] = ["server", "tcp", "control", "log", "zone", "zone-directory"];
+        const SECTIONS: [&str; 7] = ["server", "tcp", "cookies", "control", "log", "zone", "zone-directory"];
         let mut settings = Settings::default();
         for (key, value) in table {
             match key.get_ref().as_ref() {
@@ -90,6 +93,7 @@ impl Settings {
                     }
                 }
                 "tcp" => settings.tcp = Section::read(value, report),
+                "cookies" => settings.cookies = Section::read(value, report),
                 "control" => settings.control = Section::read(value, report),
                 "log" => settings.log = Section::read(value, report),
                 "zone" => settings.zones = read_each(value, report, check_zone),

@@ -91,6 +91,20 @@ section! {
 }
 
 section! {
+    /// DNS cookies (RFC 7873, RFC 9018), by which a client shows over UDP that it receives at its address.
+    pub struct CookieSettings in "cookies" {
+        /// Whether clients that send a cookie get one of ours.
+        enabled: bool = true, Range::Any, live;
+        /// File with one to three secrets, 32 hexadecimal digits a line: the first makes cookies, all verify. Servers
+        /// that answer at one address share it. Empty: one is drawn at each start.
+        secret_file: PathBuf = PathBuf::new(), Range::Any, live;
+        /// Whether queries over UDP with a cookie, but without a good one of ours, are answered with BADCOOKIE and a new
+        /// one instead of data.
+        demand: bool = false, Range::Any, live;
+    }
+}
+
+section! {
     /// The socket of `zonda ctl`.
     pub struct ControlSettings in "control" {
         /// Path of the socket. Empty: `/run/zonda/control.sock` for root, else `zonda/control.sock` in the

@@ -9,10 +9,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
 
-use super::{Connection, Streams};
+use super::{Channel, Connection, Connections, Turn};
 use crate::admit::{Refused, Seat};
 use crate::bind::TcpPort;
-use crate::counters::Counters;
 use crate::token::Token;
 
 /// Connections accepted per turn and listener, so that a flood of them does not keep UDP waiting.
@@ -47,29 +46,24 @@ enum Stopped {
     Failed,
 }
 
-impl Streams {
+impl Connections {
     /// Accepts what waits at listener `index`, a bounded number.
-    pub(crate) fn accept(&mut self, index: usize, now: Instant, epoll: &OwnedFd, counters: &Counters) {
+    pub(crate) fn accept(&mut self, index: usize, turn: &mut Turn<'_>) {
         for _ in 0..ACCEPTS_PER_TURN {
             if self.paused_until.is_some() {
                 return;
             }
-            match self.accept_one(index, now, epoll, counters) {
+            match self.accept_one(index, turn) {
                 Ok(()) => {}
                 Err(Stopped::Empty) => return,
-                Err(Stopped::Exhausted) => self.make_room(now, epoll, counters),
-                Err(Stopped::Failed) => self.pause(now, epoll, counters),
+                Err(Stopped::Exhausted) => self.make_room(turn),
+                Err(Stopped::Failed) => self.pause(turn),
             }
         }
     }
 
-    fn accept_one(
-        &mut self,
-        index: usize,
-        now: Instant,
-        epoll: &OwnedFd,
-        counters: &Counters,
-    ) -> Result<(), Stopped> {
+    fn accept_one(&mut self, index: usize, turn: &mut Turn<'_>) -> Result<(), Stopped> {
+        let (now, counters) = (turn.now.instant, turn.counters);
         let Some(listening) = self.listeners.get(index) else { return Err(Stopped::Empty) };
         let (socket, client) =
             match acceptfrom_with(&listening.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
@@ -88,32 +82,36 @@ impl Streams {
             };
         let Some(client) = client.and_then(|client| SocketAddr::try_from(client).ok()) else { return Ok(()) };
         let Some(local) = listening.local.or_else(|| socket.local_addr().ok()) else { return Ok(()) };
-        let Some(seat) = self.find_seat(client, counters) else { return Ok(()) };
-        let id = self.table.insert(Connection::new(socket, client, local, Some(seat), now));
+        let Some(seat) = self.find_seat(client, turn) else { return Ok(()) };
+        let id = self.table.insert(Channel::new(
+            socket,
+            Connection::new(client.into(), local.into(), now),
+            Some(seat),
+        ));
         counters.tcp_accepted.add(1);
         counters.tcp_open.add(1);
-        let registered = self.table.value_mut(id).is_some_and(|connection| {
-            epoll::add(epoll, &connection.socket, Token::Stream(id).data(), EventFlags::IN).is_ok()
+        let registered = self.table.value_mut(id).is_some_and(|channel| {
+            epoll::add(turn.epoll, &channel.socket, Token::Stream(id).data(), EventFlags::IN).is_ok()
         });
         if !registered {
-            self.close(id, &counters.tcp_errors, counters);
+            self.close(id, &counters.tcp_errors, turn);
         }
         Ok(())
     }
 
     /// A seat within the limits for a connection of `client`, if need be that of the connection here which made no
     /// progress for longest. Connections of other workers are out of reach: if all are theirs, the new one is refused.
-    fn find_seat(&mut self, client: SocketAddr, counters: &Counters) -> Option<Seat> {
+    fn find_seat(&mut self, client: SocketAddr, turn: &mut Turn<'_>) -> Option<Seat> {
         match self.admission.enter(client.ip()) {
             Ok(seat) => Some(seat),
             Err(Refused::Prefix) => {
-                counters.tcp_limit_prefix.add(1);
+                turn.counters.tcp_limit_prefix.add(1);
                 None
             }
             Err(Refused::All) => {
-                counters.tcp_limit_all.add(1);
+                turn.counters.tcp_limit_all.add(1);
                 let (oldest, _) = self.table.oldest()?;
-                self.remove(oldest, counters);
+                self.remove(oldest, turn);
                 self.admission.enter(client.ip()).ok()
             }
         }
@@ -121,20 +119,20 @@ impl Streams {
 
     /// Frees a descriptor by closing the connection that made no progress for longest; where there is none, others
     /// hold the descriptors, and accepting pauses.
-    fn make_room(&mut self, now: Instant, epoll: &OwnedFd, counters: &Counters) {
+    fn make_room(&mut self, turn: &mut Turn<'_>) {
         if let Some((oldest, _)) = self.table.oldest() {
-            return self.close(oldest, &counters.tcp_limit_all, counters);
+            return self.close(oldest, &turn.counters.tcp_limit_all, turn);
         }
-        self.pause(now, epoll, counters);
+        self.pause(turn);
     }
 
     /// Accepts nothing for a while.
-    fn pause(&mut self, now: Instant, epoll: &OwnedFd, counters: &Counters) {
-        counters.tcp_accept_pauses.add(1);
+    fn pause(&mut self, turn: &mut Turn<'_>) {
+        turn.counters.tcp_accept_pauses.add(1);
         for listening in &self.listeners {
-            let _ = epoll::delete(epoll, &listening.socket);
+            let _ = epoll::delete(turn.epoll, &listening.socket);
         }
-        self.paused_until = Some(now + PAUSE);
+        self.paused_until = Some(turn.now.instant + PAUSE);
     }
 
     /// Accepts again after a pause.

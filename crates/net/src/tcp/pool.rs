@@ -58,11 +58,6 @@ impl Pool {
     pub(super) fn is_exhausted(&self) -> bool {
         self.held_octets > self.held_octets_max
     }
-
-    /// Forgets what is lent, after all connections are gone; a panic may have lost a buffer on its way back.
-    pub(super) fn reset(&mut self) {
-        self.held_octets = 0;
-    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,9 @@ use crate::token::{ConnectionId, GENERATIONS};
 /// No entry.
 const NONE: u32 = u32::MAX;
 
+/// `older` of an entry that is not in the order.
+const PARKED: u32 = u32::MAX - 1;
+
 #[derive(Debug)]
 pub(super) struct Table<T> {
     entries: Vec<Entry<T>>,
@@ -71,7 +74,7 @@ impl<T> Table<T> {
         }
         let value = entry.value.take()?;
         entry.generation = (entry.generation + 1) % GENERATIONS;
-        self.unlink(id.index);
+        self.park_index(id.index);
         self.entries[id.index as usize].newer = self.free;
         self.free = id.index;
         self.count -= 1;
@@ -81,9 +84,28 @@ impl<T> Table<T> {
     /// Makes a value the newest.
     pub(super) fn touch(&mut self, id: ConnectionId) {
         if self.value_mut(id).is_some() && self.newest != id.index {
-            self.unlink(id.index);
+            self.park_index(id.index);
             self.link_newest(id.index);
         }
+    }
+
+    /// Takes a value out of the order until it is touched: it neither expires nor makes room.
+    pub(super) fn park(&mut self, id: ConnectionId) {
+        if self.value_mut(id).is_some() {
+            self.park_index(id.index);
+        }
+    }
+
+    /// Whether a value is in the order.
+    pub(super) fn is_parked(&self, id: ConnectionId) -> bool {
+        self.entries.get(id.index as usize).is_some_and(|entry| entry.older == PARKED)
+    }
+
+    /// The IDs of all values, parked ones included.
+    pub(super) fn ids(&self) -> Vec<ConnectionId> {
+        let used = self.entries.iter().enumerate().filter(|(_, entry)| entry.value.is_some());
+        used.map(|(index, entry)| ConnectionId { index: index as u32, generation: entry.generation })
+            .collect()
     }
 
     /// The value that has not been touched for longest.
@@ -91,7 +113,7 @@ impl<T> Table<T> {
         self.at(self.oldest)
     }
 
-    /// All values, oldest first.
+    /// The values of the order, oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (ConnectionId, &T)> {
         std::iter::successors(self.at(self.oldest), |(id, _)| self.at(self.entries[id.index as usize].newer))
     }
@@ -111,8 +133,11 @@ impl<T> Table<T> {
         }
     }
 
-    fn unlink(&mut self, index: u32) {
+    fn park_index(&mut self, index: u32) {
         let Entry { older, newer, .. } = self.entries[index as usize];
+        if older == PARKED {
+            return;
+        }
         match self.entries.get_mut(older as usize) {
             Some(entry) => entry.newer = newer,
             None => self.oldest = newer,
@@ -121,6 +146,7 @@ impl<T> Table<T> {
             Some(entry) => entry.older = older,
             None => self.newest = older,
         }
+        self.entries[index as usize].older = PARKED;
     }
 }
 
@@ -136,6 +162,7 @@ mod tests {
         Remove(usize),
         Touch(usize),
         Stale(usize),
+        Park(usize),
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -144,6 +171,7 @@ mod tests {
             2 => any::<usize>().prop_map(Step::Remove),
             3 => any::<usize>().prop_map(Step::Touch),
             1 => any::<usize>().prop_map(Step::Stale),
+            2 => any::<usize>().prop_map(Step::Park),
         ]
     }
 
@@ -153,6 +181,7 @@ mod tests {
         fn agrees_with_a_list(steps in proptest::collection::vec(step(), 0..200)) {
             let mut table = Table::new();
             let (mut list, mut gone): (Vec<(ConnectionId, usize)>, Vec<ConnectionId>) = (Vec::new(), Vec::new());
+            let mut parked: Vec<(ConnectionId, usize)> = Vec::new();
             for (number, step) in steps.into_iter().enumerate() {
                 match step {
                     Step::Insert => list.push((table.insert(number), number)),
@@ -166,6 +195,23 @@ mod tests {
                         list.push(item);
                         table.touch(item.0);
                     }
+                    Step::Park(which) if !list.is_empty() => {
+                        let item = list.remove(which % list.len());
+                        parked.push(item);
+                        table.park(item.0);
+                        prop_assert!(table.is_parked(item.0));
+                    }
+                    // One that is parked is touched, or removed.
+                    Step::Park(which) if !parked.is_empty() => {
+                        let item = parked.remove(which % parked.len());
+                        if which % 2 == 0 {
+                            list.push(item);
+                            table.touch(item.0);
+                        } else {
+                            prop_assert_eq!(table.remove(item.0), Some(item.1));
+                            gone.push(item.0);
+                        }
+                    }
                     Step::Stale(which) if !gone.is_empty() => {
                         let id = gone[which % gone.len()];
                         table.touch(id);
@@ -176,7 +222,8 @@ mod tests {
                 }
                 let seen: Vec<_> = table.iter().map(|(id, &value)| (id, value)).collect();
                 prop_assert_eq!(&seen, &list);
-                prop_assert_eq!(table.count(), list.len());
+                prop_assert_eq!(table.count(), list.len() + parked.len());
+                prop_assert_eq!(table.ids().len(), table.count());
                 prop_assert_eq!(table.oldest().map(|(id, _)| id), list.first().map(|item| item.0));
             }
         }

@@ -5,25 +5,19 @@ use std::net::TcpListener;
 use rustix::event::Timespec;
 
 use super::*;
-use crate::{Context, TcpLimits};
+use crate::TcpLimits;
+use crate::host::Simple;
 
-/// Fills the whole response.
-struct Verbose;
-
-impl Handler for Verbose {
-    fn begin_batch(&mut self) {}
-
-    fn handle(&mut self, _: &[u8], _: &Context, response: &mut [u8]) -> usize {
-        response.fill(1);
-        response.len()
-    }
-
-    fn end_batch(&mut self) {}
+/// Fills the whole room.
+fn fill(item: crate::Item<'_>) {
+    item.room.fill(1);
+    let octets = item.room.len();
+    item.answer(octets);
 }
 
 /// The connections of a worker without the worker.
 struct Rig {
-    streams: Streams,
+    connections: Connections,
     epoll: OwnedFd,
     counters: Counters,
     address: std::net::SocketAddr,
@@ -37,8 +31,8 @@ impl Rig {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
         epoll::add(&epoll, &socket, Token::Listener(0).data(), EventFlags::IN).unwrap();
         let admission = Arc::new(Admission::new(&TcpLimits::default()));
-        let streams = Streams::new(vec![TcpPort { socket, flags: EventFlags::IN }], admission);
-        Self { streams, epoll, counters: Counters::default(), address }
+        let connections = Connections::new(vec![TcpPort { socket, flags: EventFlags::IN }], admission);
+        Self { connections, epoll, counters: Counters::default(), address }
     }
 
     /// Handles what is ready until nothing has been for 20 ms.
@@ -50,18 +44,20 @@ impl Rig {
             if events.is_empty() {
                 return;
             }
-            let now = Instant::now();
             for event in events {
-                let (epoll, counters) = (&self.epoll, &self.counters);
-                match Token::from(event.data) {
-                    Token::Listener(index) => self.streams.accept(index, now, epoll, counters),
-                    Token::Stream(id) => {
-                        self.streams.turn(id, event.flags, now, epoll, &mut Verbose, counters);
-                    }
+                self.act(Instant::now(), |connections, turn| match Token::from(event.data) {
+                    Token::Listener(index) => connections.accept(index, turn),
+                    Token::Stream(id) => connections.turn(id, event.flags, turn),
                     other => panic!("{other:?}"),
-                }
+                });
             }
         }
+    }
+
+    fn act(&mut self, now: Instant, action: impl FnOnce(&mut Connections, &mut Turn<'_>)) {
+        let (now, serve) = (Now { instant: now, wall: 0 }, &mut Simple::new(fill));
+        let mut turn = Turn { now, epoll: &self.epoll, counters: &self.counters, serve };
+        action(&mut self.connections, &mut turn);
     }
 }
 
@@ -82,13 +78,13 @@ fn greedy(rig: &mut Rig) -> TcpStream {
 fn the_slowest_are_cut_off_when_memory_runs_out() {
     let mut rig = Rig::new();
     // Room for one connection that is blocked with at most 128 KiB, not for two.
-    rig.streams.scratch.pool = pool::Pool::new(140_000);
+    rig.connections.scratch.pool = pool::Pool::new(140_000);
     let mut calm = TcpStream::connect(rig.address).unwrap();
     rig.run();
     // How much of its last write is left to a blocked connection is up to the system: at most 128 KiB, mostly about
     // half of that. So the pool is full after a few of them, not after a known number.
     let mut clients = vec![greedy(&mut rig)];
-    assert!(rig.streams.has_unsent());
+    assert!(rig.connections.table.iter().any(|(_, channel)| channel.connection.has_unsent()));
     assert_eq!(rig.counters.read().tcp_memory_closed, 0);
     while rig.counters.read().tcp_memory_closed == 0 && clients.len() < 30 {
         clients.push(greedy(&mut rig));
@@ -103,21 +99,21 @@ fn the_slowest_are_cut_off_when_memory_runs_out() {
     assert_eq!(rig.counters.read().tcp_responses, before + 1);
     drop(clients);
     rig.run();
-    assert_eq!(rig.streams.table.count(), 1);
-    rig.streams.close_all(&rig.counters);
+    assert_eq!(rig.connections.table.count(), 1);
+    rig.act(Instant::now(), Connections::close_all);
     assert_eq!(rig.counters.read().tcp_open, 0);
 }
 
 #[test]
 fn time_outs_are_announced_and_kept() {
     let mut rig = Rig::new();
-    assert_eq!(rig.streams.next_deadline(), None);
+    assert_eq!(rig.connections.next_deadline(), None);
     let _client = TcpStream::connect(rig.address).unwrap();
     rig.run();
-    let deadline = rig.streams.next_deadline().unwrap();
-    rig.streams.expire(deadline - std::time::Duration::from_millis(1), &rig.epoll, &rig.counters);
-    assert_eq!(rig.streams.table.count(), 1);
-    rig.streams.expire(deadline, &rig.epoll, &rig.counters);
-    assert_eq!((rig.streams.table.count(), rig.counters.read().tcp_idle_closed), (0, 1));
-    assert_eq!(rig.streams.next_deadline(), None);
+    let deadline = rig.connections.next_deadline().unwrap();
+    rig.act(deadline - std::time::Duration::from_millis(1), Connections::expire);
+    assert_eq!(rig.connections.table.count(), 1);
+    rig.act(deadline, Connections::expire);
+    assert_eq!((rig.connections.table.count(), rig.counters.read().tcp_idle_closed), (0, 1));
+    assert_eq!(rig.connections.next_deadline(), None);
 }

@@ -3,7 +3,9 @@
 //! Everything is read from octets by position, so that nothing depends on the alignment of what the kernel wrote.
 //! Linux lays these structures out alike on every architecture; ports and addresses are in network order.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::context::Address;
 
 /// Room for a `sockaddr_in6`, the longest address a UDP socket of ours meets.
 pub(super) const NAME_OCTETS: usize = 28;
@@ -20,20 +22,55 @@ pub(super) const INFO_V6_OCTETS: usize = 20;
 pub(super) struct Name(pub(super) [u8; NAME_OCTETS]);
 
 /// The address in the first `octets` octets of `name`; `None` for another family or a short one.
-pub(super) fn decode(name: &[u8], octets: usize) -> Option<SocketAddr> {
+pub(super) fn decode(name: &[u8], octets: usize) -> Option<Address> {
     let name = name.get(..octets)?;
     let family = i32::from(u16::from_ne_bytes([*name.first()?, *name.get(1)?]));
     let port = u16::from_be_bytes([*name.get(2)?, *name.get(3)?]);
     match family {
-        libc::AF_INET if name.len() >= NAME_V4_OCTETS => {
-            Some(SocketAddr::from(([name[4], name[5], name[6], name[7]], port)))
-        }
+        libc::AF_INET if name.len() >= NAME_V4_OCTETS => Some(Address::v4(take(name, 4), port)),
         libc::AF_INET6 if name.len() >= NAME_OCTETS => {
-            let flow = u32::from_ne_bytes(take(name, 4));
-            let scope = u32::from_ne_bytes(take(name, 24));
-            Some(SocketAddrV6::new(Ipv6Addr::from(take::<16>(name, 8)), port, flow, scope).into())
+            Some(Address::v6(take(name, 8), port, u32::from_ne_bytes(take(name, 24))))
         }
         _ => None,
+    }
+}
+
+/// Writes `address` as the kernel wants it; returns how many octets that takes.
+pub(super) fn encode(address: Address, name: &mut [u8; NAME_OCTETS]) -> usize {
+    name.fill(0);
+    name[2..4].copy_from_slice(&address.port().to_be_bytes());
+    match address.ip() {
+        IpAddr::V4(ip) => {
+            name[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
+            name[4..8].copy_from_slice(&ip.octets());
+            NAME_V4_OCTETS
+        }
+        IpAddr::V6(ip) => {
+            name[..2].copy_from_slice(&(libc::AF_INET6 as u16).to_ne_bytes());
+            name[8..24].copy_from_slice(&ip.octets());
+            name[24..].copy_from_slice(&address.scope().to_ne_bytes());
+            NAME_OCTETS
+        }
+    }
+}
+
+/// The packet information that makes a datagram leave from `local`: its level, kind and octets. `ipv6`: of an IPv6 socket.
+pub(super) fn encode_info(local: Address, ipv6: bool) -> (i32, i32, [u8; INFO_V6_OCTETS], usize) {
+    let mut info = [0; INFO_V6_OCTETS];
+    match local.ip() {
+        IpAddr::V4(ip) if !ipv6 => {
+            info[4..8].copy_from_slice(&ip.octets());
+            (libc::IPPROTO_IP, libc::IP_PKTINFO, info, INFO_V4_OCTETS)
+        }
+        ip => {
+            let ip = match ip {
+                IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+                IpAddr::V6(ip) => ip,
+            };
+            info[..16].copy_from_slice(&ip.octets());
+            info[16..].copy_from_slice(&local.scope().to_ne_bytes());
+            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, info, INFO_V6_OCTETS)
+        }
     }
 }
 
@@ -67,6 +104,8 @@ fn take<const N: usize>(octets: &[u8], at: usize) -> [u8; N] {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{SocketAddr, SocketAddrV6};
+
     use super::*;
 
     #[test]
@@ -74,7 +113,7 @@ mod tests {
         let mut name = [0; NAME_OCTETS];
         name[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
         name[2..8].copy_from_slice(&[0, 53, 192, 0, 2, 1]);
-        assert_eq!(decode(&name, 16), Some("192.0.2.1:53".parse().unwrap()));
+        assert_eq!(decode(&name, 16), Some(SocketAddr::from(([192, 0, 2, 1], 53)).into()));
         assert_eq!(decode(&name, 15), None);
 
         name = [0; NAME_OCTETS];
@@ -83,9 +122,30 @@ mod tests {
         name[8..10].copy_from_slice(&[0xFE, 0x80]);
         name[23] = 1;
         name[24..].copy_from_slice(&2_u32.to_ne_bytes());
-        let address = decode(&name, 28).unwrap();
+        let address: SocketAddr = decode(&name, 28).unwrap().into();
         assert_eq!(address, SocketAddrV6::new("fe80::1".parse().unwrap(), 5300, 0, 2).into());
         assert_eq!(decode(&name, 27), None);
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        for text in ["192.0.2.1:53", "[2001:db8::1]:5353", "[fe80::1%3]:53"] {
+            let address: Address = text.parse::<SocketAddr>().unwrap().into();
+            let mut name = [9; NAME_OCTETS];
+            let octets = encode(address, &mut name);
+            assert_eq!(decode(&name, octets), Some(address));
+            let (_, _, info, octets) = encode_info(address, !text.starts_with('1'));
+            match octets {
+                INFO_V4_OCTETS => {
+                    // Sent as the source, received as the destination.
+                    assert_eq!(info[4..8], [192, 0, 2, 1]);
+                }
+                _ => {
+                    let (ip, scope, _) = decode_info_v6(&info);
+                    assert_eq!(Address::v6(ip.octets(), address.port(), scope), address);
+                }
+            }
+        }
     }
 
     #[test]

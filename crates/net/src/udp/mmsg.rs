@@ -11,13 +11,15 @@
 
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::net::{SocketAddr, SocketAddrV6};
+use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 
 use super::address::{self, INFO_V4_OCTETS, INFO_V6_OCTETS, NAME_OCTETS, Name};
 use super::arena::Arena;
-use super::{BATCH, Port, STRIDE, Slots, UDP_QUERY_OCTETS_MAX, send};
+use super::{BATCH, Datagram, Port, STRIDE, Slots, UDP_QUERY_OCTETS_MAX, send};
+use crate::context::Address;
 use crate::counters::Counters;
+use crate::queries::{DROPPED, octets_of};
 
 /// Room for control messages per datagram. The one we ask for, `in6_pktinfo`, takes 40 octets with its header; an
 /// inherited socket may have others switched on, and what does not fit is cut by the kernel.
@@ -44,6 +46,9 @@ pub(super) struct Mmsg {
     /// Headers for sending; names, control messages and buffers of the first entries are written before each call.
     replies: Arena<libc::mmsghdr>,
     reply_iovecs: Arena<libc::iovec>,
+    /// Addresses and control messages of datagrams to others than the senders of the batch.
+    late_names: Arena<Name>,
+    late_controls: Arena<Control>,
     /// Headers at the front of `headers` that the kernel has written to since they were last restored.
     used: usize,
 }
@@ -75,7 +80,19 @@ impl Mmsg {
             reply.msg_hdr.msg_iov = reply_iovecs.pointer(index);
             reply.msg_hdr.msg_iovlen = 1;
         }
-        Self { headers, _iovecs: iovecs, names, controls, replies, reply_iovecs, used: BATCH }
+        let late_names = Arena::new(vec![Name([0; NAME_OCTETS]); BATCH]);
+        let late_controls = Arena::new(vec![Control([0; CONTROL_OCTETS]); BATCH]);
+        Self {
+            headers,
+            _iovecs: iovecs,
+            names,
+            controls,
+            replies,
+            reply_iovecs,
+            late_names,
+            late_controls,
+            used: BATCH,
+        }
     }
 
     /// Takes up to `BATCH` datagrams and admits them to `slots`; returns how many were taken.
@@ -113,14 +130,58 @@ impl Mmsg {
     /// Sends the responses in `slots`, whose queries came by the last `receive`.
     pub(super) fn send(&mut self, port: &Port, slots: &mut Slots, counters: &Counters) {
         let count = self.prepare(port, slots);
-        counters.udp_unanswered.add((slots.queries_held - count) as u64);
+        let outcomes = &slots.outcomes[..slots.queries_held];
+        // Most are answered, and then nobody counts the others.
+        if count < outcomes.len() {
+            let unanswered = outcomes.iter().filter(|&&outcome| outcome == DROPPED).count();
+            counters.udp_unanswered.add(unanswered as u64);
+        }
+        self.drain(port, count).count(counters);
+    }
+
+    /// Sends `datagrams`, a batch at most.
+    pub(super) fn send_to<'a>(
+        &mut self,
+        port: &Port,
+        datagrams: impl Iterator<Item = &'a Datagram<'a>>,
+    ) -> send::Outcome {
+        let mut count = 0;
+        for (index, datagram) in datagrams.take(BATCH).enumerate() {
+            let name_octets = address::encode(datagram.peer, &mut self.late_names.as_mut_slice()[index].0);
+            let control_octets = if port.wildcard {
+                let is_ipv6 = port.local.ip().is_ipv6();
+                let (level, kind, info, octets) = address::encode_info(datagram.local, is_ipv6);
+                write_control(&self.late_controls, index, (level, kind), &info[..octets])
+            } else {
+                0
+            };
+            let iovec = &mut self.reply_iovecs.as_mut_slice()[index];
+            // The kernel only reads what a header for sending points to.
+            iovec.iov_base = datagram.octets.as_ptr().cast_mut().cast();
+            iovec.iov_len = datagram.octets.len();
+            let header = &mut self.replies.as_mut_slice()[index].msg_hdr;
+            header.msg_name = self.late_names.pointer(index).cast();
+            header.msg_namelen = name_octets as libc::socklen_t;
+            header.msg_control = if control_octets > 0 {
+                self.late_controls.pointer(index).cast()
+            } else {
+                std::ptr::null_mut()
+            };
+            header.msg_controllen = control_octets as _;
+            count = index + 1;
+        }
+        self.drain(port, count)
+    }
+
+    /// Sends the datagrams of the first `count` headers for sending, which lead to memory that lives through the call.
+    fn drain(&mut self, port: &Port, count: usize) -> send::Outcome {
         let descriptor = port.socket.as_raw_fd();
         let replies = &self.replies;
-        let outcome = send::drain(
+        send::drain(
             count,
             |from| {
-                // SAFETY: `prepare` wrote headers 0 to `count`; their pointers lead into arenas that live through
-                // the call and are not written meanwhile. `from < count <= BATCH`.
+                // SAFETY: the caller wrote headers 0 to `count`; their pointers lead into arenas, or to octets that the
+                // caller borrows, which live through the call and are not written meanwhile. `from < count <= BATCH`.
                 let sent = unsafe {
                     libc::syscall(
                         libc::SYS_sendmmsg,
@@ -133,10 +194,7 @@ impl Mmsg {
                 if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(sent as usize) }
             },
             || wait_writable(descriptor),
-        );
-        counters.udp_responses.add(outcome.sent as u64);
-        counters.udp_send_failures.add(outcome.failed as u64);
-        counters.udp_send_overflows.add(outcome.overflowed as u64);
+        )
     }
 
     /// Restores in the headers of the last call what the kernel overwrote.
@@ -164,7 +222,7 @@ impl Mmsg {
 
     /// The local address in the control messages of datagram `index`, which are replaced by the one that makes its
     /// response leave from there. `None` if the kernel sent none.
-    fn local(&mut self, index: usize, bound: SocketAddr) -> Option<SocketAddr> {
+    fn local(&mut self, index: usize, bound: Address) -> Option<Address> {
         let header = &raw const self.headers.as_slice()[index].msg_hdr;
         // SAFETY: `header` is a message header that the kernel filled; by "preset" its control area is
         // `controls[index]`, and the kernel set the length of what it wrote there. The CMSG functions walk that range.
@@ -178,13 +236,16 @@ impl Mmsg {
                     let (source, reply) =
                         address::decode_info_v4(&data.cast::<[u8; INFO_V4_OCTETS]>().read());
                     self.write_control(index, kind, &reply);
-                    return Some(SocketAddr::new(source, bound.port()));
+                    return match source {
+                        IpAddr::V4(source) => Some(Address::v4(source.octets(), bound.port())),
+                        IpAddr::V6(_) => None,
+                    };
                 }
                 if kind == (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) && data_octets >= INFO_V6_OCTETS {
                     let (source, scope, reply) =
                         address::decode_info_v6(&data.cast::<[u8; INFO_V6_OCTETS]>().read());
                     self.write_control(index, kind, &reply);
-                    return Some(SocketAddrV6::new(source, bound.port(), 0, scope).into());
+                    return Some(Address::v6(source.octets(), bound.port(), scope));
                 }
                 message = libc::CMSG_NXTHDR(header, message);
             }
@@ -193,24 +254,8 @@ impl Mmsg {
     }
 
     /// Makes `info` the only control message of datagram `index`.
-    fn write_control(&mut self, index: usize, (level, kind): (i32, i32), info: &[u8]) {
-        // SAFETY: all-zero octets are a valid `cmsghdr`.
-        let mut message: libc::cmsghdr = unsafe { zeroed() };
-        // SAFETY: these two only compute lengths.
-        let (octets, space) =
-            unsafe { (libc::CMSG_LEN(info.len() as u32), libc::CMSG_SPACE(info.len() as u32)) };
-        message.cmsg_len = octets as _;
-        message.cmsg_level = level;
-        message.cmsg_type = kind;
-        let control = self.controls.pointer(index);
-        assert!(space as usize <= CONTROL_OCTETS, "a control message is longer than its area");
-        // SAFETY: the area is aligned for `cmsghdr` (its type says so) and, by the assertion, long enough for header
-        // and data; no slice of `controls` is in use.
-        unsafe {
-            control.cast::<libc::cmsghdr>().write(message);
-            let data = control.cast::<u8>().add(size_of::<libc::cmsghdr>());
-            std::ptr::copy_nonoverlapping(info.as_ptr(), data, info.len());
-        }
+    fn write_control(&mut self, index: usize, kind: (i32, i32), info: &[u8]) {
+        let space = write_control(&self.controls, index, kind, info);
         self.headers.as_mut_slice()[index].msg_hdr.msg_controllen = space as _;
     }
 
@@ -221,14 +266,14 @@ impl Mmsg {
         let responses = slots.responses.pointer(0);
         let mut count = 0;
         for index in 0..slots.queries_held.min(BATCH) {
-            let octets = slots.response_octets[index];
+            let octets = octets_of(slots.outcomes[index]);
             if octets == 0 {
                 continue;
             }
             let received = &headers[usize::from(slots.origins[index])].msg_hdr;
             let (reply, iovec) = (&mut replies[count], &mut iovecs[count]);
             iovec.iov_base = responses.wrapping_add(index * STRIDE).cast();
-            iovec.iov_len = octets as usize;
+            iovec.iov_len = octets;
             reply.msg_hdr.msg_name = received.msg_name;
             reply.msg_hdr.msg_namelen = received.msg_namelen;
             if port.wildcard {
@@ -242,6 +287,27 @@ impl Mmsg {
         }
         count
     }
+}
+
+/// Makes `info` the only control message in area `index`; returns how many octets it takes.
+fn write_control(controls: &Arena<Control>, index: usize, (level, kind): (i32, i32), info: &[u8]) -> usize {
+    // SAFETY: all-zero octets are a valid `cmsghdr`.
+    let mut message: libc::cmsghdr = unsafe { zeroed() };
+    // SAFETY: these two only compute lengths.
+    let (octets, space) = unsafe { (libc::CMSG_LEN(info.len() as u32), libc::CMSG_SPACE(info.len() as u32)) };
+    message.cmsg_len = octets as _;
+    message.cmsg_level = level;
+    message.cmsg_type = kind;
+    let control = controls.pointer(index);
+    assert!(space as usize <= CONTROL_OCTETS, "a control message is longer than its area");
+    // SAFETY: the area is aligned for `cmsghdr` (its type says so) and, by the assertion, long enough for header
+    // and data; no slice of `controls` is in use.
+    unsafe {
+        control.cast::<libc::cmsghdr>().write(message);
+        let data = control.cast::<u8>().add(size_of::<libc::cmsghdr>());
+        std::ptr::copy_nonoverlapping(info.as_ptr(), data, info.len());
+    }
+    space as usize
 }
 
 /// Waits until the socket takes another datagram; `false` if it does not within [`WAIT_MS_MAX`].

@@ -1,7 +1,7 @@
 //! Datagrams in batches: receive up to [`BATCH`], have them answered, send the responses.
 //!
 //! ```text
-//! recvmmsg -> Slots.queries, spans, contexts -> Handler::handle_batch -> Slots.responses -> sendmmsg
+//! recvmmsg -> Slots.queries, spans, contexts -> Service::queries -> Slots.responses, outcomes -> sendmmsg
 //! ```
 //!
 //! One [`Receiver`] belongs to a worker and serves all its UDP sockets in turn. All memory is allocated when it is
@@ -17,13 +17,16 @@ mod portable;
 mod send;
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::time::Duration;
 
 use rustix::event::epoll::EventFlags;
 
+use crate::context::{Address, Context, NO_IDLE, Now, PLAIN, Transport};
 use crate::counters::Counters;
-use crate::handler::{Batch, Context, Span, Transport};
+use crate::driver::{Replies, Source};
+use crate::later::Path;
+use crate::queries::{Batch, DROPPED, Outcome, Rooms, Span, octets_of};
 use arena::Arena;
 
 /// Datagrams per system call. Below 16 the cost of the call shows in every query; above 64 the gain is lost in the
@@ -69,7 +72,7 @@ pub(crate) struct Port {
     /// Non-blocking.
     pub(crate) socket: UdpSocket,
     /// The address it is bound to.
-    pub(crate) local: SocketAddr,
+    pub(crate) local: Address,
     /// Whether `local` is a wildcard address, so that each datagram must say where it was sent to.
     pub(crate) wildcard: bool,
     /// What epoll is to wait for.
@@ -80,7 +83,8 @@ impl Port {
     /// Wraps a bound, non-blocking socket.
     pub(crate) fn new(socket: UdpSocket) -> io::Result<Self> {
         let local = socket.local_addr()?;
-        Ok(Self { socket, local, wildcard: local.ip().is_unspecified(), flags: EventFlags::IN })
+        let wildcard = local.ip().is_unspecified();
+        Ok(Self { socket, local: local.into(), wildcard, flags: EventFlags::IN })
     }
 
     /// Whether other workers receive from it too.
@@ -148,9 +152,54 @@ impl Receiver {
         Received { datagrams: outcome.unwrap_or(0), queries: self.slots.queries_held }
     }
 
-    /// The queries received last, for the handler.
-    pub(crate) fn batch(&mut self) -> Batch<'_> {
-        self.slots.batch()
+    /// The queries received last, for the service.
+    pub(crate) fn batch(&mut self, now: Now, source: Source) -> Batch<'_> {
+        self.slots.batch(now, source)
+    }
+
+    /// Sends the replies among `replies` that go to clients of datagrams, through the sockets that they came by.
+    pub(crate) fn send_late(&mut self, ports: &[Port], replies: &Replies, counters: &Counters) {
+        for (index, port) in ports.iter().enumerate() {
+            let mut datagrams = replies.list().iter().filter_map(|reply| match reply.path {
+                Path::Datagram { port, peer, local } if usize::from(port) == index => {
+                    Some(Datagram { peer, local, octets: replies.octets(reply) })
+                }
+                _ => None,
+            });
+            while self.send_some(port, &mut datagrams, counters) {}
+        }
+    }
+
+    /// Sends up to a batch of `datagrams`; `false` when there was none left.
+    fn send_some<'d>(
+        &mut self,
+        port: &Port,
+        datagrams: &mut dyn Iterator<Item = Datagram<'d>>,
+        counters: &Counters,
+    ) -> bool {
+        let mut batch = [const { None }; BATCH];
+        let mut count = 0;
+        while count < BATCH
+            && let Some(datagram) = datagrams.next()
+        {
+            batch[count] = Some(datagram);
+            count += 1;
+        }
+        if count == 0 {
+            return false;
+        }
+        let batch = batch[..count].iter().flatten();
+        let outcome = match &mut self.calls {
+            Calls::Mmsg(mmsg) => mmsg.send_to(port, batch),
+            Calls::Portable => portable::send_to(port, batch),
+        };
+        outcome.count(counters);
+        count == BATCH
+    }
+
+    /// Leaves the queries received last unanswered.
+    pub(crate) fn forget(&mut self) {
+        self.slots.queries_held = 0;
     }
 
     /// Sends the responses to the queries received last. May wait for a full send buffer, a few milliseconds at
@@ -164,6 +213,15 @@ impl Receiver {
     }
 }
 
+/// A datagram to be sent to somebody who is not in the batch received last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Datagram<'a> {
+    pub(crate) peer: Address,
+    /// The address that it leaves from, of a wildcard socket.
+    pub(crate) local: Address,
+    pub(crate) octets: &'a [u8],
+}
+
 /// Buffers of one batch. Query number `i` has span, context and response `i`; its octets lie in the receive buffer
 /// `origins[i]`, which differs where datagrams before it were dropped.
 struct Slots {
@@ -174,36 +232,28 @@ struct Slots {
     spans: Box<[Span; BATCH]>,
     contexts: Box<[Context; BATCH]>,
     origins: Box<[u16; BATCH]>,
-    response_octets: Box<[u32; BATCH]>,
+    outcomes: Box<[Outcome; BATCH]>,
     /// How many queries the first entries of the arrays describe.
     queries_held: usize,
 }
 
 impl Slots {
     fn new() -> Self {
-        let nobody = SocketAddr::from(([0, 0, 0, 0], 0));
-        let context = Context { transport: Transport::Udp, client: nobody, local: nobody };
+        let context = datagram(Address::NONE, Address::NONE);
         Self {
             queries: Arena::new(vec![0; BATCH * STRIDE]),
             responses: Arena::new(vec![0; BATCH * STRIDE]),
             spans: Box::new([Span::default(); BATCH]),
             contexts: Box::new([context; BATCH]),
             origins: Box::new([0; BATCH]),
-            response_octets: Box::new([0; BATCH]),
+            outcomes: Box::new([DROPPED; BATCH]),
             queries_held: 0,
         }
     }
 
     /// Admits the datagram of `octets` octets in receive buffer `origin` as the next query, or drops it.
     #[inline]
-    fn admit(
-        &mut self,
-        origin: usize,
-        octets: usize,
-        client: SocketAddr,
-        local: SocketAddr,
-        counters: &Counters,
-    ) {
+    fn admit(&mut self, origin: usize, octets: usize, client: Address, local: Address, counters: &Counters) {
         if octets > UDP_QUERY_OCTETS_MAX {
             return counters.udp_truncated.add(1);
         }
@@ -214,29 +264,38 @@ impl Slots {
         let index = self.queries_held;
         debug_assert!(index < BATCH, "a receive call brings a batch at most");
         self.spans[index] = Span { start: (origin * STRIDE) as u32, octets: octets as u32 };
-        self.contexts[index] = Context { transport: Transport::Udp, client, local };
+        self.contexts[index] = datagram(client, local);
         self.origins[index] = origin as u16;
         self.queries_held = index + 1;
     }
 
-    fn batch(&mut self) -> Batch<'_> {
+    fn batch(&mut self, now: Now, source: Source) -> Batch<'_> {
         let held = self.queries_held;
-        self.response_octets[..held].fill(0);
+        self.outcomes[..held].fill(DROPPED);
         Batch {
-            queries: self.queries.as_slice(),
+            now,
+            session: &PLAIN,
+            received: self.queries.as_slice(),
             spans: &self.spans[..held],
             contexts: &self.contexts[..held],
-            responses: self.responses.as_mut_slice(),
-            response_stride: STRIDE,
-            response_octets_max: UDP_RESPONSE_OCTETS_MAX,
-            response_octets: &mut self.response_octets[..held],
+            area: self.responses.as_mut_slice(),
+            rooms: Rooms { stride: STRIDE, prefix: 0, octets: UDP_RESPONSE_OCTETS_MAX },
+            outcomes: &mut self.outcomes[..held],
+            source,
         }
     }
 
     /// The octets to send for query `index`; empty for none.
     fn response(&self, index: usize) -> &[u8] {
-        &self.responses.as_slice()[index * STRIDE..][..self.response_octets[index] as usize]
+        &self.responses.as_slice()[index * STRIDE..][..octets_of(self.outcomes[index])]
     }
+}
+
+/// What is known of a datagram.
+#[inline]
+fn datagram(client: Address, local: Address) -> Context {
+    let transport = Transport::Udp;
+    Context { client, local, transport, is_proved: false, is_early: false, idle_left: NO_IDLE }
 }
 
 #[cfg(test)]

@@ -4,10 +4,12 @@
 //! query was sent to, so there the context carries the wildcard address and the system chooses the source.
 
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::{BATCH, Port, STRIDE, Slots, send};
+use super::{BATCH, Datagram, Port, STRIDE, Slots, send};
 use crate::counters::Counters;
+use crate::queries::DROPPED;
 
 /// As `Mmsg::receive`.
 pub(super) fn receive(port: &Port, slots: &mut Slots, counters: &Counters) -> io::Result<usize> {
@@ -16,7 +18,7 @@ pub(super) fn receive(port: &Port, slots: &mut Slots, counters: &Counters) -> io
         let buffer = &mut slots.queries.as_mut_slice()[datagrams * STRIDE..][..STRIDE];
         match port.socket.recv_from(buffer) {
             // A datagram longer than the limit fills the excess of the buffer too, which `admit` sees.
-            Ok((octets, client)) => slots.admit(datagrams, octets, client, port.local, counters),
+            Ok((octets, client)) => slots.admit(datagrams, octets, client.into(), port.local, counters),
             Err(error) if datagrams == 0 => return Err(error),
             Err(_) => break,
         }
@@ -27,25 +29,38 @@ pub(super) fn receive(port: &Port, slots: &mut Slots, counters: &Counters) -> io
 
 /// As `Mmsg::send`.
 pub(super) fn send(port: &Port, slots: &mut Slots, counters: &Counters) {
-    let wanted: u64 =
-        slots.response_octets[..slots.queries_held].iter().filter(|&&octets| octets > 0).count() as u64;
-    counters.udp_unanswered.add(slots.queries_held as u64 - wanted);
+    let outcomes = &slots.outcomes[..slots.queries_held];
+    let unanswered = outcomes.iter().filter(|&&outcome| outcome == DROPPED).count();
+    counters.udp_unanswered.add(unanswered as u64);
     for index in 0..slots.queries_held {
         let response = slots.response(index);
         if response.is_empty() {
             continue;
         }
-        let client = slots.contexts[index].client;
-        let outcome = send::drain(
-            1,
-            |_| port.socket.send_to(response, client).map(|_| 1),
-            || {
-                std::thread::sleep(Duration::from_millis(1));
-                true
-            },
-        );
-        counters.udp_responses.add(outcome.sent as u64);
-        counters.udp_send_failures.add(outcome.failed as u64);
-        counters.udp_send_overflows.add(outcome.overflowed as u64);
+        let client = SocketAddr::from(slots.contexts[index].client);
+        send_one(port, response, client).count(counters);
     }
+}
+
+/// As `Mmsg::send_to`; the system chooses the source.
+pub(super) fn send_to<'a>(port: &Port, datagrams: impl Iterator<Item = &'a Datagram<'a>>) -> send::Outcome {
+    datagrams.fold(send::Outcome::default(), |sum, datagram| {
+        let one = send_one(port, datagram.octets, datagram.peer.into());
+        send::Outcome {
+            sent: sum.sent + one.sent,
+            failed: sum.failed + one.failed,
+            overflowed: sum.overflowed + one.overflowed,
+        }
+    })
+}
+
+fn send_one(port: &Port, octets: &[u8], peer: SocketAddr) -> send::Outcome {
+    send::drain(
+        1,
+        |_| port.socket.send_to(octets, peer).map(|_| 1),
+        || {
+            std::thread::sleep(Duration::from_millis(1));
+            true
+        },
+    )
 }

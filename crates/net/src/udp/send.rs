@@ -5,6 +5,8 @@
 
 use std::io;
 
+use crate::counters::Counters;
+
 /// Waits for a full send buffer per batch. One suffices: the buffer drains in microseconds, and if it is full again
 /// after that, the link is slower than the answers and dropping is what it asks for.
 const WAITS_MAX: usize = 1;
@@ -21,6 +23,14 @@ pub(super) struct Outcome {
     pub(super) failed: usize,
     /// Given up because the send buffer stayed full.
     pub(super) overflowed: usize,
+}
+
+impl Outcome {
+    pub(super) fn count(self, counters: &Counters) {
+        counters.udp_responses.add(self.sent as u64);
+        counters.udp_send_failures.add(self.failed as u64);
+        counters.udp_send_overflows.add(self.overflowed as u64);
+    }
 }
 
 /// Sends datagrams 0 to `count`: `send(from)` tries those from `from` on and says how many went, `wait` blocks

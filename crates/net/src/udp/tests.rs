@@ -1,9 +1,10 @@
-use std::net::Ipv6Addr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::queries::Queries;
 
 /// A server's socket as `bind` makes it, and a client of it.
 fn pair(wildcard: bool) -> (Port, UdpSocket) {
@@ -22,15 +23,14 @@ fn pair(wildcard: bool) -> (Port, UdpSocket) {
 /// Answers what waits: the query reversed, and nothing to an empty one. Returns how many queries came.
 fn answer(receiver: &mut Receiver, port: &Port, counters: &Counters) -> usize {
     let received = receiver.receive(port, counters);
-    let mut batch = receiver.batch();
-    assert_eq!(batch.len(), received.queries);
-    for index in 0..batch.len() {
-        let exchange = batch.exchange(index);
-        let octets = exchange.query.len();
-        exchange.response[..octets].copy_from_slice(exchange.query);
-        exchange.response[..octets].reverse();
-        assert_eq!(exchange.response.len(), UDP_RESPONSE_OCTETS_MAX);
-        batch.set_response_octets(index, octets);
+    let mut queries = Queries::new(receiver.batch(Now::read(), Source::Datagrams(0)));
+    assert_eq!(queries.len(), received.queries);
+    while let Some(item) = queries.next() {
+        let octets = item.query.len();
+        item.room[..octets].copy_from_slice(item.query);
+        item.room[..octets].reverse();
+        assert_eq!(item.room.len(), UDP_RESPONSE_OCTETS_MAX);
+        item.answer(octets);
     }
     receiver.send(port, counters);
     received.queries
@@ -113,10 +113,10 @@ fn nothing_to_receive_is_no_error() {
 fn port_zero_is_not_answered() {
     let mut slots = Slots::new();
     let counters = Counters::default();
-    let local = SocketAddr::from(([127, 0, 0, 1], 53));
-    slots.admit(0, 12, SocketAddr::from(([192, 0, 2, 1], 0)), local, &counters);
-    slots.admit(1, 12, SocketAddr::from((Ipv6Addr::LOCALHOST, 0)), local, &counters);
-    slots.admit(2, 12, SocketAddr::from(([192, 0, 2, 1], 1)), local, &counters);
+    let local = Address::v4([127, 0, 0, 1], 53);
+    slots.admit(0, 12, Address::v4([192, 0, 2, 1], 0), local, &counters);
+    slots.admit(1, 12, Address::v6(Ipv6Addr::LOCALHOST.octets(), 0, 0), local, &counters);
+    slots.admit(2, 12, Address::v4([192, 0, 2, 1], 1), local, &counters);
     assert_eq!((slots.queries_held, slots.origins[0]), (1, 2));
     assert_eq!(counters.read().udp_port_zero, 2);
 }
@@ -128,7 +128,7 @@ fn a_client_that_is_gone_costs_the_others_nothing() {
         let (mut receiver, counters) = (Receiver::new(backend), Counters::default());
         for _ in 0..3 {
             let gone = UdpSocket::bind("127.0.0.1:0").unwrap();
-            gone.send_to(b"gone", port.local).unwrap();
+            gone.send_to(b"gone", SocketAddr::from(port.local)).unwrap();
             drop(gone);
             client.send(b"here").unwrap();
             assert_eq!(answer(&mut receiver, &port, &counters), 2);
@@ -149,10 +149,11 @@ fn responses_are_sent_from_the_address_that_was_asked() {
         let asked = SocketAddr::new(address.parse().unwrap(), port.local.port());
         client.send_to(b"query", asked).unwrap();
         receiver.receive(&port, &counters);
-        let mut batch = receiver.batch();
-        assert_eq!(batch.context(0).local, asked);
-        assert_eq!(batch.context(0).client, client.local_addr().unwrap());
-        batch.set_response_octets(0, 1);
+        let mut queries = Queries::new(receiver.batch(Now::read(), Source::Datagrams(0)));
+        let item = queries.next().unwrap();
+        assert_eq!(item.context.local, asked.into());
+        assert_eq!(item.context.client, client.local_addr().unwrap().into());
+        item.answer(1);
         receiver.send(&port, &counters);
         assert_eq!(client.recv_from(&mut [0; 64]).unwrap(), (1, asked));
     }

@@ -1,11 +1,13 @@
-//! What the tests with real sockets share: an echoing handler and ways to talk to it.
+//! What the tests with real sockets share: an echoing service and ways to talk to it.
 #![allow(dead_code)] // Each test program uses a part.
+
+pub mod toy;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
-use net::{Context, Handler, Listen, Running, Server, Transport, WorkerCounters};
+use net::{Context, Driver, Listen, Queries, Running, Server, Service, Transport, WorkerCounters};
 
 /// Longest wait for anything that should happen at once.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -13,50 +15,48 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 /// Answers with the query. Some first words do otherwise: `silent` is not answered, `big` gets an answer of 65,535
 /// octets, `slow` takes 200 ms, `panic` panics, `where` gets its context as text.
 #[derive(Default)]
-pub struct Echo {
-    in_batch: bool,
-}
+pub struct Echo;
 
-impl Handler for Echo {
-    fn begin_batch(&mut self) {
-        // After a panic a batch is left open, so `assert!` would be wrong here.
-        self.in_batch = true;
-    }
+impl Service for Echo {
+    type Message = ();
 
-    fn handle(&mut self, query: &[u8], context: &Context, response: &mut [u8]) -> usize {
-        assert!(self.in_batch);
-        let answer = |response: &mut [u8], octets: &[u8]| {
-            response[..octets.len()].copy_from_slice(octets);
-            octets.len()
-        };
-        match query.split(|&octet| octet == b' ').next().unwrap_or(query) {
-            b"silent" => 0,
-            b"big" => {
-                assert_eq!(context.transport, Transport::Tcp);
-                response.fill(b'b');
-                response.len()
-            }
-            b"slow" => {
-                std::thread::sleep(Duration::from_millis(200));
-                answer(response, query)
-            }
-            b"panic" => panic!("asked to"),
-            b"where" => answer(
-                response,
-                format!("{} {} {}", context.transport.name(), context.client, context.local).as_bytes(),
-            ),
-            _ => answer(response, query),
+    fn queries(&mut self, queries: &mut Queries<'_>, _: &mut Driver<'_, ()>) {
+        while let Some(item) = queries.next() {
+            let octets = respond(item.query, item.context, item.room);
+            item.answer(octets);
         }
     }
+}
 
-    fn end_batch(&mut self) {
-        assert!(std::mem::replace(&mut self.in_batch, false));
+/// Writes what `Echo` answers; returns its octets.
+pub fn respond(query: &[u8], context: &Context, room: &mut [u8]) -> usize {
+    let answer = |room: &mut [u8], octets: &[u8]| {
+        room[..octets.len()].copy_from_slice(octets);
+        octets.len()
+    };
+    match query.split(|&octet| octet == b' ').next().unwrap_or(query) {
+        b"silent" => 0,
+        b"big" => {
+            assert_eq!(context.transport, Transport::Tcp);
+            room.fill(b'b');
+            room.len()
+        }
+        b"slow" => {
+            std::thread::sleep(Duration::from_millis(200));
+            answer(room, query)
+        }
+        b"panic" => panic!("asked to"),
+        b"where" => answer(
+            room,
+            format!("{} {} {}", context.transport.name(), context.client, context.local).as_bytes(),
+        ),
+        _ => answer(room, query),
     }
 }
 
 /// Starts an echo server as `listen` says.
 pub fn serve(listen: &Listen) -> Running {
-    Server::bind(listen).expect("bind").start(|_| Echo::default()).expect("start")
+    Server::bind(listen).expect("bind").start(|_| Echo).expect("start")
 }
 
 /// One worker on a free port of 127.0.0.1.

@@ -27,6 +27,8 @@ struct Rung {
     garbage: bool,
     full: bool,
     end: bool,
+    /// Times that [`Bell::wait`] returned.
+    rounds: u64,
 }
 
 impl Bell {
@@ -62,6 +64,11 @@ impl Bell {
             rung = self.condition.wait_timeout(rung, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         (rung.garbage, rung.full) = (false, false);
+        rung.rounds += 1;
         rung.end
+    }
+
+    pub(super) fn rounds(&self) -> u64 {
+        lock(&self.rung).rounds
     }
 }

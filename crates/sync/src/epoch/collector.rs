@@ -41,6 +41,11 @@ impl Collector {
         bell.ring(Reason::Garbage);
         Ok(Collector { bell, domains: domains.to_vec(), thread: Some(thread) })
     }
+
+    /// How often it has collected, or is about to.
+    pub fn rounds(&self) -> u64 {
+        self.bell.rounds()
+    }
 }
 
 impl Drop for Collector {

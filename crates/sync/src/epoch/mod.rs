@@ -64,7 +64,8 @@ pub const COLLECT_EVERY: Duration = Duration::from_millis(2);
 /// collection looks at beside a reader that does not move on.
 const GROUPS_MAX: usize = 64;
 
-/// A set of readers and the garbage that they may still use; see the module. A handle: clones are the same domain.
+/// A set of readers and the garbage that they may still use; see the module. A handle: clones are the same domain, which lasts as
+/// long as one of them, a reader or a cell; garbage that contains one of these and is never collected keeps it for ever.
 #[derive(Clone)]
 pub struct Domain {
     shared: Arc<Shared>,
@@ -138,7 +139,8 @@ impl Domain {
     }
 
     /// Frees what no reader can use any more. Takes the fence of the system once if there is new garbage, and the time to free
-    /// what can be freed: not for threads that answer. A panic of what is freed goes on when all the rest is freed.
+    /// what can be freed: not for threads that answer. A panic of what is freed goes on when all the
+    /// rest is freed; one of the rest then ends the process.
     pub fn collect(&self) -> Collected {
         let free = {
             let mut groups = lock(&self.shared.groups);

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use std::thread;
+use std::{sync::Barrier, thread};
 
 use super::*;
 use crate::{Mutex as Plain, RwLock};
@@ -13,18 +13,21 @@ fn lines_counts_and_times() {
     assert!(!report().locks.iter().any(|found| found.made.file == file!()), "it is off");
     set(true);
     assert!(FREE_NS.load(Ordering::Relaxed) > 0);
-    let hold = Duration::from_millis(20);
+    // Long beside what a thread of a busy machine waits for a core: all three must ask while the first holds it.
+    let hold = Duration::from_millis(200);
+    let together = Barrier::new(3);
     let (made, other) = (line!() + 1, line!() + 2);
     let lock = RwLock::named("zone data", 0);
     let plain = Plain::named("memory", 0);
-    let write_line = line!() + 9;
+    let write_line = line!() + 10;
     let waits: u128 = thread::scope(|scope| {
         let threads = [true, true, false].map(|is_worker| {
-            let lock = &lock;
+            let (lock, together) = (&lock, &together);
             scope.spawn(move || {
                 if is_worker {
                     begin_worker();
                 }
+                together.wait();
                 let before = waited_here();
                 let _number = lock.write();
                 thread::sleep(hold);

@@ -7,6 +7,7 @@ use crate::fragment::{self, POINTERS_MAX, REACH_MAX, RECORD_HEAD_OCTETS, TO_APEX
 use crate::shape::{Row, Storage};
 use wire::Name;
 use wire::iana::rtype;
+use wire::rdata::{Compressible, compressible};
 
 /// How many earlier names of a fragment a name is compared with: enough for the largest sets of name
 /// servers, a bound for the work on sets of thousands of records.
@@ -202,12 +203,7 @@ impl<'c> Encoder<'c> {
         self.ends.clear();
         self.places.clear();
         self.names.clear();
-        let (before, names) = match set.rtype() {
-            rtype::NS | rtype::CNAME | rtype::PTR => (0, 1),
-            rtype::MX => (2, 1),
-            rtype::SOA => (0, 2),
-            _ => (0, 0),
-        };
+        let Compressible { before, names } = compressible(set.rtype());
         for (number, record) in set.records().enumerate() {
             let heads = FIRST_RDATA_AT + number * RECORD_HEAD_OCTETS;
             let mut rest = record.rdata;

@@ -117,8 +117,8 @@ pub(crate) fn extent(kind: Kind, rdata: &[u8], at: usize) -> Result<usize, Fault
     let fixed = |length: usize| if field.len() < length { Err(Fault::Truncated) } else { Ok(length) };
     let rest = |valid: bool, fault: Fault| if valid { Ok(field.len()) } else { Err(fault) };
     match kind {
-        Kind::Name(_) => Name::split_from(field).map(|(name, _)| name.octets().len()).map_err(name_fault),
-        Kind::Names(_) => names_extent(field),
+        Kind::Name => Name::split_from(field).map(|(name, _)| name.octets().len()).map_err(name_fault),
+        Kind::Names => names_extent(field),
         Kind::U8 | Kind::Algorithm | Kind::Scheme => fixed(1),
         Kind::U16 | Kind::Type | Kind::Certificate => fixed(2),
         Kind::U32 | Kind::Time | Kind::Ipv4 => fixed(4),
@@ -155,17 +155,7 @@ pub(crate) fn extent(kind: Kind, rdata: &[u8], at: usize) -> Result<usize, Fault
         }
         Kind::Host => host::extent(field),
         Kind::Services => rest(host::is_services(field), Fault::Value),
-        Kind::Chain => chain(field).map(|(length, _)| length),
-    }
-}
-
-/// Where the name in a gateway, relay or A6 chain that begins at `at` begins, if there is one.
-pub(crate) fn inner_name(kind: Kind, rdata: &[u8], at: usize) -> Option<usize> {
-    match kind {
-        Kind::Gateway => (*rdata.get(at.checked_sub(2)?)? == 3).then_some(at),
-        Kind::Relay => (rdata.get(at)? & 0x7f == 3).then_some(at + 1),
-        Kind::Chain => chain(rdata.get(at..)?).ok()?.1.map(|offset| at + offset),
-        _ => None,
+        Kind::Chain => chain(field),
     }
 }
 
@@ -230,8 +220,8 @@ fn gateway(form: u8, field: &[u8]) -> Result<usize, Fault> {
 }
 
 /// A6: prefix length, the octets of the suffix that holds the other bits, and a name unless the prefix is
-/// empty. Returns the extent and where the name begins.
-fn chain(field: &[u8]) -> Result<(usize, Option<usize>), Fault> {
+/// empty. Returns the extent.
+fn chain(field: &[u8]) -> Result<usize, Fault> {
     let prefix = *field.first().ok_or(Fault::Truncated)? as usize;
     if prefix > 128 {
         return Err(Fault::Value);
@@ -244,8 +234,8 @@ fn chain(field: &[u8]) -> Result<(usize, Option<usize>), Fault> {
         return Err(Fault::Value);
     }
     if prefix == 0 {
-        return Ok((name_at, None));
+        return Ok(name_at);
     }
     let (name, _) = Name::split_from(&field[name_at..]).map_err(name_fault)?;
-    Ok((name_at + name.octets().len(), Some(name_at)))
+    Ok(name_at + name.octets().len())
 }

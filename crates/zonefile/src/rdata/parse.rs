@@ -25,7 +25,7 @@ pub(crate) fn rdata(
     } else {
         match kinds(rtype) {
             // The RDATA of most records: one loop less.
-            Some([Kind::Name(_)]) => domain_name(fields, origin, out)?,
+            Some([Kind::Name]) => domain_name(fields, origin, out)?,
             Some(kinds) => {
                 for &kind in kinds {
                     field(kind, fields, origin, out)?;
@@ -73,7 +73,7 @@ fn generic(rtype: u16, fields: &mut Fields<'_>, out: &mut Octets) -> Result<(), 
 #[inline]
 fn field(kind: Kind, fields: &mut Fields<'_>, origin: &Origin, out: &mut Octets) -> Result<(), Fault> {
     match kind {
-        Kind::Name(_) => domain_name(fields, origin, out),
+        Kind::Name => domain_name(fields, origin, out),
         Kind::U8 => decimal(fields, 255).and_then(|(value, field)| keep(&field, out.push_u8(value as u8))),
         Kind::U16 => {
             decimal(fields, 65535).and_then(|(value, field)| keep(&field, out.push_u16(value as u16)))
@@ -138,7 +138,7 @@ fn field(kind: Kind, fields: &mut Fields<'_>, origin: &Origin, out: &mut Octets)
 /// Kinds that large zones have few of.
 fn rare(kind: Kind, fields: &mut Fields<'_>, origin: &Origin, out: &mut Octets) -> Result<(), Fault> {
     match kind {
-        Kind::Names(_) => {
+        Kind::Names => {
             while !fields.is_empty() {
                 domain_name(fields, origin, out)?;
             }

@@ -1,25 +1,17 @@
 //! The form of each type's RDATA: a list of field kinds, which drives reading, checking and printing.
+//!
+//! Where the same fields lie on the wire, and what becomes of the names among them, is said by [`wire::rdata::layout`];
+//! `layout` compares the two.
 
 use wire::iana::rtype::*;
-
-/// What is special about a domain name in RDATA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// In a type of RFC 1035: lower-cased in canonical form (RFC 4034 6.2), may be compressed (RFC 3597 4).
-    Compressible,
-    /// In another type that RFC 4034 6.2 lists: lower-cased in canonical form, never compressed.
-    Lowered,
-    /// In any other type, and in NSEC (RFC 6840 5.1): left as it is.
-    Kept,
-}
 
 /// The kind of one field, in text and on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A domain name.
-    Name(Role),
+    Name,
     /// Domain names to the end of the RDATA, or none.
-    Names(Role),
+    Names,
     U8,
     U16,
     U32,
@@ -95,64 +87,63 @@ pub(crate) enum Kind {
 use Kind::*;
 // Named on its own because both lists have one.
 use Kind::Text;
-use Role::*;
 
-const SIGNATURE: &[Kind] = &[Type, Algorithm, U8, Span, Time, Time, U16, Name(Lowered), Base64(1)];
+const SIGNATURE: &[Kind] = &[Type, Algorithm, U8, Span, Time, Time, U16, Name, Base64(1)];
 const DIGEST: &[Kind] = &[U16, Algorithm, U8, Hex(1)];
 
 /// The fields of a type; `None` for a type without presentation format, whose RDATA is `\#` only.
 #[inline]
-pub(crate) fn kinds(rtype: u16) -> Option<&'static [Kind]> {
+pub(crate) const fn kinds(rtype: u16) -> Option<&'static [Kind]> {
     Some(match rtype {
         A => &[Ipv4],
-        NS | MD | MF | CNAME | MB | MG | MR | PTR => &[Name(Compressible)],
-        SOA => &[Name(Compressible), Name(Compressible), U32, Span, Span, Span, Span],
+        NS | MD | MF | CNAME | MB | MG | MR | PTR => &[Name],
+        SOA => &[Name, Name, U32, Span, Span, Span, Span],
         WKS => &[Ipv4, Services],
         HINFO => &[Text, Text],
-        MINFO => &[Name(Compressible), Name(Compressible)],
-        MX => &[U16, Name(Compressible)],
+        MINFO => &[Name, Name],
+        MX => &[U16, Name],
         TXT | SPF | NINFO | AVC | RESINFO | WALLET | CLA => &[Texts],
-        RP => &[Name(Lowered), Name(Lowered)],
-        AFSDB | RT | KX => &[U16, Name(Lowered)],
+        RP => &[Name, Name],
+        AFSDB | RT | KX => &[U16, Name],
         X25 => &[Digits],
         ISDN => &[Text, TextOptional],
         NSAP => &[Nsap],
-        NSAP_PTR => &[Name(Kept)],
+        NSAP_PTR => &[Name],
         SIG | RRSIG => SIGNATURE,
         KEY => &[U16, U8, Algorithm, Base64(0)],
         DNSKEY | CDNSKEY | RKEY => &[U16, U8, Algorithm, Base64(1)],
-        PX => &[U16, Name(Lowered), Name(Lowered)],
+        PX => &[U16, Name, Name],
         GPOS => &[Digits, Digits, Digits],
         AAAA => &[Ipv6],
         LOC => &[Location],
-        NXT => &[Name(Lowered), OldTypes],
+        NXT => &[Name, OldTypes],
         EID | NIMLOC => &[Hex(1)],
-        SRV => &[U16, U16, U16, Name(Lowered)],
+        SRV => &[U16, U16, U16, Name],
         ATMA => &[Atm],
-        NAPTR => &[U16, U16, Text, Text, Text, Name(Lowered)],
+        NAPTR => &[U16, U16, Text, Text, Text, Name],
         CERT => &[Certificate, U16, Algorithm, Base64(1)],
         A6 => &[Chain],
-        DNAME => &[Name(Lowered)],
+        DNAME => &[Name],
         SINK => &[U8, U8, U8, Base64(0)],
         APL => &[Prefixes],
         DS | CDS | TA | DLV => DIGEST,
         SSHFP => &[U8, U8, Hex(1)],
         IPSECKEY => &[U8, U8, U8, Gateway, Base64(0)],
-        NSEC => &[Name(Kept), Types(false)],
+        NSEC => &[Name, Types(false)],
         DHCID | OPENPGPKEY | HHIT | BRID => &[Base64(1)],
         NSEC3 => &[U8, U8, U16, Salt, Hash, Types(true)],
         NSEC3PARAM => &[U8, U8, U16, Salt],
         TLSA | SMIMEA => &[U8, U8, U8, Hex(1)],
-        HIP => &[Host, Names(Kept)],
-        TALINK => &[Name(Kept), Name(Kept)],
+        HIP => &[Host, Names],
+        TALINK => &[Name, Name],
         CSYNC => &[U32, U16, Types(true)],
         // RFC 8976 2.2.4: a digest shorter than 12 octets must not be accepted.
         ZONEMD => &[U32, U8, U8, Hex(12)],
-        SVCB | HTTPS => &[U16, Name(Kept), Params],
-        DSYNC => &[Type, Scheme, U16, Name(Kept)],
+        SVCB | HTTPS => &[U16, Name, Params],
+        DSYNC => &[Type, Scheme, U16, Name],
         NID | L64 => &[U16, Locator],
         L32 => &[U16, Ipv4],
-        LP => &[U16, Name(Kept)],
+        LP => &[U16, Name],
         EUI48 => &[Kind::Eui48],
         EUI64 => &[Kind::Eui64],
         URI => &[U16, U16, TextRest],

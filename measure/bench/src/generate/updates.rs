@@ -21,7 +21,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use wire::{Name, NameBuf, iana::rtype};
+use wire::{Name, NameBuf, iana::rtype, rdata::Names};
 use zonefile::Record;
 
 use super::{
@@ -213,8 +213,8 @@ impl Facts {
         if record.rtype == rtype::NSEC || record.rtype == rtype::RRSIG {
             return;
         }
-        for field in zonefile::rdata::names(record.rtype, record.rdata) {
-            let Ok(target) = Name::from_wire(&record.rdata[field.start..field.end]) else { continue };
+        for field in Names::of(record.rtype, record.rdata).map_while(Result::ok) {
+            let Ok(target) = Name::from_wire(&record.rdata[field.at..field.end]) else { continue };
             if target.is_at_or_below(apex) {
                 self.targets.insert(name_hash(target));
             } else if record.rtype == rtype::NS

@@ -1,20 +1,21 @@
 //! Answers, normalised so that those of two servers can be compared, and as text.
 //!
 //! *Normalised* is an answer whose records are sorted, with compressed names written out and all owner names, and the
-//! names in RDATA that may be compressed, in lower case. TTLs count. The additional section, and with it OPT, does not.
+//! names in RDATA that canonical form folds (RFC 4034 6.2), in lower case. TTLs count. The additional section, and with it
+//! OPT, does not.
 
 use std::fmt;
 
 use wire::{
+    Places,
     header::{HEADER_OCTETS, u16_at},
-    iana::{rcode, rtype},
+    iana::rcode,
+    name::NAME_OCTETS_MAX,
+    rdata::Names,
     record::RecordView,
 };
 
 use crate::error::LineProblem;
-
-/// Most jumps of a compressed name: each label may be reached by one.
-const JUMPS_MAX: usize = 128;
 
 /// A normalised answer, or what it is to be: `None` is not compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,68 +123,35 @@ fn code_from_text(text: &str) -> Option<u8> {
     })
 }
 
-/// A record with all that may be compressed written out and in lower case.
+/// A record with its owner and all names that canonical form folds written out and in lower case.
 fn normal_record(message: &[u8], record: &RecordView<'_>) -> Option<Vec<u8>> {
     let mut octets = Vec::with_capacity(64);
-    write_name(message, record.owner, &mut octets)?;
+    let mut places = Places::new();
+    write_name(message, record.owner, &mut places, &mut octets)?;
     octets.extend_from_slice(&record.rtype.to_be_bytes());
     octets.extend_from_slice(&record.class.to_be_bytes());
     octets.extend_from_slice(&record.ttl.to_be_bytes());
-    let (skip, names) = name_places(record.rtype);
-    let end = record.end();
-    let mut at = record.rdata_at + skip;
-    octets.extend_from_slice(message.get(record.rdata_at..at.min(end))?);
-    for _ in 0..names {
-        if at < end {
-            at = write_name(message, at, &mut octets)?;
+    let mut at = record.rdata_at;
+    for name in Names::in_message(record.rtype, message, at, record.end()) {
+        let name = name.ok()?;
+        // Other names stay as they are: they are equal only if their letters are.
+        if name.uses.fold {
+            octets.extend_from_slice(message.get(at..name.at)?);
+            write_name(message, name.at, &mut places, &mut octets)?;
+            at = name.end;
         }
     }
-    octets.extend_from_slice(message.get(at.min(end)..end)?);
+    octets.extend_from_slice(message.get(at..record.end())?);
     Some(octets)
 }
 
-/// Octets before the names of a type's RDATA, and how many names: of the types whose names may be compressed (RFC 3597
-/// 4) or have been by some server.
-fn name_places(rtype: u16) -> (usize, usize) {
-    match rtype {
-        rtype::NS | rtype::CNAME | rtype::PTR | rtype::DNAME => (0, 1),
-        rtype::MD | rtype::MF | rtype::MB | rtype::MG | rtype::MR => (0, 1),
-        rtype::SOA | rtype::MINFO | rtype::RP => (0, 2),
-        rtype::MX | rtype::AFSDB | rtype::RT | rtype::KX => (2, 1),
-        rtype::PX => (2, 2),
-        rtype::SRV => (6, 1),
-        _ => (0, 0),
-    }
-}
-
-/// Appends the name at `at` without compression and in lower case; returns where it ends in its own place.
-fn write_name(message: &[u8], at: usize, to: &mut Vec<u8>) -> Option<usize> {
-    let end = wire::record::skip_name(message, at)?;
-    let (mut from, begin) = (at, to.len());
-    for _ in 0..JUMPS_MAX {
-        loop {
-            let length = usize::from(*message.get(from)?);
-            match length {
-                0 => {
-                    to.push(0);
-                    return (to.len() - begin <= 255).then_some(end);
-                }
-                1..=63 => {
-                    let label = message.get(from..from + 1 + length)?;
-                    to.push(length as u8);
-                    to.extend(label[1..].iter().map(u8::to_ascii_lowercase));
-                    if to.len() - begin > 255 {
-                        return None;
-                    }
-                    from += 1 + length;
-                }
-                0xc0..=0xff => break,
-                _ => return None,
-            }
-        }
-        from = usize::from(u16::from_be_bytes([message[from], *message.get(from + 1)?]) & 0x3fff);
-    }
-    None
+/// Appends the name at `at` without compression and in lower case.
+fn write_name(message: &[u8], at: usize, places: &mut Places, to: &mut Vec<u8>) -> Option<()> {
+    places.follow(message, at).ok()?;
+    let mut buffer = [0; NAME_OCTETS_MAX];
+    let name = places.copy_ancestor(message, places.label_count(), &mut buffer);
+    to.extend(name.octets().iter().map(u8::to_ascii_lowercase));
+    Some(())
 }
 
 /// FNV-1a, 64 bits.

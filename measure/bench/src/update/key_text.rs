@@ -1,9 +1,38 @@
 //! TSIG keys as text: `key` statements of settings files, and `NAME:ALGORITHM:BASE64`.
 
-use crate::error::KeyProblem;
+use wire::NameBuf;
+use wire::tsig::{Algorithm, Key};
+
+use crate::{Error, error, error::KeyProblem};
+
+/// Most octets of a key file: a key has some hundreds.
+const FILE_OCTETS_MAX: u64 = 65_536;
+
+/// The key of an option's value: a file with a key in one of the two forms, or `NAME:ALGORITHM:BASE64` itself.
+pub fn key_of_option(option: &'static str, value: &str) -> Result<Key, Error> {
+    let path = std::path::Path::new(value);
+    if value.split(':').count() == 3 && !path.exists() {
+        return key(value).map_err(|problem| Error::Key { place: option.to_owned(), problem });
+    }
+    let mut text = String::new();
+    let mut file = std::fs::File::open(path).map_err(error::file(path, "open"))?;
+    std::io::Read::read_to_string(&mut std::io::Read::take(&mut file, FILE_OCTETS_MAX), &mut text)
+        .map_err(error::file(path, "read"))?;
+    key(&text).map_err(|problem| Error::Key { place: value.to_owned(), problem })
+}
+
+/// The key of `key "NAME" { algorithm ALGORITHM; secret "BASE64"; };` as `tsig-keygen` writes it, or of
+/// `NAME:ALGORITHM:BASE64`. What follows the first key is ignored.
+pub fn key(text: &str) -> Result<Key, KeyProblem> {
+    let [name, algorithm, secret] = parts(text)?;
+    let algorithm = Algorithm::from_text(&algorithm).ok_or(KeyProblem::Algorithm)?;
+    let secret = base64(&secret).filter(|secret| !secret.is_empty()).ok_or(KeyProblem::Secret)?;
+    let name = NameBuf::from_text(&name).map_err(KeyProblem::Name)?;
+    Ok(Key::new(&name, algorithm, &secret))
+}
 
 /// Name, algorithm and secret of the first key of a text in one of the two forms.
-pub fn parts(text: &str) -> Result<[String; 3], KeyProblem> {
+fn parts(text: &str) -> Result<[String; 3], KeyProblem> {
     let tokens = tokens(text);
     let mut words = tokens.iter().map(String::as_str);
     match words.next().ok_or(KeyProblem::Form)? {
@@ -83,7 +112,7 @@ fn end_word(tokens: &mut Vec<String>, word: &mut String) {
 }
 
 /// Octets of base64 (RFC 4648 4), white space ignored; `None` where it is none.
-pub fn base64(text: &str) -> Option<Vec<u8>> {
+fn base64(text: &str) -> Option<Vec<u8>> {
     let symbols: Vec<u8> = text.bytes().filter(|octet| !octet.is_ascii_whitespace()).collect();
     let padding = symbols.iter().rev().take_while(|&&symbol| symbol == b'=').count();
     if !symbols.len().is_multiple_of(4) || padding > 2 {
@@ -113,6 +142,50 @@ pub fn base64(text: &str) -> Option<Vec<u8>> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+
+    /// What a key makes of an empty update.
+    fn signed(key: &Key) -> Vec<u8> {
+        let mut message = b"\0\x07\x28\0\0\0\0\0\0\0\0\0".to_vec();
+        message.resize(12 + key.octets(), 0);
+        let (octets, _) = key.sign(&mut message, 12, 1_700_000_000).unwrap();
+        message.truncate(octets);
+        message
+    }
+
+    #[test]
+    fn forms_of_keys() {
+        let name = NameBuf::from_text("update.key").unwrap();
+        let expected = signed(&Key::new(&name, Algorithm::HmacSha256, b"0123456789abcdef0123456789abcdef"));
+        for text in [
+            format!("Update.Key:HMAC-SHA256:{SECRET}"),
+            format!("update.key.:hmac-sha256.:{SECRET}\n"),
+            format!("key \"update.key\" {{\n\talgorithm hmac-sha256;\n\tsecret \"{SECRET}\";\n}};\n"),
+            format!(
+                "// one\nkey update.key {{ # two\n/* three; */ secret {SECRET}; algorithm \"hmac-sha256\"; }};"
+            ),
+        ] {
+            assert!(signed(&key(&text).unwrap()) == expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_keys() {
+        for (text, problem) in [
+            ("", KeyProblem::Form),
+            ("a:b", KeyProblem::Form),
+            ("key a { algorithm hmac-sha256; };", KeyProblem::Form),
+            ("key a algorithm hmac-sha256;", KeyProblem::Form),
+            ("a:hmac-sha3:AAAA", KeyProblem::Algorithm),
+            ("a:hmac-sha256:AAA", KeyProblem::Secret),
+            ("a:hmac-sha256:AA!A", KeyProblem::Secret),
+            ("a:hmac-sha256:", KeyProblem::Secret),
+            ("a..b:hmac-sha256:AAAA", KeyProblem::Name(wire::name::NameError::EmptyLabel)),
+        ] {
+            assert_eq!(key(text).unwrap_err(), problem, "{text}");
+        }
+    }
 
     #[test]
     fn octets_of_base64() {

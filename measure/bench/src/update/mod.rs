@@ -1,7 +1,7 @@
 //! Dynamic updates (RFC 2136) at a constant rate or as fast as they are accepted, alone or beside queries.
 //!
 //! ```text
-//! nsupdate input -> script: messages without ID and signature -> stream: paced, signed (tsig), matched -> outcome
+//! nsupdate input -> script: messages without ID and signature -> stream: paced, signed (wire::tsig), matched -> outcome
 //! ```
 //!
 //! A rate of updates is low beside that of queries: one thread with a socket of its own sends them, asleep in between.
@@ -11,10 +11,9 @@ pub mod outcome;
 pub mod script;
 mod socket;
 pub mod stream;
-pub mod tsig;
 mod words;
 
+pub use key_text::key_of_option;
 pub use outcome::Outcome;
 pub use script::Script;
 pub use stream::{Pace, Plan, Settings, run};
-pub use tsig::TsigKey;

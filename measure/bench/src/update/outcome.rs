@@ -5,8 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 use wire::iana::rcode;
-
-use super::tsig::{BADSIG, Fault};
+use wire::tsig::{BADSIG, Fault};
 
 /// Percentiles shown.
 const PERCENTILES: [(&str, f64); 5] =

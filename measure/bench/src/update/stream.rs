@@ -11,14 +11,12 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use wire::header::{QR, opcode, u16_at};
-
-use super::{
-    Outcome, Script, TsigKey,
-    outcome::Refusal,
-    socket::Wire,
-    tsig::{Fault, Mac},
+use wire::{
+    header::{QR, opcode, u16_at},
+    tsig::{Fault, Key, Mac},
 };
+
+use super::{Outcome, Script, outcome::Refusal, socket::Wire};
 use crate::Error;
 
 /// Longest update sent as a datagram: what passes unfragmented nearly everywhere.
@@ -38,7 +36,7 @@ pub struct Settings {
     /// Over TCP, one connection for all updates.
     pub tcp: bool,
     /// Signs updates, where there is one.
-    pub key: Option<TsigKey>,
+    pub key: Option<Key>,
     /// Updates without a reply for so long are lost.
     pub timeout: Duration,
 }
@@ -73,7 +71,7 @@ pub struct Plan {
 /// replies.
 pub fn run(settings: &Settings, script: &Script, plan: Plan, stop: &AtomicBool) -> Result<Outcome, Error> {
     if !settings.tcp {
-        let signature = settings.key.as_ref().map_or(0, TsigKey::octets);
+        let signature = settings.key.as_ref().map_or(0, Key::octets);
         script.check_length(DATAGRAM_OCTETS_MAX - signature)?;
     }
     let mut running = Running {
@@ -181,8 +179,10 @@ impl Running<'_> {
         self.next_id = id.wrapping_add(1);
         let mut message = self.script.message(index).to_vec();
         message[..2].copy_from_slice(&id.to_be_bytes());
-        let key = self.settings.key.as_ref();
-        let mac = key.map_or_else(Mac::default, |key| key.sign(&mut message, seconds_since_1970()));
+        let mac = match &self.settings.key {
+            Some(key) => sign(key, &mut message),
+            None => Mac::NONE,
+        };
         let sent_ns = self.now_ns();
         if let Err(cause) = self.wire.send(&message, self.settings) {
             self.judge("send updates to", cause)?;
@@ -229,14 +229,19 @@ impl Running<'_> {
             self.order.pop_front();
         }
         let rcode = u16_at(reply, 2) & 15;
-        let key = self.settings.key.as_ref();
-        let checked = key.map_or(Ok(0), |key| key.check(reply, &waiting.mac, seconds_since_1970()));
+        let checked = match &self.settings.key {
+            Some(key) => key.check(reply, &waiting.mac, seconds_since_1970()).map(|checked| checked.error),
+            None => Ok(0),
+        };
         match checked {
             Ok(0) if rcode == 0 => {
                 self.outcome.accepted += 1;
                 self.outcome.changes += u64::from(self.script.changes(waiting.index));
             }
-            Ok(tsig) => *self.outcome.refused.entry(Refusal { rcode, tsig }).or_default() += 1,
+            // Unsigned by nature are BADKEY and BADSIG (RFC 8945 5.3.2).
+            Ok(tsig) | Err(Fault::Refused(tsig)) => {
+                *self.outcome.refused.entry(Refusal { rcode, tsig }).or_default() += 1
+            }
             // A server that refuses before it looks at the signature says so without one.
             Err(Fault::Unsigned) if rcode != 0 => {
                 *self.outcome.refused.entry(Refusal { rcode, tsig: 0 }).or_default() += 1;
@@ -280,6 +285,15 @@ impl Running<'_> {
 
 fn seconds_since_1970() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// Signs a message now; there is always room, as it grows by as much as a signature takes.
+fn sign(key: &Key, message: &mut Vec<u8>) -> Mac {
+    let octets = message.len();
+    message.resize(octets + key.octets(), 0);
+    let (octets, mac) = key.sign(message, octets, seconds_since_1970()).unwrap_or((octets, Mac::NONE));
+    message.truncate(octets);
+    mac
 }
 
 #[cfg(test)]

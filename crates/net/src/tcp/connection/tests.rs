@@ -1,10 +1,14 @@
 use std::collections::VecDeque;
+use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use proptest::prelude::*;
 
+use super::super::channel::{Channel, Socket};
 use super::*;
 use crate::TcpLimits;
+use crate::host::Simple;
+use rustix::event::epoll::EventFlags;
 
 /// A stream in memory: what the client sends comes in pieces, and what it takes is limited by an allowance.
 #[derive(Default)]
@@ -47,78 +51,67 @@ impl Write for Wire {
     }
 }
 
-impl Stream for Wire {
+impl Socket for Wire {
     fn finish(&self) -> io::Result<()> {
         self.finished.set(true);
         Ok(())
     }
 }
 
-/// Repeats a query as often as its first octet says, none for 0; checks that batches are begun and ended.
-#[derive(Default)]
-struct Repeat {
-    in_batch: bool,
-}
-
+/// A query as often as its first octet says, none for 0.
 fn repeated(query: &[u8]) -> Vec<u8> {
     let times = usize::from(query[0]).min(MESSAGE_OCTETS_MAX / query.len());
     query.repeat(times)
 }
 
-impl Handler for Repeat {
-    fn begin_batch(&mut self) {
-        assert!(!std::mem::replace(&mut self.in_batch, true));
-    }
-
-    fn handle(&mut self, query: &[u8], context: &Context, response: &mut [u8]) -> usize {
-        assert!(self.in_batch && context.transport == Transport::Tcp);
-        assert_eq!(response.len(), MESSAGE_OCTETS_MAX);
-        let answer = repeated(query);
-        response[..answer.len()].copy_from_slice(&answer);
-        answer.len()
-    }
-
-    fn end_batch(&mut self) {
-        assert!(std::mem::replace(&mut self.in_batch, false));
-    }
+fn repeat(item: crate::Item<'_>) {
+    assert_eq!((item.context.transport, item.room.len()), (Transport::Tcp, MESSAGE_OCTETS_MAX));
+    let answer = repeated(item.query);
+    item.room[..answer.len()].copy_from_slice(&answer);
+    item.answer(answer.len());
 }
 
 /// A connection with all that it needs.
 struct Bench {
-    connection: Connection<Wire>,
+    channel: Channel<Wire>,
     scratch: Scratch,
     admission: Admission,
     counters: Counters,
-    handler: Repeat,
     now: Instant,
 }
 
 impl Bench {
     fn new(limits: &TcpLimits) -> Self {
         let now = Instant::now();
-        let address = SocketAddr::from(([127, 0, 0, 1], 53));
+        let address = Address::v4([127, 0, 0, 1], 53);
         Self {
-            connection: Connection::new(Wire::default(), address, address, None, now),
+            channel: Channel::new(Wire::default(), Connection::new(address, address, now), None),
             scratch: Scratch::new(),
             admission: Admission::new(limits),
             counters: Counters::default(),
-            handler: Repeat::default(),
             now,
         }
     }
 
     fn advance(&mut self) -> Result<(), Ending> {
         let mut parts = WorkerParts {
-            now: self.now,
+            now: Now { instant: self.now, wall: 0 },
             scratch: &mut self.scratch,
             admission: &self.admission,
             counters: &self.counters,
+            serve: &mut Simple::new(repeat),
+            id: ConnectionId { index: 0, generation: 0 },
         };
-        self.connection.advance(&mut parts, &mut self.handler)
+        // As epoll does: what it does not want it does not get.
+        let wants = self.channel.connection.wants();
+        let mut ready = EventFlags::empty();
+        ready.set(EventFlags::IN, wants.read);
+        ready.set(EventFlags::OUT, wants.write);
+        self.channel.turn(ready, &mut parts)
     }
 
     fn wire(&mut self) -> &mut Wire {
-        &mut self.connection.socket
+        &mut self.channel.socket
     }
 }
 
@@ -176,8 +169,8 @@ proptest! {
         for step in 0..steps_max {
             bench.wire().allowance = allowances[step % allowances.len()].max(if step % 8 == 0 { 997 } else { 0 });
             outcome = bench.advance();
-            prop_assert!(bench.connection.pending.len() <= LENGTH_OCTETS + MESSAGE_OCTETS_MAX + READ_OCTETS);
-            prop_assert!(bench.connection.unsent.len() <= WRITE_OCTETS);
+            prop_assert!(bench.channel.connection.pending.len() <= LENGTH_OCTETS + MESSAGE_OCTETS_MAX + READ_OCTETS);
+            prop_assert!(bench.channel.connection.unsent.len() <= WRITE_OCTETS);
             if outcome.is_err() {
                 break;
             }
@@ -185,7 +178,7 @@ proptest! {
         prop_assert_eq!(outcome, Err(Ending::Client));
         prop_assert_eq!(&bench.wire().taken, &expected);
         prop_assert_eq!(bench.counters.read().tcp_queries, queries.len() as u64);
-        prop_assert!(!bench.connection.holds_memory());
+        prop_assert!(!bench.channel.connection.holds_memory());
     }
 
     /// Random octets never do more than end the connection, and never make it hold more than one message.
@@ -201,15 +194,15 @@ proptest! {
         let mut ended = false;
         for _ in 0..octets.len() + 10 {
             ended = bench.advance().is_err();
-            prop_assert!(bench.connection.pending.len() <= LENGTH_OCTETS + MESSAGE_OCTETS_MAX);
+            prop_assert!(bench.channel.connection.pending.len() <= LENGTH_OCTETS + MESSAGE_OCTETS_MAX);
             if ended {
                 break;
             }
         }
         prop_assert!(ended);
         let mut pool = std::mem::replace(&mut bench.scratch.pool, Pool::new(0));
-        bench.connection.release(&mut pool);
-        prop_assert!(!bench.connection.holds_memory());
+        bench.channel.connection.release(&mut pool);
+        prop_assert!(!bench.channel.connection.holds_memory());
     }
 }
 
@@ -224,7 +217,7 @@ fn many_queries_of_one_read_leave_in_one_write() {
     bench.wire().allowance = usize::MAX;
     bench.advance().unwrap();
     assert_eq!(bench.wire().taken, answers(&queries));
-    assert!(!bench.connection.holds_memory());
+    assert!(!bench.channel.connection.holds_memory());
 }
 
 #[test]
@@ -237,7 +230,7 @@ fn who_does_not_read_is_not_read_from() {
         bench.advance().unwrap();
     }
     assert_eq!(bench.wire().pieces.len(), 2, "only one read before the first answer is taken");
-    assert!(bench.connection.has_unsent());
+    assert!(bench.channel.connection.has_unsent());
     bench.wire().allowance = usize::MAX;
     for _ in 0..3 {
         bench.advance().unwrap();
@@ -255,11 +248,11 @@ fn a_trickle_is_no_progress() {
     for second in 1..32 {
         bench.now = start + Duration::from_secs(second);
         bench.advance().unwrap();
-        assert_eq!(bench.connection.active, start);
+        assert_eq!(bench.channel.connection.active, start);
     }
     bench.now = start + Duration::from_secs(40);
     bench.advance().unwrap();
-    assert_eq!(bench.connection.active, bench.now);
+    assert_eq!(bench.channel.connection.active, bench.now);
 
     // Responses taken octet by octet count once a whole block is gone.
     let mut query = vec![0; 30_000];
@@ -269,15 +262,15 @@ fn a_trickle_is_no_progress() {
     for _ in 0..8 {
         bench.advance().unwrap();
     }
-    assert!(bench.connection.has_unsent());
+    assert!(bench.channel.connection.has_unsent());
     let blocked = bench.now;
     for second in 1..=PROGRESS_OCTETS as u64 {
-        assert_eq!(bench.connection.active, blocked);
+        assert_eq!(bench.channel.connection.active, blocked);
         bench.now = blocked + Duration::from_secs(second);
         bench.wire().allowance = 1;
         bench.advance().unwrap();
     }
-    assert_eq!(bench.connection.active, bench.now);
+    assert_eq!(bench.channel.connection.active, bench.now);
 }
 
 #[test]
@@ -328,7 +321,7 @@ fn limits_of_queries_and_lifetime_end_it() {
 
 #[test]
 fn an_idle_connection_is_small() {
-    assert!(size_of::<Connection<TcpStream>>() <= 288);
+    assert!(size_of::<Channel<std::net::TcpStream>>() <= 288);
     let mut bench = Bench::new(&TcpLimits::default());
     bench.wire().allowance = usize::MAX;
     bench.wire().pieces = cut(&framed(&[1; 5000]), &[700]);
@@ -336,5 +329,5 @@ fn an_idle_connection_is_small() {
         bench.advance().unwrap();
     }
     assert_eq!(bench.wire().taken, framed(&[1; 5000]));
-    assert_eq!(bench.connection.pending.capacity() + bench.connection.unsent.capacity(), 0);
+    assert_eq!(bench.channel.connection.pending.capacity() + bench.channel.connection.unsent.capacity(), 0);
 }

@@ -25,7 +25,7 @@ pub use change::{Change, Scope};
 pub(crate) use entry::Entry;
 pub(crate) use zones::{Zone, position};
 
-use crate::handler::AnswerCounts;
+use crate::identity::identity;
 use crate::packs::PackFolder;
 use crate::settings::Settings;
 use crate::system::random;
@@ -72,7 +72,7 @@ pub struct Controller {
     pub(crate) overrides: Overrides,
     pub(crate) started: SystemTime,
     /// What the workers count; filled when they are made.
-    pub(crate) counts: RwLock<Vec<Arc<AnswerCounts>>>,
+    pub(crate) counts: RwLock<Vec<Arc<auth::LiveCounters>>>,
     pub(crate) running: Mutex<Option<Running>>,
     /// Whether packs may be in disorder since they were last tidied.
     is_untidy: AtomicBool,
@@ -101,13 +101,14 @@ impl Controller {
             true => None,
             false => Some(PackFolder::open(&settings.path(directory))?),
         };
+        let identity = identity(&settings).map_err(|lines| lines.join("\n"))?;
         let catalog = Catalog::new(random());
         let collector = Collector::start(&[catalog.domain().clone()])
             .map_err(|error| format!("cannot start the collector: {error}"))?;
         Ok(Controller {
             catalog,
             _collector: collector,
-            identity: Published::new(Arc::new(identity(&settings))),
+            identity: Published::new(Arc::new(identity)),
             zones: RwLock::named("zones", Vec::new()),
             file: settings.file.clone(),
             changing: Mutex::named("change", Changing { settings, added: Vec::new(), removed: Vec::new() }),
@@ -130,20 +131,5 @@ impl Controller {
     #[track_caller]
     pub(crate) fn change(&self) -> ChangeGuard<'_> {
         self.changing.lock()
-    }
-}
-
-/// What the settings let the server say about itself.
-pub fn identity(settings: &Settings) -> auth::Server {
-    let server = &settings.server;
-    let text = |text: &str| (!text.is_empty()).then(|| text.as_bytes().into());
-    auth::Server {
-        nsid: crate::settings::hexadecimal(&server.nsid).or_else(|| text(&server.nsid)),
-        version: text(&server.version),
-        hostname: text(&server.hostname),
-        id_server: text(&server.id_server),
-        udp_payload_octets: server.udp_payload_octets,
-        minimal_responses: server.minimal_responses,
-        full_any_over_tcp: server.full_any_over_tcp,
     }
 }

@@ -2,12 +2,9 @@
 //!
 //! The first octet chooses settings of the server, the rest is the message.
 
-#![no_main]
-
 use std::sync::OnceLock;
 
 use auth::Server;
-use libfuzzer_sys::fuzz_target;
 use zone::Catalog;
 
 const ZONES: [(&str, &str); 4] = [
@@ -17,7 +14,8 @@ const ZONES: [(&str, &str); 4] = [
     ("optout.test.", include_str!("../../tests/data/zones/optout.test.zone")),
 ];
 
-fuzz_target!(|data: &[u8]| {
+/// One input.
+pub fn run(data: &[u8]) {
     static CATALOG: OnceLock<Catalog> = OnceLock::new();
     let catalog = CATALOG.get_or_init(|| auth::inspect::catalog(&ZONES).expect("sound zones"));
     let Some((choice, query)) = data.split_first() else { return };
@@ -29,4 +27,4 @@ fuzz_target!(|data: &[u8]| {
         ..Server::default()
     };
     auth::fuzz::check_message(query, catalog, &server);
-});
+}

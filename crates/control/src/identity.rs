@@ -1,0 +1,135 @@
+//! What the settings let the server say about itself, and the secrets of its cookies.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use wire::cookie::{SECRET_OCTETS, SECRETS_MAX, Secrets};
+
+use crate::read::read_bounded;
+use crate::settings::{Settings, hexadecimal};
+
+/// A file of secrets longer than this is none: three lines, and room for comments.
+const SECRETS_FILE_OCTETS_MAX: u64 = 16 << 10;
+
+/// What answers need to know of the server. Errors are lines for the operator: secrets that cannot be read.
+pub fn identity(settings: &Settings) -> Result<auth::Server, Vec<String>> {
+    let server = &settings.server;
+    let text = |text: &str| (!text.is_empty()).then(|| text.as_bytes().into());
+    Ok(auth::Server {
+        nsid: hexadecimal(&server.nsid).or_else(|| text(&server.nsid)),
+        version: text(&server.version),
+        hostname: text(&server.hostname),
+        id_server: text(&server.id_server),
+        udp_payload_octets: server.udp_payload_octets,
+        minimal_responses: server.minimal_responses,
+        full_any_over_tcp: server.full_any_over_tcp,
+        cookies: secrets(settings)?,
+        demands_cookies: settings.cookies.demand,
+    })
+}
+
+/// The secrets of cookies; `None` where these are switched off.
+fn secrets(settings: &Settings) -> Result<Option<Secrets>, Vec<String>> {
+    let cookies = &settings.cookies;
+    if !cookies.enabled {
+        return Ok(None);
+    }
+    if cookies.secret_file.as_os_str().is_empty() {
+        return drawn().map(Some).map_err(|line| vec![line]);
+    }
+    let path = settings.path(&cookies.secret_file);
+    let text = read_bounded(&path, SECRETS_FILE_OCTETS_MAX)
+        .map_err(|problem| vec![format!("secret-file {}: {problem}", path.display())])?;
+    read_secrets(&path, &text).map(Some)
+}
+
+/// A secret of this process alone, the same for its whole life: clients keep their cookies over a reload.
+fn drawn() -> Result<Secrets, String> {
+    static SECRET: OnceLock<Result<[u8; SECRET_OCTETS], String>> = OnceLock::new();
+    let draw = || {
+        let (mut secret, mut filled) = ([0; SECRET_OCTETS], 0);
+        while filled < secret.len() {
+            let flags = rustix::rand::GetRandomFlags::empty();
+            filled += rustix::rand::getrandom(&mut secret[filled..], flags)
+                .map_err(|error| format!("no random numbers for cookies: {error}"))?;
+        }
+        Ok(secret)
+    };
+    let secret = SECRET.get_or_init(draw).clone()?;
+    Ok(Secrets::new(&[secret]).expect("one secret is a number of them that can be had"))
+}
+
+/// Reads a file of secrets: one a line, 32 hexadecimal digits, the one that makes cookies first; `#` begins a comment.
+fn read_secrets(path: &Path, text: &str) -> Result<Secrets, Vec<String>> {
+    let (mut secrets, mut problems) = (Vec::new(), Vec::new());
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.split('#').next().unwrap_or("").trim();
+        if line.is_empty() {
+            continue;
+        }
+        match hexadecimal(&format!("0x{line}"))
+            .and_then(|octets| <[u8; SECRET_OCTETS]>::try_from(&*octets).ok())
+        {
+            Some(secret) => secrets.push(secret),
+            // What is wrong with it could tell of it.
+            None => problems.push(format!(
+                "{}:{number}: expected {} hexadecimal digits, found something else",
+                path.display(),
+                2 * SECRET_OCTETS
+            )),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    Secrets::new(&secrets).ok_or_else(|| {
+        let found = secrets.len();
+        vec![format!("{}: expected one to {SECRETS_MAX} secrets, found {found}", path.display())]
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<(), String> {
+        read_secrets(Path::new("secrets"), text).map(drop).map_err(|lines| lines.join("\n"))
+    }
+
+    #[test]
+    fn files_of_secrets() {
+        let secret = "e5e973e5a6b2a43f48e7dc849e37bfcf";
+        assert_eq!(read(&format!("# ours\n\n{secret} # makes\n{secret}\n{secret}\n")), Ok(()));
+        assert_eq!(read("\n"), Err("secrets: expected one to 3 secrets, found 0".into()));
+        assert_eq!(
+            read(&format!("{secret}\n").repeat(4)),
+            Err("secrets: expected one to 3 secrets, found 4".into())
+        );
+        let error = read(&format!("{secret}\n{secret}0\n{}", &secret[2..])).unwrap_err();
+        assert_eq!(
+            error,
+            "secrets:2: expected 32 hexadecimal digits, found something else\n\
+             secrets:3: expected 32 hexadecimal digits, found something else"
+        );
+        assert!(!error.contains("e5e9"));
+    }
+
+    #[test]
+    fn a_secret_is_drawn_once() {
+        let cookie = |settings: &Settings| {
+            let secrets = identity(settings).unwrap().cookies.unwrap();
+            secrets.make(&[1; 8], "192.0.2.1".parse().unwrap(), 7)
+        };
+        let mut settings = Settings::default();
+        assert_eq!(cookie(&settings), cookie(&settings));
+        settings.cookies.enabled = false;
+        assert!(identity(&settings).unwrap().cookies.is_none());
+        settings.cookies = crate::settings::CookieSettings {
+            secret_file: "/nonexistent/secrets".into(),
+            ..Default::default()
+        };
+        let lines = identity(&settings).map(drop).unwrap_err();
+        assert!(lines[0].starts_with("secret-file /nonexistent/secrets: cannot open"), "{lines:?}");
+    }
+}

@@ -1,0 +1,398 @@
+//! The outward side of a worker, as its service sees it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::admit::Admission;
+use crate::context::{Context, Now};
+use crate::counters::Counters;
+use crate::inbox::{Inbox, Sink, Waker};
+use crate::later::{Asker, Found, Later, Path, RowId};
+use crate::random::Random;
+use crate::stream::{Messages, STREAMS_PER_CONNECTION_MAX, STREAMS_PER_WORKER_MAX, Streams};
+use crate::ticket::{Refused, Ticket};
+use crate::timer::{TimerId, Timers};
+use crate::token::ConnectionId;
+use crate::upstream::Upstream;
+
+/// Replies to tickets in one event. One arrival may answer 16,384 clients: the service goes on in the next turn.
+pub const REPLIES_PER_EVENT: usize = 512;
+
+/// Room for the replies of one event: all of them of 1,232 octets, or a few of the longest.
+const REPLY_AREA_OCTETS: usize = 1 << 20;
+
+/// Where a batch came from: the way back of its items.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source {
+    /// UDP socket of this number.
+    Datagrams(u16),
+    /// A connection.
+    Connection(ConnectionId),
+}
+
+/// A reply that is made and not sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reply {
+    pub(crate) path: Path,
+    pub(crate) row: RowId,
+    pub(crate) start: u32,
+    pub(crate) octets: u32,
+}
+
+/// The replies of one event.
+#[derive(Debug, Default)]
+pub(crate) struct Replies {
+    /// Empty until the first reply.
+    area: Vec<u8>,
+    filled: usize,
+    list: Vec<Reply>,
+}
+
+impl Replies {
+    fn has_room(&self, octets: usize) -> bool {
+        self.list.len() < REPLIES_PER_EVENT && self.filled + octets <= REPLY_AREA_OCTETS
+    }
+
+    fn room(&mut self, octets: usize) -> &mut [u8] {
+        self.area.resize(REPLY_AREA_OCTETS, 0);
+        &mut self.area[self.filled..][..octets]
+    }
+
+    fn push(&mut self, path: Path, row: RowId, octets: usize) {
+        self.list.push(Reply { path, row, start: self.filled as u32, octets: octets as u32 });
+        self.filled += octets;
+    }
+
+    pub(crate) fn list(&self) -> &[Reply] {
+        &self.list
+    }
+
+    pub(crate) fn octets(&self, reply: &Reply) -> &[u8] {
+        &self.area[reply.start as usize..][..reply.octets as usize]
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.list.clear();
+        self.filled = 0;
+    }
+}
+
+/// A stream that is to begin.
+pub(crate) struct Start {
+    pub(crate) connection: ConnectionId,
+    pub(crate) messages: Box<dyn Messages>,
+}
+
+/// What a worker keeps for its service.
+pub(crate) struct Core<M> {
+    pub(crate) now: Now,
+    worker: usize,
+    /// Of all workers.
+    inboxes: Arc<[Arc<Inbox<M>>]>,
+    sink: Arc<dyn Sink>,
+    admission: Arc<Admission>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) later: Later,
+    pub(crate) replies: Replies,
+    pub(crate) starts: Vec<Start>,
+    /// Keys of rows whose clients are gone, of which the service is not told yet.
+    pub(crate) gone: Vec<u64>,
+    pub(crate) timers: Timers,
+    pub(crate) streams: Streams,
+    pub(crate) upstream: Upstream,
+    random: Random,
+    /// Whether the service wants another turn.
+    pub(crate) again: bool,
+}
+
+impl<M: Send + 'static> Core<M> {
+    pub(crate) fn new(
+        worker: usize,
+        inboxes: Arc<[Arc<Inbox<M>>]>,
+        admission: Arc<Admission>,
+        counters: Arc<Counters>,
+        upstream: Upstream,
+    ) -> std::io::Result<Self> {
+        let sink: Arc<dyn Sink> = Arc::clone(&inboxes[worker]) as Arc<dyn Sink>;
+        Ok(Self {
+            now: Now::read(),
+            worker,
+            inboxes,
+            sink,
+            admission,
+            counters,
+            later: Later::new(),
+            replies: Replies::default(),
+            starts: Vec::new(),
+            gone: Vec::new(),
+            timers: Timers::default(),
+            streams: Streams::default(),
+            upstream,
+            random: Random::new()?,
+            again: false,
+        })
+    }
+}
+
+impl<M> Core<M> {
+    pub(crate) fn inbox(&self) -> &Arc<Inbox<M>> {
+        &self.inboxes[self.worker]
+    }
+
+    pub(crate) fn sink(&self) -> &Arc<dyn Sink> {
+        &self.sink
+    }
+
+    /// Whether an event left something to be sent.
+    #[inline]
+    pub(crate) fn has_output(&self) -> bool {
+        !self.replies.list.is_empty() || !self.starts.is_empty()
+    }
+
+    /// Ends a row and counts how; the way back if its client waits.
+    pub(crate) fn end(&mut self, row: RowId) -> Option<Path> {
+        let found = self.later.end(row)?;
+        self.counters.later_open.subtract(1);
+        match found {
+            Found::Waiting(path) => Some(path),
+            Found::Gone => {
+                self.counters.later_gone.add(1);
+                None
+            }
+        }
+    }
+
+    /// A ticket is dropped, or replied to with nothing.
+    pub(crate) fn drop_row(&mut self, row: RowId) {
+        if self.end(row).is_some() {
+            self.counters.later_dropped.add(1);
+        }
+    }
+
+    /// Begins a stream in the place of a row; closes the connection where there may be no other.
+    pub(crate) fn stream_row(&mut self, row: RowId, messages: Box<dyn Messages>) -> Option<ConnectionId> {
+        let Some(Path::Connection { id, .. }) = self.end(row) else { return None };
+        self.counters.later_streamed.add(1);
+        match self.begin_stream(id, messages) {
+            Ok(()) => None,
+            Err(_) => Some(id),
+        }
+    }
+
+    fn begin_stream(
+        &mut self,
+        connection: ConnectionId,
+        messages: Box<dyn Messages>,
+    ) -> Result<(), (Refused, Box<dyn Messages>)> {
+        let refused = if self.streams.count() + self.starts.len() >= STREAMS_PER_WORKER_MAX {
+            Refused::Worker
+        } else if usize::from(self.later.open(connection.index).streams) >= STREAMS_PER_CONNECTION_MAX {
+            Refused::Connection
+        } else {
+            self.later.open_mut(connection.index).streams += 1;
+            self.starts.push(Start { connection, messages });
+            return Ok(());
+        };
+        self.counters.streams_refused.add(1);
+        Err((refused, messages))
+    }
+
+    /// Puts a reply of another thread among those to be sent. `false`: there is no room for another before those are sent.
+    pub(crate) fn reply_row(&mut self, row: RowId, octets: &[u8]) -> bool {
+        if !self.replies.has_room(octets.len()) {
+            return false;
+        }
+        if let Some(path) = self.end(row) {
+            self.counters.later_replied.add(1);
+            self.replies.room(octets.len()).copy_from_slice(octets);
+            self.replies.push(path, row, octets.len());
+        }
+        true
+    }
+}
+
+/// What a service can do beside answering at once. Borrowed for the time of one event.
+pub struct Driver<'a, M> {
+    core: &'a mut Core<M>,
+}
+
+impl<'a, M> Driver<'a, M> {
+    pub(crate) fn new(core: &'a mut Core<M>) -> Self {
+        Self { core }
+    }
+
+    /// The time at which the turn began.
+    #[must_use]
+    pub fn now(&self) -> Now {
+        self.core.now
+    }
+
+    /// 64 random bits, good enough for IDs, ports and secrets.
+    pub fn random(&mut self) -> u64 {
+        self.core.random.next()
+    }
+
+    /// This worker's number, 0 and up.
+    #[must_use]
+    pub fn worker(&self) -> usize {
+        self.core.worker
+    }
+
+    /// How many workers there are.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.core.inboxes.len()
+    }
+
+    /// Has the service told `messages` this one, on worker `worker`; gives it back where too many wait there, where that worker
+    /// has ended, and where there is none of that number.
+    pub fn tell(&self, worker: usize, message: M) -> Result<(), M> {
+        match self.core.inboxes.get(worker) {
+            Some(inbox) => inbox.tell(message),
+            None => Err(message),
+        }
+    }
+
+    /// Wakes this service from any thread.
+    #[must_use]
+    pub fn waker(&self) -> Waker {
+        Waker(Arc::clone(&self.core.sink))
+    }
+
+    /// Answers the query that `ticket` is of: `write` writes to a room of [`Ticket::room`] octets and returns how many to send,
+    /// 0 for none. It is not called where the client is gone. Gives the ticket back where an event has had its replies: they
+    /// go on in the next turn, which [`Driver::again`] asks for.
+    pub fn reply(&mut self, ticket: Ticket, write: impl FnOnce(&mut [u8]) -> usize) -> Result<(), Ticket> {
+        let room = ticket.room();
+        if !ticket.is_of(Arc::as_ptr(&self.core.sink).cast()) {
+            let mut octets = vec![0; room];
+            let count = write(&mut octets);
+            octets.truncate(count);
+            ticket.reply(octets);
+            return Ok(());
+        }
+        if !self.core.replies.has_room(room) {
+            return Err(ticket);
+        }
+        if self.core.later.path(ticket.row()).is_none() {
+            self.discard(ticket);
+            return Ok(());
+        }
+        // The ticket lives on meanwhile: a panic of `write` drops it.
+        let octets = write(self.core.replies.room(room));
+        debug_assert!(octets <= room, "a reply is longer than its room");
+        let row = ticket.use_up();
+        if octets == 0 || octets > room {
+            self.core.drop_row(row);
+        } else if let Some(path) = self.core.end(row) {
+            self.core.counters.later_replied.add(1);
+            self.core.replies.push(path, row, octets);
+        }
+        Ok(())
+    }
+
+    /// Drops a ticket at once, which makes room for another.
+    pub fn discard(&mut self, ticket: Ticket) {
+        if ticket.is_of(Arc::as_ptr(&self.core.sink).cast()) {
+            let row = ticket.use_up();
+            self.core.drop_row(row);
+        }
+    }
+
+    /// Answers the query that `ticket` is of with many messages, or gives both back with the reason.
+    pub fn stream(
+        &mut self,
+        ticket: Ticket,
+        messages: Box<dyn Messages>,
+    ) -> Result<(), (Refused, Ticket, Box<dyn Messages>)> {
+        if !ticket.is_of(Arc::as_ptr(&self.core.sink).cast()) {
+            return ticket
+                .stream(messages)
+                .map_err(|(ticket, messages)| (Refused::Transport, ticket, messages));
+        }
+        match self.core.later.path(ticket.row()) {
+            None => {
+                self.discard(ticket);
+                Ok(())
+            }
+            Some(Path::Datagram { .. }) => Err((Refused::Transport, ticket, messages)),
+            Some(Path::Connection { id, .. }) => match self.core.begin_stream(id, messages) {
+                Ok(()) => {
+                    let row = ticket.use_up();
+                    self.core.end(row);
+                    self.core.counters.later_streamed.add(1);
+                    Ok(())
+                }
+                Err((refused, messages)) => Err((refused, ticket, messages)),
+            },
+        }
+    }
+
+    /// Has the service told `again` in the next turn, before the worker sleeps.
+    pub fn again(&mut self) {
+        self.core.again = true;
+    }
+
+    /// Has the service told `timer` with this key at `at`, or as soon after as there is time. `None`: there are as many as there
+    /// may be.
+    pub fn set_timer(&mut self, at: Instant, key: u64) -> Option<TimerId> {
+        self.core.timers.set(at, key)
+    }
+
+    /// As [`Driver::set_timer`], so long after now.
+    pub fn set_timer_in(&mut self, after: Duration, key: u64) -> Option<TimerId> {
+        self.set_timer(self.core.now.instant.checked_add(after)?, key)
+    }
+
+    /// Cancels a timer; its key, if it had not fired.
+    pub fn cancel(&mut self, timer: TimerId) -> Option<u64> {
+        self.core.timers.cancel(timer)
+    }
+
+    /// The worker's own UDP sockets.
+    pub fn upstream(&mut self) -> &mut Upstream {
+        &mut self.core.upstream
+    }
+
+    /// A ticket for an item of a batch.
+    pub(crate) fn later(
+        &mut self,
+        source: Source,
+        context: &Context,
+        peer: crate::Address,
+        key: u64,
+        is_proved: bool,
+        room: usize,
+    ) -> Result<Ticket, Refused> {
+        let path = match source {
+            Source::Datagrams(port) => Path::Datagram { port, peer, local: context.local },
+            Source::Connection(id) => Path::Connection { id, tag: 0 },
+        };
+        let prefix = self.core.admission.prefix_of(context.client.ip());
+        let asker = Asker { path, prefix, is_proved: is_proved || context.is_proved };
+        match self.core.later.add(asker, key, self.core.now.instant) {
+            Ok(row) => {
+                self.core.counters.later_tickets.add(1);
+                self.core.counters.later_open.add(1);
+                let is_stream = matches!(source, Source::Connection(_));
+                Ok(Ticket::new(Arc::clone(&self.core.sink), row, room, is_stream))
+            }
+            Err(refused) => {
+                self.core.counters.later_refused.add(1);
+                Err(refused)
+            }
+        }
+    }
+
+    /// A stream for an item of a batch.
+    pub(crate) fn stream_item(
+        &mut self,
+        source: Source,
+        messages: Box<dyn Messages>,
+    ) -> Result<(), (Refused, Box<dyn Messages>)> {
+        match source {
+            Source::Datagrams(_) => Err((Refused::Transport, messages)),
+            Source::Connection(id) => self.core.begin_stream(id, messages),
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The queries of one event: what each asks, where its response goes, and what became of it.
+//!
+//! ```text
+//! datagrams    spans -> query   query   query       a room of its own for each, a stride apart
+//!                        room    room    room
+//! streams      spans -> query   query   query       all visible at once
+//!              area  -> length|answer length|answer length|room ......    rooms come in order, each behind the last answer
+//! ```
+//!
+//! Query and room are handed out item by item. No reference to all the memory of a back end ever leaves this module,
+//! since in other back ends (UMEM of AF_XDP, rings of provided buffers) the kernel writes to neighbours meanwhile.
+
+use crate::context::{Context, Now, Session};
+use crate::driver::{Driver, Source};
+use crate::stream::Messages;
+use crate::ticket::{Refused, Ticket};
+
+/// What became of an item: the octets of its response (1 to 65,535), or one of those below.
+pub(crate) type Outcome = u32;
+
+/// Nothing is sent: the state an item begins in.
+pub(crate) const DROPPED: Outcome = 0;
+/// Somebody holds a ticket, whose row is in the worker's table.
+pub(crate) const LATER: Outcome = u32::MAX;
+/// Messages are pulled.
+pub(crate) const STREAM: Outcome = u32::MAX - 1;
+
+/// The octets to send of an item; 0 for none.
+#[inline]
+pub(crate) fn octets_of(outcome: Outcome) -> usize {
+    if outcome <= 0xFFFF { outcome as usize } else { 0 }
+}
+
+/// Where a query lies within the octets received.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Span {
+    pub(crate) start: u32,
+    pub(crate) octets: u32,
+}
+
+/// Where rooms lie.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rooms {
+    /// From one item's room to the next; 0 where they are cut one after another.
+    pub(crate) stride: usize,
+    /// Octets left free before each room, for the length of its message.
+    pub(crate) prefix: usize,
+    /// Octets of a room.
+    pub(crate) octets: usize,
+}
+
+/// The parts of a batch, as a back end has them.
+pub(crate) struct Batch<'a> {
+    pub(crate) now: Now,
+    pub(crate) session: &'a Session,
+    /// What `spans` lie in.
+    pub(crate) received: &'a [u8],
+    pub(crate) spans: &'a [Span],
+    /// One for each item, or one for all.
+    pub(crate) contexts: &'a [Context],
+    pub(crate) area: &'a mut [u8],
+    pub(crate) rooms: Rooms,
+    /// One for each item, all `DROPPED`.
+    pub(crate) outcomes: &'a mut [Outcome],
+    pub(crate) source: Source,
+}
+
+/// The queries of an event.
+pub struct Queries<'a> {
+    batch: Batch<'a>,
+    /// The item that comes next.
+    next: usize,
+    /// Where the next room begins, of those cut one after another.
+    cursor: usize,
+    /// Whether an item had to be put off since there was no room for its response.
+    blocked: bool,
+}
+
+impl<'a> Queries<'a> {
+    pub(crate) fn new(batch: Batch<'a>) -> Self {
+        debug_assert_eq!(batch.spans.len(), batch.outcomes.len(), "an item has a span and an outcome");
+        Self { batch, next: 0, cursor: 0, blocked: false }
+    }
+
+    /// How many there are, those taken already included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.batch.spans.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.batch.spans.is_empty()
+    }
+
+    /// When they came.
+    #[must_use]
+    pub fn now(&self) -> Now {
+        self.batch.now
+    }
+
+    /// What is the same for all of them.
+    #[must_use]
+    pub fn session(&self) -> &'a Session {
+        self.batch.session
+    }
+
+    /// The octets of query `index`, which is below `len()`: to look ahead and prefetch.
+    #[must_use]
+    pub fn query(&self, index: usize) -> &[u8] {
+        let span = self.batch.spans[index];
+        &self.batch.received[span.start as usize..][..span.octets as usize]
+    }
+
+    /// What is known of query `index` besides.
+    #[must_use]
+    pub fn context(&self, index: usize) -> &Context {
+        &self.batch.contexts[index.min(self.batch.contexts.len() - 1)]
+    }
+
+    /// The next item with its room. `None` after the last, or where there is no room for another response: the items
+    /// that are left then come again in a batch of their own.
+    #[inline]
+    #[allow(clippy::should_implement_trait)] // Items borrow from this, which an iterator's cannot.
+    pub fn next(&mut self) -> Option<Item<'_>> {
+        let batch = &mut self.batch;
+        let index = self.next;
+        let span = *batch.spans.get(index)?;
+        let start = self.cursor + index * batch.rooms.stride + batch.rooms.prefix;
+        let Some(room) = batch.area.get_mut(start..).and_then(|area| area.get_mut(..batch.rooms.octets))
+        else {
+            self.blocked = true;
+            return None;
+        };
+        self.next = index + 1;
+        Some(Item {
+            query: &batch.received[span.start as usize..][..span.octets as usize],
+            context: &batch.contexts[index.min(batch.contexts.len() - 1)],
+            room,
+            session: batch.session,
+            source: batch.source,
+            outcome: &mut batch.outcomes[index],
+            cursor: &mut self.cursor,
+            rooms: batch.rooms,
+        })
+    }
+
+    /// How many items the service was offered, and how many octets of a shared area their responses take.
+    pub(crate) fn offered(&self) -> (usize, usize) {
+        (if self.blocked { self.next } else { self.batch.spans.len() }, self.cursor)
+    }
+}
+
+/// One query, with the room for its response. It is dropped unless one of the other things is said of it.
+pub struct Item<'q> {
+    /// The message as received, never judged before: at most [`crate::UDP_QUERY_OCTETS_MAX`] octets over UDP, where it
+    /// may be shorter than a header, and 65,535 otherwise.
+    pub query: &'q [u8],
+    /// What is known of it besides.
+    pub context: &'q Context,
+    /// Where to write the response. Its length is the most that may be sent, its content is left over from earlier
+    /// queries.
+    pub room: &'q mut [u8],
+    session: &'q Session,
+    source: Source,
+    outcome: &'q mut Outcome,
+    cursor: &'q mut usize,
+    rooms: Rooms,
+}
+
+impl Item<'_> {
+    /// Says that the first `octets` octets of the room are to be sent; 0 sends nothing.
+    ///
+    /// A count beyond the room is a fault of the service and sends nothing.
+    #[inline]
+    pub fn answer(self, octets: usize) {
+        debug_assert!(octets <= self.rooms.octets, "a response is longer than its room");
+        // Whoever took a ticket answers through that.
+        if octets > self.rooms.octets || octets == 0 || *self.outcome != DROPPED {
+            return;
+        }
+        *self.outcome = octets as Outcome;
+        if self.rooms.stride == 0 {
+            *self.cursor += self.rooms.prefix + octets;
+        }
+    }
+
+    /// Sends nothing.
+    pub fn drop(self) {}
+
+    /// Takes the right to answer later. `key` is the service's, by which it is told if the client is gone; `is_proved`: that
+    /// the query itself proves its sender's address, by a server cookie for instance. What is needed of the query has to
+    /// be kept.
+    ///
+    /// An `Err` says which bound is reached; the item can still be answered.
+    pub fn later<M>(
+        &mut self,
+        driver: &mut Driver<'_, M>,
+        key: u64,
+        is_proved: bool,
+    ) -> Result<Ticket, Refused> {
+        if *self.outcome == LATER || *self.outcome == STREAM {
+            return Err(Refused::Connection);
+        }
+        let peer = self.context.peer(self.session);
+        let ticket = driver.later(self.source, self.context, peer, key, is_proved, self.rooms.octets)?;
+        *self.outcome = LATER;
+        Ok(ticket)
+    }
+
+    /// Answers by many messages, or gives them back with the bound that is reached.
+    pub fn stream<M>(
+        &mut self,
+        driver: &mut Driver<'_, M>,
+        messages: Box<dyn Messages>,
+    ) -> Result<(), (Refused, Box<dyn Messages>)> {
+        if *self.outcome == LATER || *self.outcome == STREAM {
+            return Err((Refused::Connection, messages));
+        }
+        driver.stream_item(self.source, messages)?;
+        *self.outcome = STREAM;
+        Ok(())
+    }
+}

@@ -1,0 +1,281 @@
+//! A tap: a ring of records through which one thread tells another what it does, and never waits for it.
+//!
+//! ```text
+//!   writer, a worker                 words of 8 octets                    reader, who logs or counts
+//!   begin_record, write .. -->  | .. | 21 | octets ..        | 9 | ..  -->  read
+//!   publish, once a batch           ^ tail: stored by the reader   ^ head: stored by the writer
+//! ```
+//!
+//! A record is its length in a word and its octets, padded to whole words. One that does not fit is dropped as a whole and
+//! counted. Who touches what: words from `tail` to `head` are the reader's, all others the writer's; each side hands words over by
+//! a store with release ordering that the other loads with acquire. So the words themselves need no ordering, and no code here is
+//! unsafe. Without a reader nothing is written: whether there is one, and what it wants, is one relaxed load of a word that
+//! changes only when one comes or goes. The ring takes no memory until the first reader comes.
+
+use std::sync::OnceLock;
+
+use crate::primitives::{Arc, AtomicU32, AtomicU64, Ordering};
+
+/// Octets of a ring: four milliseconds of a worker that answers a million queries a second and tells 256 octets of each. Less
+/// would drop records when the reader loses its processor for a turn; more is memory a worker, and no longer fits in a cache.
+pub const RING_OCTETS: usize = 1 << 20;
+
+/// Octets of a word.
+const WORD: usize = size_of::<u64>();
+
+/// What a reader wants to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wants {
+    /// One item in so many; 0 is taken for 1.
+    pub one_in: u32,
+    /// Octets of each query, at most.
+    pub query_octets: u16,
+    /// Octets of each response, at most.
+    pub response_octets: u16,
+}
+
+impl Wants {
+    /// Never 0, which says that there is no reader.
+    fn to_word(self) -> u64 {
+        u64::from(self.one_in.max(1)) << 32
+            | u64::from(self.query_octets) << 16
+            | u64::from(self.response_octets)
+    }
+
+    fn of_word(word: u64) -> Option<Wants> {
+        let wants = Wants {
+            one_in: (word >> 32) as u32,
+            query_octets: (word >> 16) as u16,
+            response_octets: word as u16,
+        };
+        (word != 0).then_some(wants)
+    }
+}
+
+/// Where readers come to: a handle, of which there may be many.
+#[derive(Clone)]
+pub struct Tap {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// Of the ring; a power of two.
+    words_max: usize,
+    /// Made by the first reader.
+    words: OnceLock<Box<[AtomicU64]>>,
+    /// See [`Wants::to_word`]; stored by readers.
+    wants: AtomicU64,
+    /// 1 while there is a reader.
+    is_attached: AtomicU32,
+    head: Head,
+    tail: Tail,
+}
+
+/// What the writer stores, apart from what others do.
+#[repr(align(128))]
+struct Head {
+    /// Words published since the beginning.
+    head: AtomicU64,
+    /// Records dropped since the beginning.
+    dropped: AtomicU64,
+}
+
+/// Words read since the beginning, or skipped as there was no reader.
+#[repr(align(128))]
+struct Tail(AtomicU64);
+
+/// A ring of at least `octets` octets without a reader.
+pub fn ring(octets: usize) -> (Writer, Tap) {
+    let shared = Arc::new(Shared {
+        words_max: octets.div_ceil(WORD).max(1).next_power_of_two(),
+        words: OnceLock::new(),
+        wants: AtomicU64::new(0),
+        is_attached: AtomicU32::new(0),
+        head: Head { head: AtomicU64::new(0), dropped: AtomicU64::new(0) },
+        tail: Tail(AtomicU64::new(0)),
+    });
+    let writer = Writer { shared: Arc::clone(&shared), position: 0, published: 0, tail: 0, dropped: 0 };
+    (writer, Tap { shared })
+}
+
+impl Tap {
+    /// Becomes the reader, which sees records that are published from now on; the first may still be as long as the reader before
+    /// wanted. `None` while there is another.
+    pub fn attach(&self, wants: Wants) -> Option<Reader> {
+        let shared = &self.shared;
+        // Acquire: the reader before is done with the ring.
+        if shared.is_attached.swap(1, Ordering::AcqRel) != 0 {
+            return None;
+        }
+        shared.words.get_or_init(|| (0..shared.words_max).map(|_| AtomicU64::new(0)).collect());
+        let head = shared.head.head.load(Ordering::Acquire);
+        shared.tail.0.store(head, Ordering::Release);
+        shared.wants.store(wants.to_word(), Ordering::Relaxed);
+        let dropped_before = self.dropped();
+        Some(Reader { shared: Arc::clone(shared), position: head, head, dropped_before })
+    }
+
+    /// Records that found no room, since the beginning.
+    pub fn dropped(&self) -> u64 {
+        self.shared.head.dropped.load(Ordering::Relaxed)
+    }
+}
+
+/// The side of the thread that tells.
+pub struct Writer {
+    shared: Arc<Shared>,
+    /// Words written, of which those beyond `published` are not the reader's yet.
+    position: u64,
+    published: u64,
+    /// As it was when it was looked at last.
+    tail: u64,
+    dropped: u64,
+}
+
+impl Writer {
+    /// What the reader wants; `None` without one. One relaxed load.
+    #[inline]
+    pub fn wants(&self) -> Option<Wants> {
+        Wants::of_word(self.shared.wants.load(Ordering::Relaxed))
+    }
+
+    /// Begins a record of `octets` octets. `None` if it does not fit, which is counted.
+    pub fn begin_record(&mut self, octets: usize) -> Option<Record<'_>> {
+        let words_max = self.shared.words_max as u64;
+        let end = self.position + 1 + octets.div_ceil(WORD) as u64;
+        if end - self.tail > words_max {
+            // Acquire: the reader is done with the words before.
+            self.tail = self.shared.tail.0.load(Ordering::Acquire);
+        }
+        let ring = self.shared.words.get().filter(|_| end - self.tail <= words_max);
+        let Some(ring) = ring else {
+            self.dropped += 1;
+            self.shared.head.dropped.store(self.dropped, Ordering::Relaxed);
+            return None;
+        };
+        let mut record = Record { ring, position: self.position, left: octets, part: 0, part_octets: 0 };
+        record.put(octets as u64);
+        self.position = end;
+        Some(record)
+    }
+
+    /// Hands the records since the last call to the reader. One store; once a batch.
+    pub fn publish(&mut self) {
+        if self.published != self.position {
+            self.published = self.position;
+            self.shared.head.head.store(self.position, Ordering::Release);
+        }
+    }
+}
+
+/// A record that is being written; complete when it is dropped.
+pub struct Record<'w> {
+    /// A power of two of words.
+    ring: &'w [AtomicU64],
+    position: u64,
+    /// Octets that may still be written.
+    left: usize,
+    /// Octets that do not make a whole word yet, from the lower end.
+    part: u64,
+    part_octets: usize,
+}
+
+impl Record<'_> {
+    /// Adds octets. What is longer than the record is left out, and zeros stand for what is never written.
+    pub fn write(&mut self, octets: &[u8]) {
+        debug_assert!(octets.len() <= self.left, "a record of another length was begun");
+        let mut octets = &octets[..octets.len().min(self.left)];
+        self.left -= octets.len();
+        if self.part_octets > 0 {
+            let (first, rest) = octets.split_at(octets.len().min(WORD - self.part_octets));
+            self.add_part(first);
+            octets = rest;
+        }
+        let (words, rest) = octets.as_chunks::<WORD>();
+        words.iter().for_each(|word| self.put(u64::from_le_bytes(*word)));
+        self.add_part(rest);
+    }
+
+    /// Adds octets, no more than complete a word.
+    fn add_part(&mut self, octets: &[u8]) {
+        for octet in octets {
+            self.part |= u64::from(*octet) << (8 * self.part_octets);
+            self.part_octets += 1;
+        }
+        if self.part_octets == WORD {
+            self.put_part();
+        }
+    }
+
+    fn put_part(&mut self) {
+        let part = std::mem::take(&mut self.part);
+        self.part_octets = 0;
+        self.put(part);
+    }
+
+    fn put(&mut self, word: u64) {
+        self.ring[self.position as usize & (self.ring.len() - 1)].store(word, Ordering::Relaxed);
+        self.position += 1;
+    }
+}
+
+impl Drop for Record<'_> {
+    fn drop(&mut self) {
+        // As many words as were reserved, also when less was written.
+        let words = (self.part_octets + self.left).div_ceil(WORD);
+        (0..words).for_each(|_| self.put_part());
+    }
+}
+
+/// The side of the thread that is told. Detaches when it is dropped.
+pub struct Reader {
+    shared: Arc<Shared>,
+    position: u64,
+    /// As it was when it was looked at last.
+    head: u64,
+    dropped_before: u64,
+}
+
+impl Reader {
+    /// Puts the next record in `record`, in place of what is there; `false` if there is none yet. Never waits.
+    pub fn read(&mut self, record: &mut Vec<u8>) -> bool {
+        if self.position == self.head {
+            // Acquire: what the writer wrote before it published.
+            self.head = self.shared.head.head.load(Ordering::Acquire);
+        }
+        let ring = self.shared.words.get().filter(|_| self.position != self.head);
+        let Some(ring) = ring else { return false };
+        let mut next = || {
+            let word = ring[self.position as usize & (ring.len() - 1)].load(Ordering::Relaxed);
+            self.position += 1;
+            word
+        };
+        let mut left = next() as usize;
+        record.clear();
+        record.reserve(left);
+        while left > 0 {
+            let octets = left.min(WORD);
+            record.extend_from_slice(&next().to_le_bytes()[..octets]);
+            left -= octets;
+        }
+        self.shared.tail.0.store(self.position, Ordering::Release);
+        true
+    }
+
+    /// Wants something else; records that are on their way are as before.
+    pub fn change(&mut self, wants: Wants) {
+        self.shared.wants.store(wants.to_word(), Ordering::Relaxed);
+    }
+
+    /// Records that found no room since this reader came.
+    pub fn dropped(&self) -> u64 {
+        self.shared.head.dropped.load(Ordering::Relaxed) - self.dropped_before
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.shared.wants.store(0, Ordering::Relaxed);
+        self.shared.is_attached.store(0, Ordering::Release);
+    }
+}

@@ -1,0 +1,135 @@
+//! Taps: records as they were written, dropped as a whole or there as a whole, with readers that come and go.
+
+use std::thread;
+
+use sync::tap::{Reader, Wants, Writer, ring};
+
+const ALL: Wants = Wants { one_in: 1, query_octets: 512, response_octets: 4096 };
+
+fn write(writer: &mut Writer, parts: &[&[u8]]) -> bool {
+    let octets = parts.iter().map(|part| part.len()).sum();
+    let Some(mut record) = writer.begin_record(octets) else { return false };
+    parts.iter().for_each(|part| record.write(part));
+    true
+}
+
+fn read(reader: &mut Reader) -> Option<Vec<u8>> {
+    let mut record = vec![0xff; 3];
+    reader.read(&mut record).then_some(record)
+}
+
+#[test]
+fn nobody_is_told_before_somebody_asks_or_after() {
+    let (mut writer, tap) = ring(1024);
+    assert_eq!(writer.wants(), None);
+    let mut reader = tap.attach(ALL).expect("the first");
+    assert!(tap.attach(ALL).is_none(), "one at a time");
+    assert_eq!(writer.wants(), Some(ALL));
+    assert!(write(&mut writer, &[b"one"]));
+    assert_eq!(read(&mut reader), None, "not published");
+    writer.publish();
+    assert!(write(&mut writer, &[b"two"]));
+    assert_eq!((read(&mut reader), read(&mut reader)), (Some(b"one".to_vec()), None));
+    reader.change(Wants { one_in: 0, query_octets: 0, response_octets: u16::MAX });
+    let wants = Wants { one_in: 1, query_octets: 0, response_octets: u16::MAX };
+    assert_eq!(writer.wants(), Some(wants));
+    drop(reader);
+    assert_eq!(writer.wants(), None);
+    assert!(write(&mut writer, &[b"three"]));
+    writer.publish();
+    let mut reader = tap.attach(ALL).expect("the only one");
+    assert_eq!(read(&mut reader), None, "what nobody was there for is not kept");
+    assert!(write(&mut writer, &[b"four"]));
+    writer.publish();
+    assert_eq!(read(&mut reader), Some(b"four".to_vec()));
+}
+
+#[test]
+fn parts_of_any_length_are_put_together() {
+    let (mut writer, tap) = ring(256);
+    let mut reader = tap.attach(ALL).expect("the first");
+    let octets: Vec<u8> = (1..=60).collect();
+    for (first, second) in (0..30).flat_map(|first| (first..60).map(move |second| (first, second))) {
+        let parts = [&octets[..first], &octets[first..second], &octets[second..]];
+        assert!(write(&mut writer, &parts));
+        writer.publish();
+        assert_eq!(read(&mut reader).as_deref(), Some(&octets[..]), "{first}, {second}");
+    }
+    for written in 0..20 {
+        let mut record = writer.begin_record(20).expect("room");
+        record.write(&octets[..written]);
+        drop(record);
+        writer.publish();
+        let expected = [&octets[..written], &[0; 20][written..]].concat();
+        assert_eq!(read(&mut reader), Some(expected), "zeros for what was not written");
+    }
+    assert!(write(&mut writer, &[]));
+    writer.publish();
+    assert_eq!((read(&mut reader), read(&mut reader)), (Some(Vec::new()), None));
+}
+
+#[test]
+fn what_does_not_fit_is_dropped_as_a_whole_and_counted() {
+    let (mut writer, tap) = ring(64);
+    assert!(!write(&mut writer, &[b"nobody is there"]));
+    let mut reader = tap.attach(ALL).expect("the first");
+    assert_eq!((reader.dropped(), tap.dropped()), (0, 1));
+    assert!(!write(&mut writer, &[&[1; 57]]), "a word of length and 57 octets");
+    assert!(!write(&mut writer, &[&[1; 6000]]));
+    assert!(write(&mut writer, &[&[2; 56]]));
+    assert!(!write(&mut writer, &[]));
+    writer.publish();
+    assert!(!write(&mut writer, &[]), "not read yet");
+    assert_eq!((read(&mut reader), read(&mut reader)), (Some(vec![2; 56]), None));
+    assert!(
+        write(&mut writer, &[&[3; 24]]) && write(&mut writer, &[&[4; 24]]) && !write(&mut writer, &[b""])
+    );
+    writer.publish();
+    assert_eq!((read(&mut reader), reader.dropped(), tap.dropped()), (Some(vec![3; 24]), 5, 6));
+    assert!(write(&mut writer, &[&[5; 9]]), "room of the one that was read");
+    writer.publish();
+    assert_eq!((read(&mut reader), read(&mut reader)), (Some(vec![4; 24]), Some(vec![5; 9])));
+}
+
+/// Records of a number and as many octets as it says, of which none is torn, doubled or out of order.
+#[test]
+fn readers_come_and_go_beside_a_writer() {
+    const RECORDS: u32 = 200_000;
+    let (mut writer, tap) = ring(4096);
+    let (written, missed) = thread::scope(|scope| {
+        let writing = scope.spawn(move || {
+            let mut written = 0;
+            for number in 0..RECORDS {
+                let octets = [number as u8; 100];
+                let parts = [&number.to_le_bytes()[..], &octets[..number as usize % 100]];
+                written += u32::from(writer.wants().is_some() && write(&mut writer, &parts));
+                if number % 16 == 0 {
+                    writer.publish();
+                    thread::yield_now();
+                }
+            }
+            writer.publish();
+            written
+        });
+        let (mut last, mut seen, mut readers) = (None, 0, 0);
+        while !writing.is_finished() {
+            let mut reader = tap.attach(ALL).expect("one at a time");
+            readers += 1;
+            for _ in 0..5000 {
+                let Some(record) = read(&mut reader) else {
+                    thread::yield_now();
+                    continue;
+                };
+                let (number, octets) = record.split_first_chunk().expect("a number");
+                let number = u32::from_le_bytes(*number);
+                assert!(last < Some(number), "{number} after {last:?}");
+                assert_eq!(octets, &vec![number as u8; number as usize % 100][..]);
+                (last, seen) = (Some(number), seen + 1);
+            }
+        }
+        println!("{seen} records seen by {readers} readers, {} dropped", tap.dropped());
+        let written = writing.join().expect("no panic");
+        (written, written - seen)
+    });
+    assert!(written > 0 && missed < written, "{missed} of {written} missed");
+}
