@@ -221,9 +221,9 @@ fn rate(zones: usize, seconds: u64) -> Outcome {
             }
             if mode == usize::from(is_publishing.load(Ordering::Relaxed)) {
                 let spent = [ASKED as u64, responder.repeated() - before, processor_ns() - begin];
-                counts[mode].iter().zip(spent).for_each(|(to, by)| {
+                for (to, by) in counts[mode].iter().zip(spent) {
                     to.fetch_add(by, Ordering::Relaxed);
-                });
+                }
             }
         }
         Ok(())

@@ -199,9 +199,12 @@ impl Cache {
     fn find(&self, asked: &Asked, qtype: u16, room: usize) -> Option<&Slot> {
         let here = |(key, hash): (CacheKey, u64)| {
             let pair = &self.pairs[hash as usize % PAIRS];
-            let slot = if pair[0].key == key { &pair[0] } else { &pair[1] };
-            let fits = slot.key == key
-                && slot.piece.octets() <= room
+            let slot = match pair {
+                [slot, _] if slot.key == key => slot,
+                [_, slot] if slot.key == key => slot,
+                _ => return None,
+            };
+            let fits = slot.piece.octets() <= room
                 && (room < slot.short_of as usize || slot.short_of == NO_SHORTAGE);
             fits.then_some(slot)
         };
@@ -262,12 +265,11 @@ impl Cache {
         response: &[u8],
         (catalog, buffers): (&CatalogView<'_>, &mut Buffers),
     ) {
-        let catalog = &catalog.renewed();
         let Some(versions) = buffers.sources.versions() else { return };
         // A whole name has all labels of its key, and begins where all questions do.
         let (mut anchor_labels, mut anchor) = (given.key_labels, HEADER_OCTETS as u16);
         if let Scope::Upper(labels) = given.scope {
-            if !catalog.may_have_zones_below(&buffers.key, given.key_labels) {
+            if !catalog.renewed().may_have_zones_below(&buffers.key, given.key_labels) {
                 (anchor_labels, anchor) = (labels, buffers.places.of_ancestor(labels));
             } else {
                 // Others with these labels may be in another zone. The name itself is not.
@@ -275,9 +277,11 @@ impl Cache {
                 (key, hash) = whole;
             }
         }
-        let names = (&mut buffers.other_places, &mut buffers.other_key);
-        if !buffers.sources.is_found_again(catalog, response, names) {
-            return;
+        if catalog.has_new_zones() {
+            let names = (&mut buffers.other_places, &mut buffers.other_key);
+            if !buffers.sources.is_found_again(&catalog.renewed(), response, names) {
+                return;
+            }
         }
         let (response, counts) = (&response[..given.end], given.counts);
         let count = counts.iter().map(|&count| usize::from(count)).sum();

@@ -85,6 +85,7 @@ impl Sources {
 
     /// Whether each name still finds what it found. Who was looking while a zone was added can have read the new version of the zone above, and
     /// then looked for the new zone in a table that does not have it; having read that version, the second look sees the table that has it.
+    /// Not needed where no zone was added since the batch began ([`CatalogView::has_new_zones`]).
     pub(crate) fn is_found_again(
         &self,
         catalog: &CatalogView<'_>,

@@ -65,6 +65,8 @@ struct Inner {
     domain: Domain,
     parts: Cell<Parts>,
     depths: Depths,
+    /// How often zones were added; raised when they can be found, and before the versions of their enclosers are.
+    additions: AtomicU64,
     writer: Mutex<change::Writer>,
 }
 
@@ -81,6 +83,8 @@ pub struct CatalogReader {
     inner: Arc<Inner>,
     /// What was published when the batch began; null between batches.
     parts: *const Parts,
+    /// [`Inner::additions`] when it began.
+    additions: u64,
 }
 
 // SAFETY: the pointer is used only through `&self` methods that give out `&Parts` within a batch, and is null or dead between batches.
@@ -105,6 +109,7 @@ impl Catalog {
             seed,
             parts: Cell::new(&domain, Arc::new(parts)),
             depths: Depths::default(),
+            additions: AtomicU64::new(0),
             writer: Mutex::named("catalog", writer),
             domain,
         };
@@ -117,6 +122,7 @@ impl Catalog {
             reader: self.inner.domain.reader(),
             inner: Arc::clone(&self.inner),
             parts: std::ptr::null(),
+            additions: 0,
         }
     }
 
@@ -132,6 +138,8 @@ impl CatalogReader {
     #[inline]
     pub fn begin(&mut self) {
         self.reader.begin();
+        // Before the table is loaded: see `CatalogView::has_new_zones`.
+        self.additions = self.inner.additions.load(Ordering::Acquire);
         if let Some(guard) = self.reader.guard() {
             self.parts = CatalogView::new(&self.inner, guard).parts();
         }
@@ -152,7 +160,7 @@ impl CatalogReader {
         // SAFETY: `begin` loaded the pointer from the cell of this catalog in the batch that the guard proves to be under way, and `end`,
         // which takes `&mut self`, cannot end it as long as the view lives.
         let parts = unsafe { self.parts.as_ref()? };
-        Some(CatalogView::with_parts(&self.inner, guard, parts))
+        Some(CatalogView::with_parts(&self.inner, guard, parts, self.additions))
     }
 
     /// Begins a batch and has `act` see the zones.

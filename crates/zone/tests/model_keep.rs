@@ -12,7 +12,7 @@ const OLD: usize = 1;
 const RAISED: usize = 2;
 
 /// A rule that is left out.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
     /// Answers are kept without asking a table taken anew.
@@ -21,6 +21,10 @@ enum Fault {
     RaisedTooEarly,
     /// The repeat asks the table that was asked before.
     SameTable,
+    /// Additions are counted before the new zone is in the table.
+    CountedTooEarly,
+    /// The count is read after the table was loaded.
+    CountReadTooLate,
 }
 
 struct Catalog {
@@ -29,6 +33,7 @@ struct Catalog {
     /// In each of them the cell of the new zone: 0 without.
     cells: [AtomicUsize; 2],
     version: AtomicUsize,
+    additions: AtomicUsize,
 }
 
 impl Catalog {
@@ -36,8 +41,14 @@ impl Catalog {
         if fault == Fault::RaisedTooEarly {
             self.version.store(RAISED, Release);
         }
+        if fault == Fault::CountedTooEarly {
+            self.additions.store(1, Release);
+        }
         self.table.store(1, Release);
         self.cells[1].store(1, Release);
+        if fault != Fault::CountedTooEarly {
+            self.additions.store(1, Release);
+        }
         if fault != Fault::RaisedTooEarly {
             self.version.store(RAISED, Release);
         }
@@ -56,13 +67,20 @@ fn model(fault: Fault) {
             table: AtomicUsize::new(0),
             cells: [AtomicUsize::new(0), AtomicUsize::new(0)],
             version: AtomicUsize::new(OLD),
+            additions: AtomicUsize::new(0),
         });
         let writer = Arc::clone(&catalog);
         let writer = thread::spawn(move || writer.add(fault));
+        let mut counted = catalog.additions.load(Acquire);
         let table = catalog.table.load(Acquire);
+        if fault == Fault::CountReadTooLate {
+            counted = catalog.additions.load(Acquire);
+        }
         let first = catalog.find(table);
+        // Without additions since the table was loaded there is nothing to be asked again.
         let again = match fault {
             Fault::NoRepeat => first,
+            _ if catalog.additions.load(Acquire) == counted => first,
             Fault::SameTable => catalog.find(table),
             _ => catalog.find(catalog.table.load(Acquire)),
         };
@@ -79,7 +97,14 @@ fn what_is_kept_knows_what_its_version_says() {
 
 #[test]
 fn every_rule_is_needed() {
-    for fault in [Fault::NoRepeat, Fault::RaisedTooEarly, Fault::SameTable] {
-        assert!(std::panic::catch_unwind(|| model(fault)).is_err());
+    let faults = [
+        Fault::NoRepeat,
+        Fault::RaisedTooEarly,
+        Fault::SameTable,
+        Fault::CountedTooEarly,
+        Fault::CountReadTooLate,
+    ];
+    for fault in faults {
+        assert!(std::panic::catch_unwind(|| model(fault)).is_err(), "{fault:?}");
     }
 }

@@ -61,9 +61,8 @@ impl Asked {
         (labels, epoch): (usize, u32),
     ) -> Option<Asked> {
         let from = places.of_ancestor(labels) as usize;
-        let name = read(message, from, places.of_ancestor(0) as usize)?;
+        let (name, hash) = read(message, from, places.of_ancestor(0) as usize)?;
         let wanted = DNSSEC_OK * u64::from(query.edns.is_some_and(|edns| edns.dnssec_ok));
-        let hash = name.iter().fold(0, |hash, word| fold_multiply(hash ^ word, 0x9e37_79b9_7f4a_7c15));
         let conditions = wanted | u64::from(epoch) << EPOCH_SHIFT;
         Some(Asked { name, hash, conditions, whole: (places.label_count() == labels).then_some(query.qtype) })
     }
@@ -98,14 +97,14 @@ impl Asked {
     }
 }
 
-/// The labels at `from..to` of a message, lower-case: the length octets are below the letters.
+/// The labels at `from..to` of a message, lower-case, and a hash of the words that they take: the length octets are below the letters.
 #[inline(always)]
-fn read(message: &[u8], from: usize, to: usize) -> Option<[u64; WORDS]> {
+fn read(message: &[u8], from: usize, to: usize) -> Option<([u64; WORDS], u64)> {
     let length = to - from;
     if length > NAME_OCTETS_MAX {
         return None;
     }
-    let mut name = [0; WORDS];
+    let (mut name, mut hash) = ([0; WORDS], 0);
     for (index, word) in name.iter_mut().enumerate() {
         let at = from + 8 * index;
         if at >= to {
@@ -118,8 +117,9 @@ fn read(message: &[u8], from: usize, to: usize) -> Option<[u64; WORDS]> {
             let word = u64::from_le_bytes(*message.get(to - 8..)?.first_chunk()?);
             fold_case(word >> (8 * (at + 8 - to)))
         };
+        hash = fold_multiply(hash ^ *word, 0x9e37_79b9_7f4a_7c15);
     }
-    Some(name)
+    Some((name, hash))
 }
 
 /// The two halves of a product, folded together.

@@ -12,6 +12,7 @@ use crate::pack::Pack;
 use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use sync::Mutex;
 use sync::epoch::{Held, Reader};
 use wire::{Name, SortKey};
@@ -90,7 +91,7 @@ impl Catalog {
 
     /// Adds zones; returns their slots in the same order. A zone that is there already shows what is given from now on.
     ///
-    /// Order of stores: slots, counts of the names above them, cells, depths, and then the versions of their enclosers (the nearest zones above, or
+    /// Order of stores: slots, counts of the names above them, cells, depths, the count of additions, and then the versions of their enclosers (the nearest zones above, or
     /// slots that stand for the lack of one) are raised: kept answers of these may be about names that now belong to the new zones. Many
     /// zones at once are one growth of the table and one raise for each encloser.
     ///
@@ -122,6 +123,7 @@ impl Catalog {
         }
         if !added.is_empty() {
             self.inner.depths.publish(&writer.depths);
+            self.inner.additions.fetch_add(1, Ordering::Release);
             self.inner.raise_enclosers(writer, &added);
         }
         slots

@@ -7,6 +7,7 @@ use super::{Inner, Parts, root_hash};
 use crate::index::Hash;
 use crate::lookup::ZoneView;
 use crate::pack::Pack;
+use std::sync::atomic::Ordering;
 use sync::epoch::{Guard, Held};
 use wire::{Name, SortKey};
 
@@ -16,6 +17,8 @@ pub struct CatalogView<'g> {
     inner: &'g Inner,
     guard: Guard<'g>,
     parts: &'g Parts,
+    /// Those that were over before the parts were loaded.
+    additions: u64,
 }
 
 /// What a name was found in. Means something within the batch in which it was found.
@@ -76,12 +79,25 @@ impl Found {
 impl<'g> CatalogView<'g> {
     #[inline(always)]
     pub(super) fn new(inner: &'g Inner, guard: Guard<'g>) -> CatalogView<'g> {
-        CatalogView { inner, guard, parts: inner.parts.load(&guard) }
+        let additions = inner.additions.load(Ordering::Acquire);
+        CatalogView { inner, guard, parts: inner.parts.load(&guard), additions }
     }
 
     #[inline(always)]
-    pub(super) fn with_parts(inner: &'g Inner, guard: Guard<'g>, parts: &'g Parts) -> CatalogView<'g> {
-        CatalogView { inner, guard, parts }
+    pub(super) fn with_parts(
+        inner: &'g Inner,
+        guard: Guard<'g>,
+        parts: &'g Parts,
+        additions: u64,
+    ) -> CatalogView<'g> {
+        CatalogView { inner, guard, parts, additions }
+    }
+
+    /// Whether zones were added since the batch began. If not, all that was added before was in the table that was asked, and what was found is what
+    /// its versions say: additions are counted when their zones can be found, and before any version is raised.
+    #[inline(always)]
+    pub fn has_new_zones(&self) -> bool {
+        self.inner.additions.load(Ordering::Acquire) != self.additions
     }
 
     pub(super) fn parts(&self) -> &'g Parts {
@@ -111,7 +127,7 @@ impl<'g> CatalogView<'g> {
     /// The version of each zone on the way down is loaded before anything deeper is looked for, and that of the lack of a zone first of all. A
     /// zone that is added is put into the table first, and then the version of what was found before it is raised. So an answer that
     /// says it was made from a raised version may not know the new zone only if the table is an old one: who keeps answers asks a
-    /// [renewed](CatalogView::renewed) view again before.
+    /// [renewed](CatalogView::renewed) view again before, if zones were added meanwhile.
     #[inline(always)]
     pub fn find(&self, key: &SortKey, labels_max: usize) -> Hit<'g> {
         let labels_max = labels_max.min(key.label_count());
