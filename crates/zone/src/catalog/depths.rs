@@ -32,6 +32,25 @@ impl KeyLabels {
             (labels != 0).then_some(labels as usize)
         })
     }
+
+    /// Takes the largest number that a name with `labels` labels can be kept under, cut to that; 0 without any. No zone with more labels is above the
+    /// name.
+    #[inline(always)]
+    pub fn take(&mut self, labels: usize) -> usize {
+        loop {
+            let wanted = self.0 as u8 as usize;
+            self.0 >>= 8;
+            if wanted <= labels + 1 {
+                return wanted.min(labels);
+            }
+        }
+    }
+
+    /// Whether there are no more.
+    #[inline(always)]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
 }
 
 impl Depths {
@@ -98,6 +117,9 @@ mod tests {
         }
         depths.publish(&counts);
         assert_eq!(tried(&depths), [15, 4, 3, 2]);
+        let mut labels = depths.key_labels();
+        assert_eq!([3, 3, 3].map(|name| labels.take(name)), [3, 3, 2]);
+        assert!(labels.is_empty() && labels.take(3) == 0);
         assert_eq!(depths.bits(), 0b1111 | 1 << 14 | 1 << 127);
         (0..3).for_each(|_| counts.subtract(14));
         depths.publish(&counts);
