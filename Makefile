@@ -57,7 +57,6 @@ tsan:
 	crates/sync/tsan
 
 # Kept inputs, then new ones. Two targets at a time: each uses one core.
-# Kept inputs, then new ones. Two targets at a time: each uses one core.
 FUZZ_GOALS = fuzz-message fuzz-zonefile fuzz-pack fuzz-trace fuzz-tsig fuzz-message-layer
 .PHONY: $(FUZZ_GOALS)
 
