@@ -55,7 +55,8 @@ fn the_profile_is_shown_on_demand_and_at_the_end() {
     assert!(ctl(&server, &["reload"]).status.success());
 
     let text = locks(&server, &[]);
-    for (file, name) in [("mod.rs", "zones"), ("mod.rs", "change"), ("admit.rs", "connections")] {
+    for (file, name) in [("controller.rs", "zones"), ("controller.rs", "change"), ("admit.rs", "connections")]
+    {
         assert!(text.lines().any(|line| is_line_of(line, file, name)), "no {name} in\n{text}");
     }
     assert!(
@@ -79,7 +80,7 @@ fn the_profile_is_shown_on_demand_and_at_the_end() {
 
     server.process.stop();
     let log = server.log();
-    assert!(log.lines().any(|line| is_line_of(line, "mod.rs", "zones")), "{log}");
+    assert!(log.lines().any(|line| is_line_of(line, "controller.rs", "zones")), "{log}");
     assert!(log.lines().any(|line| line.starts_with("workers: ")), "{log}");
 }
 
