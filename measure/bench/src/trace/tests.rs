@@ -199,7 +199,10 @@ fn any_damage() {
     let run = |octets: &[u8]| {
         let (report, tally) = report(octets, false, None);
         let (text, chart) = (report.to_string(), chart::svg(&report, &tally));
-        assert!(!text.contains("NaN") && !chart.contains("NaN") && report.json().is_object());
+        // Where a word begins: the name of the file, which a fault has, is made of any letters.
+        let is_no_number =
+            text.split(|letter: char| !letter.is_alphanumeric()).any(|word| word.starts_with("NaN"));
+        assert!(!is_no_number && !chart.contains("NaN") && report.json().is_object());
     };
     for length in 0..good.len() {
         run(&good[..length]);
