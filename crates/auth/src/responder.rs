@@ -129,7 +129,7 @@ impl Responder {
         response: &mut [u8],
     ) -> Option<usize> {
         let reply = match reply_to_cookie(message, query.edns.as_ref(), server, client) {
-            Ok(reply) if !server.demands_cookies => reply,
+            Ok(reply) if !is_wanting(reply.as_ref(), server, client) => reply,
             _ => return self.answer_other(message, catalog, server, client, response),
         };
         let opt = response_opt(query.edns.as_ref(), server, reply.as_ref());
@@ -256,11 +256,8 @@ impl Responder {
             Err(Malformed) => (None, Some(Verdict::of(rcode::FORMERR))),
             Ok(reply) => (reply, refusal(&query, client.transport, reply.is_some())),
         };
-        let refusal = refusal.or_else(|| {
-            let is_demanded = server.demands_cookies && !client.transport.is_stream();
-            let is_poor = reply.is_some_and(|reply| !reply.is_good);
-            (is_demanded && is_poor).then_some(Verdict::of(rcode::BADCOOKIE))
-        });
+        let is_wanting = is_wanting(reply.as_ref(), server, client);
+        let refusal = refusal.or_else(|| is_wanting.then_some(Verdict::of(rcode::BADCOOKIE)));
         let opt = response_opt(query.edns.as_ref(), server, reply.as_ref());
         self.respond(&query, refusal, opt, (catalog, server, client), response).map(|(octets, _)| octets)
     }
@@ -419,6 +416,12 @@ fn reply_to_cookie(
     let Some(data) = edns.and_then(|edns| edns.options.cookie(message)) else { return Ok(None) };
     let Some(secrets) = &server.cookies else { return Ok(None) };
     Ok(Some(secrets.reply(&Cookie::read(data)?, client.address, client.now)))
+}
+
+/// Whether a query has a cookie, but not the good one that is demanded (RFC 7873 5.2.3).
+#[inline(always)]
+fn is_wanting(reply: Option<&cookie::Reply>, server: &Server, client: &Client) -> bool {
+    server.demands_cookies && !client.transport.is_stream() && reply.is_some_and(|reply| !reply.is_good)
 }
 
 /// The OPT record of a response to a query with EDNS.
