@@ -11,8 +11,8 @@ def add_arguments(options):
     options.add_argument("--wait", type=float, default=900, help="seconds a server may take to load")
 
 
-def run(bench, server, queries, count, *options):
-    """Asks so many queries; returns callgrind's files, one a process, and what the generator saw."""
+def run(bench, server, queries, count, *options, words=()):
+    """Asks so many queries, `words` said to the generator; returns callgrind's files, one a process, and what the generator saw."""
     pattern = os.path.join(server.folder, "callgrind.out")
     for old in glob.glob(pattern + "*"):
         os.remove(old)
@@ -20,7 +20,7 @@ def run(bench, server, queries, count, *options):
     try:
         server.wait(bench.arguments.wait)
         outcome = bench.load(server, queries, "--closed", bench.arguments.window, "--count", count, "--seconds", 3000,
-                             "--timeout-ms", 30_000, "--flows", 64)["outcome"]
+                             "--timeout-ms", 30_000, "--flows", 64, *words)["outcome"]
     finally:
         server.stop(120)
     files = glob.glob(pattern + "*")

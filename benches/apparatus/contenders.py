@@ -175,6 +175,7 @@ class Zonda(Contender):
     """The server this project builds."""
 
     name = "zonda"
+    program = "zonda"
     pack = None  # a pack to serve instead of text
 
     def configure(self):
@@ -197,10 +198,17 @@ level = "warn"
 {zones}""")
 
     def command(self):
-        return [self.programs["zonda"], "serve", "--config", f"{self.folder}/zonda.toml"]
+        return [self.programs[self.program], "serve", "--config", f"{self.folder}/zonda.toml"]
 
     def reload_command(self, apex):
-        return [self.programs["zonda"], "ctl", "--socket", f"{self.folder}/control.sock", "reload", apex]
+        return [self.programs[self.program], "ctl", "--socket", f"{self.folder}/control.sock", "reload", apex]
+
+
+class Before(Zonda):
+    """An earlier state of the same server, to see in one run what a change costs."""
+
+    name = "before"
+    program = "before"
 
 
 class Knot(Contender):
@@ -330,4 +338,4 @@ class Echo(Contender):
                 "--receive-octets", str(self.receive_octets)]
 
 
-ALL = {kind.name: kind for kind in (Zonda, Knot, Nsd, Named)}
+ALL = {kind.name: kind for kind in (Zonda, Before, Knot, Nsd, Named)}

@@ -5,7 +5,9 @@ All processes and threads count. The queries are always up to 100 at a time, so 
 
 The recording is shorter than N, so it is asked lap after lap. Names of top-level domains that are not in the zone and come once in
 the recording get other letters in each further lap (--recorded leaves them): such names hardly ever come twice, and a server
-that remembers its answers must not gain from laps."""
+that remembers its answers must not gain from laps.
+
+With --small-zones N: N zones of four records instead of the root zone, all names asked for equally often."""
 
 import collections
 import sys
@@ -17,17 +19,23 @@ def main():
     options = record.parser(__doc__)
     callgrind.add_arguments(options)
     options.add_argument("--recorded", action="store_true", help="the same names in each lap")
+    options.add_argument("--ask", choices=("do", "cookie", "no-edns"), help="what all queries have, or not, whatever was recorded")
+    options.add_argument("--small-zones", type=int, metavar="N", help="so many small zones instead of the root zone")
     arguments = options.parse_args()
     bench = record.Bench("instructions", arguments)
-    zones, queries = bench.root()
-    if not arguments.recorded:
+    if arguments.small_zones:
+        zones, queries, _ = bench.hosting(arguments.small_zones, addresses=1)
+    else:
+        zones, queries = bench.root()
+    if not arguments.recorded and not arguments.small_zones:
         queries = fresh_laps(zones.pairs[0][1], queries, 2 * arguments.queries)
     results, rows = {}, []
     for kind in bench.kinds:
         server = bench.contender(kind, zones)
         counts, answered = [], []
         for count in (arguments.queries, 2 * arguments.queries):
-            instructions, outcome = run(bench, server, queries, count)
+            words = [f"--{arguments.ask}"] if arguments.ask else []
+            instructions, outcome = run(bench, server, queries, count, words)
             counts.append(instructions)
             answered.append(outcome["received"])
         # By answered queries: what was lost on the way was not worked on.
@@ -75,9 +83,9 @@ def shifted(letter, by):
     return chr(first + (ord(letter) - first + by) % 26)
 
 
-def run(bench, server, queries, count):
-    """Instructions of one whole run with so many queries, and what the generator saw."""
-    files, outcome = callgrind.run(bench, server, queries, count)
+def run(bench, server, queries, count, words):
+    """Instructions of one whole run with so many queries, `words` said to the generator, and what that saw."""
+    files, outcome = callgrind.run(bench, server, queries, count, words=words)
     return sum(total(path) for path in files), outcome
 
 

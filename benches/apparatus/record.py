@@ -23,6 +23,7 @@ def parser(description, contender_names="zonda,knot,nsd,named"):
     release = os.path.join(TARGET, "release")
     arguments.add_argument("--contenders", default=contender_names, help="servers, separated by commas")
     arguments.add_argument("--zonda", default=os.path.join(release, "zonda"), help="the zonda program")
+    arguments.add_argument("--before", default="", help="an earlier zonda program: contender `before`")
     arguments.add_argument("--bench", default=os.path.join(release, "zonda-bench"), help="the zonda-bench program")
     arguments.add_argument("--work", default=os.path.join(TARGET, "bench-work"), help="folder for zones and settings")
     arguments.add_argument("--names", help="file of real names for generated zones; synthetic labels without")
@@ -37,7 +38,7 @@ class Bench:
 
     def __init__(self, title, arguments):
         self.title, self.arguments = title, arguments
-        self.programs = {"zonda": arguments.zonda, "bench": arguments.bench}
+        self.programs = {"zonda": arguments.zonda, "before": arguments.before, "bench": arguments.bench}
         self.work = os.path.abspath(arguments.work)
         os.makedirs(self.work, exist_ok=True)
         if not os.access(arguments.bench, os.X_OK):
@@ -120,7 +121,7 @@ class Bench:
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
         path = os.path.join(self.arguments.record, f"{self.title}-{stamp}.json")
         with open(path, "w") as output:
-            json.dump({"title": self.title, "machine": machine(), "versions": versions(self.arguments.zonda),
+            json.dump({"title": self.title, "machine": machine(), "versions": versions(self.arguments),
                        "results": results}, output, indent=1)
         print(f"record: {path}")
         return path
@@ -150,9 +151,10 @@ def said(*command):
         return None
 
 
-def versions(zonda):
+def versions(arguments):
     """What each server calls itself."""
-    return {"zonda": said(zonda, "--version"), "knot": said("knotd", "--version"), "nsd": said("nsd", "-v"),
+    earlier = {"before": said(arguments.before, "--version")} if arguments.before else {}
+    return {"zonda": said(arguments.zonda, "--version"), **earlier, "knot": said("knotd", "--version"), "nsd": said("nsd", "-v"),
             "named": said("named", "-v")}
 
 
@@ -165,7 +167,8 @@ def machine():
     changed = said("git", "status", "--porcelain", "--untracked-files=no")
     return {"commit": said("git", "rev-parse", "HEAD"), "changed_since_commit": bool(changed),
             "kernel": os.uname().release, "cpu": model, "cores": os.cpu_count(), "memory_octets": memory,
-            "command": [os.path.basename(sys.argv[0]), *sys.argv[1:]],
+            # Where programs and folders are on this machine helps nobody else.
+            "command": [os.path.basename(word) for word in sys.argv],
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "load_average": os.getloadavg()}
 
 

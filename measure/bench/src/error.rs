@@ -208,7 +208,7 @@ impl fmt::Display for LineProblem {
                 f.write_str("unknown RR type: expected a mnemonic such as AAAA, or TYPE65280")
             }
             LineProblem::UnknownFlag => {
-                f.write_str("unknown word after the type: expected edns, do, edns=SIZE, do=SIZE, rd or cd")
+                f.write_str("unknown word after the type: expected edns, do, edns=SIZE, do=SIZE, cookie, rd or cd")
             }
             LineProblem::BadNumber => f.write_str("bad number"),
             LineProblem::BadCode => f.write_str("unknown response code: expected one such as NXDOMAIN, or -"),

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `edns`, `edns=SIZE` | an OPT record with that payload size, 1232 by default (RFC 6891) |
 //! | `do`, `do=SIZE` | the same with DO set (RFC 3225) |
+//! | `cookie` | a client cookie in the OPT record (RFC 7873), always the same |
 //! | `rd`, `cd` | the header bit set |
 //!
 //! Empty lines and lines that begin with `;` or `#` are ignored.
@@ -28,8 +29,10 @@ pub const QUERIES_MAX: usize = 20_000_000;
 pub const PAYLOAD_OCTETS: u16 = 1232;
 /// Longest line taken: a name of 255 octets, all escaped as `\DDD`, and the words.
 const LINE_OCTETS_MAX: usize = 1_200;
-/// Longest packet made: header, a name of 255 octets, type and class, and an OPT of 11.
-pub const QUERY_OCTETS_MAX: usize = 12 + 255 + 4 + 11;
+/// A COOKIE option with a client's part alone (RFC 7873 4.1).
+const COOKIE: &[u8; 12] = b"\0\x0a\0\x08zonda-be";
+/// Longest packet made: header, a name of 255 octets, type and class, and an OPT of 11 with a cookie.
+pub const QUERY_OCTETS_MAX: usize = 12 + 255 + 4 + 11 + COOKIE.len();
 
 /// The OPT of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +41,14 @@ pub struct Edns {
     pub payload_octets: u16,
     /// DNSSEC records wanted (RFC 3225).
     pub dnssec_ok: bool,
+    /// A client cookie (RFC 7873).
+    pub has_cookie: bool,
+}
+
+impl Default for Edns {
+    fn default() -> Edns {
+        Edns { payload_octets: PAYLOAD_OCTETS, dnssec_ok: false, has_cookie: false }
+    }
 }
 
 /// One query, class IN, opcode QUERY.
@@ -83,12 +94,14 @@ impl Query {
         match (&key[..], size) {
             (b"rd", None) => self.rd = true,
             (b"cd", None) => self.cd = true,
+            (b"cookie", None) => self.edns.get_or_insert_default().has_cookie = true,
             (b"edns" | b"do", size) => {
                 let payload_octets = match size {
                     Some(text) => number(text).ok_or(LineProblem::BadNumber)?,
                     None => PAYLOAD_OCTETS,
                 };
-                self.edns = Some(Edns { payload_octets, dnssec_ok: key == b"do" });
+                let has_cookie = self.edns.is_some_and(|edns| edns.has_cookie);
+                self.edns = Some(Edns { payload_octets, dnssec_ok: key == b"do", has_cookie });
             }
             _ => return Err(LineProblem::UnknownFlag),
         }
@@ -105,12 +118,12 @@ impl Query {
         let flags = packet.get(2..4)?;
         let (name, rest) = wire::Name::split_from(packet.get(12..)?).ok()?;
         let rtype = u16::from_be_bytes([*rest.first()?, *rest.get(1)?]);
-        // After type and class: root, type, payload size, extended RCODE and version, flags, no options.
+        // After type and class: root, type, payload size, extended RCODE and version, flags, no options or a cookie.
         let edns = match rest.get(4..)? {
             [] => None,
-            [0, 0, 41, high, low, _, _, flags, ..] => {
+            [0, 0, 41, high, low, _, _, flags, _, _, _, options @ ..] => {
                 let payload_octets = u16::from_be_bytes([*high, *low]);
-                Some(Edns { payload_octets, dnssec_ok: flags & 0x80 != 0 })
+                Some(Edns { payload_octets, dnssec_ok: flags & 0x80 != 0, has_cookie: options == COOKIE })
             }
             _ => return None,
         };
@@ -131,7 +144,9 @@ impl Query {
             packet.push(0);
             packet.extend_from_slice(&rtype::OPT.to_be_bytes());
             packet.extend_from_slice(&edns.payload_octets.to_be_bytes());
-            packet.extend_from_slice(&[0, 0, u8::from(edns.dnssec_ok) << 7, 0, 0, 0]);
+            let options = if edns.has_cookie { &COOKIE[..] } else { &[] };
+            packet.extend_from_slice(&[0, 0, u8::from(edns.dnssec_ok) << 7, 0, 0, options.len() as u8]);
+            packet.extend_from_slice(options);
         }
     }
 }
@@ -147,6 +162,7 @@ impl fmt::Display for Query {
             if edns.payload_octets != PAYLOAD_OCTETS {
                 write!(f, "={}", edns.payload_octets)?;
             }
+            f.write_str(if edns.has_cookie { " cookie" } else { "" })?;
         }
         f.write_str(if self.rd { " rd" } else { "" })?;
         f.write_str(if self.cd { " cd" } else { "" })

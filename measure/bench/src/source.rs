@@ -6,7 +6,7 @@ use crate::{
     Error, error,
     error::CaptureProblem,
     generate::queries::{self, Mix},
-    query::{self, Edns, PAYLOAD_OCTETS, Query, QuerySet},
+    query::{self, Edns, Query, QuerySet},
     trace::{DNS_PORT, Reader, Source, message::Parts},
 };
 
@@ -17,7 +17,9 @@ pub struct Overrides {
     pub payload_octets: Option<u16>,
     /// OPT with DO.
     pub dnssec_ok: bool,
-    /// No OPT; goes before the two above.
+    /// OPT with a client cookie.
+    pub has_cookie: bool,
+    /// No OPT; goes before the three above.
     pub no_edns: bool,
     /// RD set.
     pub rd: bool,
@@ -27,13 +29,12 @@ impl Overrides {
     /// Changes a query.
     pub fn apply(&self, query: &mut Query) {
         query.rd |= self.rd;
-        let wanted = self.payload_octets.is_some() || self.dnssec_ok;
-        let own = query
-            .edns
-            .or_else(|| wanted.then_some(Edns { payload_octets: PAYLOAD_OCTETS, dnssec_ok: false }));
+        let wanted = self.payload_octets.is_some() || self.dnssec_ok || self.has_cookie;
+        let own = query.edns.or_else(|| wanted.then_some(Edns::default()));
         query.edns = own.filter(|_| !self.no_edns).map(|own| Edns {
             payload_octets: self.payload_octets.unwrap_or(own.payload_octets),
             dnssec_ok: own.dnssec_ok || self.dnssec_ok,
+            has_cookie: own.has_cookie || self.has_cookie,
         });
     }
 }
@@ -145,6 +146,7 @@ mod tests {
         check(Overrides::default(), "a. A do=4096 rd", "a. A do=4096 rd");
         check(Overrides { payload_octets: Some(512), ..Overrides::default() }, "a. A", "a. A edns=512");
         check(Overrides { payload_octets: Some(512), ..Overrides::default() }, "a. A do", "a. A do=512");
+        check(Overrides { has_cookie: true, ..Overrides::default() }, "a. A do rd", "a. A do cookie rd");
         check(
             Overrides { dnssec_ok: true, rd: true, ..Overrides::default() },
             "a. A edns=4096",

@@ -16,7 +16,7 @@ use crate::{
     process,
     recipe::{Case, Dnssec, DnssecOk, Effort, ZoneKind},
 };
-use bench::query::{self, Edns, PAYLOAD_OCTETS, Query};
+use bench::query::{self, Edns, Query};
 
 /// Types that only a signed zone has, and DS.
 const DNSSEC_TYPES: [&str; 9] =
@@ -245,7 +245,7 @@ impl Store<'_> {
             let mut output = BufWriter::new(File::create(to).map_err(error::file(to, "create"))?);
             let mut result = Ok(());
             query::each_query(&path, |mut query| {
-                let plain = Edns { payload_octets: PAYLOAD_OCTETS, dnssec_ok: false };
+                let plain = Edns::default();
                 let edns = query.edns.unwrap_or(plain);
                 query.edns = Some(Edns { dnssec_ok: wish == DnssecOk::All, ..edns });
                 result = writeln!(output, "{query}");

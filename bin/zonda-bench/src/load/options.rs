@@ -44,7 +44,7 @@ Examples:
   zonda-bench load --server 10.0.0.1:53 --generate random=example.com --rate 20000 --poisson --rd
   zonda-bench load --server 10.0.0.1:53 --queries com.txt --rate 50000 --updates updates.txt --update-rate 32
   zonda-bench load --server 10.0.0.1:53 --updates updates.txt --update-rate max --tsig ddns.key --seconds 600
-A query file has one query a line: NAME TYPE, then any of edns, do, edns=SIZE, do=SIZE, rd, cd.")]
+A query file has one query a line: NAME TYPE, then any of edns, do, edns=SIZE, do=SIZE, cookie, rd, cd.")]
 pub struct Arguments {
     /// Address and port of the server.
     #[arg(long, value_name = "ADDR:PORT", required_unless_present_any = ["updates", "join"])]
@@ -400,8 +400,8 @@ impl Arguments {
 
     /// What all queries shall be.
     pub fn overrides(&self) -> Overrides {
-        let SourceArguments { edns_size, dnssec_ok, no_edns, rd, .. } = self.input;
-        Overrides { payload_octets: edns_size, dnssec_ok, no_edns, rd }
+        let SourceArguments { edns_size, dnssec_ok, cookie, no_edns, rd, .. } = self.input;
+        Overrides { payload_octets: edns_size, dnssec_ok, has_cookie: cookie, no_edns, rd }
     }
 
     fn has_pace(&self) -> bool {

@@ -38,6 +38,9 @@ pub struct SourceArguments {
     /// All queries with EDNS and DO.
     #[arg(long = "do", conflicts_with = "no_edns")]
     pub dnssec_ok: bool,
+    /// All queries with EDNS and a client cookie (RFC 7873).
+    #[arg(long, conflicts_with = "no_edns")]
+    pub cookie: bool,
     /// All queries without EDNS.
     #[arg(long)]
     pub no_edns: bool,

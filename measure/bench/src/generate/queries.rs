@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Error, labels,
-    query::{Edns, PAYLOAD_OCTETS, Query},
+    query::{Edns, Query},
     random::Random,
 };
 
@@ -113,9 +113,7 @@ pub fn from_zone(
         } else {
             owner.clone()
         };
-        let edns = random
-            .chance(mix.dnssec_share)
-            .then_some(Edns { payload_octets: PAYLOAD_OCTETS, dnssec_ok: true });
+        let edns = random.chance(mix.dnssec_share).then_some(Edns { dnssec_ok: true, ..Edns::default() });
         // Owners near the limits of the DNS cannot take a label more; they are asked as they are.
         let name = NameBuf::from_text(&text).or_else(|_| NameBuf::from_text(owner));
         let Ok(name) = name else { continue };

@@ -132,6 +132,7 @@ impl<'m> Parts<'m> {
         let edns = self.edns.map(|opt| Edns {
             payload_octets: payload_octets.unwrap_or(opt.payload_octets),
             dnssec_ok: opt.dnssec_ok,
+            has_cookie: false,
         });
         let (rd, cd) = (self.flags & RD != 0, self.flags & CD != 0);
         Some(Query { name: name.to_owned(), rtype, edns, rd, cd })
