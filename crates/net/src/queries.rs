@@ -75,7 +75,7 @@ pub struct Queries<'a> {
     batch: Batch<'a>,
     /// The item that comes next.
     next: usize,
-    /// Where the next room begins, of those cut one after another.
+    /// Where the next room and the octets before it begin.
     cursor: usize,
     /// Whether an item had to be put off since there was no room for its response.
     blocked: bool,
@@ -132,13 +132,13 @@ impl<'a> Queries<'a> {
         let batch = &mut self.batch;
         let index = self.next;
         let span = *batch.spans.get(index)?;
-        let start = self.cursor + index * batch.rooms.stride + batch.rooms.prefix;
-        let Some(room) = batch.area.get_mut(start..).and_then(|area| area.get_mut(..batch.rooms.octets))
-        else {
+        let start = self.cursor + batch.rooms.prefix;
+        let Some(room) = batch.area.get_mut(start..start + batch.rooms.octets) else {
             self.blocked = true;
             return None;
         };
         self.next = index + 1;
+        self.cursor += batch.rooms.stride;
         Some(Item {
             query: &batch.received[span.start as usize..][..span.octets as usize],
             context: &batch.contexts[index.min(batch.contexts.len() - 1)],
@@ -157,15 +157,16 @@ impl<'a> Queries<'a> {
         for index in 0..self.offered().0 {
             let (outcome, rooms) = (batch.outcomes[index], batch.rooms);
             let octets = octets_of(outcome);
-            let start = cursor + index * rooms.stride + rooms.prefix;
+            let start = cursor + rooms.prefix;
             act(self.query(index), self.context(index), outcome, &batch.area[start..][..octets]);
+            cursor += rooms.stride;
             if rooms.stride == 0 && octets > 0 {
                 cursor += rooms.prefix + octets;
             }
         }
     }
 
-    /// How many items the service was offered, and how many octets of a shared area their responses take.
+    /// How many items the service was offered, and how many octets of the area it has used.
     pub(crate) fn offered(&self) -> (usize, usize) {
         (if self.blocked { self.next } else { self.batch.spans.len() }, self.cursor)
     }
@@ -195,8 +196,8 @@ impl Item<'_> {
     #[inline]
     pub fn answer(self, octets: usize) {
         debug_assert!(octets <= self.rooms.octets, "a response is longer than its room");
-        // Whoever took a ticket answers through that.
-        if octets > self.rooms.octets || octets == 0 || *self.outcome != DROPPED {
+        // One comparison for 0 and what is beyond the room. Whoever took a ticket answers through that.
+        if octets.wrapping_sub(1) >= self.rooms.octets || *self.outcome != DROPPED {
             return;
         }
         *self.outcome = octets as Outcome;
