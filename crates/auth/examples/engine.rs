@@ -1,9 +1,9 @@
 //! How long the engine takes for an answer, without sockets.
 //!
-//! `cargo run --release -p auth --example engine -- ZONEFILE ORIGIN QUERYFILE [ROUNDS]`
+//! `cargo run --release -p auth --example engine -- ZONEFILE ORIGIN QUERYFILE [ROUNDS [forget]]`
 //!
 //! QUERYFILE: a line a query, `NAME TYPE [do|edns|plain] [cookie] [tcp]`, DO by default; with `cookie` a client cookie. Prints processor time and octets per
-//! answer, and what the answers were. For instructions run it under callgrind with two numbers of rounds:
+//! answer, and what the answers were. With `forget` nothing is kept from round to round. For instructions run it under callgrind with two numbers of rounds:
 //! (I(2N) - I(N)) / N / queries is the cost of an answer, loading left out.
 
 use auth::{Client, Responder, Server, Transport, inspect};
@@ -19,9 +19,14 @@ const COOKIE: &[u8; 12] = b"\0\x0a\0\x08client--";
 fn main() -> Result<(), String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [zone, origin, queries, rest @ ..] = &arguments[..] else {
-        return Err("usage: engine ZONEFILE ORIGIN QUERYFILE [ROUNDS]".into());
+        return Err("usage: engine ZONEFILE ORIGIN QUERYFILE [ROUNDS [forget]]".into());
     };
     let rounds: u64 = rest.first().map_or(Ok(100), |text| text.parse()).map_err(|_| "rounds: a number")?;
+    let forgets = match rest.get(1).map(String::as_str) {
+        None => false,
+        Some("forget") => true,
+        Some(other) => return Err(format!("unknown word {other}")),
+    };
     let read = |path: &str| std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
     let catalog = inspect::catalog(&[(origin, &read(zone)?)])?;
     let queries: Vec<(Vec<u8>, Transport)> =
@@ -36,6 +41,9 @@ fn main() -> Result<(), String> {
     let mut octets = 0;
     let begin = processor_ns();
     for _ in 0..rounds {
+        if forgets {
+            responder.forget();
+        }
         for batch in queries.chunks(BATCH) {
             reader.with(|view| {
                 for (query, transport) in batch {

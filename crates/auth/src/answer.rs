@@ -116,7 +116,7 @@ pub(crate) enum Next {
 pub(crate) struct Session<'s, 'b, 'c> {
     pub out: &'s mut Renderer<'b>,
     pub buffers: &'s mut Buffers,
-    pub catalog: CatalogView<'c>,
+    pub catalog: &'s CatalogView<'c>,
     pub server: &'s Server,
     pub transport: Transport,
     pub qtype: u16,
@@ -253,7 +253,7 @@ impl<'c> Session<'_, '_, 'c> {
         if self.qtype == rtype::DS && labels > 0 && hit.found.labels as usize == labels {
             hit = self.parent_of(hit, labels);
         }
-        self.source = hit.found.version;
+        self.source = hit.found.version();
         hit.zone().ok_or_else(|| match hit.absence() {
             Some(Absence::Expired) => Outcome::Expired,
             Some(Absence::NotLoaded) => Outcome::NotLoaded,

@@ -78,6 +78,22 @@ pub(crate) struct Given {
     pub end: usize,
 }
 
+impl Default for Given {
+    /// Nothing.
+    fn default() -> Given {
+        let scope = Scope::Nothing;
+        Given {
+            scope,
+            outcome: Outcome::NotOurs,
+            flags: 0,
+            short_of: 0,
+            key_labels: 0,
+            counts: [0; 3],
+            end: 0,
+        }
+    }
+}
+
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Slot {

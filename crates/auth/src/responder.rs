@@ -12,7 +12,7 @@ use crate::server::{Client, Server};
 use crate::{chaos, tsig};
 use wire::Transport;
 use wire::cookie::{self, Cookie, Malformed};
-use wire::edns::{self, Edns, ResponseOpt};
+use wire::edns::{self, Edns, OPT_OCTETS, ResponseOpt};
 use wire::header::{self, HEADER_OCTETS};
 use wire::iana::{class, ede, opcode, rcode, rtype};
 use wire::query::{Fault, PlainQuery, Query};
@@ -25,6 +25,11 @@ use zone::catalog::{KeyLabels, Version};
 pub struct Responder {
     buffers: Buffers,
     cache: Cache,
+    /// Whether the query at hand, whose options were read, has a cookie that is answered; and what is said to it.
+    has_cookie: bool,
+    cookie: cookie::Reply,
+    /// What the cache wants to know of the answer at hand.
+    given: Given,
     counters: Counters,
     /// Answers that were given before.
     repeated: u64,
@@ -39,15 +44,6 @@ pub(crate) struct Verdict {
     pub ede: Option<u16>,
     /// AA and TC.
     pub flags: u16,
-}
-
-/// What a response may take.
-struct Room<'o> {
-    /// Octets of the whole message.
-    limit: usize,
-    /// Octets of these for OPT.
-    opt_octets: usize,
-    opt: Option<ResponseOpt<'o>>,
 }
 
 impl Verdict {
@@ -99,7 +95,7 @@ impl Responder {
         query: &[u8],
         catalog: &CatalogView<'_>,
         server: &Server,
-        client: &Client,
+        client: &Client<'_>,
         response: &mut [u8],
     ) -> usize {
         self.counters.queries += 1;
@@ -108,10 +104,8 @@ impl Responder {
             self.buffers.negative.forget();
         }
         let octets = match PlainQuery::read(query, &mut self.buffers.places) {
-            Some(plain) if !rtype::is_meta(plain.qtype) => {
-                self.answer_plain(query, &plain, catalog, server, client, response)
-            }
-            _ => self.answer_other(query, catalog, server, client, response),
+            Some(plain) => self.answer_plain(query, &plain, catalog, server, client, response),
+            None => self.answer_other(query, catalog, server, client, response),
         };
         self.counters.dropped += u64::from(octets.is_none());
         octets.unwrap_or(0)
@@ -125,76 +119,84 @@ impl Responder {
         query: &PlainQuery,
         catalog: &CatalogView<'_>,
         server: &Server,
-        client: &Client,
+        client: &Client<'_>,
         response: &mut [u8],
     ) -> Option<usize> {
-        let reply = match reply_to_cookie(message, query.edns.as_ref(), server, client) {
-            Ok(reply) if !is_wanting(reply.as_ref(), server, client) => reply,
-            _ => return self.answer_other(message, catalog, server, client, response),
+        let opt = match &query.edns {
+            None => 0,
+            Some(edns) if edns.options.is_empty() => OPT_OCTETS,
+            Some(edns) => match self.read_options(message, edns, server, client) {
+                Ok(true) => response_opt(edns, server, self.cookie()).octets(),
+                _ => return self.answer_other(message, catalog, server, client, response),
+            },
         };
-        let opt = response_opt(query.edns.as_ref(), server, reply.as_ref());
         let limit = octets_max(query.edns.as_ref(), server, client.transport).min(response.len());
-        let room = Room { limit, opt_octets: opt.as_ref().map_or(0, ResponseOpt::octets), opt };
         let labels = self.buffers.places.label_count();
         // Mostly there is one number of labels that decides.
         let mut others = catalog.key_labels();
         let decisive = others.take(labels);
         let asked = self.cache.asked(message, query, &self.buffers.places, decisive);
         if let Some(asked) = &asked
-            && let Some(octets) = self.repeat(message, asked, query, catalog, &room, response)
+            && let Some(octets) =
+                self.repeat(message, asked, query, (catalog, server), (limit, opt), response)
         {
             return Some(octets);
         }
         if !others.is_empty()
-            && let Some(octets) =
-                self.repeat_shorter(message, query, catalog, (others, decisive), &room, response)
+            && let Some(octets) = self.repeat_shorter(
+                message,
+                query,
+                (catalog, server),
+                (others, decisive),
+                (limit, opt),
+                response,
+            )
         {
             return Some(octets);
         }
         let whole = query.query(message);
-        let (octets, given) = self.respond(&whole, None, room.opt, (catalog, server, client), response)?;
-        if let Some(given) = &given
-            && given.scope != Scope::Nothing
-        {
-            let (rooms, is_first) = ((room.limit, room.opt_octets), given.key_labels == decisive);
-            if let Some(asked) = asked.as_ref().filter(|_| is_first) {
+        let octets = self.respond(&whole, None, catalog, server, client, response)?;
+        if self.given.scope != Scope::Nothing {
+            let is_first = self.given.key_labels == decisive;
+            let again = match is_first {
+                true => None,
+                false => self.asked_again(message, query, catalog, self.given.key_labels),
+            };
+            if let Some(asked) = if is_first { &asked } else { &again } {
                 let made = (catalog, &mut self.buffers);
-                self.cache.note(asked, query, given, rooms, response, made);
-            } else if !is_first
-                && let Some(asked) = self.asked_again(message, query, catalog, given.key_labels)
-            {
-                let made = (catalog, &mut self.buffers);
-                self.cache.note(&asked, query, given, rooms, response, made);
+                self.cache.note(asked, query, &self.given, (limit, opt), response, made);
             }
         }
         Some(octets)
     }
 
-    /// Gives an answer again, if there is one.
+    /// Gives an answer again, if there is one. `rooms`: see [`Cache::paste`].
     #[inline(always)]
     fn repeat(
         &mut self,
         message: &[u8],
         asked: &Asked,
         query: &PlainQuery,
-        catalog: &CatalogView<'_>,
-        room: &Room<'_>,
+        (catalog, server): (&CatalogView<'_>, &Server),
+        rooms: (usize, usize),
         response: &mut [u8],
     ) -> Option<usize> {
-        let rooms = (room.limit, room.opt_octets);
         let pasted = self.cache.paste(asked, query, &self.buffers.places, catalog, rooms, response);
         let (end, flags, outcome) = pasted?;
-        let octets = end + room.opt_octets;
-        if let Some(opt) = &room.opt {
-            opt.write_to(&mut response[end..octets]);
+        if let Some(edns) = &query.edns {
+            let room = &mut response[end..end + rooms.1];
+            match edns.options.is_empty() {
+                true => bare_opt(edns, server).write_to(room),
+                false => response_opt(edns, server, self.cookie()).write_to(room),
+            }
         }
+        self.count_edns(query.edns.as_ref());
         response[..2].copy_from_slice(&message[..2]);
         response[HEADER_OCTETS..query.end].copy_from_slice(&message[HEADER_OCTETS..query.end]);
         self.repeated += 1;
-        self.count_edns(query.edns.as_ref());
         let verdict = self.count(outcome);
         self.count_response(flags, verdict.rcode);
-        Some(octets)
+        Some(end + rooms.1)
     }
 
     /// The same for fewer labels than `before`.
@@ -203,9 +205,9 @@ impl Responder {
         &mut self,
         message: &[u8],
         query: &PlainQuery,
-        catalog: &CatalogView<'_>,
+        (catalog, server): (&CatalogView<'_>, &Server),
         (mut others, mut before): (KeyLabels, usize),
-        room: &Room<'_>,
+        rooms: (usize, usize),
         response: &mut [u8],
     ) -> Option<usize> {
         let labels = self.buffers.places.label_count();
@@ -217,7 +219,7 @@ impl Responder {
             before = decisive;
             let asked = self.cache.asked(message, query, &self.buffers.places, decisive);
             if let Some(asked) = &asked
-                && let Some(octets) = self.repeat(message, asked, query, catalog, room, response)
+                && let Some(octets) = self.repeat(message, asked, query, (catalog, server), rooms, response)
             {
                 return Some(octets);
             }
@@ -247,43 +249,77 @@ impl Responder {
         message: &[u8],
         catalog: &CatalogView<'_>,
         server: &Server,
-        client: &Client,
+        client: &Client<'_>,
         response: &mut [u8],
     ) -> Option<usize> {
         let query = Query::read(message, &mut self.buffers.places)?;
-        let (reply, refusal) = match reply_to_cookie(message, query.edns.as_ref(), server, client) {
+        let refusal = match query.edns.as_ref().map(|edns| self.read_options(message, edns, server, client)) {
             // What has a wrong length is not sent back (RFC 7873 5.2.2).
-            Err(Malformed) => (None, Some(Verdict::of(rcode::FORMERR))),
-            Ok(reply) => (reply, refusal(&query, client.transport, reply.is_some())),
+            Some(Err(Malformed)) => Some(Verdict::of(rcode::FORMERR)),
+            Some(Ok(false)) => {
+                Some(refusal(&query, client.transport, true).unwrap_or(Verdict::of(rcode::BADCOOKIE)))
+            }
+            Some(Ok(true)) => refusal(&query, client.transport, self.has_cookie),
+            None => refusal(&query, client.transport, false),
         };
-        let is_wanting = is_wanting(reply.as_ref(), server, client);
-        let refusal = refusal.or_else(|| is_wanting.then_some(Verdict::of(rcode::BADCOOKIE)));
-        let opt = response_opt(query.edns.as_ref(), server, reply.as_ref());
-        self.respond(&query, refusal, opt, (catalog, server, client), response).map(|(octets, _)| octets)
+        self.respond(&query, refusal, catalog, server, client, response)
     }
 
-    /// Writes a response. Returns its octets, and what the cache wants to know of an answer.
+    /// What is said to the cookie of a query whose options were read.
+    #[inline(always)]
+    fn cookie(&self) -> Option<&cookie::Reply> {
+        self.has_cookie.then_some(&self.cookie)
+    }
+
+    /// Looks at the options of a query that concern the answer: leaves what is said to its COOKIE. Whether there is no cookie, or the
+    /// good one that is demanded (RFC 7873 5.2.3).
+    #[inline(always)]
+    fn read_options(
+        &mut self,
+        message: &[u8],
+        edns: &Edns,
+        server: &Server,
+        client: &Client<'_>,
+    ) -> Result<bool, Malformed> {
+        self.has_cookie = false;
+        if let Some(data) = edns.options.cookie(message)
+            && let Some(secrets) = &server.cookies
+        {
+            let cookie = Cookie::read(data)?;
+            self.has_cookie = true;
+            let is_good = secrets.reply(&cookie, client.address.ip(), client.now, &mut self.cookie);
+            return Ok(is_good || !server.demands_cookies || client.transport.is_stream());
+        }
+        Ok(true)
+    }
+
+    /// Writes a response to a query whose options, if it has any, were read. Returns its octets.
     fn respond(
         &mut self,
         query: &Query<'_>,
         refusal: Option<Verdict>,
-        opt: Option<ResponseOpt<'_>>,
-        (catalog, server, client): (&CatalogView<'_>, &Server, &Client),
+        catalog: &CatalogView<'_>,
+        server: &Server,
+        client: &Client<'_>,
         response: &mut [u8],
-    ) -> Option<(usize, Option<Given>)> {
+    ) -> Option<usize> {
         self.count_edns(query.edns.as_ref());
+        let edns = query.edns.as_ref();
+        let has_cookie = self.has_cookie && edns.is_some_and(|edns| !edns.options.is_empty());
+        let cookie = self.cookie;
+        let opt = edns.map(|edns| response_opt(edns, server, has_cookie.then_some(&cookie)));
         let limit = octets_max(query.edns.as_ref(), server, client.transport);
         let reserve = opt.as_ref().map_or(0, ResponseOpt::octets);
         let mut out = Renderer::new(response, limit, reserve)?;
         out.copy_query(query.message, query.question.map_or(HEADER_OCTETS, |question| question.end)).ok()?;
-        let (verdict, given) = match refusal {
-            Some(verdict) => (verdict, None),
+        let verdict = match refusal {
+            Some(verdict) => verdict,
             None => self.ask(query, catalog, server, client.transport, &mut out),
         };
-        Some((self.finish(query, verdict, opt, out)?, given))
+        self.finish(query, verdict, opt, out)
     }
 
-    /// Has the question answered, which there is.
+    /// Has the question answered, which there is; leaves in `given` what the cache wants to know.
     #[inline(always)]
     fn ask(
         &mut self,
@@ -292,20 +328,21 @@ impl Responder {
         server: &Server,
         transport: Transport,
         out: &mut Renderer<'_>,
-    ) -> (Verdict, Option<Given>) {
-        let Some(question) = query.question else { return (Verdict::of(rcode::FORMERR), None) };
+    ) -> Verdict {
+        self.given.scope = Scope::Nothing;
+        let Some(question) = query.question else { return Verdict::of(rcode::FORMERR) };
         if question.qclass != class::IN && question.qclass != class::ANY {
             if question.qclass != class::CH {
-                return (Verdict::with_ede(rcode::REFUSED, ede::NOT_AUTHORITATIVE), None);
+                return Verdict::with_ede(rcode::REFUSED, ede::NOT_AUTHORITATIVE);
             }
             self.counters.chaos += 1;
-            return (chaos::answer(&question, server, &mut self.buffers, out), None);
+            return chaos::answer(&question, server, &mut self.buffers, out);
         }
         let start = out.mark();
         let mut session = Session {
             out,
             buffers: &mut self.buffers,
-            catalog: *catalog,
+            catalog,
             server,
             transport,
             qtype: question.qtype,
@@ -326,7 +363,7 @@ impl Responder {
             Err(Stop::Damaged) => {
                 out.rollback(start);
                 self.counters.damaged += 1;
-                return (Verdict::of(rcode::SERVFAIL), None);
+                return Verdict::of(rcode::SERVFAIL);
             }
         };
         let mut verdict = self.count(outcome);
@@ -338,9 +375,9 @@ impl Responder {
             verdict.flags &= !header::AA;
         }
         let flags = verdict.flags | verdict.rcode;
-        let given =
+        self.given =
             Given { scope, outcome, flags, short_of, key_labels, counts: out.counts(), end: out.at() };
-        (verdict, Some(given))
+        verdict
     }
 
     /// Counts an outcome and says what it means for the header.
@@ -405,40 +442,24 @@ impl Responder {
     }
 }
 
-/// What is said to the COOKIE option of a query, if it has one and we make cookies.
+/// The OPT record of the response to a query with EDNS; `cookie`: what is said to that of the query.
 #[inline(always)]
-fn reply_to_cookie(
-    message: &[u8],
-    edns: Option<&Edns>,
-    server: &Server,
-    client: &Client,
-) -> Result<Option<cookie::Reply>, Malformed> {
-    let Some(data) = edns.and_then(|edns| edns.options.cookie(message)) else { return Ok(None) };
-    let Some(secrets) = &server.cookies else { return Ok(None) };
-    Ok(Some(secrets.reply(&Cookie::read(data)?, client.address, client.now)))
+fn response_opt<'o>(edns: &Edns, server: &'o Server, cookie: Option<&'o cookie::Reply>) -> ResponseOpt<'o> {
+    ResponseOpt {
+        cookie,
+        nsid: if edns.wants_nsid() { server.nsid() } else { None },
+        ..bare_opt(edns, server)
+    }
 }
 
-/// Whether a query has a cookie, but not the good one that is demanded (RFC 7873 5.2.3).
+/// The same where the query has no options.
 #[inline(always)]
-fn is_wanting(reply: Option<&cookie::Reply>, server: &Server, client: &Client) -> bool {
-    server.demands_cookies && !client.transport.is_stream() && reply.is_some_and(|reply| !reply.is_good)
-}
-
-/// The OPT record of a response to a query with EDNS.
-#[inline(always)]
-fn response_opt<'o>(
-    edns: Option<&Edns>,
-    server: &'o Server,
-    reply: Option<&'o cookie::Reply>,
-) -> Option<ResponseOpt<'o>> {
-    let edns = edns?;
-    Some(ResponseOpt {
+fn bare_opt(edns: &Edns, server: &Server) -> ResponseOpt<'static> {
+    ResponseOpt {
         udp_payload_octets: server.udp_payload_octets,
         dnssec_ok: edns.dnssec_ok,
-        cookie: reply.map(|reply| &reply.octets[..]),
-        nsid: if edns.wants_nsid() { server.nsid() } else { None },
         ..ResponseOpt::default()
-    })
+    }
 }
 
 /// The largest response the client takes.

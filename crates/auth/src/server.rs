@@ -1,9 +1,8 @@
 //! What a server is, apart from its zones, and who asks it.
 
 use crate::limits::NSID_OCTETS_MAX;
-use std::net::{IpAddr, Ipv4Addr};
-use wire::Transport;
 use wire::cookie::Secrets;
+use wire::{Address, Transport};
 
 /// Facts about the server that answers need. They do not change while it runs.
 #[derive(Clone, Debug)]
@@ -53,18 +52,18 @@ impl Server {
 
 /// Who asks, how, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Client {
+pub struct Client<'c> {
     /// How the query came.
     pub transport: Transport,
-    /// Where from; a mapped IPv4 address is as good as the address.
-    pub address: IpAddr,
+    /// Where from.
+    pub address: &'c Address,
     /// Seconds since 1970, their lower 32 bits: cookies are compared as serial numbers (RFC 9018 4.3).
     pub now: u32,
 }
 
-impl Client {
+impl Client<'static> {
     /// One of whom nothing is known but how its query came.
-    pub fn unknown(transport: Transport) -> Client {
-        Client { transport, address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), now: 0 }
+    pub fn unknown(transport: Transport) -> Client<'static> {
+        Client { transport, address: &Address::NONE, now: 0 }
     }
 }

@@ -74,13 +74,13 @@ impl Sources {
     /// Which of the zones found before this is.
     #[cold]
     fn position(&self, found: &Found) -> Option<usize> {
-        self.found[..self.found_count].iter().position(|before| before.version.slot == found.version.slot)
+        self.found[..self.found_count].iter().position(|before| before.version().slot == found.version().slot)
     }
 
     /// Zones and versions, if an answer that depends on these can be kept.
     pub(crate) fn versions(&self) -> Option<impl Iterator<Item = Version>> {
         let is_short = self.found_count <= SOURCES_KEPT_MAX && self.names_count <= NAMES_KEPT_MAX;
-        is_short.then(|| self.found[..self.found_count].iter().map(|found| found.version))
+        is_short.then(|| self.found[..self.found_count].iter().map(Found::version))
     }
 
     /// Whether each name still finds what it found. Who was looking while a zone was added can have read the new version of the zone above, and
@@ -99,7 +99,7 @@ impl Sources {
             }
             key.set_places(message, places.labels());
             let found = catalog.find(key, lookup.labels_max as usize).found;
-            found.version == self.found[lookup.source as usize].version
+            found.version() == self.found[lookup.source as usize].version()
         })
     }
 }

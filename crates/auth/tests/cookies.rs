@@ -6,6 +6,7 @@ mod kit;
 use auth::inspect::{self, Response};
 use auth::{Client, Responder, Server, Transport};
 use kit::{Kit, rcode};
+use std::net::{IpAddr, SocketAddr};
 use wire::NameBuf;
 use wire::cookie::Secrets;
 use wire::iana::rtype;
@@ -32,7 +33,8 @@ fn query(data: &[u8]) -> Vec<u8> {
 
 /// Asks from `address` at `now`.
 fn ask(kit: &Kit, query: &[u8], transport: Transport, address: &str, now: u32) -> Response {
-    let client = Client { transport, address: address.parse().unwrap(), now };
+    let address = SocketAddr::from((address.parse::<IpAddr>().unwrap(), 5353)).into();
+    let client = Client { transport, address: &address, now };
     let mut buffer = vec![0; 4096];
     let octets = kit
         .catalog

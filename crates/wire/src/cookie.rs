@@ -66,14 +66,8 @@ impl<'q> Cookie<'q> {
     }
 }
 
-/// What a response says to a cookie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reply {
-    /// Data of the response's option: the client's cookie and ours.
-    pub octets: [u8; COOKIE_OCTETS],
-    /// The query had a good server cookie: its sender is at the address that it came from.
-    pub is_good: bool,
-}
+/// Data of a response's COOKIE option: the client's cookie and ours.
+pub type Reply = [u8; COOKIE_OCTETS];
 
 /// The secrets of a server, or of several that answer at one address. The first makes cookies, all of them verify.
 #[derive(Clone, Copy)]
@@ -102,34 +96,44 @@ impl Secrets {
         Some(Secrets { keys, count: secrets.len() })
     }
 
-    /// What to say to a cookie from an address at a time, the lower 32 bits of the seconds since 1970.
+    /// Writes what to say to a cookie from an address at a time, the lower 32 bits of the seconds since 1970. Returns whether it had a good
+    /// server cookie, so that its sender is at the address that it came from.
     ///
     /// A good server cookie comes back as it is, unless it is half an hour old or made with a secret that is not the first.
     /// Costs one hash, or as many as there are secrets and one more.
-    #[inline]
-    pub fn reply(&self, cookie: &Cookie<'_>, client: IpAddr, now: u32) -> Reply {
+    #[inline(always)]
+    pub fn reply(&self, cookie: &Cookie<'_>, client: IpAddr, now: u32, reply: &mut Reply) -> bool {
+        let mut is_good = false;
         if let Some(&server) = cookie.server.and_then(|server| <&[u8; SERVER_OCTETS]>::try_from(server).ok())
             && let Some(age) = age(&server, now)
             && let Some(which) = self.verify(&cookie.client, &server, client)
         {
             if age <= RENEWED_SECONDS && which == 0 {
-                return Reply { octets: join(&cookie.client, &server), is_good: true };
+                reply[..CLIENT_OCTETS].copy_from_slice(&cookie.client);
+                reply[CLIENT_OCTETS..].copy_from_slice(&server);
+                return true;
             }
-            return Reply { octets: self.make(&cookie.client, client, now), is_good: true };
+            is_good = true;
         }
-        Reply { octets: self.make(&cookie.client, client, now), is_good: false }
+        self.write(&cookie.client, client, now, reply);
+        is_good
     }
 
     /// A new cookie, after the client's.
-    pub fn make(&self, cookie: &[u8; CLIENT_OCTETS], client: IpAddr, now: u32) -> [u8; COOKIE_OCTETS] {
+    pub fn make(&self, cookie: &[u8; CLIENT_OCTETS], client: IpAddr, now: u32) -> Reply {
+        let mut reply = [0; COOKIE_OCTETS];
+        self.write(cookie, client, now, &mut reply);
+        reply
+    }
+
+    #[inline(always)]
+    fn write(&self, cookie: &[u8; CLIENT_OCTETS], client: IpAddr, now: u32, reply: &mut Reply) {
         let [a, b, c, d] = now.to_be_bytes();
         let head = [VERSION, 0, 0, 0, a, b, c, d];
         let hash = hash(self.keys[0], cookie, head, client).to_le_bytes();
-        let mut octets = [0; COOKIE_OCTETS];
-        for (to, from) in octets.chunks_exact_mut(8).zip([*cookie, head, hash]) {
-            to.copy_from_slice(&from);
-        }
-        octets
+        reply[..8].copy_from_slice(cookie);
+        reply[8..16].copy_from_slice(&head);
+        reply[16..].copy_from_slice(&hash);
     }
 
     /// Which secret made a server cookie.
@@ -156,26 +160,19 @@ fn age(server: &[u8; SERVER_OCTETS], now: u32) -> Option<i32> {
     (version == VERSION && (-AHEAD_SECONDS_MAX..=AGE_SECONDS_MAX).contains(&age)).then_some(age)
 }
 
-fn join(client: &[u8; CLIENT_OCTETS], server: &[u8; SERVER_OCTETS]) -> [u8; COOKIE_OCTETS] {
-    let mut octets = [0; COOKIE_OCTETS];
-    octets[..CLIENT_OCTETS].copy_from_slice(client);
-    octets[CLIENT_OCTETS..].copy_from_slice(server);
-    octets
-}
-
 /// The hash of RFC 9018 4.4. `head`: version, reserved octets as they came, time. A mapped IPv4 address counts as the IPv4 address.
 #[inline]
 fn hash(key: [u64; 2], cookie: &[u8; CLIENT_OCTETS], head: [u8; 8], client: IpAddr) -> u64 {
-    let words = [*cookie, head].map(u64::from_le_bytes);
+    let (cookie, head) = (u64::from_le_bytes(*cookie), u64::from_le_bytes(head));
     match client.to_canonical() {
         IpAddr::V4(address) => {
-            let last = u64::from(u32::from_le_bytes(address.octets()));
-            sip::hash(key, &words, last, HEAD_OCTETS + 4)
+            let address = u64::from(u32::from_le_bytes(address.octets()));
+            sip::hash(key, [cookie, head, sip::last(address, HEAD_OCTETS + 4)])
         }
         IpAddr::V6(address) => {
             let address = u128::from_le_bytes(address.octets());
-            let words = [words[0], words[1], address as u64, (address >> 64) as u64];
-            sip::hash(key, &words, 0, HEAD_OCTETS + 16)
+            let words = [address as u64, (address >> 64) as u64];
+            sip::hash(key, [cookie, head, words[0], words[1], sip::last(0, HEAD_OCTETS + 16)])
         }
     }
 }
@@ -197,13 +194,18 @@ mod tests {
         Secrets::new(&hex.iter().map(|hex| octets(hex)).collect::<Vec<_>>()).unwrap()
     }
 
+    /// Whether a cookie is good, and what is said to it.
+    fn reply(secrets: &Secrets, cookie: &[u8], client: IpAddr, now: u32) -> (bool, Reply) {
+        let mut reply = [0; COOKIE_OCTETS];
+        (secrets.reply(&Cookie::read(cookie).unwrap(), client, now, &mut reply), reply)
+    }
+
     /// What is said to a cookie in hexadecimal digits.
     #[track_caller]
     fn check(with: &[&str], cookie: &str, address: &str, now: u32, expected: &str, is_good: bool) {
         let data: Vec<u8> = (0..cookie.len() / 2).map(|at| octets::<1>(&cookie[2 * at..])[0]).collect();
-        let cookie = Cookie::read(&data).unwrap();
-        let reply = secrets(with).reply(&cookie, address.parse().unwrap(), now);
-        assert_eq!(reply, Reply { octets: octets(expected), is_good });
+        let reply = reply(&secrets(with), &data, address.parse().unwrap(), now);
+        assert_eq!(reply, (is_good, octets(expected)));
     }
 
     /// RFC 9018 A.1 to A.4.
@@ -258,9 +260,9 @@ mod tests {
         let address: IpAddr = "2001:db8::1".parse().unwrap();
         for then in [1_559_731_985, 1000, u32::MAX - 1000] {
             let octets = secrets.make(b"cookie--", address, then);
-            let reply = |octets: &[u8], after: i64| {
+            let reply_after = |octets: &[u8], after: i64| {
                 let now = (i64::from(then) + after) as u32;
-                secrets.reply(&Cookie::read(octets).unwrap(), address, now)
+                reply(&secrets, octets, address, now)
             };
             for (after, is_good, is_same) in [
                 (0, true, true),
@@ -272,18 +274,17 @@ mod tests {
                 (-301, false, false),
                 (1 << 31, false, false),
             ] {
-                let reply = reply(&octets, after);
-                assert_eq!((reply.is_good, reply.octets == octets), (is_good, is_same), "{then} {after}");
+                let (found, reply) = reply_after(&octets, after);
+                assert_eq!((found, reply == octets), (is_good, is_same), "{then} {after}");
             }
             for at in 0..COOKIE_OCTETS {
                 for bit in 0..8 {
                     let mut octets = octets;
                     octets[at] ^= 1 << bit;
-                    assert!(!reply(&octets, 0).is_good, "{at} {bit}");
+                    assert!(!reply_after(&octets, 0).0, "{at} {bit}");
                 }
             }
-            let elsewhere = secrets.reply(&Cookie::read(&octets).unwrap(), "::1".parse().unwrap(), then);
-            assert!(!elsewhere.is_good);
+            assert!(!reply(&secrets, &octets, "::1".parse().unwrap(), then).0);
         }
     }
 
@@ -296,9 +297,9 @@ mod tests {
             [(0, 1, false), (1, 0, false), (1, 2, true), (2, 1, true), (0, 2, false), (2, 0, false)]
         {
             let octets = steps[one].make(b"cookie--", address, 5);
-            let reply = steps[other].reply(&Cookie::read(&octets).unwrap(), address, 6);
+            let (is_good, reply) = reply(&steps[other], &octets, address, 6);
             // Only who never had the first step's secret refuses it.
-            assert_eq!((reply.is_good, reply.octets == octets), ((one, other) != (0, 2), is_same));
+            assert_eq!((is_good, reply == octets), ((one, other) != (0, 2), is_same));
         }
         assert!(Secrets::new(&[]).is_none() && Secrets::new(&[[0; 16]; 4]).is_none());
     }

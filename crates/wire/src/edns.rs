@@ -9,6 +9,7 @@ mod options;
 
 pub use options::Options;
 
+use crate::cookie::COOKIE_OCTETS;
 use crate::iana::{edns_option, rtype};
 use crate::record::RecordView;
 use crate::render::{Full, Renderer};
@@ -69,7 +70,7 @@ pub struct ResponseOpt<'o> {
     /// The DO bit, copied from the query (RFC 3225 3).
     pub dnssec_ok: bool,
     /// Client and server cookie (RFC 7873 4.2), when a cookie was sent.
-    pub cookie: Option<&'o [u8]>,
+    pub cookie: Option<&'o [u8; COOKIE_OCTETS]>,
     /// An extended error (RFC 8914).
     pub ede: Option<u16>,
     /// Our name (RFC 5001), when it was asked for.
@@ -80,8 +81,9 @@ impl ResponseOpt<'_> {
     /// Octets that [`ResponseOpt::write`] takes where there is room.
     #[inline(always)]
     pub fn octets(&self) -> usize {
-        let option = |data: Option<&[u8]>| data.map_or(0, |data| OPTION_HEAD_OCTETS + data.len());
-        OPT_OCTETS + option(self.cookie) + option(self.nsid) + if self.ede.is_some() { EDE_OCTETS } else { 0 }
+        let cookie = if self.cookie.is_some() { OPTION_HEAD_OCTETS + COOKIE_OCTETS } else { 0 };
+        let nsid = self.nsid.map_or(0, |nsid| OPTION_HEAD_OCTETS + nsid.len());
+        OPT_OCTETS + cookie + nsid + if self.ede.is_some() { EDE_OCTETS } else { 0 }
     }
 
     /// Appends the record and counts it. Options that do not fit are left out: first NSID, then the extended error, and the
@@ -135,13 +137,16 @@ impl ResponseOpt<'_> {
 }
 
 /// Writes an option at the start of `room`, which becomes what is left.
+#[inline(always)]
 fn option(room: &mut &mut [u8], code: u16, data: &[u8]) {
     let [c, d] = code.to_be_bytes();
     let [l, m] = (data.len() as u16).to_be_bytes();
-    for part in [&[c, d, l, m], data] {
-        if let Some(to) = room.split_off_mut(..part.len()) {
-            to.copy_from_slice(part);
-        }
+    if let Some((head, rest)) = std::mem::take(room).split_first_chunk_mut()
+        && let Some((to, rest)) = rest.split_at_mut_checked(data.len())
+    {
+        *head = [c, d, l, m];
+        to.copy_from_slice(data);
+        *room = rest;
     }
 }
 
@@ -179,7 +184,7 @@ mod tests {
         udp_payload_octets: 1232,
         rcode: 16,
         dnssec_ok: true,
-        cookie: Some(b"client--server--"),
+        cookie: Some(b"client--server----------"),
         ede: Some(20),
         nsid: Some(b"me"),
     };
@@ -191,7 +196,7 @@ mod tests {
         OPT.write(&mut out).unwrap();
         let record = RecordView::read(out.message(), 12).unwrap();
         assert_eq!((record.rtype, record.class, record.ttl), (41, 1232, 0x0100_8000));
-        assert_eq!(record.rdata, b"\0\x0a\0\x10client--server--\0\x03\0\x02me\0\x0f\0\x02\0\x14");
+        assert_eq!(record.rdata, b"\0\x0a\0\x18client--server----------\0\x03\0\x02me\0\x0f\0\x02\0\x14");
         assert_eq!(out.message().len() - 12, OPT.octets());
     }
 

@@ -6,10 +6,11 @@
 //! * [`cookie`]: DNS cookies; [`tsig`]: transaction signatures.
 //! * [`rdata`]: where names lie in RDATA; [`message`]: messages of others, read record by record.
 //! * [`render`]: writing a message; [`builder`]: with names that it looks for in what it has written.
-//! * [`transport`]: what carries messages. [`iana`]: code points of types, classes, response codes and options.
+//! * [`transport`]: what carries messages; [`address`]: who sends them. [`iana`]: code points of types, classes, response codes and options.
 //!
 //! This crate knows no sockets, no clock and no zone.
 
+pub mod address;
 pub mod builder;
 pub mod cookie;
 pub mod edns;
@@ -29,6 +30,7 @@ pub mod sort_key;
 pub mod transport;
 pub mod tsig;
 
+pub use address::Address;
 pub use builder::Builder;
 pub use message::Message;
 pub use name::{Name, NameBuf};

@@ -25,8 +25,8 @@ pub enum Fault {
     Tsig,
 }
 
-/// A query of the kind that nearly all are: operation QUERY, one question of class IN, and nothing else or one OPT record of
-/// version 0 with any options.
+/// A query of the kind that nearly all are: operation QUERY, one question of class IN for a type that data has, and nothing else or one
+/// OPT record of version 0 with any options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainQuery {
     /// Its flags.
@@ -50,7 +50,7 @@ impl PlainQuery {
             return None;
         }
         let question = Question::read(message, places).ok()?;
-        if question.qclass != class::IN {
+        if question.qclass != class::IN || rtype::is_meta(question.qtype) {
             return None;
         }
         let edns = match counts & 1 {

@@ -179,8 +179,9 @@ impl Parts {
     }
 }
 
-fn new_chunk() -> Arc<[Slot]> {
-    (0..CHUNK_SLOTS).map(|_| Slot::default()).collect()
+fn new_chunk() -> Arc<[Slot; CHUNK_SLOTS]> {
+    let slots: Arc<[Slot]> = (0..CHUNK_SLOTS).map(|_| Slot::default()).collect();
+    slots.try_into().unwrap_or_else(|_| unreachable!("so many were made"))
 }
 
 /// The hash of the root, from which those of all names go on.

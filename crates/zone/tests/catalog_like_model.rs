@@ -83,7 +83,7 @@ fn check(reader: &mut CatalogReader, model: &Model) {
                 match nearest(model, &name, labels_max) {
                     None => assert!(found.is_nothing(), "{name}"),
                     Some((labels, (slot, why))) => {
-                        assert_eq!((found.version.slot, found.labels as usize), (*slot, labels), "{name}");
+                        assert_eq!((found.version().slot, found.labels as usize), (*slot, labels), "{name}");
                         assert_eq!(view.hit(&found).absence(), Some(*why), "{name}");
                         assert!(
                             matches!(view.view_of(*slot), Some(View::Absent(now)) if now == *why),
@@ -91,7 +91,7 @@ fn check(reader: &mut CatalogReader, model: &Model) {
                         );
                     }
                 }
-                assert!(view.is_current(found.version));
+                assert!(view.is_current(found.version()));
             }
             let key = SortKey::of(&name);
             let is_above = name.label_count() > 0
@@ -114,7 +114,7 @@ fn check(reader: &mut CatalogReader, model: &Model) {
 fn found(reader: &mut CatalogReader) -> Vec<(NameBuf, usize, Version)> {
     reader.with(|view| {
         let asked = asked().into_iter().flat_map(|name| [0, 1, 127].map(|max| (name.clone(), max)));
-        asked.map(|(name, max)| (name.clone(), max, find(view, &name, max).version)).collect()
+        asked.map(|(name, max)| (name.clone(), max, find(view, &name, max).version())).collect()
     })
 }
 
@@ -156,7 +156,7 @@ proptest! {
             check(&mut reader, &model);
             // What a name found before is current only if it finds the same now, in the same state; and a change leaves those alone that it is not about.
             reader.with(|view| for (name, max, version) in before.0 {
-                let now = find(view, &name, max).version;
+                let now = find(view, &name, max).version();
                 let is_same = nearest(&before.1, &name, max) == nearest(&model, &name, max) && published != Some(now.slot);
                 assert!(!view.is_current(version) || (now == version && is_same), "{name} {step:?}");
                 if matches!(step, Step::Publish(_) | Step::Collect) {
@@ -178,7 +178,7 @@ fn others_are_left_alone() {
     let slots = catalog.insert(&zones);
     let mut reader = catalog.reader();
     let version =
-        |reader: &mut CatalogReader, text: &str| reader.with(|view| find(view, &name(text), 127).version);
+        |reader: &mut CatalogReader, text: &str| reader.with(|view| find(view, &name(text), 127).version());
     let before: Vec<_> = (0..5000).map(|at| version(&mut reader, &format!("z{at}.test"))).collect();
     let nowhere = version(&mut reader, "elsewhere.example");
     catalog.publish(slots[77], None, absent).unwrap();
@@ -212,7 +212,7 @@ fn slots_are_used_again() {
     assert_ne!(catalog.insert(&[(&*other, absent)])[0], slot);
     reader.end();
     catalog.domain().collect();
-    let version = reader.with(|view| find(view, &other, 127).version);
+    let version = reader.with(|view| find(view, &other, 127).version());
     assert_eq!(catalog.insert(&[(&*name, absent)])[0], slot);
     assert!(reader.with(|view| view.is_current(version)));
     (0..10_000).for_each(|_| {

@@ -17,7 +17,7 @@ pub(super) struct Ring {
     head: u32,
 }
 
-/// What an answer depends on, records, their pointers: one after the other in the ring.
+/// The version that an answer depends on, records, their pointers, other versions: one after the other in the ring.
 #[derive(Clone, Copy)]
 pub(super) struct Piece {
     start: u32,
@@ -57,11 +57,10 @@ impl Piece {
         self.octets as usize
     }
 
-    /// Octets of the versions, and of all.
+    /// Octets of records and pointers.
     #[inline(always)]
-    fn lengths(&self) -> (usize, usize) {
-        let versions = VERSION_OCTETS * self.versions as usize;
-        (versions, versions + self.octets() + 2 * self.pointers as usize)
+    fn body_octets(&self) -> usize {
+        self.octets() + 2 * self.pointers as usize
     }
 }
 
@@ -81,30 +80,37 @@ impl Ring {
         catalog: &CatalogView<'_>,
         to: &mut [u8],
     ) -> Option<()> {
-        let (_, length) = piece.lengths();
-        let (first, mut rest) = self.get(piece.start, length)?.split_first_chunk::<VERSION_OCTETS>()?;
+        let length = VERSION_OCTETS + piece.body_octets();
+        let (first, body) = self.get(piece.start, length)?.split_first_chunk::<VERSION_OCTETS>()?;
         if !catalog.is_current(read_version(first)) {
             return None;
         }
         // Mostly an answer is made from one zone.
-        for _ in 1..piece.versions {
-            let (next, others) = rest.split_first_chunk::<VERSION_OCTETS>()?;
-            if !catalog.is_current(read_version(next)) {
-                return None;
-            }
-            rest = others;
+        if piece.versions > 1 && !self.are_others_current(piece, catalog) {
+            return None;
         }
-        let (records, pointers) = rest.split_at_checked(piece.octets())?;
+        let (records, pointers) = body.split_at_checked(piece.octets())?;
         to.copy_from_slice(records);
         shift(to, pointers, anchor.wrapping_sub(piece.anchor));
         Some(())
     }
 
+    /// Whether the catalog has all versions after the first.
+    #[cold]
+    fn are_others_current(&self, piece: &Piece, catalog: &CatalogView<'_>) -> bool {
+        let before = VERSION_OCTETS + piece.body_octets();
+        let versions = VERSION_OCTETS * (piece.versions as usize - 1);
+        self.get(piece.start, before + versions).is_some_and(|piece| {
+            let (versions, _) = piece[before..].as_chunks();
+            versions.iter().all(|version| catalog.is_current(read_version(version)))
+        })
+    }
+
     /// The same for a piece that was kept without versions.
     #[inline(always)]
     pub(super) fn write_always(&self, piece: &Piece, anchor: u16, to: &mut [u8]) -> Option<()> {
-        let length = piece.octets() + 2 * piece.pointers as usize;
-        let (records, pointers) = self.get(piece.start, length)?.split_at_checked(piece.octets())?;
+        let (records, pointers) =
+            self.get(piece.start, piece.body_octets())?.split_at_checked(piece.octets())?;
         to.copy_from_slice(records);
         shift(to, pointers, anchor.wrapping_sub(piece.anchor));
         Some(())
@@ -134,6 +140,7 @@ impl Ring {
             write_version(version, to);
             depends_octets += VERSION_OCTETS;
         }
+        let (first, others) = depends[..depends_octets].split_at(depends_octets.min(VERSION_OCTETS));
         let length = depends_octets + records.len() + 2 * pointers;
         let over = over.filter(|over| {
             over.room as usize >= length && self.get(over.start, over.room as usize).is_some()
@@ -145,13 +152,15 @@ impl Ring {
             }
             None => self.push(length).ok_or(Refused::Worn)?,
         };
-        room[..depends_octets].copy_from_slice(&depends[..depends_octets]);
-        room[depends_octets..depends_octets + records.len()].copy_from_slice(records);
-        for (to, pointer) in
-            room[depends_octets + records.len()..].chunks_exact_mut(2).zip(&found[..pointers])
-        {
-            to.copy_from_slice(&pointer.to_le_bytes());
+        let (to_first, room) = room.split_at_mut(first.len());
+        let (to_records, room) = room.split_at_mut(records.len());
+        let (to_pointers, to_others) = room.split_at_mut(2 * pointers);
+        to_first.copy_from_slice(first);
+        to_records.copy_from_slice(records);
+        for (to, pointer) in to_pointers.as_chunks_mut().0.iter_mut().zip(&found[..pointers]) {
+            *to = pointer.to_le_bytes();
         }
+        to_others.copy_from_slice(others);
         Ok(Piece {
             start: place,
             octets: records.len() as u16,

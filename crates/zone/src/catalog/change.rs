@@ -245,8 +245,9 @@ impl Inner {
         (key, tag): (&SortKey, Tag),
         source: ViewSource,
     ) -> (SlotNumber, bool) {
-        let there =
-            self.read(&mut writer.reader, |view| view.probe(tag, key.octets()).map(|(version, ..)| version));
+        let there = self.read(&mut writer.reader, |view| {
+            view.probe(tag, key.octets(), key.label_count()).map(|hit| hit.found.version())
+        });
         if let Some(version) = there {
             let set = self.set_view(writer, version.slot, None, source, true);
             set.expect("a zone that is there, and nothing is expected of it");
@@ -280,7 +281,7 @@ impl Inner {
                 let labels = key.label_count();
                 let above = if labels > 0 { Some(view.find(&key, labels - 1).found) } else { None };
                 match above.filter(|above| !above.is_nothing()) {
-                    Some(encloser) => drop(enclosers.insert(encloser.version.slot)),
+                    Some(encloser) => drop(enclosers.insert(encloser.version().slot)),
                     None if labels < 2 => enclosers.extend((0..NOWHERE_SLOTS).map(SlotNumber)),
                     None => drop(enclosers.insert(nowhere(upper_hash(self.seed, &key)))),
                 }

@@ -54,10 +54,19 @@ impl KeyLabels {
 }
 
 impl Depths {
+    /// Bit i of the first set: some apex has i labels; of the second: 64 more.
     #[inline(always)]
-    pub(super) fn bits(&self) -> u128 {
-        let [low, high] = &self.bits;
-        u128::from(low.load(Ordering::Acquire)) | u128::from(high.load(Ordering::Acquire)) << 64
+    pub(super) fn halves(&self) -> [u64; 2] {
+        [self.bits[0].load(Ordering::Acquire), self.bits[1].load(Ordering::Acquire)]
+    }
+
+    /// Labels of the deepest apex; 0 without any.
+    #[inline(always)]
+    pub(super) fn deepest(&self) -> usize {
+        match self.halves() {
+            [low, 0] => low.checked_ilog2().unwrap_or(0) as usize,
+            [_, high] => u64::BITS as usize + high.ilog2() as usize,
+        }
     }
 
     #[inline(always)]
@@ -111,7 +120,7 @@ mod tests {
     fn the_most_common_are_tried_the_deepest_first() {
         let (depths, mut counts) = (Depths::default(), DepthCounts::default());
         let tried = |depths: &Depths| depths.key_labels().each().collect::<Vec<_>>();
-        assert_eq!((tried(&depths), depths.bits()), (vec![], 0));
+        assert_eq!((tried(&depths), depths.halves()), (vec![], [0; 2]));
         for (depth, count) in [(0, 1), (1, 2), (2, 1000), (3, 50), (14, 3), (127, 1)] {
             (0..count).for_each(|at| assert_eq!(counts.add(depth), at == 0));
         }
@@ -120,9 +129,9 @@ mod tests {
         let mut labels = depths.key_labels();
         assert_eq!([3, 3, 3].map(|name| labels.take(name)), [3, 3, 2]);
         assert!(labels.is_empty() && labels.take(3) == 0);
-        assert_eq!(depths.bits(), 0b1111 | 1 << 14 | 1 << 127);
+        assert_eq!((depths.halves(), depths.deepest()), ([0b1111 | 1 << 14, 1 << 63], 127));
         (0..3).for_each(|_| counts.subtract(14));
         depths.publish(&counts);
-        assert_eq!((tried(&depths), depths.bits()), (vec![4, 3, 2, 1], 0b1111 | 1 << 127));
+        assert_eq!((tried(&depths), depths.halves()), (vec![4, 3, 2, 1], [0b1111, 1 << 63]));
     }
 }

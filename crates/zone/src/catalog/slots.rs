@@ -7,6 +7,7 @@
 //! Order of the writer: view word, then version. Order of a reader: version, then view word. So an answer that says it was made from
 //! version v was made from v or from something newer; that is harmless, as it is given up when the version arrives.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sync::Domain;
 use sync::epoch::{Guard, Held, Word};
@@ -61,12 +62,46 @@ impl Absent {
 }
 
 /// What a view word says, without what it points at: as long as the batch lasts in which it was read it means the same.
+/// 0: nothing; the word of a zone of a pack, whose number is never 0; or below 2^32 why there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Seen {
-    #[default]
-    Nothing,
-    Pack(PackNumber, u32),
-    Absent(Absence),
+pub(super) struct Seen(u64);
+
+impl Seen {
+    const NOT_LOADED: Seen = Seen(1);
+    const EXPIRED: Seen = Seen(2);
+
+    #[inline(always)]
+    pub(super) fn pack(word: u64) -> Seen {
+        Seen(word)
+    }
+
+    pub(super) fn absent(why: Absence) -> Seen {
+        match why {
+            Absence::NotLoaded => Seen::NOT_LOADED,
+            Absence::Expired => Seen::EXPIRED,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn is_nothing(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The zone, if there is one, by the pack's number and its own.
+    #[inline(always)]
+    pub(super) fn zone(self) -> Option<(PackNumber, u32)> {
+        let (pack, zone) = pack_of(self.0);
+        (pack != PackNumber::default()).then_some((pack, zone))
+    }
+
+    /// Why there is none.
+    pub(super) fn absence(self) -> Option<Absence> {
+        match self {
+            Seen::NOT_LOADED => Some(Absence::NotLoaded),
+            Seen::EXPIRED => Some(Absence::Expired),
+            _ => None,
+        }
+    }
 }
 
 /// See the module.
@@ -123,10 +158,10 @@ impl Slot {
 }
 
 /// All slots: chunks that never move, of which a longer list is published when more are needed.
-pub(super) type SlotDirectory = Box<[std::sync::Arc<[Slot]>]>;
+pub(super) type SlotDirectory = Box<[Arc<[Slot; CHUNK_SLOTS]>]>;
 
 /// The slot of this number.
 #[inline(always)]
-pub(super) fn slot(directory: &[std::sync::Arc<[Slot]>], number: SlotNumber) -> Option<&Slot> {
-    directory.get((number.0 >> CHUNK_SHIFT) as usize)?.get(number.0 as usize % CHUNK_SLOTS)
+pub(super) fn slot(directory: &[Arc<[Slot; CHUNK_SLOTS]>], number: SlotNumber) -> Option<&Slot> {
+    directory.get((number.0 >> CHUNK_SHIFT) as usize).map(|chunk| &chunk[number.0 as usize % CHUNK_SLOTS])
 }

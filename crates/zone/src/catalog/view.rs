@@ -24,11 +24,11 @@ pub struct CatalogView<'g> {
 /// What a name was found in. Means something within the batch in which it was found.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Found {
-    /// The zone's slot and version; or, where there is none, a slot that stands for the lack of a zone above names such as this.
-    pub version: Version,
+    version: u64,
+    seen: Seen,
+    slot: SlotNumber,
     /// Labels of the zone's apex.
     pub labels: u8,
-    pub(super) seen: Seen,
 }
 
 /// The same with what it was found in.
@@ -43,19 +43,30 @@ impl<'g> Hit<'g> {
     /// The zone, if it is there and has data.
     #[inline(always)]
     pub fn zone(&self) -> Option<ZoneView<'g>> {
-        match self.found.seen {
-            Seen::Pack(_, zone) => ZoneView::with_labels(self.pack?, zone, self.found.labels as usize),
-            _ => None,
-        }
+        let (_, zone) = self.found.seen.zone()?;
+        ZoneView::with_labels(self.pack?, zone, self.found.labels as usize)
     }
 
     /// Why there are no data of a zone that is there.
     pub fn absence(&self) -> Option<Absence> {
-        match self.found.seen {
-            Seen::Nothing => None,
-            Seen::Absent(why) => Some(why),
-            Seen::Pack(..) => Some(Absence::NotLoaded),
+        match self.found.seen.zone() {
+            Some(_) => Some(Absence::NotLoaded),
+            None => self.found.seen.absence(),
         }
+    }
+}
+
+impl Found {
+    /// The zone's slot and version; or, where there is none, a slot that stands for the lack of a zone above names such as this.
+    #[inline(always)]
+    pub fn version(&self) -> Version {
+        Version { slot: self.slot, number: self.version }
+    }
+
+    /// Whether there is no zone.
+    #[inline(always)]
+    pub fn is_nothing(&self) -> bool {
+        self.seen.is_nothing()
     }
 }
 
@@ -66,14 +77,6 @@ pub enum View<'g> {
     Zone(ZoneView<'g>),
     /// The server is responsible for it and has no data: answers are SERVFAIL.
     Absent(Absence),
-}
-
-impl Found {
-    /// Whether there is no zone.
-    #[inline(always)]
-    pub fn is_nothing(&self) -> bool {
-        self.seen == Seen::Nothing
-    }
 }
 
 impl<'g> CatalogView<'g> {
@@ -113,7 +116,7 @@ impl<'g> CatalogView<'g> {
     /// Labels of the deepest apex; 0 without zones. [`CatalogView::find`] looks at no more labels than these.
     #[inline(always)]
     pub fn apex_labels_max(&self) -> usize {
-        self.inner.depths.bits().checked_ilog2().unwrap_or(0) as usize
+        self.inner.depths.deepest()
     }
 
     /// How many upper labels of a name kept answers can be under.
@@ -131,37 +134,51 @@ impl<'g> CatalogView<'g> {
     #[inline(always)]
     pub fn find(&self, key: &SortKey, labels_max: usize) -> Hit<'g> {
         let labels_max = labels_max.min(key.label_count());
-        // Bits that are left: depths that still can have an apex.
-        let mut left = self.inner.depths.bits();
+        // Depths that still can have an apex, and those beyond them.
+        let [mut left, mut beyond] = self.inner.depths.halves();
         let root = root_hash(self.inner.seed);
-        let (mut hit, mut upper, mut known) = (Hit::default(), [root; 3], 0);
+        let (mut hash, mut labels, mut hit) = (root, 0, Hit::default());
         // With a zone of the root every name is in some zone.
         if left & 1 == 0 {
-            (upper, known) = (upper_hashes(root, key, labels_max), labels_max.min(2));
-            hit.found.version = self.version(nowhere(upper[2]));
+            let [one, two] = upper_hashes(root, key, labels_max);
+            hit.found.slot = nowhere(two);
+            hit.found.version = self.version(hit.found.slot).number;
+            // Of names that have as many the first two hashes are known now.
+            if labels_max >= 2 {
+                if left & 2 != 0
+                    && let Some(other) = self.probe(Tag::of(one), key.ancestor(1), 1)
+                {
+                    hit = other;
+                }
+                (hash, labels, left) = (two, 2, left >> 2);
+            }
         }
-        let (mut hash, mut labels) = (root, 0);
         loop {
             if left & 1 != 0
-                && let Some((version, seen, pack)) = self.probe(Tag::of(hash), key.ancestor(labels))
+                && let Some(other) = self.probe(Tag::of(hash), key.ancestor(labels), labels)
             {
-                hit = Hit { found: Found { version, labels: labels as u8, seen }, pack };
+                hit = other;
             }
             left >>= 1;
-            if left == 0 || labels == labels_max {
+            if labels == labels_max {
                 return hit;
             }
-            hash = match labels < known {
-                true => upper[labels + 1],
-                false => hash.extend(key.padded(), key.end(labels), key.end(labels + 1)),
-            };
+            if left == 0 {
+                if beyond == 0 {
+                    return hit;
+                }
+                if labels + 1 == u64::BITS as usize {
+                    (left, beyond) = (beyond, 0);
+                }
+            }
+            hash = hash.extend(key.padded(), key.end(labels), key.end(labels + 1));
             labels += 1;
         }
     }
 
-    /// The zone whose apex has exactly this key.
+    /// The zone whose apex has exactly this key, of so many labels.
     #[inline(always)]
-    pub(super) fn probe(&self, tag: Tag, key: &[u8]) -> Option<(Version, Seen, Option<&'g Pack>)> {
+    pub(super) fn probe(&self, tag: Tag, key: &[u8], labels: usize) -> Option<Hit<'g>> {
         for number in self.parts.table.hits(tag) {
             let number = SlotNumber(number);
             let Some(slot) = self.parts.slot(number) else { continue };
@@ -169,7 +186,10 @@ impl<'g> CatalogView<'g> {
             if let Some((seen, pack, apex)) = self.see(slot.view(&self.guard))
                 && apex == key
             {
-                return Some((Version { slot: number, number: version }, seen, pack));
+                return Some(Hit {
+                    found: Found { version, seen, slot: number, labels: labels as u8 },
+                    pack,
+                });
             }
         }
         None
@@ -182,9 +202,9 @@ impl<'g> CatalogView<'g> {
             Held::Number(word) => {
                 let (number, zone) = pack_of(word);
                 let pack = self.parts.packs.pack(number, &self.guard)?;
-                Some((Seen::Pack(number, zone), Some(pack), ZoneView::key_in(pack, zone)?))
+                Some((Seen::pack(word), Some(pack), ZoneView::key_in(pack, zone)?))
             }
-            Held::Value(absent) => Some((Seen::Absent(absent.why), None, &absent.key)),
+            Held::Value(absent) => Some((Seen::absent(absent.why), None, &absent.key)),
             Held::Nothing => None,
         }
     }
@@ -203,10 +223,7 @@ impl<'g> CatalogView<'g> {
 
     /// The same again of what was found in this batch before, whatever is published meanwhile.
     pub fn hit(&self, found: &Found) -> Hit<'g> {
-        let pack = match found.seen {
-            Seen::Pack(number, _) => self.parts.packs.pack(number, &self.guard),
-            _ => None,
-        };
+        let pack = found.seen.zone().and_then(|(number, _)| self.parts.packs.pack(number, &self.guard));
         Hit { found: *found, pack }
     }
 
@@ -226,10 +243,10 @@ impl<'g> CatalogView<'g> {
         let mut found = None;
         super::for_each_ancestor(self.inner.seed, key.octets(), |labels, tag| {
             if labels == key.label_count() {
-                found = self.probe(tag, key.octets());
+                found = self.probe(tag, key.octets(), labels);
             }
         });
-        found.map(|(version, ..)| version.slot)
+        found.map(|hit| hit.found.slot)
     }
 
     /// The name of a slot's zone, lower-case if it has data.
@@ -245,10 +262,10 @@ impl<'g> CatalogView<'g> {
 
     /// What there is of a slot's zone. `None`: it has none.
     pub fn view_of(&self, slot: SlotNumber) -> Option<View<'g>> {
-        match self.see(self.parts.slot(slot)?.view(&self.guard))? {
-            (Seen::Pack(_, zone), Some(pack), _) => ZoneView::new(pack, zone).map(View::Zone),
-            (Seen::Absent(why), ..) => Some(View::Absent(why)),
-            _ => None,
+        let (seen, pack, _) = self.see(self.parts.slot(slot)?.view(&self.guard))?;
+        match (seen.zone(), pack) {
+            (Some((_, zone)), Some(pack)) => ZoneView::new(pack, zone).map(View::Zone),
+            _ => seen.absence().map(View::Absent),
         }
     }
 
@@ -267,16 +284,16 @@ impl<'g> CatalogView<'g> {
     }
 }
 
-/// Hashes of the ancestors with no, one and two labels, of which the name cut to `labels_max` may have fewer.
+/// Hashes of the ancestors with one and two labels, of which the name cut to `labels_max` may have fewer.
 #[inline(always)]
-fn upper_hashes(root: Hash, key: &SortKey, labels_max: usize) -> [Hash; 3] {
-    let mut hashes = [root; 3];
+fn upper_hashes(root: Hash, key: &SortKey, labels_max: usize) -> [Hash; 2] {
+    let mut hashes = [root; 2];
     if labels_max > 0 {
-        hashes[1] = root.extend(key.padded(), 0, key.end(1));
-        hashes[2] = hashes[1];
-    }
-    if labels_max > 1 {
-        hashes[2] = hashes[1].extend(key.padded(), key.end(1), key.end(2));
+        let one = root.extend(key.padded(), 0, key.end(1));
+        hashes = [one; 2];
+        if labels_max > 1 {
+            hashes[1] = one.extend(key.padded(), key.end(1), key.end(2));
+        }
     }
     hashes
 }
