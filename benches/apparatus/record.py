@@ -165,7 +165,8 @@ def machine():
     changed = said("git", "status", "--porcelain", "--untracked-files=no")
     return {"commit": said("git", "rev-parse", "HEAD"), "changed_since_commit": bool(changed),
             "kernel": os.uname().release, "cpu": model, "cores": os.cpu_count(), "memory_octets": memory,
-            "command": [os.path.basename(sys.argv[0]), *sys.argv[1:]],
+            # Of paths the last part: where things lie on the machine says nothing to others.
+            "command": [os.path.basename(word) for word in sys.argv],
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "load_average": os.getloadavg()}
 
 
