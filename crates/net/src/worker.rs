@@ -23,7 +23,7 @@ use crate::inbox::{Entry, Note};
 use crate::later::{Path, RowId};
 use crate::service::Service;
 use crate::stop::Stop;
-use crate::stream::{STREAM_OCTETS_PER_BUSY_TURN, STREAM_OCTETS_PER_TURN};
+use crate::stream::STREAM_OCTETS_PER_TURN;
 use crate::tcp::{Connections, Turn};
 use crate::timer::TIMERS_PER_TURN;
 use crate::token::Token;
@@ -197,20 +197,16 @@ impl<S: Service> Worker<S> {
             }
         }
         self.finish_work(now);
-        let mut is_busy = false;
         for event in events {
             match Token::from(event.data) {
-                Token::Udp(index) => {
-                    is_busy = true;
-                    self.answer_datagrams(index, now);
-                }
+                Token::Udp(index) => self.answer_datagrams(index, now),
                 Token::Listener(index) => self.connections.accept(index, &mut lend!(self, now)),
                 Token::Stream(id) => self.connections.turn(id, event.flags, &mut lend!(self, now)),
                 Token::Upstream(_) | Token::Inbox | Token::Stop => continue,
             }
             self.after_event();
         }
-        self.go_on(now, is_busy);
+        self.go_on(now);
         seen
     }
 
@@ -234,14 +230,13 @@ impl<S: Service> Worker<S> {
     }
 
     /// The ready list, streams, what is too old.
-    fn go_on(&mut self, now: Now, is_busy: bool) {
+    fn go_on(&mut self, now: Now) {
         if self.connections.has_ready() {
             self.connections.serve_ready(&mut lend!(self, now));
             self.after_event();
         }
         if self.host.core.streams.has_ready() {
-            let budget = if is_busy { STREAM_OCTETS_PER_BUSY_TURN } else { STREAM_OCTETS_PER_TURN };
-            self.connections.pull(budget, &mut lend!(self, now));
+            self.connections.pull(STREAM_OCTETS_PER_TURN, &mut lend!(self, now));
             self.connections.serve_ready(&mut lend!(self, now));
         }
         self.connections.expire(&mut lend!(self, now));

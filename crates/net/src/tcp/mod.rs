@@ -192,13 +192,16 @@ impl Connections {
         }
     }
 
-    /// Pulls messages of streams in turn, up to a budget of octets.
+    /// Pulls messages of streams in turn, up to a budget of octets, but one at least.
     pub(crate) fn pull(&mut self, budget: usize, turn: &mut Turn<'_>) {
         let mut left = budget;
-        while left > 0 {
-            let Some((stream, id)) = turn.serve.streams().next() else { return };
-            let octets = self.pull_one(stream, id, turn);
-            left = left.saturating_sub(octets.max(PULL_OCTETS_MIN));
+        while let Some((stream, id)) = turn.serve.streams().next() {
+            let octets = self.pull_one(stream, id, turn).max(PULL_OCTETS_MIN);
+            left = left.saturating_sub(octets);
+            // Another one like it would be too many.
+            if left < octets {
+                return;
+            }
         }
     }
 

@@ -1,18 +1,21 @@
 //! What changing one of many zones costs, and what it costs the others.
 //!
-//! `cargo run --release -p auth --example publications -- times|heap|rate|repeat ZONES [COUNT]`
+//! `cargo run --release -p auth --example publications -- times|heap|rate|repeat|counted ZONES [COUNT]`
 //!
 //! * `times`: publishing COUNT (200) small zones one by one, each in a pack of its own: median and worst.
 //! * `heap`: octets of slots, views and versions a zone, with one parent and with as many parents as zones.
-//! * `rate`: 10,000 publications a second for COUNT (10) seconds beside a worker that answers from other zones: answers that were kept and are made
-//!   again, garbage, processor time an answer with and without.
+//! * `rate`: 10,000 publications a second for COUNT (60) seconds beside a worker that answers from other zones: what they cost an answer, answers
+//!   that were kept and are made again, what is retired and not freed yet, and the verdict (exit status 1 where it is not kept). Needs valgrind.
+//! * `counted`: COUNT rounds of a worker, and before each batch the publications of its time, none for COUNT 0: what `rate` counts
+//!   the instructions of.
 //! * `repeat`: COUNT publications and nothing else, for callgrind: (I(2N) - I(N)) / N is the cost of one.
 #![allow(unsafe_code)] // a counting allocator
 
-use auth::{Client, Responder, Server, Transport, inspect};
+mod rate;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 use sync::Collector;
 use wire::NameBuf;
@@ -43,23 +46,19 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Publications a second of `rate`.
-const RATE: u64 = 10_000;
-/// Zones that the worker of `rate` asks for: so few that hardly two want the same place among kept answers.
-const ASKED: usize = 400;
-
 type Outcome = Result<(), String>;
 
 fn main() -> Outcome {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let usage = "usage: publications times|heap|rate|repeat ZONES [COUNT]";
+    let usage = "usage: publications times|heap|rate|repeat|counted ZONES [COUNT]";
     let [what, zones, rest @ ..] = &arguments[..] else { return Err(usage.into()) };
     let zones: usize = zones.parse().map_err(|_| usage)?;
     let count = |default| rest.first().map_or(Ok(default), |text| text.parse().map_err(|_| usage));
     match &**what {
         "times" => times(zones, count(200)?),
         "heap" => heap(zones),
-        "rate" => rate(zones, count(10)? as u64),
+        "rate" => rate::rate(zones, count(60)? as u64),
+        "counted" => rate::counted(zones, count(100)?),
         "repeat" => repeat(zones, count(1000)?),
         _ => Err(usage.into()),
     }
@@ -185,94 +184,4 @@ fn repeat(zones: usize, count: usize) -> Outcome {
         }
     }
     Ok(())
-}
-
-fn rate(zones: usize, seconds: u64) -> Outcome {
-    let (catalog, slots, _) = catalog(zones, false)?;
-    let domain = catalog.domain().clone();
-    let _collector = Collector::start(std::slice::from_ref(&domain)).map_err(|error| error.to_string())?;
-    // The worker asks for the first zones, the others are published.
-    let numbers: Vec<usize> = scattered(zones - ASKED, 20_000).iter().map(|at| ASKED + at).collect();
-    let packs = [small_packs(&numbers, 2)?, small_packs(&numbers, 3)?];
-    let (is_over, is_publishing) = (AtomicBool::new(false), AtomicBool::new(false));
-    // Answers, those that were kept, nanoseconds: without and with publications.
-    let counts: [[AtomicU64; 3]; 2] = Default::default();
-    let worker = || -> Outcome {
-        let (mut reader, mut responder, server) = (catalog.reader(), Responder::new(), Server::default());
-        let names = (0..ASKED).map(|at| name(&format!("ns.z{at}.example")));
-        let queries = names
-            .map(|name| Ok(inspect::query(0, &name?, rtype::A, Some((1232, false)))))
-            .collect::<Result<Vec<_>, String>>()?;
-        let mut buffer = vec![0; 1232];
-        for query in queries.iter().chain(&queries) {
-            reader.with(|view| {
-                responder.answer(query, view, &server, &Client::unknown(Transport::Udp), &mut buffer)
-            });
-        }
-        while !is_over.load(Ordering::Relaxed) {
-            let mode = usize::from(is_publishing.load(Ordering::Relaxed));
-            let (begin, before) = (processor_ns(), responder.repeated());
-            for batch in queries.chunks(64) {
-                reader.with(|view| {
-                    for query in batch {
-                        responder.answer(query, view, &server, &Client::unknown(Transport::Udp), &mut buffer);
-                    }
-                });
-            }
-            if mode == usize::from(is_publishing.load(Ordering::Relaxed)) {
-                let spent = [ASKED as u64, responder.repeated() - before, processor_ns() - begin];
-                for (to, by) in counts[mode].iter().zip(spent) {
-                    to.fetch_add(by, Ordering::Relaxed);
-                }
-            }
-        }
-        Ok(())
-    };
-    let publisher = || -> Outcome {
-        std::thread::sleep(Duration::from_secs(seconds / 4 + 1));
-        is_publishing.store(true, Ordering::Relaxed);
-        let (begin, mut count, mut garbage) = (Instant::now(), 0, Vec::new());
-        while begin.elapsed() < Duration::from_secs(seconds) {
-            while count < begin.elapsed().as_micros() as u64 * RATE / 1_000_000 {
-                let at = count as usize;
-                let packs = &packs[at / numbers.len() % 2];
-                publish(&catalog, slots[numbers[at % numbers.len()]], &packs[at % numbers.len()])?;
-                count += 1;
-                if count % RATE == 0 {
-                    garbage.push((domain.garbage(), HEAP.load(Ordering::Relaxed)));
-                }
-            }
-            std::thread::sleep(Duration::from_micros(500));
-        }
-        is_over.store(true, Ordering::Relaxed);
-        println!("{count} publications in {:.1} s", begin.elapsed().as_secs_f64());
-        let shown = |((pieces, octets), heap): &((usize, usize), i64)| {
-            format!("{pieces} pieces {octets} octets, heap {heap}")
-        };
-        for at in [0, garbage.len() / 2, garbage.len().saturating_sub(1)] {
-            if let Some(seen) = garbage.get(at) {
-                println!("garbage after {} s: {}", at + 1, shown(seen));
-            }
-        }
-        Ok(())
-    };
-    std::thread::scope(|scope| {
-        let threads = [scope.spawn(worker), scope.spawn(publisher)];
-        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a panic".to_owned())?)
-    })?;
-    for (text, count) in ["without", "with"].iter().zip(&counts) {
-        let [answers, kept, ns] = [0, 1, 2].map(|at| count[at].load(Ordering::Relaxed));
-        println!(
-            "{text} publications: {answers} answers, {} of them not kept, {:.1} ns each",
-            answers - kept,
-            ns as f64 / answers as f64
-        );
-    }
-    Ok(())
-}
-
-/// Processor time of this thread, which others on the machine do not disturb much.
-fn processor_ns() -> u64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    stat.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(0)
 }
