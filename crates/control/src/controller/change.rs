@@ -1,6 +1,5 @@
 //! One change: zones are loaded, and what came of each is shown to workers and kept.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -47,9 +46,6 @@ pub enum Scope {
 
 /// Zones that are taken within one batch of the catalog and one hold of the lock: less than a millisecond.
 const ZONES_A_BATCH: usize = 1000;
-
-/// How long a change of what the server says of itself waits for workers to let go of it. A batch takes less than a millisecond.
-const RECLAIM_WAIT: Duration = Duration::from_millis(100);
 
 /// How long publishing waits for readers before it is said.
 const ROOM_WAIT: Duration = Duration::from_secs(1);
@@ -154,15 +150,6 @@ impl Controller {
             }
             self.is_untidy.store(true, Ordering::SeqCst);
         });
-    }
-
-    /// Publishes what the server says of itself.
-    pub(crate) fn publish_identity(&self, identity: auth::Server) {
-        self.identity.replace(Arc::new(identity));
-        let until = Instant::now() + RECLAIM_WAIT;
-        while self.identity.reclaim() > 0 && Instant::now() < until {
-            std::thread::sleep(Duration::from_micros(100));
-        }
     }
 
     /// Waits until garbage of the catalog is less than its bounds; with a reader that does not move on that can be long.
