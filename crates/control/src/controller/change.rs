@@ -80,6 +80,7 @@ impl Controller {
         change.unchanged = candidates.len() - jobs.len();
         self.load(&jobs, &Stored::default(), progress, change, keep_small);
         self.zones.write().packs.drop_unused();
+        self.remove_unused_files();
     }
 
     /// Looks again at one zone. `None`: there is none of that name. Costs that zone alone.
@@ -108,11 +109,13 @@ impl Controller {
 
     /// Serves a zone no longer.
     pub(crate) fn remove(&self, _changing: &mut Changing, name: &Name) {
-        let mut zones = self.zones.write();
-        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
-        zones.awaited.remove(&name.to_lowercase());
-        self.remove_slots(&mut zones, &Vec::from_iter(slot));
-        self.arrange_awaited(&mut zones);
+        let slot = {
+            let mut zones = self.zones.write();
+            zones.awaited.remove(&name.to_lowercase());
+            self.catalog.reader().with(|view| zones.slot(view, name))
+        };
+        self.remove_slots(&Vec::from_iter(slot));
+        self.arrange_awaited(&mut self.zones.write());
         self.is_untidy.store(true, Ordering::SeqCst);
     }
 
@@ -149,6 +152,8 @@ impl Controller {
                 self.take_broken(&mut zones, &jobs[id], outcome, change);
             }
             self.is_untidy.store(true, Ordering::SeqCst);
+            drop(zones);
+            self.remove_unused_files();
         });
     }
 

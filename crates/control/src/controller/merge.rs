@@ -119,6 +119,7 @@ impl Controller {
             self.make_room();
         }
         self.zones.write().packs.drop_unused();
+        self.remove_unused_files();
     }
 }
 
