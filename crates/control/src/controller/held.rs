@@ -37,6 +37,8 @@ pub(super) struct Held {
     pub(super) kind: Kind,
     /// Zones served from it.
     pub(super) live: u32,
+    /// It could not be merged when that was tried, and never will be.
+    is_left: bool,
     /// The catalog has it as long as this is here.
     hold: PackHold,
 }
@@ -57,6 +59,7 @@ impl HeldPacks {
             pack: Arc::clone(pack),
             kind,
             live: 0,
+            is_left: false,
             hold: catalog.add_pack(Arc::clone(&pack.pack)),
         });
         held.hold.number()
@@ -100,6 +103,16 @@ impl HeldPacks {
     /// The packs whose files are to be removed, once no lock is held.
     pub(super) fn take_unused(&mut self) -> Vec<Arc<StoredPack>> {
         std::mem::take(&mut self.unused)
+    }
+
+    /// Leaves a pack out of merges from now on: it would fail them again and again. Returns it if it is still in use.
+    pub(super) fn leave(&mut self, id: u64) -> Option<&Arc<StoredPack>> {
+        let held = self.held.get_mut(&id)?;
+        held.is_left = true;
+        if let Kind::Waiting(_) = held.kind {
+            held.kind = Kind::Kept;
+        }
+        Some(&held.pack)
     }
 
     pub(super) fn get(&self, id: u64) -> Option<&Held> {
@@ -152,10 +165,11 @@ impl Held {
         self.live as u64 * 2 < u64::from(self.pack.pack.zone_count())
     }
 
-    /// Whether it is ours to merge: large zones have packs of their own for good, what the operator made is the operator's.
+    /// Whether it is ours to merge: large zones have packs of their own for good, what the operator made is the operator's, and what is
+    /// damaged stays as it is.
     fn is_small_zones(&self) -> bool {
         let pack = &self.pack.pack;
         let is_large = pack.zone_count() == 1 && pack.zone_row(0).text_octets >= OWN_PACK_OCTETS;
-        !is_large && !matches!(self.kind, Kind::Operators(_))
+        !is_large && !self.is_left && !matches!(self.kind, Kind::Operators(_))
     }
 }
