@@ -19,7 +19,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use sync::Collector;
-use wire::NameBuf;
 use wire::iana::rtype;
 use zone::catalog::{SlotNumber, ViewSource};
 use zone::{Catalog, Pack, ZoneView};

@@ -278,7 +278,8 @@ impl<'i, 'c> Reader<'i, 'c> {
         }
         let number = self.files.len() as u16;
         self.files.push(source.name.into());
-        let file = File { window: Window::new(source.input, Vec::new()), number, line: 1, saved: Some(saved) };
+        let file =
+            File { window: Window::new(source.input, Vec::new()), number, line: 1, saved: Some(saved) };
         self.waiting.push(std::mem::replace(&mut self.file, file));
         Ok(())
     }

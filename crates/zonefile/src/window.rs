@@ -140,7 +140,8 @@ mod tests {
     fn adds_final_newline_once() {
         for (text, whole) in [(&b"a\nb"[..], &b"a\nb\n"[..]), (b"a\n", b"a\n"), (b"", b"")] {
             // Room that was used before, and full of what would be another entry.
-            let mut window = Window::new(Box::new(Dribble(text)), vec![b'z'; 2 * limits::FIRST_WINDOW_OCTETS]);
+            let mut window =
+                Window::new(Box::new(Dribble(text)), vec![b'z'; 2 * limits::FIRST_WINDOW_OCTETS]);
             assert_eq!(window.fill().unwrap(), Filled::More);
             assert_eq!(&window.octets()[..window.filled()], whole);
             assert_eq!(window.octets()[window.filled()..][..PADDING], [b' '; PADDING]);
