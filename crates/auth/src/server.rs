@@ -5,7 +5,7 @@ use wire::cookie::Secrets;
 use wire::{Address, Transport};
 
 /// Facts about the server that answers need. They do not change while it runs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     /// Our name for clients that ask with the NSID option (RFC 5001): at most [`NSID_OCTETS_MAX`] octets are sent.
     pub nsid: Option<Box<[u8]>>,

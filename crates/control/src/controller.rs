@@ -20,14 +20,14 @@ use std::sync::{Arc, MutexGuard};
 use std::time::SystemTime;
 
 use net::Running;
-use sync::{Collector, Mutex, Published, RwLock};
+use sync::{Collector, Mutex, RwLock};
 use zone::Catalog;
 
 pub use arrange::Candidate;
 pub use change::{Change, Scope};
 pub(crate) use zones::Zones;
 
-use crate::identity::identity;
+use crate::identity::{Identity, identity};
 use crate::packs::PackFolder;
 use crate::settings::Settings;
 use crate::system::random;
@@ -63,10 +63,10 @@ impl Overrides {
 pub struct Controller {
     /// What workers see of the zones; changed by whoever makes a change, and by merges.
     pub(crate) catalog: Catalog,
-    /// Frees what was replaced in the catalog.
+    /// Frees what was replaced in the catalog, and of the identity.
     _collector: Collector,
     /// What the server says of itself.
-    pub(crate) identity: Published<auth::Server>,
+    pub(crate) identity: Identity,
     pub(crate) zones: RwLock<Zones>,
     changing: Mutex<Changing>,
     file: Option<PathBuf>,
@@ -105,14 +105,14 @@ impl Controller {
             true => None,
             false => Some(PackFolder::open(&settings.path(directory))?),
         };
-        let identity = identity(&settings).map_err(|lines| lines.join("\n"))?;
+        let identity = Identity::new(identity(&settings).map_err(|lines| lines.join("\n"))?);
         let catalog = Catalog::new(random());
-        let collector = Collector::start(&[catalog.domain().clone()])
+        let collector = Collector::start(&[catalog.domain().clone(), identity.domain().clone()])
             .map_err(|error| format!("cannot start the collector: {error}"))?;
         Ok(Controller {
             catalog,
             _collector: collector,
-            identity: Published::new(Arc::new(identity)),
+            identity,
             zones: RwLock::named("zones", Zones::new(folder.as_ref())),
             file: settings.file.clone(),
             changing: Mutex::named("change", Changing { settings, added: Vec::new(), removed: Vec::new() }),

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use auth::{Client, LiveCounters, Responder};
 use net::{Driver, Queries, Service};
-use sync::Reader;
 use zone::CatalogReader;
+
+use crate::identity::IdentityReader;
 
 /// The service of one worker.
 pub struct Answerer {
     zones: CatalogReader,
-    identity: Reader<auth::Server>,
+    identity: IdentityReader,
     responder: Responder,
     counts: Arc<LiveCounters>,
 }
@@ -18,7 +19,7 @@ pub struct Answerer {
 impl Answerer {
     /// Answers from the zones that `zones` sees, as the server that `identity` says, and shows its counts in `counts`, going on from
     /// those there.
-    pub fn new(zones: CatalogReader, identity: Reader<auth::Server>, counts: Arc<LiveCounters>) -> Answerer {
+    pub fn new(zones: CatalogReader, identity: IdentityReader, counts: Arc<LiveCounters>) -> Answerer {
         Answerer { zones, identity, responder: Responder::counting_from(counts.read()), counts }
     }
 }

@@ -1,8 +1,10 @@
 //! What the settings let the server say about itself, and the secrets of its cookies.
 
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use sync::epoch::Reader;
+use sync::{Cell, Domain};
 use wire::cookie::{SECRET_OCTETS, SECRETS_MAX, Secrets};
 
 use crate::read::read_bounded;
@@ -10,6 +12,60 @@ use crate::settings::{Settings, hexadecimal};
 
 /// A file of secrets longer than this is none: three lines, and room for comments.
 const SECRETS_FILE_OCTETS_MAX: u64 = 16 << 10;
+
+/// What the server says of itself, as workers see it.
+pub(crate) struct Identity(Arc<Cell<auth::Server>>);
+
+/// A worker's way to it; owned by one thread.
+pub struct IdentityReader {
+    cell: Arc<Cell<auth::Server>>,
+    reader: Reader,
+}
+
+impl Identity {
+    pub(crate) fn new(server: auth::Server) -> Identity {
+        Identity(Arc::new(Cell::new(&Domain::new(), Arc::new(server))))
+    }
+
+    /// A new reader, to be moved to its thread.
+    pub(crate) fn reader(&self) -> IdentityReader {
+        IdentityReader { cell: Arc::clone(&self.0), reader: self.0.domain().reader() }
+    }
+
+    /// The domain that what is replaced is garbage of.
+    pub(crate) fn domain(&self) -> &Domain {
+        self.0.domain()
+    }
+
+    /// Has batches that begin from now on see `server`; whether that is anything new. If not, nothing is replaced: most reloads are about zones.
+    pub(crate) fn publish(&self, server: auth::Server) -> bool {
+        let is_new = *self.0.current() != server;
+        if is_new {
+            self.0.replace(Arc::new(server), size_of::<auth::Server>());
+        }
+        is_new
+    }
+}
+
+impl IdentityReader {
+    /// Begins a batch. One that was not ended (its thread panicked and went on) is ended first.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
+        self.reader.begin();
+    }
+
+    /// What the server says of itself, at least as new as when the batch began; `None` between batches.
+    #[inline]
+    pub(crate) fn value(&self) -> Option<&auth::Server> {
+        Some(self.cell.load(&self.reader.guard()?))
+    }
+
+    /// Ends the batch.
+    #[inline]
+    pub(crate) fn end(&mut self) {
+        self.reader.end();
+    }
+}
 
 /// What answers need to know of the server. Errors are lines for the operator: secrets that cannot be read.
 pub fn identity(settings: &Settings) -> Result<auth::Server, Vec<String>> {
@@ -109,6 +165,31 @@ mod tests {
              secrets:3: expected 32 hexadecimal digits, found something else"
         );
         assert!(!error.contains("e5e9"));
+    }
+
+    #[test]
+    fn only_what_is_new_is_published() {
+        let mut settings = Settings::default();
+        let shown = Identity::new(identity(&settings).unwrap());
+        let mut reader = shown.reader();
+        let mut hostname = |shown: &Identity| {
+            reader.begin();
+            let hostname = reader.value().unwrap().hostname.clone();
+            reader.end();
+            assert!(reader.value().is_none());
+            (hostname, shown.domain().garbage().0)
+        };
+        assert!(!shown.publish(identity(&settings).unwrap()), "a reload of the same settings");
+        assert_eq!(hostname(&shown), (None, 0));
+        settings.server.hostname = "ns1".into();
+        assert!(shown.publish(identity(&settings).unwrap()));
+        assert_eq!(hostname(&shown), (Some((*b"ns1").into()), 1));
+        assert!(!shown.publish(identity(&settings).unwrap()));
+        // Other secrets, and nothing else.
+        let secrets = |octet| Some(Secrets::new(&[[octet; SECRET_OCTETS]]).unwrap());
+        let with = |octet| auth::Server { cookies: secrets(octet), ..identity(&settings).unwrap() };
+        assert!(shown.publish(with(1)) && !shown.publish(with(1)) && shown.publish(with(2)));
+        assert_eq!(shown.domain().collect().left, 0);
     }
 
     #[test]

@@ -6,13 +6,16 @@
 //!        `------> text: groups of zones --threads--> Contents --packer--> one pack a group, batch 2, 3, …
 //! ```
 //!
+//! Where zones are many and no packs are stored nearly all are text: then each file is opened and read at once, and only what turns
+//! out to be large or may be a pack goes the way above.
+//!
 //! A batch is published as soon as it is there, so that a large zone does not keep others waiting. Large zones
 //! get packs of their own, which are given up as a whole when the zone changes; small ones share packs.
 
 mod checked;
 mod packer;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,6 +27,7 @@ pub(crate) use packer::store;
 use sync::RwLock;
 use zone::Pack;
 use zone::section::{HEADER_OCTETS, SECTION_ALIGNMENT};
+use zonefile::Buffers;
 
 use crate::packs::{PackFolder, Stored, StoredPack};
 use crate::parallel::map_on_threads;
@@ -46,6 +50,11 @@ pub(crate) const SMALL_PACK_OCTETS: usize = 1 << 20;
 /// Text that a thread reads before it hands over what came of it: small zones are not worth a wake-up each, and
 /// what waits is a fraction of what one large zone takes.
 const HAND_OVER_OCTETS: u64 = 64 << 10;
+
+/// With so many zones of which nothing is stored, files are opened without a look before: a look at each of a million costs seconds, and
+/// minutes where the system has to read the folders from a disk. With fewer it costs nothing, and a device that somebody put in the
+/// place of a zone by a command is not even opened.
+const UNLOOKED_MIN: usize = 1000;
 
 /// Seeds tried for the index of a pack. That one fails has odds of one in millions; eight never do.
 pub(crate) const SEEDS_MAX: usize = 8;
@@ -111,6 +120,9 @@ pub struct Loader<'l> {
     pub keep_small: bool,
 }
 
+/// What came of reading a text; `None`: it was left.
+type Read = Option<Result<Checked, Vec<String>>>;
+
 /// Packs of the operator's that jobs turned out to be, by path. Empty unless there are some.
 type PackFiles = RwLock<HashMap<PathBuf, Arc<PackFile>>>;
 
@@ -123,6 +135,50 @@ struct PackFile {
 impl Loader<'_> {
     /// Loads all of `jobs`; hands their outcomes to `done` in batches.
     pub fn load(&self, jobs: &[Job], done: &mut dyn FnMut(Vec<(usize, Outcome)>)) {
+        let mut left: Vec<&Job> = jobs.iter().collect();
+        if self.stored.packs().is_empty() && jobs.len() >= UNLOOKED_MIN {
+            left = self.load_unlooked(&left, done);
+        }
+        if !left.is_empty() {
+            self.load_looked_at(&left, done);
+        }
+    }
+
+    /// Reads files as the texts that they most probably are. Returns the jobs that need a look.
+    fn load_unlooked<'j>(
+        &self,
+        jobs: &[&'j Job],
+        done: &mut dyn FnMut(Vec<(usize, Outcome)>),
+    ) -> Vec<&'j Job> {
+        // How many octets there are is not known.
+        self.progress.octets.store(0, Ordering::Relaxed);
+        self.progress.begin(Act::Reading, jobs.len());
+        let (mut left, mut read) = (Vec::new(), 0);
+        let mut packer = Packer::new(self.folder, self.keep_small, SHARED_PACK_OCTETS);
+        self.read_all(jobs, true, |job, text| {
+            read += 1;
+            match text {
+                Some(text) => packer.add(job, text),
+                None => left.push(job),
+            }
+            if packer.is_at_end_of_pack() && packer.outcomes.len() >= UNLOOKED_MIN {
+                self.hand_over(std::mem::take(&mut packer.outcomes), done);
+                trim_memory();
+                self.progress.begin(Act::Reading, jobs.len());
+                self.progress.count(read);
+            }
+        });
+        let crowded: HashSet<usize> = packer.finish().into_iter().collect();
+        if !crowded.is_empty() {
+            left.extend(jobs.iter().filter(|job| crowded.contains(&job.id)));
+        }
+        self.hand_over(std::mem::take(&mut packer.outcomes), done);
+        trim_memory();
+        left
+    }
+
+    /// Looks at files and loads them as what they are.
+    fn load_looked_at(&self, jobs: &[&Job], done: &mut dyn FnMut(Vec<(usize, Outcome)>)) {
         self.progress.begin(Act::Looking, jobs.len());
         let files = PackFiles::named("pack files", HashMap::new());
         let begun = map_on_threads(self.threads, jobs, |job| {
@@ -132,7 +188,7 @@ impl Loader<'_> {
         });
         let mut first = Vec::new();
         let mut texts = Vec::new();
-        for (begun, job) in begun.into_iter().zip(jobs) {
+        for (begun, &job) in begun.into_iter().zip(jobs) {
             match begun {
                 Ok(Begun::Loaded(loaded)) => first.push((job.id, Ok(*loaded))),
                 Ok(Begun::Text(octets)) => texts.push((octets, job)),
@@ -196,8 +252,8 @@ impl Loader<'_> {
         let mut outcomes = Vec::with_capacity(group.len());
         let mut left: Vec<&Job> = group.to_vec();
         for _ in 0..SEEDS_MAX {
-            let mut packer = Packer::new(self.folder, self.keep_small);
-            self.read_all(&left, |job, text| packer.add(job, text));
+            let mut packer = Packer::new(self.folder, self.keep_small, u64::MAX);
+            self.read_all(&left, false, |job, text| text.into_iter().for_each(|text| packer.add(job, text)));
             let crowded = packer.finish();
             outcomes.append(&mut packer.outcomes);
             if crowded.is_empty() {
@@ -210,8 +266,8 @@ impl Loader<'_> {
         outcomes
     }
 
-    /// Reads texts on several threads and hands them to `take` as they come.
-    fn read_all(&self, jobs: &[&Job], mut take: impl FnMut(&Job, Result<Checked, Vec<String>>)) {
+    /// Reads texts on several threads and hands them to `take` as they come. `may_leave`: see [`read_checked`].
+    fn read_all<'j>(&self, jobs: &[&'j Job], may_leave: bool, mut take: impl FnMut(&'j Job, Read)) {
         let next = AtomicUsize::new(0);
         let threads = self.threads.clamp(1, jobs.len().max(1));
         // As many wait as are read: more would only hold memory.
@@ -220,8 +276,9 @@ impl Loader<'_> {
             for _ in 0..threads {
                 let (sender, next) = (sender.clone(), &next);
                 scope.spawn(move || {
+                    let mut buffers = Buffers::new();
                     loop {
-                        let batch = self.read_some(jobs, next);
+                        let batch = self.read_some(jobs, next, may_leave, &mut buffers);
                         if batch.is_empty() || sender.send(batch).is_err() {
                             return;
                         }
@@ -240,17 +297,22 @@ impl Loader<'_> {
         &self,
         jobs: &[&'j Job],
         next: &AtomicUsize,
-    ) -> Vec<(&'j Job, Result<Checked, Vec<String>>)> {
+        may_leave: bool,
+        buffers: &mut Buffers,
+    ) -> Vec<(&'j Job, Read)> {
         let (mut batch, mut octets) = (Vec::new(), 0);
         while octets < HAND_OVER_OCTETS
             && let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
         {
-            let text = read_checked(job, self.progress);
-            // What is broken has no text, and lines that take memory too.
-            octets += text.as_ref().map_or(HAND_OVER_OCTETS / 64, |checked| checked.text.stamp.octets);
-            self.progress.count(1);
+            let text = read_checked(job, may_leave, buffers, self.progress);
+            octets += match &text {
+                Some(Ok(checked)) => checked.text.stamp.octets,
+                // What is broken has no text, and lines that take memory too.
+                _ => HAND_OVER_OCTETS / 64,
+            };
             batch.push((*job, text));
         }
+        self.progress.count(batch.len());
         batch
     }
 }

@@ -38,7 +38,7 @@ impl Act {
 pub struct Progress {
     /// Octets of text read so far.
     pub octets_read: AtomicU64,
-    /// Octets of text to read.
+    /// Octets of text to read; 0: not known.
     pub octets: AtomicU64,
     act: AtomicU8,
     /// Zones of the present act that are done, broken ones included.
@@ -85,6 +85,10 @@ impl Progress {
                     (self.octets_read.load(Ordering::Relaxed), self.octets.load(Ordering::Relaxed));
                 // A large zone is long packed after its text is read.
                 let act = if done == zones { "packing" } else { "reading" };
+                if all == 0 {
+                    let percent = percent(done as u64, zones as u64);
+                    return format!("{act} zones: {percent} %, {done_text} of {zones_text}");
+                }
                 let percent = percent(read, all);
                 format!("{act} zones: {percent} % of {}, {done_text} of {zones_text} zones", octets(all))
             }
@@ -156,6 +160,11 @@ mod tests {
             "publishing 2,000 zones",
         ];
         assert_eq!(lines, expected);
+        progress.begin(Act::Reading, 2000);
+        progress.count(500);
+        progress.octets.store(0, Ordering::Relaxed);
+        assert_eq!(progress.line(), "reading zones: 25 %, 500 of 2,000");
+        progress.octets.store(1 << 20, Ordering::Relaxed);
         progress.begin(Act::Reading, 2000);
         progress.count(2000);
         assert_eq!(progress.line(), "packing zones: 50 % of 1.00 MiB, 2,000 of 2,000 zones");

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use wire::Name;
 use zone::check::{self, Finding, Level, Severity};
 use zone::contents::{Contents, ContentsBuilder, Refusal, SourcePosition};
-use zonefile::{Opener, Options, Record, Sink, Source as Text};
+use zonefile::{Buffers, Opener, Options, Record, Sink, Source as Text};
 
 use crate::stamp::Stamp;
 use crate::system::map_pack;
@@ -74,14 +74,16 @@ pub fn open(path: &Path) -> Result<(File, Stamp), String> {
 pub fn open_regular(path: &Path) -> Result<(File, Metadata), String> {
     // Looked at before it is opened, as opening a device can have effects; and after, as it may be another then.
     expect_regular(&std::fs::metadata(path).map_err(|error| cannot("open", &error))?)?;
-    open_looked_at(path)
+    open_at_once(path)
 }
 
-/// As [`open_regular`] for one that [`stamp_of`] has looked at just before: with a million zones, a look less counts.
-fn open_looked_at(path: &Path) -> Result<(File, Metadata), String> {
+/// As [`open_regular`] without the look before: for a file that was [looked at](stamp_of), and for one of very many, where a look less
+/// counts.
+fn open_at_once(path: &Path) -> Result<(File, Metadata), String> {
     let describe = |error: io::Error| cannot("open", &error);
-    // Without waiting, as a pipe would; regular files know no difference.
-    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(describe)?;
+    // Without waiting, as a pipe would, and taking no terminal for ours; regular files know no difference.
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = File::options().read(true).custom_flags(flags).open(path).map_err(describe)?;
     let metadata = file.metadata().map_err(describe)?;
     expect_regular(&metadata)?;
     Ok((file, metadata))
@@ -126,23 +128,60 @@ pub fn read_bounded(path: &Path, octets_max: u64) -> Result<String, String> {
     })
 }
 
-/// Reads the text of zone `apex`, whose file was [looked at](stamp_of); `octets_read` is added to as reading goes on. Errors are lines
-/// for the operator, each with its position.
-pub fn read(apex: &Name, source: &Source, octets_read: &AtomicU64) -> Result<ZoneText, Vec<String>> {
+/// The text of a zone, open.
+pub struct Opened<'s> {
+    /// The state of its file.
+    pub stamp: Stamp,
+    name: String,
+    path: &'s Path,
+    input: Input<'s>,
+}
+
+enum Input<'s> {
+    File(Whole),
+    Inside(&'static [u8]),
+    Other(Box<dyn Read + 's>),
+}
+
+/// Opens the text of a zone. The error is a line for the operator.
+pub fn open_source(source: &Source) -> Result<Opened<'_>, String> {
     match source {
-        Source::Embedded(Embedded { name, text }) => {
-            let stamp = stamp_of_embedded(text);
-            read_text(apex, (*name).into(), Path::new(name), Box::new(*text), stamp, octets_read)
-                .map_err(|unread| unread.lines())
-        }
+        Source::Embedded(Embedded { name, text }) => Ok(Opened {
+            stamp: stamp_of_embedded(text),
+            name: (*name).into(),
+            path: Path::new(name),
+            input: Input::Inside(text),
+        }),
         Source::File(path) => {
-            let opened =
-                open_looked_at(path).map_err(|problem| vec![format!("{}: {problem}", path.display())]);
-            let (file, metadata) = opened?;
+            let (file, metadata) =
+                open_at_once(path).map_err(|problem| format!("{}: {problem}", path.display()))?;
+            let input = Input::File(Whole { file, left: metadata.len(), is_ended: false });
             let stamp = Stamp::of(&metadata).before_reading();
-            read_text(apex, path.display().to_string(), path, Box::new(file), stamp, octets_read)
-                .map_err(|unread| unread.lines())
+            let name = path.to_str().map_or_else(|| path.display().to_string(), str::to_owned);
+            Ok(Opened { stamp, name, path, input })
         }
+    }
+}
+
+/// A file proper, whose end is known without the read that finds nothing.
+struct Whole {
+    file: File,
+    /// Octets that it had when it was opened and that were not read yet.
+    left: u64,
+    is_ended: bool,
+}
+
+impl Read for Whole {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.is_ended {
+            return Ok(0);
+        }
+        let octets = self.file.read(buffer)?;
+        self.left = self.left.saturating_sub(octets as u64);
+        // Less than there was room for, and nothing of what it had is missing. A file that grows meanwhile is read on as far as it goes;
+        // its stamp tells that it has to be read again.
+        self.is_ended = octets < buffer.len() && self.left == 0;
+        Ok(octets)
     }
 }
 
@@ -173,8 +212,19 @@ pub fn read_text(
     stamp: Stamp,
     octets_read: &AtomicU64,
 ) -> Result<ZoneText, Unread> {
-    let mut includes =
-        Includes { paths: HashMap::from([(name.clone(), path.to_owned())]), opened: Vec::new() };
+    let opened = Opened { stamp, name, path, input: Input::Other(input) };
+    read_opened(apex, opened, &mut Buffers::new(), octets_read)
+}
+
+/// Reads zone `apex` from its text, in room that is used again; `octets_read` is added to as reading goes on.
+pub fn read_opened(
+    apex: &Name,
+    opened: Opened<'_>,
+    buffers: &mut Buffers,
+    octets_read: &AtomicU64,
+) -> Result<ZoneText, Unread> {
+    let Opened { stamp, name, path, input } = opened;
+    let mut includes = Includes { first: path, paths: HashMap::new(), opened: Vec::new() };
     let mut records = Records {
         builder: ContentsBuilder::new(apex),
         out_of_zone: Vec::new(),
@@ -183,7 +233,8 @@ pub fn read_text(
         too_many: false,
     };
     let input = Box::new(Counted { input, octets: octets_read });
-    let summary = zonefile::read(Text { name, input }, &Options::new(apex), &mut includes, &mut records);
+    let text = Text { name, input };
+    let summary = zonefile::read_with(buffers, text, &Options::new(apex), &mut includes, &mut records);
     if records.too_many {
         return Err(Unread::Other(format!("{}: more than 2^32 records in one zone", path.display())));
     }
@@ -199,15 +250,17 @@ pub fn read_text(
 }
 
 /// Opens included files, relative to the file that includes them.
-struct Includes {
-    /// Path of each file by the name it goes by.
+struct Includes<'p> {
+    /// Path of the file that reading began with.
+    first: &'p Path,
+    /// Path of each of the others by the name it goes by. Most texts have none, and then this costs nothing.
     paths: HashMap<String, PathBuf>,
     opened: Vec<(PathBuf, Stamp)>,
 }
 
-impl Opener for Includes {
+impl Opener for Includes<'_> {
     fn open(&mut self, path: &str, includer: &str) -> io::Result<Text<'static>> {
-        let folder = self.paths.get(includer).and_then(|path| path.parent());
+        let folder = self.paths.get(includer).map_or(self.first, PathBuf::as_path).parent();
         let joined = folder.unwrap_or(Path::new("")).join(path);
         // One spelling for one file, so that a file that includes itself is found out.
         let path: PathBuf = joined.components().collect();
@@ -264,13 +317,17 @@ impl Sink for Records {
 
 /// Counts what is read, for the progress line.
 struct Counted<'i> {
-    input: Box<dyn Read + 'i>,
+    input: Input<'i>,
     octets: &'i AtomicU64,
 }
 
 impl Read for Counted<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let octets = self.input.read(buffer)?;
+        let octets = match &mut self.input {
+            Input::File(file) => file.read(buffer)?,
+            Input::Inside(text) => text.read(buffer)?,
+            Input::Other(input) => input.read(buffer)?,
+        };
         self.octets.fetch_add(octets as u64, Ordering::Relaxed);
         Ok(octets)
     }
@@ -287,4 +344,47 @@ pub fn stamp_of(path: &Path) -> Result<Stamp, String> {
 /// The state of a text inside the program, which never changes but with the program.
 pub fn stamp_of_embedded(text: &[u8]) -> Stamp {
     Stamp { time: 1, octets: text.len() as u64, inode: 0 }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// What is read of a file of `before` that becomes `after` once it is open, in pieces of so many octets; and how many calls that took.
+    fn whole(before: &[u8], after: &[u8], piece: usize) -> (Vec<u8>, usize) {
+        let path = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&path, before).unwrap();
+        let source = Source::File(path.path().to_owned());
+        let Input::File(mut file) = open_source(&source).unwrap().input else { panic!("a file") };
+        File::create(&path).unwrap().write_all(after).unwrap();
+        let (mut all, mut reads) = (Vec::new(), 0);
+        loop {
+            let mut buffer = vec![0; piece];
+            reads += usize::from(!file.is_ended);
+            match file.read(&mut buffer).unwrap() {
+                0 => return (all, reads),
+                octets => all.extend_from_slice(&buffer[..octets]),
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_to_its_end_in_one_call() {
+        assert_eq!(whole(b"abc", b"abc", 16), (b"abc".to_vec(), 1));
+        assert_eq!(whole(b"", b"", 16), (Vec::new(), 1));
+        // A full buffer does not tell that nothing follows.
+        assert_eq!(whole(b"abcd", b"abcd", 4), (b"abcd".to_vec(), 2));
+        assert_eq!(whole(b"abcde", b"abcde", 2), (b"abcde".to_vec(), 3));
+    }
+
+    /// What a file gains or loses while it is read is no more lost than before: its stamp tells of the rest.
+    #[test]
+    fn a_file_that_changes_is_read_as_far_as_it_goes() {
+        assert_eq!(whole(b"abc", b"abcdef", 16).0, b"abcdef");
+        assert_eq!(whole(b"ab", b"abcdef", 4).0, b"abcdef");
+        assert_eq!(whole(b"abcdef", b"abc", 16).0, b"abc");
+        assert_eq!(whole(b"abc", b"", 16).0, b"");
+    }
 }

@@ -95,7 +95,7 @@ fn new_settings(
     if old.server.profile_locks != settings.server.profile_locks {
         sync::profile::set(settings.server.profile_locks);
     }
-    controller.publish_identity(identity);
+    controller.identity.publish(identity);
     for line in emptied(controller, &settings, &wanted) {
         tracing::warn!("{line}");
         warnings.push(line);

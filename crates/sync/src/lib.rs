@@ -2,7 +2,6 @@
 //!
 //! [`epoch`]: what is replaced while others read it, and freed once nobody does. [`Mailbox`]: what others have for one thread.
 //! [`tap`]: what one thread tells another without waiting for it.
-//! [`snapshot`]: a value that is replaced as a whole; readers load one pointer and never wait.
 //! [`rwlock`]: the reader-writer lock of BIND 9, for what is changed in place.
 //! [`Counter`]: how many hold something. [`bucket`]: locks for many small things. [`area`]: memory for one piece of work.
 //! [`Mutex`], [`SystemRwLock`]: the locks of the standard library; [`condition_rwlock`]: the lock that BIND 9 had before;
@@ -27,7 +26,6 @@ pub mod profile;
 pub mod protection;
 pub mod random;
 pub mod rwlock;
-pub mod snapshot;
 mod system;
 pub mod tap;
 pub mod unshared;
@@ -42,7 +40,6 @@ pub use mailbox::{Mailbox, Wake};
 pub use primitives::prepare;
 pub use random::Random;
 pub use rwlock::RwLock;
-pub use snapshot::{Published, Reader};
 pub use system::{Guard, Mutex, SystemRwLock};
 
 /// The example of the README is one of the tests.

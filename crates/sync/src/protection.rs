@@ -11,7 +11,7 @@
 //! | [`Unshared`] | none: one thread alone | plain numbers |
 //! | [`PaperPortable`] | the same, with sleepers that need no system call of their own | atomic |
 //!
-//! The fifth way, snapshots ([`crate::Published`]), has no locks that code could be written against: a reader begins and
+//! The fifth way, snapshots ([`crate::Cell`]), has no locks that code could be written against: a reader begins and
 //! ends a batch, and in between there is nothing to take.
 //!
 //! Source of the first four: figure 7 of Jinmei and Vixie (USENIX 2006).

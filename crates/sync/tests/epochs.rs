@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use sync::epoch::{COLLECT_AT, COLLECT_EVERY, Collected, Held, Word};
-use sync::{Cell, Collector, Domain, Published};
+use sync::{Cell, Collector, Domain};
 
 /// Counts what is dropped.
 struct Counted<'c>(&'c AtomicUsize);
@@ -52,22 +52,6 @@ fn readers_hold_what_they_may_have_seen_and_no_more() {
     drop(busy);
     assert_eq!(domain.collect(), Collected { freed: 1, left: 0, octets_left: 0 });
     assert_eq!(dropped.load(Ordering::SeqCst), 2);
-}
-
-#[test]
-fn who_replaces_a_value_with_a_domain_of_its_own_collects() {
-    let dropped = counter();
-    let published = Published::new(Arc::new((1, Counted(dropped))));
-    let mut reader = published.reader();
-    assert!(reader.value().is_none());
-    reader.begin();
-    let value = reader.value().expect("within a batch");
-    published.replace(Arc::new((2, Counted(dropped))));
-    assert_eq!((value.0, dropped.load(Ordering::SeqCst), published.current().0), (1, 0, 2));
-    assert_eq!((published.reclaim(), reader.value().map(|value| value.0)), (1, Some(2)));
-    reader.end();
-    published.replace(Arc::new((3, Counted(dropped))));
-    assert_eq!((published.reclaim(), dropped.load(Ordering::SeqCst)), (0, 2));
 }
 
 #[test]

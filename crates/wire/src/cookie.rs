@@ -70,7 +70,7 @@ impl<'q> Cookie<'q> {
 pub type Reply = [u8; COOKIE_OCTETS];
 
 /// The secrets of a server, or of several that answer at one address. The first makes cookies, all of them verify.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Secrets {
     keys: [[u64; 2]; SECRETS_MAX],
     count: usize,

@@ -109,6 +109,17 @@ pub struct PackBuilder {
     /// For each zone: the number of its first name, and how many it has.
     numbers: Vec<(u32, u32)>,
     moved: copy::Moved,
+    room: Room,
+}
+
+/// Buffers of the work on one zone, used again for the next: a pack can have a million.
+#[derive(Default)]
+struct Room {
+    path: Vec<(Hash, usize)>,
+    rows: Vec<Row>,
+    references: Vec<u8>,
+    encoded: Vec<u8>,
+    rrset: rrset::Room,
 }
 
 /// How long the parts of a pack were before a zone.
@@ -137,6 +148,7 @@ impl PackBuilder {
             hashes: Vec::new(),
             numbers: Vec::new(),
             moved: copy::Moved::default(),
+            room: Room::default(),
         }
     }
 
@@ -149,15 +161,18 @@ impl PackBuilder {
     /// (at most [`PROBLEMS_MAX`]) and the pack is as before, apart from data that nothing refers to.
     pub fn add_zone(&mut self, contents: &Contents, stamp: TextStamp) -> Result<(), Vec<Problem>> {
         let before = self.mark();
-        let mut zone = ZoneBuild::new(contents, self.seed);
+        let mut zone = ZoneBuild::new(contents, self.seed, std::mem::take(&mut self.room));
         zone.run(self);
-        if zone.problems.is_empty() {
+        let result = if zone.problems.is_empty() {
             let row = zone.row(self, stamp);
             self.enter(&row);
-            return Ok(());
-        }
-        self.back_to(&before);
-        Err(zone.problems)
+            Ok(())
+        } else {
+            self.back_to(&before);
+            Err(std::mem::take(&mut zone.problems))
+        };
+        self.room = zone.into_room();
+        result
     }
 
     fn mark(&self) -> Mark {
@@ -331,7 +346,9 @@ struct ZoneBuild<'c> {
 }
 
 impl<'c> ZoneBuild<'c> {
-    fn new(contents: &'c Contents, seed: u64) -> ZoneBuild<'c> {
+    fn new(contents: &'c Contents, seed: u64, room: Room) -> ZoneBuild<'c> {
+        let Room { mut path, rows, references, encoded, rrset } = room;
+        path.clear();
         ZoneBuild {
             contents,
             problems: Vec::new(),
@@ -345,12 +362,17 @@ impl<'c> ZoneBuild<'c> {
             first_nsec: 0,
             has_nsec: false,
             is_signed: false,
-            path: Vec::new(),
-            rows: Vec::new(),
-            references: Vec::new(),
-            encoded: Vec::new(),
-            rrset: rrset::Encoder::new(contents.apex()),
+            path,
+            rows,
+            references,
+            encoded,
+            rrset: rrset::Encoder::new(contents.apex(), rrset),
         }
+    }
+
+    fn into_room(self) -> Room {
+        let ZoneBuild { path, rows, references, encoded, rrset, .. } = self;
+        Room { path, rows, references, encoded, rrset: rrset.into_room() }
     }
 
     fn problem(&mut self, problem: Problem) {
@@ -491,10 +513,11 @@ impl<'c> ZoneBuild<'c> {
 
 /// Stores the apex's name as [`crate::Pack::apex`] reads it.
 fn apex_place(pack: &mut PackBuilder, contents: &Contents) -> u32 {
-    let wire = contents.apex().octets().to_ascii_lowercase();
-    let key = contents.apex_key();
-    let mut octets = vec![wire.len() as u8];
-    octets.extend_from_slice(&wire);
+    let (wire, key) = (contents.apex().octets(), contents.apex_key());
+    let mut octets = Vec::with_capacity(3 + wire.len() + key.len());
+    octets.push(wire.len() as u8);
+    octets.extend_from_slice(wire);
+    octets[1..].make_ascii_lowercase();
     octets.extend_from_slice(&(key.len() as u16).to_le_bytes());
     octets.extend_from_slice(key);
     pack.pool.place_of(&octets)

@@ -22,7 +22,7 @@ pub(crate) enum Directive {
 pub(crate) fn read(
     name: &Field<'_>,
     fields: &mut Fields<'_>,
-    entries: &mut Entries,
+    entries: &mut Entries<'_>,
 ) -> Result<Directive, Fault> {
     let is = |directive: &str| name.text.eq_ignore_ascii_case(directive.as_bytes());
     if is("$ORIGIN") {

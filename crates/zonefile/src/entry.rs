@@ -14,7 +14,7 @@ use crate::{Record, Refusal, Sink, SourcePosition, rdata};
 const FIRST_FIELDS: &str = "a TTL, class or record type";
 
 /// What later entries inherit from earlier ones, and the buffers of the record being read.
-pub(crate) struct Entries {
+pub(crate) struct Entries<'b> {
     pub origin: Origin,
     /// Set by `$TTL`, or by an SOA record without TTL.
     pub default_ttl: Option<u32>,
@@ -23,7 +23,7 @@ pub(crate) struct Entries {
     /// The text of the TTL read last, as a word, and its value; `0` has that text.
     ttl_read: (u64, u32),
     owner: Owner,
-    rdata: Octets,
+    rdata: &'b mut Octets,
     /// Records handed over.
     pub records: u64,
 }
@@ -50,8 +50,8 @@ pub(crate) struct Saved {
     owner: Option<wire::NameBuf>,
 }
 
-impl Entries {
-    pub fn new(origin: &Name, default_ttl: Option<u32>) -> Entries {
+impl<'b> Entries<'b> {
+    pub fn new(origin: &Name, default_ttl: Option<u32>, rdata: &'b mut Octets) -> Entries<'b> {
         let owner = Owner {
             buffers: [[0; NAME_ROOM]; 2],
             lengths: [1; 2],
@@ -66,7 +66,7 @@ impl Entries {
             last_ttl: None,
             ttl_read: (word(b"0"), 0),
             owner,
-            rdata: Octets::new(),
+            rdata,
             records: 0,
         }
     }
@@ -110,7 +110,7 @@ impl Entries {
         }
         let (rtype, ttl) = self.type_and_ttl(fields)?;
         self.rdata.clear();
-        rdata::parse::rdata(rtype, fields, &self.origin, &mut self.rdata)?;
+        rdata::parse::rdata(rtype, fields, &self.origin, self.rdata)?;
         let ttl = match ttl.or(self.default_ttl).or(self.last_ttl) {
             Some(ttl) => ttl,
             None => self.ttl_from_soa(rtype, fields)?,

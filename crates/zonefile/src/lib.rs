@@ -171,6 +171,33 @@ impl std::fmt::Display for Report {
 
 impl std::error::Error for Report {}
 
+/// Room for one reading, to be used again for the next: 64 KiB for RDATA alone, and making and clearing that cost more than reading a zone
+/// of five records.
+pub struct Buffers {
+    window: Vec<u8>,
+    tape: Box<scan::Tape>,
+    edges: Vec<u32>,
+    rdata: octets::Octets,
+}
+
+impl Buffers {
+    /// Room that was not used yet.
+    pub fn new() -> Buffers {
+        Buffers {
+            window: Vec::new(),
+            tape: Box::new([0; scan::EDGES_MAX]),
+            edges: Vec::new(),
+            rdata: octets::Octets::new(),
+        }
+    }
+}
+
+impl Default for Buffers {
+    fn default() -> Buffers {
+        Buffers::new()
+    }
+}
+
 /// Reads a zone file and the files it includes, and hands each record to `sink`.
 ///
 /// On problems the records without any are handed over all the same, so that `sink` can check more.
@@ -180,7 +207,18 @@ pub fn read(
     opener: &mut dyn Opener,
     sink: &mut dyn Sink,
 ) -> Result<Summary, Report> {
-    reader::Reader::new(source, options, opener, sink).read()
+    read_with(&mut Buffers::new(), source, options, opener, sink)
+}
+
+/// As [`read`], with room that was used before.
+pub fn read_with(
+    buffers: &mut Buffers,
+    source: Source<'_>,
+    options: &Options,
+    opener: &mut dyn Opener,
+    sink: &mut dyn Sink,
+) -> Result<Summary, Report> {
+    reader::Reader::new(source, options, buffers, opener, sink).read()
 }
 
 /// A record that owns its octets.

@@ -7,10 +7,10 @@ use crate::entry::{Entries, Failure, Saved};
 use crate::error::{Cause, Diagnostic, Fault, Found};
 use crate::fields::Fields;
 use crate::generate::Template;
-use crate::scan::{Chosen, EDGES_MAX, Line, Tape};
+use crate::scan::{Chosen, Line, Tape};
 use crate::token::{self, Unended};
 use crate::window::{Filled, Window};
-use crate::{Opener, Options, Refusal, Report, Sink, Source, SourcePosition, Summary, limits};
+use crate::{Buffers, Opener, Options, Refusal, Report, Sink, Source, SourcePosition, Summary, limits};
 
 /// One open file.
 struct File<'i> {
@@ -26,10 +26,12 @@ pub(crate) struct Reader<'i, 'c> {
     file: File<'i>,
     /// Files that wait for an included one to end.
     waiting: Vec<File<'i>>,
-    entries: Entries,
+    entries: Entries<'c>,
     scanner: Chosen,
-    tape: Box<Tape>,
-    edges: Vec<u32>,
+    tape: &'c mut Tape,
+    edges: &'c mut Vec<u32>,
+    /// Where the window of the first file goes back to.
+    room: &'c mut Vec<u8>,
     opener: &'c mut dyn Opener,
     sink: &'c mut dyn Sink,
     files: Vec<Arc<str>>,
@@ -78,17 +80,20 @@ impl<'i, 'c> Reader<'i, 'c> {
     pub fn new(
         source: Source<'i>,
         options: &Options,
+        buffers: &'c mut Buffers,
         opener: &'c mut dyn Opener,
         sink: &'c mut dyn Sink,
     ) -> Self {
-        let window = Window::new(source.input);
+        let Buffers { window: room, tape, edges, rdata } = buffers;
+        let window = Window::new(source.input, std::mem::take(room));
         Reader {
             file: File { window, number: 0, line: 1, saved: None },
             waiting: Vec::new(),
-            entries: Entries::new(&options.origin, options.default_ttl),
+            entries: Entries::new(&options.origin, options.default_ttl, rdata),
             scanner: options.scanner.choose(),
-            tape: Box::new([0; EDGES_MAX]),
-            edges: Vec::new(),
+            tape,
+            edges,
+            room,
             opener,
             sink,
             files: vec![source.name.into()],
@@ -105,6 +110,8 @@ impl<'i, 'c> Reader<'i, 'c> {
         if !stopped && self.entries.records == 0 && self.diagnostics.is_empty() {
             self.diagnose(1, 1, Cause::NoRecords, Found::EndOfFile).ok();
         }
+        self.waiting.push(self.file);
+        *self.room = self.waiting.swap_remove(0).window.into_room();
         let summary = Summary { records: self.entries.records, octets: self.octets, files: self.files };
         if self.diagnostics.is_empty() && !stopped {
             Ok(summary)
@@ -124,7 +131,7 @@ impl<'i, 'c> Reader<'i, 'c> {
                 }
                 continue;
             }
-            match self.scanner.line(self.file.window.octets(), at, filled, &mut self.tape) {
+            match self.scanner.line(self.file.window.octets(), at, filled, self.tape) {
                 Line::Plain { edges, end, lines } => self.plain_entry(at, edges, end, lines)?,
                 Line::Odd => self.odd_entry(at)?,
                 Line::Unended => {
@@ -199,7 +206,7 @@ impl<'i, 'c> Reader<'i, 'c> {
     /// An entry with quotes or escapes, or with an error in its form.
     fn odd_entry(&mut self, start: usize) -> Step {
         let filled = self.file.window.filled();
-        let entry = match token::entry(self.file.window.octets(), start, filled, &mut self.edges) {
+        let entry = match token::entry(self.file.window.octets(), start, filled, self.edges) {
             Ok(entry) => entry,
             Err(unended) => return self.unended(unended, start),
         };
@@ -215,7 +222,7 @@ impl<'i, 'c> Reader<'i, 'c> {
         if first == start as u32 && octets[start] == b'$' {
             return self.control(start, entry.end, line);
         }
-        let mut fields = Fields::new(octets, &self.edges, start, entry.end);
+        let mut fields = Fields::new(octets, self.edges, start, entry.end);
         let position = SourcePosition { file: self.file.number, line };
         match self.entries.record(&mut fields, inherits, position, self.sink) {
             Ok(()) => Ok(()),
@@ -226,7 +233,7 @@ impl<'i, 'c> Reader<'i, 'c> {
     /// A control entry, whose fields are in `edges`.
     fn control(&mut self, start: usize, end: usize, line: u32) -> Step {
         let octets = self.file.window.octets();
-        let mut fields = Fields::new(octets, &self.edges, start, end);
+        let mut fields = Fields::new(octets, self.edges, start, end);
         let name = match fields.take("a directive") {
             Ok(name) => name,
             Err(fault) => return self.fault(fault, start, line),
@@ -271,7 +278,8 @@ impl<'i, 'c> Reader<'i, 'c> {
         }
         let number = self.files.len() as u16;
         self.files.push(source.name.into());
-        let file = File { window: Window::new(source.input), number, line: 1, saved: Some(saved) };
+        let file =
+            File { window: Window::new(source.input, Vec::new()), number, line: 1, saved: Some(saved) };
         self.waiting.push(std::mem::replace(&mut self.file, file));
         Ok(())
     }
@@ -297,7 +305,7 @@ impl<'i, 'c> Reader<'i, 'c> {
             let result = self.generated_entry(&text, length, position);
             self.entries.forget_text();
             if let Err(trouble) = result {
-                return Err(placed_in(template, trouble, &text[..length], &self.edges));
+                return Err(placed_in(template, trouble, &text[..length], self.edges));
             }
         }
         Ok(())
@@ -310,12 +318,12 @@ impl<'i, 'c> Reader<'i, 'c> {
         position: SourcePosition,
     ) -> Result<(), Trouble> {
         self.entries.forget_text();
-        let entry = token::entry(text, 0, length, &mut self.edges);
+        let entry = token::entry(text, 0, length, self.edges);
         let entry = entry.map_err(|_| Fault::at(0, length, Cause::UnclosedParenthesis))?;
         if let Some(fault) = entry.fault {
             return Err(fault.into());
         }
-        let mut fields = Fields::new(text, &self.edges, 0, entry.end);
+        let mut fields = Fields::new(text, self.edges, 0, entry.end);
         Ok(self.entries.record(&mut fields, false, position, self.sink)?)
     }
 

@@ -328,3 +328,30 @@ fn refusals() {
     assert_eq!(report.to_string(), "text:2:1: not here");
     assert_eq!((report.is_complete, report.summary.records, count), (false, 1, 3));
 }
+
+/// Whatever was read before with the same room, and however that ended, the next text is read as with room of its own.
+#[test]
+fn room_is_used_again() {
+    let origin = NameBuf::from_text("example").unwrap();
+    let read = |buffers: &mut Buffers, text: &str, records_max: usize| {
+        let mut lines = Vec::new();
+        let source = Source { name: "text".to_owned(), input: Box::new(text.as_bytes()) };
+        let mut collect = |record: &Record<'_>| {
+            lines.push(printed(&RecordBuf::from(record)));
+            if lines.len() < records_max { Ok(()) } else { Err(Refusal::Stop) }
+        };
+        let result = read_with(buffers, source, &Options::new(&origin), &mut NoIncludes, &mut collect);
+        (lines, result.map_err(|report| report.to_string()))
+    };
+    let long = format!("a 60 TXT ( {} )\n", "\"some text\" ".repeat(2000));
+    let longer = format!("a 60 TXT x ; {}\n", "y".repeat(limits::WINDOW_OCTETS));
+    let many = "b 60 A 192.0.2.1\n".repeat(20_000);
+    let texts = ["a 60 A 192.0.2.1", &long, "a 60 A \"192.0.2.1\"\n", &longer, "a (\n", &many, "", "@ 60 NS"];
+    let mut buffers = Buffers::new();
+    for text in texts.iter().chain(texts.iter().rev()) {
+        for records_max in [usize::MAX, 1] {
+            assert_eq!(read(&mut buffers, text, records_max), read(&mut Buffers::new(), text, records_max));
+        }
+    }
+    assert!(buffers.window.capacity() <= limits::WINDOW_OCTETS + scan::PADDING);
+}

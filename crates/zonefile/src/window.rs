@@ -36,9 +36,17 @@ pub(crate) struct Window<'i> {
 }
 
 impl<'i> Window<'i> {
-    pub fn new(input: Box<dyn Read + 'i>) -> Window<'i> {
-        let octets = vec![b' '; limits::FIRST_WINDOW_OCTETS + PADDING];
+    /// A window over `input`. `octets`: room that was used before, or none; what is in it does not matter.
+    pub fn new(input: Box<dyn Read + 'i>, mut octets: Vec<u8>) -> Window<'i> {
+        if octets.len() < limits::FIRST_WINDOW_OCTETS + PADDING {
+            octets.resize(limits::FIRST_WINDOW_OCTETS + PADDING, b' ');
+        }
         Window { input, octets, at: 0, filled: 0, is_begun: false, ended: false }
+    }
+
+    /// The room, to be used again. What grew for one long entry is given up.
+    pub fn into_room(self) -> Vec<u8> {
+        if self.octets.capacity() > limits::WINDOW_OCTETS + PADDING { Vec::new() } else { self.octets }
     }
 
     /// All text with its padding; valid up to [`Window::filled`].
@@ -131,28 +139,32 @@ mod tests {
     #[test]
     fn adds_final_newline_once() {
         for (text, whole) in [(&b"a\nb"[..], &b"a\nb\n"[..]), (b"a\n", b"a\n"), (b"", b"")] {
-            let mut window = Window::new(Box::new(Dribble(text)));
+            // Room that was used before, and full of what would be another entry.
+            let mut window =
+                Window::new(Box::new(Dribble(text)), vec![b'z'; 2 * limits::FIRST_WINDOW_OCTETS]);
             assert_eq!(window.fill().unwrap(), Filled::More);
             assert_eq!(&window.octets()[..window.filled()], whole);
+            assert_eq!(window.octets()[window.filled()..][..PADDING], [b' '; PADDING]);
             assert_eq!(window.fill().unwrap(), Filled::Ended);
         }
     }
 
     #[test]
     fn grows_to_its_bound_only() {
-        let mut window = Window::new(Box::new(io::repeat(b'x')));
+        let mut window = Window::new(Box::new(io::repeat(b'x')), Vec::new());
         let mut fills = 0;
         while window.fill().unwrap() == Filled::More {
             fills += 1;
         }
         assert!(fills <= 6);
         assert_eq!(window.filled(), limits::ENTRY_OCTETS_MAX + 1);
+        assert_eq!(window.into_room().capacity(), 0, "a megabyte is not kept");
     }
 
     #[test]
     fn keeps_what_was_not_read() {
         let text: Vec<u8> = (0..3 * limits::WINDOW_OCTETS).map(|at| b'a' + (at % 26) as u8).collect();
-        let mut window = Window::new(Box::new(&text[..]));
+        let mut window = Window::new(Box::new(&text[..]), Vec::new());
         let mut seen = Vec::new();
         while window.fill().unwrap() == Filled::More {
             let take = (window.filled() - window.at).saturating_sub(7);

@@ -11,18 +11,19 @@
 //! * `repeat`: COUNT publications and nothing else, for callgrind: (I(2N) - I(N)) / N is the cost of one.
 #![allow(unsafe_code)] // a counting allocator
 
+#[path = "../common/mod.rs"]
+mod common;
 mod rate;
 
+use common::{apex, name, pack};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 use sync::Collector;
-use wire::NameBuf;
 use wire::iana::rtype;
 use zone::catalog::{SlotNumber, ViewSource};
-use zone::contents::SourcePosition;
-use zone::{Catalog, ContentsBuilder, Pack, PackBuilder, TextStamp, ZoneView};
+use zone::{Catalog, Pack, ZoneView};
 
 static HEAP: AtomicI64 = AtomicI64::new(0);
 
@@ -62,43 +63,6 @@ fn main() -> Outcome {
         "repeat" => repeat(zones, count(1000)?),
         _ => Err(usage.into()),
     }
-}
-
-fn name(text: &str) -> Result<NameBuf, String> {
-    text.parse().map_err(|error| format!("{text}: {error}"))
-}
-
-/// Zone number `at`, with one parent for all or one for each.
-fn apex(at: usize, has_own_parent: bool) -> Result<NameBuf, String> {
-    match has_own_parent {
-        true => name(&format!("z{at}.p{at}.example")),
-        false => name(&format!("z{at}.example")),
-    }
-}
-
-/// A pack of small zones: SOA, NS and an address.
-fn pack(apexes: &[NameBuf], seed: u64, serial: u32) -> Result<Pack, String> {
-    let mut builder = PackBuilder::new(seed);
-    for apex in apexes {
-        let mut contents = ContentsBuilder::new(apex);
-        let mut server = b"\x02ns".to_vec();
-        server.extend(apex.octets());
-        let mut soa = [&server[..], &server[..]].concat();
-        for number in [serial, 2, 3, 4, 5] {
-            soa.extend(number.to_be_bytes());
-        }
-        let server = name(&format!("ns.{apex}"))?;
-        let address = [192, 0, 2, serial as u8];
-        for (owner, rtype, rdata) in
-            [(apex, rtype::SOA, &soa[..]), (apex, rtype::NS, server.octets()), (&server, rtype::A, &address)]
-        {
-            let taken = contents.push(owner, false, rtype, 60, rdata, SourcePosition::default());
-            taken.map_err(|refusal| format!("{owner}: {refusal:?}"))?;
-        }
-        let added = builder.add_zone(&contents.finish(), TextStamp::default());
-        added.map_err(|_| format!("{apex} is not taken"))?;
-    }
-    Pack::open(builder.finish().map_err(|_| "the index is crowded")?).map_err(|error| error.to_string())
 }
 
 /// A catalog of one pack with so many zones, and their slots.

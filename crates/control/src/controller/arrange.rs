@@ -92,6 +92,8 @@ impl Controller {
         }
         zones.packs.drop_unused();
         (zones.loaded, zones.shown) = (count, count);
+        drop(zones);
+        self.remove_unused_files();
         count
     }
 
@@ -215,13 +217,17 @@ impl Controller {
         // Of packs that were written into, nothing may be found any more.
         gone.iter().for_each(|slot| met.add(*slot));
         gone.extend(zones.own_slots().filter(|slot| !met.has(*slot)));
+        // What their sources were the new ones do not say.
+        gone.iter().for_each(|slot| zones.kept_mut(*slot).source = crate::sources::SourceId::UNKNOWN);
         change.removed += gone.len();
         zones.awaited.retain(|lower, awaited| {
             let stays = met_awaited.contains(lower);
             change.removed += usize::from(!stays && awaited.slot.is_none());
             stays
         });
-        self.remove_slots(&mut zones, &gone);
+        drop(zones);
+        self.remove_slots(&gone);
+        let mut zones = self.zones.write();
         change.added += new.len();
         candidates.extend(self.enter(&mut zones, &wanted, &new, is_late));
         if change.added + change.removed > 0 {
@@ -267,10 +273,12 @@ impl Controller {
         gone
     }
 
-    /// Removes the zones of these slots.
-    pub(super) fn remove_slots(&self, zones: &mut Zones, slots: &[SlotNumber]) {
+    /// Removes the zones of these slots. Waits for room, and so holds no lock meanwhile.
+    pub(super) fn remove_slots(&self, slots: &[SlotNumber]) {
         for batch in slots.chunks(ZONES_A_BATCH) {
             self.make_room();
+            let mut locked = self.zones.write();
+            let zones = &mut *locked;
             self.catalog.reader().with(|view| {
                 for slot in batch {
                     if let Some(pack) = zones.pack_of(view, *slot) {
@@ -283,6 +291,18 @@ impl Controller {
             zones.shown -= batch.len();
             self.catalog.remove(batch);
             batch.iter().for_each(|slot| zones.forget(*slot));
+        }
+        self.remove_unused_files();
+    }
+
+    /// Removes the files of packs that no zone is served from any more.
+    pub(super) fn remove_unused_files(&self) {
+        let packs = self.zones.write().packs.take_unused();
+        for file in packs.iter().filter_map(|pack| pack.file.as_ref()) {
+            // What cannot be removed is found unused again at the next start.
+            if std::fs::remove_file(file).is_ok() {
+                tracing::debug!("pack {}: no zone is served from it any more, removed", file.display());
+            }
         }
     }
 
@@ -375,4 +395,37 @@ impl Candidate {
 /// The job of loading a zone; its number is given later.
 fn job(look: Look) -> Job {
     Job { id: 0, name: look.name, source: look.source }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::controller::Overrides;
+    use crate::settings::Settings;
+    use std::time::Duration;
+
+    /// More pieces of garbage than the catalog's domain takes before publishers wait.
+    const TOO_MANY: usize = 1 << 17;
+
+    /// Who waits for a worker that does not move on holds no lock: others still see the zones.
+    #[test]
+    fn removing_waits_without_a_lock() {
+        let controller = Controller::new(Settings::default(), Overrides::default()).unwrap();
+        let name: NameBuf = "a.example".parse().unwrap();
+        controller.await_zone(&name, &Source::File("none".into()));
+        assert!(controller.has_zone(&name));
+        let mut worker = controller.catalog.reader();
+        worker.begin();
+        (0..TOO_MANY).for_each(|_| controller.catalog.domain().retire(Box::new(|| ()), 0));
+        std::thread::scope(|scope| {
+            let removing = scope.spawn(|| controller.remove(&mut controller.change(), &name));
+            std::thread::sleep(Duration::from_millis(200));
+            let is_free = controller.zones.try_write().is_some();
+            let is_waiting = !removing.is_finished();
+            worker.end();
+            assert!(is_waiting && is_free, "waits: {is_waiting}, without the lock: {is_free}");
+        });
+        assert!(!controller.has_zone(&name));
+    }
 }

@@ -1,6 +1,5 @@
 //! One change: zones are loaded, and what came of each is shown to workers and kept.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -48,9 +47,6 @@ pub enum Scope {
 /// Zones that are taken within one batch of the catalog and one hold of the lock: less than a millisecond.
 const ZONES_A_BATCH: usize = 1000;
 
-/// How long a change of what the server says of itself waits for workers to let go of it. A batch takes less than a millisecond.
-const RECLAIM_WAIT: Duration = Duration::from_millis(100);
-
 /// How long publishing waits for readers before it is said.
 const ROOM_WAIT: Duration = Duration::from_secs(1);
 
@@ -84,6 +80,7 @@ impl Controller {
         change.unchanged = candidates.len() - jobs.len();
         self.load(&jobs, &Stored::default(), progress, change, keep_small);
         self.zones.write().packs.drop_unused();
+        self.remove_unused_files();
     }
 
     /// Looks again at one zone. `None`: there is none of that name. Costs that zone alone.
@@ -112,11 +109,13 @@ impl Controller {
 
     /// Serves a zone no longer.
     pub(crate) fn remove(&self, _changing: &mut Changing, name: &Name) {
-        let mut zones = self.zones.write();
-        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
-        zones.awaited.remove(&name.to_lowercase());
-        self.remove_slots(&mut zones, &Vec::from_iter(slot));
-        self.arrange_awaited(&mut zones);
+        let slot = {
+            let mut zones = self.zones.write();
+            zones.awaited.remove(&name.to_lowercase());
+            self.catalog.reader().with(|view| zones.slot(view, name))
+        };
+        self.remove_slots(&Vec::from_iter(slot));
+        self.arrange_awaited(&mut self.zones.write());
         self.is_untidy.store(true, Ordering::SeqCst);
     }
 
@@ -153,16 +152,9 @@ impl Controller {
                 self.take_broken(&mut zones, &jobs[id], outcome, change);
             }
             self.is_untidy.store(true, Ordering::SeqCst);
+            drop(zones);
+            self.remove_unused_files();
         });
-    }
-
-    /// Publishes what the server says of itself.
-    pub(crate) fn publish_identity(&self, identity: auth::Server) {
-        self.identity.replace(Arc::new(identity));
-        let until = Instant::now() + RECLAIM_WAIT;
-        while self.identity.reclaim() > 0 && Instant::now() < until {
-            std::thread::sleep(Duration::from_micros(100));
-        }
     }
 
     /// Waits until garbage of the catalog is less than its bounds; with a reader that does not move on that can be long.

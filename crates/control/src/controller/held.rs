@@ -37,22 +37,29 @@ pub(super) struct Held {
     pub(super) kind: Kind,
     /// Zones served from it.
     pub(super) live: u32,
+    /// It could not be merged when that was tried, and never will be.
+    is_left: bool,
     /// The catalog has it as long as this is here.
     hold: PackHold,
 }
 
 /// All packs in use, by [`zone::Pack::id`].
 #[derive(Default)]
-pub(super) struct HeldPacks(HashMap<u64, Held>);
+pub(super) struct HeldPacks {
+    held: HashMap<u64, Held>,
+    /// Packs that were let go and whose files are still to be removed, which takes a call into the file system.
+    unused: Vec<Arc<StoredPack>>,
+}
 
 impl HeldPacks {
     /// Takes a pack into use, if it is not yet; returns its number in the catalog. Until a zone is [served](HeldPacks::add) from
     /// it, it stays through calls of [`HeldPacks::drop_unused`] only where these come later.
     pub(super) fn hold(&mut self, catalog: &Catalog, pack: &Arc<StoredPack>, kind: Kind) -> PackNumber {
-        let held = self.0.entry(pack.pack.id()).or_insert_with(|| Held {
+        let held = self.held.entry(pack.pack.id()).or_insert_with(|| Held {
             pack: Arc::clone(pack),
             kind,
             live: 0,
+            is_left: false,
             hold: catalog.add_pack(Arc::clone(&pack.pack)),
         });
         held.hold.number()
@@ -65,14 +72,14 @@ impl HeldPacks {
 
     /// So many more zones are served from the pack.
     pub(super) fn add_many(&mut self, id: u64, zones: u32) {
-        if let Some(held) = self.0.get_mut(&id) {
+        if let Some(held) = self.held.get_mut(&id) {
             held.live += zones;
         }
     }
 
-    /// One zone less is served from the pack. The last one lets it go, and its file.
+    /// One zone less is served from the pack. The last one lets it go, and its file, which is left for [`HeldPacks::take_unused`].
     pub(super) fn subtract(&mut self, id: u64) {
-        let Some(held) = self.0.get_mut(&id) else { return };
+        let Some(held) = self.held.get_mut(&id) else { return };
         held.live = held.live.saturating_sub(1);
         if held.live == 0 {
             self.let_go(id);
@@ -82,26 +89,39 @@ impl HeldPacks {
     /// Lets go of the packs that no zone is served from.
     pub(super) fn drop_unused(&mut self) {
         let unused = |(id, held): (&u64, &Held)| (held.live == 0).then_some(*id);
-        let ids: Vec<u64> = self.0.iter().filter_map(unused).collect();
+        let ids: Vec<u64> = self.held.iter().filter_map(unused).collect();
         ids.into_iter().for_each(|id| self.let_go(id));
     }
 
     fn let_go(&mut self, id: u64) {
-        let Some(Held { pack, .. }) = self.0.remove(&id) else { return };
-        if let Some(file) = &pack.file
-            && std::fs::remove_file(file).is_ok()
-        {
-            tracing::debug!("pack {}: no zone is served from it any more, removed", file.display());
+        let Some(Held { pack, .. }) = self.held.remove(&id) else { return };
+        if pack.file.is_some() {
+            self.unused.push(pack);
         }
     }
 
+    /// The packs whose files are to be removed, once no lock is held.
+    pub(super) fn take_unused(&mut self) -> Vec<Arc<StoredPack>> {
+        std::mem::take(&mut self.unused)
+    }
+
+    /// Leaves a pack out of merges from now on: it would fail them again and again. Returns it if it is still in use.
+    pub(super) fn leave(&mut self, id: u64) -> Option<&Arc<StoredPack>> {
+        let held = self.held.get_mut(&id)?;
+        held.is_left = true;
+        if let Kind::Waiting(_) = held.kind {
+            held.kind = Kind::Kept;
+        }
+        Some(&held.pack)
+    }
+
     pub(super) fn get(&self, id: u64) -> Option<&Held> {
-        self.0.get(&id)
+        self.held.get(&id)
     }
 
     /// Packs in use.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Held> {
-        self.0.values().filter(|held| held.live > 0)
+        self.held.values().filter(|held| held.live > 0)
     }
 
     /// When the pack that waits longest has waited enough.
@@ -145,10 +165,11 @@ impl Held {
         self.live as u64 * 2 < u64::from(self.pack.pack.zone_count())
     }
 
-    /// Whether it is ours to merge: large zones have packs of their own for good, and what the operator made is the operator's.
+    /// Whether it is ours to merge: large zones have packs of their own for good, what the operator made is the operator's, and what is
+    /// damaged stays as it is.
     fn is_small_zones(&self) -> bool {
         let pack = &self.pack.pack;
         let is_large = pack.zone_count() == 1 && pack.zone_row(0).text_octets >= OWN_PACK_OCTETS;
-        !is_large && !matches!(self.kind, Kind::Operators(_))
+        !is_large && !self.is_left && !matches!(self.kind, Kind::Operators(_))
     }
 }

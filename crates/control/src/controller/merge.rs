@@ -56,23 +56,37 @@ impl Controller {
         }
     }
 
-    /// Joins the zones of packs that are to be merged in new ones. Zones that change meanwhile stay as they became.
+    /// Joins the zones of packs that are to be merged in new ones. Zones that change meanwhile stay as they became. A pack that cannot be
+    /// merged is said once, and left as it is; the others are merged without it.
     fn merge(&self) {
+        // Ends: each pack is left once.
+        while let Err(packs) = self.merge_sound() {
+            let mut zones = self.zones.write();
+            for pack in packs.iter().filter_map(|id| zones.packs.leave(*id).cloned()) {
+                let name =
+                    pack.file.as_ref().map_or_else(|| "in memory".into(), |file| file.display().to_string());
+                tracing::warn!(
+                    "pack {name}: damaged, not merged with others; its zones are served as before"
+                );
+            }
+        }
+    }
+
+    /// As [`Controller::merge`]. The error is the packs that cannot be merged.
+    fn merge_sound(&self) -> Result<(), Vec<u64>> {
         let packs = self.zones.read().packs.to_merge(Instant::now(), self.folder.is_some());
         let mut members: Vec<Member> = packs.iter().flat_map(|pack| self.members(pack)).collect();
         if members.is_empty() {
-            return;
+            return Ok(());
         }
         tracing::debug!(packs = packs.len(), zones = members.len(), "merging packs");
         while !members.is_empty() {
-            let Some((pack, count)) = copy(&packs, &members) else {
-                tracing::warn!("{} packs could not be merged; their zones are served as before", packs.len());
-                return;
-            };
+            let (pack, count) = copy(&packs, &members)?;
             let rest = members.split_off(count);
             self.move_to(&store(self.folder.as_ref(), pack), &members);
             members = rest;
         }
+        Ok(())
     }
 
     /// The zones that are served from a pack.
@@ -119,6 +133,7 @@ impl Controller {
             self.make_room();
         }
         self.zones.write().packs.drop_unused();
+        self.remove_unused_files();
     }
 }
 
@@ -131,9 +146,9 @@ struct Member {
     number: u32,
 }
 
-/// Copies zones into one pack, as many as it may hold; returns how many these are. `None`: a pack that is copied from is damaged, or
+/// Copies zones into one pack, as many as it may hold; returns how many these are. The error is the pack that is damaged, or all where
 /// no seed fits.
-fn copy(packs: &[Arc<StoredPack>], members: &[Member]) -> Option<(Pack, usize)> {
+fn copy(packs: &[Arc<StoredPack>], members: &[Member]) -> Result<(Pack, usize), Vec<u64>> {
     let pack_of = |member: &Member| packs.iter().find(|pack| pack.pack.id() == member.pack);
     for _ in 0..SEEDS_MAX {
         let mut builder = PackBuilder::new(random());
@@ -142,10 +157,11 @@ fn copy(packs: &[Arc<StoredPack>], members: &[Member]) -> Option<(Pack, usize)> 
             if last.is_none_or(|pack| pack.pack.id() != member.pack) {
                 last = pack_of(member);
             }
-            match builder.copy_zone(&last?.pack, member.number) {
+            let damaged = || vec![member.pack];
+            match builder.copy_zone(&last.ok_or_else(damaged)?.pack, member.number) {
                 Ok(()) => {}
                 Err(Problem::PackFull) if builder.zone_count() > 0 => break,
-                Err(_) => return None,
+                Err(_) => return Err(damaged()),
             }
             if builder.octets() as u64 > SHARED_PACK_OCTETS {
                 break;
@@ -153,8 +169,67 @@ fn copy(packs: &[Arc<StoredPack>], members: &[Member]) -> Option<(Pack, usize)> 
         }
         let count = builder.zone_count() as usize;
         if let Ok(backing) = builder.finish() {
-            return Some((Pack::open(backing).expect("a pack that was just built opens"), count));
+            return Ok((Pack::open(backing).expect("a pack that was just built opens"), count));
         }
     }
-    None
+    Err(packs.iter().map(|pack| pack.pack.id()).collect())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::controller::Overrides;
+    use crate::settings::Settings;
+    use wire::NameBuf;
+    use wire::iana::rtype;
+    use zone::contents::SourcePosition;
+    use zone::section::{Section, checksum, decode_header, encode_header};
+    use zone::{Backing, ContentsBuilder, TextStamp};
+
+    /// A pack of three zones.
+    fn pack(number: usize, is_damaged: bool) -> (Arc<StoredPack>, NameBuf) {
+        let mut builder = PackBuilder::new(7);
+        let names = [0, 1, 2].map(|zone| format!("z{zone}.p{number}.example").parse::<NameBuf>().unwrap());
+        for apex in &names {
+            let mut contents = ContentsBuilder::new(apex);
+            contents.push(apex, false, rtype::SOA, 9, &[0; 22], SourcePosition::default()).unwrap();
+            builder.add_zone(&contents.finish(), TextStamp::default()).unwrap();
+        }
+        let mut octets = Pack::open(builder.finish().unwrap()).unwrap().octets().to_vec();
+        if is_damaged {
+            let mut header = decode_header(&octets).unwrap();
+            let (range, sum) = &mut header.sections[Section::ShapeOffsets as usize];
+            octets[range.clone()].fill(0xff);
+            *sum = checksum(&octets[range.clone()]);
+            let header = encode_header(&header);
+            octets[..header.len()].copy_from_slice(&header);
+        }
+        let [name, ..] = names;
+        (StoredPack::elsewhere(Pack::open(Backing::Memory(octets)).unwrap()), name)
+    }
+
+    /// A pack that is damaged in a way that its checksums do not see keeps no others from being merged, and is tried once.
+    #[test]
+    fn a_damaged_pack_is_left() {
+        let controller = Controller::new(Settings::default(), Overrides::default()).unwrap();
+        let packs = [pack(0, false), pack(1, true), pack(2, false)];
+        for (pack, name) in &packs {
+            let mut zones = controller.zones.write();
+            let number = zones.packs.hold(&controller.catalog, pack, Kind::Waiting(Instant::now()));
+            controller.catalog.insert(&[(&**name, ViewSource::Pack(number, 0))]);
+            zones.packs.add(pack.pack.id());
+        }
+        let to_merge = || controller.zones.read().packs.to_merge(Instant::now(), true).len();
+        // One of three zones is served of each.
+        assert_eq!(to_merge(), 3);
+        let damaged = packs[1].0.pack.id();
+        assert_eq!(controller.merge_sound(), Err(vec![damaged]));
+        controller.merge();
+        assert_eq!(to_merge(), 0);
+        let zones = controller.zones.read();
+        assert_eq!(zones.packs.iter().count(), 2);
+        assert!(zones.packs.get(damaged).is_some_and(|held| held.live == 1));
+        assert_eq!(zones.packs.due(), None, "nobody waits for what cannot be merged");
+    }
 }

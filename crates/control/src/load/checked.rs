@@ -4,8 +4,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
 
 use zone::contents::Contents;
+use zonefile::Buffers;
 
-use super::{Job, LINES_MAX, OWN_PACK_OCTETS};
+use super::{Job, LINES_MAX, OWN_PACK_OCTETS, may_be_pack};
 use crate::progress::Progress;
 use crate::read::{self, ZoneText};
 
@@ -17,19 +18,35 @@ pub(super) struct Checked {
     pub(super) hash: Option<NonZeroU64>,
 }
 
-pub(super) fn read_checked(job: &Job, progress: &Progress) -> Result<Checked, Vec<String>> {
+/// Reads a zone's text. `may_leave`: whether nobody looked at its file yet; what is large or may be a pack is then left for one who does,
+/// and not read.
+pub(super) fn read_checked(
+    job: &Job,
+    may_leave: bool,
+    buffers: &mut Buffers,
+    progress: &Progress,
+) -> Option<Result<Checked, Vec<String>>> {
+    let opened = match read::open_source(&job.source) {
+        Ok(opened) => opened,
+        Err(line) => return Some(Err(vec![line])),
+    };
+    let octets = opened.stamp.octets;
+    if may_leave && (octets >= OWN_PACK_OCTETS || may_be_pack(octets)) {
+        return None;
+    }
+    let text = read::read_opened(&job.name, opened, buffers, &progress.octets_read);
     let check = |text: ZoneText| {
         let (errors, warnings) = text.check_for_loading();
         let hash = (text.stamp.octets < OWN_PACK_OCTETS).then(|| hash_of(&text.contents)).flatten();
         if errors.is_empty() { Ok(Checked { text, warnings, hash }) } else { Err(errors) }
     };
-    read::read(&job.name, &job.source, &progress.octets_read).and_then(check).map_err(|mut lines| {
+    Some(text.map_err(|unread| unread.lines()).and_then(check).map_err(|mut lines| {
         if let Some(line) = read::broken_pack(&job.source) {
             return vec![line];
         }
         lines.truncate(LINES_MAX);
         lines
-    })
+    }))
 }
 
 /// A hash of all records. The same in one process only.

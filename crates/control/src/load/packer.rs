@@ -28,6 +28,10 @@ pub(super) struct Packer<'l> {
     folder: Option<&'l PackFolder>,
     /// See [`super::Loader::keep_small`].
     keep_small: bool,
+    /// Text in one pack at most.
+    texts_max: u64,
+    /// Text of the zones in the builder.
+    texts: u64,
     builder: PackBuilder,
     /// The zones in the builder, by number.
     members: Vec<Member>,
@@ -37,9 +41,22 @@ pub(super) struct Packer<'l> {
 }
 
 impl<'l> Packer<'l> {
-    pub(super) fn new(folder: Option<&'l PackFolder>, keep_small: bool) -> Packer<'l> {
-        let builder = PackBuilder::new(random());
-        Packer { folder, keep_small, builder, members: Vec::new(), outcomes: Vec::new(), crowded: Vec::new() }
+    pub(super) fn new(folder: Option<&'l PackFolder>, keep_small: bool, texts_max: u64) -> Packer<'l> {
+        Packer {
+            folder,
+            keep_small,
+            texts_max,
+            texts: 0,
+            builder: PackBuilder::new(random()),
+            members: Vec::new(),
+            outcomes: Vec::new(),
+            crowded: Vec::new(),
+        }
+    }
+
+    /// Whether there are no zones in the builder: all outcomes so far can be handed over.
+    pub(super) fn is_at_end_of_pack(&self) -> bool {
+        self.members.is_empty()
     }
 
     pub(super) fn add(&mut self, job: &Job, text: Result<Checked, Vec<String>>) {
@@ -60,7 +77,11 @@ impl<'l> Packer<'l> {
         match added {
             Ok(()) => {
                 let ZoneText { stamp, includes, .. } = text;
+                self.texts += stamp.octets;
                 self.members.push(Member { id: job.id, stamp, includes, warnings, hash });
+                if self.texts > self.texts_max {
+                    self.finish_pack();
+                }
             }
             Err(problems) => {
                 let lines = problems
@@ -83,6 +104,7 @@ impl<'l> Packer<'l> {
     fn finish_pack(&mut self) {
         let builder = std::mem::replace(&mut self.builder, PackBuilder::new(random()));
         let members = std::mem::take(&mut self.members);
+        self.texts = 0;
         let Ok(backing) = builder.finish() else {
             self.crowded.extend(members.iter().map(|member| member.id));
             return;

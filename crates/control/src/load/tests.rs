@@ -18,9 +18,15 @@ fn load(jobs: &[Job]) -> Vec<Outcome> {
     outcomes.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-/// A text is told from a pack by its content, whatever its length; a pack that was cut off is told as one.
+/// A text is told from a pack by its content, whatever its length; a pack that was cut off is told as one. So it is where zones are so
+/// many that files are opened without a look.
 #[test]
 fn texts_and_packs() {
+    texts_and_packs_beside(0);
+    texts_and_packs_beside(UNLOOKED_MIN);
+}
+
+fn texts_and_packs_beside(others: usize) {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, octets: &[u8]| {
         let path = folder.path().join(name);
@@ -37,7 +43,8 @@ fn texts_and_packs() {
     let octets = compiled.packs[0].octets();
     let (pack, cut) = (write("pack", octets), write("cut", &octets[..octets.len() - 1]));
     let short = write("short", &octets[..octets.len() - SECTION_ALIGNMENT]);
-    let outcomes = load(&[
+    let large = write("large", format!("{ZONE}{}", "\n".repeat(OWN_PACK_OCTETS as usize)).as_bytes());
+    let mut jobs = vec![
         job(0, "text.example", &text),
         job(1, "long.example", &long),
         job(2, "a.example", &pack),
@@ -46,10 +53,15 @@ fn texts_and_packs() {
         job(5, "a.example", &cut),
         job(6, "a.example", &short),
         job(7, "a.example", &folder.path().join("none")),
-    ]);
+        job(8, "large.example", &large),
+        job(9, "folder.example", folder.path()),
+    ];
+    jobs.extend((10..10 + others).map(|number| job(number, &format!("z{number}.example"), &text)));
+    let outcomes = load(&jobs);
     let said: Vec<String> = outcomes
         .into_iter()
         .map(|outcome| match outcome {
+            Ok(loaded) if loaded.pack.pack.zone_count() > 2 => format!("{:?} many", loaded.origin),
             Ok(loaded) => format!("{:?} {}", loaded.origin, loaded.pack.pack.zone_count()),
             Err(lines) => lines.join("\n").replace(&format!("{}/", folder.path().display()), ""),
         })
@@ -57,11 +69,17 @@ fn texts_and_packs() {
     let (whole, aligned) = (octets.len(), octets.len() - SECTION_ALIGNMENT);
     let damaged =
         |octets| format!("truncated or extended: the header says {whole} octets, there are {octets}");
-    assert_eq!(said[..4], ["Text 2", "Text 2", "PackFile 2", "PackFile 2"]);
+    // With others, what has the length of a pack comes after them.
+    let texts = if others > 0 { ["Text many", "Text 1"] } else { ["Text 2", "Text 2"] };
+    assert_eq!(said[..2], texts);
+    assert_eq!(said[2..4], ["PackFile 2", "PackFile 2"]);
     assert_eq!(said[4], "pack: the pack has no zone c.example.");
     assert_eq!(said[5], format!("cut: {}", damaged(whole - 1)));
     assert_eq!(said[6], format!("short: {}", damaged(aligned)));
     assert_eq!(said[7], "none: cannot open: no such file or directory");
+    assert_eq!(said[8], "Text 1", "a large zone has a pack of its own");
+    assert!(said[9].ends_with(": expected a file, found a folder"), "{}", said[9]);
+    assert!(said[10..].iter().all(|said| said == "Text many"));
 }
 
 /// Zones that are handed over in batches all arrive, each once and with its own data.

@@ -39,15 +39,18 @@ pub(super) struct Known {
 /// A place that no fragment can have: the pool is full before.
 const EMPTY: u32 = u32::MAX;
 const EMPTY_SLOT: ([u64; 2], Servers) = ([0; 2], Servers { place: EMPTY, glue: None });
-/// Slots at first: a few kilobytes, since most zones are small.
+/// Slots at first: a few kilobytes, since most zones are small. Those without delegations, and these are more still, have none.
 const SLOTS_MIN: usize = 64;
 
 impl Known {
     pub(super) fn new() -> Known {
-        Known { slots: vec![EMPTY_SLOT; SLOTS_MIN], used: 0 }
+        Known { slots: Vec::new(), used: 0 }
     }
 
     pub(super) fn get(&self, hash: &[u64; 2]) -> Option<Servers> {
+        if self.slots.is_empty() {
+            return None;
+        }
         let (found, servers) = &self.slots[self.slot_of(hash)];
         (servers.place != EMPTY && found == hash).then_some(*servers)
     }
@@ -56,7 +59,7 @@ impl Known {
     pub(super) fn insert(&mut self, hash: [u64; 2], servers: Servers) {
         if 3 * self.used >= 2 * self.slots.len() {
             let old = std::mem::take(&mut self.slots);
-            self.slots = vec![EMPTY_SLOT; 2 * old.len()];
+            self.slots = vec![EMPTY_SLOT; (2 * old.len()).max(SLOTS_MIN)];
             for slot in old.into_iter().filter(|(_, servers)| servers.place != EMPTY) {
                 let at = self.slot_of(&slot.0);
                 self.slots[at] = slot;
@@ -67,7 +70,7 @@ impl Known {
         self.used += 1;
     }
 
-    /// The slot that has this hash, or the empty one where it belongs. Ends: a third of the slots are empty.
+    /// The slot that has this hash, or the empty one where it belongs. Ends: a third of the slots, of which there are some, are empty.
     fn slot_of(&self, hash: &[u64; 2]) -> usize {
         let mask = self.slots.len() - 1;
         let mut at = hash[0] as usize & mask;

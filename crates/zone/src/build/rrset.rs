@@ -99,13 +99,23 @@ pub(super) struct Encoder<'c> {
     owner_key: &'c [u8],
     /// Octets of the owner in wire form; 0 where nothing may point at it.
     owner_octets: usize,
+    names: Vec<Written<'c>>,
     /// The owner in wire form, once it was asked for.
     owner: Vec<u8>,
     /// All rendered RDATA of the set, one after the other, and where each ends.
     rendered: Vec<u8>,
     ends: Vec<usize>,
     places: Vec<u16>,
-    names: Vec<Written<'c>>,
+    out: Vec<u8>,
+}
+
+/// Buffers of an [`Encoder`], to be used again.
+#[derive(Default)]
+pub(super) struct Room {
+    owner: Vec<u8>,
+    rendered: Vec<u8>,
+    ends: Vec<usize>,
+    places: Vec<u16>,
     out: Vec<u8>,
 }
 
@@ -120,18 +130,25 @@ struct Written<'c> {
 }
 
 impl<'c> Encoder<'c> {
-    pub(super) fn new(apex: &'c Name) -> Encoder<'c> {
+    /// An encoder for the zone `apex`.
+    pub(super) fn new(apex: &'c Name, room: Room) -> Encoder<'c> {
+        let Room { owner, rendered, ends, places, out } = room;
         Encoder {
             apex: apex.octets(),
             owner_key: &[],
             owner_octets: 0,
-            owner: Vec::new(),
-            rendered: Vec::new(),
-            ends: Vec::new(),
-            places: Vec::new(),
             names: Vec::new(),
-            out: Vec::new(),
+            owner,
+            rendered,
+            ends,
+            places,
+            out,
         }
+    }
+
+    pub(super) fn into_room(self) -> Room {
+        let Encoder { owner, rendered, ends, places, out, .. } = self;
+        Room { owner, rendered, ends, places, out }
     }
 
     /// Says whose RRsets come next.

@@ -335,18 +335,12 @@ impl fmt::Display for Timestamp {
 }
 
 /// How often each check found something, over a whole run: also what was not reported one by one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// For each check, how often with each severity.
+    /// For each check, how often with each severity. Empty until something is found: in most zones nothing is.
     found: Vec<[u64; 4]>,
     worst: Option<Severity>,
     by_severity: [u64; 4],
-}
-
-impl Default for Summary {
-    fn default() -> Summary {
-        Summary { found: vec![[0; 4]; CHECK_COUNT], worst: None, by_severity: [0; 4] }
-    }
 }
 
 impl Summary {
@@ -362,11 +356,13 @@ impl Summary {
 
     /// The count of one kind and severity.
     pub(super) fn slot(&mut self, check: Check, severity: Severity) -> &mut u64 {
+        self.found.resize(CHECK_COUNT, [0; 4]);
         &mut self.found[check as usize][severity as usize]
     }
 
     /// Adds the counts of another run.
     pub fn join(&mut self, other: &Summary) {
+        self.found.resize(self.found.len().max(other.found.len()), [0; 4]);
         for (count, more) in self.found.as_flattened_mut().iter_mut().zip(other.found.as_flattened()) {
             *count += more;
         }
@@ -378,12 +374,16 @@ impl Summary {
 
     /// How often `check` found something.
     pub fn count(&self, check: Check) -> u64 {
-        self.found[check as usize].iter().sum()
+        self.counts(check).iter().sum()
     }
 
     /// How often `check` found something of this severity.
     pub fn count_as(&self, check: Check, severity: Severity) -> u64 {
-        self.found[check as usize][severity as usize]
+        self.counts(check)[severity as usize]
+    }
+
+    fn counts(&self, check: Check) -> [u64; 4] {
+        self.found.get(check as usize).copied().unwrap_or_default()
     }
 
     /// How many findings have this severity.
