@@ -18,6 +18,7 @@
 
 pub mod access;
 mod additional;
+mod admission;
 mod alias;
 mod answer;
 mod cache;

@@ -3,6 +3,7 @@
 //! What concerns the message as a whole is decided here, in the order in which the peers do: faults, operation, EDNS
 //! version, signature, class, type. Everything else is `answer`.
 
+use crate::admission::Admission;
 use crate::answer::{Buffers, Outcome, Session, Stop};
 use crate::cache::{Asked, Cache, Given, Scope};
 use crate::counters::Counters;
@@ -129,7 +130,12 @@ impl Responder {
         response: &mut [u8],
     ) -> Option<usize> {
         let reply = match reply_to_cookie(message, query.edns.as_ref(), server, client) {
-            Ok(reply) if !is_wanting(reply.as_ref(), server, client) => reply,
+            Ok(reply)
+                if !is_wanting(reply.as_ref(), server, client)
+                    && self.lets_in(server, client, reply.as_ref()) =>
+            {
+                reply
+            }
             _ => return self.answer_other(message, catalog, server, client, response),
         };
         let opt = response_opt(query.edns.as_ref(), server, reply.as_ref());
@@ -258,8 +264,34 @@ impl Responder {
         };
         let is_wanting = is_wanting(reply.as_ref(), server, client);
         let refusal = refusal.or_else(|| is_wanting.then_some(Verdict::of(rcode::BADCOOKIE)));
+        let refusal = refusal.or_else(|| self.refusal_of_client(&query, server, client, reply.as_ref()));
         let opt = response_opt(query.edns.as_ref(), server, reply.as_ref());
         self.respond(&query, refusal, opt, (catalog, server, client), response).map(|(octets, _)| octets)
+    }
+
+    /// Whether a client may ask, unless the zone has a rule of its own. Before an answer, as that looks at who asks.
+    #[inline(always)]
+    fn lets_in(&mut self, server: &Server, client: &Client, reply: Option<&cookie::Reply>) -> bool {
+        server.access.is_open() || {
+            self.buffers.admission = Admission::of(server, client, reply);
+            self.buffers.admission.is_let_in()
+        }
+    }
+
+    /// What access lists have said to a query that no zone needs to be looked for.
+    fn refusal_of_client(
+        &mut self,
+        query: &Query<'_>,
+        server: &Server,
+        client: &Client,
+        reply: Option<&cookie::Reply>,
+    ) -> Option<Verdict> {
+        if self.lets_in(server, client, reply) {
+            return None;
+        }
+        let refusal = self.buffers.admission.refusal(query, server);
+        self.counters.refused_by_access_lists += u64::from(refusal.is_some());
+        refusal
     }
 
     /// Writes a response. Returns its octets, and what the cache wants to know of an answer.
@@ -357,6 +389,10 @@ impl Responder {
             Outcome::NotOurs => return Verdict::with_ede(rcode::REFUSED, ede::NOT_AUTHORITATIVE),
             Outcome::NotLoaded => return Verdict::with_ede(rcode::SERVFAIL, ede::NOT_READY),
             Outcome::Expired => return Verdict::with_ede(rcode::SERVFAIL, ede::INVALID_DATA),
+            Outcome::Prohibited | Outcome::Unproved => {
+                counters.refused_by_access_lists += 1;
+                return self.buffers.admission.verdict(outcome);
+            }
         };
         *count += 1;
         Verdict { rcode, ede: None, flags: header::AA }

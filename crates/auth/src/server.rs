@@ -1,5 +1,6 @@
 //! What a server is, apart from its zones, and who asks it.
 
+use crate::access::Access;
 use crate::limits::NSID_OCTETS_MAX;
 use std::net::{IpAddr, Ipv4Addr};
 use wire::Transport;
@@ -26,6 +27,8 @@ pub struct Server {
     pub cookies: Option<Secrets>,
     /// Answer queries over UDP that have a cookie, but no good one of ours, with BADCOOKIE (RFC 7873 5.2.3).
     pub demands_cookies: bool,
+    /// Who may ask.
+    pub access: Access,
 }
 
 impl Default for Server {
@@ -41,6 +44,7 @@ impl Default for Server {
             full_any_over_tcp: false,
             cookies: None,
             demands_cookies: false,
+            access: Access::default(),
         }
     }
 }
@@ -58,6 +62,8 @@ pub struct Client {
     pub transport: Transport,
     /// Where from; a mapped IPv4 address is as good as the address.
     pub address: IpAddr,
+    /// Whether the client was seen to receive there: by a handshake or a token. A good cookie is found by the responder.
+    pub is_proved: bool,
     /// Seconds since 1970, their lower 32 bits: cookies are compared as serial numbers (RFC 9018 4.3).
     pub now: u32,
 }
@@ -65,6 +71,7 @@ pub struct Client {
 impl Client {
     /// One of whom nothing is known but how its query came.
     pub fn unknown(transport: Transport) -> Client {
-        Client { transport, address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), now: 0 }
+        let is_proved = transport.is_stream();
+        Client { transport, address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), is_proved, now: 0 }
     }
 }

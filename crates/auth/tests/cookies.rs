@@ -32,7 +32,8 @@ fn query(data: &[u8]) -> Vec<u8> {
 
 /// Asks from `address` at `now`.
 fn ask(kit: &Kit, query: &[u8], transport: Transport, address: &str, now: u32) -> Response {
-    let client = Client { transport, address: address.parse().unwrap(), now };
+    let is_proved = transport.is_stream();
+    let client = Client { transport, address: address.parse().unwrap(), is_proved, now };
     let mut buffer = vec![0; 4096];
     let octets = kit
         .catalog

@@ -34,8 +34,8 @@ impl Service for Answerer {
         if let (Some(identity), Some(zones)) = (self.identity.value(), self.zones.view()) {
             let now = queries.now().wall as u32;
             while let Some(item) = queries.next() {
-                let client =
-                    Client { transport: item.context.transport, address: item.context.client.ip(), now };
+                let net::Context { client, transport, is_proved, .. } = *item.context;
+                let client = Client { transport, address: client.ip(), is_proved, now };
                 let octets = self.responder.answer(item.query, &zones, identity, &client, item.room);
                 item.answer(octets);
             }

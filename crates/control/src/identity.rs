@@ -25,6 +25,7 @@ pub fn identity(settings: &Settings) -> Result<auth::Server, Vec<String>> {
         full_any_over_tcp: server.full_any_over_tcp,
         cookies: secrets(settings)?,
         demands_cookies: settings.cookies.demand,
+        access: auth::Access::default(),
     })
 }
 
