@@ -5,14 +5,16 @@ use std::sync::OnceLock;
 
 use wire::cookie::{SECRET_OCTETS, SECRETS_MAX, Secrets};
 
+use crate::access::Groups;
 use crate::read::read_bounded;
 use crate::settings::{Settings, hexadecimal};
 
 /// A file of secrets longer than this is none: three lines, and room for comments.
 const SECRETS_FILE_OCTETS_MAX: u64 = 16 << 10;
 
-/// What answers need to know of the server. Errors are lines for the operator: secrets that cannot be read.
-pub fn identity(settings: &Settings) -> Result<auth::Server, Vec<String>> {
+/// What answers need to know of the server. `groups`: of zones with access lists of their own, which those of the settings are added to. Errors are lines
+/// for the operator: secrets that cannot be read.
+pub(crate) fn identity(settings: &Settings, groups: &mut Groups) -> Result<auth::Server, Vec<String>> {
     let server = &settings.server;
     let text = |text: &str| (!text.is_empty()).then(|| text.as_bytes().into());
     Ok(auth::Server {
@@ -25,7 +27,7 @@ pub fn identity(settings: &Settings) -> Result<auth::Server, Vec<String>> {
         full_any_over_tcp: server.full_any_over_tcp,
         cookies: secrets(settings)?,
         demands_cookies: settings.cookies.demand,
-        access: auth::Access::default(),
+        access: groups.access(settings).map_err(|line| vec![line])?,
     })
 }
 
@@ -115,18 +117,18 @@ mod tests {
     #[test]
     fn a_secret_is_drawn_once() {
         let cookie = |settings: &Settings| {
-            let secrets = identity(settings).unwrap().cookies.unwrap();
+            let secrets = identity(settings, &mut Groups::default()).unwrap().cookies.unwrap();
             secrets.make(&[1; 8], "192.0.2.1".parse().unwrap(), 7)
         };
         let mut settings = Settings::default();
         assert_eq!(cookie(&settings), cookie(&settings));
         settings.cookies.enabled = false;
-        assert!(identity(&settings).unwrap().cookies.is_none());
+        assert!(identity(&settings, &mut Groups::default()).unwrap().cookies.is_none());
         settings.cookies = crate::settings::CookieSettings {
             secret_file: "/nonexistent/secrets".into(),
             ..Default::default()
         };
-        let lines = identity(&settings).map(drop).unwrap_err();
+        let lines = identity(&settings, &mut Groups::default()).map(drop).unwrap_err();
         assert!(lines[0].starts_with("secret-file /nonexistent/secrets: cannot open"), "{lines:?}");
     }
 }
