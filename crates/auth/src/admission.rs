@@ -8,7 +8,6 @@ use crate::responder::Verdict;
 use crate::server::{Client, Server};
 use std::net::{IpAddr, Ipv4Addr};
 use wire::Transport;
-use wire::cookie;
 use wire::header;
 use wire::iana::{class, ede, rcode};
 use wire::query::Query;
@@ -33,19 +32,17 @@ impl Default for Admission {
 }
 
 impl Admission {
-    /// That of a client with a query to whose COOKIE option `reply` is said.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn of(server: &Server, client: &Client, reply: Option<&cookie::Reply>) -> Admission {
+    /// That of a client. `has_good_cookie`: whether the COOKIE option of its query is a good one, if there is one that is answered.
+    pub(crate) fn of(server: &Server, client: &Client, has_good_cookie: Option<bool>) -> Admission {
         let asker = Asker {
             address: client.address,
             transport: client.transport,
-            is_proved: client.is_proved || reply.is_some_and(|reply| reply.is_good),
+            is_proved: client.is_proved || has_good_cookie == Some(true),
             // No keys are known yet.
             key: None,
         };
         let by_default = server.access.decide(Kind::Query, Group::default(), &asker);
-        Admission { asker, has_cookie: reply.is_some(), by_default }
+        Admission { asker, has_cookie: has_good_cookie.is_some(), by_default }
     }
 
     /// Whether zones without a rule of their own are for this client.
@@ -54,7 +51,6 @@ impl Admission {
     }
 
     /// What is said to a query whatever zone it is about; `None`: the zone decides, or nothing is wrong.
-    #[cold]
     pub(crate) fn refusal(&self, query: &Query<'_>, server: &Server) -> Option<Verdict> {
         let is_about_zone =
             query.question.is_some_and(|question| matches!(question.qclass, class::IN | class::ANY));
@@ -63,7 +59,6 @@ impl Admission {
     }
 
     /// What is said where this became of a question.
-    #[cold]
     pub(crate) fn verdict(&self, outcome: Outcome) -> Verdict {
         match outcome {
             Outcome::Unproved if !self.asker.transport.is_stream() => match self.has_cookie {

@@ -272,10 +272,15 @@ impl Responder {
     /// Whether a client may ask, unless the zone has a rule of its own. Before an answer, as that looks at who asks.
     #[inline(always)]
     fn lets_in(&mut self, server: &Server, client: &Client, reply: Option<&cookie::Reply>) -> bool {
-        server.access.is_open() || {
-            self.buffers.admission = Admission::of(server, client, reply);
-            self.buffers.admission.is_let_in()
-        }
+        // Of the reply one answer, and not its address, so that it need not be in memory.
+        server.access.is_open() || self.admit(server, client, reply.map(|reply| reply.is_good))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn admit(&mut self, server: &Server, client: &Client, has_good_cookie: Option<bool>) -> bool {
+        self.buffers.admission = Admission::of(server, client, has_good_cookie);
+        self.buffers.admission.is_let_in()
     }
 
     /// What access lists have said to a query that no zone needs to be looked for.
@@ -389,13 +394,17 @@ impl Responder {
             Outcome::NotOurs => return Verdict::with_ede(rcode::REFUSED, ede::NOT_AUTHORITATIVE),
             Outcome::NotLoaded => return Verdict::with_ede(rcode::SERVFAIL, ede::NOT_READY),
             Outcome::Expired => return Verdict::with_ede(rcode::SERVFAIL, ede::INVALID_DATA),
-            Outcome::Prohibited | Outcome::Unproved => {
-                counters.refused_by_access_lists += 1;
-                return self.buffers.admission.verdict(outcome);
-            }
+            Outcome::Prohibited | Outcome::Unproved => return self.count_kept_out(outcome),
         };
         *count += 1;
         Verdict { rcode, ede: None, flags: header::AA }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_kept_out(&mut self, outcome: Outcome) -> Verdict {
+        self.counters.refused_by_access_lists += 1;
+        self.buffers.admission.verdict(outcome)
     }
 
     #[inline(always)]
