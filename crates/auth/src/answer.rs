@@ -3,6 +3,7 @@
 //! The answer section is a walk: from a name to the nearest zone (step 2), down that zone to a match (step 3), and on
 //! from an alias to the next name. How the walk ended decides what goes to the authority and additional sections.
 
+use crate::admission::Admission;
 use crate::cache::{NegativeCache, Scope};
 use crate::denial::Proofs;
 use crate::limits::CHAIN_MAX;
@@ -38,6 +39,8 @@ pub(crate) struct Buffers {
     pub negative: NegativeCache,
     /// What the answer is made from.
     pub sources: Sources,
+    /// Who asks, where not everybody may.
+    pub admission: Admission,
 }
 
 impl Default for Buffers {
@@ -52,6 +55,7 @@ impl Default for Buffers {
             servers: [0; RECORDS_MAX],
             negative: NegativeCache::default(),
             sources: Sources::default(),
+            admission: Admission::default(),
         }
     }
 }
@@ -77,6 +81,10 @@ pub(crate) enum Outcome {
     NotLoaded,
     /// A zone of ours whose data is too old.
     Expired,
+    /// Access lists do not let the client in.
+    Prohibited,
+    /// They would, if it had shown that it receives at its address.
+    Unproved,
 }
 
 /// Why a response ends early.
@@ -253,6 +261,11 @@ impl<'c> Session<'_, '_, 'c> {
         if self.qtype == rtype::DS && labels > 0 && hit.found.labels as usize == labels {
             hit = self.parent_of(hit, labels);
         }
+        if !self.server.access.is_open()
+            && let Some(outcome) = self.keeps_out(&hit)
+        {
+            return Err(outcome);
+        }
         self.source = hit.found.version();
         hit.zone().ok_or_else(|| match hit.absence() {
             Some(Absence::Expired) => Outcome::Expired,
@@ -261,11 +274,12 @@ impl<'c> Session<'_, '_, 'c> {
         })
     }
 
-    /// The zone above the one that was found at its apex with `labels` labels, if we have it.
+    /// The zone above the one that was found at its apex with `labels` labels, if we have it and the client may ask it.
     #[cold]
     fn parent_of(&mut self, hit: Hit<'c>, labels: usize) -> Hit<'c> {
         let parent = self.find(labels - 1);
-        if parent.found.is_nothing() { hit } else { parent }
+        let is_closed = || !self.server.access.is_open() && self.keeps_out(&parent).is_some();
+        if parent.found.is_nothing() || is_closed() { hit } else { parent }
     }
 
     /// The zone with the longest name that the name, cut to `labels_max` labels, is at or below.

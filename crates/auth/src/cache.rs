@@ -282,6 +282,10 @@ impl Cache {
         (catalog, buffers): (&CatalogView<'_>, &mut Buffers),
     ) {
         let Some(versions) = buffers.sources.versions() else { return };
+        // After the versions were read, so that those after a change of groups are seen with the groups that they were raised for.
+        if buffers.sources.are_for_some(catalog) {
+            return;
+        }
         // A whole name has all labels of its key, and begins where all questions do.
         let (mut anchor_labels, mut anchor) = (given.key_labels, HEADER_OCTETS as u16);
         if let Scope::Upper(labels) = given.scope {

@@ -32,6 +32,8 @@ sync::counters! {
     aliases,
     /// Answers about the server itself (class CHAOS).
     chaos,
+    /// Queries that access lists refused, or had come again to show that they are from their address.
+    refused_by_access_lists,
     /// Queries that a damaged pack left without answer.
     damaged,
     /// Responses by response code, those from 24 on in the last.

@@ -11,11 +11,14 @@
 //! * [`Responder`]: the entry point, buffers and counters of one worker.
 //! * `answer`: the algorithm; `alias`, `referral`, `denial`, `additional`: its parts; `rrset`: RRsets to octets.
 //! * `cache`: answers given before, as octets; `sources`: what an answer was made from.
+//! * [`access`]: who may ask; `admission`: what that means for a query.
 //! * `chaos`: who this server is (RFC 4892); `tsig`: what is said to signed queries.
 //!
 //! The crate has no sockets and no clock and allocates nothing for a query; all its loops are bounded, see [`limits`].
 
+pub mod access;
 mod additional;
+mod admission;
 mod alias;
 mod answer;
 mod cache;
@@ -35,6 +38,7 @@ mod sources;
 mod tsig;
 mod uncompressed;
 
+pub use access::Access;
 pub use counters::{Counters, LiveCounters};
 #[doc(hidden)]
 pub use fuzz::fuzz_message;

@@ -3,6 +3,7 @@
 //! What concerns the message as a whole is decided here, in the order in which the peers do: faults, operation, EDNS
 //! version, signature, class, type. Everything else is `answer`.
 
+use crate::admission::Admission;
 use crate::answer::{Buffers, Outcome, Session, Stop};
 use crate::cache::{Asked, Cache, Given, Scope};
 use crate::counters::Counters;
@@ -25,8 +26,8 @@ use zone::catalog::{KeyLabels, Version};
 pub struct Responder {
     buffers: Buffers,
     cache: Cache,
-    /// Whether the query at hand, whose options were read, has a cookie that is answered; and what is said to it.
-    has_cookie: bool,
+    /// Whether the query at hand, whose options were read, has a good cookie, if it has one that is answered; and what is said to that.
+    has_good_cookie: Option<bool>,
     cookie: cookie::Reply,
     /// What the cache wants to know of the answer at hand.
     given: Given,
@@ -130,6 +131,9 @@ impl Responder {
                 _ => return self.answer_other(message, catalog, server, client, response),
             },
         };
+        if !self.lets_in(query.edns.as_ref(), server, client) {
+            return self.answer_other(message, catalog, server, client, response);
+        }
         let limit = octets_max(query.edns.as_ref(), server, client.transport).min(response.len());
         let labels = self.buffers.places.label_count();
         // Mostly there is one number of labels that decides.
@@ -259,16 +263,46 @@ impl Responder {
             Some(Ok(false)) => {
                 Some(refusal(&query, client.transport, true).unwrap_or(Verdict::of(rcode::BADCOOKIE)))
             }
-            Some(Ok(true)) => refusal(&query, client.transport, self.has_cookie),
+            Some(Ok(true)) => refusal(&query, client.transport, self.has_good_cookie.is_some()),
             None => refusal(&query, client.transport, false),
         };
+        let refusal = refusal.or_else(|| self.refusal_of_client(&query, server, client));
         self.respond(&query, refusal, catalog, server, client, response)
+    }
+
+    /// Whether a client may ask, unless the zone has a rule of its own. Before an answer, as that looks at who asks.
+    #[inline(always)]
+    fn lets_in(&mut self, edns: Option<&Edns>, server: &Server, client: &Client<'_>) -> bool {
+        server.access.is_open() || self.admit(edns, server, client)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn admit(&mut self, edns: Option<&Edns>, server: &Server, client: &Client<'_>) -> bool {
+        let has_good_cookie = edns.filter(|edns| !edns.options.is_empty()).and(self.has_good_cookie);
+        self.buffers.admission = Admission::of(server, client, has_good_cookie);
+        self.buffers.admission.is_let_in()
+    }
+
+    /// What access lists have said to a query that no zone needs to be looked for.
+    fn refusal_of_client(
+        &mut self,
+        query: &Query<'_>,
+        server: &Server,
+        client: &Client<'_>,
+    ) -> Option<Verdict> {
+        if self.lets_in(query.edns.as_ref(), server, client) {
+            return None;
+        }
+        let refusal = self.buffers.admission.refusal(query, server);
+        self.counters.refused_by_access_lists += u64::from(refusal.is_some());
+        refusal
     }
 
     /// What is said to the cookie of a query whose options were read.
     #[inline(always)]
     fn cookie(&self) -> Option<&cookie::Reply> {
-        self.has_cookie.then_some(&self.cookie)
+        self.has_good_cookie.map(|_| &self.cookie)
     }
 
     /// Looks at the options of a query that concern the answer: leaves what is said to its COOKIE. Whether there is no cookie, or the
@@ -281,13 +315,13 @@ impl Responder {
         server: &Server,
         client: &Client<'_>,
     ) -> Result<bool, Malformed> {
-        self.has_cookie = false;
+        self.has_good_cookie = None;
         if let Some(data) = edns.options.cookie(message)
             && let Some(secrets) = &server.cookies
         {
             let cookie = Cookie::read(data)?;
-            self.has_cookie = true;
             let is_good = secrets.reply(&cookie, client.address.ip(), client.now, &mut self.cookie);
+            self.has_good_cookie = Some(is_good);
             return Ok(is_good || !server.demands_cookies || client.transport.is_stream());
         }
         Ok(true)
@@ -305,7 +339,7 @@ impl Responder {
     ) -> Option<usize> {
         self.count_edns(query.edns.as_ref());
         let edns = query.edns.as_ref();
-        let has_cookie = self.has_cookie && edns.is_some_and(|edns| !edns.options.is_empty());
+        let has_cookie = self.has_good_cookie.is_some() && edns.is_some_and(|edns| !edns.options.is_empty());
         let cookie = self.cookie;
         let opt = edns.map(|edns| response_opt(edns, server, has_cookie.then_some(&cookie)));
         let limit = octets_max(query.edns.as_ref(), server, client.transport);
@@ -394,9 +428,17 @@ impl Responder {
             Outcome::NotOurs => return Verdict::with_ede(rcode::REFUSED, ede::NOT_AUTHORITATIVE),
             Outcome::NotLoaded => return Verdict::with_ede(rcode::SERVFAIL, ede::NOT_READY),
             Outcome::Expired => return Verdict::with_ede(rcode::SERVFAIL, ede::INVALID_DATA),
+            Outcome::Prohibited | Outcome::Unproved => return self.count_kept_out(outcome),
         };
         *count += 1;
         Verdict { rcode, ede: None, flags: header::AA }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_kept_out(&mut self, outcome: Outcome) -> Verdict {
+        self.counters.refused_by_access_lists += 1;
+        self.buffers.admission.verdict(outcome)
     }
 
     #[inline(always)]

@@ -1,5 +1,6 @@
 //! What a server is, apart from its zones, and who asks it.
 
+use crate::access::Access;
 use crate::limits::NSID_OCTETS_MAX;
 use wire::cookie::Secrets;
 use wire::{Address, Transport};
@@ -25,6 +26,8 @@ pub struct Server {
     pub cookies: Option<Secrets>,
     /// Answer queries over UDP that have a cookie, but no good one of ours, with BADCOOKIE (RFC 7873 5.2.3).
     pub demands_cookies: bool,
+    /// Who may ask.
+    pub access: Access,
 }
 
 impl Default for Server {
@@ -40,6 +43,7 @@ impl Default for Server {
             full_any_over_tcp: false,
             cookies: None,
             demands_cookies: false,
+            access: Access::default(),
         }
     }
 }
@@ -55,8 +59,10 @@ impl Server {
 pub struct Client<'c> {
     /// How the query came.
     pub transport: Transport,
-    /// Where from.
+    /// Where from; a mapped IPv4 address is as good as the address.
     pub address: &'c Address,
+    /// Whether the client was seen to receive there: by a handshake or a token. A good cookie is found by the responder.
+    pub is_proved: bool,
     /// Seconds since 1970, their lower 32 bits: cookies are compared as serial numbers (RFC 9018 4.3).
     pub now: u32,
 }
@@ -64,6 +70,6 @@ pub struct Client<'c> {
 impl Client<'static> {
     /// One of whom nothing is known but how its query came.
     pub fn unknown(transport: Transport) -> Client<'static> {
-        Client { transport, address: &Address::NONE, now: 0 }
+        Client { transport, address: &Address::NONE, is_proved: transport.is_stream(), now: 0 }
     }
 }

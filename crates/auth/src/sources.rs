@@ -83,6 +83,12 @@ impl Sources {
         is_short.then(|| self.found[..self.found_count].iter().map(Found::version))
     }
 
+    /// Whether one of the zones is not for everybody: what comes of it must not be given to others unasked.
+    pub(crate) fn are_for_some(&self, catalog: &CatalogView<'_>) -> bool {
+        let found = &self.found[..self.found_count];
+        found.iter().any(|found| catalog.group_of(found.version().slot).is_for_some())
+    }
+
     /// Whether each name still finds what it found. Who was looking while a zone was added can have read the new version of the zone above, and
     /// then looked for the new zone in a table that does not have it; having read that version, the second look sees the table that has it.
     /// Not needed where no zone was added since the batch began ([`CatalogView::has_new_zones`]).

@@ -1,10 +1,13 @@
 //! Answering allocates nothing, whatever is asked.
 #![allow(unsafe_code)] // a counting allocator
 
+use auth::access::{Access, Kind, List, ListSource, Prefix, Rule};
 use auth::{Client, Responder, Server, Transport, inspect};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 use wire::NameBuf;
+use zone::Catalog;
+use zone::catalog::Group;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
@@ -57,18 +60,39 @@ fn none() {
     }
     let mut responder = Responder::new();
     let mut reader = catalog.reader();
-    let server = Server::default();
+    let servers = [Server::default(), restricted(&catalog)];
     let mut buffer = vec![0; 65535];
     let before = ALLOCATIONS.load(Ordering::Relaxed);
     let mut octets = 0;
-    for query in &queries {
+    for (query, server) in queries.iter().flat_map(|query| servers.iter().map(move |server| (query, server)))
+    {
         for transport in [Transport::Udp, Transport::Tcp] {
-            octets += reader.with(|view| {
-                responder.answer(query, view, &server, &Client::unknown(transport), &mut buffer)
-            });
+            octets += reader
+                .with(|view| responder.answer(query, view, server, &Client::unknown(transport), &mut buffer));
         }
     }
     let counted = ALLOCATIONS.load(Ordering::Relaxed) - before;
     assert!(octets > 100 * queries.len(), "{octets}");
-    assert_eq!(counted, 0, "allocations in {} answers", 2 * queries.len());
+    assert_eq!(counted, 0, "allocations in {} answers", 4 * queries.len());
+    assert!(responder.counters().refused_by_access_lists > 100);
+}
+
+/// A server with lists that have to be looked at, for all zones and for one, which keeps everybody out.
+fn restricted(catalog: &Catalog) -> Server {
+    let prefix = |text: &str, length| {
+        let address = text.parse().unwrap_or_else(|_| unreachable!());
+        Prefix::new(address, length).unwrap_or_else(|fault| panic!("{fault:?}"))
+    };
+    let prefixes = [("0.0.0.0", 0, false), ("10.0.0.0", 8, true), ("2001:db8::", 32, false)];
+    let prefixes = prefixes.map(|(text, length, is_excluded)| (prefix(text, length), is_excluded)).into();
+    let source = ListSource { prefixes, must_be_proved: false, ..ListSource::default() };
+    let list = List::new(&source).unwrap_or_else(|fault| panic!("{fault:?}"));
+    let mut defaults = [const { Rule::Nobody }; Kind::COUNT];
+    defaults[Kind::Query as usize] = Rule::Lists([0].into());
+    let groups = vec![[Some(Rule::Nobody), None, None, None, None]];
+    let access = Access::new(vec![list], defaults, groups).unwrap_or_else(|fault| panic!("{fault:?}"));
+    let name: NameBuf = "optout.test".parse().unwrap_or_else(|_| unreachable!());
+    let slot = catalog.reader().with(|view| view.slot_named(&name)).unwrap_or_else(|| unreachable!());
+    catalog.set_group(slot, Group::new(1, true));
+    Server { access, ..Server::default() }
 }

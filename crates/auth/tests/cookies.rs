@@ -34,7 +34,7 @@ fn query(data: &[u8]) -> Vec<u8> {
 /// Asks from `address` at `now`.
 fn ask(kit: &Kit, query: &[u8], transport: Transport, address: &str, now: u32) -> Response {
     let address = SocketAddr::from((address.parse::<IpAddr>().unwrap(), 5353)).into();
-    let client = Client { transport, address: &address, now };
+    let client = Client { transport, address: &address, is_proved: transport.is_stream(), now };
     let mut buffer = vec![0; 4096];
     let octets = kit
         .catalog

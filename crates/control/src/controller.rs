@@ -27,6 +27,7 @@ pub use arrange::Candidate;
 pub use change::{Change, Scope};
 pub(crate) use zones::Zones;
 
+use crate::access::Groups;
 use crate::identity::{Identity, identity};
 use crate::packs::PackFolder;
 use crate::settings::Settings;
@@ -77,11 +78,15 @@ pub struct Controller {
     pub(crate) counts: RwLock<Vec<Arc<auth::LiveCounters>>>,
     pub(crate) running: Mutex<Option<Running>>,
     /// Whether packs may be in disorder since they were last tidied.
-    is_untidy: AtomicBool,
+    pub(crate) is_untidy: AtomicBool,
     /// Held by the thread that tidies.
     tidying: RwLock<()>,
     /// Whether a thread sleeps until packs are to be merged.
     is_merge_due: AtomicBool,
+    /// See [`PackFolder::is_restricted`], at the start.
+    was_restricted: bool,
+    /// What it is to be. Held while that is stored.
+    pub(crate) is_restricted: Mutex<bool>,
 }
 
 /// What only the thread that makes a change needs.
@@ -91,6 +96,8 @@ pub(crate) struct Changing {
     pub(crate) added: Vec<Wanted>,
     /// Sort keys of zones removed by command, which some file may have.
     pub(crate) removed: Vec<Box<[u8]>>,
+    /// Of zones with access lists of their own.
+    pub(crate) groups: Groups,
 }
 
 /// A change under way. The locks here go on after a panic: it leaves whole values behind, as they are replaced and
@@ -105,17 +112,21 @@ impl Controller {
             true => None,
             false => Some(PackFolder::open(&settings.path(directory))?),
         };
-        let identity = Identity::new(identity(&settings).map_err(|lines| lines.join("\n"))?);
+        let was_restricted = folder.as_ref().is_some_and(PackFolder::is_restricted);
+        let mut groups = Groups::new(was_restricted);
+        let identity = identity(&settings, &mut groups).map_err(|lines| lines.join("\n"))?;
+        let identity = Identity::new(identity);
         let catalog = Catalog::new(random());
         let collector = Collector::start(&[catalog.domain().clone(), identity.domain().clone()])
             .map_err(|error| format!("cannot start the collector: {error}"))?;
-        Ok(Controller {
+        let changing = Changing { settings, added: Vec::new(), removed: Vec::new(), groups };
+        let controller = Controller {
             catalog,
             _collector: collector,
             identity,
             zones: RwLock::named("zones", Zones::new(folder.as_ref())),
-            file: settings.file.clone(),
-            changing: Mutex::named("change", Changing { settings, added: Vec::new(), removed: Vec::new() }),
+            file: changing.settings.file.clone(),
+            changing: Mutex::named("change", changing),
             folder,
             overrides,
             started: SystemTime::now(),
@@ -124,7 +135,21 @@ impl Controller {
             is_untidy: AtomicBool::new(false),
             tidying: RwLock::named("tidying", ()),
             is_merge_due: AtomicBool::new(false),
-        })
+            was_restricted,
+            is_restricted: Mutex::named("restricted", was_restricted),
+        };
+        controller.note_groups(&controller.changing.lock().groups);
+        Ok(controller)
+    }
+
+    /// Whether zones had access lists of their own when the pack folder was last used: what it has may not be served before it is known who may ask.
+    pub(crate) fn was_restricted(&self) -> bool {
+        self.was_restricted
+    }
+
+    /// Where packs are kept.
+    pub(crate) fn folder(&self) -> Option<&PackFolder> {
+        self.folder.as_ref()
     }
 
     /// The settings file, as the operator named it.

@@ -35,7 +35,9 @@ impl Service for Answerer {
         if let (Some(identity), Some(zones)) = (self.identity.value(), self.zones.view()) {
             let now = queries.now().wall as u32;
             while let Some(item) = queries.next() {
-                let client = Client { transport: item.context.transport, address: &item.context.client, now };
+                let context = item.context;
+                let (transport, is_proved) = (context.transport, context.is_proved);
+                let client = Client { transport, address: &context.client, is_proved, now };
                 let octets = self.responder.answer(item.query, &zones, identity, &client, item.room);
                 item.answer(octets);
             }

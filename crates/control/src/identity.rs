@@ -7,6 +7,7 @@ use sync::epoch::Reader;
 use sync::{Cell, Domain};
 use wire::cookie::{SECRET_OCTETS, SECRETS_MAX, Secrets};
 
+use crate::access::Groups;
 use crate::read::read_bounded;
 use crate::settings::{Settings, hexadecimal};
 
@@ -37,9 +38,14 @@ impl Identity {
         self.0.domain()
     }
 
+    /// What it says now.
+    pub(crate) fn current(&self) -> Arc<auth::Server> {
+        self.0.current()
+    }
+
     /// Has batches that begin from now on see `server`; whether that is anything new. If not, nothing is replaced: most reloads are about zones.
     pub(crate) fn publish(&self, server: auth::Server) -> bool {
-        let is_new = *self.0.current() != server;
+        let is_new = *self.current() != server;
         if is_new {
             self.0.replace(Arc::new(server), size_of::<auth::Server>());
         }
@@ -67,8 +73,9 @@ impl IdentityReader {
     }
 }
 
-/// What answers need to know of the server. Errors are lines for the operator: secrets that cannot be read.
-pub fn identity(settings: &Settings) -> Result<auth::Server, Vec<String>> {
+/// What answers need to know of the server. `groups`: of zones with access lists of their own, which those of the settings are added to. Errors are lines
+/// for the operator: secrets that cannot be read.
+pub(crate) fn identity(settings: &Settings, groups: &mut Groups) -> Result<auth::Server, Vec<String>> {
     let server = &settings.server;
     let text = |text: &str| (!text.is_empty()).then(|| text.as_bytes().into());
     Ok(auth::Server {
@@ -81,6 +88,7 @@ pub fn identity(settings: &Settings) -> Result<auth::Server, Vec<String>> {
         full_any_over_tcp: server.full_any_over_tcp,
         cookies: secrets(settings)?,
         demands_cookies: settings.cookies.demand,
+        access: groups.access(settings).map_err(|line| vec![line])?,
     })
 }
 
@@ -169,8 +177,9 @@ mod tests {
 
     #[test]
     fn only_what_is_new_is_published() {
+        let identity_of = |settings: &Settings| identity(settings, &mut Groups::default()).unwrap();
         let mut settings = Settings::default();
-        let shown = Identity::new(identity(&settings).unwrap());
+        let shown = Identity::new(identity_of(&settings));
         let mut reader = shown.reader();
         let mut hostname = |shown: &Identity| {
             reader.begin();
@@ -179,15 +188,15 @@ mod tests {
             assert!(reader.value().is_none());
             (hostname, shown.domain().garbage().0)
         };
-        assert!(!shown.publish(identity(&settings).unwrap()), "a reload of the same settings");
+        assert!(!shown.publish(identity_of(&settings)), "a reload of the same settings");
         assert_eq!(hostname(&shown), (None, 0));
         settings.server.hostname = "ns1".into();
-        assert!(shown.publish(identity(&settings).unwrap()));
+        assert!(shown.publish(identity_of(&settings)));
         assert_eq!(hostname(&shown), (Some((*b"ns1").into()), 1));
-        assert!(!shown.publish(identity(&settings).unwrap()));
+        assert!(!shown.publish(identity_of(&settings)));
         // Other secrets, and nothing else.
         let secrets = |octet| Some(Secrets::new(&[[octet; SECRET_OCTETS]]).unwrap());
-        let with = |octet| auth::Server { cookies: secrets(octet), ..identity(&settings).unwrap() };
+        let with = |octet| auth::Server { cookies: secrets(octet), ..identity_of(&settings) };
         assert!(shown.publish(with(1)) && !shown.publish(with(1)) && shown.publish(with(2)));
         assert_eq!(shown.domain().collect().left, 0);
     }
@@ -195,18 +204,18 @@ mod tests {
     #[test]
     fn a_secret_is_drawn_once() {
         let cookie = |settings: &Settings| {
-            let secrets = identity(settings).unwrap().cookies.unwrap();
+            let secrets = identity(settings, &mut Groups::default()).unwrap().cookies.unwrap();
             secrets.make(&[1; 8], "192.0.2.1".parse().unwrap(), 7)
         };
         let mut settings = Settings::default();
         assert_eq!(cookie(&settings), cookie(&settings));
         settings.cookies.enabled = false;
-        assert!(identity(&settings).unwrap().cookies.is_none());
+        assert!(identity(&settings, &mut Groups::default()).unwrap().cookies.is_none());
         settings.cookies = crate::settings::CookieSettings {
             secret_file: "/nonexistent/secrets".into(),
             ..Default::default()
         };
-        let lines = identity(&settings).map(drop).unwrap_err();
+        let lines = identity(&settings, &mut Groups::default()).map(drop).unwrap_err();
         assert!(lines[0].starts_with("secret-file /nonexistent/secrets: cannot open"), "{lines:?}");
     }
 }

@@ -12,6 +12,7 @@
 //! * [`command`], [`socket`], [`client`]: what operators can ask a running server; [`order`]: zones in lists for them.
 //! * [`serve`]: the order of a start; [`handler`]: what workers call.
 
+mod access;
 mod answer;
 pub mod client;
 pub mod command;

@@ -4,6 +4,7 @@
 //! zones-TIME-N.zpack   packs, newest first by TIME and N; a zone is served from the newest that has it
 //! .zones-….tmp         being written; left over only by a crash, removed at the next start
 //! NAME.damaged         was found damaged
+//! restricted           there while zones have access lists of their own
 //! removed              names of zones that packs have and that are no longer served, one a line
 //! lock                 held by the server that uses the folder
 //! ```
@@ -29,6 +30,7 @@ use crate::text::cannot;
 
 const SUFFIX: &str = ".zpack";
 const REMOVED: &str = "removed";
+const RESTRICTED: &str = "restricted";
 /// Names beyond this are served once more for a moment: more than the names of ten million zones.
 const REMOVED_OCTETS_MAX: u64 = 1 << 28;
 
@@ -169,6 +171,22 @@ impl PackFolder {
     pub fn set_removed<'n>(&self, names: impl Iterator<Item = &'n Name>) -> Result<(), String> {
         let text: String = names.map(|name| format!("{name}\n")).collect();
         write_file(&self.path.join(REMOVED), &self.path.join(".removed.tmp"), text.as_bytes())
+    }
+
+    /// Whether zones had access lists of their own when that was noted last. What cannot be looked at is there.
+    pub fn is_restricted(&self) -> bool {
+        self.path.join(RESTRICTED).try_exists().unwrap_or(true)
+    }
+
+    /// Notes it.
+    pub fn set_restricted(&self, is_restricted: bool) -> Result<(), String> {
+        let path = self.path.join(RESTRICTED);
+        match is_restricted == self.is_restricted() {
+            true => Ok(()),
+            false if is_restricted => write_file(&path, &self.path.join(".restricted.tmp"), b""),
+            false => fs::remove_file(&path)
+                .map_err(|error| format!("{}: {}", path.display(), cannot("remove", &error))),
+        }
     }
 
     /// Stores a pack and maps the stored one in its stead.

@@ -61,7 +61,7 @@ fn new_settings(
     let file = changing.settings.file.clone();
     let mut settings = read_settings(file.as_deref(), &controller.overrides)?;
     // Read each time, as the file of secrets may be another.
-    let identity = identity(&settings)?;
+    let identity = identity(&settings, &mut changing.groups)?;
     let mut wanted = all_wanted(&settings, &controller.overrides, progress)?;
     // What the file says now goes before what was commanded and is no longer needed.
     changing.added.retain(|added| !wanted.iter().any(|(name, _)| name.eq_ignore_case(&added.name)));
@@ -95,6 +95,7 @@ fn new_settings(
     if old.server.profile_locks != settings.server.profile_locks {
         sync::profile::set(settings.server.profile_locks);
     }
+    controller.note_groups(&changing.groups);
     controller.identity.publish(identity);
     for line in emptied(controller, &settings, &wanted) {
         tracing::warn!("{line}");

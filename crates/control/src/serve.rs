@@ -12,6 +12,7 @@ use net::{Backend, Listen, Listener, Pin, Running, Server, Steer, TcpLimits};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::access::Groups;
 use crate::controller::{Candidate, Change, Controller, Overrides};
 use crate::handler::Answerer;
 use crate::locks::AtExit;
@@ -62,9 +63,10 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
     sync::profile::set(settings.server.profile_locks);
     let json = settings.log.format == "json";
     let progress = Progress::default();
-    // What is stored is served before anything is looked at.
-    let may_be_stored =
-        settings.server.serve_stored && !settings.server.pack_directory.as_os_str().is_empty();
+    // What is stored is served before anything is looked at, unless lists say who may ask.
+    let may_be_stored = settings.server.serve_stored
+        && !settings.server.pack_directory.as_os_str().is_empty()
+        && settings.own_lists().next().is_none();
     let wanted = match may_be_stored {
         true => None,
         false => Some(progress.show_while(|| all_wanted(&settings, &start.overrides, &progress))?),
@@ -88,7 +90,9 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
 
     let mut first =
         First { started, given: controller.overrides.zones.clone(), is_empty: false, welcome: start.welcome };
-    let is_served = may_be_stored && progress.show_while(|| controller.serve_stored(&progress)) > 0;
+    let is_served = may_be_stored
+        && !controller.was_restricted()
+        && progress.show_while(|| controller.serve_stored(&progress)) > 0;
     let announced = match (wanted, is_served) {
         (_, true) => {
             let after = Span(started.elapsed());
@@ -231,7 +235,8 @@ fn drop_privileges(settings: &Settings) -> Result<(), Vec<String>> {
 pub fn problems_here(settings: &Settings) -> Vec<String> {
     let server = net::privileges::look_up(&identity(settings)).map_err(|error| error.to_string()).err();
     let control = crate::socket::group(&settings.control.group).err();
-    let secrets = crate::identity::identity(settings).map(drop).err().unwrap_or_default();
+    let secrets =
+        crate::identity::identity(settings, &mut Groups::default()).map(drop).err().unwrap_or_default();
     server.into_iter().chain(control).chain(secrets).collect()
 }
 

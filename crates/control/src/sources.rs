@@ -12,8 +12,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use wire::Name;
+use zone::catalog::Group;
 
 use crate::pattern::Pattern;
+use crate::settings::Names;
 
 /// Where a zone's data come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,34 +79,82 @@ impl SourceId {
 /// All sources that zones come from.
 #[derive(Default)]
 pub struct Sources {
-    patterns: Vec<Pattern>,
+    patterns: Vec<(Pattern, Allowed)>,
     /// Their numbers.
-    numbers: HashMap<Pattern, u32>,
+    numbers: HashMap<(Pattern, Allowed), u32>,
     /// The paths that no pattern makes, one after the other, and where each ends.
     paths: Vec<u8>,
     ends: Vec<usize>,
     embedded: Vec<&'static Embedded>,
+    /// What the sections of paths name, up to the last that names any.
+    path_allowed: Vec<Allowed>,
+    /// What sections name, and the group that has these rules.
+    allowed: Vec<(Names, Group)>,
+    allowed_numbers: HashMap<Names, Allowed>,
 }
 
+/// Who may ask, as the section of a source names it: a number among [`Sources`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Allowed(u32);
+
 impl Sources {
+    /// The number of access lists that a section names for its zones.
+    pub fn allowed(&mut self, names: &Names) -> Allowed {
+        if names.is_empty() {
+            return Allowed::default();
+        }
+        if let Some(allowed) = self.allowed_numbers.get(names) {
+            return *allowed;
+        }
+        self.allowed.push((names.clone(), Group::default()));
+        let allowed = Allowed(self.allowed.len() as u32);
+        self.allowed_numbers.insert(names.clone(), allowed);
+        allowed
+    }
+
+    /// Gives the access lists of sections their groups.
+    pub fn set_groups(&mut self, group: impl Fn(&Names) -> Group) {
+        self.allowed.iter_mut().for_each(|(names, own)| *own = group(names));
+    }
+
+    /// The group of the zones of a source.
+    pub fn group(&self, id: SourceId) -> Group {
+        let allowed = match id.kind() {
+            _ if id == SourceId::UNKNOWN || self.allowed.is_empty() => None,
+            PATTERN => Some(self.patterns[id.number()].1),
+            PATH => self.path_allowed.get(id.number()).copied(),
+            _ => None,
+        };
+        let number = allowed.and_then(|allowed| (allowed.0 as usize).checked_sub(1));
+        number.map_or(Group::default(), |number| self.allowed[number].1)
+    }
+
     /// The source that is `pattern`, filled with the name of each zone.
-    pub fn pattern(&mut self, pattern: &Pattern) -> SourceId {
-        if let Some(&number) = self.numbers.get(pattern) {
+    pub fn pattern(&mut self, pattern: &Pattern, allowed: Allowed) -> SourceId {
+        let key = (pattern.clone(), allowed);
+        if let Some(&number) = self.numbers.get(&key) {
             return SourceId::new(PATTERN, number as usize);
         }
         let id = SourceId::new(PATTERN, self.patterns.len());
-        self.numbers.insert(pattern.clone(), id.number() as u32);
-        self.patterns.push(pattern.clone());
+        self.patterns.push(key.clone());
+        self.numbers.insert(key, id.number() as u32);
         id
     }
 
     /// The source that is this path.
-    pub fn path(&mut self, path: &Path) -> SourceId {
+    pub fn path(&mut self, path: &Path, allowed: Allowed) -> SourceId {
         use std::os::unix::ffi::OsStrExt;
         let octets = path.as_os_str().as_bytes();
         // A pack of many zones stands at each of them.
-        if self.ends.last().is_some() && self.octets(self.ends.len() - 1) == octets {
-            return SourceId::new(PATH, self.ends.len() - 1);
+        if let Some(last) = self.ends.len().checked_sub(1)
+            && self.octets(last) == octets
+            && self.path_allowed.get(last).copied().unwrap_or_default() == allowed
+        {
+            return SourceId::new(PATH, last);
+        }
+        if allowed != Allowed::default() {
+            self.path_allowed.resize(self.ends.len(), Allowed::default());
+            self.path_allowed.push(allowed);
         }
         self.paths.extend_from_slice(octets);
         self.ends.push(self.paths.len());
@@ -114,7 +164,7 @@ impl Sources {
     /// The same source as `source`, which was given by itself.
     pub fn add(&mut self, source: &Source) -> SourceId {
         match source {
-            Source::File(path) => self.path(path),
+            Source::File(path) => self.path(path, Allowed::default()),
             Source::Embedded(embedded) => {
                 let at = self.embedded.iter().position(|other| std::ptr::eq(*other, *embedded));
                 let at = at.unwrap_or_else(|| {
@@ -142,7 +192,7 @@ impl Sources {
             return None;
         }
         Some(match id.kind() {
-            PATTERN => Source::File(self.patterns[id.number()].path(name)),
+            PATTERN => Source::File(self.patterns[id.number()].0.path(name)),
             PATH => Source::File(self.explicit(id).to_owned()),
             _ => Source::Embedded(self.embedded[id.number()]),
         })
@@ -151,7 +201,7 @@ impl Sources {
     /// Whether a zone comes from the same as by `other`, where its source is `id_there`.
     pub fn is_same(&self, id: SourceId, other: &Sources, id_there: SourceId, name: &Name) -> bool {
         let both = id.kind() == PATTERN && id_there.kind() == PATTERN;
-        if both && self.patterns[id.number()] == other.patterns[id_there.number()] {
+        if both && self.patterns[id.number()].0 == other.patterns[id_there.number()].0 {
             return true;
         }
         self.get(id, name) == other.get(id_there, name)
@@ -161,7 +211,7 @@ impl Sources {
     pub fn is_in(&self, id: SourceId, folder: &Path) -> bool {
         match id.kind() {
             _ if id == SourceId::UNKNOWN => false,
-            PATTERN => self.patterns[id.number()].folder() == Some(folder),
+            PATTERN => self.patterns[id.number()].0.folder() == Some(folder),
             PATH => self.explicit(id).parent() == Some(folder),
             _ => false,
         }
@@ -174,6 +224,8 @@ mod tests {
     use super::*;
     use wire::NameBuf;
 
+    const NONE: Allowed = Allowed(0);
+
     #[test]
     fn sources_are_found_again() {
         static TEXT: Embedded = Embedded { name: "inside", text: b"" };
@@ -181,13 +233,13 @@ mod tests {
         let mut sources = Sources::default();
         let pattern = Pattern::new(Path::new("z/{1}/{name}.zone"));
         let ids = [
-            sources.pattern(&pattern),
-            sources.path(Path::new("/x/a")),
-            sources.path(Path::new("/x/b")),
-            sources.path(Path::new("/x/b")),
+            sources.pattern(&pattern, NONE),
+            sources.path(Path::new("/x/a"), NONE),
+            sources.path(Path::new("/x/b"), NONE),
+            sources.path(Path::new("/x/b"), NONE),
             sources.add(&Source::File("y".into())),
             sources.add(&Source::Embedded(&TEXT)),
-            sources.pattern(&pattern),
+            sources.pattern(&pattern, NONE),
         ];
         assert_eq!((ids[2], ids[0]), (ids[3], ids[6]));
         let said = ids.map(|id| sources.get(id, &name).unwrap().to_string());
@@ -201,12 +253,38 @@ mod tests {
     fn sameness_is_that_of_paths() {
         let name: NameBuf = "example".parse().unwrap();
         let (mut a, mut b) = (Sources::default(), Sources::default());
-        b.path(Path::new("other"));
-        let pattern = a.pattern(&Pattern::new(Path::new("z/{name}")));
-        let same = [b.pattern(&Pattern::new(Path::new("z/{name}"))), b.path(Path::new("z/example"))];
+        b.path(Path::new("other"), NONE);
+        let pattern = a.pattern(&Pattern::new(Path::new("z/{name}")), NONE);
+        let same =
+            [b.pattern(&Pattern::new(Path::new("z/{name}")), NONE), b.path(Path::new("z/example"), NONE)];
         assert!(same.iter().all(|id| a.is_same(pattern, &b, *id, &name)));
-        let others =
-            [b.pattern(&Pattern::new(Path::new("y/{name}"))), b.path(Path::new("z/x")), SourceId::UNKNOWN];
+        let others = [
+            b.pattern(&Pattern::new(Path::new("y/{name}")), NONE),
+            b.path(Path::new("z/x"), NONE),
+            SourceId::UNKNOWN,
+        ];
         assert!(!others.iter().any(|id| a.is_same(pattern, &b, *id, &name)));
+    }
+
+    #[test]
+    fn the_same_file_by_other_rules_is_another_source() {
+        let (office, all) = (Names::one("office"), Names::one("all"));
+        let mut sources = Sources::default();
+        let (office, all) = (sources.allowed(&office), sources.allowed(&all));
+        assert_eq!(sources.allowed(&Names::default()), NONE);
+        assert_eq!(sources.allowed(&Names::one("office")), office);
+        let pattern = Pattern::new(Path::new("z/{name}"));
+        let ids = [NONE, office, all].map(|allowed| sources.pattern(&pattern, allowed));
+        let paths = [NONE, office, office, all, NONE].map(|allowed| sources.path(Path::new("/x"), allowed));
+        let embedded = sources.path(Path::new("/y"), NONE);
+        assert!(paths[1] == paths[2] && paths[0] != paths[1] && paths[3] != paths[4]);
+        sources.set_groups(|names| Group::new(if *names == Names::one("all") { 7 } else { 8 }, true));
+        let numbers = |ids: &[SourceId]| ids.iter().map(|id| sources.group(*id).number()).collect::<Vec<_>>();
+        assert_eq!(numbers(&ids), [0, 8, 7]);
+        assert_eq!(numbers(&paths), [0, 8, 8, 7, 0]);
+        assert_eq!(numbers(&[embedded, SourceId::UNKNOWN]), [0, 0]);
+        // For whether a zone comes from elsewhere now the rules do not matter.
+        let name: NameBuf = "example".parse().unwrap();
+        assert!(sources.is_same(ids[0], &sources, ids[1], &name));
     }
 }

@@ -181,14 +181,18 @@ impl Collection<'_> {
         let pattern = Pattern::new(&self.settings.path(pattern));
         if let Some(name) = &zone.name {
             let path = pattern.path(name);
-            return self.add(line, name, |sources| sources.path(&path));
+            return self.add(line, name, |sources| {
+                let allowed = sources.allowed(&zone.allow_query);
+                sources.path(&path, allowed)
+            });
         }
         let list = self.settings.path(&zone.names_file);
         let text = match read_bounded(&list, NAMES_OCTETS_MAX) {
             Ok(text) => text,
             Err(problem) => return self.problem(line, format!("names-file {}: {problem}", list.display())),
         };
-        let source = self.zones.sources.pattern(&pattern);
+        let allowed = self.zones.sources.allowed(&zone.allow_query);
+        let source = self.zones.sources.pattern(&pattern, allowed);
         for (at, text) in names(&text) {
             match NameBuf::from_text(text) {
                 Ok(name) => self.add(line, &name, |_| source),
@@ -209,13 +213,17 @@ impl Collection<'_> {
                 return self.problem(line, text);
             }
         };
-        let source = self.zones.sources.pattern(&Pattern::in_folder(&folder, &directory.pattern));
+        let allowed = self.zones.sources.allowed(&directory.allow_query);
+        let pattern = Pattern::in_folder(&folder, &directory.pattern);
+        let source = self.zones.sources.pattern(&pattern, allowed);
         for file in files {
             let Some((name, text)) = name_of_file(&file, &directory.pattern) else { continue };
             // A name can be written in many ways, and the pattern makes one of them.
             let is_made = folder.to_str().is_some() && file_text(&name).as_bytes() == text;
-            let add =
-                |sources: &mut Sources| if is_made { source } else { sources.path(&folder.join(&file)) };
+            let add = |sources: &mut Sources| match is_made {
+                true => source,
+                false => sources.path(&folder.join(&file), allowed),
+            };
             self.add(line, &name, add);
         }
     }

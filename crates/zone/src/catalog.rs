@@ -15,6 +15,7 @@
 
 mod change;
 mod depths;
+mod groups;
 mod packs;
 mod slots;
 mod table;
@@ -27,12 +28,14 @@ use sync::epoch::Reader;
 use sync::{Cell, Domain, Mutex};
 
 use depths::Depths;
+use groups::Groups;
 use packs::PackDirectory;
 use slots::{CHUNK_SLOTS, NOWHERE_SLOTS, Slot, SlotDirectory};
 use table::{Table, Tag};
 
 pub use change::{Changed, PackHold, State, ViewSource};
 pub use depths::KeyLabels;
+pub use groups::Group;
 pub use packs::PackNumber;
 pub use slots::{Absence, FIRST_SLOT, SlotNumber, Version};
 pub use view::{CatalogView, Found, Hit, View};
@@ -67,6 +70,7 @@ struct Inner {
     depths: Depths,
     /// How often zones were added; raised when they can be found, and before the versions of their enclosers are.
     additions: AtomicU64,
+    groups: Groups,
     writer: Mutex<change::Writer>,
 }
 
@@ -110,6 +114,7 @@ impl Catalog {
             parts: Cell::new(&domain, Arc::new(parts)),
             depths: Depths::default(),
             additions: AtomicU64::new(0),
+            groups: Groups::default(),
             writer: Mutex::named("catalog", writer),
             domain,
         };

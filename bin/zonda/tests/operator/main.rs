@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)] // tests
 //! The program as its operator meets it: what it says to bad input, and what stays served meanwhile.
 
+mod access;
 mod control;
 mod files;
 mod packs;

@@ -143,6 +143,11 @@ impl Server {
         std::mem::replace(&mut self.folder, empty)
     }
 
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address.unwrap()
+    }
+
     /// Asks for the SOA record of `name`: response code and, if there is one, its serial.
     pub fn soa(&self, name: &str) -> (u8, Option<u32>) {
         let mut query = vec![0x12, 0x34, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];

@@ -122,13 +122,13 @@ impl Controller {
     /// Returns what is to be loaded, or looked at.
     pub(crate) fn announce(
         &self,
-        _changing: &mut Changing,
+        changing: &mut Changing,
         wanted: WantedZones,
         progress: &Progress,
     ) -> (Vec<Candidate>, Change) {
         progress.begin(Act::Arranging, wanted.len());
         let mut change = Change::default();
-        let candidates = self.arrange(wanted, false, &mut change);
+        let candidates = self.arrange(changing, wanted, false, &mut change);
         (candidates, change)
     }
 
@@ -155,6 +155,7 @@ impl Controller {
         drop(candidates);
         (0..).zip(&mut jobs).for_each(|(id, job)| job.id = id);
         self.load(&jobs, &stored, progress, &mut change, false);
+        self.note_unwanted(&stored);
         let zones = self.zones.read();
         let unused = stored.packs().iter().filter(|pack| zones.packs.get(pack.pack.id()).is_none());
         // What cannot be removed is found unused again at the next start.
@@ -166,11 +167,13 @@ impl Controller {
     /// or comes from elsewhere now. `is_late`: whether new ones are [awaited](Awaited).
     pub(super) fn arrange(
         &self,
+        changing: &mut Changing,
         mut wanted: WantedZones,
         is_late: bool,
         change: &mut Change,
     ) -> Vec<Candidate> {
-        let sources = std::mem::take(&mut wanted.sources);
+        let mut sources = std::mem::take(&mut wanted.sources);
+        sources.set_groups(|names| changing.groups.group(names));
         let mut candidates = Vec::with_capacity(wanted.len());
         let (mut met, mut met_awaited, mut new) = (Met::default(), HashSet::new(), Vec::new());
         let mut zones = self.zones.write();
@@ -197,6 +200,9 @@ impl Controller {
                             let old = zones.kept(slot).source;
                             is_new |= old != crate::sources::SourceId::UNKNOWN && is_other(&zones, old);
                             zones.kept_mut(slot).source = source;
+                            if view.group_of(slot) != sources.group(source) {
+                                self.catalog.set_group(slot, sources.group(source));
+                            }
                             Who::Slot(slot)
                         }
                         (None, Some(lower)) if awaited.is_some() => {
@@ -233,6 +239,8 @@ impl Controller {
         if change.added + change.removed > 0 {
             self.is_untidy.store(true, Ordering::SeqCst);
         }
+        drop(zones);
+        self.settle_groups(changing);
         candidates
     }
 
@@ -242,7 +250,8 @@ impl Controller {
             let absent = ViewSource::Absent(Absence::NotLoaded);
             let list: Vec<(&Name, ViewSource)> =
                 new.iter().map(|&number| (wanted.zone(number).0, absent)).collect();
-            let slots = self.catalog.insert(&list);
+            let group = |at: usize| zones.sources.group(wanted.zone(new[at]).1);
+            let slots = self.catalog.insert_in_groups(&list, group);
             zones.shown += slots.len();
             for (&number, &slot) in new.iter().zip(&slots) {
                 zones.kept_mut(slot).source = wanted.zone(number).1;

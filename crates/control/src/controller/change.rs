@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use wire::{Name, NameBuf};
-use zone::catalog::{CatalogView, SlotNumber, View, ViewSource};
+use zone::catalog::{CatalogView, Group, SlotNumber, View, ViewSource};
 
 use super::arrange::Candidate;
 use super::held::Kind;
@@ -55,14 +55,14 @@ impl Controller {
     /// `changing`: proof that nobody else makes a change.
     pub(crate) fn apply(
         &self,
-        _changing: &mut Changing,
+        changing: &mut Changing,
         wanted: WantedZones,
         scope: Scope,
         progress: &Progress,
     ) -> Change {
         let mut change = Change::default();
         progress.begin(Act::Arranging, wanted.len());
-        let candidates = self.arrange(wanted, true, &mut change);
+        let candidates = self.arrange(changing, wanted, true, &mut change);
         self.load_changed(&candidates, scope, progress, &mut change, true);
         change
     }
@@ -196,7 +196,9 @@ impl Controller {
         };
         let file =
             awaited.map_or_else(|| slot.map(|slot| zones.kept(slot).source), |awaited| Some(awaited.source));
-        let slot = self.show(zones, slot, old.as_ref().is_some_and(|old| old.is_named), &job.name, source);
+        let group = file.map_or(Group::default(), |file| zones.sources.group(file));
+        let is_named = old.as_ref().is_some_and(|old| old.is_named);
+        let slot = self.show(zones, slot, is_named, (&job.name, group), source);
         zones.packs.add(pack.id());
         match old.and_then(|old| old.pack) {
             Some(old) => zones.packs.subtract(old),
@@ -221,7 +223,7 @@ impl Controller {
         zones: &mut Zones,
         slot: Option<SlotNumber>,
         is_named: bool,
-        name: &Name,
+        (name, group): (&Name, Group),
         source: ViewSource,
     ) -> SlotNumber {
         if let Some(slot) = slot {
@@ -234,7 +236,7 @@ impl Controller {
             zones.shown -= 1;
         }
         zones.shown += 1;
-        self.catalog.insert(&[(name, source)])[0]
+        self.catalog.insert_in_groups(&[(name, source)], |_| group)[0]
     }
 
     /// Notes why a zone could not be loaded; what was served of it still is.

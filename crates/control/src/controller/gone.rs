@@ -2,6 +2,7 @@
 //! more, until it has read the lists.
 
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 
 use wire::{Name, NameBuf};
 
@@ -10,6 +11,9 @@ use crate::packs::Stored;
 
 /// Names between two looks at which of them packs still have, beside those that were left at the last one.
 const NAMES_A_LOOK: usize = 1024;
+
+/// Zones that are looked up within one batch of the catalog and one hold of the lock.
+const ZONES_A_BATCH: u32 = 1000;
 
 /// The names, in lower case.
 #[derive(Default)]
@@ -49,12 +53,31 @@ impl Gone {
 }
 
 impl Controller {
-    /// Stores the names if they changed. Those that no pack has any more are left out, looked for now and then.
-    pub(super) fn store_gone(&self) {
-        let Some(folder) = &self.folder else { return };
+    /// Adds the zones of packs in use that nobody wants: those that a start passed over which served nothing before.
+    pub(super) fn note_unwanted(&self, stored: &Stored) {
+        let mut reader = self.catalog.reader();
+        for pack in stored.packs().iter().map(|pack| &pack.pack) {
+            let mut first = 0;
+            while first < pack.zone_count() && self.zones.read().packs.get(pack.id()).is_some() {
+                let end = pack.zone_count().min(first.saturating_add(ZONES_A_BATCH));
+                let mut zones = self.zones.write();
+                let apexes = (first..end).filter_map(|number| Some(pack.apex(&pack.zone_row(number))?.0));
+                reader.with(|view| {
+                    let unwanted = apexes.filter(|name| view.slot_named(name).is_none());
+                    unwanted.for_each(|name| zones.gone.add(name));
+                });
+                first = end;
+            }
+        }
+        self.is_untidy.store(true, Ordering::SeqCst);
+    }
+
+    /// Stores the names if they changed; says whether they are stored. Those that no pack has any more are left out, looked for now and then.
+    pub(super) fn store_gone(&self) -> bool {
+        let Some(folder) = &self.folder else { return true };
         let zones = self.zones.read();
         if !zones.gone.is_changed {
-            return;
+            return true;
         }
         let is_due = zones.gone.names.len() > 2 * zones.gone.looked_at + NAMES_A_LOOK;
         let packs = zones.packs.iter().map(|held| held.pack.clone());
@@ -68,8 +91,10 @@ impl Controller {
             zones.gone.is_changed = false;
             zones.gone.iter().map(ToOwned::to_owned).collect()
         };
-        if let Err(problem) = folder.set_removed(names.iter().map(|name| &**name)) {
+        let stored = folder.set_removed(names.iter().map(|name| &**name));
+        if let Err(problem) = &stored {
             tracing::warn!("{problem}; the next start serves zones that were removed for a moment");
         }
+        stored.is_ok()
     }
 }

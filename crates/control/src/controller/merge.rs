@@ -25,7 +25,9 @@ impl Controller {
             let Some(_tidying) = self.tidying.try_write() else { return };
             while self.is_untidy.swap(false, Ordering::SeqCst) {
                 self.merge();
-                self.store_gone();
+                if self.store_gone() {
+                    self.note_no_groups();
+                }
                 // What a change needs beside the zones is as large as they are where they are small and many.
                 trim_memory();
             }

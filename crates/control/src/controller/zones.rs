@@ -291,7 +291,7 @@ impl Controller {
         self.catalog.remove(&hidden);
         let absent = ViewSource::Absent(Absence::NotLoaded);
         let list: Vec<(&Name, ViewSource)> = shown.iter().map(|(name, _)| (&**name, absent)).collect();
-        let slots = self.catalog.insert(&list);
+        let slots = self.catalog.insert_in_groups(&list, |at| zones.sources.group(shown[at].1));
         zones.shown += slots.len();
         for ((key, source), slot) in shown.iter().zip(slots) {
             zones.kept_mut(slot).source = *source;

@@ -2,8 +2,8 @@
 
 use super::declare::{Row, Section};
 use super::sections::{
-    ControlSettings, CookieSettings, LogSettings, ServerSettings, TcpSettings, ZoneDirectorySettings,
-    ZoneSettings,
+    AccessSettings, AclSettings, ControlSettings, CookieSettings, LogSettings, ServerSettings, TcpSettings,
+    ZoneDirectorySettings, ZoneSettings,
 };
 
 const INTRODUCTION: &str = "\
@@ -34,6 +34,8 @@ pub fn markdown() -> String {
     add::<ServerSettings>(&mut page, "[server]");
     add::<TcpSettings>(&mut page, "[tcp]");
     add::<CookieSettings>(&mut page, "[cookies]");
+    add::<AccessSettings>(&mut page, "[access]");
+    add::<AclSettings>(&mut page, "[[acl]]");
     add::<ControlSettings>(&mut page, "[control]");
     add::<LogSettings>(&mut page, "[log]");
     add::<ZoneSettings>(&mut page, "[[zone]]");

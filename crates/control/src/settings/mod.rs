@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+pub(crate) mod access;
 mod declare;
 mod manual;
 mod problem;
@@ -16,10 +17,10 @@ mod value;
 pub use manual::markdown;
 pub use problem::Problem;
 pub use sections::{
-    ControlSettings, CookieSettings, LogSettings, ServerSettings, TcpSettings, ZoneDirectorySettings,
-    ZoneSettings,
+    AccessSettings, AclSettings, ControlSettings, CookieSettings, LogSettings, ServerSettings, TcpSettings,
+    ZoneDirectorySettings, ZoneSettings,
 };
-pub use value::{Pinning, address};
+pub use value::{Names, Pinning, address};
 
 use declare::{Section, unknown};
 use problem::Report;
@@ -40,6 +41,10 @@ pub struct Settings {
     pub tcp: TcpSettings,
     /// `[cookies]`
     pub cookies: CookieSettings,
+    /// `[access]`
+    pub access: AccessSettings,
+    /// `[[acl]]`
+    pub acls: Vec<AclSettings>,
     /// `[control]`
     pub control: ControlSettings,
     /// `[log]`
@@ -80,7 +85,8 @@ impl Settings {
     }
 
     fn from_table(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
-        const SECTIONS: [&str; 7] = ["server", "tcp", "cookies", "control", "log", "zone", "zone-directory"];
+        const SECTIONS: [&str; 9] =
+            ["server", "tcp", "cookies", "access", "acl", "control", "log", "zone", "zone-directory"];
         let mut settings = Settings::default();
         for (key, value) in table {
             match key.get_ref().as_ref() {
@@ -94,6 +100,11 @@ impl Settings {
                 }
                 "tcp" => settings.tcp = Section::read(value, report),
                 "cookies" => settings.cookies = Section::read(value, report),
+                "access" => settings.access = Section::read(value, report),
+                "acl" => {
+                    let acls = read_each(value, report, |_| Ok(()));
+                    settings.acls = acls.into_iter().map(|(_, acl)| acl).collect();
+                }
                 "control" => settings.control = Section::read(value, report),
                 "log" => settings.log = Section::read(value, report),
                 "zone" => settings.zones = read_each(value, report, check_zone),
@@ -101,6 +112,7 @@ impl Settings {
                 other => report.add(key.span(), unknown(other, "", SECTIONS.iter().copied())),
             }
         }
+        settings.check_access(table, report);
         settings
     }
 

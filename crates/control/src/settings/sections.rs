@@ -7,7 +7,7 @@ use std::time::Duration;
 use wire::NameBuf;
 
 use super::declare::section;
-use super::value::{Pinning, Range};
+use super::value::{Names, Pinning, Range};
 
 /// Port of the addresses that are listened on unless others are set: one that needs no rights.
 const PORT_UNSET: u16 = 5300;
@@ -108,6 +108,47 @@ section! {
     }
 }
 
+/// What a rule is written as.
+const RULE: &str = "\"all\", \"nobody\" or the name of an [[acl]]";
+
+section! {
+    /// Which clients may make requests, by kind. Of several lists one that lets a client in is enough. What zones say for themselves
+    /// (`allow-query`) goes before.
+    pub struct AccessSettings in "access" {
+        /// Ordinary queries; also those in class CH.
+        query: Names = Names::one("all"), Range::Texts(RULE), live;
+        /// Transfers of zones. None are given yet: they are refused whoever asks.
+        transfer: Names = Names::one("nobody"), Range::Texts(RULE), live;
+        /// Dynamic updates. None are taken yet.
+        update: Names = Names::one("nobody"), Range::Texts(RULE), live;
+        /// Notices that a zone has changed. None are taken yet.
+        notify: Names = Names::one("nobody"), Range::Texts(RULE), live;
+        /// Queries about zones of others. None are answered yet: they are refused whoever asks.
+        recursion: Names = Names::one("nobody"), Range::Texts(RULE), live;
+    }
+}
+
+section! {
+    /// A list of clients, for `[access]` and zones to name. A client is in it if all that the list says fits.
+    pub struct AclSettings in "acl" {
+        /// Its name: any but `all` and `nobody`.
+        name: String = String::new(), Range::Any, live;
+        /// Addresses and prefixes. `!` before one excludes it. Of those that cover an address the longest prefix decides, whatever
+        /// their order; an address that none covers is not in the list. Empty: any address.
+        addresses: Names = Names::default(), Range::TextsOrNone(
+            "an address or prefix such as \"192.0.2.1\", \"2001:db8::/32\" or \"!192.0.2.0/24\""
+        ), live;
+        /// Keys of which one must have signed the request (TSIG). Empty: it may be signed or not. There are no `[[key]]` yet, so that
+        /// none can be named.
+        keys: Names = Names::default(), Range::TextsOrNone("the name of a [[key]]"), live;
+        /// How the request must have come: `udp`, `tcp`, `tls`, `https`, `quic`. Empty: any way.
+        transports: Names = Names::default(), Range::TextsOrNone("a transport such as \"tcp\""), live;
+        /// Whether the client must have shown that it receives at its address: by TCP, or over UDP by a good DNS cookie. One that has not
+        /// is told to come again, with the cookie that it gets or over TCP.
+        proved: bool = false, Range::Any, live;
+    }
+}
+
 section! {
     /// The socket of `zonda ctl`.
     pub struct ControlSettings in "control" {
@@ -142,6 +183,8 @@ section! {
         file: PathBuf = PathBuf::new(), Range::Any, live;
         /// Instead of text: a pack made by `zonda compile`.
         pack: PathBuf = PathBuf::new(), Range::Any, live;
+        /// Which clients may query the zone, instead of those that `query` in `[access]` lets in. Left out: those.
+        allow_query: Names = Names::default(), Range::Texts(RULE), live;
     }
 }
 
@@ -154,5 +197,7 @@ section! {
         /// Which files: `{name}` stands for the zone's name, written as for `[[zone]]`. Other files are
         /// passed over.
         pattern: String = "{name}.zone".into(), Range::Any, live;
+        /// Which clients may query the zones, instead of those that `query` in `[access]` lets in. Left out: those.
+        allow_query: Names = Names::default(), Range::Texts(RULE), live;
     }
 }

@@ -98,3 +98,66 @@ fn what_a_change_needs() {
     assert_eq!(new.server.keep_until_start(&old.server), ["[server] workers"]);
     assert_eq!((new.server.workers, new.server.nsid.as_str()), (1, "x"));
 }
+
+const ACLS: &str = "[[acl]]\nname = \"office\"\naddresses = [\"192.0.2.0/24\", \"!192.0.2.128/25\", \"2001:db8::1\"]\n\
+                    [[acl]]\nname = \"streams\"\ntransports = [\"tcp\", \"tls\"]\nproved = true\n";
+
+#[test]
+fn access_lists() {
+    let settings = read(&format!(
+        "{ACLS}[access]\nquery = [\"office\", \"streams\"]\ntransfer = \"office\"\n\
+         [[zone]]\nname = \"a\"\nfile = \"x\"\nallow-query = \"all\"\n[[zone]]\nname = \"b\"\nfile = \"x\"\n"
+    ));
+    let texts = |names: &Names| names.texts().join(" ");
+    assert_eq!(
+        settings.access.kinds().map(|(_, names)| texts(names)),
+        ["office streams", "office", "nobody", "nobody", "nobody"]
+    );
+    assert_eq!(settings.own_lists().map(texts).collect::<Vec<_>>(), ["all"]);
+    assert_eq!(settings.acls.len(), 2);
+    assert!(settings.acls[1].proved && settings.acls[1].addresses.is_empty());
+    assert_eq!(texts(&read("").access.query), "all");
+}
+
+#[test]
+fn what_is_wrong_with_access_lists() {
+    let found = problems(
+        "[[acl]]\nname = \"office\"\naddresses = [\"192.0.2.1/24\", \"192.0.2.0/33\", \"here\", \"!2001:db8::/+1\"]\n\
+         transports = [\"tpc\"]\nkeys = [\"k.example\"]\n\
+         [[acl]]\nname = \"office\"\n\
+         [[acl]]\nname = \"all\"\naddresses = [\"10.0.0.0/8\", \"10.0.0.0/8\"]\n\
+         [[acl]]\naddresses = \"!10.0.0.0/8\"\n\
+         [access]\nquery = [\"offcie\", \"nobody\"]\ntransfer = []\nupdate = [\"office\", \"office\"]\n\
+         [[zone]]\nname = \"a\"\nfile = \"x\"\n[[zone]]\nname = \"b\"\nfile = \"x\"\nallow-query = \"nobdy\"\n\
+         [[zone-directory]]\npath = \"x\"\nallow-query = [\"office\", \"something\"]\n",
+    );
+    assert_eq!(
+        found,
+        [
+            "3:14: addresses: expected zeros after the first 24 bits, found \"192.0.2.1/24\"; did you mean \"192.0.2.0/24\"?",
+            "3:30: addresses: expected a prefix of at most 32 bits, found \"192.0.2.0/33\"",
+            "3:46: addresses: expected an address or prefix such as \"192.0.2.0/24\", found \"here\"",
+            "3:54: addresses: expected an address or prefix such as \"192.0.2.0/24\", found \"!2001:db8::/+1\"",
+            "4:15: transports: unknown transport \"tpc\"; did you mean \"tcp\"?",
+            "5:9: keys: expected the name of a [[key]], found \"k.example\"; there are none",
+            "7:8: name: expected each name once, found \"office\" twice",
+            "9:8: name: expected a name other than \"all\" and \"nobody\", found \"all\"",
+            "10:28: addresses: expected each prefix once, found \"10.0.0.0/8\" beside \"10.0.0.0/8\"",
+            "11:1: name: expected a name for the list, found none",
+            "12:13: addresses: expected a prefix that is let in, found excluded ones alone; with \"0.0.0.0/0\" and \"::/0\" \
+             all others are",
+            "14:10: query: unknown [[acl]] \"offcie\"; did you mean \"office\"?",
+            "14:20: query: expected \"nobody\" alone, found it beside others",
+            "15:12: transfer: expected \"all\", \"nobody\" or the name of an [[acl]], or a list of such, found an empty list",
+            "16:21: update: expected each list once, found \"office\" twice",
+            "23:15: allow-query: unknown [[acl]] \"nobdy\"; did you mean \"nobody\"?",
+            "26:26: allow-query: unknown [[acl]] \"something\"; known are all, nobody, office",
+        ]
+    );
+    let many = (0..17).map(|at| format!("[[acl]]\nname = \"l{at}\"\n")).collect::<String>();
+    let names: Vec<String> = (0..17).map(|at| format!("\"l{at}\"")).collect();
+    let text = format!("{many}[access]\nquery = [{}]\n", names.join(", "));
+    assert_eq!(problems(&text), ["36:9: query: expected at most 16 lists, found 17"]);
+    let many = (0..4097).map(|at| format!("[[acl]]\nname = \"l{at}\"\n")).collect::<String>();
+    assert_eq!(problems(&many), ["8194:8: name: expected at most 4096 lists, found 4097"]);
+}

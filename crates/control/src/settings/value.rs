@@ -16,6 +16,10 @@ pub enum Range {
     Number(&'static str, u64, u64),
     /// One of these words.
     OneOf(&'static [&'static str]),
+    /// Texts, which are this, one at least.
+    Texts(&'static str),
+    /// The same, or none.
+    TextsOrNone(&'static str),
 }
 
 /// A type of setting.
@@ -41,6 +45,7 @@ pub(super) fn found(value: &DeValue<'_>) -> String {
         DeValue::Float(number) => number.as_str().into(),
         DeValue::Boolean(truth) => truth.to_string(),
         DeValue::Datetime(time) => time.to_string(),
+        DeValue::Array(items) if items.is_empty() => "an empty list".into(),
         DeValue::Array(_) => "a list".into(),
         DeValue::Table(_) => "a table".into(),
     }
@@ -132,6 +137,56 @@ impl Value for String {
     }
     fn show(&self) -> String {
         format!("{self:?}")
+    }
+}
+
+/// A text or several. A million zones have them, mostly none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Names(Box<[Box<str>]>);
+
+impl Names {
+    /// One name.
+    pub fn one(name: &str) -> Names {
+        Names([name.into()].into())
+    }
+
+    /// All of them.
+    pub fn texts(&self) -> &[Box<str>] {
+        &self.0
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Value for Names {
+    fn expected(range: Range) -> String {
+        match range {
+            Range::Texts(what) | Range::TextsOrNone(what) => format!("{what}, or a list of such"),
+            _ => "a text or a list of texts".into(),
+        }
+    }
+    fn read(value: &DeValue<'_>, range: Range) -> Option<Self> {
+        let names = match value {
+            DeValue::String(text) => Names::one(text),
+            _ => {
+                let items = value.as_array()?.iter().map(|item| item.get_ref().as_str().map(Box::from));
+                Names(items.collect::<Option<_>>()?)
+            }
+        };
+        let is_enough = !names.is_empty() || matches!(range, Range::TextsOrNone(_));
+        is_enough.then_some(names)
+    }
+    fn wrong_item(value: &DeValue<'_>, _: Range) -> Option<usize> {
+        value.as_array()?.iter().position(|item| item.get_ref().as_str().is_none())
+    }
+    fn show(&self) -> String {
+        match self.texts() {
+            [one] => format!("{one:?}"),
+            several => format!("[{}]", several.map_join(", ", |text| format!("{text:?}"))),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! How the catalog changes: one writer at a time, under a short lock.
 
 use super::depths::DepthCounts;
+use super::groups::Group;
 use super::packs::{PackNumber, Packs};
 use super::slots::{Absence, Absent, CHUNK_SLOTS, NOWHERE_SLOTS, SlotNumber, word_of};
 use super::table::{Table, Tag};
@@ -99,6 +100,27 @@ impl Catalog {
     ///
     /// If a pack is not held, does not have the zone, or has another one under its number; with more than [`ZONES_MAX`] zones.
     pub fn insert<N: Deref<Target = Name>>(&self, zones: &[(N, ViewSource)]) -> Vec<SlotNumber> {
+        self.insert_each(zones, |_| None)
+    }
+
+    /// The same for zones of groups: `group` is called with the place of a zone in the list. Whoever finds a zone finds its group.
+    ///
+    /// # Panics
+    ///
+    /// As [`Catalog::insert`].
+    pub fn insert_in_groups<N: Deref<Target = Name>>(
+        &self,
+        zones: &[(N, ViewSource)],
+        group: impl Fn(usize) -> Group,
+    ) -> Vec<SlotNumber> {
+        self.insert_each(zones, |at| Some(group(at)))
+    }
+
+    fn insert_each<N: Deref<Target = Name>>(
+        &self,
+        zones: &[(N, ViewSource)],
+        group: impl Fn(usize) -> Option<Group>,
+    ) -> Vec<SlotNumber> {
         let mut locked = self.inner.writer.lock();
         let writer = &mut *locked;
         self.inner.make_room(writer, zones.len());
@@ -114,7 +136,8 @@ impl Catalog {
             }
             parts.table.touch(&tags);
             for ((key, tag), (apex, source)) in keys.iter().zip(tags).zip(some) {
-                let (slot, is_new) = self.inner.add(writer, &parts, apex, (key, tag), *source);
+                let (slot, is_new) =
+                    self.inner.add(writer, &parts, apex, (key, tag), (*source, group(slots.len())));
                 if is_new {
                     added.push(slot);
                 }
@@ -156,6 +179,19 @@ impl Catalog {
         source: ViewSource,
     ) -> Result<(), Changed> {
         self.inner.set_view(&mut self.inner.writer.lock(), slot, expected, source, false)
+    }
+
+    /// Has a slot's zone be of a group from now on, in a new version if it was of another: what is kept of it is right no longer. A slot without a zone
+    /// is passed over.
+    pub fn set_group(&self, slot: SlotNumber, group: Group) {
+        let _writer = self.inner.writer.lock();
+        let parts = self.inner.parts.current();
+        if let Some(place) = parts.slot(slot)
+            && place.word() != 0
+            && self.inner.groups.set(slot, group)
+        {
+            place.raise(next_version());
+        }
     }
 
     /// Removes the zones of slots; others of these numbers are passed over. A number is used again once no reader can have it.
@@ -243,12 +279,15 @@ impl Inner {
         parts: &Parts,
         apex: &Name,
         (key, tag): (&SortKey, Tag),
-        source: ViewSource,
+        (source, group): (ViewSource, Option<Group>),
     ) -> (SlotNumber, bool) {
         let there = self.read(&mut writer.reader, |view| {
             view.probe(tag, key.octets(), key.label_count()).map(|hit| hit.found.version())
         });
         if let Some(version) = there {
+            if let Some(group) = group {
+                self.groups.set(version.slot, group);
+            }
             let set = self.set_view(writer, version.slot, None, source, true);
             set.expect("a zone that is there, and nothing is expected of it");
             return (version.slot, false);
@@ -258,6 +297,7 @@ impl Inner {
             SlotNumber(writer.slots_used - 1)
         });
         let slot = parts.slot(number).expect("room was made");
+        self.groups.set(number, group.unwrap_or_default());
         slot.set(use_of(&mut writer.packs, source, apex, key.octets()), &self.domain);
         slot.raise(next_version());
         for_each_ancestor(self.seed, key.octets(), |labels, above| {

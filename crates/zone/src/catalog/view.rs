@@ -1,6 +1,7 @@
 //! The catalog as workers see it within a batch.
 
 use super::depths::KeyLabels;
+use super::groups::Group;
 use super::slots::{Absence, Absent, NOWHERE_SLOTS, Seen, SlotNumber, Version, pack_of};
 use super::table::Tag;
 use super::{Inner, Parts, root_hash};
@@ -213,6 +214,12 @@ impl<'g> CatalogView<'g> {
     #[inline(always)]
     fn version(&self, slot: SlotNumber) -> Version {
         Version { slot, number: self.parts.slot(slot).map_or(0, |slot| slot.version()) }
+    }
+
+    /// The group of a slot's zone. If it was changed before the version was read that the slot had, it is the changed one.
+    #[must_use]
+    pub fn group_of(&self, slot: SlotNumber) -> Group {
+        self.inner.groups.get(slot)
     }
 
     /// Whether a slot still has the version.

@@ -1,0 +1,175 @@
+//! Access lists while the server runs: names of lists to numbers of groups, and what is published of both.
+//!
+//! Zones whose sections name the same lists are of one group. Its number is what their slots have, and means the same names as long as the process
+//! lives, whatever the lists of these names are: so workers see lists and groups change in any order, and never a number for another.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+
+use auth::access::{Access, GroupRules, Kind, TooMany};
+use zone::catalog::Group;
+
+use crate::controller::{Changing, Controller};
+use crate::settings::access::Lists;
+use crate::settings::{Names, Settings};
+
+/// The groups that there ever were.
+#[derive(Default)]
+pub(crate) struct Groups {
+    /// By number, group 1 first.
+    names: Vec<Names>,
+    groups: HashMap<Names, Group>,
+    /// Zones may be in groups: settings name lists for some, or did until now.
+    is_live: bool,
+}
+
+impl Groups {
+    /// None yet. `is_live`: zones may be in some all the same, which are not known any more.
+    pub(crate) fn new(is_live: bool) -> Groups {
+        Groups { is_live, ..Groups::default() }
+    }
+
+    /// The group of zones whose sections name these lists; 0 for none.
+    pub(crate) fn group(&self, names: &Names) -> Group {
+        self.groups.get(names).copied().unwrap_or_default()
+    }
+
+    /// Gives numbers to what settings name. Errors are lines for the operator.
+    fn enter(&mut self, settings: &Settings) -> Result<(), String> {
+        for names in settings.own_lists() {
+            self.is_live = true;
+            if self.groups.contains_key(names) {
+                continue;
+            }
+            if self.names.len() == Group::NUMBERS_MAX {
+                return Err(format!(
+                    "allow-query: zones have had more than {} different lists since the start; start anew",
+                    Group::NUMBERS_MAX
+                ));
+            }
+            self.names.push(names.clone());
+            self.groups.insert(names.clone(), Group::new(self.names.len(), true));
+        }
+        Ok(())
+    }
+
+    /// What settings say, for all groups that zones may be in.
+    pub(crate) fn access(&mut self, settings: &Settings) -> Result<Access, String> {
+        self.enter(settings)?;
+        let lists = Lists::of(settings);
+        let defaults = settings.access.kinds().map(|(_, names)| lists.rule(names));
+        let of_group = |names: &Names| -> GroupRules {
+            let mut rules: GroupRules = Default::default();
+            rules[Kind::Query as usize] = Some(lists.rule(names));
+            rules
+        };
+        let groups = if self.is_live { self.names.iter().map(of_group).collect() } else { Vec::new() };
+        Access::new(lists.lists, defaults, groups).map_err(|fault| {
+            // Settings with more of the others are not read.
+            match fault {
+                TooMany::Lists => "too many [[acl]]",
+                TooMany::ListsOfRule => "too many lists for one kind of request",
+                TooMany::Groups => "too many different allow-query",
+            }
+            .into()
+        })
+    }
+}
+
+impl Controller {
+    /// Notes in the pack folder that zones may have lists of their own, if so: a start may not serve zones before it knows their lists. To be called
+    /// before anything is published that says so.
+    pub(crate) fn note_groups(&self, groups: &Groups) {
+        let mut is_restricted = self.is_restricted.lock();
+        *is_restricted |= groups.is_live;
+        if *is_restricted {
+            self.store_restricted(true);
+        }
+    }
+
+    /// Notes that no zone has any more, if so; to be called once it is stored which zones of packs are not to be served.
+    pub(crate) fn note_no_groups(&self) {
+        let is_restricted = self.is_restricted.lock();
+        if !*is_restricted {
+            self.store_restricted(false);
+        }
+    }
+
+    fn store_restricted(&self, is_restricted: bool) {
+        let Some(folder) = self.folder() else { return };
+        if let Err(problem) = folder.set_restricted(is_restricted) {
+            tracing::warn!(
+                "{problem}; the next start may answer from zones before it knows who may ask, or wait for that in vain"
+            );
+        }
+    }
+
+    /// No zone is in a group any more, if the settings have none: queries are answered without looking at groups from now on. After zones were given
+    /// their groups.
+    pub(crate) fn settle_groups(&self, changing: &mut Changing) {
+        if !changing.groups.is_live || changing.settings.own_lists().next().is_some() {
+            return;
+        }
+        changing.groups.is_live = false;
+        *self.is_restricted.lock() = false;
+        self.is_untidy.store(true, Ordering::SeqCst);
+        if let Ok(access) = changing.groups.access(&changing.settings) {
+            let identity = (*self.identity.current()).clone();
+            self.identity.publish(auth::Server { access, ..identity });
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use auth::Transport;
+    use auth::access::{Asker, Decision};
+    use std::path::Path;
+
+    fn settings(text: &str) -> Settings {
+        Settings::parse(Path::new("f"), text).unwrap()
+    }
+
+    /// What becomes of a query from `address` for a zone of the group of `names`.
+    fn decide(access: &Access, groups: &Groups, names: &str, address: &str) -> Decision {
+        let asker = Asker {
+            address: address.parse().unwrap(),
+            transport: Transport::Udp,
+            is_proved: false,
+            key: None,
+        };
+        access.decide(Kind::Query, groups.group(&Names::one(names)), &asker)
+    }
+
+    const ZONE: &str = "[[zone]]\nname = \"a\"\nfile = \"x\"\n";
+
+    #[test]
+    fn groups_stay_what_they_were() {
+        let mut groups = Groups::default();
+        assert!(groups.access(&settings(ZONE)).unwrap().is_open() && !groups.is_live);
+        let own = |list: &str, address: &str| {
+            settings(&format!(
+                "[[acl]]\nname = \"{list}\"\naddresses = \"{address}\"\n{ZONE}allow-query = \"{list}\"\n"
+            ))
+        };
+        let first = groups.access(&own("one", "10.0.0.1")).unwrap();
+        assert!(!first.is_open() && groups.is_live);
+        assert_eq!(decide(&first, &groups, "one", "10.0.0.1"), Decision::Allowed);
+        assert_eq!(decide(&first, &groups, "one", "10.0.0.2"), Decision::Denied);
+        let number = groups.group(&Names::one("one"));
+        assert!(number.number() == 1 && number.is_for_some());
+        // Another list of the name: the same group. Another name: another group, and the one whose list is gone lets nobody in.
+        let second = groups.access(&own("one", "10.0.0.2")).unwrap();
+        assert_eq!(decide(&second, &groups, "one", "10.0.0.2"), Decision::Allowed);
+        let third = groups.access(&own("two", "10.0.0.1")).unwrap();
+        assert_eq!(groups.group(&Names::one("one")), number);
+        assert_eq!(decide(&third, &groups, "two", "10.0.0.1"), Decision::Allowed);
+        assert_eq!(decide(&third, &groups, "one", "10.0.0.1"), Decision::Denied);
+        // While zones may be in groups these are looked at; afterwards not.
+        assert!(!groups.access(&settings(ZONE)).unwrap().is_open());
+        groups.is_live = false;
+        assert!(groups.access(&settings(ZONE)).unwrap().is_open());
+    }
+}

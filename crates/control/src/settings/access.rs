@@ -1,0 +1,264 @@
+//! Access lists as they are written: texts to lists and rules, and what is wrong with them.
+
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
+
+use auth::access::{
+    KEYS_MAX, LISTS_MAX, List, ListFault, ListSource, PREFIXES_MAX, Prefix, PrefixFault, RULE_LISTS_MAX, Rule,
+};
+use toml::Spanned;
+use toml::de::DeTable;
+use wire::Transport;
+
+use super::problem::{Report, nearest};
+use super::sections::AclSettings;
+use super::value::Names;
+use super::{AccessSettings, Settings};
+
+/// Names of rules that are no lists.
+const ALL: &str = "all";
+const NOBODY: &str = "nobody";
+
+/// What an [[acl]] may call the transports.
+const TRANSPORTS: [(&str, Transport); 5] = [
+    ("udp", Transport::Udp),
+    ("tcp", Transport::Tcp),
+    ("tls", Transport::Tls),
+    ("https", Transport::Https),
+    ("quic", Transport::Quic),
+];
+
+/// What is wrong with a value, and with which item of it if it is a list.
+type Fault = (&'static str, Option<usize>, String);
+
+/// The lists by name.
+#[derive(Default)]
+pub(crate) struct Lists<'s> {
+    numbers: HashMap<&'s str, u16>,
+    /// In the order of the settings.
+    pub(crate) lists: Vec<List>,
+}
+
+impl<'s> Lists<'s> {
+    /// The lists of settings without faults; those that have some let nobody in.
+    pub(crate) fn of(settings: &'s Settings) -> Lists<'s> {
+        let mut lists = Lists::default();
+        for acl in settings.acls.iter().take(LISTS_MAX) {
+            if let Ok(list) = compile(acl) {
+                lists.numbers.insert(&acl.name, lists.lists.len() as u16);
+                lists.lists.push(list);
+            }
+        }
+        lists
+    }
+
+    /// The rule that these names make; names that are not known let nobody in.
+    pub(crate) fn rule(&self, names: &Names) -> Rule {
+        match names.texts() {
+            [one] if &**one == ALL => Rule::All,
+            [one] if &**one == NOBODY => Rule::Nobody,
+            names => Rule::Lists(
+                names
+                    .iter()
+                    .filter_map(|name| self.numbers.get(&**name).copied())
+                    .take(RULE_LISTS_MAX)
+                    .collect(),
+            ),
+        }
+    }
+}
+
+impl AccessSettings {
+    /// The rules by kind of request, as [`auth::access::Kind`] numbers them.
+    pub(crate) fn kinds(&self) -> [(&'static str, &Names); auth::access::Kind::COUNT] {
+        [
+            ("query", &self.query),
+            ("transfer", &self.transfer),
+            ("update", &self.update),
+            ("notify", &self.notify),
+            ("recursion", &self.recursion),
+        ]
+    }
+}
+
+/// Compiles a list, or says what is wrong with it.
+fn compile(acl: &AclSettings) -> Result<List, Vec<Fault>> {
+    let mut faults = Vec::new();
+    let mut source = ListSource { must_be_proved: acl.proved, ..ListSource::default() };
+    for (at, text) in acl.addresses.texts().iter().enumerate() {
+        match prefix(text) {
+            Ok(prefix) => source.prefixes.push(prefix),
+            Err(fault) => faults.push(("addresses", Some(at), fault)),
+        }
+    }
+    for (at, text) in acl.transports.texts().iter().enumerate() {
+        match TRANSPORTS.iter().find(|(name, _)| **name == **text) {
+            Some((_, transport)) => source.transports.push(*transport),
+            None => {
+                let text = one_of("transport", text, TRANSPORTS.iter().map(|(name, _)| *name));
+                faults.push(("transports", Some(at), text));
+            }
+        }
+    }
+    // No [[key]] can be written yet, so that no name of one is right.
+    for (at, text) in acl.keys.texts().iter().enumerate() {
+        faults.push((
+            "keys",
+            Some(at),
+            format!("expected the name of a [[key]], found {text:?}; there are none"),
+        ));
+    }
+    let list = List::new(&source);
+    match list {
+        Ok(list) if faults.is_empty() => Ok(list),
+        // What was left out of it because it is wrong would make other faults.
+        Ok(_) => Err(faults),
+        Err(_) if !faults.is_empty() => Err(faults),
+        Err(fault) => Err(vec![list_fault(fault, acl)]),
+    }
+}
+
+fn list_fault(fault: ListFault, acl: &AclSettings) -> Fault {
+    match fault {
+        ListFault::TooManyPrefixes => {
+            let found = acl.addresses.texts().len();
+            ("addresses", None, format!("expected at most {PREFIXES_MAX} prefixes, found {found}"))
+        }
+        ListFault::TooManyKeys => ("keys", None, format!("expected at most {KEYS_MAX} keys")),
+        ListFault::Twice(first, second) => {
+            let [first, again] = [first, second].map(|at| &acl.addresses.texts()[at]);
+            ("addresses", Some(second), format!("expected each prefix once, found {again:?} beside {first:?}"))
+        }
+        ListFault::NobodyLeft => (
+            "addresses",
+            None,
+            "expected a prefix that is let in, found excluded ones alone; with \"0.0.0.0/0\" and \"::/0\" all others are"
+                .into(),
+        ),
+    }
+}
+
+/// Reads `ADDRESS/LENGTH` or `ADDRESS`, and whether a `!` excludes it.
+fn prefix(text: &str) -> Result<(Prefix, bool), String> {
+    let (rest, is_excluded) = text.strip_prefix('!').map_or((text, false), |rest| (rest, true));
+    let (address, length) =
+        rest.split_once('/').map_or((rest, None), |(address, length)| (address, Some(length)));
+    let expected = || format!("expected an address or prefix such as \"192.0.2.0/24\", found {text:?}");
+    let address: IpAddr = address.parse().map_err(|_| expected())?;
+    let all = if address.is_ipv4() { 32 } else { 128 };
+    let length: u8 = match length {
+        Some(digits) if digits.bytes().all(|digit| digit.is_ascii_digit()) => {
+            digits.parse().map_err(|_| expected())?
+        }
+        Some(_) => return Err(expected()),
+        None => all,
+    };
+    Prefix::new(address, length).map(|prefix| (prefix, is_excluded)).map_err(|fault| match fault {
+        PrefixFault::Length(bits) => format!("expected a prefix of at most {bits} bits, found {text:?}"),
+        PrefixFault::HostBits(prefix) => {
+            format!(
+                "expected zeros after the first {} bits, found {text:?}; did you mean \"{prefix}\"?",
+                prefix.length()
+            )
+        }
+    })
+}
+
+/// The message about a word that is none of those there are.
+fn one_of<'k>(what: &str, word: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
+    match nearest(word, known.clone()) {
+        Some(near) => format!("unknown {what} {word:?}; did you mean {near:?}?"),
+        None => format!("unknown {what} {word:?}; known are {}", known.collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// What is wrong with the names that make a rule.
+fn rule_faults(names: &Names, known: &HashSet<&str>) -> Vec<(Option<usize>, String)> {
+    let texts = names.texts();
+    let mut faults = Vec::new();
+    if texts.len() > RULE_LISTS_MAX {
+        faults.push((None, format!("expected at most {RULE_LISTS_MAX} lists, found {}", texts.len())));
+    }
+    for (at, text) in texts.iter().enumerate() {
+        let is_whole = matches!(&**text, ALL | NOBODY);
+        if texts[..at].contains(text) {
+            faults.push((Some(at), format!("expected each list once, found {text:?} twice")));
+        } else if is_whole && texts.len() > 1 {
+            faults.push((Some(at), format!("expected {text:?} alone, found it beside others")));
+        } else if !is_whole && !known.contains(&**text) {
+            // In this order the nearest is always the same.
+            let mut names: Vec<&str> = known.iter().copied().chain([ALL, NOBODY]).collect();
+            names.sort_unstable();
+            faults.push((Some(at), one_of("[[acl]]", text, names.into_iter())));
+        }
+    }
+    faults
+}
+
+impl Settings {
+    /// Reports what is wrong with lists and with what names them. `table`: of the whole file, for the places.
+    pub(super) fn check_access(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
+        let mut known = HashSet::new();
+        for (at, acl) in self.acls.iter().enumerate() {
+            let place = Place { table, section: "acl", at: Some(at) };
+            let name = &*acl.name;
+            let wrong = match name {
+                "" => Some("expected a name for the list, found none".into()),
+                ALL | NOBODY => {
+                    Some(format!("expected a name other than \"{ALL}\" and \"{NOBODY}\", found {name:?}"))
+                }
+                _ => (!known.insert(name)).then(|| format!("expected each name once, found {name:?} twice")),
+            };
+            if let Some(text) = wrong {
+                place.report(report, "name", None, text);
+            }
+            for (key, item, text) in compile(acl).err().unwrap_or_default() {
+                place.report(report, key, item, text);
+            }
+        }
+        if self.acls.len() > LISTS_MAX {
+            let place = Place { table, section: "acl", at: Some(LISTS_MAX) };
+            let text = format!("expected at most {LISTS_MAX} lists, found {}", self.acls.len());
+            place.report(report, "name", None, text);
+        }
+        let mut check = |section, at, key, names: &Names| {
+            for (item, text) in rule_faults(names, &known) {
+                Place { table, section, at }.report(report, key, item, text);
+            }
+        };
+        for (key, names) in self.access.kinds() {
+            check("access", None, key, names);
+        }
+        for (at, (_, zone)) in self.zones.iter().enumerate() {
+            check("zone", Some(at), "allow-query", &zone.allow_query);
+        }
+        for (at, (_, directory)) in self.zone_directories.iter().enumerate() {
+            check("zone-directory", Some(at), "allow-query", &directory.allow_query);
+        }
+    }
+
+    /// The lists that sections of zones name for themselves, each time that one does.
+    pub(crate) fn own_lists(&self) -> impl Iterator<Item = &Names> {
+        let zones = self.zones.iter().map(|(_, zone)| &zone.allow_query);
+        let directories = self.zone_directories.iter().map(|(_, directory)| &directory.allow_query);
+        zones.chain(directories).filter(|names| !names.is_empty())
+    }
+}
+
+/// A section of the file, one of several if it has a number.
+struct Place<'t> {
+    table: &'t DeTable<'t>,
+    section: &'static str,
+    at: Option<usize>,
+}
+
+impl Place<'_> {
+    /// Reports a problem of a key of the section, or of an item of its list, as near to it as there is something written.
+    fn report(&self, report: &mut Report<'_>, key: &str, item: Option<usize>, text: String) {
+        let Some(section) = self.table.get(self.section) else { return };
+        let one = self.at.and_then(|at| section.get_ref().as_array()?.get(at)).unwrap_or(section);
+        let value: Option<&Spanned<_>> = one.get_ref().as_table().and_then(|table| table.get(key));
+        let item = value.and_then(|value| value.get_ref().as_array()?.get(item?));
+        report.add(item.or(value).unwrap_or(one).span(), format!("{key}: {text}"));
+    }
+}
