@@ -11,7 +11,7 @@ use wire::Transport;
 use wire::header;
 use wire::iana::{class, ede, rcode};
 use wire::query::Query;
-use zone::catalog::{Group, Hit};
+use zone::catalog::{Group, SlotNumber};
 
 /// Who asks, and whether that is enough where no zone has a rule of its own.
 #[derive(Clone, Copy)]
@@ -82,12 +82,12 @@ fn outcome(decision: Decision) -> Option<Outcome> {
 }
 
 impl Session<'_, '_, '_> {
-    /// Why a client gets nothing of what was found; `None` if it does.
+    /// Why a client gets nothing of what was found in this slot; `None` if it does.
     #[cold]
     #[inline(never)]
-    pub(crate) fn keeps_out(&self, hit: &Hit<'_>) -> Option<Outcome> {
+    pub(crate) fn keeps_out(&self, slot: SlotNumber) -> Option<Outcome> {
         let admission = &self.buffers.admission;
-        let group = self.catalog.group_of(hit.found.version().slot);
+        let group = self.catalog.group_of(slot);
         let decision = match group.is_for_some() {
             true => self.server.access.decide(Kind::Query, group, &admission.asker),
             false => admission.by_default,

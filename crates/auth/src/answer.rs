@@ -262,7 +262,7 @@ impl<'c> Session<'_, '_, 'c> {
             hit = self.parent_of(hit, labels);
         }
         if !self.server.access.is_open()
-            && let Some(outcome) = self.keeps_out(&hit)
+            && let Some(outcome) = self.keeps_out(hit.found.version().slot)
         {
             return Err(outcome);
         }
@@ -278,7 +278,8 @@ impl<'c> Session<'_, '_, 'c> {
     #[cold]
     fn parent_of(&mut self, hit: Hit<'c>, labels: usize) -> Hit<'c> {
         let parent = self.find(labels - 1);
-        let is_closed = || !self.server.access.is_open() && self.keeps_out(&parent).is_some();
+        let is_closed =
+            || !self.server.access.is_open() && self.keeps_out(parent.found.version().slot).is_some();
         if parent.found.is_nothing() || is_closed() { hit } else { parent }
     }
 

@@ -104,10 +104,19 @@ impl Responder {
         if self.cache.check(server) {
             self.buffers.negative.forget();
         }
+        if !server.access.is_open() && !self.is_let_in(query, server, client) {
+            let octets = self.answer_other(query, catalog, server, client, response);
+            return self.count_dropped(octets);
+        }
         let octets = match PlainQuery::read(query, &mut self.buffers.places) {
             Some(plain) => self.answer_plain(query, &plain, catalog, server, client, response),
             None => self.answer_other(query, catalog, server, client, response),
         };
+        self.count_dropped(octets)
+    }
+
+    #[inline(always)]
+    fn count_dropped(&mut self, octets: Option<usize>) -> usize {
         self.counters.dropped += u64::from(octets.is_none());
         octets.unwrap_or(0)
     }
@@ -131,9 +140,6 @@ impl Responder {
                 _ => return self.answer_other(message, catalog, server, client, response),
             },
         };
-        if !self.lets_in(query.edns.as_ref(), server, client) {
-            return self.answer_other(message, catalog, server, client, response);
-        }
         let limit = octets_max(query.edns.as_ref(), server, client.transport).min(response.len());
         let labels = self.buffers.places.label_count();
         // Mostly there is one number of labels that decides.
@@ -270,14 +276,22 @@ impl Responder {
         self.respond(&query, refusal, catalog, server, client, response)
     }
 
-    /// Whether a client may ask, unless the zone has a rule of its own. Before an answer, as that looks at who asks.
-    #[inline(always)]
-    fn lets_in(&mut self, edns: Option<&Edns>, server: &Server, client: &Client<'_>) -> bool {
-        server.access.is_open() || self.admit(edns, server, client)
-    }
-
+    /// Whether access lists let a client ask what may have been answered before. Apart from that, and the query is read twice, so that who has no lists
+    /// pays for one test.
     #[cold]
     #[inline(never)]
+    fn is_let_in(&mut self, message: &[u8], server: &Server, client: &Client<'_>) -> bool {
+        let Some(query) = PlainQuery::read(message, &mut self.buffers.places) else { return false };
+        if let Some(edns) = &query.edns
+            && self.read_options(message, edns, server, client) != Ok(true)
+        {
+            return false;
+        }
+        self.admit(query.edns.as_ref(), server, client)
+    }
+
+    /// Whether access lists let a client ask, unless the zone has a rule of its own. Before an answer, as that looks at who asks; after the options
+    /// of the query were read, if it has any.
     fn admit(&mut self, edns: Option<&Edns>, server: &Server, client: &Client<'_>) -> bool {
         let has_good_cookie = edns.filter(|edns| !edns.options.is_empty()).and(self.has_good_cookie);
         self.buffers.admission = Admission::of(server, client, has_good_cookie);
@@ -291,7 +305,7 @@ impl Responder {
         server: &Server,
         client: &Client<'_>,
     ) -> Option<Verdict> {
-        if self.lets_in(query.edns.as_ref(), server, client) {
+        if server.access.is_open() || self.admit(query.edns.as_ref(), server, client) {
             return None;
         }
         let refusal = self.buffers.admission.refusal(query, server);

@@ -21,7 +21,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 use sync::Collector;
-use wire::iana::rtype;
 use zone::catalog::{SlotNumber, ViewSource};
 use zone::{Catalog, Pack, ZoneView};
 

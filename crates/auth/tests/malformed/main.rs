@@ -9,12 +9,12 @@
 
 mod message;
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command;
 
 use auth::{Client, Responder, Server, Transport, inspect};
 use message::{Expected, Kind, Maker};
-use wire::cookie::Cookie;
+use wire::cookie::{COOKIE_OCTETS, Cookie};
 use wire::message::Message;
 use wire::name::NAME_OCTETS_MAX;
 use wire::query::Query;
@@ -24,7 +24,7 @@ use zone::Catalog;
 
 /// Seconds since 1970.
 const NOW: u64 = 1_700_000_000;
-const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5353);
 /// Which message a run under callgrind reads, and how often.
 const MESSAGE: &str = "AUTH_TEST_MESSAGE";
 const ROUNDS: &str = "AUTH_TEST_ROUNDS";
@@ -78,7 +78,12 @@ impl Ways {
         let mut reader = self.catalog.reader();
         let mut length = 0;
         for transport in [Transport::Tcp, Transport::Udp] {
-            let client = Client { transport, address: ADDRESS, now: NOW as u32 };
+            let client = Client {
+                transport,
+                address: &ADDRESS.into(),
+                is_proved: transport.is_stream(),
+                now: NOW as u32,
+            };
             let (responder, room, server) = (&mut self.responder, &mut self.room[..], &self.server);
             responder.forget();
             length = reader.with(|view| responder.answer(octets, view, server, &client, room));
@@ -111,7 +116,8 @@ impl Ways {
             std::hint::black_box(edns.options.data(octets, code));
         }
         if let Some(Ok(cookie)) = edns.options.cookie(octets).map(Cookie::read) {
-            std::hint::black_box(self.maker.secrets.reply(&cookie, ADDRESS, NOW as u32));
+            let mut reply = [0; COOKIE_OCTETS];
+            std::hint::black_box(self.maker.secrets.reply(&cookie, ADDRESS.ip(), NOW as u32, &mut reply));
         }
     }
 

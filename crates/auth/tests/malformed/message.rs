@@ -287,7 +287,7 @@ impl Maker {
         let data = match length {
             COOKIE_OCTETS => {
                 let now = (NOW as u32).wrapping_add((random.below(8000) as u32).wrapping_sub(4000));
-                self.secrets.make(&[random.next_u64() as u8; CLIENT_OCTETS], ADDRESS, now).to_vec()
+                self.secrets.make(&[random.next_u64() as u8; CLIENT_OCTETS], ADDRESS.ip(), now).to_vec()
             }
             length => octets(random, length),
         };
