@@ -1,6 +1,6 @@
 """Start with very many small zones: from exec to the first correct answer and until all is looked at, processor time and memory.
 
-With --beside another program, the parent commit's for instance, takes turns with this one start by start, each pair in random
+With --before another program, the parent commit's for instance, takes turns with this one start by start, each pair in random
 order and with the same question. Each program has a pack folder of its own, which its first start, from text, fills; then it is
 started from that again and again. The server runs on one core; files are in the page cache as far as earlier starts left them
 there, and packs are read once before each start. PSS is that of all processes once it no longer changes; peaks are looked for
@@ -44,7 +44,6 @@ def main():
     options.add_argument("--zones", type=int, default=1_000_000)
     options.add_argument("--records", type=int, default=5, help="of each zone")
     options.add_argument("--folder", help="zones made before by `zonda-bench gen zone hosting`, instead of making them")
-    options.add_argument("--beside", help="another zonda program, which takes turns with --zonda")
     options.add_argument("--repeats", type=int, default=7, help="starts of each from its packs")
     options.add_argument("--text-repeats", type=int, default=1, help="starts of each from text; 0: the packs of an earlier run are still there")
     options.add_argument("--wait", type=float, default=600, help="seconds until all is served, at most")
@@ -53,8 +52,8 @@ def main():
     bench = record.Bench("start-zones", arguments)
     zones = contenders.Zones(folder=os.path.abspath(arguments.folder) if arguments.folder else generated(bench))
     programs = {"this": os.path.abspath(arguments.zonda)}
-    if arguments.beside:
-        programs["beside"] = os.path.abspath(arguments.beside)
+    if arguments.before:
+        programs["before"] = os.path.abspath(arguments.before)
     os.sched_setaffinity(0, {int(arguments.load_cpu)})
     apexes, choice = zones.apexes, random.Random(arguments.seed)
     results = {"zones": len(apexes), "programs": {label: record.said(path, "--version") for label, path in programs.items()}}

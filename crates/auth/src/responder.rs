@@ -3,23 +3,27 @@
 //! What concerns the message as a whole is decided here, in the order in which the peers do: faults, operation, EDNS
 //! version, signature, class, type. Everything else is `answer`.
 
-use crate::admission::Admission;
+mod client;
+mod kept;
+mod refusal;
+
 use crate::answer::{Buffers, Outcome, Session, Stop};
-use crate::cache::{Asked, Cache, Given, Scope};
+use crate::cache::{Cache, Given, Scope};
 use crate::counters::Counters;
 use crate::denial::Proofs;
-use crate::limits::UDP_OCTETS_MIN;
 use crate::server::{Client, Server};
 use crate::{chaos, tsig};
+use client::{bare_opt, octets_max, response_opt};
+use refusal::refusal;
 use wire::Transport;
-use wire::cookie::{self, Cookie, Malformed};
-use wire::edns::{self, Edns, OPT_OCTETS, ResponseOpt};
+use wire::cookie::{self, Malformed};
+use wire::edns::{Edns, OPT_OCTETS, ResponseOpt};
 use wire::header::{self, HEADER_OCTETS};
-use wire::iana::{class, ede, opcode, rcode, rtype};
-use wire::query::{Fault, PlainQuery, Query};
+use wire::iana::{class, ede, rcode};
+use wire::query::{PlainQuery, Query};
 use wire::render::{Renderer, Section};
 use zone::CatalogView;
-use zone::catalog::{KeyLabels, Version};
+use zone::catalog::Version;
 
 /// Answers queries; one belongs to each worker.
 #[derive(Default)]
@@ -180,78 +184,6 @@ impl Responder {
         Some(octets)
     }
 
-    /// Gives an answer again, if there is one. `rooms`: see [`Cache::paste`].
-    #[inline(always)]
-    fn repeat(
-        &mut self,
-        message: &[u8],
-        asked: &Asked,
-        query: &PlainQuery,
-        (catalog, server): (&CatalogView<'_>, &Server),
-        rooms: (usize, usize),
-        response: &mut [u8],
-    ) -> Option<usize> {
-        let pasted = self.cache.paste(asked, query, &self.buffers.places, catalog, rooms, response);
-        let (end, flags, outcome) = pasted?;
-        if let Some(edns) = &query.edns {
-            let room = &mut response[end..end + rooms.1];
-            match edns.options.is_empty() {
-                true => bare_opt(edns, server).write_to(room),
-                false => response_opt(edns, server, self.cookie()).write_to(room),
-            }
-        }
-        self.count_edns(query.edns.as_ref());
-        response[..2].copy_from_slice(&message[..2]);
-        response[HEADER_OCTETS..query.end].copy_from_slice(&message[HEADER_OCTETS..query.end]);
-        self.repeated += 1;
-        let verdict = self.count(outcome);
-        self.count_response(flags, verdict.rcode);
-        Some(end + rooms.1)
-    }
-
-    /// The same for fewer labels than `before`.
-    #[inline(never)]
-    fn repeat_shorter(
-        &mut self,
-        message: &[u8],
-        query: &PlainQuery,
-        (catalog, server): (&CatalogView<'_>, &Server),
-        (mut others, mut before): (KeyLabels, usize),
-        rooms: (usize, usize),
-        response: &mut [u8],
-    ) -> Option<usize> {
-        let labels = self.buffers.places.label_count();
-        while !others.is_empty() {
-            let decisive = others.take(labels);
-            if decisive == before {
-                continue;
-            }
-            before = decisive;
-            let asked = self.cache.asked(message, query, &self.buffers.places, decisive);
-            if let Some(asked) = &asked
-                && let Some(octets) = self.repeat(message, asked, query, (catalog, server), rooms, response)
-            {
-                return Some(octets);
-            }
-        }
-        None
-    }
-
-    /// The question under the labels that decided about it, if kept answers can be under so many. Mostly that is the one that was looked for first.
-    #[inline(never)]
-    fn asked_again(
-        &mut self,
-        message: &[u8],
-        query: &PlainQuery,
-        catalog: &CatalogView<'_>,
-        labels: usize,
-    ) -> Option<Asked> {
-        let places = &mut self.buffers.other_places;
-        places.read_plain(message, HEADER_OCTETS).ok()?;
-        let is_tried = catalog.key_labels().each().any(|wanted| wanted.min(places.label_count()) == labels);
-        self.cache.asked(message, query, places, labels).filter(|_| is_tried)
-    }
-
     /// Answers, or refuses to, whatever else comes.
     #[cold]
     fn answer_other(
@@ -274,71 +206,6 @@ impl Responder {
         };
         let refusal = refusal.or_else(|| self.refusal_of_client(&query, server, client));
         self.respond(&query, refusal, catalog, server, client, response)
-    }
-
-    /// Whether access lists let a client ask what may have been answered before. Apart from that, and the query is read twice, so that who has no lists
-    /// pays for one test.
-    #[cold]
-    #[inline(never)]
-    fn is_let_in(&mut self, message: &[u8], server: &Server, client: &Client<'_>) -> bool {
-        let Some(query) = PlainQuery::read(message, &mut self.buffers.places) else { return false };
-        if let Some(edns) = &query.edns
-            && self.read_options(message, edns, server, client) != Ok(true)
-        {
-            return false;
-        }
-        self.admit(query.edns.as_ref(), server, client)
-    }
-
-    /// Whether access lists let a client ask, unless the zone has a rule of its own. Before an answer, as that looks at who asks; after the options
-    /// of the query were read, if it has any.
-    fn admit(&mut self, edns: Option<&Edns>, server: &Server, client: &Client<'_>) -> bool {
-        let has_good_cookie = edns.filter(|edns| !edns.options.is_empty()).and(self.has_good_cookie);
-        self.buffers.admission = Admission::of(server, client, has_good_cookie);
-        self.buffers.admission.is_let_in()
-    }
-
-    /// What access lists have said to a query that no zone needs to be looked for.
-    fn refusal_of_client(
-        &mut self,
-        query: &Query<'_>,
-        server: &Server,
-        client: &Client<'_>,
-    ) -> Option<Verdict> {
-        if server.access.is_open() || self.admit(query.edns.as_ref(), server, client) {
-            return None;
-        }
-        let refusal = self.buffers.admission.refusal(query, server);
-        self.counters.refused_by_access_lists += u64::from(refusal.is_some());
-        refusal
-    }
-
-    /// What is said to the cookie of a query whose options were read.
-    #[inline(always)]
-    fn cookie(&self) -> Option<&cookie::Reply> {
-        self.has_good_cookie.map(|_| &self.cookie)
-    }
-
-    /// Looks at the options of a query that concern the answer: leaves what is said to its COOKIE. Whether there is no cookie, or the
-    /// good one that is demanded (RFC 7873 5.2.3).
-    #[inline(always)]
-    fn read_options(
-        &mut self,
-        message: &[u8],
-        edns: &Edns,
-        server: &Server,
-        client: &Client<'_>,
-    ) -> Result<bool, Malformed> {
-        self.has_good_cookie = None;
-        if let Some(data) = edns.options.cookie(message)
-            && let Some(secrets) = &server.cookies
-        {
-            let cookie = Cookie::read(data)?;
-            let is_good = secrets.reply(&cookie, client.address.ip(), client.now, &mut self.cookie);
-            self.has_good_cookie = Some(is_good);
-            return Ok(is_good || !server.demands_cookies || client.transport.is_stream());
-        }
-        Ok(true)
     }
 
     /// Writes a response to a query whose options, if it has any, were read. Returns its octets.
@@ -448,13 +315,6 @@ impl Responder {
         Verdict { rcode, ede: None, flags: header::AA }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn count_kept_out(&mut self, outcome: Outcome) -> Verdict {
-        self.counters.refused_by_access_lists += 1;
-        self.buffers.admission.verdict(outcome)
-    }
-
     #[inline(always)]
     fn count_edns(&mut self, edns: Option<&Edns>) {
         if let Some(edns) = edns {
@@ -496,73 +356,4 @@ impl Responder {
         self.count_response(verdict.flags, verdict.rcode);
         Some(out.finish(flags, u16::from(query.question.is_some())))
     }
-}
-
-/// The OPT record of the response to a query with EDNS; `cookie`: what is said to that of the query.
-#[inline(always)]
-fn response_opt<'o>(edns: &Edns, server: &'o Server, cookie: Option<&'o cookie::Reply>) -> ResponseOpt<'o> {
-    ResponseOpt {
-        cookie,
-        nsid: if edns.wants_nsid() { server.nsid() } else { None },
-        ..bare_opt(edns, server)
-    }
-}
-
-/// The same where the query has no options.
-#[inline(always)]
-fn bare_opt(edns: &Edns, server: &Server) -> ResponseOpt<'static> {
-    ResponseOpt {
-        udp_payload_octets: server.udp_payload_octets,
-        dnssec_ok: edns.dnssec_ok,
-        ..ResponseOpt::default()
-    }
-}
-
-/// The largest response the client takes.
-#[inline(always)]
-fn octets_max(edns: Option<&Edns>, server: &Server, transport: Transport) -> usize {
-    if transport.is_stream() {
-        return u16::MAX as usize;
-    }
-    let wanted = edns.map_or(0, |edns| edns.udp_payload_octets.min(server.udp_payload_octets));
-    UDP_OCTETS_MIN.max(wanted as usize)
-}
-
-/// What is said to a query that is not looked at any further. `None`: look at it.
-/// `has_cookie`: it has a COOKIE option that is answered.
-fn refusal(query: &Query<'_>, transport: Transport, has_cookie: bool) -> Option<Verdict> {
-    if header::opcode(query.flags) != opcode::QUERY {
-        return Some(Verdict::with_ede(rcode::NOTIMP, ede::NOT_SUPPORTED));
-    }
-    // Without question it is about the cookie alone (RFC 7873 5.4).
-    if query.fault == Some(Fault::NoQuestion) && has_cookie {
-        return Some(Verdict::of(rcode::NOERROR));
-    }
-    if query.fault.is_some() {
-        return Some(Verdict::of(rcode::FORMERR));
-    }
-    if query.edns.is_some_and(|edns| edns.version != edns::VERSION) {
-        return Some(Verdict::of(rcode::BADVERS));
-    }
-    // No keys are known, so every signature is one of an unknown key (RFC 8945 5.2.1).
-    if let Some(record) = &query.tsig {
-        let is_whole = tsig::is_whole(query.message, record);
-        return Some(Verdict::of(if is_whole { rcode::NOTAUTH } else { rcode::FORMERR }));
-    }
-    refusal_of_type(query.question?.qtype, transport)
-}
-
-/// What is said to types that no record has; ANY is answered.
-fn refusal_of_type(qtype: u16, transport: Transport) -> Option<Verdict> {
-    if !rtype::is_meta(qtype) || qtype == rtype::ANY {
-        return None;
-    }
-    Some(match qtype {
-        // AXFR is not defined over UDP (RFC 5936 4.2).
-        rtype::AXFR if !transport.is_stream() => Verdict::of(rcode::FORMERR),
-        rtype::AXFR | rtype::IXFR => Verdict::with_ede(rcode::REFUSED, ede::PROHIBITED),
-        rtype::MAILA | rtype::MAILB => Verdict::with_ede(rcode::NOTIMP, ede::NOT_SUPPORTED),
-        rtype::NXNAME => Verdict::with_ede(rcode::FORMERR, ede::INVALID_QUERY_TYPE),
-        _ => Verdict::of(rcode::FORMERR),
-    })
 }

@@ -111,7 +111,7 @@ impl<'a> Queries<'a> {
         self.batch.session
     }
 
-    /// The octets of query `index`, which is below `len()`: to look ahead and prefetch.
+    /// The octets of query `index`, which is below `len()`.
     #[must_use]
     pub fn query(&self, index: usize) -> &[u8] {
         let span = self.batch.spans[index];

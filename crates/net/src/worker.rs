@@ -4,6 +4,8 @@
 //! [`BATCHES_PER_TURN`] batches, a connection one read, a listener a few connections. What is left over is still
 //! ready in the next turn (epoll is level-triggered), so neither UDP nor TCP can starve the other.
 
+mod rate;
+
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,12 +17,11 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
 use crate::bind::Sockets;
-use crate::context::{Now, Transport};
+use crate::context::Now;
 use crate::counters::Counters;
-use crate::driver::{Core, Driver, Replies, Source, Start};
+use crate::driver::{Driver, Source};
 use crate::host::{Host, Panicked, Serve};
-use crate::inbox::{Entry, Note};
-use crate::later::{Path, RowId};
+use crate::inbox::Note;
 use crate::service::Service;
 use crate::stop::Stop;
 use crate::stream::STREAM_OCTETS_PER_TURN;
@@ -29,6 +30,7 @@ use crate::timer::TIMERS_PER_TURN;
 use crate::token::Token;
 use crate::udp::{BATCH, Backend, Port, Receiver};
 use crate::upstream::UpstreamId;
+use rate::Rate;
 
 /// Batches one UDP socket gets per turn: 512 queries, some hundred microseconds during which TCP waits.
 const BATCHES_PER_TURN: usize = 8;
@@ -107,6 +109,10 @@ macro_rules! lend {
         Turn { now: $now, epoll: &$worker.epoll, counters: &$worker.counters, serve: &mut $worker.host }
     };
 }
+
+// After the macro, which they use.
+mod notes;
+mod output;
 
 impl<S: Service> Worker<S> {
     pub(crate) fn new(
@@ -277,81 +283,6 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Sends replies and begins streams.
-    fn deliver(&mut self) {
-        let now = self.host.core.now;
-        let mut replies = std::mem::take(&mut self.host.core.replies);
-        self.receiver.send_late(&mut self.udp, &replies, now.instant, &self.counters);
-        for index in 0..self.udp.len() {
-            if !self.udp[index].held.is_empty() {
-                self.rearm(index);
-            }
-        }
-        for reply in replies.list() {
-            if let Path::Connection { id, .. } = reply.path {
-                self.connections.reply(id, replies.octets(reply), &mut lend!(self, now));
-            }
-        }
-        self.tap_late(&replies);
-        replies.clear();
-        self.host.core.replies = replies;
-        for Start { connection, messages } in std::mem::take(&mut self.host.core.starts) {
-            self.counters.streams_begun.add(1);
-            let sink = Arc::clone(self.host.core.sink());
-            self.host.core.streams.add(connection, messages, sink, now.instant);
-            self.connections.stir(connection);
-        }
-    }
-
-    /// Has epoll wait for room to send while UDP socket `index` holds datagrams, and for datagrams otherwise.
-    #[cold]
-    fn rearm(&mut self, index: usize) {
-        let port = &mut self.udp[index];
-        let waits_to_send = !port.held.is_empty();
-        if waits_to_send == port.waits_to_send {
-            return;
-        }
-        port.waits_to_send = waits_to_send;
-        let data = Token::Udp(index).data();
-        let flags = match (waits_to_send, self.is_draining) {
-            (true, _) => epoll::EventFlags::OUT,
-            (false, true) => epoll::EventFlags::empty(),
-            (false, false) => port.flags,
-        };
-        // One that is shared among workers (EPOLLEXCLUSIVE) cannot be modified. A port that epoll refuses to take back
-        // could never be read again: memory for it was given back a moment before.
-        let _ = epoll::delete(&*self.epoll, &port.socket);
-        if let Err(errno) = epoll::add(&*self.epoll, &port.socket, data, flags) {
-            tracing::error!(worker = self.index, "a UDP socket cannot be waited for any more: {errno}");
-        }
-    }
-
-    /// Drops what ports hold for too long.
-    fn expire_held(&mut self, now: Now) {
-        for index in 0..self.udp.len() {
-            let port = &mut self.udp[index];
-            if port.held.deadline().is_some_and(|deadline| deadline <= now.instant) {
-                self.receiver.flush(port, now.instant, &self.counters);
-                self.rearm(index);
-            }
-        }
-    }
-
-    /// Tells the tap of late replies whose queries it was told of.
-    fn tap_late(&mut self, replies: &Replies) {
-        let Some(wants) = self.host.core.tap.wants() else { return };
-        let now = self.host.core.now;
-        for reply in replies.list() {
-            let transport = match reply.path {
-                Path::Datagram { .. } => Transport::Udp,
-                Path::Connection { .. } => Transport::Tcp,
-            };
-            if let Some(row) = reply.tapped {
-                self.host.core.tap.late(row, transport, now, wants, replies.octets(reply));
-            }
-        }
-    }
-
     #[cold]
     fn restart(&mut self) {
         self.counters.service_panics.add(1);
@@ -361,71 +292,6 @@ impl<S: Service> Worker<S> {
             process::abort();
         }
         self.host.restart();
-    }
-
-    /// Handles what other threads have told, as much as there is room for.
-    fn open_inbox(&mut self, now: Now) {
-        let (mut notes, mut is_woken) = (std::mem::take(&mut self.put_off), false);
-        for entry in self.host.core.inbox().take() {
-            self.host.core.inbox().taken(&entry);
-            match entry {
-                Entry::Note(Note::Woken) => is_woken = true,
-                Entry::Note(note) => notes.push_back(note),
-                Entry::Message(message) => self.messages.push(message),
-            }
-        }
-        while let Some(note) = notes.pop_front() {
-            if let Err(note) = self.heed(note, now) {
-                notes.push_front(note);
-                break;
-            }
-        }
-        self.put_off = notes;
-        self.after_event();
-        if !self.messages.is_empty() {
-            let mut messages = std::mem::take(&mut self.messages);
-            self.event(|service, driver| service.messages(&mut messages, driver));
-            messages.clear();
-            self.messages = messages;
-        }
-        if is_woken {
-            self.event(Service::woken);
-        }
-    }
-
-    /// Does what a note says; gives it back where there is no room for another reply in this turn.
-    fn heed(&mut self, note: Note, now: Now) -> Result<(), Note> {
-        match note {
-            Note::Reply { row, octets } => {
-                if !self.host.core.reply_row(row, &octets) {
-                    return Err(Note::Reply { row, octets });
-                }
-            }
-            Note::Stream { row, messages } => {
-                if let Some(id) = self.host.core.stream_row(row, messages) {
-                    self.connections.abort(id, &self.counters.streams_aborted, &mut lend!(self, now));
-                }
-            }
-            Note::Dropped { row } => self.close_row(row, Core::drop_row),
-            Note::Overflowed { row } => self.close_row(row, |core, row| {
-                if core.end(row).is_some() {
-                    core.counters.later_overflowed.add(1);
-                }
-            }),
-            Note::StreamReady(id) => self.host.core.streams.wake(id, now.instant),
-            Note::CloseIdle { since } => self.connections.close_idle(since, &mut lend!(self, now)),
-            Note::Woken => {}
-        }
-        Ok(())
-    }
-
-    /// Ends a row without an answer; its connection may be over by that.
-    fn close_row(&mut self, row: RowId, end: impl FnOnce(&mut Core<S::Message>, RowId)) {
-        let path = self.host.core.later.path(row);
-        end(&mut self.host.core, row);
-        if let Some(Path::Connection { id, .. }) = path {
-            self.connections.stir(id);
-        }
     }
 
     /// Takes what waits at a socket of the service.
@@ -490,55 +356,5 @@ impl<S: Service> Worker<S> {
                 return;
             }
         }
-    }
-}
-
-/// So many at once, and one more each time.
-#[derive(Debug)]
-struct Rate {
-    burst: u32,
-    pause: Duration,
-    left: u32,
-    /// When `left` was last raised.
-    raised: Instant,
-}
-
-impl Rate {
-    fn new(burst: u32, pause: Duration, now: Instant) -> Self {
-        Self { burst, pause, left: burst, raised: now }
-    }
-
-    /// Takes one; `false` if none is left.
-    fn take(&mut self, now: Instant) -> bool {
-        while self.left < self.burst && now.saturating_duration_since(self.raised) >= self.pause {
-            self.left += 1;
-            self.raised += self.pause;
-        }
-        if self.left == self.burst {
-            self.raised = now;
-        }
-        self.left = match self.left.checked_sub(1) {
-            Some(left) => left,
-            None => return false,
-        };
-        true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn panics_are_a_rate() {
-        let start = Instant::now();
-        let mut rate = Rate::new(3, PANIC_PAUSE, start);
-        assert_eq!([(); 4].map(|()| rate.take(start)), [true, true, true, false]);
-        assert!(!rate.take(start + PANIC_PAUSE - Duration::from_millis(1)));
-        assert!(rate.take(start + PANIC_PAUSE));
-        assert!(!rate.take(start + PANIC_PAUSE + Duration::from_secs(1)));
-        // No more than a burst is ever saved up.
-        let late = start + PANIC_PAUSE * 1000;
-        assert_eq!([(); 4].map(|()| rate.take(late)), [true, true, true, false]);
     }
 }
