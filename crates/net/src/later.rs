@@ -278,7 +278,8 @@ impl Later {
 
     /// The number of a row, if the tap was told of its query.
     pub(crate) fn tapped(&self, id: RowId) -> Option<u32> {
-        self.rows.get(id.index as usize).filter(|row| row.is_tapped).map(|_| id.index)
+        let row = self.rows.get(id.index as usize)?;
+        (row.is_tapped && row.generation == id.generation).then_some(id.index)
     }
 
     /// The way back of a row that waits.

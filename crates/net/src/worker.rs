@@ -75,7 +75,8 @@ pub(crate) struct Worker<S: Service> {
     /// Panics that are not forgiven yet.
     panics: Rate,
     /// Whether no more queries are read.
-    is_draining: bool,
+    /// Until when, once no more queries are taken.
+    draining: Option<Instant>,
     /// Replies of other threads for which the last event had no room.
     put_off: VecDeque<Note>,
     /// Messages of other workers' services, for the time of an event.
@@ -134,7 +135,7 @@ impl<S: Service> Worker<S> {
             stop,
             counters,
             panics: Rate::new(PANICS_BURST, PANIC_PAUSE, Instant::now()),
-            is_draining: false,
+            draining: None,
             put_off: VecDeque::new(),
             messages: Vec::new(),
         }
@@ -172,7 +173,7 @@ impl<S: Service> Worker<S> {
         for port in self.udp.iter().filter(|port| !port.waits_to_send) {
             let _ = epoll::delete(&*self.epoll, &port.socket);
         }
-        self.is_draining = true;
+        self.draining = Some(deadline);
         let now = Now::read();
         self.event(|service, driver| service.stopping(deadline, driver));
         self.connections.drain(&mut lend!(self, now));
@@ -292,6 +293,10 @@ impl<S: Service> Worker<S> {
             process::abort();
         }
         self.host.restart();
+        // The new one has not heard. If that panics too, the next event shows it.
+        if let Some(deadline) = self.draining {
+            let _ = self.host.call(|service, driver| service.stopping(deadline, driver));
+        }
     }
 
     /// Takes what waits at a socket of the service.

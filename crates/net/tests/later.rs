@@ -309,6 +309,23 @@ fn stopping_waits_for_open_tickets() {
 }
 
 #[test]
+fn a_service_made_while_stopping_hears_of_it() {
+    let (running, shared, tickets) = toy::serve(&local());
+    let client = udp(address(&running));
+    client.send(b"thread keeps the server up").unwrap();
+    let (ticket, query) = tickets.recv().unwrap();
+    assert_eq!(ask(&client, b"fuse 200"), b"lit");
+    let replier = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(500));
+        ticket.reply(query);
+    });
+    let counters = running.stop(PATIENCE);
+    assert_eq!((counters[0].service_panics, counters[0].later_open), (1, 0));
+    assert_eq!(*shared.heard.lock().unwrap(), ["stopping", "stopping"]);
+    replier.join().unwrap();
+}
+
+#[test]
 fn a_ticket_outlives_the_server() {
     let (running, _, tickets) = toy::serve(&local());
     udp(address(&running)).send(b"thread and the end").unwrap();

@@ -49,7 +49,7 @@ impl<S: Service> Worker<S> {
         }
         port.waits_to_send = waits_to_send;
         let data = Token::Udp(index).data();
-        let flags = match (waits_to_send, self.is_draining) {
+        let flags = match (waits_to_send, self.draining.is_some()) {
             (true, _) => epoll::EventFlags::OUT,
             (false, true) => epoll::EventFlags::empty(),
             (false, false) => port.flags,

@@ -11,6 +11,9 @@ use net::{
     UpstreamId, Waker,
 };
 
+/// The timer that panics.
+const FUSE: u64 = 666;
+
 /// What the tests and the services of all workers share.
 pub struct Shared {
     /// Tickets for other threads, with their queries.
@@ -102,6 +105,10 @@ impl Toy {
         let number = |index: usize| words.get(index).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
         match word {
             "panic" => panic!("asked to"),
+            "fuse" => {
+                driver.set_timer_in(Duration::from_millis(number(1)), FUSE).unwrap();
+                say(item, "lit");
+            }
             "release" => {
                 self.released.append(&mut self.held);
                 self.reply_released(driver);
@@ -202,6 +209,7 @@ impl Service for Toy {
     }
 
     fn timer(&mut self, key: u64, driver: &mut Driver<'_, String>) {
+        assert!(key != FUSE, "asked to");
         let Some((ticket, query)) = self.timed.remove(&key) else { return self.hear(format!("timer {key}")) };
         driver
             .reply(ticket, |room| {
