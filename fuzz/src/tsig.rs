@@ -8,7 +8,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use wire::cookie::{Cookie, Secrets};
+use wire::cookie::{COOKIE_OCTETS, Cookie, Secrets};
 use wire::edns::Options;
 use wire::iana::edns_option;
 use wire::query::{PlainQuery, Query};
@@ -136,9 +136,10 @@ fn look_at_options(message: &[u8], options: &Options) {
     if let Some(Ok(cookie)) = options.cookie(message).map(Cookie::read) {
         let secrets = Secrets::new(&[[7; 16], [8; 16]]).expect("two secrets");
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let reply = secrets.reply(&cookie, address, NOW as u32);
-        let again = Cookie::read(&reply.octets).expect("what we make is whole");
-        assert!(secrets.reply(&again, address, NOW as u32).is_good);
+        let (mut made, mut other) = ([0; COOKIE_OCTETS], [0; COOKIE_OCTETS]);
+        secrets.reply(&cookie, address, NOW as u32, &mut made);
+        let again = Cookie::read(&made).expect("what we make is whole");
+        assert!(secrets.reply(&again, address, NOW as u32, &mut other));
     }
 }
 
