@@ -28,7 +28,7 @@ const BATCH: usize = 64;
 
 /// What is promised: instructions an answer with publications to those without.
 const INSTRUCTIONS_RATIO_MAX: f64 = 1.02;
-/// Most garbage of the last third of the time to that of the first: more is growth and not chance.
+/// Garbage of the last third of the time to that of the first: more is growth and not chance.
 const GARBAGE_RATIO_MAX: f64 = 1.25;
 /// The same of the heap, which hardly changes by chance.
 const HEAP_RATIO_MAX: f64 = 1.01;
@@ -194,8 +194,9 @@ pub fn rate(zones: usize, seconds: u64) -> Outcome {
     if verdicts.iter().all(|verdict| verdict.1) { Ok(()) } else { Err("not all is kept".into()) }
 }
 
-/// Publishes for so long beside a worker, which had a quarter of the time without. Returns its counts without and with, how the most
-/// garbage and heap of the last third are to those of the first, and which share of the rate was reached.
+/// Publishes for so long beside a worker, which had a quarter of the time without. Returns its counts without and with, how garbage
+/// and heap of the last third are to those of the first (medians of the most of each second: one second in which the collector gets no processor
+/// says nothing of growth), and which share of the rate was reached.
 fn publish_for(zones: usize, seconds: u64) -> Result<([Counts; 2], [f64; 2], f64), String> {
     let (catalog, slots, _) = catalog(zones, false)?;
     let domain = catalog.domain().clone();
@@ -227,14 +228,21 @@ fn publish_for(zones: usize, seconds: u64) -> Result<([Counts; 2], [f64; 2], f64
     if third == 0 {
         return Err("three seconds are needed".into());
     }
-    let most = |part: &[Seen]| {
-        let garbage = part.iter().map(|seen| seen.garbage).max().unwrap_or(0).max(1) as f64;
-        [garbage, part.iter().map(|seen| seen.heap).max().unwrap_or(0) as f64]
+    let middle = |part: &[Seen], of: fn(&Seen) -> f64| {
+        let mut values: Vec<f64> = part.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2].max(1.0)
     };
-    let thirds = [most(&seen[..third]), most(&seen[seen.len() - third..])];
+    let both =
+        |part: &[Seen]| [middle(part, |seen| seen.garbage as f64), middle(part, |seen| seen.heap as f64)];
+    let thirds = [both(&seen[..third]), both(&seen[seen.len() - third..])];
     for (text, [garbage, heap]) in ["first", "last"].iter().zip(thirds) {
-        println!("most in the {text} third: {garbage} octets retired and not freed, heap {heap}");
+        println!(
+            "median second of the {text} third: {garbage} octets retired and not freed at most, heap {heap}"
+        );
     }
+    let worst = seen.iter().map(|seen| seen.garbage).max().unwrap_or(0);
+    println!("worst second: {worst} octets retired and not freed");
     let growth = [0, 1].map(|at| thirds[1][at] / thirds[0][at]);
     println!("{:.1} % of {RATE} publications a second for {seconds} s", 100.0 * share);
     Ok((counts, growth, share))
