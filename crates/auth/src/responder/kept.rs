@@ -9,7 +9,7 @@ use zone::CatalogView;
 use zone::catalog::KeyLabels;
 
 impl Responder {
-    /// Gives an answer again, if there is one. `rooms`: see [`Cache::paste`].
+    /// Gives an answer again, if there is one. `rooms`: see [`crate::cache::Cache::paste`].
     #[inline(always)]
     pub(super) fn repeat(
         &mut self,
