@@ -16,6 +16,7 @@
 mod change;
 mod depths;
 mod groups;
+mod growth;
 mod packs;
 mod slots;
 mod table;
@@ -71,6 +72,8 @@ struct Inner {
     /// How often zones were added; raised when they can be found, and before the versions of their enclosers are.
     additions: AtomicU64,
     groups: Groups,
+    /// Held while one waits for the writer.
+    turn: Mutex<()>,
     writer: Mutex<change::Writer>,
 }
 
@@ -115,6 +118,7 @@ impl Catalog {
             depths: Depths::default(),
             additions: AtomicU64::new(0),
             groups: Groups::default(),
+            turn: Mutex::named("catalog turn", ()),
             writer: Mutex::named("catalog", writer),
             domain,
         };

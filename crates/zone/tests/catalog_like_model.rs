@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use sync::random::Random;
 use wire::{Name, NameBuf, SortKey};
 use zone::catalog::{Absence, CatalogView, Found, SlotNumber, Version, View, ViewSource};
 use zone::{Catalog, CatalogReader};
@@ -260,4 +261,52 @@ fn the_table_grows_under_readers() {
         }
         is_over.store(true, Ordering::Relaxed);
     });
+}
+
+/// While zones move to the next table, others come and go in both: each is found, and names above zones are known, at every step.
+#[test]
+fn zones_come_and_go_while_the_table_grows() {
+    let catalog = Catalog::new(5);
+    let mut reader = catalog.reader();
+    let mut random = Random::new(12);
+    let absent = ViewSource::Absent(Absence::NotLoaded);
+    // Ends of names of two labels, whose names above are few, and of three.
+    let name = |at: usize| format!("z{at}.{}test", if at.is_multiple_of(3) { "y." } else { "" });
+    let mut there: BTreeMap<usize, SlotNumber> = BTreeMap::new();
+    let many: Vec<_> = (0..5000).map(|at| (name(at).parse::<NameBuf>().unwrap(), absent)).collect();
+    there.extend(catalog.insert(&many).into_iter().enumerate());
+    let check = |reader: &mut CatalogReader,
+                 there: &BTreeMap<usize, SlotNumber>,
+                 which: &mut dyn Iterator<Item = usize>| {
+        reader.with(|view| {
+            for at in which {
+                let name: NameBuf = name(at).parse().unwrap();
+                assert_eq!(view.slot_named(&name).as_ref(), there.get(&at), "{name} of {}", there.len());
+                let above = SortKey::of(&ancestor(&name, name.label_count() - 1));
+                let is_above = there.contains_key(&at);
+                assert!(!is_above || view.may_have_zones_below(&above, above.label_count()), "{name}");
+            }
+        });
+    };
+    for step in 0..6000 {
+        // A zone that is there goes, or one that is not comes.
+        let at = random.below(12_000) as usize;
+        if let Some(slot) = there.remove(&at) {
+            if random.below(3) == 0 {
+                catalog.remove(&[slot]);
+            } else {
+                there.insert(at, slot);
+            }
+        } else {
+            there.insert(at, catalog.insert(&[(name(at).parse::<NameBuf>().unwrap(), absent)])[0]);
+        }
+        let samples: Vec<usize> = (0..20).map(|_| random.below(12_000) as usize).chain([at]).collect();
+        check(&mut reader, &there, &mut samples.into_iter());
+        if step % 100 == 0 {
+            catalog.domain().collect();
+            check(&mut reader, &there, &mut (0..12_000));
+        }
+    }
+    check(&mut reader, &there, &mut (0..12_000));
+    assert_eq!(catalog.zone_count(), there.len());
 }

@@ -2,6 +2,7 @@
 
 use super::depths::DepthCounts;
 use super::groups::Group;
+use super::growth::{Growth, label_count};
 use super::packs::{PackNumber, Packs};
 use super::slots::{Absence, Absent, CHUNK_SLOTS, NOWHERE_SLOTS, SlotNumber, word_of};
 use super::table::{Table, Tag};
@@ -12,14 +13,19 @@ use crate::lookup::ZoneView;
 use crate::pack::Pack;
 use std::collections::HashSet;
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
 use sync::Mutex;
 use sync::epoch::{Held, Reader};
 use wire::{Name, SortKey};
 
 /// Zones that are added together: about as many misses of the memory caches as a core has in flight, times two.
 const ADDED_TOGETHER: usize = 32;
+/// Zones that are added before others who change something have their turn: 0.1 ms, and up to 4 ms while the table grows.
+const ADDED_AT_A_TIME: usize = 4 * ADDED_TOGETHER;
+
+/// The lock, held.
+type Locked<'i> = sync::Guard<MutexGuard<'i, Writer>>;
 
 /// What a slot is to show.
 #[derive(Clone, Copy, Debug)]
@@ -45,8 +51,7 @@ pub struct Changed;
 /// What only who holds the lock uses.
 pub(super) struct Writer {
     reader: Reader,
-    /// Cells of the table that were ever used since it was made.
-    cells_used: usize,
+    growth: Growth,
     zones: usize,
     depths: DepthCounts,
     packs: Packs,
@@ -72,7 +77,7 @@ impl PackHold {
 impl Drop for PackHold {
     fn drop(&mut self) {
         let directory = self.inner.parts.current();
-        self.inner.writer.lock().packs.let_go(self.number, &directory.packs, &self.inner);
+        self.inner.lock().packs.let_go(self.number, &directory.packs, &self.inner);
     }
 }
 
@@ -80,7 +85,7 @@ impl Catalog {
     /// Adds a pack, of which slots can then show zones. Costs nothing where the catalog has it already.
     pub fn add_pack(&self, pack: Arc<Pack>) -> PackHold {
         let inner = &self.inner;
-        let mut writer = inner.writer.lock();
+        let mut writer = inner.lock();
         let parts = inner.parts.current();
         let number = writer.packs.add(pack, &parts.packs, |packs| {
             let (table, slots) = (Arc::clone(&parts.table), parts.slots.clone());
@@ -94,7 +99,7 @@ impl Catalog {
     ///
     /// Order of stores: slots, counts of the names above them, cells, depths, the count of additions, and then the versions of their enclosers (the nearest zones above, or
     /// slots that stand for the lack of one) are raised: kept answers of these may be about names that now belong to the new zones. Many
-    /// zones at once are one growth of the table and one raise for each encloser.
+    /// zones at once are one growth of the table; others who change something wait for some of them only, and readers see them come.
     ///
     /// # Panics
     ///
@@ -121,33 +126,10 @@ impl Catalog {
         zones: &[(N, ViewSource)],
         group: impl Fn(usize) -> Option<Group>,
     ) -> Vec<SlotNumber> {
-        let mut locked = self.inner.writer.lock();
-        let writer = &mut *locked;
-        self.inner.make_room(writer, zones.len());
-        let parts = self.inner.parts.current();
-        let mut added = Vec::new();
         let mut slots = Vec::with_capacity(zones.len());
-        let mut keys: [SortKey; ADDED_TOGETHER] = std::array::from_fn(|_| SortKey::new());
-        let mut tags = [Tag::default(); ADDED_TOGETHER];
-        for some in zones.chunks(ADDED_TOGETHER) {
-            for ((key, tag), (apex, _)) in keys.iter_mut().zip(&mut tags).zip(some) {
-                key.set(apex);
-                *tag = tag_of(self.inner.seed, key.octets());
-            }
-            parts.table.touch(&tags);
-            for ((key, tag), (apex, source)) in keys.iter().zip(tags).zip(some) {
-                let (slot, is_new) =
-                    self.inner.add(writer, &parts, apex, (key, tag), (*source, group(slots.len())));
-                if is_new {
-                    added.push(slot);
-                }
-                slots.push(slot);
-            }
-        }
-        if !added.is_empty() {
-            self.inner.depths.publish(&writer.depths);
-            self.inner.additions.fetch_add(1, Ordering::Release);
-            self.inner.raise_enclosers(writer, &added);
+        for some in zones.chunks(ADDED_AT_A_TIME) {
+            let mut writer = self.inner.lock_with_room(zones.len() - slots.len());
+            self.inner.add_some(&mut writer, some, &mut slots, &group);
         }
         slots
     }
@@ -164,7 +146,7 @@ impl Catalog {
         expected: Option<State>,
         source: ViewSource,
     ) -> Result<(), Changed> {
-        self.inner.set_view(&mut self.inner.writer.lock(), slot, expected, source, true)
+        self.inner.set_view(&mut self.inner.lock(), slot, expected, source, true)
     }
 
     /// Has a slot show the same zone in another pack: what answers say stays, and so does the version.
@@ -178,13 +160,13 @@ impl Catalog {
         expected: Option<State>,
         source: ViewSource,
     ) -> Result<(), Changed> {
-        self.inner.set_view(&mut self.inner.writer.lock(), slot, expected, source, false)
+        self.inner.set_view(&mut self.inner.lock(), slot, expected, source, false)
     }
 
     /// Has a slot's zone be of a group from now on, in a new version if it was of another: what is kept of it is right no longer. A slot without a zone
     /// is passed over.
     pub fn set_group(&self, slot: SlotNumber, group: Group) {
-        let _writer = self.inner.writer.lock();
+        let _writer = self.inner.lock();
         let parts = self.inner.parts.current();
         if let Some(place) = parts.slot(slot)
             && place.word() != 0
@@ -198,7 +180,7 @@ impl Catalog {
     ///
     /// The enclosers need no raise: what depends on the zone that goes has its slot, whose version becomes a new one.
     pub fn remove(&self, slots: &[SlotNumber]) {
-        let mut writer = self.inner.writer.lock();
+        let mut writer = self.inner.lock();
         for &slot in slots {
             self.inner.remove(&mut writer, slot);
         }
@@ -207,7 +189,7 @@ impl Catalog {
 
     /// What a slot shows now; `None` if it has no zone.
     pub fn state_of(&self, slot: SlotNumber) -> Option<State> {
-        let _writer = self.inner.writer.lock();
+        let _writer = self.inner.lock();
         let parts = self.inner.parts.current();
         let slot = parts.slot(slot)?;
         let word = slot.word();
@@ -216,7 +198,7 @@ impl Catalog {
 
     /// How many zones there are.
     pub fn zone_count(&self) -> usize {
-        self.inner.writer.lock().zones
+        self.inner.lock().zones
     }
 }
 
@@ -224,7 +206,7 @@ impl Writer {
     pub(super) fn new(reader: Reader) -> Writer {
         Writer {
             reader,
-            cells_used: 0,
+            growth: Growth::default(),
             zones: 0,
             depths: DepthCounts::default(),
             packs: Packs::default(),
@@ -249,19 +231,47 @@ impl Inner {
         self.parts.replace(Arc::new(parts), octets);
     }
 
-    /// Makes the table and the list of slots large enough for `more` zones.
-    fn make_room(&self, writer: &mut Writer, more: usize) {
-        assert!(writer.zones + more <= ZONES_MAX, "more zones than slot numbers");
-        let parts = self.parts.current();
-        let table = match parts.table.has_room(writer.cells_used + more) {
-            true => Arc::clone(&parts.table),
-            false => {
-                writer.cells_used = writer.zones;
-                let larger = Table::with_room(writer.zones + more);
-                self.read(&mut writer.reader, |view| copy(self.seed, view, &parts.table, &larger));
-                Arc::new(larger)
+    /// The lock of those who change something, in turn: whoever releases it and wants it again comes after those who wait.
+    #[track_caller]
+    fn lock(&self) -> Locked<'_> {
+        let _turn = self.turn.lock();
+        self.writer.lock()
+    }
+
+    /// The same, with room for as many of the `coming` zones as are added at a time.
+    fn lock_with_room(&self, coming: usize) -> Locked<'_> {
+        let at_a_time = coming.min(ADDED_AT_A_TIME);
+        let mut next = None;
+        loop {
+            let mut writer = self.lock();
+            assert!(writer.zones + coming <= ZONES_MAX, "more zones than slot numbers");
+            let present = Arc::clone(&self.parts.current().table);
+            if writer.growth.is_due(&present, coming) {
+                let Some(table) = next.take() else {
+                    // Without the lock, as the system has to find memory for it.
+                    let zones = writer.zones + coming;
+                    drop(writer);
+                    next = Some(Table::with_room(zones));
+                    continue;
+                };
+                writer.growth.begin(table);
             }
-        };
+            let Writer { reader, growth, .. } = &mut *writer;
+            self.read(reader, |view| {
+                growth.go_on(&present, at_a_time, self.seed, |slot| view.key_of(SlotNumber(slot)));
+            });
+            let table = growth.finish(&present).unwrap_or(present);
+            let has_room = growth.has_room(&table, at_a_time);
+            self.make_room(&writer, table, at_a_time);
+            if has_room {
+                return writer;
+            }
+        }
+    }
+
+    /// Publishes the table, and a list of slots that is large enough for `more` zones.
+    fn make_room(&self, writer: &Writer, table: Arc<Table>, more: usize) {
+        let parts = self.parts.current();
         let unused = parts.slots.len() * CHUNK_SLOTS - writer.slots_used as usize;
         let wanted = more.saturating_sub(unused + writer.free.lock().len());
         let chunks = wanted.div_ceil(CHUNK_SLOTS);
@@ -270,6 +280,40 @@ impl Inner {
         }
         let slots = parts.slots.iter().cloned().chain((0..chunks).map(|_| new_chunk())).collect();
         self.publish_parts(Parts { table, slots, packs: parts.packs.clone() });
+    }
+
+    /// Adds zones, for which there is room, and their slots to `slots`.
+    fn add_some<N: Deref<Target = Name>>(
+        self: &Arc<Self>,
+        writer: &mut Writer,
+        zones: &[(N, ViewSource)],
+        slots: &mut Vec<SlotNumber>,
+        group: &impl Fn(usize) -> Option<Group>,
+    ) {
+        let parts = self.parts.current();
+        let mut added = Vec::new();
+        let mut keys: [SortKey; ADDED_TOGETHER] = std::array::from_fn(|_| SortKey::new());
+        let mut tags = [Tag::default(); ADDED_TOGETHER];
+        for some in zones.chunks(ADDED_TOGETHER) {
+            for ((key, tag), (apex, _)) in keys.iter_mut().zip(&mut tags).zip(some) {
+                key.set(apex);
+                *tag = tag_of(self.seed, key.octets());
+            }
+            parts.table.touch(&tags);
+            for ((key, tag), (apex, source)) in keys.iter().zip(tags).zip(some) {
+                let (slot, is_new) =
+                    self.add(writer, &parts, apex, (key, tag), (*source, group(slots.len())));
+                if is_new {
+                    added.push(slot);
+                }
+                slots.push(slot);
+            }
+        }
+        if !added.is_empty() {
+            self.depths.publish(&writer.depths);
+            self.additions.fetch_add(1, Ordering::Release);
+            self.raise_enclosers(writer, &added);
+        }
     }
 
     /// Adds a zone, for which there is room; says whether it is new. Nobody else's version is raised yet.
@@ -300,12 +344,7 @@ impl Inner {
         self.groups.set(number, group.unwrap_or_default());
         slot.set(use_of(&mut writer.packs, source, apex, key.octets()), &self.domain);
         slot.raise(next_version());
-        for_each_ancestor(self.seed, key.octets(), |labels, above| {
-            if is_counted(labels, key.label_count()) {
-                parts.table.count_above(above);
-            }
-        });
-        writer.cells_used += usize::from(parts.table.add(tag, number.0));
+        writer.growth.add(&parts.table, self.seed, (key.octets(), tag), number.0);
         writer.depths.add(key.label_count());
         writer.zones += 1;
         (number, true)
@@ -368,47 +407,18 @@ impl Inner {
         else {
             return;
         };
-        let depth = label_count(&key);
-        parts.table.remove(tag_of(self.seed, &key), number.0);
+        let tag = tag_of(self.seed, &key);
+        writer.growth.remove(&parts.table, self.seed, (&key, tag), number.0);
         let old = slot.set(Held::Nothing, &self.domain);
         slot.raise(next_version());
         if let Some(old) = old {
             writer.packs.let_go(old, &parts.packs, self);
         }
-        for_each_ancestor(self.seed, &key, |labels, above| {
-            if is_counted(labels, depth) {
-                parts.table.count_not_above(above);
-            }
-        });
-        writer.depths.subtract(depth);
+        writer.depths.subtract(label_count(&key));
         writer.zones -= 1;
         let free = Arc::clone(&writer.free);
         self.domain.retire(Box::new(move || free.lock().push(number)), 0);
     }
-}
-
-/// Hashes of the table from `old` to `new`; names above zones from the names.
-fn copy(seed: u64, view: &CatalogView<'_>, old: &Table, new: &Table) {
-    for (tag, slot) in old.each() {
-        new.add(tag, slot);
-        let Some(key) = view.key_of(SlotNumber(slot)) else { continue };
-        let depth = label_count(key);
-        for_each_ancestor(seed, key, |labels, above| {
-            if is_counted(labels, depth) {
-                new.count_above(above);
-            }
-        });
-    }
-}
-
-/// Whether an apex with `depth` labels counts at its ancestor with `labels`. The root has no count: nothing is ever kept for all names.
-fn is_counted(labels: usize, depth: usize) -> bool {
-    (1..depth).contains(&labels)
-}
-
-/// Labels of the name with this key.
-fn label_count(key: &[u8]) -> usize {
-    key.iter().filter(|octet| **octet == 0).count()
 }
 
 fn tag_of(seed: u64, key: &[u8]) -> Tag {

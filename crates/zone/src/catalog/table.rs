@@ -9,6 +9,7 @@
 //! name. Written by the one writer of the catalog, read by all.
 
 use crate::index::Hash;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// Bits of a slot's number: [`super::ZONES_MAX`] of them.
@@ -45,6 +46,14 @@ impl Tag {
     fn place(self, count: usize) -> usize {
         ((u128::from(self.0) * count as u128) >> 64) as usize
     }
+}
+
+/// Where a slot was added.
+pub(super) struct Added {
+    /// The cell.
+    pub(super) at: usize,
+    /// Whether that was never used before.
+    pub(super) is_first: bool,
 }
 
 /// See the module.
@@ -91,37 +100,43 @@ impl Table {
         std::hint::black_box(touched);
     }
 
-    /// Adds a slot, which is not there yet; whether that took a cell that was never used.
-    pub(super) fn add(&self, tag: Tag, slot: u32) -> bool {
+    /// Adds a slot, which is not there yet.
+    pub(super) fn add(&self, tag: Tag, slot: u32) -> Added {
         let mut at = tag.place(self.cells.len());
         loop {
             let cell = self.cells[at].load(Ordering::Relaxed);
             if cell & SLOT_MASK == 0 {
                 // Release: who finds the slot finds in it what was stored before.
                 self.cells[at].store(tag.0 | u64::from(slot), Ordering::Release);
-                return cell == EMPTY;
+                return Added { at, is_first: cell == EMPTY };
             }
             at = self.after(at);
         }
     }
 
-    /// Takes a slot out.
-    pub(super) fn remove(&self, tag: Tag, slot: u32) {
+    /// Takes a slot out; says which cell it was in.
+    pub(super) fn remove(&self, tag: Tag, slot: u32) -> Option<usize> {
         let mut at = tag.place(self.cells.len());
         loop {
             match self.cells[at].load(Ordering::Relaxed) {
-                EMPTY => return,
+                EMPTY => return None,
                 cell if cell == tag.0 | u64::from(slot) => {
-                    return self.cells[at].store(TOMBSTONE, Ordering::Release);
+                    self.cells[at].store(TOMBSTONE, Ordering::Release);
+                    return Some(at);
                 }
                 _ => at = self.after(at),
             }
         }
     }
 
-    /// Hash and slot of each zone.
-    pub(super) fn each(&self) -> impl Iterator<Item = (Tag, u32)> {
-        let zones = self.cells.iter().map(|cell| cell.load(Ordering::Relaxed));
+    /// How many cells there are.
+    pub(super) fn cell_count(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Hash and slot of each zone whose cell is one of these.
+    pub(super) fn zones_in(&self, cells: Range<usize>) -> impl Iterator<Item = (Tag, u32)> {
+        let zones = self.cells[cells].iter().map(|cell| cell.load(Ordering::Relaxed));
         zones
             .filter(|cell| cell & SLOT_MASK != 0)
             .map(|cell| (Tag(cell & !SLOT_MASK), (cell & SLOT_MASK) as u32))
@@ -201,7 +216,7 @@ mod tests {
             table.remove(tag(u64::from(slot) % 300), slot);
         }
         assert!((1..=1000).all(|slot| find(slot).is_some() == (slot % 3 != 1)));
-        assert!(!table.add(tag(1), 1) && find(1).is_some(), "a tombstone is used again");
+        assert!(!table.add(tag(1), 1).is_first && find(1).is_some(), "a tombstone is used again");
         assert_eq!(table.hits(Tag(0)).next(), None, "an empty cell is no zone");
         assert_eq!(table.hits(Tag(TOMBSTONE)).next(), None, "a tombstone is no zone");
     }
@@ -209,9 +224,9 @@ mod tests {
     #[test]
     fn a_copy_reads_no_name() {
         let (small, large) = (Table::with_room(10), Table::with_room(500));
-        (1..=10).for_each(|slot| assert!(small.add(tag(u64::from(slot)), slot)));
+        (1..=10).for_each(|slot| assert!(small.add(tag(u64::from(slot)), slot).is_first));
         small.remove(tag(4), 4);
-        small.each().for_each(|(tag, slot)| assert!(large.add(tag, slot)));
+        small.zones_in(0..small.cell_count()).for_each(|(tag, slot)| assert!(large.add(tag, slot).is_first));
         for slot in 1..=10 {
             let found = large.hits(tag(u64::from(slot))).find(|found| *found == slot);
             assert_eq!(found.is_some(), slot != 4);
