@@ -33,8 +33,10 @@ check: form
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 
 # Lints and tests from one build: clippy is a whole compiler, and what it has looked at can be run. Crates of others are
-# neither looked at nor built twice. Without the files for incremental builds, which cost time and serve only the next one.
-LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings CARGO_INCREMENTAL=0
+# neither looked at nor built twice. Without the files for incremental builds and without line tables, which cost time: panics say where they
+# are all the same.
+LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings CARGO_INCREMENTAL=0 \
+    CARGO_PROFILE_DEV_DEBUG=false
 
 # Lints, and all tests but the long ones: units, properties, scenarios, conformance, hostile input, comparison with the other servers.
 unit:

@@ -111,8 +111,7 @@ impl Turns {
 }
 
 /// Writers pass a waiting reader `quota` times and once more at most, however many threads want the lock.
-fn readers_wait_at_most(quota: u32, readers: usize) {
-    const SECTIONS: u64 = 10_000;
+fn readers_wait_at_most(quota: u32, readers: usize, sections: u64) {
     let (turns, done) = (Turns::new(quota), AtomicBool::new(false));
     std::thread::scope(|scope| {
         for _ in 0..readers {
@@ -123,7 +122,7 @@ fn readers_wait_at_most(quota: u32, readers: usize) {
             });
         }
         let writers: Vec<_> =
-            (readers..THREADS).map(|_| scope.spawn(|| (0..SECTIONS).for_each(|_| turns.write()))).collect();
+            (readers..THREADS).map(|_| scope.spawn(|| (0..sections).for_each(|_| turns.write()))).collect();
         let ends: Vec<_> = writers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
         done.store(true, Ordering::Relaxed);
         ends.into_iter().for_each(|end| end.expect("the writer's assertions hold"));
@@ -136,14 +135,26 @@ fn readers_wait_at_most(quota: u32, readers: usize) {
         quota + 1
     );
     assert!(worst <= quota + 1, "{worst} writers passed a reader with quota {quota}");
-    assert_eq!(turns.lock.read()[1], SECTIONS * (THREADS - readers) as u64);
+    assert_eq!(turns.lock.read()[1], sections * (THREADS - readers) as u64);
+}
+
+fn readers_wait(sections: u64) {
+    for quota in [1, 4, 16] {
+        readers_wait_at_most(quota, 1, sections);
+        readers_wait_at_most(quota, 4, sections);
+    }
 }
 
 #[test]
 fn no_reader_waits_for_more_writers_than_the_quota_and_one() {
-    for quota in [1, 4, 16] {
-        readers_wait_at_most(quota, 1);
-        readers_wait_at_most(quota, 4);
+    readers_wait(2000);
+}
+
+mod long {
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn no_reader_waits_for_more_writers_than_the_quota_and_one() {
+        super::readers_wait(10_000);
     }
 }
 

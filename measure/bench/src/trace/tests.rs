@@ -192,9 +192,8 @@ fn queries_and_rebuilt_ones() {
     assert!(!found.is_rebuilt);
 }
 
-/// Each truncation, and thousands of damaged copies: an end each time, without a panic.
-#[test]
-fn any_damage() {
+/// Truncations, `step` octets apart, and damaged copies: an end each time, without a panic.
+fn damage(step: usize, copies: usize) {
     let good = rich();
     let run = |octets: &[u8]| {
         let (report, tally) = report(octets, false, None);
@@ -204,11 +203,11 @@ fn any_damage() {
             text.split(|letter: char| !letter.is_alphanumeric()).any(|word| word.starts_with("NaN"));
         assert!(!is_no_number && !chart.contains("NaN") && report.json().is_object());
     };
-    for length in 0..good.len() {
+    for length in (0..good.len()).step_by(step) {
         run(&good[..length]);
     }
     let mut random = Random::new(11);
-    for _ in 0..3000 {
+    for _ in 0..copies {
         let mut damaged = good.clone();
         for _ in 0..=random.index(4) {
             let at = random.index(damaged.len());
@@ -220,6 +219,19 @@ fn any_damage() {
         }
         damaged.truncate(damaged.len() - random.index(3) * random.index(100));
         run(&damaged);
+    }
+}
+
+#[test]
+fn any_damage() {
+    damage(11, 300);
+}
+
+mod long {
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn any_damage() {
+        super::damage(1, 3000);
     }
 }
 
