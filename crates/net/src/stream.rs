@@ -259,9 +259,10 @@ impl Streams {
     pub(crate) fn wake(&mut self, id: StreamId, now: Instant) {
         let Some(stream) = self.get(id) else { return };
         stream.has_fired.store(false, Ordering::SeqCst);
-        if let State::Waiting(_) = stream.state {
-            // The client is not slow because nothing was there for it.
-            (stream.state, stream.window, stream.octets) = (State::Ready, now, 0);
+        if let State::Waiting(since) = stream.state {
+            // The client is not slow because nothing was there for it; nor is it fast because that happens again and again.
+            stream.state = State::Ready;
+            stream.window += now.saturating_duration_since(since);
             self.ring.push_back(id);
         } else {
             stream.is_woken = true;
