@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use auth::{Client, Responder, Server, Transport};
 use zone::catalog::ViewSource;
 use zone::section::{checksum, decode_header, encode_header};
-use zone::{Backing, Catalog, Pack, PackBuilder, TextStamp, ZoneView};
+use zone::{Backing, Catalog, Crawl, Pack, PackBuilder, TextStamp, ZoneView};
 
 const ZONES: [(&str, &str); 2] = [
     ("corners.test.", include_str!("../../tests/data/zones/corners.zone")),
@@ -75,6 +75,10 @@ pub fn run(data: &[u8]) {
                 std::hint::black_box((rrset.rtype(), rrset.ttl(), rrset.is_signed()));
             }
             std::hint::black_box((node.glue().is_some(), node.nsec3_rank()));
+        }
+        let mut crawl = Crawl::default();
+        while let Ok(Some(step)) = crawl.next(&zone) {
+            std::hint::black_box((step.owner.write_labels(&mut [0; 255]), step.rrset.rtype()));
         }
         catalog.insert(&[(zone.apex(), ViewSource::Pack(hold.number(), number))]);
     }

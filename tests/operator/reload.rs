@@ -164,7 +164,8 @@ fn status_zones_and_stats_are_told() {
     assert!(!said(&["status"]).is_empty());
     let zones = said(&["zones"]);
     assert!(zones.contains("one.example.") && zones.contains("two.example."), "{zones}");
-    assert!(!said(&["stats"]).is_empty());
+    let stats = said(&["stats"]);
+    assert!(stats.contains("\nzones\n") && stats.contains("\n  pinned-now "), "{stats}");
     for command in ["status", "zones", "stats"] {
         let text = said(&[command, "--json"]);
         assert!(!text.is_empty(), "{command}");

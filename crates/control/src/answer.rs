@@ -232,7 +232,23 @@ fn stats(controller: &Controller) -> Stats {
         answers: answers.each().map(count).collect(),
         rcodes: rcodes.map(|(code, responses)| count((&rcode_name(code), "", *responses))).collect(),
         transport: transport.each().map(count).collect(),
+        zones: pins(controller).map(count).to_vec(),
     }
+}
+
+/// Zones that are held in one state for what takes long.
+fn pins(controller: &Controller) -> [(&'static str, &'static str, u64); 4] {
+    let pins = controller.catalog.pins();
+    [
+        (
+            "pinned_now",
+            "Zones held in one state for what takes long, such as a transfer, now.",
+            pins.now as u64,
+        ),
+        ("pinned_most", "The most zones held so at one time.", pins.most as u64),
+        ("pinned", "Times that a zone was held so.", pins.made),
+        ("pins_refused", "Times that it could not be, as a bound was reached.", pins.refused),
+    ]
 }
 
 fn rcode_name(code: usize) -> String {

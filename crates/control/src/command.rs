@@ -142,6 +142,9 @@ pub struct Stats {
     pub rcodes: Vec<Count>,
     /// Datagrams, connections and what became of them.
     pub transport: Vec<Count>,
+    /// Zones that are held for what takes long.
+    #[serde(default)]
+    pub zones: Vec<Count>,
 }
 
 /// One count.

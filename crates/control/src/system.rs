@@ -29,6 +29,21 @@ fn map(file: &File) -> io::Result<memmap2::Mmap> {
     unsafe { memmap2::MmapOptions::new().populate().map(file) }
 }
 
+/// Has the system take a mapped pack out of memory: its pages are read from the file when they are looked at next. For measuring what
+/// that costs. A pack that is not mapped from a file stays.
+pub fn page_out(pack: &Pack) -> io::Result<()> {
+    if !pack.is_mapped() {
+        return Ok(());
+    }
+    let octets = pack.octets();
+    // SAFETY: the range is a map that the pack owns. The advice changes no octet of it: whoever reads one meanwhile waits until its page
+    // is read again.
+    match unsafe { libc::madvise(octets.as_ptr().cast_mut().cast(), octets.len(), libc::MADV_PAGEOUT) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Blocks above this are pages of their own, which go back to the system when freed. Setting it keeps the C
 /// library from raising it to the size of the largest block ever freed, which for zones is large.
 const MAP_THRESHOLD_OCTETS: libc::c_int = 256 << 10;

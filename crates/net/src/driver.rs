@@ -1,5 +1,6 @@
 //! The outward side of a worker, as its service sees it.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -243,6 +244,12 @@ impl<'a, M> Driver<'a, M> {
     #[must_use]
     pub fn worker(&self) -> usize {
         self.core.worker
+    }
+
+    /// The prefix that limits of clients count `client` under, as those of TCP do: its first address.
+    #[must_use]
+    pub fn prefix_of(&self, client: IpAddr) -> IpAddr {
+        self.core.admission.prefix_of(client)
     }
 
     /// How many workers there are.

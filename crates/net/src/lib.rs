@@ -35,6 +35,7 @@
 
 mod admit;
 mod affinity;
+mod ahead;
 mod bind;
 mod bind_error;
 mod context;
@@ -63,6 +64,10 @@ pub mod systemd;
 
 pub use admit::TcpLimits;
 pub use affinity::{Pin, allowed as allowed_processors, worker_count_default};
+pub use ahead::{
+    AHEAD_MESSAGES, AHEAD_STREAMS_MAX, Ahead, Render, RenderCounts, RenderQueue, RenderRefused, Rendered,
+    Renderer,
+};
 pub use bind::Listener;
 pub use bind_error::{BindError, Step};
 pub use context::{Address, Context, Now, Session, Transport};

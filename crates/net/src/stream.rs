@@ -259,9 +259,10 @@ impl Streams {
     pub(crate) fn wake(&mut self, id: StreamId, now: Instant) {
         let Some(stream) = self.get(id) else { return };
         stream.has_fired.store(false, Ordering::SeqCst);
-        if let State::Waiting(_) = stream.state {
-            // The client is not slow because nothing was there for it.
-            (stream.state, stream.window, stream.octets) = (State::Ready, now, 0);
+        if let State::Waiting(since) = stream.state {
+            // The client is not slow because nothing was there for it; nor is it fast because that happens again and again.
+            stream.state = State::Ready;
+            stream.window += now.saturating_duration_since(since);
             self.ring.push_back(id);
         } else {
             stream.is_woken = true;
@@ -306,5 +307,71 @@ impl Streams {
             }
         }
         late
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nobody listens.
+    struct Deaf;
+
+    impl Sink for Deaf {
+        fn push(&self, _: Note) -> bool {
+            true
+        }
+
+        fn reserve(&self, _: usize) -> bool {
+            true
+        }
+
+        fn wake_service(&self) {}
+    }
+
+    /// Waits before each message of so many octets.
+    struct Waiting {
+        octets: usize,
+        waits: bool,
+    }
+
+    impl Messages for Waiting {
+        fn next(&mut self, _: &mut [u8]) -> Pull {
+            self.waits = !self.waits;
+            if self.waits { Pull::Wait } else { Pull::Message(self.octets) }
+        }
+    }
+
+    /// How many messages of so many octets a stream sends that waits so long for each, and whose client takes as long to read it, until it
+    /// counts as slow; or all of them.
+    fn messages_sent(octets: usize, seconds: u64) -> usize {
+        const ALL: usize = 40;
+        let (mut streams, mut now) = (Streams::default(), Instant::now());
+        let connection = ConnectionId { index: 3, generation: 0 };
+        let id = streams.add(connection, Box::new(Waiting { octets, waits: false }), Arc::new(Deaf), now);
+        let mut room = vec![0; 65_535];
+        for sent in 0..ALL {
+            assert_eq!(streams.pull(id, &mut room, now), Pulled::Nothing);
+            now += Duration::from_secs(seconds);
+            assert_eq!(streams.expire(now), [], "it is not the client that is slow");
+            streams.wake(id, now);
+            assert_eq!(streams.pull(id, &mut room, now), Pulled::Message(octets));
+            streams.block(id);
+            for _ in 0..seconds {
+                now += Duration::from_secs(1);
+                if streams.expire(now) == [connection] {
+                    return sent;
+                }
+            }
+            streams.unblock(connection);
+        }
+        ALL
+    }
+
+    #[test]
+    fn waiting_is_nobodys_slowness_and_hides_none() {
+        // 2,000 octets a second while the client may read, and 400.
+        assert_eq!(messages_sent(40_000, 20), 40);
+        assert_eq!(messages_sent(8_000, 20), 2);
     }
 }

@@ -9,7 +9,8 @@
 //! A worker begins a batch with its [`CatalogReader`] and sees the zones through a [`CatalogView`]; it takes no lock. Changes are made by
 //! whoever holds the short lock of writers, cost the zones that they are about, and are seen by every batch that begins after they
 //! returned. What was replaced is garbage of the catalog's domain, which somebody has to collect ([`sync::Collector`]); who publishes
-//! faster than that waits for room first ([`sync::Domain::wait_for_room`]).
+//! faster than that waits for room first ([`sync::Domain::wait_for_room`]). What needs a zone for longer than a batch pins it
+//! ([`CatalogView::pin`]).
 //!
 //! The order of stores is what makes answers that are kept right; it is said at [`Catalog::insert`], and what readers do at [`CatalogView::find`].
 
@@ -18,6 +19,7 @@ mod depths;
 mod groups;
 mod growth;
 mod packs;
+mod pins;
 mod slots;
 mod table;
 mod view;
@@ -30,7 +32,8 @@ use sync::{Cell, Domain, Mutex};
 
 use depths::Depths;
 use groups::Groups;
-use packs::PackDirectory;
+use packs::{PackDirectory, PackList};
+use pins::Pins;
 use slots::{CHUNK_SLOTS, NOWHERE_SLOTS, Slot, SlotDirectory};
 use table::{Table, Tag};
 
@@ -38,6 +41,7 @@ pub use change::{Changed, PackHold, State, ViewSource};
 pub use depths::KeyLabels;
 pub use groups::Group;
 pub use packs::PackNumber;
+pub use pins::{PINS_MAX, PINS_PER_CLIENT_MAX, PinCounts, PinRefused, PinnedZone};
 pub use slots::{Absence, FIRST_SLOT, SlotNumber, Version};
 pub use view::{CatalogView, Found, Hit, View};
 
@@ -72,6 +76,9 @@ struct Inner {
     /// How often zones were added; raised when they can be found, and before the versions of their enclosers are.
     additions: AtomicU64,
     groups: Groups,
+    /// What is taken for longer than a batch.
+    pins: Arc<Pins>,
+    pack_list: Arc<PackList>,
     /// Held while one waits for the writer.
     turn: Mutex<()>,
     writer: Mutex<change::Writer>,
@@ -111,13 +118,16 @@ impl Catalog {
         for slot in &parts.slots[0][..NOWHERE_SLOTS as usize] {
             slot.raise(next_version());
         }
-        let writer = change::Writer::new(domain.reader());
+        let pack_list = PackList::new();
+        let writer = change::Writer::new(domain.reader(), Arc::clone(&pack_list));
         let inner = Inner {
             seed,
             parts: Cell::new(&domain, Arc::new(parts)),
             depths: Depths::default(),
             additions: AtomicU64::new(0),
             groups: Groups::default(),
+            pins: Pins::new(),
+            pack_list,
             turn: Mutex::named("catalog turn", ()),
             writer: Mutex::named("catalog", writer),
             domain,
@@ -133,6 +143,11 @@ impl Catalog {
             parts: std::ptr::null(),
             additions: 0,
         }
+    }
+
+    /// How many zones are pinned, and were.
+    pub fn pins(&self) -> PinCounts {
+        self.inner.pins.counts()
     }
 
     /// The domain that what is replaced is garbage of.

@@ -26,5 +26,5 @@ pub mod shape;
 pub use build::{PackBuilder, TextStamp};
 pub use catalog::{Catalog, CatalogReader, CatalogView};
 pub use contents::{Contents, ContentsBuilder, Flags};
-pub use lookup::{Data, Denial, Match, MatchKind, Node, RRset, ZoneView};
+pub use lookup::{Crawl, Data, Denial, Match, MatchKind, Node, RRset, ZoneView};
 pub use pack::{Backing, Pack};

@@ -3,9 +3,11 @@
 //! The walk goes from the apex down, one index probe a label, and stops at the first zone cut (RFC 1034
 //! 4.3.2 step 3b), at a DNAME (RFC 6672 3.2) or where the name ends to exist (RFC 4592 3.3.1).
 
+mod crawl;
 mod node;
 mod order;
 
+pub use crawl::{Crawl, Damaged, Owner, Step};
 pub use node::{Data, Node, RRset};
 pub use order::{Nsec3, key_prefix};
 

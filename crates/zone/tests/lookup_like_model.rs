@@ -10,8 +10,9 @@ use kit::*;
 use proptest::prelude::*;
 use wire::iana::rtype;
 use wire::{Name, NameBuf, SortKey};
+use zone::lookup::Owner;
 use zone::naive::{NaiveMatch, NaiveZone};
-use zone::{Flags, MatchKind, Node, Pack, PackBuilder, TextStamp, ZoneView};
+use zone::{Crawl, Flags, MatchKind, Node, Pack, PackBuilder, TextStamp, ZoneView};
 
 fn key_of(node: &Node<'_>) -> Vec<u8> {
     let (prefix, suffix) = node.key_parts();
@@ -76,6 +77,47 @@ fn check_iteration(zone: &ZoneView<'_>, model: &NaiveZone, apex: &Name) {
             assert!(node.rrset(absent).is_none());
         }
     }
+}
+
+/// A crawl that is broken off after each step gives every RRset of the model once, in order, and then the chain.
+fn check_crawl(zone: &ZoneView<'_>, model: &NaiveZone, apex: &Name) {
+    let names = model.names();
+    let mut expected = Vec::new();
+    for owner in &names {
+        expected.extend(
+            model.sets(owner).keys().filter(|&&rtype| rtype != rtype::NSEC3).map(|&rtype| (owner, rtype)),
+        );
+    }
+    let mut expected = expected.into_iter();
+    let (mut crawl, mut chain, mut labels) = (Crawl::default(), 0, [0; 255]);
+    loop {
+        let before = crawl;
+        let Some(step) = crawl.next(zone).unwrap() else { break };
+        // A copy of before comes to the same.
+        let again = { before }.next(zone).unwrap().unwrap();
+        assert_eq!((again.rrset.rtype(), crawl == before), (step.rrset.rtype(), false));
+        let length = step.owner.write_labels(&mut labels).unwrap();
+        let owner = [&labels[..length], zone.apex().octets()].concat();
+        let owner = Name::from_wire(&owner).unwrap();
+        match step.owner {
+            Owner::Name(node) => {
+                let (name, rtype) = expected.next().unwrap();
+                assert!(owner.eq_ignore_case(name), "{owner} for {name}");
+                assert_eq!(step.rrset.rtype(), rtype, "{owner}");
+                assert_eq!(key_of(&node), relative_key(name, apex));
+            }
+            Owner::Hash(hash) => {
+                assert_eq!(*hash, *zone.nsec3(chain).unwrap().hash);
+                assert_eq!(hash_of_label(&labels[1..length]), Some(*hash));
+                assert_eq!(step.rrset.rtype(), rtype::NSEC3);
+                chain += 1;
+            }
+        }
+    }
+    assert!(expected.next().is_none());
+    let is_chain = zone.denial() == zone::Denial::Nsec3;
+    assert_eq!(chain, if is_chain { zone.row().denial_count } else { 0 });
+    assert!(crawl.next(zone).unwrap().is_none(), "the end stays the end");
 }
 
 /// Compares the addresses a cut carries with those the zone has for its servers (RFC 9471), of a wildcard where one stands in
@@ -150,6 +192,7 @@ fn check_zones(zones: &[(NameBuf, Vec<Draft>, Denial)], seed: u64, more: &[Vec<u
         let zone = ZoneView::new(&pack, number as u32).unwrap();
         assert!(zone.apex().eq_ignore_case(apex));
         check_iteration(&zone, model, apex);
+        check_crawl(&zone, model, apex);
         let names = model.names().iter().map(|name| relative_key(name, apex)).collect();
         for qname in questions(model, apex, more) {
             check_question(&zone, model, &names, apex, &qname);
@@ -206,4 +249,24 @@ fn corners() {
         let wildcards = vec![(vec![5, 5], 8, vec![]), (vec![0, 5], 3, vec![]), (vec![5, 1, 2], 6, vec![])];
         check_zones(&[(apex(1), wildcards, denial)], 4, &[vec![0, 0, 5], vec![2, 2, 1, 2]]);
     }
+}
+
+/// An owner of an NSEC3 record that has an address too is a name, and comes once as that and once with the chain (RFC 5155 7.2.8).
+#[test]
+fn a_crawl_gives_a_name_that_is_a_hash_once() {
+    let apex = apex(1);
+    let (mut records, _) = zone_of(&[(vec![0], 0, vec![]), (vec![1], 8, vec![])], &apex, Denial::Nsec3);
+    let hashed = records.iter().find(|record| record.1 == rtype::NSEC3).unwrap().0.clone();
+    records.push((hashed, rtype::A, vec![192, 0, 2, 1]));
+    let model = model_of(&records, &apex);
+    let mut builder = PackBuilder::new(1);
+    builder.add_zone(&contents_of(&records, &apex), TextStamp::default()).unwrap();
+    let pack = Pack::open(builder.finish().unwrap()).unwrap();
+    let zone = ZoneView::new(&pack, 0).unwrap();
+    assert!(zone.nodes().any(|node| node.rrset(rtype::NSEC3).is_some()), "in both places of the pack");
+    check_crawl(&zone, &model, &apex);
+    let mut crawl = Crawl::default();
+    let sets = std::iter::from_fn(|| crawl.next(&zone).unwrap());
+    let given = sets.filter(|step| step.rrset.rtype() == rtype::NSEC3).count();
+    assert_eq!(given, records.iter().filter(|record| record.1 == rtype::NSEC3).count());
 }

@@ -205,6 +205,7 @@ fn stats_text(stats: &Stats) -> String {
     add("answers", &stats.answers);
     add("responses by code", &stats.rcodes);
     add("transport", &stats.transport);
+    add("zones", &stats.zones);
     text
 }
 

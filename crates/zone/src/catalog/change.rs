@@ -3,7 +3,7 @@
 use super::depths::DepthCounts;
 use super::groups::Group;
 use super::growth::{Growth, label_count};
-use super::packs::{PackNumber, Packs};
+use super::packs::{PackList, PackNumber, Packs};
 use super::slots::{Absence, Absent, CHUNK_SLOTS, NOWHERE_SLOTS, SlotNumber, word_of};
 use super::table::{Table, Tag};
 use super::view::{CatalogView, nowhere};
@@ -203,13 +203,13 @@ impl Catalog {
 }
 
 impl Writer {
-    pub(super) fn new(reader: Reader) -> Writer {
+    pub(super) fn new(reader: Reader, packs: Arc<PackList>) -> Writer {
         Writer {
             reader,
             growth: Growth::default(),
             zones: 0,
             depths: DepthCounts::default(),
-            packs: Packs::default(),
+            packs: Packs::new(packs),
             slots_used: NOWHERE_SLOTS,
             free: Arc::new(Mutex::named("free slots", Vec::new())),
         }

@@ -2,6 +2,9 @@
 //!
 //! A pack's number is stored in its cell before any view word names it. When the last view word that named it is gone the cell is emptied once no
 //! reader can have that word; the pack is dropped, and the number used again, once no reader can have loaded it from the cell.
+//!
+//! Who wants a pack for longer than a batch takes it from a list beside, which has each from before its cell is filled until after it is emptied:
+//! so in the batch in which a number was found the list has the pack that it means.
 #![allow(unsafe_code)] // packs that the domain of the catalog keeps alive; see `PackDirectory::pack`
 
 use crate::pack::Pack;
@@ -54,6 +57,35 @@ impl PackDirectory {
     }
 }
 
+/// The packs, each under its number. The lock is held for a look into the list and no longer: workers take it.
+pub(super) struct PackList(Mutex<Vec<Option<Arc<Pack>>>>);
+
+impl PackList {
+    pub(super) fn new() -> Arc<PackList> {
+        Arc::new(PackList(Mutex::named("packs", Vec::new())))
+    }
+
+    /// The pack with this number.
+    pub(super) fn get(&self, number: PackNumber) -> Option<Arc<Pack>> {
+        self.0.lock().get(number.0 as usize)?.clone()
+    }
+
+    fn add(&self, number: PackNumber, pack: &Arc<Pack>) {
+        let (mut list, at) = (self.0.lock(), number.0 as usize);
+        if at >= list.len() {
+            list.resize(at + 1, None);
+        }
+        list[at] = Some(Arc::clone(pack));
+    }
+
+    /// Takes a pack out, which somebody else has yet.
+    fn remove(&self, number: PackNumber) {
+        if let Some(entry) = self.0.lock().get_mut(number.0 as usize) {
+            *entry = None;
+        }
+    }
+}
+
 /// A pack as the writer knows it.
 struct Entry {
     pack: Arc<Pack>,
@@ -69,17 +101,17 @@ pub(super) struct Packs {
     numbers: HashMap<u64, PackNumber>,
     /// Numbers that can be used again.
     free: Arc<Mutex<Vec<PackNumber>>>,
-}
-
-impl Default for Packs {
-    fn default() -> Packs {
-        let free = Arc::new(Mutex::named("free packs", Vec::new()));
-        // Number 0 is nobody's.
-        Packs { entries: vec![None], numbers: HashMap::new(), free }
-    }
+    list: Arc<PackList>,
 }
 
 impl Packs {
+    /// None yet; those that come are put into `list` too.
+    pub(super) fn new(list: Arc<PackList>) -> Packs {
+        let free = Arc::new(Mutex::named("free packs", Vec::new()));
+        // Number 0 is nobody's.
+        Packs { entries: vec![None], numbers: HashMap::new(), free, list }
+    }
+
     /// Adds a pack, or one more use of it. `grow`: publishes a longer directory and returns it.
     pub(super) fn add(
         &mut self,
@@ -100,6 +132,7 @@ impl Packs {
         }
         let pointer = Arc::as_ptr(&pack).cast_mut();
         self.numbers.insert(pack.id(), number);
+        self.list.add(number, &pack);
         self.entries[at] = Some(Entry { pack, uses: 1 });
         match directory.cell(number) {
             Some(cell) => cell.store(pointer, Ordering::Release),
@@ -138,8 +171,10 @@ impl Packs {
         let Some(chunk) = directory.chunk(number) else { return };
         // Weak: the garbage belongs to the domain, which belongs to the catalog.
         let (free, weak, octets) = (Arc::clone(&self.free), Arc::downgrade(inner), pack.octets().len());
+        let list = Arc::clone(&self.list);
         let empty = move || {
             chunk[number.0 as usize % CHUNK_PACKS].store(std::ptr::null_mut(), Ordering::Release);
+            list.remove(number);
             // Without a catalog there is nobody who could read.
             if let Some(inner) = Weak::upgrade(&weak) {
                 inner.domain.retire_value(Box::new(pack), octets);

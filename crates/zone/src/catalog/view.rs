@@ -2,13 +2,17 @@
 
 use super::depths::KeyLabels;
 use super::groups::Group;
+use super::packs::{PackList, PackNumber};
+use super::pins::Pins;
 use super::slots::{Absence, Absent, NOWHERE_SLOTS, Seen, SlotNumber, Version, pack_of};
 use super::table::Tag;
 use super::{Inner, Parts, root_hash};
 use crate::index::Hash;
 use crate::lookup::ZoneView;
 use crate::pack::Pack;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use sync::Domain;
 use sync::epoch::{Guard, Held};
 use wire::{Name, SortKey};
 
@@ -64,6 +68,16 @@ impl Found {
         Version { slot: self.slot, number: self.version }
     }
 
+    /// The zone, if there is one with data, by the pack's number and its own.
+    pub(super) fn zone(&self) -> Option<(PackNumber, u32)> {
+        self.seen.zone()
+    }
+
+    /// Why there are no data of a zone that is there.
+    pub(super) fn absence(&self) -> Option<Absence> {
+        self.seen.absence()
+    }
+
     /// Whether there is no zone.
     #[inline(always)]
     pub fn is_nothing(&self) -> bool {
@@ -106,6 +120,11 @@ impl<'g> CatalogView<'g> {
 
     pub(super) fn parts(&self) -> &'g Parts {
         self.parts
+    }
+
+    /// What a pin is made of.
+    pub(super) fn pinning(&self) -> (&'g Arc<Pins>, &'g PackList, &'g Domain) {
+        (&self.inner.pins, &self.inner.pack_list, &self.inner.domain)
     }
 
     /// The same as it is now: with a table that was published after the batch began.
