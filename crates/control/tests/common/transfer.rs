@@ -118,7 +118,7 @@ impl Render for Transfer {
             assert!(*left > 0, "asked to");
             *left -= 1;
         }
-        let view = self.zone.view();
+        let Some(view) = self.zone.view() else { return Rendered::Abort };
         let Some(soa) = view.apex_node().and_then(|apex| apex.rrset(rtype::SOA)) else {
             return Rendered::Abort;
         };

@@ -62,10 +62,9 @@ pub struct PinnedZone {
 }
 
 impl PinnedZone {
-    /// The zone.
-    pub fn view(&self) -> ZoneView<'_> {
+    /// The zone. `None`: somebody wrote into the file of the pack since it was pinned.
+    pub fn view(&self) -> Option<ZoneView<'_>> {
         ZoneView::new(self.pack.get(), self.zone)
-            .expect("the pack had the zone when it was pinned, and does not change")
     }
 
     /// Its slot and the version in which it was found; the state is of that version or a newer one.
