@@ -9,7 +9,7 @@ use wire::{Name, NameBuf};
 use zone::catalog::{CatalogView, SlotNumber, View};
 use zone::lookup::Denial;
 
-use crate::command::{ChangeLine, Count, Reply, Request, Stats, Status, ZoneLine};
+use crate::command::{ByCommand, ChangeLine, Count, Reply, Request, Stats, Status, ZoneLine};
 use crate::controller::{Change, Controller, Zones};
 use crate::locks;
 use crate::order::Order;
@@ -93,6 +93,7 @@ fn all_zones(controller: &Controller, reply: &mut dyn FnMut(Reply) -> io::Result
                 let line = |&number: &usize| match &listed[number] {
                     Listed::Slot(slot) => zones.line(view, *slot),
                     Listed::Hidden(name) => zones.hidden_line(name),
+                    Listed::Removed(name) => Some(removed_line(name)),
                 };
                 some.iter().filter_map(line).collect()
             })
@@ -109,6 +110,8 @@ enum Listed {
     Slot(SlotNumber),
     /// One that the catalog does not show.
     Hidden(NameBuf),
+    /// One of the settings that a command removed.
+    Removed(NameBuf),
 }
 
 /// The names of all zones, and where each is.
@@ -116,6 +119,10 @@ fn list(controller: &Controller, mut order: Order, listed: &mut Vec<Listed>) -> 
     for name in controller.zones.read().hidden() {
         order.push(name);
         listed.push(Listed::Hidden(name.to_owned()));
+    }
+    for name in controller.zones.read().removed() {
+        order.push(name);
+        listed.push(Listed::Removed(name.to_owned()));
     }
     let mut slots = Vec::new();
     controller.for_each_slot(|slot, _| slots.push(slot));
@@ -137,6 +144,7 @@ impl Zones {
     fn line_named(&self, controller: &Controller, name: &Name) -> Option<ZoneLine> {
         controller.catalog.reader().with(|view| match self.slot(view, name) {
             Some(slot) => self.line(view, slot),
+            None if self.by_command(name) == Some(ByCommand::Removed) => Some(removed_line(name)),
             None => self.hidden_line(name),
         })
     }
@@ -168,6 +176,7 @@ impl Zones {
             signed: signed.map(str::to_owned),
             // Served as it was stored; the lists were not read yet.
             source: source.unwrap_or_else(|| "pack-directory".into()),
+            by_command: self.by_command(name),
             problems: problem.unwrap_or_default().to_vec(),
         })
     }
@@ -178,9 +187,20 @@ impl Zones {
             zone: name.to_string(),
             state: "absent".into(),
             source,
+            by_command: self.by_command(name),
             problems: problem.unwrap_or_default().to_vec(),
             ..ZoneLine::default()
         })
+    }
+}
+
+/// A zone of the settings that a command removed.
+fn removed_line(name: &Name) -> ZoneLine {
+    ZoneLine {
+        zone: name.to_string(),
+        state: "removed".into(),
+        by_command: Some(ByCommand::Removed),
+        ..ZoneLine::default()
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use control::Settings;
 use control::client::ask;
-use control::command::{ChangeLine, Count, Locks, Reply, Request, Stats, Status, ZoneLine};
+use control::command::{ByCommand, ChangeLine, Count, Locks, Reply, Request, Stats, Status, ZoneLine};
 use control::text::{Span, grouped, octets};
 use std::time::Duration;
 
@@ -224,12 +224,22 @@ fn serial(zone: &ZoneLine) -> String {
 fn zone_row(zone: &ZoneLine) -> String {
     let signed = zone.signed.as_deref().unwrap_or("-");
     let (records, name) = (grouped(zone.records), &zone.zone);
-    format!("{:<7} {:>10} {records:>12} {signed:<6} {name:<40} {}\n", zone.state, serial(zone), zone.source)
+    format!("{:<7} {:>10} {records:>12} {signed:<6} {name:<40} {}\n", zone.state, serial(zone), source(zone))
+}
+
+/// Where a zone comes from, and whether that is what the settings say.
+fn source(zone: &ZoneLine) -> String {
+    match zone.by_command {
+        None => zone.source.clone(),
+        Some(ByCommand::Added) => format!("{} (added by command)", zone.source),
+        Some(ByCommand::Removed) => "settings (removed by command)".into(),
+    }
 }
 
 fn zone_text(zone: &ZoneLine) -> String {
     let state = match zone.state.as_str() {
         "stale" => "stale: served as it was before its file became broken",
+        "removed" => "removed by command until the next start; the settings have it",
         "absent" => "absent: queries for it get SERVFAIL, or the answers of the zone above it if it is new",
         state => state,
     };
@@ -240,7 +250,7 @@ fn zone_text(zone: &ZoneLine) -> String {
         grouped(u64::from(zone.names)),
         grouped(zone.records),
         zone.signed.as_deref().unwrap_or("no"),
-        zone.source
+        source(zone)
     );
     for problem in &zone.problems {
         text += &format!("problem   {problem}\n");
