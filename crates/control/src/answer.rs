@@ -16,6 +16,7 @@ use crate::order::Order;
 use crate::reload;
 use crate::serve::addresses;
 use crate::system::memory_octets;
+use crate::text::{Seconds, count, grouped, octets};
 use crate::wanted::zone_name;
 
 /// Carries out a request; says whether all went well. Fails if the replies cannot be given.
@@ -204,6 +205,25 @@ fn removed_line(name: &Name) -> ZoneLine {
     }
 }
 
+/// The status as a line of the log.
+pub(crate) fn status_line(controller: &Controller) -> String {
+    let status = status(controller);
+    let mut zones = format!("{} loaded", count(status.zones_loaded, "zone"));
+    for (number, what) in [(status.zones_absent, "absent"), (status.zones_broken, "broken")] {
+        if number > 0 {
+            zones += &format!(", {} {what}", grouped(number as u64));
+        }
+    }
+    let counts = controller.counts.read().iter().map(|counts| counts.read()).reduce(|a, b| a.sum(b));
+    format!(
+        "status: up {}, {zones}, {}, memory {}, queries {}",
+        Seconds(status.uptime_seconds),
+        count(status.records as usize, "record"),
+        status.memory_octets.map_or_else(|| "unknown".into(), octets),
+        grouped(counts.unwrap_or_default().queries),
+    )
+}
+
 fn status(controller: &Controller) -> Status {
     let mut status = Status {
         version: env!("CARGO_PKG_VERSION").into(),
@@ -241,7 +261,7 @@ fn stats(controller: &Controller) -> Stats {
     let answers = answers.unwrap_or_default();
     let workers = controller.running.lock().as_ref().map(|running| running.counters()).unwrap_or_default();
     let transport = workers.into_iter().reduce(|a, b| a.sum(b)).unwrap_or_default();
-    let count = |(name, help, count): (&str, &str, u64)| Count {
+    let counted = |(name, help, count): (&str, &str, u64)| Count {
         name: name.replace('_', "-"),
         count,
         help: help.into(),
@@ -249,9 +269,9 @@ fn stats(controller: &Controller) -> Stats {
     let rcodes = answers.rcodes.iter().enumerate().filter(|(_, responses)| **responses > 0);
     Stats {
         uptime_seconds: uptime_seconds(controller),
-        answers: answers.each().map(count).collect(),
-        rcodes: rcodes.map(|(code, responses)| count((&rcode_name(code), "", *responses))).collect(),
-        transport: transport.each().map(count).collect(),
+        answers: answers.each().map(counted).collect(),
+        rcodes: rcodes.map(|(code, responses)| counted((&rcode_name(code), "", *responses))).collect(),
+        transport: transport.each().map(counted).collect(),
     }
 }
 

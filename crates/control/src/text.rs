@@ -71,6 +71,19 @@ impl fmt::Display for Span {
     }
 }
 
+/// Whole seconds as people write them: `3 s`, `2 min 5 s`. Of the first one it is known only that it is not over.
+pub struct Seconds(pub u64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("less than 1 s"),
+            seconds @ 1..60 => write!(f, "{seconds} s"),
+            seconds => Span(Duration::from_secs(seconds)).fmt(f),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,5 +102,7 @@ mod tests {
         );
         assert_eq!(Span(Duration::from_millis(3)).to_string(), "3.0 ms");
         assert_eq!(Span(Duration::from_secs(90_000)).to_string(), "1 d 1 h");
+        let seconds = [0, 1, 59, 60].map(|seconds| Seconds(seconds).to_string());
+        assert_eq!(seconds, ["less than 1 s", "1 s", "59 s", "1 min 0 s"]);
     }
 }

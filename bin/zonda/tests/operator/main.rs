@@ -4,6 +4,7 @@
 mod access;
 mod control;
 mod files;
+mod first_week;
 mod packs;
 mod reload;
 mod server;
