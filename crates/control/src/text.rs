@@ -84,6 +84,16 @@ impl fmt::Display for Seconds {
     }
 }
 
+/// Text for a manual page, line by line: nothing in it means anything to the formatter.
+pub fn roff(text: &str) -> String {
+    let line = |line: &str| {
+        let escaped = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
+        // A line that begins with a dot would be a request. (An apostrophe is none any more.)
+        if escaped.starts_with('.') { format!("\\&{escaped}") } else { escaped }
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,6 +112,7 @@ mod tests {
         );
         assert_eq!(Span(Duration::from_millis(3)).to_string(), "3.0 ms");
         assert_eq!(Span(Duration::from_secs(90_000)).to_string(), "1 d 1 h");
+        assert_eq!(roff(".a\\b\n'--c'"), "\\&.a\\eb\n\\(aq\\-\\-c\\(aq");
         let seconds = [0, 1, 59, 60].map(|seconds| Seconds(seconds).to_string());
         assert_eq!(seconds, ["less than 1 s", "1 s", "59 s", "1 min 0 s"]);
     }

@@ -6,6 +6,7 @@ mod control;
 mod files;
 mod first_week;
 mod packs;
+mod pages;
 mod reload;
 mod server;
 mod stored;

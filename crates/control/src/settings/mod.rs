@@ -14,7 +14,7 @@ mod problem;
 mod sections;
 mod value;
 
-pub use manual::markdown;
+pub use manual::{man_page, markdown};
 pub use problem::Problem;
 pub use sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, LogSettings, ServerSettings, TcpSettings,
