@@ -1,6 +1,7 @@
 //! What an operator and an attacker can do wrong: settings, files, signals, packets.
 
 mod hostile;
+mod install;
 mod kit;
 mod locks;
 mod log;

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Command;
 use clap_mangen::Man;
-use control::packs::write_file;
 use control::text::{cannot, count, roff};
 
 use super::{complain, print};
@@ -43,7 +42,9 @@ fn write(folder: &Path, pages: &[(String, Vec<u8>)]) -> Result<usize, String> {
     std::fs::create_dir_all(folder)
         .map_err(|error| format!("{}: {}", folder.display(), cannot("make it", &error)))?;
     for (name, page) in pages {
-        write_file(&folder.join(name), &folder.join(format!(".{name}.tmp")), page)?;
+        let file = folder.join(name);
+        std::fs::write(&file, page)
+            .map_err(|error| format!("{}: {}", file.display(), cannot("write", &error)))?;
     }
     Ok(pages.len())
 }
