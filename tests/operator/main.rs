@@ -6,6 +6,7 @@ mod kit;
 mod locks;
 mod log;
 mod packs;
+mod readme;
 mod reload;
 mod settings;
 mod start;
