@@ -45,7 +45,7 @@ const EXPOSURE_MAX: &str = "--threshold=20";
 #[test]
 fn the_unit_is_sound_and_tight() {
     let unit = std::fs::read_to_string(sources().join("packaging/zonda.service")).expect("the unit");
-    let here = unit.replace("/usr/bin/zonda", text(&program()));
+    let here = unit.replace("/usr/bin/zonda", text(program()));
     let folder = folder(&[("zonda.service", here.as_bytes())]);
     let path = folder.path().join("zonda.service");
     let mut analyze = Command::new("systemd-analyze");
