@@ -150,6 +150,11 @@ impl ServerSettings {
         if !self.group.is_empty() && self.user.is_empty() {
             problems.push(("group", "expected `user` too, found none: they change together only".into()));
         }
+        if self.steer == "cpu" && self.pin == Pinning::Switch(false) {
+            let text =
+                "expected \"hash\" without `pin`, found \"cpu\": a worker that moves belongs to no processor";
+            problems.push(("steer", text.into()));
+        }
         if self.nsid.starts_with("0x") && hexadecimal(&self.nsid).is_none() {
             let text = format!("expected pairs of hexadecimal digits after 0x, found {:?}", self.nsid);
             problems.push(("nsid", text));
