@@ -1,4 +1,5 @@
 # `make run`: build Zonda and serve the root zone.  `make test`: install what the tests need, run all but the long ones.
+# `make`, then `make install` as root: the program, its pages, a unit for systemd (docs/manual/src/install.md).
 
 CARGO ?= cargo
 # How long each fuzz target looks for new inputs: here, and in `make test`.
@@ -11,7 +12,10 @@ ZONDA ?= $(abspath $(or $(CARGO_TARGET_DIR),target))/debug/zonda
 MISSING ?= fail
 STRICT = $(if $(filter skip,$(MISSING)),env -u CI,CI=true)
 
-.PHONY: run test check unit differential fuzz
+.PHONY: build run test check unit differential fuzz
+
+build:
+	$(CARGO) build --release --locked --package zonda
 
 run:
 	$(CARGO) run --release --package zonda -- serve
@@ -68,3 +72,52 @@ fuzz:
 
 $(FUZZ_GOALS): fuzz-%:
 	fuzz/run $* $(FUZZ_SECONDS)
+
+# Installing. DESTDIR is a folder to stage a package in, PREFIX where the files are used. Nothing is built here: root need not have a
+# toolchain. Settings that are there stay, and so do zones and packs whatever is removed.
+PREFIX ?= /usr/local
+DESTDIR ?=
+SYSCONFDIR ?= /etc
+BINDIR ?= $(PREFIX)/bin
+MANDIR ?= $(PREFIX)/share/man
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+# The program that is installed, and run to write pages and completions.
+BUILT ?= $(or $(CARGO_TARGET_DIR),target)/release/zonda
+D = $(DESTDIR)
+P = $(DESTDIR)$(PREFIX)
+COMPLETIONS = bash:$(P)/share/bash-completion/completions/zonda zsh:$(P)/share/zsh/site-functions/_zonda \
+	fish:$(P)/share/fish/vendor_completions.d/zonda.fish
+
+.PHONY: install uninstall
+install:
+	@test -x "$(BUILT)" || { echo "$(BUILT) is not there: run \`make\` first" >&2; exit 1; }
+	install -D -m 755 "$(BUILT)" "$(D)$(BINDIR)/zonda"
+	"$(BUILT)" man "$(D)$(MANDIR)/.zonda" >/dev/null
+	install -d "$(D)$(MANDIR)/man1" "$(D)$(MANDIR)/man5"
+	install -m 644 "$(D)$(MANDIR)/.zonda/"*.1 "$(D)$(MANDIR)/man1/"
+	install -m 644 "$(D)$(MANDIR)/.zonda/"*.5 "$(D)$(MANDIR)/man5/"
+	rm -r "$(D)$(MANDIR)/.zonda"
+	umask 022; for each in $(COMPLETIONS); do \
+		install -d "$$(dirname "$${each#*:}")" && "$(BUILT)" completion "$${each%%:*}" >"$${each#*:}" || exit 1; \
+	done
+	install -d "$(D)$(UNITDIR)"
+	sed 's|/usr/bin/|$(BINDIR)/|; s|/etc/zonda/|$(SYSCONFDIR)/zonda/|' packaging/zonda.service >"$(D)$(UNITDIR)/zonda.service"
+	chmod 644 "$(D)$(UNITDIR)/zonda.service"
+	install -D -m 644 packaging/zonda.sysusers "$(P)/lib/sysusers.d/zonda.conf"
+	install -D -m 644 packaging/zonda.tmpfiles "$(P)/lib/tmpfiles.d/zonda.conf"
+	install -D -m 644 packaging/zonda.toml "$(P)/share/doc/zonda/zonda.toml"
+	install -m 644 LICENSE-APACHE LICENSE-MIT CHANGELOG.md "$(P)/share/doc/zonda/"
+	install -d "$(D)$(SYSCONFDIR)/zonda/zones"
+	@if ! test -e "$(D)$(SYSCONFDIR)/zonda/zonda.toml"; then \
+		install -m 644 packaging/zonda.toml "$(D)$(SYSCONFDIR)/zonda/zonda.toml"; \
+	elif ! cmp -s packaging/zonda.toml "$(D)$(SYSCONFDIR)/zonda/zonda.toml"; then \
+		echo "$(SYSCONFDIR)/zonda/zonda.toml stays as it is; the new example is $(PREFIX)/share/doc/zonda/zonda.toml"; fi
+
+uninstall:
+	rm -f "$(D)$(BINDIR)/zonda" "$(D)$(MANDIR)/man1/zonda.1" "$(D)$(MANDIR)/man5/zonda.toml.5"
+	for command in serve check-config check-zone compile stat ctl settings man completion; do \
+		rm -f "$(D)$(MANDIR)/man1/zonda-$$command.1"; done
+	for each in $(COMPLETIONS); do rm -f "$${each#*:}"; done
+	rm -f "$(D)$(UNITDIR)/zonda.service" "$(P)/lib/sysusers.d/zonda.conf" "$(P)/lib/tmpfiles.d/zonda.conf"
+	rm -rf "$(P)/share/doc/zonda"
+	@echo "$(SYSCONFDIR)/zonda stays, and so do the user zonda and what the server stored"

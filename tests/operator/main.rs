@@ -1,10 +1,13 @@
 //! What an operator and an attacker can do wrong: settings, files, signals, packets.
 
 mod hostile;
+mod install;
 mod kit;
 mod locks;
 mod log;
+mod moving;
 mod packs;
+mod readme;
 mod reload;
 mod settings;
 mod start;

@@ -110,6 +110,7 @@ fn values_that_cannot_work() {
         ("nsid = \"0xzz\"", "0xzz"),
         ("nsid = \"0x\"", "hexadecimal"),
         ("group = \"nogroup\"", "user"),
+        ("pin = false\nsteer = \"cpu\"", "expected \"hash\" without `pin`"),
         ("listen = [\"0.0.0.0:53\"]\nbackend = \"portable\"", "portable"),
         ("listen = [\"[::]:53\"]\nbackend = \"portable\"", "portable"),
     ] {

@@ -4,14 +4,14 @@ mod command;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Exit status of a finding or failure; fine is 0, and wrong usage 2, which clap sees to.
 const FAILURE: u8 = 1;
 
 /// Zonda, a DNS server.
 #[derive(Parser)]
-#[command(version, about, long_about = None, after_help = AFTER_HELP, propagate_version = true)]
+#[command(name = "zonda", version, about, long_about = None, after_help = AFTER_HELP, propagate_version = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -35,6 +35,8 @@ enum Command {
     Stat(command::stat::Arguments),
     Ctl(command::ctl::Arguments),
     Settings(command::settings::Arguments),
+    Man(command::man::Arguments),
+    Completion(command::completion::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -46,6 +48,8 @@ fn main() -> ExitCode {
         Command::Stat(arguments) => command::stat::run(&arguments),
         Command::Ctl(arguments) => command::ctl::run(&arguments),
         Command::Settings(arguments) => command::settings::run(&arguments),
+        Command::Man(arguments) => command::man::run(&arguments, Arguments::command()),
+        Command::Completion(arguments) => command::completion::run(&arguments, Arguments::command()),
     };
     if ok { ExitCode::SUCCESS } else { ExitCode::from(FAILURE) }
 }

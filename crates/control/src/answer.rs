@@ -9,13 +9,14 @@ use wire::{Name, NameBuf};
 use zone::catalog::{CatalogView, SlotNumber, View};
 use zone::lookup::Denial;
 
-use crate::command::{ChangeLine, Count, Reply, Request, Stats, Status, ZoneLine};
+use crate::command::{ByCommand, ChangeLine, Count, Reply, Request, Stats, Status, ZoneLine};
 use crate::controller::{Change, Controller, Zones};
 use crate::locks;
 use crate::order::Order;
 use crate::reload;
 use crate::serve::addresses;
 use crate::system::memory_octets;
+use crate::text::{Seconds, count, grouped, octets};
 use crate::wanted::zone_name;
 
 /// Carries out a request; says whether all went well. Fails if the replies cannot be given.
@@ -93,6 +94,7 @@ fn all_zones(controller: &Controller, reply: &mut dyn FnMut(Reply) -> io::Result
                 let line = |&number: &usize| match &listed[number] {
                     Listed::Slot(slot) => zones.line(view, *slot),
                     Listed::Hidden(name) => zones.hidden_line(name),
+                    Listed::Removed(name) => Some(removed_line(name)),
                 };
                 some.iter().filter_map(line).collect()
             })
@@ -109,6 +111,8 @@ enum Listed {
     Slot(SlotNumber),
     /// One that the catalog does not show.
     Hidden(NameBuf),
+    /// One of the settings that a command removed.
+    Removed(NameBuf),
 }
 
 /// The names of all zones, and where each is.
@@ -116,6 +120,10 @@ fn list(controller: &Controller, mut order: Order, listed: &mut Vec<Listed>) -> 
     for name in controller.zones.read().hidden() {
         order.push(name);
         listed.push(Listed::Hidden(name.to_owned()));
+    }
+    for name in controller.zones.read().removed() {
+        order.push(name);
+        listed.push(Listed::Removed(name.to_owned()));
     }
     let mut slots = Vec::new();
     controller.for_each_slot(|slot, _| slots.push(slot));
@@ -137,6 +145,7 @@ impl Zones {
     fn line_named(&self, controller: &Controller, name: &Name) -> Option<ZoneLine> {
         controller.catalog.reader().with(|view| match self.slot(view, name) {
             Some(slot) => self.line(view, slot),
+            None if self.by_command(name) == Some(ByCommand::Removed) => Some(removed_line(name)),
             None => self.hidden_line(name),
         })
     }
@@ -168,6 +177,7 @@ impl Zones {
             signed: signed.map(str::to_owned),
             // Served as it was stored; the lists were not read yet.
             source: source.unwrap_or_else(|| "pack-directory".into()),
+            by_command: self.by_command(name),
             problems: problem.unwrap_or_default().to_vec(),
         })
     }
@@ -178,10 +188,40 @@ impl Zones {
             zone: name.to_string(),
             state: "absent".into(),
             source,
+            by_command: self.by_command(name),
             problems: problem.unwrap_or_default().to_vec(),
             ..ZoneLine::default()
         })
     }
+}
+
+/// A zone of the settings that a command removed.
+fn removed_line(name: &Name) -> ZoneLine {
+    ZoneLine {
+        zone: name.to_string(),
+        state: "removed".into(),
+        by_command: Some(ByCommand::Removed),
+        ..ZoneLine::default()
+    }
+}
+
+/// The status as a line of the log.
+pub(crate) fn status_line(controller: &Controller) -> String {
+    let status = status(controller);
+    let mut zones = format!("{} loaded", count(status.zones_loaded, "zone"));
+    for (number, what) in [(status.zones_absent, "absent"), (status.zones_broken, "broken")] {
+        if number > 0 {
+            zones += &format!(", {} {what}", grouped(number as u64));
+        }
+    }
+    let counts = controller.counts.read().iter().map(|counts| counts.read()).reduce(|a, b| a.sum(b));
+    format!(
+        "status: up {}, {zones}, {}, memory {}, queries {}",
+        Seconds(status.uptime_seconds),
+        count(status.records as usize, "record"),
+        status.memory_octets.map_or_else(|| "unknown".into(), octets),
+        grouped(counts.unwrap_or_default().queries),
+    )
 }
 
 fn status(controller: &Controller) -> Status {
@@ -221,7 +261,7 @@ fn stats(controller: &Controller) -> Stats {
     let answers = answers.unwrap_or_default();
     let workers = controller.running.lock().as_ref().map(|running| running.counters()).unwrap_or_default();
     let transport = workers.into_iter().reduce(|a, b| a.sum(b)).unwrap_or_default();
-    let count = |(name, help, count): (&str, &str, u64)| Count {
+    let counted = |(name, help, count): (&str, &str, u64)| Count {
         name: name.replace('_', "-"),
         count,
         help: help.into(),
@@ -229,10 +269,10 @@ fn stats(controller: &Controller) -> Stats {
     let rcodes = answers.rcodes.iter().enumerate().filter(|(_, responses)| **responses > 0);
     Stats {
         uptime_seconds: uptime_seconds(controller),
-        answers: answers.each().map(count).collect(),
-        rcodes: rcodes.map(|(code, responses)| count((&rcode_name(code), "", *responses))).collect(),
-        transport: transport.each().map(count).collect(),
-        zones: pins(controller).map(count).to_vec(),
+        answers: answers.each().map(counted).collect(),
+        rcodes: rcodes.map(|(code, responses)| counted((&rcode_name(code), "", *responses))).collect(),
+        transport: transport.each().map(counted).collect(),
+        zones: pins(controller).map(counted).to_vec(),
     }
 }
 

@@ -114,7 +114,7 @@ pub struct Status {
 pub struct ZoneLine {
     /// Its name.
     pub zone: String,
-    /// `served`, `absent` (SERVFAIL), or `stale`: served as it was before its file became broken.
+    /// `served`, `absent` (SERVFAIL), `stale`: served as it was before its file became broken, or `removed` by command.
     pub state: String,
     /// Serial of its SOA record, if served.
     pub serial: Option<u32>,
@@ -126,9 +126,22 @@ pub struct ZoneLine {
     pub signed: Option<String>,
     /// Where its data come from.
     pub source: String,
+    /// Whether a command made it other than the settings have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_command: Option<ByCommand>,
     /// What is wrong with that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+}
+
+/// How a zone is not as the settings say, until the next start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ByCommand {
+    /// They do not have it, or from elsewhere.
+    Added,
+    /// They have it, and it is not served.
+    Removed,
 }
 
 /// What was counted since the start, all workers together.

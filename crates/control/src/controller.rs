@@ -28,6 +28,7 @@ pub use change::{Change, Scope};
 pub(crate) use zones::Zones;
 
 use crate::access::Groups;
+use crate::commanded::Commanded;
 use crate::identity::{Identity, identity};
 use crate::packs::PackFolder;
 use crate::settings::Settings;
@@ -92,10 +93,8 @@ pub struct Controller {
 /// What only the thread that makes a change needs.
 pub(crate) struct Changing {
     pub(crate) settings: Settings,
-    /// Zones added by command, which no file has.
-    pub(crate) added: Vec<Wanted>,
-    /// Sort keys of zones removed by command, which some file may have.
-    pub(crate) removed: Vec<Box<[u8]>>,
+    /// Zones added and removed by command.
+    pub(crate) commanded: Commanded,
     /// Of zones with access lists of their own.
     pub(crate) groups: Groups,
 }
@@ -119,7 +118,7 @@ impl Controller {
         let catalog = Catalog::new(random());
         let collector = Collector::start(&[catalog.domain().clone(), identity.domain().clone()])
             .map_err(|error| format!("cannot start the collector: {error}"))?;
-        let changing = Changing { settings, added: Vec::new(), removed: Vec::new(), groups };
+        let changing = Changing { settings, commanded: Commanded::default(), groups };
         let controller = Controller {
             catalog,
             _collector: collector,

@@ -10,14 +10,17 @@
 //! * [`read`], [`load`], [`packs`]: from text to packs, and packs kept for the next start; [`progress`]: how far it is.
 //! * [`controller`], [`reload`]: what is served and how it changes.
 //! * [`command`], [`socket`], [`client`]: what operators can ask a running server; [`order`]: zones in lists for them.
+//! * `commanded`: zones that are not as the settings say; [`here`]: what this machine lacks for the settings.
 //! * [`serve`]: the order of a start; [`handler`]: what workers call.
 
 mod access;
 mod answer;
 pub mod client;
 pub mod command;
+mod commanded;
 pub mod controller;
 pub mod handler;
+pub mod here;
 mod identity;
 pub mod load;
 mod locks;

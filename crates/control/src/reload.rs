@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use wire::{Name, NameBuf, SortKey};
+use wire::{Name, NameBuf};
 
 use crate::controller::{Change, Changing, Controller, Scope};
 use crate::identity::identity;
@@ -63,21 +63,11 @@ fn new_settings(
     // Read each time, as the file of secrets may be another.
     let identity = identity(&settings, &mut changing.groups)?;
     let mut wanted = all_wanted(&settings, &controller.overrides, progress)?;
-    // What the file says now goes before what was commanded and is no longer needed.
-    changing.added.retain(|added| !wanted.iter().any(|(name, _)| name.eq_ignore_case(&added.name)));
-    changing.added.iter().for_each(|added| wanted.add(added));
-    if !changing.removed.is_empty() {
-        let (mut key, mut still) = (SortKey::new(), Vec::new());
-        wanted.retain(|name| {
-            key.set(name);
-            let is_removed = changing.removed.iter().any(|removed| **removed == *key.octets());
-            if is_removed {
-                still.push(key.octets().into());
-            }
-            !is_removed
-        });
-        changing.removed = still;
+    for line in changing.commanded.apply(&mut wanted) {
+        tracing::warn!("{line}");
+        warnings.push(line);
     }
+    controller.note_commanded(&changing.commanded);
     // What waits for a start keeps its old value, so that the next reload reminds of it again.
     let old = &changing.settings;
     let mut waiting = settings.server.keep_until_start(&old.server);
@@ -143,8 +133,8 @@ pub fn add_zone(controller: &Controller, name: NameBuf, file: &Path) -> Change {
     let added = Wanted { name: name.clone(), source: Source::File(file.to_owned()) };
     let mut change = controller.add(&mut changing, &name, &added.source);
     if change.failed.is_empty() {
-        changing.removed.retain(|key| **key != *SortKey::of(&name).octets());
-        changing.added.push(added);
+        changing.commanded.add(added);
+        controller.note_commanded(&changing.commanded);
         tracing::info!("zone {name} added by command");
     } else {
         // What cannot be loaded is not taken up: nobody wants SERVFAIL for a mistyped path.
@@ -162,8 +152,8 @@ pub fn remove_zone(controller: &Controller, name: &Name) -> Change {
         return refused(format!("there is no zone {name}; `zonda ctl zones` lists those there are"));
     }
     controller.remove(&mut changing, name);
-    changing.added.retain(|zone| !zone.name.eq_ignore_case(name));
-    changing.removed.push(SortKey::of(name).octets().into());
+    changing.commanded.remove(name);
+    controller.note_commanded(&changing.commanded);
     tracing::info!("zone {name} removed by command");
     Change { removed: 1, ..Change::default() }
 }

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use net::privileges::Identity;
 use net::systemd::{Activated, ActivatedSocket, Notifier, activated_sockets};
 use net::{Backend, Listen, Listener, Pin, Running, Server, Steer, TcpLimits};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
-use crate::access::Groups;
+use crate::answer::status_line;
 use crate::controller::{Candidate, Change, Controller, Overrides};
 use crate::handler::Answerer;
 use crate::locks::AtExit;
@@ -41,6 +41,8 @@ pub(crate) enum Event {
     Reload,
     /// That is over.
     Reloaded,
+    /// SIGUSR1.
+    Status,
     /// SIGTERM, SIGINT, or `zonda ctl stop`.
     Stop(&'static str),
 }
@@ -218,7 +220,7 @@ pub(crate) fn tcp_limits(settings: &Settings) -> TcpLimits {
     }
 }
 
-fn identity(settings: &Settings) -> Identity {
+pub(crate) fn identity(settings: &Settings) -> Identity {
     let named = |name: &String| (!name.is_empty()).then(|| name.clone());
     Identity {
         user: named(&settings.server.user),
@@ -229,15 +231,6 @@ fn identity(settings: &Settings) -> Identity {
 
 fn drop_privileges(settings: &Settings) -> Result<(), Vec<String>> {
     net::privileges::drop(&identity(settings)).map_err(|error| vec![error.to_string()])
-}
-
-/// What of sound settings would end a start on this machine: users and groups that it does not have.
-pub fn problems_here(settings: &Settings) -> Vec<String> {
-    let server = net::privileges::look_up(&identity(settings)).map_err(|error| error.to_string()).err();
-    let control = crate::socket::group(&settings.control.group).err();
-    let secrets =
-        crate::identity::identity(settings, &mut Groups::default()).map(drop).err().unwrap_or_default();
-    server.into_iter().chain(control).chain(secrets).collect()
 }
 
 fn say_what_is_listened_on(server: &Server) {
@@ -286,11 +279,12 @@ pub(crate) fn zones_text(controller: &Controller) -> String {
 }
 
 fn watch_signals(events: mpsc::SyncSender<Event>) -> std::io::Result<()> {
-    let mut signals = Signals::new([SIGHUP, SIGTERM, SIGINT])?;
+    let mut signals = Signals::new([SIGHUP, SIGUSR1, SIGTERM, SIGINT])?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
             let event = match signal {
                 SIGHUP => Event::Reload,
+                SIGUSR1 => Event::Status,
                 SIGTERM => Event::Stop("SIGTERM"),
                 _ => Event::Stop("SIGINT"),
             };
@@ -447,6 +441,7 @@ fn handle_events(
                 is_loading = false;
             }
             Ok(Event::Reload) => is_pending = true,
+            Ok(Event::Status) => tracing::info!("{}", status_line(controller)),
             Ok(Event::Reloaded) => {
                 ready();
                 is_loading = false;

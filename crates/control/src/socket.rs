@@ -1,8 +1,8 @@
 //! The control socket: who may connect, how much may be said, how long it may take.
 
-use std::fs::Permissions;
+use std::fs::{OpenOptions, Permissions};
 use std::io::{self, BufWriter, Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -64,9 +64,11 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         // Another server may have put its own there.
-        if identity(&self.path).is_ok_and(|now| now == self.identity) {
-            // Without the rights for it the file stays, and the next start replaces it.
-            let _ = std::fs::remove_file(&self.path);
+        if identity(&self.path).is_ok_and(|now| now == self.identity)
+            && let Err(error) = std::fs::remove_file(&self.path)
+        {
+            let path = self.path.display();
+            tracing::warn!("control socket {path}: {}; the next start replaces it", cannot("remove", &error));
         }
     }
 }
@@ -99,7 +101,7 @@ fn bind_at(path: &Path, user: &str, group: &str) -> Result<ControlSocket, String
     let describe =
         |act: &str, error: &io::Error| format!("control socket {}: {}", path.display(), cannot(act, error));
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| describe("make its folder", &error))?;
+        make_folder(folder, owner(user)).map_err(|error| describe("make its folder", &error))?;
     }
     if UnixStream::connect(path).is_ok() {
         return Err(format!("control socket {}: another server listens there", path.display()));
@@ -125,6 +127,26 @@ fn bind_at(path: &Path, user: &str, group: &str) -> Result<ControlSocket, String
             .map_err(|error| describe("give it to its group", &error))?;
     }
     Ok(ControlSocket { listener, _file: Some(file) })
+}
+
+/// Makes the socket's folder if there is none, and gives it to the server's user, who could not take the socket out of it
+/// otherwise. One that is there stays as it is.
+fn make_folder(folder: &Path, owner: Option<u32>) -> io::Result<()> {
+    if folder.as_os_str().is_empty() || folder.exists() {
+        return Ok(());
+    }
+    folder.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+    match std::fs::create_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        made => made?,
+    }
+    if owner.is_some() {
+        // Of that which was made, and nothing that was put into its place.
+        let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+        let made = OpenOptions::new().read(true).custom_flags(flags).open(folder)?;
+        std::os::unix::fs::fchown(&made, owner, None)?;
+    }
+    Ok(())
 }
 
 /// The number of the user that the server will become; `None` if it stays who it is. An unknown one is reported

@@ -71,6 +71,29 @@ impl fmt::Display for Span {
     }
 }
 
+/// Whole seconds as people write them: `3 s`, `2 min 5 s`. Of the first one it is known only that it is not over.
+pub struct Seconds(pub u64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("less than 1 s"),
+            seconds @ 1..60 => write!(f, "{seconds} s"),
+            seconds => Span(Duration::from_secs(seconds)).fmt(f),
+        }
+    }
+}
+
+/// Text for a manual page, line by line: nothing in it means anything to the formatter.
+pub fn roff(text: &str) -> String {
+    let line = |line: &str| {
+        let escaped = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
+        // A line that begins with a dot would be a request. (An apostrophe is none any more.)
+        if escaped.starts_with('.') { format!("\\&{escaped}") } else { escaped }
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,5 +112,8 @@ mod tests {
         );
         assert_eq!(Span(Duration::from_millis(3)).to_string(), "3.0 ms");
         assert_eq!(Span(Duration::from_secs(90_000)).to_string(), "1 d 1 h");
+        assert_eq!(roff(".a\\b\n'--c'"), "\\&.a\\eb\n\\(aq\\-\\-c\\(aq");
+        let seconds = [0, 1, 59, 60].map(|seconds| Seconds(seconds).to_string());
+        assert_eq!(seconds, ["less than 1 s", "1 s", "59 s", "1 min 0 s"]);
     }
 }

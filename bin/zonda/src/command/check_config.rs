@@ -34,7 +34,7 @@ pub fn run(arguments: &Arguments) -> bool {
         Ok(settings) => {
             let (found, problems) = wanted(&settings, &Progress::default());
             zones = found;
-            let here = control::serve::problems_here(&settings);
+            let here = control::here::problems_here(&settings);
             let here = here.iter().map(|problem| format!("{}: {problem}", arguments.file.display()));
             problems.iter().map(ToString::to_string).chain(here).collect()
         }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use control::Settings;
 use control::client::ask;
-use control::command::{ChangeLine, Count, Locks, Reply, Request, Stats, Status, ZoneLine};
-use control::text::{Span, grouped, octets};
+use control::command::{ByCommand, ChangeLine, Count, Locks, Reply, Request, Stats, Status, ZoneLine};
+use control::text::{Seconds, Span, grouped, octets};
 use std::time::Duration;
 
 use super::{complain, print};
@@ -133,13 +133,17 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
     let request = request(&arguments.command)?;
     let is_listing = matches!(request, Request::Zones { zone: None });
     let mut printed = true;
-    if is_listing && !arguments.json {
-        printed &= print(&format!(
-            "{:<7} {:>10} {:>12} {:<6} {:<40} source\n",
-            "state", "serial", "records", "signed", "zone"
-        ));
-    }
+    // Only above something that a server said.
+    let mut is_headed = !is_listing || arguments.json;
+    let heading = || {
+        let (state, serial, records, signed, zone) = ("state", "serial", "records", "signed", "zone");
+        print(&format!("{state:<7} {serial:>10} {records:>12} {signed:<6} {zone:<40} source\n"))
+    };
     let ok = ask(path, &request, &mut |line, reply| {
+        if !is_headed && matches!(reply, Reply::Zone(_)) {
+            is_headed = true;
+            printed &= heading();
+        }
         printed &= match (arguments.json, reply) {
             (true, _) => print(&format!("{line}\n")),
             (false, Reply::Status(status)) => print(&status_text(&status)),
@@ -155,6 +159,9 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
             (false, Reply::End { .. }) => true,
         };
     })?;
+    if !is_headed && ok {
+        printed &= heading();
+    }
     if request == Request::Stop && ok && !arguments.json {
         printed &= print("stopping\n");
     }
@@ -183,7 +190,7 @@ fn status_text(status: &Status) -> String {
          packs     {}, {}\nmemory    {memory}\nsettings  {}\n",
         status.version,
         status.pid,
-        Span(Duration::from_secs(status.uptime_seconds)),
+        Seconds(status.uptime_seconds),
         status.listen.join(", "),
         status.workers,
         grouped(status.records),
@@ -194,7 +201,7 @@ fn status_text(status: &Status) -> String {
 }
 
 fn stats_text(stats: &Stats) -> String {
-    let mut text = format!("since the start {} ago\n", Span(Duration::from_secs(stats.uptime_seconds)));
+    let mut text = format!("since the start {} ago\n", Seconds(stats.uptime_seconds));
     let mut add = |title: &str, counts: &[Count]| {
         text += &format!("\n{title}\n");
         for Count { name, count, help } in counts {
@@ -225,12 +232,22 @@ fn serial(zone: &ZoneLine) -> String {
 fn zone_row(zone: &ZoneLine) -> String {
     let signed = zone.signed.as_deref().unwrap_or("-");
     let (records, name) = (grouped(zone.records), &zone.zone);
-    format!("{:<7} {:>10} {records:>12} {signed:<6} {name:<40} {}\n", zone.state, serial(zone), zone.source)
+    format!("{:<7} {:>10} {records:>12} {signed:<6} {name:<40} {}\n", zone.state, serial(zone), source(zone))
+}
+
+/// Where a zone comes from, and whether that is what the settings say.
+fn source(zone: &ZoneLine) -> String {
+    match zone.by_command {
+        None => zone.source.clone(),
+        Some(ByCommand::Added) => format!("{} (added by command)", zone.source),
+        Some(ByCommand::Removed) => "settings (removed by command)".into(),
+    }
 }
 
 fn zone_text(zone: &ZoneLine) -> String {
     let state = match zone.state.as_str() {
         "stale" => "stale: served as it was before its file became broken",
+        "removed" => "removed by command until the next start; the settings have it",
         "absent" => "absent: queries for it get SERVFAIL, or the answers of the zone above it if it is new",
         state => state,
     };
@@ -241,7 +258,7 @@ fn zone_text(zone: &ZoneLine) -> String {
         grouped(u64::from(zone.names)),
         grouped(zone.records),
         zone.signed.as_deref().unwrap_or("no"),
-        zone.source
+        source(zone)
     );
     for problem in &zone.problems {
         text += &format!("problem   {problem}\n");

@@ -41,8 +41,8 @@ Examples:
   zonda serve --listen 127.0.0.1:5353 --zone example.com=example.com.zone
   zonda serve --listen [::1]:5353 --zone net=net.pack --workers 1
 
-Signals: HUP reads settings and zones again as far as they have changed; TERM and INT end the server after
-the queries that have arrived are answered.";
+Signals: HUP reads settings and zones again as far as they have changed; USR1 writes the status to the log; TERM
+and INT end the server after the queries that have arrived are answered.";
 
 /// The root zone that comes with the program.
 static ROOT_ZONE: Embedded =

@@ -44,12 +44,30 @@ fn zones_come_and_go_by_command() {
     assert_eq!(server.ctl(&["remove-zone", "a.example"]).0, Some(0));
     assert_eq!(server.soa("a.example"), (REFUSED, None));
     assert_eq!(server.ctl(&["remove-zone", "a.example"]).0, Some(1));
-    // A reload keeps both.
-    assert_eq!(server.ctl(&["reload"]).0, Some(0));
+    // A reload keeps both, and says what is not as the settings have it.
+    let (status, _, warnings) = server.ctl(&["reload"]);
+    assert!(
+        status == Some(0) && warnings.contains("1 zone of the settings removed by command"),
+        "{warnings}"
+    );
     assert_eq!((server.soa("a.example"), server.soa("b.example")), ((REFUSED, None), (OK, Some(5))));
-    let file = path("a.zone");
+    let (_, zones, _) = server.ctl(&["zones"]);
+    let rows: Vec<&str> = zones.lines().skip(1).collect();
+    assert!(rows[0].starts_with("removed ") && rows[0].contains("a.example."), "{zones}");
+    assert!(rows[1].starts_with("served ") && rows[1].ends_with("b.zone (added by command)"), "{zones}");
+    assert!(server.ctl(&["zones", "A.example"]).1.contains("state     removed by command"));
+    assert!(server.ctl(&["zones", "--json"]).1.contains(r#""by_command":"removed""#));
+    let file = path("b.zone");
     assert_eq!(server.ctl(&["add-zone", "a.example", &file]).0, Some(0));
-    assert_eq!(server.soa("a.example"), (OK, Some(1)));
+    assert_eq!(server.soa("a.example"), (OK, Some(5)));
+    // What the settings have goes before at a reload, and is said.
+    let (status, _, warnings) = server.ctl(&["reload"]);
+    let is_told = warnings.contains("a.zone, as the settings say; by command it was from ")
+        && warnings.contains("b.zone");
+    assert!(status == Some(0) && is_told, "{warnings}");
+    assert_eq!((server.soa("a.example"), server.soa("b.example")), ((OK, Some(1)), (OK, Some(5))));
+    let (_, zones, _) = server.ctl(&["zones"]);
+    assert_eq!((zones.matches("by command").count(), zones.matches("added by").count()), (1, 1), "{zones}");
 }
 
 #[test]

@@ -4,7 +4,9 @@
 mod access;
 mod control;
 mod files;
+mod first_week;
 mod packs;
+mod pages;
 mod reload;
 mod server;
 mod stored;

@@ -16,6 +16,8 @@ use zone::catalog::{Absence, CatalogView, SlotNumber, View, ViewSource};
 use super::Controller;
 use super::gone::Gone;
 use super::held::{HeldPacks, Kind};
+use crate::command::ByCommand;
+use crate::commanded::Commanded;
 use crate::packs::PackFolder;
 use crate::read::{stamp_of, stamp_of_embedded};
 use crate::sources::{Source, SourceId, Sources};
@@ -80,6 +82,8 @@ pub(crate) struct Zones {
     pub(super) loaded: usize,
     /// Zones in the catalog.
     pub(super) shown: usize,
+    /// Zones that are not as the settings say, by name in lower case.
+    pub(super) commanded: HashMap<NameBuf, ByCommand>,
 }
 
 impl Zones {
@@ -147,6 +151,20 @@ impl Zones {
             return None;
         }
         self.awaited.get(&view.name_of(slot)?.to_lowercase())?.problem.as_deref()
+    }
+
+    /// How a command made a zone other than the settings have it.
+    pub(crate) fn by_command(&self, name: &Name) -> Option<ByCommand> {
+        match self.commanded.is_empty() {
+            true => None,
+            false => self.commanded.get(&name.to_lowercase()).copied(),
+        }
+    }
+
+    /// Names of the zones that the settings have and a command removed.
+    pub(crate) fn removed(&self) -> impl Iterator<Item = &Name> {
+        let removed = self.commanded.iter().filter(|(_, by)| **by == ByCommand::Removed);
+        removed.map(|(name, _)| &**name)
     }
 
     /// Names of the zones that the catalog does not show: see [`Awaited`].
@@ -271,6 +289,11 @@ impl Look {
 }
 
 impl Controller {
+    /// Shows operators which zones are not as the settings say.
+    pub(crate) fn note_commanded(&self, commanded: &Commanded) {
+        self.zones.write().commanded = commanded.zones();
+    }
+
     /// Shows the awaited zones that are not below a zone with data, and hides the others: see [`Awaited`].
     pub(super) fn arrange_awaited(&self, zones: &mut Zones) {
         if zones.awaited.is_empty() {

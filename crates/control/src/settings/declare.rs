@@ -71,13 +71,18 @@ pub(super) fn read_into<T: Value>(
         *field = read;
         return;
     }
-    let item = T::wrong_item(value.get_ref(), range);
-    let items = value.get_ref().as_array();
-    let wrong = item.and_then(|item| items?.get(item)).unwrap_or(value);
-    report.add(
-        wrong.span(),
-        format!("{key}: expected {}, found {}", T::expected(range), found(wrong.get_ref())),
-    );
+    let items: Vec<&Spanned<DeValue<'_>>> = value.get_ref().as_array().into_iter().flatten().collect();
+    let mut wrong: Vec<&Spanned<DeValue<'_>>> =
+        T::wrong_items(value.get_ref(), range).into_iter().filter_map(|at| items.get(at).copied()).collect();
+    if wrong.is_empty() {
+        wrong.push(value);
+    }
+    for wrong in wrong {
+        report.add(
+            wrong.span(),
+            format!("{key}: expected {}, found {}", T::expected(range), found(wrong.get_ref())),
+        );
+    }
 }
 
 /// Declares a section: `key: type = default, range, live|start;` under the help text of each.

@@ -5,6 +5,15 @@ use super::sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, LogSettings, ServerSettings, TcpSettings,
     ZoneDirectorySettings, ZoneSettings,
 };
+use crate::text::roff;
+
+const SMALLEST: &str = "\
+[server]
+listen = [\"127.0.0.1:5300\"]   # UDP and TCP
+
+[[zone]]
+name = \"example.com.\"
+file = \"example.com.zone\"";
 
 const INTRODUCTION: &str = "\
 # Settings
@@ -52,6 +61,60 @@ fn add<S: Section>(page: &mut String, heading: &str) {
             prose(help)
         ));
     }
+}
+
+/// The page as a manual page of section 5, `zonda.toml`.
+pub fn man_page() -> String {
+    let mut page = format!(
+        ".TH zonda.toml 5 \"\" \"Zonda {}\" Zonda\n\
+         .SH NAME\nzonda.toml \\- settings of the name server zonda\n\
+         .SH SYNOPSIS\n.I /etc/zonda/zonda.toml\n\
+         .SH DESCRIPTION\n\
+         The settings are one TOML file. Paths in it are relative to the folder it is in. A key that is not listed here is\n\
+         an error, with its line and the key that was probably meant; \\fBzonda check\\-config\\fR shows all errors of a file\n\
+         at once. After each setting stands what may be written, what holds where it is not written, and what puts a change\n\
+         in force: \\fBzonda ctl reconfigure\\fR and SIGHUP, or only a new start.\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    add_man::<ServerSettings>(&mut page, "[server]");
+    add_man::<TcpSettings>(&mut page, "[tcp]");
+    add_man::<CookieSettings>(&mut page, "[cookies]");
+    add_man::<AccessSettings>(&mut page, "[access]");
+    add_man::<AclSettings>(&mut page, "[[acl]]");
+    add_man::<ControlSettings>(&mut page, "[control]");
+    add_man::<LogSettings>(&mut page, "[log]");
+    add_man::<ZoneSettings>(&mut page, "[[zone]]");
+    add_man::<ZoneDirectorySettings>(&mut page, "[[zone-directory]]");
+    page.push_str(&format!(
+        ".SH EXAMPLES\nThe smallest useful file:\n.PP\n.nf\n{}\n.fi\n\
+         .SH SEE ALSO\n.BR zonda (1),\n.BR zonda\\-check\\-config (1),\n.BR zonda\\-serve (1),\n.BR zonda\\-ctl (1)\n",
+        roff(SMALLEST)
+    ));
+    page
+}
+
+fn add_man<S: Section>(page: &mut String, heading: &str) {
+    page.push_str(&format!(".SH {heading}\n{}\n", man_text(S::ABOUT)));
+    for Row { key, expected, default, live, help } in S::rows() {
+        let when = if live { "reconfigure" } else { "start" };
+        let (key, help) = (roff(&key), man_text(help));
+        let (expected, default) = (roff(&expected), roff(&default));
+        page.push_str(&format!(
+            ".TP\n\\fB{key}\\fR\n{help}\n.IP\nExpected: {expected}. Default: {default}. In force after: {when}.\n"
+        ));
+    }
+}
+
+/// Doc comments as text of a manual page: what is in backticks becomes bold.
+fn man_text(doc: &str) -> String {
+    let text = prose(doc);
+    let parts = text.split('`').enumerate();
+    let mut page = String::new();
+    for (at, part) in parts {
+        let part = roff(part);
+        page += &if at % 2 == 1 { format!("\\fB{part}\\fR") } else { part };
+    }
+    page
 }
 
 /// The text of doc comments without the blank each line begins with.

@@ -14,7 +14,7 @@ mod problem;
 mod sections;
 mod value;
 
-pub use manual::markdown;
+pub use manual::{man_page, markdown};
 pub use problem::Problem;
 pub use sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, LogSettings, ServerSettings, TcpSettings,
@@ -149,6 +149,11 @@ impl ServerSettings {
         }
         if !self.group.is_empty() && self.user.is_empty() {
             problems.push(("group", "expected `user` too, found none: they change together only".into()));
+        }
+        if self.steer == "cpu" && self.pin == Pinning::Switch(false) {
+            let text =
+                "expected \"hash\" without `pin`, found \"cpu\": a worker that moves belongs to no processor";
+            problems.push(("steer", text.into()));
         }
         if self.nsid.starts_with("0x") && hexadecimal(&self.nsid).is_none() {
             let text = format!("expected pairs of hexadecimal digits after 0x, found {:?}", self.nsid);

@@ -47,7 +47,7 @@ fn every_kind_of_value() {
 #[test]
 fn all_problems_at_once_with_their_places() {
     let found = problems(
-        "[server]\nlisten = [\"127.0.0.1:5300\", \"nowhere\"]\nworkers = \"many\"\nudp-payload-octets = 100\n\
+        "[server]\nlisten = [\"127.0.0.1:5300\", \"nowhere\", \"here\"]\nworkers = \"many\"\nudp-payload-octets = 100\n\
          wrokers = 2\nfree_bind = true\n[sever]\n[log]\nlevel = \"loud\"\n[[zone]]\nname = \"a..b\"\nfile = \"x\"\n\
          [[zone]]\nname = \"a\"\n",
     );
@@ -56,6 +56,8 @@ fn all_problems_at_once_with_their_places() {
         [
             "2:29: listen: expected a list of addresses such as \"192.0.2.1:53\", \"[2001:db8::1]:53\" or \
              \"192.0.2.1\", found \"nowhere\"",
+            "2:40: listen: expected a list of addresses such as \"192.0.2.1:53\", \"[2001:db8::1]:53\" or \
+             \"192.0.2.1\", found \"here\"",
             "3:11: workers: expected a number of workers from 0 to 1024, found \"many\"",
             "4:22: udp-payload-octets: expected a number of octets from 512 to 4096, found 100",
             "5:1: unknown key \"wrokers\" in [server]; did you mean \"workers\"?",

@@ -30,9 +30,9 @@ pub(super) trait Value: Sized + PartialEq {
     fn read(value: &DeValue<'_>, range: Range) -> Option<Self>;
     /// Its TOML text, for the manual.
     fn show(&self) -> String;
-    /// Of a list that was not read: the number of its first wrong item.
-    fn wrong_item(_: &DeValue<'_>, _: Range) -> Option<usize> {
-        None
+    /// Of a list that was not read: the numbers of its wrong items.
+    fn wrong_items(_: &DeValue<'_>, _: Range) -> Vec<usize> {
+        Vec::new()
     }
 }
 
@@ -140,6 +140,12 @@ impl Value for String {
     }
 }
 
+/// The numbers of a list's items of which `is_wrong` says so.
+fn items_that(value: &DeValue<'_>, is_wrong: impl Fn(&DeValue<'_>) -> bool) -> Vec<usize> {
+    let items = value.as_array().into_iter().flatten().enumerate();
+    items.filter(|(_, item)| is_wrong(item.get_ref())).map(|(at, _)| at).collect()
+}
+
 /// A text or several. A million zones have them, mostly none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Names(Box<[Box<str>]>);
@@ -179,8 +185,8 @@ impl Value for Names {
         let is_enough = !names.is_empty() || matches!(range, Range::TextsOrNone(_));
         is_enough.then_some(names)
     }
-    fn wrong_item(value: &DeValue<'_>, _: Range) -> Option<usize> {
-        value.as_array()?.iter().position(|item| item.get_ref().as_str().is_none())
+    fn wrong_items(value: &DeValue<'_>, _: Range) -> Vec<usize> {
+        items_that(value, |item| item.as_str().is_none())
     }
     fn show(&self) -> String {
         match self.texts() {
@@ -227,8 +233,8 @@ impl Value for Vec<SocketAddr> {
     fn read(value: &DeValue<'_>, _: Range) -> Option<Self> {
         value.as_array()?.iter().map(|item| address(item.get_ref().as_str()?)).collect()
     }
-    fn wrong_item(value: &DeValue<'_>, _: Range) -> Option<usize> {
-        value.as_array()?.iter().position(|item| item.get_ref().as_str().and_then(address).is_none())
+    fn wrong_items(value: &DeValue<'_>, _: Range) -> Vec<usize> {
+        items_that(value, |item| item.as_str().and_then(address).is_none())
     }
     fn show(&self) -> String {
         format!("[{}]", self.map_join(", ", |address| format!("\"{address}\"")))
@@ -263,6 +269,9 @@ impl Value for Pinning {
             }
             _ => None,
         }
+    }
+    fn wrong_items(value: &DeValue<'_>, range: Range) -> Vec<usize> {
+        items_that(value, |item| usize::read(item, range).is_none())
     }
     fn show(&self) -> String {
         match self {
