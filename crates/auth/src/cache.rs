@@ -22,7 +22,7 @@
 //! hash and tag, so that queries that never repeat cost next to nothing.
 //!
 //! A kept answer depends on the versions of the zones that it was made from, and stands beside them: it is given as long as the catalog has these.
-//! A change of one zone costs the answers from that zone, and nobody looks for them. Everything is forgotten when the
+//! A change of one zone costs the answers from that zone, or of one that changes by parts those from what changed, and nobody looks for them. Everything is forgotten when the
 //! settings that answers depend on change.
 
 mod key;
@@ -32,6 +32,7 @@ mod ring;
 
 use crate::answer::{Buffers, Outcome};
 use crate::server::Server;
+use crate::sources::Written;
 pub(crate) use key::Asked;
 use key::CacheKey;
 pub(crate) use negative::{NegativeCache, NegativeKey, NegativeStart};
@@ -281,7 +282,18 @@ impl Cache {
         response: &[u8],
         (catalog, buffers): (&CatalogView<'_>, &mut Buffers),
     ) {
-        let Some(versions) = buffers.sources.versions() else { return };
+        let [answers, authorities, _] = given.counts;
+        let written = Written {
+            message: &response[..given.end],
+            start: query.end,
+            counts: [answers, authorities],
+            qtype: query.qtype,
+            is_referral: given.outcome == Outcome::Referral,
+            dnssec_ok: query.edns.is_some_and(|edns| edns.dnssec_ok),
+        };
+        let names = (&mut buffers.other_places, &mut buffers.other_key);
+        let Some((sources, count)) = buffers.sources.kept(&written, names) else { return };
+        let sources = &sources[..count];
         // After the versions were read, so that those after a change of groups are seen with the groups that they were raised for.
         if buffers.sources.are_for_some(catalog) {
             return;
@@ -312,7 +324,7 @@ impl Cache {
         let own = at(&|slot| slot.key == key);
         let place = own.or_else(|| at(&|slot| slot.key.epoch() != epoch)).unwrap_or(way(hash));
         let over = own.map(|own| pair[own].piece);
-        let piece = match self.ring.keep(response, (query.end, count), anchor, versions, over) {
+        let piece = match self.ring.keep(response, (query.end, count), anchor, sources, over) {
             Ok(piece) => piece,
             Err(Refused::Unfit) => return,
             Err(Refused::Worn) => return self.forget(),

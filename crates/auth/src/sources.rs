@@ -2,11 +2,26 @@
 //!
 //! A kept answer is right as long as these zones have the versions they had. That includes the zones that were not there: one that is
 //! added raises the version of the zone above it, or of a slot that stands for no zone at all.
+//!
+//! Of a zone that changes by parts ([`PartSet`]) an answer depends on those alone that it was made from:
+//!
+//! | what was looked at | parts |
+//! |---|---|
+//! | a name that was looked up, with all cuts, DNAMEs, wildcards and empty non-terminals on the way to it | the name's |
+//! | the wildcard of the apex, its DNAME, types of the apex that change seldom | shared, on which all depend without being told |
+//! | glue | the cut's: it is stored there |
+//! | additional data, and addresses of name servers with their signatures | those of all names that the records point at |
+//! | SOA in any section, other types of the apex that change with the serial | the serial's |
+//! | proofs, of whatever name | the serial's; but the NSEC record of a cut that has no DS is the cut's own |
 
 use crate::limits::CHAIN_MAX;
+use crate::rrset;
+use wire::iana::rtype;
+use wire::rdata::Names;
+use wire::record::RecordView;
 use wire::{Places, SortKey};
 use zone::CatalogView;
-use zone::catalog::{Found, Version};
+use zone::catalog::{Found, PartSet, Version};
 
 /// Most zones that a kept answer depends on. Aliases rarely cross more, and each costs a comparison whenever the answer is given again.
 pub(crate) const SOURCES_KEPT_MAX: usize = 4;
@@ -21,6 +36,27 @@ struct Lookup {
     name: u16,
     labels_max: u8,
     source: u8,
+}
+
+/// A zone that an answer depends on.
+#[derive(Clone, Copy)]
+pub(crate) struct Source {
+    pub(crate) version: Version,
+    /// Where the version has parts: those of the zone that it was made from.
+    pub(crate) parts: PartSet,
+}
+
+/// What of an answer that was written tells which parts it was made from.
+#[derive(Clone, Copy)]
+pub(crate) struct Written<'m> {
+    pub(crate) message: &'m [u8],
+    /// Where the records begin.
+    pub(crate) start: usize,
+    /// Records of answer and authority section.
+    pub(crate) counts: [u16; 2],
+    pub(crate) qtype: u16,
+    pub(crate) is_referral: bool,
+    pub(crate) dnssec_ok: bool,
 }
 
 /// See the module.
@@ -71,21 +107,72 @@ impl Sources {
         before
     }
 
+    /// The zones, in the order in which they were found.
+    fn found(&self) -> &[Found] {
+        &self.found[..self.found_count]
+    }
+
+    /// The names, if they are few enough.
+    fn names(&self) -> Option<&[Lookup]> {
+        self.names.get(..self.names_count)
+    }
+
     /// Which of the zones found before this is.
     #[cold]
     fn position(&self, found: &Found) -> Option<usize> {
-        self.found[..self.found_count].iter().position(|before| before.version().slot == found.version().slot)
+        self.found().iter().position(|before| before.version().slot == found.version().slot)
     }
 
-    /// Zones and versions, if an answer that depends on these can be kept.
-    pub(crate) fn versions(&self) -> Option<impl Iterator<Item = Version>> {
-        let is_short = self.found_count <= SOURCES_KEPT_MAX && self.names_count <= NAMES_KEPT_MAX;
-        is_short.then(|| self.found[..self.found_count].iter().map(Found::version))
+    /// Zones and versions, if an answer that depends on these can be kept. They are the first so many.
+    pub(crate) fn kept(
+        &self,
+        written: &Written<'_>,
+        (places, key): (&mut Places, &mut SortKey),
+    ) -> Option<([Source; SOURCES_KEPT_MAX], usize)> {
+        let count = self.found().len();
+        let names = self.names()?;
+        if count > SOURCES_KEPT_MAX {
+            return None;
+        }
+        let found = |at: usize| Source { version: self.found[at].version(), parts: PartSet::NONE };
+        let mut sources: [Source; SOURCES_KEPT_MAX] = std::array::from_fn(found);
+        let is_by_parts = |source: &Source| source.version.has_parts();
+        if sources[..count].iter().any(is_by_parts) {
+            self.add_parts(&mut sources, names, written, (places, key))?;
+        }
+        Some((sources, count))
+    }
+
+    /// Fills in the parts that each of the zones was asked for.
+    #[cold]
+    fn add_parts(
+        &self,
+        sources: &mut [Source; SOURCES_KEPT_MAX],
+        names: &[Lookup],
+        written: &Written<'_>,
+        (places, key): (&mut Places, &mut SortKey),
+    ) -> Option<()> {
+        for lookup in names {
+            let labels = &mut (&mut *places, &mut *key);
+            let source = &mut sources[lookup.source as usize];
+            let apex_labels = self.found[lookup.source as usize].labels as usize;
+            source.parts |= match part_of(written.message, lookup.name as usize, apex_labels, labels)? {
+                PartSet::NONE if PartSet::is_of_serial(written.qtype) => PartSet::SERIAL,
+                part => part,
+            };
+        }
+        for (source, found) in
+            sources.iter_mut().zip(self.found()).filter(|(source, _)| source.version.has_parts())
+        {
+            let labels = (&mut *places, &mut *key);
+            source.parts |= parts_beside(written, names.len() == 1, found.labels as usize, labels)?;
+        }
+        Some(())
     }
 
     /// Whether one of the zones is not for everybody: what comes of it must not be given to others unasked.
     pub(crate) fn are_for_some(&self, catalog: &CatalogView<'_>) -> bool {
-        let found = &self.found[..self.found_count];
+        let found = self.found();
         found.iter().any(|found| catalog.group_of(found.version().slot).is_for_some())
     }
 
@@ -98,7 +185,7 @@ impl Sources {
         message: &[u8],
         (places, key): (&mut Places, &mut SortKey),
     ) -> bool {
-        let Some(names) = self.names.get(..self.names_count) else { return false };
+        let Some(names) = self.names() else { return false };
         names.iter().all(|lookup| {
             if places.follow(message, lookup.name as usize).is_err() {
                 return false;
@@ -108,4 +195,50 @@ impl Sources {
             found.version() == self.found[lookup.source as usize].version()
         })
     }
+}
+
+/// The part of the name that stands at `at`, in a zone with so many labels; none for its apex, and those above.
+fn part_of(
+    message: &[u8],
+    at: usize,
+    apex_labels: usize,
+    (places, key): &mut (&mut Places, &mut SortKey),
+) -> Option<PartSet> {
+    places.follow(message, at).ok()?;
+    key.set_places(message, places.labels());
+    let is_below = key.label_count() > apex_labels;
+    Some(if is_below { PartSet::of_name(&key.octets()[key.end(apex_labels)..]) } else { PartSet::NONE })
+}
+
+/// What an answer depends on beside the names that led to it: whatever its records point at can have been looked up for additional data, or as a
+/// name server whose address is signed; and what proves something changes with the serial. `is_first_name`: no alias led to the end.
+fn parts_beside(
+    written: &Written<'_>,
+    is_first_name: bool,
+    apex_labels: usize,
+    mut labels: (&mut Places, &mut SortKey),
+) -> Option<PartSet> {
+    // An NSEC record that says that a cut has no DS is the cut's, if no wildcard was passed on the way.
+    let is_cuts_own = written.is_referral && is_first_name;
+    let mut parts = PartSet::NONE;
+    let mut at = written.start;
+    let [answers, authorities] = written.counts;
+    for number in 0..answers + authorities {
+        let record = RecordView::read(written.message, at)?;
+        at = record.end();
+        let is_answer = number < answers;
+        match record.rtype {
+            rtype::SOA | rtype::NSEC3 if !is_answer => parts |= PartSet::SERIAL,
+            rtype::NSEC if !(is_answer || is_cuts_own) => parts |= PartSet::SERIAL,
+            // Glue without signatures stands with the cut.
+            rtype::NS if !is_answer && !written.dnssec_ok => {}
+            rtype if rrset::has_targets(rtype) => {
+                for name in Names::in_message(rtype, written.message, record.rdata_at, record.end()) {
+                    parts |= part_of(written.message, name.ok()?.at, apex_labels, &mut labels)?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(parts)
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use wire::NameBuf;
-use zone::catalog::{Absence, PackHold, SlotNumber, ViewSource};
-use zone::{Catalog, CatalogReader, Pack, PackBuilder, TextStamp};
+use zone::catalog::{Absence, PackHold, PartSet, SlotNumber, ViewSource};
+use zone::{Catalog, CatalogReader, Pack, PackBuilder, TextStamp, ZoneView};
 
 /// Zones inside each other and beside each other, with aliases across. `G` is the generation.
 const ZONES: [(&str, &str); 9] = [
@@ -350,6 +350,7 @@ fn workers_during(steps: u64) {
             });
         }
         let mut slot_below = None;
+        let mut shown: [Option<&Arc<Pack>>; 2] = [None; 2];
         for step in 1..=steps {
             changes.fetch_add(1, Ordering::SeqCst);
             let zone = (step % 2) as usize;
@@ -366,7 +367,18 @@ fn workers_during(steps: u64) {
             } else {
                 let generation = step % 200;
                 let hold = catalog.add_pack(Arc::clone(&packs[zone][generation as usize]));
-                catalog.publish(slots[zone], None, ViewSource::Pack(hold.number(), 0)).unwrap();
+                let source = ViewSource::Pack(hold.number(), 0);
+                let new = &packs[zone][generation as usize];
+                // By turns as a whole and by parts.
+                match shown[zone].replace(new).filter(|_| step % 3 > 0) {
+                    Some(old) => {
+                        let [old, new] = [old, new].map(|pack| ZoneView::new(pack, 0).unwrap());
+                        let state = catalog.state_of(slots[zone]).unwrap();
+                        let parts = PartSet::changed(&old, &new);
+                        catalog.publish_parts(slots[zone], state, source, parts).unwrap();
+                    }
+                    None => catalog.publish(slots[zone], None, source).unwrap(),
+                }
                 generations[zone].store(generation, Ordering::Release);
             }
             changes.fetch_add(1, Ordering::SeqCst);

@@ -8,6 +8,7 @@
 //! `change`: loading and taking; `merge`: packs kept few; `gone`: what packs have and is not served.
 
 mod arrange;
+mod by_parts;
 mod change;
 mod gone;
 mod held;

@@ -16,9 +16,11 @@
 
 mod change;
 mod depths;
+mod difference;
 mod groups;
 mod growth;
 mod packs;
+mod partition;
 mod pins;
 mod slots;
 mod table;
@@ -33,6 +35,7 @@ use sync::{Cell, Domain, Mutex};
 use depths::Depths;
 use groups::Groups;
 use packs::{PackDirectory, PackList};
+use partition::Blocks;
 use pins::Pins;
 use slots::{CHUNK_SLOTS, NOWHERE_SLOTS, Slot, SlotDirectory};
 use table::{Table, Tag};
@@ -41,11 +44,12 @@ pub use change::{Changed, PackHold, State, ViewSource};
 pub use depths::KeyLabels;
 pub use groups::Group;
 pub use packs::PackNumber;
+pub use partition::{PARTITIONED_MAX, PartSet};
 pub use pins::{PINS_MAX, PINS_PER_CLIENT_MAX, PinCounts, PinRefused, PinnedZone};
 pub use slots::{Absence, FIRST_SLOT, SlotNumber, Version};
 pub use view::{CatalogView, Found, Hit, View};
 
-/// Zones of a catalog at most: slot numbers have 26 bits, in cells and, beside 6 others, in kept answers.
+/// Zones of a catalog at most: slot numbers have 26 bits in cells.
 pub const ZONES_MAX: usize = (1 << 26) - NOWHERE_SLOTS as usize;
 /// Numbers of labels of [`KeyLabels`]: each costs a query that was not answered before another look. With the four most common, those who serve
 /// parents and children, or reverse zones of several lengths, have all of theirs.
@@ -79,6 +83,8 @@ struct Inner {
     /// What is taken for longer than a batch.
     pins: Arc<Pins>,
     pack_list: Arc<PackList>,
+    /// Versions of zones that change by parts.
+    blocks: Blocks,
     /// Held while one waits for the writer.
     turn: Mutex<()>,
     writer: Mutex<change::Writer>,
@@ -128,6 +134,7 @@ impl Catalog {
             groups: Groups::default(),
             pins: Pins::new(),
             pack_list,
+            blocks: Blocks::default(),
             turn: Mutex::named("catalog turn", ()),
             writer: Mutex::named("catalog", writer),
             domain,

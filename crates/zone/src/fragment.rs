@@ -294,7 +294,7 @@ pub fn encode_plain<'s>(
 /// ```
 ///
 /// A server with more than 255 addresses of a kind has several groups.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct GlueGroup<'p> {
     /// Which record of the NS RRset names the server.
     pub server: usize,

@@ -122,6 +122,11 @@ impl<'p> ZoneView<'p> {
         self.pack.id()
     }
 
+    /// Its number in the pack.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
     /// What proves that names and types are absent.
     #[inline(always)]
     pub fn denial(&self) -> Denial {

@@ -2,6 +2,8 @@
 //!
 //! This is the protocol of `catalog` and `auth::sources` by itself: a table that is exchanged, a cell, and the version of the zone above. A kept answer
 //! that does not know the new zone must be of the old version. Each rule that is left out must make that fail.
+//!
+//! The second protocol is that of zones that change by parts (`catalog::partition`): a kept answer of a state must not be older than the state says.
 #![allow(clippy::unwrap_used)]
 
 use loom::sync::Arc;
@@ -106,5 +108,86 @@ fn every_rule_is_needed() {
     ];
     for fault in faults {
         assert!(std::panic::catch_unwind(|| model(fault)).is_err(), "{fault:?}");
+    }
+}
+
+/// A zone that changes by parts: what its view shows, the version of one of its parts, and the state of the whole.
+struct Parted {
+    view: AtomicUsize,
+    part: AtomicUsize,
+    state: AtomicUsize,
+}
+
+/// A rule that is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PartedFault {
+    None,
+    /// The view is stored after the state.
+    ViewTooLate,
+    /// The view is loaded before the state.
+    StateReadTooLate,
+    /// The state that is kept is the one when the answer is kept.
+    StateOfKeeping,
+    /// The part is not raised.
+    PartLeftOut,
+}
+
+impl Parted {
+    fn publish(&self, fault: PartedFault) {
+        if fault != PartedFault::ViewTooLate {
+            self.view.store(RAISED, Release);
+        }
+        if fault != PartedFault::PartLeftOut {
+            self.part.store(RAISED, Release);
+        }
+        self.state.store(RAISED, Release);
+        if fault == PartedFault::ViewTooLate {
+            self.view.store(RAISED, Release);
+        }
+    }
+
+    /// The state that an answer is kept with, and what it was made from.
+    fn answer(&self, fault: PartedFault) -> (usize, usize) {
+        if fault == PartedFault::StateReadTooLate {
+            let view = self.view.load(Acquire);
+            return (self.state.load(Acquire), view);
+        }
+        let state = self.state.load(Acquire);
+        let view = self.view.load(Acquire);
+        match fault {
+            PartedFault::StateOfKeeping => (self.state.load(Acquire), view),
+            _ => (state, view),
+        }
+    }
+}
+
+fn parted_model(fault: PartedFault) {
+    loom::model(move || {
+        let [view, part, state] = [OLD; 3].map(AtomicUsize::new);
+        let zone = Arc::new(Parted { view, part, state });
+        let writer = Arc::clone(&zone);
+        let writer = thread::spawn(move || writer.publish(fault));
+        let (state, view) = zone.answer(fault);
+        writer.join().unwrap();
+        let is_given = zone.part.load(Acquire) <= state;
+        assert!(!is_given || view == RAISED, "an old answer is given after a publication");
+    });
+}
+
+#[test]
+fn what_is_kept_of_a_part_is_no_older_than_its_state() {
+    parted_model(PartedFault::None);
+}
+
+#[test]
+fn every_rule_of_parts_is_needed() {
+    let faults = [
+        PartedFault::ViewTooLate,
+        PartedFault::StateReadTooLate,
+        PartedFault::StateOfKeeping,
+        PartedFault::PartLeftOut,
+    ];
+    for fault in faults {
+        assert!(std::panic::catch_unwind(|| parted_model(fault)).is_err(), "{fault:?}");
     }
 }

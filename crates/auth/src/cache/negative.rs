@@ -18,7 +18,7 @@ const NO_COVER: u32 = u32::MAX;
 /// What a start depends on, settings apart; in words, since keys are compared with each name error.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NegativeKey {
-    /// The version of the zone.
+    /// The version of the zone; of one that changes by parts its state, which each publication changes: so does the SOA record that all starts have.
     version: u64,
     /// What the numbers of nodes belong to, see [`ZoneView::pack_id`]: a merge leaves the version and exchanges the numbers.
     pack: u64,
@@ -173,8 +173,7 @@ impl NegativeCache {
         let over =
             (slot.epoch == self.epoch && slot.key.slot_wanted == key.slot_wanted).then_some(slot.piece);
         // What it depends on is in the key.
-        let versions = std::iter::empty();
-        match self.ring.keep(out.message(), (from, records as usize), anchor, versions, over) {
+        match self.ring.keep(out.message(), (from, records as usize), anchor, &[], over) {
             Ok(piece) => {
                 *slot = Slot { key: *key, epoch: self.epoch, piece, records, start, missed: 0 };
             }

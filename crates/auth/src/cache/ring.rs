@@ -1,11 +1,11 @@
 //! Where the octets of answers are: a ring, in which the newest take the place of the oldest.
 
 use super::pointers::{self, POINTERS_MAX};
-use crate::sources::SOURCES_KEPT_MAX;
+use crate::sources::{SOURCES_KEPT_MAX, Source};
 use wire::name::NAME_OCTETS_MAX;
 use wire::render::POINTER_MAX;
 use zone::CatalogView;
-use zone::catalog::{SlotNumber, Version};
+use zone::catalog::{PartSet, SlotNumber, Version};
 
 /// Most octets of records that are kept: UDP's 1,232 and no less than any answer of that size has after its question.
 const OCTETS_MAX: usize = 1232;
@@ -17,7 +17,8 @@ pub(super) struct Ring {
     head: u32,
 }
 
-/// The version that an answer depends on, records, their pointers, other versions: one after the other in the ring.
+/// The version that an answer depends on, records, their pointers, other versions: one after the other in the ring. After a version with parts
+/// stands the set of them, as another version.
 #[derive(Clone, Copy)]
 pub(super) struct Piece {
     start: u32,
@@ -29,12 +30,14 @@ pub(super) struct Piece {
     anchor: u16,
     /// How many pointers, two octets each.
     pointers: u8,
-    /// How many versions, [`VERSION_OCTETS`] each.
+    /// How many versions, [`VERSION_OCTETS`] each, sets of parts not counted.
     versions: u8,
 }
 
 /// Octets of a slot's number (u32) and its version (u64).
 const VERSION_OCTETS: usize = 12;
+/// Most versions of a piece, with their sets of parts.
+const VERSIONS_MAX: usize = 2 * SOURCES_KEPT_MAX;
 
 const _: () = assert!(size_of::<Piece>() == 12 && POINTERS_MAX <= u8::MAX as usize);
 
@@ -82,11 +85,11 @@ impl Ring {
     ) -> Option<()> {
         let length = VERSION_OCTETS + piece.body_octets();
         let (first, body) = self.get(piece.start, length)?.split_first_chunk::<VERSION_OCTETS>()?;
-        if !catalog.is_current(read_version(first)) {
+        // Mostly an answer is made from one zone, whose only version this is. As two tests, which cost such answers less than one of both.
+        if !catalog.is_current(read_version(first)) && !self.are_all_current(piece, catalog) {
             return None;
         }
-        // Mostly an answer is made from one zone.
-        if piece.versions > 1 && !self.are_others_current(piece, catalog) {
+        if piece.versions > 1 && !self.are_all_current(piece, catalog) {
             return None;
         }
         let (records, pointers) = body.split_at_checked(piece.octets())?;
@@ -95,14 +98,20 @@ impl Ring {
         Some(())
     }
 
-    /// Whether the catalog has all versions after the first.
+    /// Whether the catalog has all versions, those with parts too.
     #[cold]
-    fn are_others_current(&self, piece: &Piece, catalog: &CatalogView<'_>) -> bool {
-        let before = VERSION_OCTETS + piece.body_octets();
-        let versions = VERSION_OCTETS * (piece.versions as usize - 1);
-        self.get(piece.start, before + versions).is_some_and(|piece| {
-            let (versions, _) = piece[before..].as_chunks();
-            versions.iter().all(|version| catalog.is_current(read_version(version)))
+    #[inline(never)]
+    fn are_all_current(&self, piece: &Piece, catalog: &CatalogView<'_>) -> bool {
+        let all = self.get(piece.start, piece.room as usize).and_then(|all| all.split_first_chunk());
+        let Some((first, rest)) = all else { return false };
+        let (others, _) = rest[piece.body_octets()..].as_chunks();
+        let mut rows = std::iter::once(first).chain(others).map(read_version);
+        (0..piece.versions).all(|_| match rows.next() {
+            Some(version) if version.has_parts() => {
+                let parts = rows.next().map(|row| PartSet::from_bits(row.number));
+                parts.is_some_and(|parts| catalog.are_current(version, parts))
+            }
+            version => version.is_some_and(|version| catalog.is_current(version)),
         })
     }
 
@@ -124,7 +133,7 @@ impl Ring {
         message: &[u8],
         (start, count): (usize, usize),
         anchor: u16,
-        versions: impl Iterator<Item = Version>,
+        sources: &[Source],
         over: Option<Piece>,
     ) -> Result<Piece, Refused> {
         let records = &message[start..];
@@ -134,9 +143,13 @@ impl Ring {
         }
         let mut found = [0; POINTERS_MAX];
         let pointers = pointers::collect(message, start, count, anchor, &mut found).ok_or(Refused::Unfit)?;
-        let mut depends = [0; VERSION_OCTETS * SOURCES_KEPT_MAX];
+        let mut depends = [0; VERSION_OCTETS * VERSIONS_MAX];
         let mut depends_octets = 0;
-        for (to, version) in depends.as_chunks_mut().0.iter_mut().zip(versions) {
+        let versions = sources.iter().flat_map(|Source { version, parts }| {
+            let parts = Version { slot: version.slot, number: parts.bits() };
+            [Some(*version), version.has_parts().then_some(parts)]
+        });
+        for (to, version) in depends.as_chunks_mut().0.iter_mut().zip(versions.flatten()) {
             write_version(version, to);
             depends_octets += VERSION_OCTETS;
         }
@@ -167,7 +180,7 @@ impl Ring {
             room: over.map_or(length as u16, |over| over.room),
             anchor,
             pointers: pointers as u8,
-            versions: (depends_octets / VERSION_OCTETS) as u8,
+            versions: sources.len() as u8,
         })
     }
 

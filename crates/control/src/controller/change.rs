@@ -7,6 +7,7 @@ use wire::{Name, NameBuf};
 use zone::catalog::{CatalogView, Group, SlotNumber, View, ViewSource};
 
 use super::arrange::Candidate;
+use super::by_parts::{COMPARED_MAX, Compared};
 use super::held::Kind;
 use super::zones::{Rare, Zones};
 use super::{Changing, Controller};
@@ -140,9 +141,15 @@ impl Controller {
                     break;
                 }
                 self.make_room();
+                let compare = |(job, loaded): &(&Job, Loaded)| self.compare(job, loaded);
+                let compared: Vec<_> = match jobs.len() <= COMPARED_MAX {
+                    true => batch.iter().map(compare).collect(),
+                    false => Vec::new(),
+                };
+                let mut compared = compared.into_iter();
                 let mut zones = self.zones.write();
                 for (job, loaded) in batch {
-                    self.take(&mut zones, job, loaded, change);
+                    self.take(&mut zones, job, loaded, compared.next().flatten(), change);
                 }
             }
             let mut zones = self.zones.write();
@@ -167,8 +174,15 @@ impl Controller {
         while !domain.wait_for_room(Instant::now() + ROOM_WAIT) {}
     }
 
-    /// Shows a zone that was loaded.
-    fn take(&self, zones: &mut Zones, job: &Job, loaded: Loaded, change: &mut Change) {
+    /// Shows a zone that was loaded. `compared`: see [`Controller::compare`].
+    fn take(
+        &self,
+        zones: &mut Zones,
+        job: &Job,
+        loaded: Loaded,
+        compared: Option<Compared>,
+        change: &mut Change,
+    ) {
         let pack = &loaded.pack.pack;
         if !pack.apex(&pack.zone_row(loaded.number)).is_some_and(|(name, _)| name.eq_ignore_case(&job.name)) {
             let line = format!("{}: was written into while it was read", job.source);
@@ -198,7 +212,8 @@ impl Controller {
             awaited.map_or_else(|| slot.map(|slot| zones.kept(slot).source), |awaited| Some(awaited.source));
         let group = file.map_or(Group::default(), |file| zones.sources.group(file));
         let is_named = old.as_ref().is_some_and(|old| old.is_named);
-        let slot = self.show(zones, slot, is_named, (&job.name, group), source);
+        let place = slot.map(|slot| (slot, is_named, compared));
+        let slot = self.show(zones, place, (&job.name, group), source);
         zones.packs.add(pack.id());
         match old.and_then(|old| old.pack) {
             Some(old) => zones.packs.subtract(old),
@@ -217,16 +232,22 @@ impl Controller {
         change.loaded += 1;
     }
 
-    /// Shows a zone in its slot, or in a new one. `is_named`: whether what is shown in the slot still has the zone's name.
+    /// Shows a zone in its slot, or in a new one. `place`: the slot, whether what is shown in it still has the zone's name, and how
+    /// what it shows differs.
     fn show(
         &self,
         zones: &mut Zones,
-        slot: Option<SlotNumber>,
-        is_named: bool,
+        place: Option<(SlotNumber, bool, Option<Compared>)>,
         (name, group): (&Name, Group),
         source: ViewSource,
     ) -> SlotNumber {
-        if let Some(slot) = slot {
+        if let Some((slot, is_named, compared)) = place {
+            if is_named
+                && let Some(Compared { state, parts }) = compared
+                && self.catalog.publish_parts(slot, state, source, parts).is_ok()
+            {
+                return slot;
+            }
             if is_named && self.catalog.publish(slot, None, source).is_ok() {
                 return slot;
             }

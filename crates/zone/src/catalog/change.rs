@@ -4,14 +4,15 @@ use super::depths::DepthCounts;
 use super::groups::Group;
 use super::growth::{Growth, label_count};
 use super::packs::{PackList, PackNumber, Packs};
-use super::slots::{Absence, Absent, CHUNK_SLOTS, NOWHERE_SLOTS, SlotNumber, word_of};
+use super::partition::{Owners, PartSet, block_of, word_of as word_of_block};
+use super::slots::{Absence, Absent, CHUNK_SLOTS, NOWHERE_SLOTS, Slot, SlotNumber, word_of};
 use super::table::{Table, Tag};
 use super::view::{CatalogView, nowhere};
 use super::{Catalog, Inner, Parts, ZONES_MAX, for_each_ancestor, new_chunk, next_version, root_hash};
 use crate::index::Hash;
 use crate::lookup::ZoneView;
 use crate::pack::Pack;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
@@ -41,6 +42,7 @@ pub enum ViewSource {
 pub struct State {
     /// The view word. A merge exchanges it, and packs have the numbers of others that are gone; hence the version beside it.
     word: u64,
+    /// As readers take note of it: of a zone that changes by parts its state.
     version: u64,
 }
 
@@ -55,6 +57,7 @@ pub(super) struct Writer {
     zones: usize,
     depths: DepthCounts,
     packs: Packs,
+    owners: Owners,
     /// Slots below this have been used.
     slots_used: u32,
     /// Of these, the ones that can be used again.
@@ -146,7 +149,24 @@ impl Catalog {
         expected: Option<State>,
         source: ViewSource,
     ) -> Result<(), Changed> {
-        self.inner.set_view(&mut self.inner.lock(), slot, expected, source, true)
+        self.inner.set_view(&mut self.inner.lock(), slot, expected, source, Some(PartSet::SHARED))
+    }
+
+    /// The same where only `parts` of the zone differ between what it must show until then and what it is to show: answers that were made from
+    /// others stay right, and are kept. With the first such publication, which costs all answers as any other does, the zone gets versions
+    /// of its parts, if the catalog has any left ([`super::PARTITIONED_MAX`]).
+    ///
+    /// # Panics
+    ///
+    /// As [`Catalog::insert`].
+    pub fn publish_parts(
+        &self,
+        slot: SlotNumber,
+        expected: State,
+        source: ViewSource,
+        parts: PartSet,
+    ) -> Result<(), Changed> {
+        self.inner.set_view(&mut self.inner.lock(), slot, Some(expected), source, Some(parts))
     }
 
     /// Has a slot show the same zone in another pack: what answers say stays, and so does the version.
@@ -160,7 +180,7 @@ impl Catalog {
         expected: Option<State>,
         source: ViewSource,
     ) -> Result<(), Changed> {
-        self.inner.set_view(&mut self.inner.lock(), slot, expected, source, false)
+        self.inner.set_view(&mut self.inner.lock(), slot, expected, source, None)
     }
 
     /// Has a slot's zone be of a group from now on, in a new version if it was of another: what is kept of it is right no longer. A slot without a zone
@@ -172,7 +192,7 @@ impl Catalog {
             && place.word() != 0
             && self.inner.groups.set(slot, group)
         {
-            place.raise(next_version());
+            self.inner.raise(place, PartSet::SHARED);
         }
     }
 
@@ -193,7 +213,7 @@ impl Catalog {
         let parts = self.inner.parts.current();
         let slot = parts.slot(slot)?;
         let word = slot.word();
-        (word != 0).then(|| State { word, version: slot.version() })
+        (word != 0).then(|| State { word, version: self.inner.state(slot) })
     }
 
     /// How many zones there are.
@@ -210,6 +230,7 @@ impl Writer {
             zones: 0,
             depths: DepthCounts::default(),
             packs: Packs::new(packs),
+            owners: Owners::default(),
             slots_used: NOWHERE_SLOTS,
             free: Arc::new(Mutex::named("free slots", Vec::new())),
         }
@@ -332,7 +353,7 @@ impl Inner {
             if let Some(group) = group {
                 self.groups.set(version.slot, group);
             }
-            let set = self.set_view(writer, version.slot, None, source, true);
+            let set = self.set_view(writer, version.slot, None, source, Some(PartSet::SHARED));
             set.expect("a zone that is there, and nothing is expected of it");
             return (version.slot, false);
         }
@@ -352,7 +373,8 @@ impl Inner {
 
     /// Raises the version of what names at and below these zones were found in before.
     fn raise_enclosers(&self, writer: &mut Writer, added: &[SlotNumber]) {
-        let mut enclosers = HashSet::new();
+        let mut enclosers: HashMap<SlotNumber, PartSet> = HashMap::new();
+        let mut raise = |slot, parts| *enclosers.entry(slot).or_default() |= parts;
         self.read(&mut writer.reader, |view| {
             let mut key = SortKey::new();
             for name in added.iter().filter_map(|slot| view.name_of(*slot)) {
@@ -360,39 +382,75 @@ impl Inner {
                 let labels = key.label_count();
                 let above = if labels > 0 { Some(view.find(&key, labels - 1).found) } else { None };
                 match above.filter(|above| !above.is_nothing()) {
-                    Some(encloser) => drop(enclosers.insert(encloser.version().slot)),
-                    None if labels < 2 => enclosers.extend((0..NOWHERE_SLOTS).map(SlotNumber)),
-                    None => drop(enclosers.insert(nowhere(upper_hash(self.seed, &key)))),
+                    Some(encloser) => {
+                        let relative = &key.octets()[key.end(encloser.labels as usize)..];
+                        raise(encloser.version().slot, PartSet::of_name(relative));
+                    }
+                    None if labels < 2 => {
+                        (0..NOWHERE_SLOTS).for_each(|slot| raise(SlotNumber(slot), PartSet::NONE));
+                    }
+                    None => raise(nowhere(upper_hash(self.seed, &key)), PartSet::NONE),
                 }
             }
         });
         let parts = self.parts.current();
-        for slot in enclosers.into_iter().filter_map(|slot| parts.slot(slot)) {
-            slot.raise(next_version());
+        for (slot, changed) in enclosers {
+            if let Some(slot) = parts.slot(slot) {
+                self.raise(slot, changed);
+            }
         }
     }
 
-    /// Has a slot show something else, in a new version if `is_new`.
+    /// Publishes that parts of a slot's zone are others, or all of it where it has no versions of parts.
+    fn raise(&self, slot: &Slot, parts: PartSet) {
+        match block_of(slot.version()) {
+            Some(block) => self.blocks.raise(block, parts, next_version()),
+            None => slot.raise(next_version()),
+        }
+    }
+
+    /// The same, which gives it versions of parts, if there are any left.
+    fn raise_by_parts(&self, owners: &mut Owners, all: &Parts, number: SlotNumber, parts: PartSet) {
+        let Some(slot) = all.slot(number) else { return };
+        let is_new = block_of(slot.version()).is_none() && !parts.is_everything();
+        let Some(taken) = is_new.then(|| owners.take(number, &self.blocks)).flatten() else {
+            return self.raise(slot, parts);
+        };
+        // In this order: who follows the word that it had sees what is newer than both.
+        if let Some(before) = taken.from.and_then(|before| all.slot(before)) {
+            before.raise(next_version());
+        }
+        self.blocks.raise(taken.block, PartSet::SHARED, next_version());
+        slot.raise(word_of_block(taken.block));
+    }
+
+    /// What readers take note of as the version of a slot.
+    fn state(&self, slot: &Slot) -> u64 {
+        let word = slot.version();
+        if block_of(word).is_some() { self.blocks.state(word) } else { word }
+    }
+
+    /// Has a slot show something else, in which `changed` is other than before; `None`: nothing is.
     fn set_view(
         self: &Arc<Self>,
         writer: &mut Writer,
         number: SlotNumber,
         expected: Option<State>,
         source: ViewSource,
-        is_new: bool,
+        changed: Option<PartSet>,
     ) -> Result<(), Changed> {
         let parts = self.parts.current();
         let slot = parts.slot(number).ok_or(Changed)?;
-        let now = State { word: slot.word(), version: slot.version() };
+        let now = State { word: slot.word(), version: self.state(slot) };
         if now.word == 0 || expected.is_some_and(|expected| expected != now) {
             return Err(Changed);
         }
-        let Writer { reader, packs, .. } = writer;
+        let Writer { reader, packs, owners, .. } = writer;
         let held = self
             .read(reader, |view| Some(use_of(packs, source, view.name_of(number)?, view.key_of(number)?)));
         let old = slot.set(held.ok_or(Changed)?, &self.domain);
-        if is_new {
-            slot.raise(next_version());
+        if let Some(changed) = changed {
+            self.raise_by_parts(owners, &parts, number, changed);
         }
         if let Some(old) = old {
             writer.packs.let_go(old, &parts.packs, self);
@@ -410,6 +468,9 @@ impl Inner {
         let tag = tag_of(self.seed, &key);
         writer.growth.remove(&parts.table, self.seed, (&key, tag), number.0);
         let old = slot.set(Held::Nothing, &self.domain);
+        if let Some(block) = block_of(slot.version()) {
+            writer.owners.let_go(block);
+        }
         slot.raise(next_version());
         if let Some(old) = old {
             writer.packs.let_go(old, &parts.packs, self);

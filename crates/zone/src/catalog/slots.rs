@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! | view word u64 | version u64 |      nothing; or kind 1, pack number 31, zone number 32; or the address of an `Absent`
+//!                       `-- of a zone that changes by parts: where its versions are, see `partition`
 //! ```
 //!
 //! Order of the writer: view word, then version. Order of a reader: version, then view word. So an answer that says it was made from
@@ -14,6 +15,7 @@ use sync::epoch::{Guard, Held, Word};
 use wire::{Name, NameBuf, SortKey};
 
 use super::packs::PackNumber;
+use super::partition::is_partitioned;
 
 /// Slots that stand for no zone: their versions are those of what is not there, see [`super::CatalogView::find`].
 pub(super) const NOWHERE_SLOTS: u32 = 1024;
@@ -27,13 +29,22 @@ const CHUNK_SHIFT: u32 = 12;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SlotNumber(pub u32);
 
-/// A slot in one of its versions. No two states of any two zones ever have the same.
+/// A slot in one of its versions. No two states of any two zones ever have the same. Of a zone that changes by parts it is the state of the whole
+/// zone, which parts may outlive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Version {
     /// The slot.
     pub slot: SlotNumber,
     /// From one count of the process, which only grows. 0 is nobody's.
     pub number: u64,
+}
+
+impl Version {
+    /// Whether an answer of it may outlive it: it depends on parts of the zone alone.
+    #[inline(always)]
+    pub fn has_parts(self) -> bool {
+        is_partitioned(self.number)
+    }
 }
 
 /// Why a zone that the server is to serve cannot be answered from.
@@ -125,6 +136,7 @@ pub(super) fn pack_of(word: u64) -> (PackNumber, u32) {
 }
 
 impl Slot {
+    /// The version word.
     #[inline(always)]
     pub(super) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)

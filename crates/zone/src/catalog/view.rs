@@ -3,6 +3,7 @@
 use super::depths::KeyLabels;
 use super::groups::Group;
 use super::packs::{PackList, PackNumber};
+use super::partition::{PartSet, is_partitioned};
 use super::pins::Pins;
 use super::slots::{Absence, Absent, NOWHERE_SLOTS, Seen, SlotNumber, Version, pack_of};
 use super::table::Tag;
@@ -202,7 +203,7 @@ impl<'g> CatalogView<'g> {
         for number in self.parts.table.hits(tag) {
             let number = SlotNumber(number);
             let Some(slot) = self.parts.slot(number) else { continue };
-            let version = slot.version();
+            let version = self.resolve(slot.version());
             if let Some((seen, pack, apex)) = self.see(slot.view(&self.guard))
                 && apex == key
             {
@@ -229,7 +230,13 @@ impl<'g> CatalogView<'g> {
         }
     }
 
-    /// The version that a slot has; 0 for a slot that was never made.
+    /// What a reader takes note of where the version word of a slot says this: itself, or the state of a zone that changes by parts.
+    #[inline(always)]
+    fn resolve(&self, word: u64) -> u64 {
+        if is_partitioned(word) { self.inner.blocks.state(word) } else { word }
+    }
+
+    /// The version word that a slot has; 0 for a slot that was never made.
     #[inline(always)]
     fn version(&self, slot: SlotNumber) -> Version {
         Version { slot, number: self.parts.slot(slot).map_or(0, |slot| slot.version()) }
@@ -241,10 +248,18 @@ impl<'g> CatalogView<'g> {
         self.inner.groups.get(slot)
     }
 
-    /// Whether a slot still has the version.
+    /// Whether a slot still has the version, which is not one with parts.
     #[inline(always)]
     pub fn is_current(&self, version: Version) -> bool {
-        self.version(version.slot) == version
+        self.version(version.slot).number == version.number
+    }
+
+    /// Whether what was made from these parts of a zone in this version, which is one with parts, is what its present version has there.
+    /// What is shared is always among them.
+    #[cold]
+    pub fn are_current(&self, version: Version, parts: PartSet) -> bool {
+        let word = self.version(version.slot).number;
+        version.has_parts() && self.inner.blocks.is_current(word, version.number, parts)
     }
 
     /// The same again of what was found in this batch before, whatever is published meanwhile.

@@ -1,0 +1,92 @@
+//! Which parts of a zone a reload changes, so that workers keep the answers that were made from others.
+
+use std::sync::Arc;
+
+use zone::ZoneView;
+use zone::catalog::{PARTITIONED_MAX, PartSet, State, View};
+
+use super::Controller;
+use super::held::Kind;
+use crate::load::{Job, Loaded};
+
+/// Zones of a change that are compared with what they were. More than can have versions of parts gain nothing, and a first load of very
+/// many must not wait for any of it.
+pub(super) const COMPARED_MAX: usize = PARTITIONED_MAX;
+
+/// What a zone that was loaded changes of the one that is served, and in which state that was compared.
+pub(super) struct Compared {
+    pub(super) state: State,
+    pub(super) parts: PartSet,
+}
+
+impl Controller {
+    /// Compares a zone that was loaded with the one that is served. `None`: all of it is another, or there was none.
+    pub(super) fn compare(&self, job: &Job, loaded: &Loaded) -> Option<Compared> {
+        let mut reader = self.catalog.reader();
+        let slot = reader.with(|view| view.slot_named(&job.name))?;
+        // First, so that nothing older than it is compared.
+        let state = self.catalog.state_of(slot)?;
+        let zones = self.zones.read();
+        let (pack, number) = reader.with(|view| {
+            let View::Zone(zone) = view.view_of(slot)? else { return None };
+            let held = zones.packs.get(zone.pack_id())?;
+            // Who writes into such a pack has changed what answers were made from.
+            let is_operators = matches!(held.kind, Kind::Operators(_));
+            (!is_operators).then(|| (Arc::clone(&held.pack), zone.number()))
+        })?;
+        // Comparing takes its time: without the lock, and not in a batch.
+        drop(zones);
+        let old = ZoneView::new(&pack.pack, number)?;
+        let new = ZoneView::new(&loaded.pack.pack, loaded.number)?;
+        Some(Compared { state, parts: PartSet::changed(&old, &new) })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::controller::Overrides;
+    use crate::reload::{add_zone, reload_zone};
+    use crate::settings::Settings;
+    use wire::{NameBuf, SortKey};
+    use zone::catalog::Version;
+
+    /// A reload raises the versions of what differs between the two texts.
+    #[test]
+    fn a_reload_changes_the_parts_that_differ() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("zone");
+        let controller = Controller::new(Settings::default(), Overrides::default()).unwrap();
+        let apex: NameBuf = "parts.test".parse().unwrap();
+        let write = |serial: u32, a: u8, b: u8| {
+            let soa = format!("@ 60 SOA ns h {serial} 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\n");
+            std::fs::write(&file, format!("{soa}a 60 A 192.0.2.{a}\nb 60 A 192.0.2.{b}\n")).unwrap();
+        };
+        let reload = || assert_eq!(reload_zone(&controller, &apex).loaded, 1);
+        let version = || -> Version {
+            let mut reader = controller.catalog.reader();
+            reader.with(|view| view.find(&SortKey::of(&apex), 127).found.version())
+        };
+        let is_current = |version: Version, label: &[u8]| {
+            let mut reader = controller.catalog.reader();
+            reader.with(|view| view.are_current(version, PartSet::of_name(label)))
+        };
+        write(1, 1, 1);
+        assert_eq!(add_zone(&controller, apex.clone(), &file).loaded, 1);
+        assert!(!version().has_parts());
+        write(2, 22, 1);
+        reload();
+        let first = version();
+        assert!(first.has_parts() && is_current(first, b"a\0"));
+        write(3, 133, 1);
+        reload();
+        assert_eq!([&b"a\0"[..], b"b\0", b"ns\0"].map(|label| is_current(first, label)), [false, true, true]);
+        write(1004, 133, 44);
+        reload();
+        assert_eq!(
+            [&b"a\0"[..], b"b\0", b"ns\0"].map(|label| is_current(first, label)),
+            [false, false, true]
+        );
+    }
+}
