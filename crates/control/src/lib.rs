@@ -10,6 +10,7 @@
 //! * [`read`], [`load`], [`packs`]: from text to packs, and packs kept for the next start; [`progress`]: how far it is.
 //! * [`controller`], [`reload`]: what is served and how it changes.
 //! * [`command`], [`socket`], [`client`]: what operators can ask a running server; [`order`]: zones in lists for them.
+//! * [`upgrade`]: one server hands over to the next.
 //! * [`serve`]: the order of a start; [`handler`]: what workers call.
 
 mod access;
@@ -36,6 +37,7 @@ pub mod sources;
 pub mod stamp;
 pub mod system;
 pub mod text;
+pub mod upgrade;
 pub mod wanted;
 
 pub use settings::Settings;

@@ -63,21 +63,7 @@ fn new_settings(
     // Read each time, as the file of secrets may be another.
     let identity = identity(&settings, &mut changing.groups)?;
     let mut wanted = all_wanted(&settings, &controller.overrides, progress)?;
-    // What the file says now goes before what was commanded and is no longer needed.
-    changing.added.retain(|added| !wanted.iter().any(|(name, _)| name.eq_ignore_case(&added.name)));
-    changing.added.iter().for_each(|added| wanted.add(added));
-    if !changing.removed.is_empty() {
-        let (mut key, mut still) = (SortKey::new(), Vec::new());
-        wanted.retain(|name| {
-            key.set(name);
-            let is_removed = changing.removed.iter().any(|removed| **removed == *key.octets());
-            if is_removed {
-                still.push(key.octets().into());
-            }
-            !is_removed
-        });
-        changing.removed = still;
-    }
+    heed_commands(changing, &mut wanted);
     // What waits for a start keeps its old value, so that the next reload reminds of it again.
     let old = &changing.settings;
     let mut waiting = settings.server.keep_until_start(&old.server);
@@ -85,7 +71,12 @@ fn new_settings(
     waiting.extend(settings.control.keep_until_start(&old.control));
     waiting.extend(settings.log.keep_until_start(&old.log));
     for key in waiting {
-        let line = format!("{key}: the change takes effect at the next start");
+        // The rights to become another user are gone.
+        let how = match key.as_str() {
+            "[server] user" | "[server] group" => "",
+            _ => ", or with `zonda ctl upgrade`",
+        };
+        let line = format!("{key}: the change takes effect at the next start{how}");
         tracing::warn!("{line}");
         warnings.push(line);
     }
@@ -103,6 +94,26 @@ fn new_settings(
     }
     changing.settings = settings;
     Ok(wanted)
+}
+
+/// Adds the zones that came by command, and takes out those that went by one. What the file says now goes before what was commanded and is no
+/// longer needed.
+pub(crate) fn heed_commands(changing: &mut Changing, wanted: &mut WantedZones) {
+    changing.added.retain(|added| !wanted.iter().any(|(name, _)| name.eq_ignore_case(&added.name)));
+    changing.added.iter().for_each(|added| wanted.add(added));
+    if changing.removed.is_empty() {
+        return;
+    }
+    let (mut key, mut still) = (SortKey::new(), Vec::new());
+    wanted.retain(|name| {
+        key.set(name);
+        let is_removed = changing.removed.iter().any(|removed| **removed == *key.octets());
+        if is_removed {
+            still.push(key.octets().into());
+        }
+        !is_removed
+    });
+    changing.removed = still;
 }
 
 /// Folders of zones that have none any more, as lines: an unmounted disk looks like that.
