@@ -8,4 +8,5 @@ mod packs;
 mod reload;
 mod settings;
 mod start;
+mod upgrade;
 mod zone_files;

@@ -155,7 +155,7 @@ fn take(
     for socket in &group.sockets {
         prepare(&group.listener, socket).map_err(failed)?;
         if !inherited {
-            adapt(socket, transport, listen);
+            adapt(socket, transport, listen, false);
         }
     }
     while group.sockets.len() < bound.workers.len() && !inherited {
@@ -219,7 +219,7 @@ fn bind_one(address: SocketAddr, transport: Transport, listen: &Listen) -> Resul
         // so there is nothing to gather and no reason to wait for an acknowledgement.
         sockopt::set_tcp_nodelay(&socket, true).map_err(|errno| failed(Step::Option, errno.into()))?;
     }
-    adapt(&socket, transport, listen);
+    adapt(&socket, transport, listen, true);
     try_bind(&socket, address, transport)?;
     if !is_udp {
         rustix::net::listen(&socket, BACKLOG).map_err(|errno| failed(Step::Listen, errno.into()))?;
@@ -228,9 +228,9 @@ fn bind_one(address: SocketAddr, transport: Transport, listen: &Listen) -> Resul
 }
 
 /// Sets what settings say of a socket, and what it can do without.
-fn adapt(socket: &OwnedFd, transport: Transport, listen: &Listen) {
+fn adapt(socket: &OwnedFd, transport: Transport, listen: &Listen, is_new: bool) {
     if transport == Transport::Udp {
-        buffer_sizes(socket, listen);
+        buffer_sizes(socket, listen, is_new);
     } else if listen.fast_open > 0 {
         // Refused where the kernel was built without it: the handshake then costs one more round trip, no more.
         let _ = option::accept_fast_open(socket, listen.fast_open);
@@ -293,12 +293,15 @@ pub(crate) fn prepare_udp(socket: &impl AsFd, local: SocketAddr) -> io::Result<(
 }
 
 /// Sets the buffer sizes: beyond the system's limit where we may, up to it where not. Smaller buffers only mean
-/// that bursts are dropped earlier, so nothing here is an error.
-fn buffer_sizes(socket: &OwnedFd, listen: &Listen) {
-    if sockopt::set_socket_recv_buffer_size_force(socket, listen.receive_buffer_octets).is_err() {
+/// that bursts are dropped earlier, so nothing here is an error. One that is not new may be beyond the limit, from when the server had the
+/// right to that: it stays as it is where we may not, as it would be cut to the limit.
+fn buffer_sizes(socket: &OwnedFd, listen: &Listen, is_new: bool) {
+    let is_forced = sockopt::set_socket_recv_buffer_size_force(socket, listen.receive_buffer_octets).is_ok();
+    if !is_forced && is_new {
         let _ = sockopt::set_socket_recv_buffer_size(socket, listen.receive_buffer_octets);
     }
-    if sockopt::set_socket_send_buffer_size_force(socket, listen.send_buffer_octets).is_err() {
+    let is_forced = sockopt::set_socket_send_buffer_size_force(socket, listen.send_buffer_octets).is_ok();
+    if !is_forced && is_new {
         let _ = sockopt::set_socket_send_buffer_size(socket, listen.send_buffer_octets);
     }
 }

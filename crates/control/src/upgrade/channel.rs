@@ -107,9 +107,10 @@ impl Channel {
             if word.len() > WORD_OCTETS_MAX || descriptors.len() > DESCRIPTORS_MAX {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "what was handed over is too long"));
             }
-            if *kind == b'w' {
-                let word = serde_json::from_slice(&word)?;
-                return Ok(Some((word, descriptors)));
+            match *kind {
+                b'd' | b'p' => {}
+                b'w' => return Ok(Some((serde_json::from_slice(&word)?, descriptors))),
+                _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "it speaks of something else")),
             }
         }
     }
@@ -170,7 +171,9 @@ mod tests {
         let mut theirs = std::fs::File::from(theirs);
         theirs.write_all(b"w{\"word\":\"other\"}").unwrap();
         assert!(ours.receive(Some(STEP_WAIT)).is_err());
-        theirs.write_all(b"w").unwrap();
-        assert!(ours.receive(Some(STEP_WAIT)).is_err());
+        for octets in [&b"w"[..], b"nonsense"] {
+            theirs.write_all(octets).unwrap();
+            assert!(ours.receive(Some(STEP_WAIT)).is_err());
+        }
     }
 }
