@@ -155,7 +155,7 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), V
     if is_default && taking.sockets.iter().any(|group| group.listener.inherited) {
         listen.addresses.clear();
     }
-    let (control, keeps_control) = taking.control_socket(&settings)?;
+    let (mut control, keeps_control) = taking.control_socket(&settings)?;
     let lock = taking.lock.take();
     let controller = Arc::new(Controller::with_lock(settings, start.overrides, lock).map_err(one)?);
     let _profile = AtExit { controller: &controller, json };
@@ -172,6 +172,9 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), V
     taking.ready(&controller, &change.failed, keeps_control)?;
     if let Some(folder) = controller.folder() {
         folder.hold(false);
+    }
+    if let Some(file) = control.as_mut().and_then(|control| control.file.as_mut()) {
+        file.is_ours = true;
     }
     let serve = |socket| crate::socket::serve(socket, &controller, events.clone());
     let _socket_file =

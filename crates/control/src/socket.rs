@@ -60,6 +60,8 @@ pub(crate) struct SocketFile {
     pub(crate) path: PathBuf,
     /// Device and inode.
     pub(crate) identity: (u64, u64),
+    /// Whether it is this server's; one that is to be handed over is not yet.
+    pub(crate) is_ours: bool,
 }
 
 fn identity(path: &Path) -> io::Result<(u64, u64)> {
@@ -69,7 +71,7 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         // Another server may have put its own there.
-        if identity(&self.path).is_ok_and(|now| now == self.identity) {
+        if self.is_ours && identity(&self.path).is_ok_and(|now| now == self.identity) {
             // Without the rights for it the file stays, and the next start replaces it.
             let _ = std::fs::remove_file(&self.path);
         }
@@ -119,7 +121,7 @@ fn bind_at(path: &Path, user: &str, group: &str) -> Result<ControlSocket, String
     umask(mask);
     let listener = listener.map_err(|error| describe("listen", &error))?;
     let identity = identity(path).map_err(|error| describe("listen", &error))?;
-    let file = SocketFile { path: path.to_owned(), identity };
+    let file = SocketFile { path: path.to_owned(), identity, is_ours: true };
     if let Some(owner) = owner(user) {
         std::os::unix::fs::chown(path, Some(owner), None)
             .map_err(|error| describe("give it to the server's user", &error))?;

@@ -109,6 +109,7 @@ fn receive(channel: &Arc<Channel>, from: u32) -> Result<Taking, Vec<String>> {
             let file = line.file.map(|(path, device, inode)| SocketFile {
                 path: PathBuf::from(path),
                 identity: (device, inode),
+                is_ours: false,
             });
             let listener = unix_listener(listener).map_err(|error| one(&error.to_string()))?;
             Some(ControlSocket { listener, file })
