@@ -159,6 +159,9 @@ fn is_socket(metadata: &std::fs::Metadata) -> bool {
     std::os::unix::fs::FileTypeExt::is_socket(&metadata.file_type())
 }
 
+/// A file, with device and inode.
+type FileIdentity = (PathBuf, u64, u64);
+
 /// The control socket while it is served: by a thread that can be told to rest.
 pub(crate) struct Listening {
     listener: UnixListener,
@@ -198,7 +201,7 @@ impl Listening {
     }
 
     /// The socket, for the server that is to take over, and its file with device and inode.
-    pub(crate) fn hand(&self) -> io::Result<(OwnedFd, Option<(PathBuf, u64, u64)>)> {
+    pub(crate) fn hand(&self) -> io::Result<(OwnedFd, Option<FileIdentity>)> {
         let file = locked(&self.file);
         let file = file.as_ref().map(|file| (file.path.clone(), file.identity.0, file.identity.1));
         Ok((self.listener.try_clone()?.into(), file))
