@@ -431,6 +431,27 @@ fn either_may_be_killed_before_the_new_one_has_taken_over() {
 }
 
 #[test]
+fn one_that_dies_after_it_has_taken_over_has_crashed_as_any_server() {
+    let mut line = Line::start("");
+    let mut stream = tcp_stream(line.at()).expect("a connection");
+    write_framed(&mut stream, &query().octets()).expect("a query is sent");
+    assert!(is_good(&read_framed(&mut stream).expect("an answer")));
+    line.hand_over();
+    signal(line.pid(), "KILL");
+    // The old one has a client, and does not keep the addresses from the next start for that.
+    let status = line.server.process.wait(PATIENCE).expect("the old one ends");
+    assert_eq!(status.code(), Some(1), "{}", line.server.log());
+    let scratch = tempfile::tempdir().expect("a scratch folder");
+    let config = line.server.path("zonda.toml");
+    let fresh = zonda_tests::server::program_command(&["serve", "--config", text(&config)]);
+    let _fresh = Guarded::spawn(fresh, scratch.path());
+    await_that(
+        "a fresh start",
+        || matches!(udp_within(line.at(), &query().octets(), Duration::from_millis(100)), Ok(Some(answer)) if is_good(&answer)),
+    );
+}
+
+#[test]
 fn connections_that_are_open_are_served_on_and_a_reload_meanwhile_is_not_lost() {
     let mut line = Line::start("");
     let old = line.pid();

@@ -243,7 +243,8 @@ fn leave(
 ) -> Result<(), Vec<String>> {
     let Some(mut running) = controller.running.lock().take() else { return Ok(()) };
     running.leave(Instant::now() + UPGRADE_DRAIN, STOP_PATIENCE);
-    while !running.has_ended() {
+    // Without it another start is to come, which needs the addresses.
+    while !running.has_ended() && !process.has_ended() {
         if std::mem::take(&mut has_reload) {
             send_signal(process.id(), Signal::HUP);
         }
@@ -254,7 +255,7 @@ fn leave(
         }
     }
     running.stop(STOP_PATIENCE);
-    tracing::info!("all connections are over; process {} is the server", process.id());
+    tracing::info!("all connections are over");
     match process.has_ended() {
         true => Err(vec![format!("process {}, which had taken over as the server, has ended", process.id())]),
         false => Ok(()),
