@@ -562,6 +562,40 @@ fn not_where_the_end_would_be_that_of_a_container() {
     assert_answers(address);
 }
 
+#[test]
+fn who_may_only_control_does_not_choose_the_program() {
+    if fs::metadata("/proc/self").map(|me| std::os::unix::fs::MetadataExt::uid(&me)).unwrap_or(1) != 0 {
+        assert!(std::env::var_os("CI").is_none(), "only root may become another user");
+        return;
+    }
+    let address = free_address();
+    let scratch = tempfile::tempdir().expect("a scratch folder");
+    fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).expect("an open folder");
+    let zone = ZoneFile::new("example.", scratch.path().join("example."));
+    fs::write(&zone.path, SOUND).expect("a zone file");
+    let text =
+        settings(scratch.path(), address, &[zone], "").replace("[control]", "[control]\ngroup = \"nogroup\"");
+    let config = write(scratch.path(), "zonda.toml", &text);
+    write(scratch.path(), "successors", "");
+    let arguments = ["serve", "--config", crate::kit::text(&config)];
+    let process = Guarded::spawn(zonda_tests::server::program_command(&arguments), scratch.path());
+    let socket = scratch.path().join("control.sock");
+    await_that("the control socket", || socket.exists());
+    let asked = |more: &[&str]| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let arguments = [&["ctl", "--socket", crate::kit::text(&socket), "upgrade"], more].concat();
+        crate::kit::zonda_without_rights(&folder, &arguments)
+    };
+    asked(&["--program", "/bin/true"]).assert_fails(1, &["root and the server's own user"]);
+    assert!(process.is_running());
+    // But it may have the program started that was.
+    let said = asked(&["--json"]);
+    said.assert_fine();
+    let reply: serde_json::Value = serde_json::from_str(&said.output).expect("one reply");
+    assert_answers(address);
+    signal(reply["pid"].as_u64().expect("a process") as u32, "KILL");
+}
+
 /// Run by `make test-long`.
 mod long {
     use super::*;

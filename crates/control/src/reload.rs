@@ -71,9 +71,9 @@ fn new_settings(
     waiting.extend(settings.control.keep_until_start(&old.control));
     waiting.extend(settings.log.keep_until_start(&old.log));
     for key in waiting {
-        // The rights to become another user are gone.
+        // The rights to become another user, or to give the control socket away, are gone.
         let how = match key.as_str() {
-            "[server] user" | "[server] group" => "",
+            "[server] user" | "[server] group" | "[control] group" => "",
             _ => ", or with `zonda ctl upgrade`",
         };
         let line = format!("{key}: the change takes effect at the next start{how}");
