@@ -11,4 +11,5 @@ mod readme;
 mod reload;
 mod settings;
 mod start;
+mod upgrade;
 mod zone_files;

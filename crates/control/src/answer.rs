@@ -33,7 +33,8 @@ pub(crate) fn answer(
         Request::Locks { on, clear } => {
             return reply(Reply::Locks(locks::command(controller, *on, *clear))).map(|()| true);
         }
-        Request::Stop => return Ok(true),
+        // Seen to by whoever speaks with the client.
+        Request::Stop | Request::Upgrade { .. } => return Ok(true),
         Request::Zones { zone: None } => return all_zones(controller, reply).map(|()| true),
         Request::Zones { zone: Some(name) } => named(name).and_then(|name| {
             let line = controller.zones.read().line_named(controller, &name);

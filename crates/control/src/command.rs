@@ -48,8 +48,30 @@ pub enum Request {
         /// Its name.
         zone: String,
     },
+    /// Start the program anew and hand it the sockets; end once it answers.
+    Upgrade {
+        /// The program, an absolute path; that which this server was started from if it is left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        program: Option<String>,
+        /// Seconds until it must be ready.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wait_seconds: Option<u64>,
+    },
     /// End the server.
     Stop,
+}
+
+impl Request {
+    /// Whether it changes what is served.
+    pub(crate) fn is_change(&self) -> bool {
+        matches!(
+            self,
+            Request::Reload { .. }
+                | Request::Reconfigure
+                | Request::AddZone { .. }
+                | Request::RemoveZone { .. }
+        )
+    }
 }
 
 /// What the server says.
@@ -66,6 +88,8 @@ pub enum Reply {
     Locks(Locks),
     /// To what changes zones.
     Change(ChangeLine),
+    /// To `upgrade`.
+    Upgraded(Upgraded),
     /// The request could not be understood or obeyed.
     Error {
         /// Why.
@@ -192,6 +216,19 @@ impl fmt::Display for Locks {
         let (all, workers) = (&self.all, &self.workers);
         writeln!(f, "{all}workers: {}", workers.waiting())
     }
+}
+
+/// Which server answers from now on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Upgraded {
+    /// Its process.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+    /// The process that has handed over to it, and ends once the TCP connections that it has are closed or idle.
+    pub old_pid: u32,
+    /// From the start of the program until it had taken over.
+    pub milliseconds: u64,
 }
 
 /// What a change did.

@@ -23,6 +23,22 @@ pub(crate) struct Commanded {
 }
 
 impl Commanded {
+    /// What commands changed in another server.
+    pub(crate) fn of(added: Vec<Wanted>, removed: Vec<NameBuf>) -> Commanded {
+        let removed = removed.iter().map(|name| name.to_lowercase()).collect();
+        Commanded { added, removed }
+    }
+
+    /// Zones that were added.
+    pub(crate) fn added(&self) -> &[Wanted] {
+        &self.added
+    }
+
+    /// Names of zones of the settings that were removed, in lower case.
+    pub(crate) fn removed(&self) -> impl Iterator<Item = &Name> {
+        self.removed.iter().map(|name| &**name)
+    }
+
     /// Notes that a zone was added.
     pub(crate) fn add(&mut self, zone: Wanted) {
         self.added.push(zone);

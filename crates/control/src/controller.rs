@@ -15,12 +15,14 @@ mod held;
 mod merge;
 mod zones;
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, MutexGuard};
+use std::sync::{Arc, MutexGuard, OnceLock};
 use std::time::SystemTime;
 
 use net::Running;
+use net::systemd::Notifier;
 use sync::{Collector, Mutex, RwLock};
 use zone::Catalog;
 
@@ -83,6 +85,12 @@ pub struct Controller {
     pub(crate) is_untidy: AtomicBool,
     /// Held by the thread that tidies.
     tidying: RwLock<()>,
+    /// The upgrade that is under way, and whom this server has handed over to.
+    pub(crate) upgrade: crate::upgrade::give::State,
+    /// The control socket, once it is served.
+    pub(crate) control: OnceLock<Arc<crate::socket::Listening>>,
+    /// The service manager, if there is one.
+    pub(crate) notifier: OnceLock<Notifier>,
     /// Whether a thread sleeps until packs are to be merged.
     is_merge_due: AtomicBool,
     /// See [`PackFolder::is_restricted`], at the start.
@@ -107,10 +115,19 @@ pub(crate) type ChangeGuard<'c> = sync::Guard<MutexGuard<'c, Changing>>;
 impl Controller {
     /// A controller that serves nothing yet.
     pub fn new(settings: Settings, overrides: Overrides) -> Result<Controller, String> {
+        Controller::with_lock(settings, overrides, None)
+    }
+
+    /// As [`Controller::new`], with the lock of the pack folder that the server before handed over.
+    pub(crate) fn with_lock(
+        settings: Settings,
+        overrides: Overrides,
+        lock: Option<File>,
+    ) -> Result<Controller, String> {
         let directory = &settings.server.pack_directory;
         let folder = match directory.as_os_str().is_empty() {
             true => None,
-            false => Some(PackFolder::open(&settings.path(directory))?),
+            false => Some(PackFolder::open_with(&settings.path(directory), lock)?),
         };
         let was_restricted = folder.as_ref().is_some_and(PackFolder::is_restricted);
         let mut groups = Groups::new(was_restricted);
@@ -134,6 +151,9 @@ impl Controller {
             running: Mutex::named("workers", None),
             is_untidy: AtomicBool::new(false),
             tidying: RwLock::named("tidying", ()),
+            upgrade: crate::upgrade::give::State::default(),
+            control: OnceLock::new(),
+            notifier: OnceLock::new(),
             is_merge_due: AtomicBool::new(false),
             was_restricted,
             is_restricted: Mutex::named("restricted", was_restricted),
@@ -150,6 +170,16 @@ impl Controller {
     /// Where packs are kept.
     pub(crate) fn folder(&self) -> Option<&PackFolder> {
         self.folder.as_ref()
+    }
+
+    /// Where packs are written and removed: nowhere while another server does.
+    pub(crate) fn folder_to_write(&self) -> Option<&PackFolder> {
+        self.folder().filter(|folder| !folder.is_held())
+    }
+
+    /// Whether packs may not be written or removed, as another server does.
+    pub(crate) fn is_held(&self) -> bool {
+        self.folder().is_some_and(PackFolder::is_held)
     }
 
     /// The settings file, as the operator named it.

@@ -107,9 +107,21 @@ fn secrets(settings: &Settings) -> Result<Option<Secrets>, Vec<String>> {
     read_secrets(&path, &text).map(Some)
 }
 
-/// A secret of this process alone, the same for its whole life: clients keep their cookies over a reload.
+/// A secret that was drawn, or handed over by the server before.
+static SECRET: OnceLock<Result<[u8; SECRET_OCTETS], String>> = OnceLock::new();
+
+/// The secret that was drawn, if one was needed.
+pub(crate) fn drawn_secret() -> Option<[u8; SECRET_OCTETS]> {
+    SECRET.get()?.clone().ok()
+}
+
+/// Goes on with the secret of the server before. To be called before any is needed.
+pub(crate) fn keep_secret(secret: [u8; SECRET_OCTETS]) {
+    let _ = SECRET.set(Ok(secret));
+}
+
+/// A secret of this server alone, the same for its whole life: clients keep their cookies over a reload.
 fn drawn() -> Result<Secrets, String> {
-    static SECRET: OnceLock<Result<[u8; SECRET_OCTETS], String>> = OnceLock::new();
     let draw = || {
         let mut secret = [0; SECRET_OCTETS];
         let drawn = sync::random::fill_from_system(&mut secret);

@@ -11,6 +11,7 @@
 //! * [`controller`], [`reload`]: what is served and how it changes.
 //! * [`command`], [`socket`], [`client`]: what operators can ask a running server; [`order`]: zones in lists for them.
 //! * `commanded`: zones that are not as the settings say; [`here`]: what this machine lacks for the settings.
+//! * [`upgrade`]: one server hands over to the next.
 //! * [`serve`]: the order of a start; [`handler`]: what workers call.
 
 mod access;
@@ -39,6 +40,7 @@ pub mod sources;
 pub mod stamp;
 pub mod system;
 pub mod text;
+pub mod upgrade;
 pub mod wanted;
 
 pub use settings::Settings;

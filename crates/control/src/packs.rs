@@ -16,9 +16,10 @@ use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
 use std::hash::BuildHasher;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use wire::{Name, NameBuf, SortKey};
 use zone::Pack;
@@ -37,8 +38,10 @@ const REMOVED_OCTETS_MAX: u64 = 1 << 28;
 /// A folder of packs, held by this process alone.
 pub struct PackFolder {
     path: PathBuf,
-    _lock: File,
+    lock: File,
     written: AtomicU32,
+    /// Whether another server writes it for now, as one hands over to the other.
+    is_held: AtomicBool,
 }
 
 /// A pack, and the file that it is stored in if there is one of ours.
@@ -115,16 +118,43 @@ impl Stored {
 impl PackFolder {
     /// Takes a folder into use; it is made if it does not exist.
     pub fn open(path: &Path) -> Result<PackFolder, String> {
+        PackFolder::open_with(path, None)
+    }
+
+    /// As [`PackFolder::open`], with the lock of the server that hands over, if it is that of this folder; nothing is written then until
+    /// [`PackFolder::hold`] is told otherwise.
+    pub(crate) fn open_with(path: &Path, handed: Option<File>) -> Result<PackFolder, String> {
         let describe = |act: &str, error: &io::Error| {
             format!("pack-directory {}: {}", path.display(), cannot(act, error))
         };
         fs::create_dir_all(path).map_err(|error| describe("make it", &error))?;
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock"));
         let lock = lock.map_err(|error| describe("write into it", &error))?;
+        let is_held = AtomicBool::new(handed.is_some());
+        let folder = |lock| PackFolder { path: path.to_owned(), lock, written: AtomicU32::new(0), is_held };
+        // A lock is of the open file, whoever has it open: the one that was handed over is as good as one of our own.
+        if let Some(handed) = handed.filter(|handed| is_same(handed, &lock)) {
+            return Ok(folder(handed));
+        }
         if let Err(fs::TryLockError::WouldBlock) = lock.try_lock() {
             return Err(format!("pack-directory {}: another server uses it", path.display()));
         }
-        Ok(PackFolder { path: path.to_owned(), _lock: lock, written: AtomicU32::new(0) })
+        Ok(folder(lock))
+    }
+
+    /// The lock, for the server that is to take over.
+    pub(crate) fn lock(&self) -> io::Result<File> {
+        self.lock.try_clone()
+    }
+
+    /// Says whether another server writes the folder for now: this one neither writes nor removes packs then.
+    pub(crate) fn hold(&self, is_held: bool) {
+        self.is_held.store(is_held, Ordering::SeqCst);
+    }
+
+    /// Whether another server writes the folder for now.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_held.load(Ordering::SeqCst)
     }
 
     /// Maps all packs, the oldest first. One that is damaged is set aside with a warning: its zones are read from text.
@@ -137,7 +167,9 @@ impl PackFolder {
                 Err(problem) => {
                     let aside = self.path.join(format!("{name}.damaged"));
                     // If it cannot be set aside it is found again at the next start: no more than a repeated warning.
-                    let _ = fs::rename(&path, &aside);
+                    if !self.is_held() {
+                        let _ = fs::rename(&path, &aside);
+                    }
                     tracing::warn!(
                         "pack {}: {problem}; set aside as {name}.damaged, its zones are read from text",
                         path.display()
@@ -153,7 +185,9 @@ impl PackFolder {
         let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
         let mut names: Vec<String> =
             entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        for name in names.iter().filter(|name| name.starts_with(".zones-") && name.ends_with(".tmp")) {
+        let is_left_over =
+            |name: &&String| !self.is_held() && name.starts_with(".zones-") && name.ends_with(".tmp");
+        for name in names.iter().filter(is_left_over) {
             let _ = fs::remove_file(self.path.join(name));
         }
         names.retain(|name| name.starts_with("zones-") && name.ends_with(SUFFIX));
@@ -198,6 +232,12 @@ impl PackFolder {
         let mapped = map_pack(&path).map_err(|problem| format!("{}: {problem}", path.display()))?;
         Ok(Arc::new(StoredPack { pack: Arc::new(mapped.0), file: Some(path) }))
     }
+}
+
+/// Whether these are one file.
+fn is_same(one: &File, other: &File) -> bool {
+    let identity = |file: &File| file.metadata().map(|metadata| (metadata.dev(), metadata.ino())).ok();
+    identity(one).is_some() && identity(one) == identity(other)
 }
 
 /// Writes a file such that it is there as a whole or not at all, whatever happens in between.

@@ -75,7 +75,12 @@ fn new_settings(
     waiting.extend(settings.control.keep_until_start(&old.control));
     waiting.extend(settings.log.keep_until_start(&old.log));
     for key in waiting {
-        let line = format!("{key}: the change takes effect at the next start");
+        // The rights to become another user, or to give the control socket away, are gone.
+        let how = match key.as_str() {
+            "[server] user" | "[server] group" | "[control] group" => "",
+            _ => ", or with `zonda ctl upgrade`",
+        };
+        let line = format!("{key}: the change takes effect at the next start{how}");
         tracing::warn!("{line}");
         warnings.push(line);
     }

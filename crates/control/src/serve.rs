@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use net::privileges::Identity;
 use net::systemd::{Activated, ActivatedSocket, Notifier, activated_sockets};
 use net::{Backend, Listen, Listener, Pin, Running, Server, Steer, TcpLimits};
+use rustix::process::{Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
@@ -19,6 +20,9 @@ use crate::locks::AtExit;
 use crate::progress::Progress;
 use crate::settings::{Pinning, Settings};
 use crate::text::{Span, count};
+use crate::upgrade::UPGRADE_DRAIN;
+use crate::upgrade::give::Process;
+use crate::upgrade::take::{Taking, offered};
 use crate::wanted::{Wanted, WantedZones, wanted};
 use crate::{log, system};
 
@@ -45,6 +49,16 @@ pub(crate) enum Event {
     Status,
     /// SIGTERM, SIGINT, or `zonda ctl stop`.
     Stop(&'static str),
+    /// Another process is the server now.
+    HandedOver(Process),
+}
+
+/// Why the server ends.
+enum End {
+    /// It was told to.
+    Stopped(&'static str),
+    /// Another one has taken over; whether there is a reload that is to be its affair.
+    HandedOver(Process, bool),
 }
 
 /// How long the end may wait for TCP clients to take their answers.
@@ -60,6 +74,10 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
     let activated = activated_sockets().map_err(|error| vec![error.to_string()])?;
     system::prepare_allocator();
     sync::prepare();
+    if let Some(taking) = offered()? {
+        let refusal = taking.refusal();
+        return take_over(start, taking, started).inspect_err(|lines| refusal.tell(lines));
+    }
     let settings = read_settings(start.config.as_deref(), &start.overrides)?;
     log::start(&settings.log);
     sync::profile::set(settings.server.profile_locks);
@@ -74,10 +92,7 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
         false => Some(progress.show_while(|| all_wanted(&settings, &start.overrides, &progress))?),
     };
     let one = |error: String| vec![error];
-    let notifier = Notifier::from_env().unwrap_or_else(|error| {
-        tracing::warn!("the service manager cannot be told of our state: {error}");
-        None
-    });
+    let notifier = notifier();
     // Signals are taken over before anything is slow, so that none ends the program without ceremony.
     let (events, received) = mpsc::sync_channel(EVENTS_MAX);
     watch_signals(events.clone()).map_err(|error| one(format!("cannot watch signals: {error}")))?;
@@ -88,6 +103,7 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
     // From here on as the user that the server runs as: what it can read and write now it can later too.
     let controller = Arc::new(Controller::new(settings, start.overrides).map_err(one)?);
     let _profile = AtExit { controller: &controller, json };
+    notifier.into_iter().for_each(|notifier| drop(controller.notifier.set(notifier)));
     say_what_is_listened_on(&server);
 
     let mut first =
@@ -119,16 +135,140 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
     let serve = |socket| crate::socket::serve(socket, &controller, events.clone());
     let _socket_file =
         socket.map(serve).transpose().map_err(|error| one(format!("control socket: {error}")))?;
-    let reason = handle_events(&controller, &received, &events, &notifier, &first)?;
+    let end = handle_events(&controller, &received, &events, &first, true)?;
+    finish(&controller, end, &received)
+}
+
+/// As [`serve`], as the successor of a server that runs: nothing is answered before all zones are loaded, and what is not as it should be
+/// leaves that one the server.
+fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), Vec<String>> {
+    let one = |error: String| vec![error];
+    let settings = read_settings(start.config.as_deref(), &start.overrides)?;
+    log::start(&settings.log);
+    sync::profile::set(settings.server.profile_locks);
+    let json = settings.log.format == "json";
+    tracing::info!("taking over from process {} (version {})", taking.from, taking.version);
+    let notifier = notifier();
+    let (events, received) = mpsc::sync_channel(EVENTS_MAX);
+    watch_signals(events.clone()).map_err(|error| one(format!("cannot watch signals: {error}")))?;
+    drop_privileges(&settings)?;
+    let mut listen = listen(&settings);
+    let is_default = settings.server.listen == Settings::default().server.listen;
+    if is_default && taking.sockets.iter().any(|group| group.listener.inherited) {
+        listen.addresses.clear();
+    }
+    let (mut control, keeps_control) = taking.control_socket(&settings)?;
+    let lock = taking.lock.take();
+    let controller = Arc::new(Controller::with_lock(settings, start.overrides, lock).map_err(one)?);
+    let _profile = AtExit { controller: &controller, json };
+    let given = controller.overrides.zones.clone();
+    let mut first = First { started, given, is_empty: false, welcome: Vec::new() };
+    let (change, is_empty) = taking.load(&controller)?;
+    first.is_empty = is_empty;
+    check_first_load(&controller, &change, &first)?;
+    // Last, as what comes to a socket that is new waits for the workers.
+    let handed = std::mem::take(&mut taking.sockets);
+    let server = Server::bind_handed(&listen, handed).map_err(|error| one(error.to_string()))?;
+    say_what_is_listened_on(&server);
+    run_workers(&controller, server).map_err(|error| one(format!("cannot start a worker: {error}")))?;
+    taking.ready(&controller, &change.failed, keeps_control)?;
+    if let Some(folder) = controller.folder() {
+        folder.hold(false);
+    }
+    if let Some(file) = control.as_mut().and_then(|control| control.file.as_mut()) {
+        file.is_ours = true;
+    }
+    let serve = |socket| crate::socket::serve(socket, &controller, events.clone());
+    let _socket_file =
+        control.map(serve).transpose().map_err(|error| one(format!("control socket: {error}")))?;
+    taking.taken();
+    if let Some(notifier) = notifier {
+        tell(Some(&notifier), Notifier::alive);
+        let _ = controller.notifier.set(notifier);
+    }
+    drop(taking);
+    ready(&controller);
+    tracing::info!("serving {} after {}", zones_text(&controller), Span(started.elapsed()));
+    tidy_on_a_thread(&controller);
+    let end = handle_events(&controller, &received, &events, &first, false)?;
+    finish(&controller, end, &received)
+}
+
+/// Stores what was loaded while the folder was another server's.
+fn tidy_on_a_thread(controller: &Arc<Controller>) {
+    let owner = Arc::clone(controller);
+    let tidy = move || {
+        owner.remove_unused_files();
+        owner.tidy();
+    };
+    // Without a thread the next change tidies.
+    let _ = std::thread::Builder::new().name("tidy".into()).spawn(tidy);
+}
+
+/// The service manager, if there is one.
+fn notifier() -> Option<Notifier> {
+    Notifier::from_env().unwrap_or_else(|error| {
+        tracing::warn!("the service manager cannot be told of our state: {error}");
+        None
+    })
+}
+
+fn finish(controller: &Controller, end: End, received: &mpsc::Receiver<Event>) -> Result<(), Vec<String>> {
+    let reason = match end {
+        End::Stopped(reason) => reason,
+        End::HandedOver(process, has_reload) => return leave(controller, process, has_reload, received),
+    };
     tracing::info!("stopping: {reason}");
-    tell(&notifier, Notifier::stopping);
+    tell(controller.notifier.get(), Notifier::stopping);
     // Taken out first: others may ask for it while clients take their answers.
     let running = controller.running.lock().take();
+    // One that took over in this moment is meant too.
+    if let Some(pid) = controller.upgrade.end() {
+        send_signal(pid, Signal::TERM);
+    }
     if let Some(running) = running {
         running.stop(STOP_PATIENCE);
     }
     tracing::info!("stopped");
     Ok(())
+}
+
+/// How often it is looked whether the last client is gone, and nobody waits for that.
+const LEAVE_PAUSE: Duration = Duration::from_millis(20);
+
+/// Leaves the sockets to the process that has taken over, and serves the TCP connections that there are until they end or are idle.
+fn leave(
+    controller: &Controller,
+    mut process: Process,
+    mut has_reload: bool,
+    received: &mpsc::Receiver<Event>,
+) -> Result<(), Vec<String>> {
+    let Some(mut running) = controller.running.lock().take() else { return Ok(()) };
+    running.leave(Instant::now() + UPGRADE_DRAIN, STOP_PATIENCE);
+    // Without it another start is to come, which needs the addresses.
+    while !running.has_ended() && !process.has_ended() {
+        if std::mem::take(&mut has_reload) {
+            send_signal(process.id(), Signal::HUP);
+        }
+        match received.recv_timeout(LEAVE_PAUSE) {
+            Ok(Event::Stop(_)) => break,
+            Ok(Event::Reload) => has_reload = true,
+            _ => {}
+        }
+    }
+    running.stop(STOP_PATIENCE);
+    tracing::info!("all connections are over");
+    match process.has_ended() {
+        true => Err(vec![format!("process {}, which had taken over as the server, has ended", process.id())]),
+        false => Ok(()),
+    }
+}
+
+fn send_signal(pid: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        // It may have ended by itself.
+        let _ = rustix::process::kill_process(pid, signal);
+    }
 }
 
 /// Reads the settings file, or takes the defaults where there is none.
@@ -379,7 +519,7 @@ impl Drop for AtEnd {
 
 /// When to tell the service manager's watchdog that we are alive: at set times, however many events come.
 struct Watchdog<'n> {
-    notifier: &'n Option<Notifier>,
+    notifier: Option<&'n Notifier>,
     interval: Duration,
     next: Instant,
 }
@@ -388,8 +528,8 @@ impl Watchdog<'_> {
     /// Without a watchdog there is nothing to do between events.
     const LONG: Duration = Duration::from_secs(3600);
 
-    fn new(notifier: &Option<Notifier>) -> Watchdog<'_> {
-        let interval = notifier.as_ref().and_then(Notifier::watchdog_interval).unwrap_or(Self::LONG);
+    fn new(notifier: Option<&Notifier>) -> Watchdog<'_> {
+        let interval = notifier.and_then(Notifier::watchdog_interval).unwrap_or(Self::LONG);
         Watchdog { notifier, interval, next: Instant::now() + interval }
     }
 
@@ -412,30 +552,34 @@ impl Watchdog<'_> {
     }
 }
 
-/// Handles events until one says to stop; returns its reason. Fails if the first load does.
+/// Tells the service manager that a start or reload is over; returns what is served.
+fn ready(controller: &Controller) -> String {
+    let status = format!("serving {}", zones_text(controller));
+    tell(controller.notifier.get(), |notifier| notifier.ready(&status));
+    status
+}
+
+/// Handles events until one says to stop; returns why. Fails if the first load does. `is_loading`: whether that is under way.
 fn handle_events(
     controller: &Arc<Controller>,
     received: &mpsc::Receiver<Event>,
     events: &mpsc::SyncSender<Event>,
-    notifier: &Option<Notifier>,
     first: &First,
-) -> Result<&'static str, Vec<String>> {
+    mut is_loading: bool,
+) -> Result<End, Vec<String>> {
+    let notifier = controller.notifier.get();
     let mut watchdog = Watchdog::new(notifier);
-    let ready = || {
-        let status = format!("serving {}", zones_text(controller));
-        tell(notifier, |notifier| notifier.ready(&status));
-        status
-    };
     // The first load counts as a reload under way; signals meanwhile make one more after it.
-    let (mut is_loading, mut is_pending) = (true, false);
+    let mut is_pending = false;
     loop {
         watchdog.tell_if_due(|| controller.running.lock().as_ref().is_some_and(Running::is_serving));
         match received.recv_timeout(watchdog.wait()) {
-            Ok(Event::Stop(reason)) => return Ok(reason),
+            Ok(Event::Stop(reason)) => return Ok(End::Stopped(reason)),
+            Ok(Event::HandedOver(process)) => return Ok(End::HandedOver(process, is_pending || is_loading)),
             Ok(Event::Loaded(None)) => return Err(vec!["loading ended by a fault of the program".into()]),
             Ok(Event::Loaded(Some(loaded))) => {
                 check_first_load(controller, &*loaded?, first)?;
-                tracing::info!("{} after {}", ready(), Span(first.started.elapsed()));
+                tracing::info!("{} after {}", ready(controller), Span(first.started.elapsed()));
                 // Whoever closed standard error does not want to be welcomed.
                 first.welcome.iter().for_each(|line| drop(writeln!(std::io::stderr(), "{line}")));
                 is_loading = false;
@@ -443,25 +587,27 @@ fn handle_events(
             Ok(Event::Reload) => is_pending = true,
             Ok(Event::Status) => tracing::info!("{}", status_line(controller)),
             Ok(Event::Reloaded) => {
-                ready();
+                ready(controller);
                 is_loading = false;
             }
             Err(mpsc::RecvTimeoutError::Timeout) => {}
-            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok("nobody is left to tell otherwise"),
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                return Ok(End::Stopped("nobody is left to tell otherwise"));
+            }
         }
         if is_pending && !is_loading {
             is_pending = false;
             tell(notifier, Notifier::reloading);
             is_loading = reload_on_a_thread(controller, events);
             if !is_loading {
-                ready();
+                ready(controller);
             }
         }
     }
 }
 
-pub(crate) fn tell(notifier: &Option<Notifier>, what: impl Fn(&Notifier) -> std::io::Result<()>) {
-    if let Some(Err(error)) = notifier.as_ref().map(what) {
+pub(crate) fn tell(notifier: Option<&Notifier>, what: impl Fn(&Notifier) -> std::io::Result<()>) {
+    if let Some(Err(error)) = notifier.map(what) {
         tracing::debug!("the service manager could not be told: {error}");
     }
 }

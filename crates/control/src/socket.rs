@@ -2,14 +2,18 @@
 
 use std::fs::{OpenOptions, Permissions};
 use std::io::{self, BufWriter, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
 use nix::sys::stat::{Mode, umask};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::net::sockopt;
+use rustix::process::Uid;
 
 use crate::answer::answer;
 use crate::command::{Reply, Request};
@@ -17,6 +21,7 @@ use crate::controller::Controller;
 use crate::serve::Event;
 use crate::settings::Settings;
 use crate::text::cannot;
+use crate::upgrade::{self, give};
 
 /// Longest request. Two names and a path fit many times; more is no request of ours.
 const REQUEST_OCTETS_MAX: u64 = 16 << 10;
@@ -46,15 +51,17 @@ pub fn path(settings: &Settings) -> Option<PathBuf> {
 
 /// A socket that listens; its file is removed at the end.
 pub(crate) struct ControlSocket {
-    listener: UnixListener,
-    _file: Option<SocketFile>,
+    pub(crate) listener: UnixListener,
+    pub(crate) file: Option<SocketFile>,
 }
 
 /// The socket's file, removed when dropped.
-struct SocketFile {
-    path: PathBuf,
+pub(crate) struct SocketFile {
+    pub(crate) path: PathBuf,
     /// Device and inode.
-    identity: (u64, u64),
+    pub(crate) identity: (u64, u64),
+    /// Whether it is this server's; one that is to be handed over is not yet.
+    pub(crate) is_ours: bool,
 }
 
 fn identity(path: &Path) -> io::Result<(u64, u64)> {
@@ -64,7 +71,8 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         // Another server may have put its own there.
-        if identity(&self.path).is_ok_and(|now| now == self.identity)
+        if self.is_ours
+            && identity(&self.path).is_ok_and(|now| now == self.identity)
             && let Err(error) = std::fs::remove_file(&self.path)
         {
             let path = self.path.display();
@@ -80,7 +88,7 @@ pub(crate) fn bind(
     inherited: Option<UnixListener>,
 ) -> Result<Option<ControlSocket>, Vec<String>> {
     if let Some(listener) = inherited {
-        return Ok(Some(ControlSocket { listener, _file: None }));
+        return Ok(Some(ControlSocket { listener, file: None }));
     }
     let is_default = settings.control.socket.as_os_str().is_empty();
     let Some(path) = path(settings) else {
@@ -116,7 +124,7 @@ fn bind_at(path: &Path, user: &str, group: &str) -> Result<ControlSocket, String
     umask(mask);
     let listener = listener.map_err(|error| describe("listen", &error))?;
     let identity = identity(path).map_err(|error| describe("listen", &error))?;
-    let file = SocketFile { path: path.to_owned(), identity };
+    let file = SocketFile { path: path.to_owned(), identity, is_ours: true };
     if let Some(owner) = owner(user) {
         std::os::unix::fs::chown(path, Some(owner), None)
             .map_err(|error| describe("give it to the server's user", &error))?;
@@ -126,7 +134,7 @@ fn bind_at(path: &Path, user: &str, group: &str) -> Result<ControlSocket, String
             .and_then(|()| std::fs::set_permissions(path, Permissions::from_mode(0o660)))
             .map_err(|error| describe("give it to its group", &error))?;
     }
-    Ok(ControlSocket { listener, _file: Some(file) })
+    Ok(ControlSocket { listener, file: Some(file) })
 }
 
 /// Makes the socket's folder if there is none, and gives it to the server's user, who could not take the socket out of it
@@ -174,22 +182,119 @@ fn is_socket(metadata: &std::fs::Metadata) -> bool {
     std::os::unix::fs::FileTypeExt::is_socket(&metadata.file_type())
 }
 
+/// A file, with device and inode.
+type FileIdentity = (PathBuf, u64, u64);
+
+/// The control socket while it is served: by a thread that can be told to rest.
+pub(crate) struct Listening {
+    listener: UnixListener,
+    file: Mutex<Option<SocketFile>>,
+    state: Mutex<Accepting>,
+    changed: Condvar,
+    /// Ready when the state is to be looked at.
+    event: OwnedFd,
+}
+
+/// What the thread that accepts does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Accepting {
+    On,
+    /// It is asked to rest.
+    Asked,
+    /// It rests.
+    Off,
+}
+
+impl Listening {
+    /// Accepts nobody until [`Listening::resume`]; who connects waits. Returns once that is so.
+    pub(crate) fn pause(&self) {
+        let mut state = locked(&self.state);
+        *state = Accepting::Asked;
+        // Fails only when the counter is full, and then it is ready anyway.
+        let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
+        while *state == Accepting::Asked {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Accepts again.
+    pub(crate) fn resume(&self) {
+        *locked(&self.state) = Accepting::On;
+        self.changed.notify_all();
+    }
+
+    /// The socket, for the server that is to take over, and its file with device and inode.
+    pub(crate) fn hand(&self) -> io::Result<(OwnedFd, Option<FileIdentity>)> {
+        let file = locked(&self.file);
+        let file = file.as_ref().map(|file| (file.path.clone(), file.identity.0, file.identity.1));
+        Ok((self.listener.try_clone()?.into(), file))
+    }
+
+    /// Leaves the file to the server that has taken over.
+    pub(crate) fn leave_file(&self) {
+        std::mem::forget(locked(&self.file).take());
+    }
+
+    /// Waits for a client. `None`: there may be one the next time.
+    fn accept(&self) -> Option<UnixStream> {
+        let mut ready = [PollFd::new(&self.listener, PollFlags::IN), PollFd::new(&self.event, PollFlags::IN)];
+        let _ = poll(&mut ready, None);
+        if ready[1].revents().contains(PollFlags::IN) {
+            self.rest();
+        }
+        match self.listener.accept() {
+            Ok((stream, _)) => Some(stream),
+            // The other server has taken it, or there was none.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+            Err(_) => {
+                // Out of descriptors or memory: they come back, and turning in circles would not help.
+                std::thread::sleep(Duration::from_millis(100));
+                None
+            }
+        }
+    }
+
+    /// Rests for as long as it is asked to.
+    fn rest(&self) {
+        let _ = rustix::io::read(&self.event, &mut [0; 8]);
+        let mut state = locked(&self.state);
+        if *state == Accepting::Asked {
+            *state = Accepting::Off;
+            self.changed.notify_all();
+        }
+        while *state == Accepting::Off {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Serves clients on threads of their own until the program ends.
 pub(crate) fn serve(
     socket: ControlSocket,
     controller: &Arc<Controller>,
     events: mpsc::SyncSender<Event>,
 ) -> io::Result<SocketGuard> {
-    let ControlSocket { listener, _file } = socket;
+    let ControlSocket { listener, file } = socket;
+    // One that is handed over has two who accept for a moment: who comes too late must not wait.
+    listener.set_nonblocking(true)?;
+    let listening = Arc::new(Listening {
+        listener,
+        file: Mutex::new(file),
+        state: Mutex::new(Accepting::On),
+        changed: Condvar::new(),
+        event: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+    });
+    let _ = controller.control.set(Arc::clone(&listening));
+    let guard = SocketGuard(Arc::clone(&listening));
     let controller = Arc::clone(controller);
     let accept = move || {
         let clients = Arc::new(AtomicUsize::new(0));
         loop {
-            let Ok((stream, _)) = listener.accept() else {
-                // Out of descriptors or memory: they come back, and turning in circles would not help.
-                std::thread::sleep(Duration::from_millis(100));
-                continue;
-            };
+            let Some(stream) = listening.accept() else { continue };
             let Some(seat) = Seat::take(&clients) else {
                 refuse(stream);
                 continue;
@@ -207,7 +312,7 @@ pub(crate) fn serve(
         }
     };
     std::thread::Builder::new().name("control".into()).spawn(accept)?;
-    Ok(SocketGuard { _file })
+    Ok(guard)
 }
 
 /// One of [`CLIENTS_MAX`], free again when dropped: a client whose thread panics does not keep it.
@@ -227,8 +332,12 @@ impl Drop for Seat {
 }
 
 /// Removes the socket's file when dropped.
-pub(crate) struct SocketGuard {
-    _file: Option<SocketFile>,
+pub(crate) struct SocketGuard(Arc<Listening>);
+
+impl Drop for SocketGuard {
+    fn drop(&mut self) {
+        drop(locked(&self.0.file).take());
+    }
 }
 
 fn refuse(mut stream: UnixStream) {
@@ -240,29 +349,77 @@ fn refuse(mut stream: UnixStream) {
 
 fn converse(
     mut stream: UnixStream,
-    controller: &Controller,
+    controller: &Arc<Controller>,
     events: &mpsc::SyncSender<Event>,
 ) -> io::Result<()> {
     stream.set_read_timeout(Some(CLIENT_TIMEOUT))?;
     stream.set_write_timeout(Some(CLIENT_TIMEOUT))?;
+    let is_owner = sockopt::socket_peercred(&stream).is_ok_and(|peer| is_owner(peer.uid));
     let request = read_request(&mut stream);
     let mut output = BufWriter::new(stream);
-    let mut ok = false;
-    let mut stop = false;
-    match request {
-        Ok(request) => {
-            stop = request == Request::Stop;
-            ok = answer(&request, controller, &mut |reply| write_line(&mut output, &reply))?;
-        }
-        Err(message) => write_line(&mut output, &Reply::Error { message })?,
-    }
-    write_line(&mut output, &Reply::End { ok })?;
-    output.flush()?;
-    if stop {
+    let (ok, event) = respond(request, is_owner, controller, &mut |reply| write_line(&mut output, &reply))?;
+    let written = write_line(&mut output, &Reply::End { ok }).and_then(|()| output.flush());
+    if let Some(event) = event {
         // A full queue holds a reason to stop already, or will be read in a moment.
-        let _ = events.send(Event::Stop("zonda ctl stop"));
+        let _ = events.send(event);
     }
-    Ok(())
+    written
+}
+
+/// Whether this is root or who the server is: who may do anything as it.
+fn is_owner(uid: Uid) -> bool {
+    uid.is_root() || uid == rustix::process::geteuid()
+}
+
+/// Does what is asked for; says whether all went well, and what follows from it for the server once the client has its reply.
+fn respond(
+    request: Result<Request, String>,
+    is_owner: bool,
+    controller: &Arc<Controller>,
+    reply: &mut dyn FnMut(Reply) -> io::Result<()>,
+) -> io::Result<(bool, Option<Event>)> {
+    let request = match request {
+        Ok(request) => request,
+        Err(message) => return reply(Reply::Error { message }).map(|()| (false, None)),
+    };
+    match request {
+        Request::Stop => Ok((true, Some(Event::Stop("zonda ctl stop")))),
+        Request::Upgrade { program, wait_seconds } => {
+            let wait = wait_seconds.map_or(upgrade::WAIT, Duration::from_secs);
+            let asked = give::Asked { program: program.map(PathBuf::from), wait, is_owner };
+            match give::upgrade(controller, &asked) {
+                Ok((upgraded, process)) => {
+                    // Handed over whether or not the client hears of it.
+                    let _ = reply(Reply::Upgraded(upgraded));
+                    Ok((true, Some(Event::HandedOver(process))))
+                }
+                Err(lines) => {
+                    lines.into_iter().try_for_each(|message| reply(Reply::Error { message }))?;
+                    Ok((false, None))
+                }
+            }
+        }
+        request => {
+            let is_change = request.is_change();
+            let handed_over = match is_change {
+                true => controller.upgrade.await_end(),
+                false => None,
+            };
+            let mut ok = false;
+            if handed_over.is_none() {
+                ok = answer(&request, controller, reply)?;
+            }
+            // What was changed here while another server took over is not changed there.
+            match controller.upgrade.handed_to().filter(|_| is_change) {
+                Some(pid) => {
+                    let message =
+                        format!("process {pid} has taken over as the server meanwhile; ask it again");
+                    reply(Reply::Error { message }).map(|()| (false, None))
+                }
+                None => Ok((ok, None)),
+            }
+        }
+    }
 }
 
 /// Reads one line.

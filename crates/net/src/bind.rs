@@ -2,7 +2,8 @@
 //!
 //! Each worker gets its own UDP and TCP socket for every address, which the system joins to groups by SO_REUSEPORT.
 //! Because that option also lets a second server of the same user join silently and take half the queries, every
-//! address is first bound once without it: that fails if anybody is there.
+//! address is first bound once without it: that fails if anybody is there. Sockets that were handed over are dealt to workers as
+//! they are (`handed`).
 
 use std::collections::HashSet;
 use std::io;
@@ -16,6 +17,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::bind_error::{BindError, Step};
 use crate::context::Transport;
+use crate::handed::{Handed, deal, is_overlapping, prepare, with_ports};
 use crate::listen::{Listen, Steer};
 use crate::systemd::{Activated, ActivatedSocket};
 use crate::udp::{Port, option};
@@ -54,45 +56,126 @@ pub(crate) struct TcpPort {
     pub(crate) flags: EventFlags,
 }
 
-/// Opens the sockets of `cpus.len()` workers and takes over those a service manager handed us.
+/// What was opened.
+pub(crate) struct Bound {
+    /// The sockets of each worker.
+    pub(crate) workers: Vec<Sockets>,
+    pub(crate) listeners: Vec<Listener>,
+    /// Second descriptors of all sockets, to be handed on.
+    pub(crate) groups: Vec<Handed>,
+}
+
+impl Bound {
+    /// Gives the sockets of an address to workers.
+    fn add(&mut self, group: Handed) -> io::Result<()> {
+        deal(&group.listener, &group.sockets, &mut self.workers)?;
+        self.listeners.push(group.listener);
+        self.groups.push(group);
+        Ok(())
+    }
+
+    fn has(&self, address: SocketAddr, transport: Transport) -> bool {
+        self.listeners.iter().any(|known| known.address == address && known.transport == transport)
+    }
+}
+
+/// What others opened for this server.
+#[derive(Default)]
+pub(crate) struct Given {
+    /// By a service manager.
+    pub(crate) activated: Vec<Activated>,
+    /// By the server before, which goes on with them until this one is at work.
+    pub(crate) handed: Vec<Handed>,
+}
+
+/// Opens the sockets of `cpus.len()` workers and takes over those that were given to us.
 ///
-/// An address of `listen` that an inherited socket of the same transport has is not bound again.
-pub(crate) fn bind_all(
-    listen: &Listen,
-    cpus: &[Option<usize>],
-    inherited: Vec<Activated>,
-) -> Result<(Vec<Sockets>, Vec<Listener>), BindError> {
+/// An address of `listen` that a given socket of the same transport has is not bound again. Of those that were handed over, what is not in
+/// `listen` is given back.
+pub(crate) fn bind_all(listen: &Listen, cpus: &[Option<usize>], given: Given) -> Result<Bound, BindError> {
     let mut asked = HashSet::new();
     if let Some(&address) = listen.addresses.iter().find(|at| at.port() != 0 && !asked.insert(**at)) {
         return Err(BindError::Duplicate { address });
     }
     raise_descriptor_limit();
-    let mut workers: Vec<Sockets> = cpus.iter().map(|_| Sockets::default()).collect();
-    let mut listeners = Vec::new();
-    for activated in inherited {
-        listeners.extend(share(activated, &mut workers)?);
+    let Given { activated, mut handed } = given;
+    let mut bound = Bound {
+        workers: cpus.iter().map(|_| Sockets::default()).collect(),
+        listeners: Vec::new(),
+        groups: Vec::new(),
+    };
+    for group in &handed {
+        let Listener { address, transport, .. } = group.listener;
+        group.check().map_err(|cause| BindError::Handed { address, transport, cause })?;
+    }
+    for activated in activated {
+        share(activated, &mut bound)?;
+    }
+    let addresses = with_ports(&listen.addresses, &handed);
+    let is_of_manager = |group: &mut Handed| group.listener.inherited;
+    for group in handed.extract_if(.., is_of_manager).collect::<Vec<_>>() {
+        take(group, &mut bound, listen, cpus)?;
     }
     let mut wanted = Vec::new();
-    for &address in &listen.addresses {
-        let held = |transport| {
-            listeners.iter().any(|known: &Listener| known.address == address && known.transport == transport)
-        };
-        wanted.push((probe(address, listen, held)?, !held(Transport::Udp), !held(Transport::Tcp)));
+    for address in addresses {
+        wanted.push(probe(address, listen, |transport| {
+            let is_handed =
+                |group: &Handed| group.listener.address == address && group.listener.transport == transport;
+            bound.has(address, transport)
+                || handed.iter().any(is_handed)
+                || is_overlapping(address, transport, &handed)
+        })?);
     }
-    for (address, udp, tcp) in wanted {
-        for sockets in &mut workers {
-            if udp {
-                sockets.udp.push(bind_udp(address, listen)?);
+    for address in wanted {
+        for transport in [Transport::Udp, Transport::Tcp] {
+            if bound.has(address, transport) {
+                continue;
             }
-            if tcp {
-                sockets.tcp.push(bind_tcp(address, listen)?);
+            let is_it = |group: &mut Handed| {
+                group.listener.address == address && group.listener.transport == transport
+            };
+            let listener = Listener { address, transport, inherited: false };
+            let group = handed.extract_if(.., is_it).next();
+            take(group.unwrap_or(Handed { listener, sockets: Vec::new() }), &mut bound, listen, cpus)?;
+        }
+    }
+    if bound.listeners.is_empty() { Err(BindError::NoAddress) } else { Ok(bound) }
+}
+
+/// Takes the sockets of an address, as many as there are, binds those that workers lack, and gives them to workers.
+fn take(
+    mut group: Handed,
+    bound: &mut Bound,
+    listen: &Listen,
+    cpus: &[Option<usize>],
+) -> Result<(), BindError> {
+    let Listener { address, transport, inherited } = group.listener;
+    let failed = |cause| failed(address, transport, Step::Option, cause);
+    let is_new = group.sockets.is_empty();
+    for socket in &group.sockets {
+        prepare(&group.listener, socket).map_err(failed)?;
+        if !inherited {
+            adapt(socket, transport, listen, false);
+        }
+    }
+    while group.sockets.len() < bound.workers.len() && !inherited {
+        match bind_one(address, transport, listen) {
+            Ok(socket) => group.sockets.push(socket),
+            Err(error) if is_new => return Err(error),
+            // Those that there are do for all.
+            Err(error) => {
+                tracing::info!("workers share the sockets of {address}: {error}");
+                break;
             }
         }
-        let new = [(udp, Transport::Udp), (tcp, Transport::Tcp)].into_iter().filter(|(wanted, _)| *wanted);
-        listeners.extend(new.map(|(_, transport)| Listener { address, transport, inherited: false }));
-        steer(address, listen, &workers, cpus)?;
     }
-    if listeners.is_empty() { Err(BindError::NoAddress) } else { Ok((workers, listeners)) }
+    let first = group.sockets.first().map(OwnedFd::try_clone).transpose().map_err(failed)?;
+    let is_enough = group.sockets.len() >= bound.workers.len();
+    bound.add(group).map_err(failed)?;
+    match first {
+        Some(first) if !inherited && is_enough => steer(&first, listen, cpus, is_new).map_err(failed),
+        _ => Ok(()),
+    }
 }
 
 /// Makes sure that nobody has `address` yet, and chooses a port that is free for both transports where it has none.
@@ -123,30 +206,35 @@ fn probe(
     }
 }
 
-fn bind_udp(address: SocketAddr, listen: &Listen) -> Result<Port, BindError> {
-    let failed = |step, cause: io::Error| failed(address, Transport::Udp, step, cause);
-    let socket = open(address, Transport::Udp, listen)?;
+/// Binds one more socket to `address`.
+fn bind_one(address: SocketAddr, transport: Transport, listen: &Listen) -> Result<OwnedFd, BindError> {
+    let failed = |step, cause: io::Error| failed(address, transport, step, cause);
+    let socket = open(address, transport, listen)?;
     sockopt::set_socket_reuseport(&socket, true).map_err(|errno| failed(Step::Option, errno.into()))?;
-    prepare_udp(&socket, address).map_err(|cause| failed(Step::Option, cause))?;
-    buffer_sizes(&socket, listen);
-    try_bind(&socket, address, Transport::Udp)?;
-    Port::new(socket.into()).map_err(|cause| failed(Step::Bind, cause))
+    let is_udp = transport == Transport::Udp;
+    if is_udp {
+        prepare_udp(&socket, address).map_err(|cause| failed(Step::Option, cause))?;
+    } else {
+        // Inherited by accepted connections, which saves a system call on each. Answers of one read leave in one write,
+        // so there is nothing to gather and no reason to wait for an acknowledgement.
+        sockopt::set_tcp_nodelay(&socket, true).map_err(|errno| failed(Step::Option, errno.into()))?;
+    }
+    adapt(&socket, transport, listen, true);
+    try_bind(&socket, address, transport)?;
+    if !is_udp {
+        rustix::net::listen(&socket, BACKLOG).map_err(|errno| failed(Step::Listen, errno.into()))?;
+    }
+    Ok(socket)
 }
 
-fn bind_tcp(address: SocketAddr, listen: &Listen) -> Result<TcpPort, BindError> {
-    let failed = |step, cause: io::Error| failed(address, Transport::Tcp, step, cause);
-    let socket = open(address, Transport::Tcp, listen)?;
-    sockopt::set_socket_reuseport(&socket, true).map_err(|errno| failed(Step::Option, errno.into()))?;
-    // Inherited by accepted connections, which saves a system call on each. Answers of one read leave in one write,
-    // so there is nothing to gather and no reason to wait for an acknowledgement.
-    sockopt::set_tcp_nodelay(&socket, true).map_err(|errno| failed(Step::Option, errno.into()))?;
-    if listen.fast_open > 0 {
+/// Sets what settings say of a socket, and what it can do without.
+fn adapt(socket: &OwnedFd, transport: Transport, listen: &Listen, is_new: bool) {
+    if transport == Transport::Udp {
+        buffer_sizes(socket, listen, is_new);
+    } else if listen.fast_open > 0 {
         // Refused where the kernel was built without it: the handshake then costs one more round trip, no more.
-        let _ = option::accept_fast_open(&socket, listen.fast_open);
+        let _ = option::accept_fast_open(socket, listen.fast_open);
     }
-    try_bind(&socket, address, Transport::Tcp)?;
-    rustix::net::listen(&socket, BACKLOG).map_err(|errno| failed(Step::Listen, errno.into()))?;
-    Ok(TcpPort { socket: socket.into(), flags: EventFlags::IN })
 }
 
 /// Opens a non-blocking socket for `address` with the options that both a probe and a real one need.
@@ -183,7 +271,7 @@ fn try_bind(socket: &impl AsFd, address: SocketAddr, transport: Transport) -> Re
 }
 
 /// Options of every UDP socket, inherited ones included.
-fn prepare_udp(socket: &impl AsFd, local: SocketAddr) -> io::Result<()> {
+pub(crate) fn prepare_udp(socket: &impl AsFd, local: SocketAddr) -> io::Result<()> {
     // Never set DF and never believe a path MTU learnt from ICMP: a forged "fragmentation needed" could otherwise
     // make the system fragment responses so that an attacker replaces the second fragment (RFC 9715 appendix A).
     // With DF, as that document recommends where it is safe, responses would vanish on narrow paths, since nobody
@@ -205,75 +293,54 @@ fn prepare_udp(socket: &impl AsFd, local: SocketAddr) -> io::Result<()> {
 }
 
 /// Sets the buffer sizes: beyond the system's limit where we may, up to it where not. Smaller buffers only mean
-/// that bursts are dropped earlier, so nothing here is an error.
-fn buffer_sizes(socket: &OwnedFd, listen: &Listen) {
-    if sockopt::set_socket_recv_buffer_size_force(socket, listen.receive_buffer_octets).is_err() {
+/// that bursts are dropped earlier, so nothing here is an error. One that is not new may be beyond the limit, from when the server had the
+/// right to that: it stays as it is where we may not, as it would be cut to the limit.
+fn buffer_sizes(socket: &OwnedFd, listen: &Listen, is_new: bool) {
+    let is_forced = sockopt::set_socket_recv_buffer_size_force(socket, listen.receive_buffer_octets).is_ok();
+    if !is_forced && is_new {
         let _ = sockopt::set_socket_recv_buffer_size(socket, listen.receive_buffer_octets);
     }
-    if sockopt::set_socket_send_buffer_size_force(socket, listen.send_buffer_octets).is_err() {
+    let is_forced = sockopt::set_socket_send_buffer_size_force(socket, listen.send_buffer_octets).is_ok();
+    if !is_forced && is_new {
         let _ = sockopt::set_socket_send_buffer_size(socket, listen.send_buffer_octets);
     }
 }
 
-/// Has the groups at `address`, the last sockets of each worker, choose by processor if the settings say so.
-fn steer(
-    address: SocketAddr,
-    listen: &Listen,
-    workers: &[Sockets],
-    cpus: &[Option<usize>],
-) -> Result<(), BindError> {
-    if listen.steer == Steer::ByHash {
-        return Ok(());
-    }
+/// Has the group that `socket` is in choose by processor if the settings say so, and no more if they do not. `is_new`: whether it has chosen by
+/// nothing yet.
+fn steer(socket: &OwnedFd, listen: &Listen, cpus: &[Option<usize>], is_new: bool) -> io::Result<()> {
     // Without pinning, no processor belongs to a worker: the hash is then the better choice.
-    let Some(owners) = cpus.iter().copied().collect::<Option<Vec<usize>>>() else { return Ok(()) };
-    let Some(first) = workers.first() else { return Ok(()) };
-    let failed = |transport, cause| failed(address, transport, Step::Option, cause);
-    if let Some(port) = first.udp.last().filter(|port| port.local == address.into()) {
-        option::steer_by_cpu(&port.socket, &owners).map_err(|cause| failed(Transport::Udp, cause))?;
+    let owners = cpus.iter().copied().collect::<Option<Vec<usize>>>();
+    match owners.filter(|_| listen.steer == Steer::ByCpu) {
+        Some(owners) => option::steer_by_cpu(socket, &owners),
+        None if is_new => Ok(()),
+        None => {
+            // There may have been nothing to take away.
+            let _ = option::steer_by_hash(socket);
+            Ok(())
+        }
     }
-    if let Some(port) = first.tcp.last().filter(|port| port.socket.local_addr().is_ok_and(|at| at == address))
-    {
-        option::steer_by_cpu(&port.socket, &owners).map_err(|cause| failed(Transport::Tcp, cause))?;
-    }
-    Ok(())
 }
 
-/// Gives an inherited socket to all workers: they wait on the same one, and the system wakes one of them.
-fn share(activated: Activated, workers: &mut [Sockets]) -> Result<Option<Listener>, BindError> {
-    let name = activated.name.clone();
+/// Gives a socket of a service manager to all workers: they wait on the same one, and the system wakes one of them.
+fn share(activated: Activated, bound: &mut Bound) -> Result<(), BindError> {
+    let Activated { name, socket } = activated;
     let failed = |cause| BindError::Inherited { name: name.clone(), cause };
-    // One socket for several workers: wake one of them, not all.
-    let flags = if workers.len() > 1 { EventFlags::IN | EventFlags::EXCLUSIVE } else { EventFlags::IN };
-    let (address, transport) = match activated.socket {
-        ActivatedSocket::Udp(socket) => {
-            socket.set_nonblocking(true).map_err(failed)?;
-            let address = socket.local_addr().map_err(failed)?;
-            prepare_udp(&socket, address).map_err(failed)?;
-            for sockets in workers {
-                let socket = socket.try_clone().map_err(failed)?;
-                let port = Port::new(socket).map_err(failed)?;
-                sockets.udp.push(Port { flags, ..port });
-            }
-            (address, Transport::Udp)
-        }
+    let (address, transport, socket) = match socket {
+        ActivatedSocket::Udp(socket) => (socket.local_addr(), Transport::Udp, OwnedFd::from(socket)),
         ActivatedSocket::Tcp(socket) => {
-            socket.set_nonblocking(true).map_err(failed)?;
-            let address = socket.local_addr().map_err(failed)?;
             if !sockopt::socket_acceptconn(&socket).map_err(|errno| failed(errno.into()))? {
                 let cause = "it does not listen; its unit must have Accept=no";
                 return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, cause)));
             }
-            sockopt::set_tcp_nodelay(&socket, true).map_err(|errno| failed(errno.into()))?;
-            for sockets in workers {
-                sockets.tcp.push(TcpPort { socket: socket.try_clone().map_err(failed)?, flags });
-            }
-            (address, Transport::Tcp)
+            (socket.local_addr(), Transport::Tcp, OwnedFd::from(socket))
         }
         // Not for queries: the caller takes what it knows before it hands the rest over.
-        ActivatedSocket::Unix(_) => return Ok(None),
+        ActivatedSocket::Unix(_) => return Ok(()),
     };
-    Ok(Some(Listener { address, transport, inherited: true }))
+    let listener = Listener { address: address.map_err(failed)?, transport, inherited: true };
+    prepare(&listener, &socket).map_err(failed)?;
+    bound.add(Handed { listener, sockets: vec![socket] }).map_err(failed)
 }
 
 /// Raises the soft limit of descriptors to the hard one: the soft limit protects programs that use `select`, which
@@ -293,24 +360,24 @@ fn failed(address: SocketAddr, transport: Transport, step: Step, cause: io::Erro
 mod tests {
     use super::*;
 
-    fn bind_one(address: &str) -> Sockets {
+    fn bound_at(address: &str) -> Sockets {
         let listen = Listen { addresses: vec![address.parse().unwrap()], ..Listen::default() };
-        let (mut workers, listeners) = bind_all(&listen, &[None], Vec::new()).unwrap();
-        assert_eq!(listeners.len(), 2);
-        assert_eq!(listeners[0].address, listeners[1].address);
-        workers.pop().unwrap()
+        let mut bound = bind_all(&listen, &[None], Given::default()).unwrap();
+        assert_eq!(bound.listeners.len(), 2);
+        assert_eq!(bound.listeners[0].address, bound.listeners[1].address);
+        bound.workers.pop().unwrap()
     }
 
     #[test]
     fn options_of_sockets() {
-        let sockets = bind_one("127.0.0.1:0");
+        let sockets = bound_at("127.0.0.1:0");
         let udp = &sockets.udp[0].socket;
         assert_eq!(sockopt::ip_mtu_discover(udp).unwrap(), sockopt::Ipv4PathMtuDiscovery::OMIT);
         assert!(sockopt::socket_reuseport(udp).unwrap());
         assert!(sockopt::tcp_nodelay(&sockets.tcp[0].socket).unwrap());
         assert!(!sockets.udp[0].wildcard);
 
-        let sockets = bind_one("[::]:0");
+        let sockets = bound_at("[::]:0");
         let udp = &sockets.udp[0].socket;
         assert_eq!(sockopt::ipv6_mtu_discover(udp).unwrap(), sockopt::Ipv6PathMtuDiscovery::OMIT);
         assert!(sockopt::ipv6_v6only(udp).unwrap());
@@ -323,8 +390,10 @@ mod tests {
         let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         // What a unit with Accept=yes passes: a connection.
         let socket = ActivatedSocket::Tcp(TcpListener::from(OwnedFd::from(client)));
-        let inherited = vec![Activated { name: "dns".into(), socket }];
-        let error = bind_all(&Listen::default(), &[None], inherited).unwrap_err().to_string();
+        let activated = vec![Activated { name: "dns".into(), socket }];
+        let given = Given { activated, ..Given::default() };
+        let Err(error) = bind_all(&Listen::default(), &[None], given) else { panic!("it was taken") };
+        let error = error.to_string();
         assert!(error.contains("\"dns\"") && error.contains("Accept=no"), "{error}");
     }
 }

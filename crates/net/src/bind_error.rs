@@ -45,6 +45,15 @@ pub enum BindError {
         /// The system's reason.
         cause: io::Error,
     },
+    /// A socket handed over by the server before is not what it was said to be.
+    Handed {
+        /// Where it should listen.
+        address: SocketAddr,
+        /// What for.
+        transport: Transport,
+        /// What is wrong with it.
+        cause: io::Error,
+    },
     /// The workers' own descriptors (epoll, eventfd) could not be made.
     Event {
         /// The system's reason.
@@ -86,6 +95,10 @@ impl fmt::Display for BindError {
             Self::Inherited { name, cause } => {
                 write!(out, "cannot use the socket \"{name}\" of the service manager: {}", plain(cause))
             }
+            Self::Handed { address, transport, cause } => {
+                let (transport, cause) = (transport.name(), plain(cause));
+                write!(out, "cannot use the socket for {address} ({transport}) that was handed over: {cause}")
+            }
             Self::Event { cause } => write!(out, "cannot set up a worker: {}", plain(cause)),
         }
     }
@@ -94,7 +107,10 @@ impl fmt::Display for BindError {
 impl error::Error for BindError {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
-            Self::Socket { cause, .. } | Self::Inherited { cause, .. } | Self::Event { cause } => Some(cause),
+            Self::Socket { cause, .. }
+            | Self::Inherited { cause, .. }
+            | Self::Handed { cause, .. }
+            | Self::Event { cause } => Some(cause),
             Self::NoAddress | Self::Duplicate { .. } | Self::Processor { .. } | Self::Workers { .. } => None,
         }
     }

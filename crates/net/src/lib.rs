@@ -41,6 +41,7 @@ mod bind_error;
 mod context;
 mod counters;
 mod driver;
+mod handed;
 mod host;
 mod inbox;
 mod later;
@@ -73,6 +74,7 @@ pub use bind_error::{BindError, Step};
 pub use context::{Address, Context, Now, Session, Transport};
 pub use counters::WorkerCounters;
 pub use driver::{Driver, REPLIES_PER_EVENT};
+pub use handed::Handed;
 pub use inbox::{MESSAGES_MAX, Waker};
 pub use later::{
     LATER_AGE_MAX, LATER_PER_CLIENT_MAX, LATER_PER_CONNECTION_MAX, LATER_PER_WORKER_MAX, LATER_UNPROVED_MAX,

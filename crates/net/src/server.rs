@@ -15,15 +15,16 @@ use sync::tap::RING_OCTETS;
 
 use crate::admit::{Admission, TcpLimits};
 use crate::affinity;
-use crate::bind::{self, Listener, Sockets};
+use crate::bind::{self, Bound, Given, Listener, Sockets};
 use crate::bind_error::BindError;
 use crate::counters::{Counters, WorkerCounters};
 use crate::driver::Core;
+use crate::handed::Handed;
 use crate::host::{Factory, Host};
 use crate::inbox::{Inbox, Sink};
 use crate::listen::Listen;
 use crate::service::Service;
-use crate::stop::Stop;
+use crate::stop::{Leave, Stop};
 use crate::systemd::Activated;
 use crate::tap::Tap;
 use crate::tcp::Connections;
@@ -42,8 +43,9 @@ const PATIENCE_MAX: Duration = Duration::from_secs(3600);
 pub struct Server {
     prepared: Vec<Prepared>,
     /// Per worker: second descriptors of its UDP sockets, to read what the system dropped there.
-    watched: Vec<Vec<UdpSocket>>,
+    watched: Vec<Vec<Watched>>,
     listeners: Vec<Listener>,
+    groups: Vec<Handed>,
     cpus: Vec<Option<usize>>,
     backend: Backend,
     admission: Arc<Admission>,
@@ -59,19 +61,30 @@ impl Server {
     /// As [`Server::bind`], and serves the sockets a service manager opened too; an address of `listen` that one of
     /// them has is not bound again. Unix sockets among them are ignored (and closed): take those out first.
     pub fn bind_with(listen: &Listen, inherited: Vec<Activated>) -> Result<Self, BindError> {
+        Self::bind_given(listen, Given { activated: inherited, handed: Vec::new() })
+    }
+
+    /// As [`Server::bind`], but takes over the sockets of the server before, which has them too: [`Running::hand`]. Those of addresses that
+    /// are not in `listen` are given back; those that a service manager opened are served whatever `listen` says. To be called when workers can
+    /// start at once: what arrives at a socket that is added for one more worker waits for it.
+    pub fn bind_handed(listen: &Listen, handed: Vec<Handed>) -> Result<Self, BindError> {
+        Self::bind_given(listen, Given { activated: Vec::new(), handed })
+    }
+
+    fn bind_given(listen: &Listen, given: Given) -> Result<Self, BindError> {
         let workers = if listen.workers == 0 { affinity::worker_count_default() } else { listen.workers };
         if workers > WORKERS_MAX {
             return Err(BindError::Workers { asked: workers, most: WORKERS_MAX });
         }
         let cpus = affinity::plan(&listen.pin, workers).map_err(|cpu| BindError::Processor { cpu })?;
-        let (sockets, listeners) = bind::bind_all(listen, &cpus, inherited)?;
+        let Bound { workers: sockets, listeners, groups } = bind::bind_all(listen, &cpus, given)?;
         let event = |cause| BindError::Event { cause };
         let watched = watched(&sockets).map_err(event)?;
         let stop = Arc::new(Stop::new().map_err(event)?);
         let prepare = |sockets| Prepared::new(sockets, &stop).map_err(event);
         let prepared = sockets.into_iter().map(prepare).collect::<Result<Vec<_>, _>>()?;
         let admission = Arc::new(Admission::new(&listen.tcp, workers));
-        Ok(Self { prepared, watched, listeners, cpus, backend: listen.backend, admission, stop })
+        Ok(Self { prepared, watched, listeners, groups, cpus, backend: listen.backend, admission, stop })
     }
 
     /// What is listened on.
@@ -109,6 +122,7 @@ impl Server {
             taps: Vec::new(),
             watched: self.watched,
             listeners: self.listeners,
+            groups: self.groups,
             admission: self.admission,
             stop: self.stop,
         };
@@ -157,8 +171,9 @@ pub struct Running {
     threads: Vec<JoinHandle<()>>,
     counters: Vec<Arc<Counters>>,
     taps: Vec<sync::tap::Tap>,
-    watched: Vec<Vec<UdpSocket>>,
+    watched: Vec<Vec<Watched>>,
     listeners: Vec<Listener>,
+    groups: Vec<Handed>,
     admission: Arc<Admission>,
     stop: Arc<Stop>,
 }
@@ -173,8 +188,8 @@ impl Running {
     /// What each worker has counted so far.
     #[must_use]
     pub fn counters(&self) -> Vec<WorkerCounters> {
-        let read = |(counters, watched): (&Arc<Counters>, &Vec<UdpSocket>)| {
-            let dropped = watched.iter().filter_map(|socket| option::dropped_datagrams(socket).ok());
+        let read = |(counters, watched): (&Arc<Counters>, &Vec<Watched>)| {
+            let dropped = watched.iter().map(Watched::dropped);
             WorkerCounters { udp_receive_overflows: dropped.map(u64::from).sum(), ..counters.read() }
         };
         iter::zip(&self.counters, &self.watched).map(read).collect()
@@ -205,7 +220,27 @@ impl Running {
         self.counters()
     }
 
+    /// All sockets, for the server that is to take over: the same open sockets, so that nothing is lost that waits at them.
+    pub fn hand(&self) -> io::Result<Vec<Handed>> {
+        self.groups.iter().map(Handed::try_clone).collect()
+    }
+
+    /// Leaves the sockets to the server that has taken over: nothing new is read or accepted, connections are served until they end or are idle for
+    /// too long, and those that are left at `until` are closed as by [`Running::stop`], in `patience`. Returns at once; see [`Running::has_ended`].
+    pub fn leave(&mut self, until: Instant, patience: Duration) {
+        self.groups.clear();
+        self.stop.request_leave(Leave { until, patience: patience.min(PATIENCE_MAX) });
+    }
+
+    /// Whether all workers have ended, as they do after [`Running::leave`].
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.threads.iter().all(JoinHandle::is_finished)
+    }
+
     fn end(&mut self, patience: Duration) {
+        // Else listeners would be open, and take in connections, for as long as workers take.
+        self.groups.clear();
         self.stop.request(Instant::now() + patience.min(PATIENCE_MAX));
         for thread in self.threads.drain(..) {
             // A worker catches panics of its service; one of its own has been printed already.
@@ -214,11 +249,27 @@ impl Running {
     }
 }
 
+/// A second descriptor of a UDP socket, to read what the system drops there.
+struct Watched {
+    socket: UdpSocket,
+    /// What it had dropped when this server began to read from it.
+    before: u32,
+}
+
+impl Watched {
+    fn dropped(&self) -> u32 {
+        option::dropped_datagrams(&self.socket).map_or(0, |dropped| dropped.wrapping_sub(self.before))
+    }
+}
+
 /// Second descriptors of each worker's UDP sockets. A socket that all share is the first worker's.
-fn watched(sockets: &[Sockets]) -> io::Result<Vec<Vec<UdpSocket>>> {
+fn watched(sockets: &[Sockets]) -> io::Result<Vec<Vec<Watched>>> {
+    let watch = |socket: &UdpSocket| -> io::Result<Watched> {
+        Ok(Watched { socket: socket.try_clone()?, before: option::dropped_datagrams(socket).unwrap_or(0) })
+    };
     let of = |(index, sockets): (usize, &Sockets)| {
         let own = sockets.udp.iter().filter(|port| index == 0 || !port.is_shared());
-        own.map(|port| port.socket.try_clone()).collect()
+        own.map(|port| watch(&port.socket)).collect()
     };
     sockets.iter().enumerate().map(of).collect()
 }

@@ -20,6 +20,8 @@ pub(crate) enum Token {
     Stream(ConnectionId),
     /// The signal to stop.
     Stop,
+    /// The signal to leave the sockets to another process.
+    Leave,
     /// Something is in the inbox.
     Inbox,
     /// A socket of the service.
@@ -50,6 +52,7 @@ impl Token {
             Self::Stop => pack(3, 0, 0),
             Self::Inbox => pack(4, 0, 0),
             Self::Upstream(id) => pack(5, id.generation, u64::from(id.index)),
+            Self::Leave => pack(6, 0, 0),
         })
     }
 }
@@ -64,6 +67,7 @@ impl From<EventData> for Token {
             2 => Self::Stream(ConnectionId { index, generation }),
             4 => Self::Inbox,
             5 => Self::Upstream(UpstreamId { index, generation }),
+            6 => Self::Leave,
             _ => Self::Stop,
         }
     }
@@ -77,9 +81,15 @@ mod tests {
     fn tokens_survive_the_way_through_the_kernel() {
         let id = ConnectionId { index: u32::MAX, generation: GENERATIONS - 1 };
         let upstream = Token::Upstream(UpstreamId { index: 9, generation: GENERATIONS - 1 });
-        for token in
-            [Token::Udp(7), Token::Listener(0), Token::Stream(id), Token::Stop, Token::Inbox, upstream]
-        {
+        for token in [
+            Token::Udp(7),
+            Token::Listener(0),
+            Token::Stream(id),
+            Token::Stop,
+            Token::Leave,
+            Token::Inbox,
+            upstream,
+        ] {
             assert_eq!(Token::from(token.data()), token);
         }
     }

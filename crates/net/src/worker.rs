@@ -60,6 +60,8 @@ struct Events {
     sockets: usize,
     /// Whether the signal to stop was given.
     stop: bool,
+    /// Whether the signal to leave was given.
+    leave: bool,
 }
 
 /// Everything one worker owns.
@@ -74,7 +76,8 @@ pub(crate) struct Worker<S: Service> {
     counters: Arc<Counters>,
     /// Panics that are not forgiven yet.
     panics: Rate,
-    /// Whether no more queries are read.
+    /// Whether datagrams are still read.
+    reads: bool,
     /// Until when, once no more queries are taken.
     draining: Option<Instant>,
     /// Replies of other threads for which the last event had no room.
@@ -100,6 +103,7 @@ impl Prepared {
             epoll::add(&epoll, &port.socket, Token::Listener(index).data(), port.flags)?;
         }
         epoll::add(&epoll, stop.as_fd(), Token::Stop.data(), epoll::EventFlags::IN)?;
+        epoll::add(&epoll, stop.leave_event(), Token::Leave.data(), epoll::EventFlags::IN)?;
         Ok(Self { sockets, epoll: Arc::new(epoll) })
     }
 }
@@ -135,6 +139,7 @@ impl<S: Service> Worker<S> {
             stop,
             counters,
             panics: Rate::new(PANICS_BURST, PANIC_PAUSE, Instant::now()),
+            reads: true,
             draining: None,
             put_off: VecDeque::new(),
             messages: Vec::new(),
@@ -143,16 +148,18 @@ impl<S: Service> Worker<S> {
 
     /// Serves until told to stop, then until everything asked for is answered and sent, or the deadline is over.
     pub(crate) fn run(mut self) {
-        while !self.turn(None).stop {}
+        let mut seen = Events::default();
+        while !seen.stop && !seen.leave {
+            seen = self.turn(None);
+        }
+        if !seen.stop {
+            self.leave();
+        }
         let deadline = self.stop.deadline();
         // Nobody reads it, so that all workers see it; it would be ready in each turn from here on.
         let _ = epoll::delete(&*self.epoll, self.stop.as_fd());
-        // What had arrived before is still answered.
-        for _ in 0..LAST_TURNS_MAX {
-            if self.turn(Some(Instant::now())).sockets == 0 {
-                break;
-            }
-        }
+        let _ = epoll::delete(&*self.epoll, self.stop.leave_event());
+        self.answer_what_came();
         self.drain(deadline);
         while self.has_clients() && Instant::now() < deadline {
             self.turn(Some(deadline));
@@ -160,6 +167,39 @@ impl<S: Service> Worker<S> {
         // Later pushes fail, and drop what they carry.
         self.host.core.inbox().close();
         self.connections.close_all(&mut lend!(self, Now::read()));
+    }
+
+    /// Leaves the sockets to the process that has them too, and goes on with those who are connected or wait for an answer: until there
+    /// is none, the time for it is over, or the end is asked for.
+    fn leave(&mut self) {
+        let until = self.stop.leaves_until();
+        let _ = epoll::delete(&*self.epoll, self.stop.leave_event());
+        // The other one reads what comes later; what came to an address that it did not take is answered here.
+        self.answer_what_came();
+        self.stop_reading();
+        self.connections.close_listeners(&self.epoll);
+        while self.has_clients() && Instant::now() < until {
+            if self.turn(Some(until)).stop {
+                return;
+            }
+        }
+    }
+
+    /// What had arrived before is still answered.
+    fn answer_what_came(&mut self) {
+        for _ in 0..LAST_TURNS_MAX {
+            if self.turn(Some(Instant::now())).sockets == 0 {
+                break;
+            }
+        }
+    }
+
+    /// Reads no more datagrams. The sockets stay, for late answers.
+    fn stop_reading(&mut self) {
+        self.reads = false;
+        for port in self.udp.iter().filter(|port| !port.waits_to_send) {
+            let _ = epoll::delete(&*self.epoll, &port.socket);
+        }
     }
 
     /// Whether somebody still waits for an answer.
@@ -170,9 +210,7 @@ impl<S: Service> Worker<S> {
 
     /// Takes no more queries.
     fn drain(&mut self, deadline: Instant) {
-        for port in self.udp.iter().filter(|port| !port.waits_to_send) {
-            let _ = epoll::delete(&*self.epoll, &port.socket);
-        }
+        self.stop_reading();
         self.draining = Some(deadline);
         let now = Now::read();
         self.event(|service, driver| service.stopping(deadline, driver));
@@ -200,6 +238,7 @@ impl<S: Service> Worker<S> {
                 Token::Upstream(id) => self.take_arrivals(id),
                 Token::Inbox => self.host.core.inbox().clear(),
                 Token::Stop => seen.stop = true,
+                Token::Leave => seen.leave = true,
                 Token::Udp(_) | Token::Listener(_) | Token::Stream(_) => seen.sockets += 1,
             }
         }
@@ -209,7 +248,7 @@ impl<S: Service> Worker<S> {
                 Token::Udp(index) => self.answer_datagrams(index, now),
                 Token::Listener(index) => self.connections.accept(index, &mut lend!(self, now)),
                 Token::Stream(id) => self.connections.turn(id, event.flags, &mut lend!(self, now)),
-                Token::Upstream(_) | Token::Inbox | Token::Stop => continue,
+                Token::Upstream(_) | Token::Inbox | Token::Stop | Token::Leave => continue,
             }
             self.after_event();
         }

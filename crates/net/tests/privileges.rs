@@ -137,3 +137,34 @@ fn unprivileged_ports_start() -> u16 {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start").unwrap();
     text.trim().parse().unwrap()
 }
+
+#[test]
+fn sockets_that_are_kept_keep_their_buffers_and_are_shared() {
+    if is_root() {
+        run_child("child_takes_over_as_nobody");
+    }
+}
+
+#[test]
+#[ignore = "runs as a child of another test"]
+fn child_takes_over_as_nobody() {
+    use rustix::net::sockopt::socket_recv_buffer_size;
+    let listen = |workers| Listen {
+        addresses: vec!["127.0.0.1:0".parse().unwrap()],
+        workers,
+        receive_buffer_octets: 32 << 20,
+        ..Listen::default()
+    };
+    let old = Server::bind(&listen(1)).unwrap().start(|_| Echo).unwrap();
+    privileges::drop(&nobody()).unwrap();
+    // Neither may it raise buffers beyond the limit, nor join the group of another user.
+    let new = Server::bind_handed(&listen(3), old.hand().unwrap()).unwrap().start(|_| Echo).unwrap();
+    drop(old);
+    let handed = new.hand().unwrap();
+    assert_eq!(handed.iter().map(|group| group.sockets.len()).collect::<Vec<_>>(), [1, 1]);
+    assert_eq!(socket_recv_buffer_size(&handed[0].sockets[0]).unwrap(), 64 << 20);
+    for _ in 0..20 {
+        assert_eq!(ask(&udp(address(&new)), b"hello"), b"hello");
+    }
+    new.stop(PATIENCE);
+}

@@ -107,6 +107,8 @@ fn the_end_is_in_time_cheap_and_cuts_no_answer() {
     };
     let socket = listener();
     let at = socket.local_addr().unwrap();
+    // As a service manager does, which has the socket open for longer than the server.
+    let kept = socket.try_clone().unwrap();
     let inherited = vec![Activated { name: "dns".into(), socket: ActivatedSocket::Tcp(socket) }];
     let answers = Arc::new(AtomicU64::new(0));
     let given = Arc::clone(&answers);
@@ -150,6 +152,11 @@ fn the_end_is_in_time_cheap_and_cuts_no_answer() {
     };
     is_stopping.store(true, Ordering::Relaxed);
     let start = Instant::now();
+    // One whom nobody accepts: the listener is ready until the end.
+    let late = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        connect(at)
+    });
     let counters = running.stop(deadline)[0];
     let took = start.elapsed();
     watcher_ends.store(true, Ordering::Relaxed);
@@ -164,5 +171,5 @@ fn the_end_is_in_time_cheap_and_cuts_no_answer() {
     assert!(took >= deadline && took < deadline + Duration::from_millis(500), "{took:?}");
     assert!(used <= Duration::from_millis(50), "{used:?} of processor time");
     assert_eq!(counters.tcp_open, 0);
-    drop(others);
+    drop((others, late.join().unwrap(), kept));
 }

@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 
 /// Runs `"$@"`, notes its process ID, and ends it once standard input (a pipe from the test program) closes:
 /// two seconds for an orderly end, then the hard way. Then the scratch folder goes, as nobody is left to remove it.
+///
+/// A server that has handed over to another one has ended by itself: with a file `successors` in the folder the guard stays, and ends those too
+/// that serve by the settings there.
 const GUARD: &str = r#"
 exec 3<&0 </dev/null
 scratch=$1; shift
@@ -16,15 +19,20 @@ echo $pid >"$scratch/pid.new" && mv "$scratch/pid.new" "$scratch/pid"
 (
     cat <&3 >/dev/null
     : >"$scratch/closing"
-    kill $pid
-    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do kill -0 $pid || break; sleep 0.1; done
-    kill -KILL $pid
+    for file in $([ -e "$scratch/successors" ] && grep -lsF "$scratch/zonda.toml" /proc/[0-9]*/cmdline); do
+        process=${file#/proc/}; process=${process%/cmdline}
+        case $(readlink "/proc/$process/exe") in */zonda*) kill -KILL $process ;; esac
+    done
+    [ -e "$scratch/ended" ] || kill $pid
+    [ -e "$scratch/ended" ] || for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do kill -0 $pid || break; sleep 0.1; done
+    [ -e "$scratch/ended" ] || kill -KILL $pid
     rm -rf "$scratch"
 ) >/dev/null 2>&1 &
 watch=$!
 exec 3<&-
 wait $pid; status=$?
-[ -e "$scratch/closing" ] || kill $watch 2>/dev/null
+: >"$scratch/ended" 2>/dev/null
+[ -e "$scratch/closing" ] || [ -e "$scratch/successors" ] || kill $watch 2>/dev/null
 exit $status
 "#;
 

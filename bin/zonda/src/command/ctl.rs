@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use control::Settings;
 use control::client::ask;
-use control::command::{ByCommand, ChangeLine, Count, Locks, Reply, Request, Stats, Status, ZoneLine};
+use control::command::{ByCommand, ChangeLine, Count, Locks, Reply, Request, Stats, Status, Upgraded, ZoneLine};
 use control::text::{Seconds, Span, grouped, octets};
 use std::time::Duration;
 
@@ -35,6 +35,7 @@ Examples:
   zonda ctl --config /etc/zonda/zonda.toml zones
   zonda ctl --socket /run/zonda/control.sock stats --json
   zonda ctl locks --on
+  zonda ctl upgrade
 
 Exit status: 0 all went well, 1 the server could not be reached or something is wrong, 2 wrong usage.";
 
@@ -80,6 +81,16 @@ enum Command {
         /// Its name
         zone: String,
     },
+    /// Start the program anew and hand it all sockets: the server ends once that one answers, and no query is lost
+    Upgrade {
+        /// Program to start; default: that which the server was started from. For root and the server's own user
+        #[arg(long, value_name = "PATH")]
+        program: Option<PathBuf>,
+        /// How long it may take until it is ready; changes of zones wait meanwhile
+        #[arg(long, value_name = "SECONDS", default_value_t = control::upgrade::WAIT.as_secs(),
+              value_parser = clap::value_parser!(u64).range(1..=control::upgrade::WAIT_MAX.as_secs()))]
+        wait: u64,
+    },
     /// End the server
     Stop,
 }
@@ -117,16 +128,21 @@ fn request(command: &Command) -> Result<Request, String> {
         }
         Command::Reload { zone } => Request::Reload { zone: zone.clone() },
         Command::Reconfigure => Request::Reconfigure,
-        Command::AddZone { zone, file } => {
-            // The server's current folder is another.
-            let file = std::path::absolute(file).map_err(|error| format!("{}: {error}", file.display()))?;
-            let file =
-                file.to_str().ok_or_else(|| format!("{}: expected a path in UTF-8", file.display()))?;
-            Request::AddZone { zone: zone.clone(), file: file.to_owned() }
-        }
+        Command::AddZone { zone, file } => Request::AddZone { zone: zone.clone(), file: absolute(file)? },
+        Command::Upgrade { program, wait } => Request::Upgrade {
+            program: program.as_deref().map(absolute).transpose()?,
+            wait_seconds: Some(*wait),
+        },
         Command::RemoveZone { zone } => Request::RemoveZone { zone: zone.clone() },
         Command::Stop => Request::Stop,
     })
+}
+
+/// A path for the server, whose current folder is another.
+fn absolute(path: &Path) -> Result<String, String> {
+    let path = std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let text = path.to_str().ok_or_else(|| format!("{}: expected a path in UTF-8", path.display()))?;
+    Ok(text.to_owned())
 }
 
 fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
@@ -152,6 +168,7 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
             (false, Reply::Zone(zone)) if is_listing => print(&zone_row(&zone)),
             (false, Reply::Zone(zone)) => print(&zone_text(&zone)),
             (false, Reply::Change(change)) => show_change(&change),
+            (false, Reply::Upgraded(upgraded)) => print(&upgraded_text(&upgraded)),
             (false, Reply::Error { message }) => {
                 complain([message.as_str()]);
                 true
@@ -264,6 +281,14 @@ fn zone_text(zone: &ZoneLine) -> String {
         text += &format!("problem   {problem}\n");
     }
     text
+}
+
+fn upgraded_text(upgraded: &Upgraded) -> String {
+    let Upgraded { pid, version, old_pid, milliseconds } = upgraded;
+    let after = Span(Duration::from_millis(*milliseconds));
+    format!(
+        "process {pid} (version {version}) is the server now, after {after}; process {old_pid} ends once its TCP connections do\n"
+    )
 }
 
 fn show_change(change: &ChangeLine) -> bool {

@@ -156,10 +156,14 @@ impl Controller {
         (0..).zip(&mut jobs).for_each(|(id, job)| job.id = id);
         self.load(&jobs, &stored, progress, &mut change, false);
         self.note_unwanted(&stored);
-        let zones = self.zones.read();
-        let unused = stored.packs().iter().filter(|pack| zones.packs.get(pack.pack.id()).is_none());
-        // What cannot be removed is found unused again at the next start.
-        unused.filter_map(|pack| pack.file.as_ref()).for_each(|file| drop(std::fs::remove_file(file)));
+        let mut zones = self.zones.write();
+        for pack in stored.packs().iter().filter(|pack| pack.file.is_some()) {
+            if zones.packs.get(pack.pack.id()).is_none() {
+                zones.packs.add_unused(pack);
+            }
+        }
+        drop(zones);
+        self.remove_unused_files();
         change
     }
 
@@ -305,7 +309,10 @@ impl Controller {
     }
 
     /// Removes the files of packs that no zone is served from any more.
-    pub(super) fn remove_unused_files(&self) {
+    pub(crate) fn remove_unused_files(&self) {
+        if self.is_held() {
+            return;
+        }
         let packs = self.zones.write().packs.take_unused();
         for file in packs.iter().filter_map(|pack| pack.file.as_ref()) {
             // What cannot be removed is found unused again at the next start.

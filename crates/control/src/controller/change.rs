@@ -8,7 +8,7 @@ use zone::catalog::{CatalogView, Group, SlotNumber, View, ViewSource};
 
 use super::arrange::Candidate;
 use super::by_parts::{COMPARED_MAX, Compared};
-use super::held::Kind;
+use super::held::{Kind, is_large};
 use super::zones::{Rare, Zones};
 use super::{Changing, Controller};
 use crate::load::{Job, Loaded, Loader, Origin, Outcome, SMALL_PACK_OCTETS};
@@ -129,7 +129,7 @@ impl Controller {
         change: &mut Change,
         keep_small: bool,
     ) {
-        let (threads, folder) = (net::worker_count_default(), self.folder.as_ref());
+        let (threads, folder) = (net::worker_count_default(), self.folder_to_write());
         let loader = Loader { threads, folder, stored, progress, keep_small };
         loader.load(jobs, &mut |outcomes| {
             let (sound, broken): (Vec<_>, Vec<_>) =
@@ -196,7 +196,8 @@ impl Controller {
         });
         loaded.warnings.iter().for_each(|line| tracing::warn!("{line}"));
         change.warnings.extend(loaded.warnings.iter().cloned());
-        let is_small = pack.octets().len() < SMALL_PACK_OCTETS && loaded.pack.file.is_none();
+        let is_to_wait = pack.octets().len() < SMALL_PACK_OCTETS || (self.is_held() && !is_large(pack));
+        let is_small = is_to_wait && loaded.pack.file.is_none();
         let kind = match loaded.origin {
             Origin::PackFile => Kind::Operators(loaded.stamp),
             Origin::Text if is_small => Kind::Waiting(Instant::now()),

@@ -100,6 +100,11 @@ impl HeldPacks {
         }
     }
 
+    /// Has the file of a pack removed that was never in use.
+    pub(super) fn add_unused(&mut self, pack: &Arc<StoredPack>) {
+        self.unused.push(Arc::clone(pack));
+    }
+
     /// The packs whose files are to be removed, once no lock is held.
     pub(super) fn take_unused(&mut self) -> Vec<Arc<StoredPack>> {
         std::mem::take(&mut self.unused)
@@ -168,8 +173,11 @@ impl Held {
     /// Whether it is ours to merge: large zones have packs of their own for good, what the operator made is the operator's, and what is
     /// damaged stays as it is.
     fn is_small_zones(&self) -> bool {
-        let pack = &self.pack.pack;
-        let is_large = pack.zone_count() == 1 && pack.zone_row(0).text_octets >= OWN_PACK_OCTETS;
-        !is_large && !self.is_left && !matches!(self.kind, Kind::Operators(_))
+        !is_large(&self.pack.pack) && !self.is_left && !matches!(self.kind, Kind::Operators(_))
     }
+}
+
+/// Whether a pack has one zone alone, and always will, as that is large.
+pub(super) fn is_large(pack: &zone::Pack) -> bool {
+    pack.zone_count() == 1 && pack.zone_row(0).text_octets >= OWN_PACK_OCTETS
 }

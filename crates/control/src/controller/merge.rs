@@ -9,7 +9,7 @@ use zone::catalog::{SlotNumber, State, View, ViewSource};
 use zone::{Pack, PackBuilder};
 
 use super::Controller;
-use super::held::Kind;
+use super::held::{Kind, WAITING_TIME_MAX};
 use crate::load::{SEEDS_MAX, SHARED_PACK_OCTETS, store};
 use crate::packs::StoredPack;
 use crate::system::{random, trim_memory};
@@ -21,10 +21,14 @@ impl Controller {
     /// Puts packs in order after changes; to be called once nobody waits for them any more. One thread does it
     /// at a time: others leave their work to it and return at once. What is to wait for more is done later, on a thread of its own.
     pub(crate) fn tidy(self: &Arc<Self>) {
+        if self.is_held() {
+            // What is untidy stays so until the folder is ours.
+            return;
+        }
         while self.is_untidy.load(Ordering::SeqCst) {
             let Some(_tidying) = self.tidying.try_write() else { return };
             while self.is_untidy.swap(false, Ordering::SeqCst) {
-                self.merge();
+                self.merge(Instant::now());
                 if self.store_gone() {
                     self.note_no_groups();
                 }
@@ -33,6 +37,14 @@ impl Controller {
             }
         }
         self.tidy_when_due();
+    }
+
+    /// Stores all that waits to be stored, and keeps packs as they are until the guard is dropped.
+    pub(crate) fn store_and_rest(&self) -> impl Sized {
+        let tidying = self.tidying.write();
+        self.merge(Instant::now() + WAITING_TIME_MAX);
+        self.store_gone();
+        tidying
     }
 
     /// Has a thread tidy when the packs that wait have waited long enough, unless one does already.
@@ -60,9 +72,9 @@ impl Controller {
 
     /// Joins the zones of packs that are to be merged in new ones. Zones that change meanwhile stay as they became. A pack that cannot be
     /// merged is said once, and left as it is; the others are merged without it.
-    fn merge(&self) {
+    fn merge(&self, at: Instant) {
         // Ends: each pack is left once.
-        while let Err(packs) = self.merge_sound() {
+        while let Err(packs) = self.merge_sound(at) {
             let mut zones = self.zones.write();
             for pack in packs.iter().filter_map(|id| zones.packs.leave(*id).cloned()) {
                 let name =
@@ -75,8 +87,8 @@ impl Controller {
     }
 
     /// As [`Controller::merge`]. The error is the packs that cannot be merged.
-    fn merge_sound(&self) -> Result<(), Vec<u64>> {
-        let packs = self.zones.read().packs.to_merge(Instant::now(), self.folder.is_some());
+    fn merge_sound(&self, at: Instant) -> Result<(), Vec<u64>> {
+        let packs = self.zones.read().packs.to_merge(at, self.folder.is_some());
         let mut members: Vec<Member> = packs.iter().flat_map(|pack| self.members(pack)).collect();
         if members.is_empty() {
             return Ok(());
@@ -226,8 +238,8 @@ mod tests {
         // One of three zones is served of each.
         assert_eq!(to_merge(), 3);
         let damaged = packs[1].0.pack.id();
-        assert_eq!(controller.merge_sound(), Err(vec![damaged]));
-        controller.merge();
+        assert_eq!(controller.merge_sound(Instant::now()), Err(vec![damaged]));
+        controller.merge(Instant::now());
         assert_eq!(to_merge(), 0);
         let zones = controller.zones.read();
         assert_eq!(zones.packs.iter().count(), 2);

@@ -59,6 +59,11 @@ impl Notifier {
         self.send("STOPPING=1")
     }
 
+    /// Another process is the service from now on. Nothing that this one says is heard after that, unless the unit lets all speak.
+    pub fn main_process(&self, pid: u32) -> io::Result<()> {
+        self.send(&format!("MAINPID={pid}"))
+    }
+
     /// One line for `systemctl status`.
     pub fn status(&self, status: &str) -> io::Result<()> {
         self.send(&format!("STATUS={}", one_line(status)))
@@ -122,6 +127,7 @@ mod tests {
         assert_eq!(heard(Notifier::stopping), "STOPPING=1");
         assert_eq!(heard(|it| it.status("loading")), "STATUS=loading");
         assert_eq!(heard(Notifier::alive), "WATCHDOG=1");
+        assert_eq!(heard(|it| it.main_process(4711)), "MAINPID=4711");
     }
 
     #[test]

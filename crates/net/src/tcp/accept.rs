@@ -131,6 +131,14 @@ impl Connections {
         self.pause(turn);
     }
 
+    /// Accepts no more. Closing a listener is not enough: another process may have it open too, and epoll would tell of it as long.
+    pub(crate) fn close_listeners(&mut self, epoll: &OwnedFd) {
+        for listening in self.listeners.drain(..) {
+            let _ = epoll::delete(epoll, &listening.socket);
+        }
+        self.paused_until = None;
+    }
+
     /// Accepts nothing for a while.
     fn pause(&mut self, turn: &mut Turn<'_>) {
         turn.counters.tcp_accept_pauses.add(1);

@@ -306,8 +306,7 @@ impl Connections {
 
     /// Accepts no more, reads no more queries, and ends each connection once what is open or unsent is sent.
     pub(crate) fn drain(&mut self, turn: &mut Turn<'_>) {
-        self.listeners.clear();
-        self.paused_until = None;
+        self.close_listeners(turn.epoll);
         self.is_draining = true;
         for id in self.table.ids() {
             self.act(id, turn, |channel, parts| {

@@ -47,6 +47,11 @@ pub(crate) fn steer_by_cpu(socket: &impl AsFd, owners: &[usize]) -> io::Result<(
     set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF, &[filter])
 }
 
+/// Has the group of sockets that `socket` belongs to choose by a hash of addresses again. Fails where nothing else was asked for.
+pub(crate) fn steer_by_hash(socket: &impl AsFd) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, &[0_i32])
+}
+
 /// How many datagrams the system has dropped at `socket` since it was opened, most of all because its receive buffer
 /// was full. The count starts over after 2^32.
 pub(crate) fn dropped_datagrams(socket: &impl AsFd) -> io::Result<u32> {
@@ -67,6 +72,9 @@ pub(crate) fn dropped_datagrams(socket: &impl AsFd) -> io::Result<u32> {
     };
     if outcome == 0 { Ok(numbers[8]) } else { Err(io::Error::last_os_error()) }
 }
+
+/// Takes away what chooses the socket of a group (asm-generic/socket.h); the bindings do not have it for all systems.
+const SO_DETACH_REUSEPORT_BPF: i32 = 68;
 
 /// Returns the accumulator; the one operand the C library's bindings lack.
 const BPF_A: u32 = 0x10;

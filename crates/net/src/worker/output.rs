@@ -49,10 +49,10 @@ impl<S: Service> Worker<S> {
         }
         port.waits_to_send = waits_to_send;
         let data = Token::Udp(index).data();
-        let flags = match (waits_to_send, self.draining.is_some()) {
+        let flags = match (waits_to_send, self.reads) {
             (true, _) => epoll::EventFlags::OUT,
-            (false, true) => epoll::EventFlags::empty(),
-            (false, false) => port.flags,
+            (false, false) => epoll::EventFlags::empty(),
+            (false, true) => port.flags,
         };
         // One that is shared among workers (EPOLLEXCLUSIVE) cannot be modified. A port that epoll refuses to take back
         // could never be read again: memory for it was given back a moment before.
