@@ -327,7 +327,7 @@ impl<'c> Session<'_, '_, 'c> {
         if let Some(set) = node.rrset(self.qtype) {
             return self.put_answer(zone, &set);
         }
-        if node.flags().has(Flags::CNAME) && self.qtype != rtype::CNAME {
+        if node.flags().has(Flags::CNAME) && !rtype::may_be_at_cname(self.qtype) {
             return self.follow_cname(zone, node);
         }
         self.no_data(zone, node, source)

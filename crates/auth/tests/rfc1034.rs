@@ -229,6 +229,22 @@ fn much_glue_over_tcp() {
     }
 }
 
+/// What can stand beside a CNAME is asked of the alias itself (RFC 4035 2.5, RFC 3007 2).
+#[test]
+fn keys_and_proofs_are_not_followed() {
+    let text = "@ 60 SOA ns host 1 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\nns 60 KEY 256 3 13 BAUG\n\
+        a 60 CNAME ns\nk 60 CNAME ns\nk 60 KEY 256 3 13 AQID\n*.w 60 CNAME ns\nd 60 DNAME @\n";
+    let kit = Kit::new(&[("beside", text)]);
+    for question in ["a.beside KEY", "a.beside NSEC", "a.beside SIG", "a.beside NXT", "a.beside RRSIG", "x.w.beside NSEC"] {
+        let response = kit.ask(question, How::Plain);
+        assert_eq!((response.types(0), response.types(1)), (String::new(), "SOA".into()), "{question}");
+    }
+    assert_eq!(kit.ask("k.beside KEY", How::Plain).types(0), "KEY");
+    // On from a name that a DNAME leads from, as nothing else can stand at that.
+    assert_eq!(kit.ask("ns.d.beside KEY", How::Plain).types(0), "DNAME CNAME KEY");
+    assert_eq!(kit.ask("a.d.beside KEY", How::Plain).types(0), "DNAME CNAME");
+}
+
 /// Every referral of the root zone, without EDNS: TC tells that an address of a server inside the delegated domain is missing,
 /// which a client could not ask for elsewhere (RFC 9471 3.1). Addresses of other servers are left out without TC (RFC 9471
 /// 3.2, RFC 2181 9). What is left out would not have fitted.

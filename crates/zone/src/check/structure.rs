@@ -45,8 +45,7 @@ fn check_single(check: Check, node: NodeRef<'_>, set: RRsetRef<'_>, reporter: &m
 
 /// Beside a CNAME only its proofs may stand (RFC 4034 3 and 4), and the KEY of RFC 3007 2.
 fn check_beside_cname(node: NodeRef<'_>, reporter: &mut Reporter<'_>) {
-    let allowed = [rtype::CNAME, rtype::RRSIG, rtype::NSEC, rtype::KEY, rtype::SIG, rtype::NXT];
-    if let Some(other) = node.rrsets().find(|set| !allowed.contains(&set.rtype())) {
+    if let Some(other) = node.rrsets().find(|set| !rtype::may_be_at_cname(set.rtype())) {
         reporter.add(Check::CnameAndOther, At::set(node, other), nothing);
     }
 }
