@@ -152,6 +152,8 @@ impl<'c> Session<'_, '_, 'c> {
         // Places of the names that were asked for before the present one.
         let mut asked = [0u16; CHAIN_MAX];
         let mut steps = 0;
+        // The first of those from which DNAME records alone led to the present name.
+        let mut redirected = 0;
         // A DNAME's target takes over labels of the name as the client wrote them; what is said of all types depends on the transport.
         let mut is_same_for_all = !matches!(self.qtype, rtype::ANY | rtype::RRSIG);
         self.buffers.sources.clear();
@@ -194,7 +196,7 @@ impl<'c> Session<'_, '_, 'c> {
                 }
                 MatchKind::Dname => {
                     is_same_for_all = false;
-                    self.follow_dname(&zone, &found)?
+                    self.follow_dname(&zone, &found, &asked[..steps], redirected)?
                 }
                 // 3a: the whole name is matched.
                 MatchKind::Exact => self.at_node(&zone, &found.node, None)?,
@@ -219,6 +221,9 @@ impl<'c> Session<'_, '_, 'c> {
             };
             asked[steps] = self.buffers.places.of_ancestor(self.buffers.places.label_count());
             steps += 1;
+            if found.kind != MatchKind::Dname {
+                redirected = steps;
+            }
             if !self.goes_on(&asked[..steps], target)? {
                 self.share_whole(is_same_for_all);
                 return self.end(Outcome::Alias);
