@@ -7,6 +7,7 @@
 use crate::answer::Session;
 use crate::limits::TARGETS_MAX;
 use crate::rrset;
+use crate::server::Style;
 use wire::SortKey;
 use wire::iana::rtype;
 use wire::places::same_name;
@@ -26,7 +27,7 @@ impl<'c> Session<'_, '_, 'c> {
     /// Adds data for the records of type `rtype` that stand from `start` on.
     #[inline(always)]
     pub(crate) fn additional(&mut self, zone: &ZoneView<'c>, rtype: u16, start: usize) {
-        if rrset::has_targets(rtype) && !self.server.minimal_responses {
+        if rrset::has_targets(rtype) && !self.server.style.has(Style::MINIMAL) {
             let end = self.out.at();
             self.out.begin_section(Section::Additional);
             self.add_targets(zone, rtype, start..end);

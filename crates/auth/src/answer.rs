@@ -8,7 +8,7 @@ use crate::cache::{NegativeCache, Scope};
 use crate::denial::Proofs;
 use crate::limits::CHAIN_MAX;
 use crate::rrset;
-use crate::server::Server;
+use crate::server::{Server, Style};
 use crate::sources::Sources;
 use wire::Transport;
 use wire::iana::rtype;
@@ -163,6 +163,7 @@ impl<'c> Session<'_, '_, 'c> {
             self.set_key(labels);
             let is_first = steps == 0;
             // Step 2: the zone nearest to the name.
+            let before = self.source.slot;
             let zone = match self.nearest_zone(is_first) {
                 Ok(zone) => zone,
                 Err(outcome) if is_first => return Ok(outcome),
@@ -171,6 +172,10 @@ impl<'c> Session<'_, '_, 'c> {
                     return self.end(Outcome::Alias);
                 }
             };
+            if !is_first && self.source.slot != before && self.server.style.has(Style::WITHIN_ZONE) {
+                self.share_whole(is_same_for_all);
+                return self.end(Outcome::Alias);
+            }
             // What parent and child say of DS at a cut differs, so others may get something else. Names that are deeper than the key of kept
             // answers are below the cut it finds.
             let is_deeper = self.buffers.places.label_count() > self.key_labels;

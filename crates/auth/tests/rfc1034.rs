@@ -180,7 +180,7 @@ fn additional() {
     check("svcalias.example HTTPS", "svc.example. 3600 IN HTTPS 1 www.example. alpn=\"h2\"");
     let response = kit.ask("example NS", How::Plain);
     assert_eq!(response.types(2), "A A A AAAA");
-    let minimal = Kit { server: auth::Server { minimal_responses: true, ..kit.server.clone() }, ..kit };
+    let minimal = Kit { server: auth::Server { style: auth::Style::MINIMAL, ..kit.server.clone() }, ..kit };
     assert_eq!(minimal.ask("example MX", How::Plain).types(2), "");
     assert_eq!(minimal.ask("sub.example NS", How::Plain).types(2).split(' ').count(), 5, "glue stays");
 }
