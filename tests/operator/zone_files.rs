@@ -158,6 +158,31 @@ fn generate_is_bounded() {
     assert_refused(format!("{SOUND}$GENERATE 5-1 h$ A 192.0.2.1\n").as_bytes(), &["bad.zone:6:"]);
 }
 
+/// What careful servers refuse of the fields of a record.
+#[test]
+fn values_that_no_record_can_have() {
+    let hash = "0p9mhaveqvm6t7vbl5lop2u3t2rp3tom";
+    let mut cases = vec![
+        ("l LOC 1 N 1 E 0m 90000000.01m".to_owned(), "90000000.00"),
+        ("l LOC 1 N 1 E 0m 1m 90000000.01m".into(), "90000000.00"),
+        ("l LOC 1 N 1 E 0m 1m 1m 99999999.99m".into(), "90000000.00"),
+        (format!("{hash} NSEC3 1 0 0 - 2t7b4g4v A"), "32 characters"),
+        (format!("{hash} NSEC3 1 0 0 - {hash}2t7b4g4v A"), "32 characters"),
+        (format!("{hash} NSEC3 1 0 0 - {hash}==== A"), "base32"),
+        (format!("{} NSEC3 1 0 0 - {hash} A", &hash[..24]), "nsec3-owner"),
+        (format!("{}= NSEC3 1 0 0 - {hash} A", &hash[..31]), "nsec3-owner"),
+        (format!("{hash}.b NSEC3 1 0 0 - {hash} A"), "nsec3-owner"),
+        ("$GENERATE 5-1 h$ A 192.0.2.1".into(), "does not end before it begins"),
+        ("$GENERATE 5-1/2 h$ A 192.0.2.1".into(), "does not end before it begins"),
+    ];
+    cases.extend(["AQ==AQ==", "AQ== AQ==", "AQI=AQID", "A=ID"].map(|key| (format!("k DNSKEY 256 3 13 {key}"), "base64")));
+    for (line, word) in cases {
+        assert_refused(format!("{SOUND}{line}\n").as_bytes(), &["bad.zone:6:", word]);
+    }
+    let folder = folder(&[("good.zone", format!("{SOUND}l LOC 1 N 1 E 0m 90000000.00m 90000000m\n").as_bytes())]);
+    zonda(&["check-zone", "example.", text(&folder.path().join("good.zone"))]).assert_fine();
+}
+
 #[test]
 fn many_mistakes_do_not_flood_the_terminal() {
     let mut zone = SOUND.to_owned();

@@ -88,6 +88,8 @@ pub fn check(contents: &Contents, options: &Options, report: &mut dyn FnMut(Find
             signature::check(&facts, &mut reporter);
             nsec::check(&facts, &mut reporter);
             nsec3::check(&facts, &mut reporter);
+        } else {
+            nsec3::check_owners(&facts, &mut reporter);
         }
         zonemd::check(&facts, &mut reporter);
     }

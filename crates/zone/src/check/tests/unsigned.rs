@@ -19,6 +19,18 @@ fn check_whole(text: &str, expected: &[&str]) {
     assert_found(findings(&contents("example.", text), &Options::default()), expected);
 }
 
+/// Owners of NSEC3 records are hashes: 32 characters, no padding, right below the apex.
+#[test]
+fn owners_of_nsec3() {
+    let hash = "0p9mhaveqvm6t7vbl5lop2u3t2rp3tom";
+    let record = |owner: &str| format!("{owner} NSEC3 1 0 0 - {hash} A");
+    check(&record(hash), &[&format!("error dnskey-missing {hash}.example. NSEC3 :7")]);
+    for owner in [&hash[..24], &format!("{}=", &hash[..31]), "xxx", &format!("{hash}.b")] {
+        let [missing, wrong] = ["dnskey-missing", "nsec3-owner"].map(|id| format!("error {id} {owner}.example. NSEC3 :7"));
+        check(&record(owner), &[&missing, &wrong]);
+    }
+}
+
 #[test]
 fn good_zone() {
     check("", &[]);
