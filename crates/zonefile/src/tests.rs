@@ -256,6 +256,36 @@ fn bad_rdata() {
     );
 }
 
+/// A `$TTL` that is wrong is one mistake, and not one for each record that would have it.
+#[test]
+fn a_bad_ttl_is_reported_once() {
+    for (bad, expected) in [
+        (
+            "$TTL x",
+            "text:1:6: expected a TTL: seconds up to 4294967295, or with units as in 1h30m, found \"x\"",
+        ),
+        ("$TTL", "text:1:5: expected a TTL, found the end of the entry"),
+        ("$TTL 1 2", "text:1:8: expected the end of the entry, found \"2\""),
+    ] {
+        check_bad(&format!("{bad}\na A 192.0.2.1\nb A 192.0.2.1\n"), &[expected]);
+    }
+}
+
+/// Words of text without quotes, which are strings of their own.
+#[test]
+fn bare_words() {
+    let text = "a 1 TXT v=spf1 -all\na TXT \"v=spf1 -all\"\na TXT one\na TXT \"a\" \"b\"\na TXT \"a\" b\n\
+                a SPF \"a\" b c\na HINFO b c\na TXT \\# 2 01 61\na TXT ( b\n c )\n";
+    let mut lines = Vec::new();
+    let mut sink = |record: &Record<'_>| {
+        lines.extend(record.has_bare_words.then_some(record.position.line));
+        Ok(())
+    };
+    let source = Source { name: "text".to_owned(), input: Box::new(text.as_bytes()) };
+    read(source, &Options::new(Name::root()), &mut NoIncludes, &mut sink).unwrap();
+    assert_eq!(lines, [1, 6, 9]);
+}
+
 /// Places inside an entry of several lines, and reading on after it.
 #[test]
 fn places_in_parentheses() {
