@@ -53,7 +53,8 @@ impl NameTable {
         let encloser = labels.rev().filter_map(above).find(is_name)?;
         // Where names below the encloser are led elsewhere, nothing is synthesized.
         let flags = encloser.flags();
-        let is_led_elsewhere = flags.has(Flags::REDIRECTED) || flags.has(Flags::DNAME) && !flags.has(Flags::CUT);
+        let is_led_elsewhere =
+            flags.has(Flags::REDIRECTED) || flags.has(Flags::DNAME) && !flags.has(Flags::CUT);
         if is_led_elsewhere || !flags.has(Flags::WILDCARD_CHILD) {
             return None;
         }

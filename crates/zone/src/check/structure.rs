@@ -23,7 +23,9 @@ pub(super) fn check(contents: &Contents, reporter: &mut Reporter<'_>) {
         for set in node.rrsets() {
             match set.rtype() {
                 rtype::SOA if !node.flags().has(Flags::APEX) => {
-                    reporter.add(Check::SoaBelowApex, At::set(node, set), nothing);
+                    let is_twice = node.key().starts_with(contents.apex_key());
+                    let detail = || if is_twice { Detail::OriginTwice } else { Detail::None };
+                    reporter.add(Check::SoaBelowApex, At::set(node, set), detail);
                 }
                 rtype::SOA => check_single(Check::SoaMultiple, node, set, reporter),
                 rtype::DNAME => check_single(Check::DnameMultiple, node, set, reporter),
