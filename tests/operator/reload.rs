@@ -367,7 +367,10 @@ fn a_pack_that_was_written_into_is_told_and_taken_up() {
 #[test]
 fn aliases_across_zones_by_the_settings() {
     let fixture = fixture();
-    fixture.write("one.example.", &format!("{SOUND}across CNAME www.two.example.\nnear CNAME www\nd DNAME two.example.\n"));
+    fixture.write(
+        "one.example.",
+        &format!("{SOUND}across CNAME www.two.example.\nnear CNAME www\nd DNAME two.example.\n"),
+    );
     assert!(ctl(&fixture.server, &["reload", "one.example."]).status.success());
     let zones = zones(&fixture.files);
     // Often enough for the answer to be one that was kept.

@@ -121,7 +121,10 @@ impl<'c> Session<'_, '_, 'c> {
                 && below > 0
                 && places.label_count() > then.label_count()
                 && shared_labels(message, &then, places) >= labels
-                && then.labels()[..below].iter().zip(places.labels()).all(|(&a, &b)| is_same_label(message, a, b))
+                && then.labels()[..below]
+                    .iter()
+                    .zip(places.labels())
+                    .all(|(&a, &b)| is_same_label(message, a, b))
         })
     }
 

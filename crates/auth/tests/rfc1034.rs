@@ -235,7 +235,9 @@ fn keys_and_proofs_are_not_followed() {
     let text = "@ 60 SOA ns host 1 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\nns 60 KEY 256 3 13 BAUG\n\
         a 60 CNAME ns\nk 60 CNAME ns\nk 60 KEY 256 3 13 AQID\n*.w 60 CNAME ns\nd 60 DNAME @\n";
     let kit = Kit::new(&[("beside", text)]);
-    for question in ["a.beside KEY", "a.beside NSEC", "a.beside SIG", "a.beside NXT", "a.beside RRSIG", "x.w.beside NSEC"] {
+    for question in
+        ["a.beside KEY", "a.beside NSEC", "a.beside SIG", "a.beside NXT", "a.beside RRSIG", "x.w.beside NSEC"]
+    {
         let response = kit.ask(question, How::Plain);
         assert_eq!((response.types(0), response.types(1)), (String::new(), "SOA".into()), "{question}");
     }

@@ -123,7 +123,11 @@ fn chains_are_compressed() {
     let response = kit.ask(&format!("{name} A"), How::Tcp);
     assert_eq!(response.types(0), "DNAME CNAME DNAME CNAME");
     // Question, and once more with another end, beside two DNAME records and what else they take; the third is a pointer.
-    let expected = 12 + (2 + name.len() + 4) + 2 * (2 + 10 + "fro.example".len() + 2) + (2 + 10 + 3 * 61 + 2) + (2 + 10 + 2);
+    let expected = 12
+        + (2 + name.len() + 4)
+        + 2 * (2 + 10 + "fro.example".len() + 2)
+        + (2 + 10 + 3 * 61 + 2)
+        + (2 + 10 + 2);
     assert!(response.octets <= expected, "{} octets of {expected}", response.octets);
 }
 

@@ -17,6 +17,7 @@ mod answer;
 pub mod client;
 pub mod command;
 pub mod controller;
+mod embedded;
 pub mod handler;
 mod identity;
 pub mod load;

@@ -63,6 +63,7 @@ fn new_settings(
     // Read each time, as the file of secrets may be another.
     let identity = identity(&settings, &mut changing.groups)?;
     let mut wanted = all_wanted(&settings, &controller.overrides, progress)?;
+    warnings.append(&mut wanted.warnings);
     // What the file says now goes before what was commanded and is no longer needed.
     changing.added.retain(|added| !wanted.iter().any(|(name, _)| name.eq_ignore_case(&added.name)));
     changing.added.iter().for_each(|added| wanted.add(added));
