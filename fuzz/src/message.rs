@@ -4,7 +4,7 @@
 
 use std::sync::OnceLock;
 
-use auth::Server;
+use auth::{Server, Style};
 use zone::Catalog;
 
 const ZONES: [(&str, &str); 4] = [
@@ -22,7 +22,7 @@ pub fn run(data: &[u8]) {
     let server = Server {
         nsid: (choice & 2 != 0).then(|| Box::from(&b"nsid"[..])),
         version: (choice & 4 != 0).then(|| Box::from(&b"version"[..])),
-        minimal_responses: choice & 8 != 0,
+        style: Style::MINIMAL.when(choice & 8 != 0).and(Style::WITHIN_ZONE.when(choice & 32 != 0)),
         full_any_over_tcp: choice & 16 != 0,
         ..Server::default()
     };

@@ -166,7 +166,7 @@ impl Findings {
     /// Rules that explained nothing; of a sample, those that should have.
     pub fn stale_rules(&self, full: bool) -> Vec<&str> {
         let rules = self.rules.rules.iter().zip(&self.used);
-        let stale = rules.filter(|(rule, used)| **used == 0 && (full || !rule.rare));
+        let stale = rules.filter(|(rule, used)| **used == 0 && !rule.long && (full || !rule.rare));
         stale.map(|(rule, _)| rule.name.as_str()).collect()
     }
 }

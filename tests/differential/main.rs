@@ -5,6 +5,7 @@
 //! * `ZONDA_DIFFERENTIAL_SERVERS=named,nsd,knot` leaves servers out, for example to see how the peers differ.
 
 mod compare;
+mod generate;
 mod queries;
 mod rules;
 mod sets;
@@ -61,6 +62,29 @@ fn servers_agree_but_for_explained_differences() {
     }
 }
 
+mod long {
+    use super::*;
+
+    /// Sets of zones, each from a seed of its own. With `ZONDA_DIFFERENTIAL_SEED` others.
+    const SETS: u64 = 12;
+    /// Queries to each zone.
+    const SAMPLE: usize = 4000;
+
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn generated_zones_are_answered_alike() {
+        let (kinds, effort) = (servers(), Effort::from_environment());
+        let mut findings = Findings::new(Rules::read());
+        let mut asked = 0;
+        for number in 0..SETS {
+            asked += run(&generate::set(effort.seed * SETS + number, SAMPLE), &kinds, &effort, &mut findings);
+        }
+        eprintln!("{asked} queries\n{}", findings.summary());
+        let unexplained = findings.unexplained(CLASSES_SHOWN);
+        assert!(unexplained.is_empty(), "differences that no rule explains:\n{unexplained}");
+    }
+}
+
 #[test]
 fn every_rule_is_explained_in_prose() {
     let prose = include_str!("EXPLAINED.md");
@@ -69,6 +93,7 @@ fn every_rule_is_explained_in_prose() {
     let mut named: Vec<&str> = rules.rules.iter().map(|rule| rule.name.as_str()).collect();
     told.sort_unstable();
     named.sort_unstable();
+    named.dedup();
     assert_eq!(told, named, "headings of EXPLAINED.md and names in rules.toml");
 }
 

@@ -175,8 +175,10 @@ fn questions(origin: &Name, records: &[Record], random: &mut Random) -> Vec<(Nam
     }
     made_up.retain(|name| !types.contains_key(name));
     let mut questions = BTreeSet::new();
+    let more: &[u16] =
+        if origin.is_at_or_below(&Name::parse(crate::generate::ORIGIN)) { &[rtype::KEY] } else { &[] };
     for (owner, present) in types {
-        let asked = present.iter().chain(&TYPES).filter(|rtype| **rtype != rtype::RRSIG);
+        let asked = present.iter().chain(&TYPES).chain(more).filter(|rtype| **rtype != rtype::RRSIG);
         questions.extend(asked.map(|rtype| (owner.clone(), *rtype)));
         if random.one_in(8) {
             questions.insert((owner, rtype::ANY));

@@ -17,7 +17,8 @@ pub struct Rules {
     pub rules: Vec<Rule>,
 }
 
-/// One explained difference: what of which servers is left out of the comparison, and when.
+/// One explained difference: what of which servers is left out of the comparison, and when. Where one explanation holds in several cases,
+/// there are several of its name.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -40,7 +41,7 @@ pub struct Rule {
     pub transport: Option<String>,
     /// DO set or not; any if absent.
     pub dnssec: Option<bool>,
-    /// Origins of zones; any if empty.
+    /// Origins of zones, `*.` for all below one; any if empty.
     #[serde(default)]
     pub zones: Vec<String>,
     /// Runs of labels, one of which QNAME contains: a name without the origin of its zone; any if empty.
@@ -53,6 +54,9 @@ pub struct Rule {
     /// So rare that a sample may miss it: whether it is stale is judged by full runs only.
     #[serde(default)]
     pub rare: bool,
+    /// Met by the long test of generated zones alone, so that no other run tells whether it is stale.
+    #[serde(default)]
+    pub long: bool,
     /// RFC section; required where a rule speaks of Zonda.
     pub rfc: Option<String>,
     /// Why it is so, in a line.
@@ -75,6 +79,11 @@ impl Rules {
     }
 }
 
+/// Whether a zone is this one; `*.` before a name stands for all zones below it.
+fn is_zone(entry: &str, zone: &str) -> bool {
+    entry == zone || entry.strip_prefix('*').is_some_and(|rest| zone.ends_with(rest))
+}
+
 impl Rule {
     /// Whether the rule is about this aspect of this server's response to this query; `largest` is the size of the
     /// largest response that is not truncated.
@@ -93,7 +102,7 @@ impl Rule {
             && self.servers.iter().any(|name| name == kind.label())
             && listed(&self.kinds, response.kind())
             && listed(&self.qtypes, &rtype::name(case.query.qtype))
-            && listed(&self.zones, &case.zone)
+            && (self.zones.is_empty() || self.zones.iter().any(|zone| is_zone(zone, &case.zone)))
             && self.transport.as_ref().is_none_or(|wanted| wanted == transport)
             && self.dnssec.is_none_or(|wanted| wanted == case.dnssec())
             && self.rcode.is_none_or(|wanted| wanted == response.rcode())

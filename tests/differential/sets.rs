@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::generate;
 use zonda_tests::server::peers::require;
 use zonda_tests::zone::{ZoneFile, data, repository, unpack};
 
@@ -17,9 +18,13 @@ pub struct ZoneSet {
     pub sample: usize,
 }
 
+/// The generated zones that are always asked: of any seed, a quick look.
+const GENERATED_SEED: u64 = 1;
+const GENERATED_SAMPLE: usize = 500;
+
 /// Every set, the cheapest first.
 pub fn all() -> Vec<ZoneSet> {
-    vec![corners(), root(), gov(), signed_gov()]
+    vec![corners(), generate::set(GENERATED_SEED, GENERATED_SAMPLE), root(), gov(), signed_gov()]
 }
 
 /// The generated zones: all corners, unsigned and signed four ways, parent and children together.
@@ -57,7 +62,7 @@ fn gov() -> ZoneSet {
 
 /// The same, signed with NSEC3 and opt-out as most large zones are.
 fn signed_gov() -> ZoneSet {
-    let signed = sign("gov", &gov_text());
+    let signed = sign("gov.", &gov_text(), &["-3", "-", "-A"]);
     ZoneSet { name: "signed-gov", zones: vec![ZoneFile::new("gov.", signed)], sample: 8000 }
 }
 
@@ -70,8 +75,9 @@ fn gov_text() -> PathBuf {
     path
 }
 
-/// Signs a zone with a new key: NSEC3, no salt, no iterations (RFC 9276), opt-out. Returns the signed text.
-fn sign(origin: &str, text: &Path) -> PathBuf {
+/// Signs a zone with a new key. `options`: of the signer; without any with NSEC, `-3 -` with NSEC3, no salt and no iterations (RFC 9276),
+/// `-A` with opt-out. Returns the signed text.
+pub fn sign(origin: &str, text: &Path, options: &[&str]) -> PathBuf {
     let keys = tempfile::tempdir().expect("a scratch folder");
     let mut keygen = Command::new(require("dnssec-keygen", "bind9-utils"));
     keygen.args(["-q", "-a", "ECDSAP256SHA256", "-f", "KSK", "-K"]).arg(keys.path()).arg(origin);
@@ -84,7 +90,7 @@ fn sign(origin: &str, text: &Path) -> PathBuf {
     fs::write(&unsigned, format!("{zone}\n{public}")).expect("a zone file");
     let signed = text.with_extension("signed");
     let mut signzone = Command::new(require("dnssec-signzone", "bind9-utils"));
-    signzone.args(["-q", "-z", "-P", "-A", "-3", "-", "-O", "full", "-o", origin, "-d"]).arg(keys.path());
+    signzone.args(["-q", "-z", "-P", "-O", "full", "-o", origin]).args(options).arg("-d").arg(keys.path());
     signzone.arg("-f").arg(&signed).arg(&unsigned).arg(keys.path().join(&key));
     let done = signzone.output().expect("dnssec-signzone");
     assert!(done.status.success(), "{done:?}");

@@ -363,3 +363,34 @@ fn a_pack_that_was_written_into_is_told_and_taken_up() {
     assert!(!said.contains("added"), "it is the zone that was served: {said}");
     assert_eq!(fixture.address("one.example."), "192.0.2.61");
 }
+
+/// Whether aliases lead from zone to zone is settable while the server runs, and answers that were kept are made anew.
+#[test]
+fn aliases_across_zones_by_the_settings() {
+    let fixture = fixture();
+    fixture.write(
+        "one.example.",
+        &format!("{SOUND}across CNAME www.two.example.\nnear CNAME www\nd DNAME two.example.\n"),
+    );
+    assert!(ctl(&fixture.server, &["reload", "one.example."]).status.success());
+    let zones = zones(&fixture.files);
+    // Often enough for the answer to be one that was kept.
+    let records = |name: &str| {
+        let answers: Vec<usize> = (0..5).map(|_| fixture.ask(name).answer.len()).collect();
+        assert!(answers.iter().all(|count| *count == answers[0]), "{name}: {answers:?}");
+        answers[0]
+    };
+    let is_followed = |line: &str| {
+        let text = settings(fixture.server.scratch.path(), fixture.server.address, &zones, line);
+        write(fixture.server.scratch.path(), "zonda.toml", &text);
+        assert!(ctl(&fixture.server, &["reconfigure"]).status.success(), "{line}");
+        assert_eq!(records("near.one.example."), 2, "within the zone");
+        let counts = (records("across.one.example."), records("www.d.one.example."));
+        assert!(matches!(counts, (1, 2) | (2, 3)), "{counts:?}");
+        counts == (2, 3)
+    };
+    assert!(is_followed(""), "the default");
+    assert!(!is_followed("aliases-across-zones = false\n"));
+    assert!(is_followed("aliases-across-zones = true\n"));
+    assert!(!is_followed("aliases-across-zones = false\n"));
+}

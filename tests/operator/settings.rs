@@ -54,6 +54,34 @@ fn a_zone_twice_or_without_a_file() {
     check("[[zone]]\nname = \"example.\"\n").assert_fails(1, &["zonda.toml:1:"]);
 }
 
+/// Two words in a list of names are no name with a blank in it.
+#[test]
+fn two_words_on_a_line_of_a_list() {
+    let settings = "[[zone]]\nnames-file = \"names\"\nfile = \"{name}.zone\"\n";
+    let folder = folder(&[
+        ("zonda.toml", settings.as_bytes()),
+        ("names", b"a.example\nxx yy.example\nb\\032c.example\n"),
+    ]);
+    let said = zonda(&["check-config", text(&folder.path().join("zonda.toml"))]);
+    said.assert_fails(1, &["names:2:1:", "one domain name a line", "xx yy.example"]);
+    assert!(!said.errors.contains("names:3:"), "{said:#?}");
+}
+
+/// A file that fits the pattern of a zone directory and is named as no zone can be: the others are served, and it is told.
+#[test]
+fn a_file_of_a_zone_directory_that_is_no_name() {
+    let settings = "[[zone-directory]]\npath = \"zones\"\n";
+    let folder = folder(&[("zonda.toml", settings.as_bytes())]);
+    std::fs::create_dir(folder.path().join("zones")).expect("a folder");
+    for name in ["foo..bar.zone", "example.zone", "README"] {
+        std::fs::write(folder.path().join("zones").join(name), SOUND).expect("a file");
+    }
+    let said = zonda(&["check-config", text(&folder.path().join("zonda.toml")), "--zones"]);
+    assert!(said.assert_fine().errors.contains("foo..bar.zone is left out"), "{said:#?}");
+    assert_eq!(said.output.lines().count(), 1, "{said:#?}");
+    assert!(!said.errors.contains("README"), "{said:#?}");
+}
+
 #[test]
 fn a_file_that_is_not_there_or_binary() {
     let folder = folder(&[("zonda.toml", &[0xff; 100])]);

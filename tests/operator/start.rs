@@ -70,7 +70,24 @@ fn without_zones_the_root_zone_is_served_to_try() {
     };
     let response = Response::parse(&answer).expect("a sound answer");
     assert_eq!(response.answer.len(), 1, "{response:#?}");
+    // Its signatures ended in August 2026.
+    let wanted =
+        ["WARN", "zone .", "ran out", "today's root zone: ", "https://www.internic.net/domain/root.zone"];
+    let log = || std::fs::read_to_string(scratch.path().join("log")).unwrap_or_default();
+    while !log().lines().any(|line| wanted.iter().all(|word| line.contains(word))) {
+        assert!(process.is_running() && Instant::now() < until, "no word of its signatures: {}", log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
     process.stop();
+}
+
+/// A folder for a file: whoever means the root zone writes it before the sign.
+#[test]
+fn a_folder_for_a_zone() {
+    let scratch = folder(&[]);
+    zonda(&["serve", "--zone", "a=."]).assert_fails(2, &["found the folder", ".=FILE"]);
+    let zone = format!("a={}", text(scratch.path()));
+    zonda(&["serve", "--zone", &zone]).assert_fails(2, &["found the folder", text(scratch.path())]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::Command;
 
-use crate::kit::{SOUND, folder, text, zonda, zonda_within};
+use crate::kit::{SOUND, Said, folder, text, zonda, zonda_within};
 
 /// Checks a zone file with this content; it must fail with a line that holds these words.
 fn assert_refused(content: &[u8], words: &[&str]) {
@@ -156,6 +156,132 @@ fn semantic_mistakes_are_errors() {
 fn generate_is_bounded() {
     assert_refused(format!("{SOUND}$GENERATE 0-4294967295 h$ A 192.0.2.1\n").as_bytes(), &["bad.zone:6:"]);
     assert_refused(format!("{SOUND}$GENERATE 5-1 h$ A 192.0.2.1\n").as_bytes(), &["bad.zone:6:"]);
+}
+
+/// What careful servers refuse of the fields of a record.
+#[test]
+fn values_that_no_record_can_have() {
+    let hash = "0p9mhaveqvm6t7vbl5lop2u3t2rp3tom";
+    let mut cases = vec![
+        ("l LOC 1 N 1 E 0m 90000000.01m".to_owned(), "90000000.00"),
+        ("l LOC 1 N 1 E 0m 1m 90000000.01m".into(), "90000000.00"),
+        ("l LOC 1 N 1 E 0m 1m 1m 99999999.99m".into(), "90000000.00"),
+        (format!("{hash} NSEC3 1 0 0 - 2t7b4g4v A"), "32 characters"),
+        (format!("{hash} NSEC3 1 0 0 - {hash}2t7b4g4v A"), "32 characters"),
+        (format!("{hash} NSEC3 1 0 0 - {hash}==== A"), "base32"),
+        (format!("{} NSEC3 1 0 0 - {hash} A", &hash[..24]), "nsec3-owner"),
+        (format!("{}= NSEC3 1 0 0 - {hash} A", &hash[..31]), "nsec3-owner"),
+        (format!("{hash}.b NSEC3 1 0 0 - {hash} A"), "nsec3-owner"),
+        ("$GENERATE 5-1 h$ A 192.0.2.1".into(), "does not end before it begins"),
+        ("$GENERATE 5-1/2 h$ A 192.0.2.1".into(), "does not end before it begins"),
+    ];
+    cases.extend(
+        ["AQ==AQ==", "AQ== AQ==", "AQI=AQID", "A=ID"]
+            .map(|key| (format!("k DNSKEY 256 3 13 {key}"), "base64")),
+    );
+    for (line, word) in cases {
+        assert_refused(format!("{SOUND}{line}\n").as_bytes(), &["bad.zone:6:", word]);
+    }
+    let folder =
+        folder(&[("good.zone", format!("{SOUND}l LOC 1 N 1 E 0m 90000000.00m 90000000m\n").as_bytes())]);
+    zonda(&["check-zone", "example.", text(&folder.path().join("good.zone"))]).assert_fine();
+}
+
+/// Checks a zone `example.com.` with these lines added to the small sound one, and more arguments.
+fn check_with(lines: &str, arguments: &[&str]) -> Said {
+    let folder = folder(&[("some.zone", format!("{SOUND}{lines}").as_bytes())]);
+    let path = folder.path().join("some.zone");
+    zonda(&[&["check-zone", "example.com", text(&path)], arguments].concat())
+}
+
+#[test]
+fn hints_at_what_was_probably_meant() {
+    let said = check_with(
+        "t TXT v=spf1 -all\nq TXT \"v=spf1 -all\"\nmail.example.com A 192.0.2.1\n@ MX 1 mail.example.com\n",
+        &[],
+    );
+    let said = format!("{}{}", said.assert_fine().errors, said.output);
+    let hints: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains("[text-words]") || line.contains("[origin-repeated]"))
+        .collect();
+    let places: Vec<&str> =
+        hints.iter().filter_map(|line| line.split("some.zone:").nth(1)?.split(':').next()).collect();
+    assert_eq!(places, ["9", "8", "6"], "{hints:#?}");
+    assert!(hints[0].contains("mail.example.com.example.com."), "{hints:#?}");
+}
+
+#[test]
+fn errors_come_first() {
+    let said =
+        check_with("sub NS ns.sub\nm MX 1 none\n@ DNAME a\nt TXT a b\nx.elsewhere. A 192.0.2.1\n", &[]);
+    let severity = |line: &str| {
+        ["fatal", "error", "warning", "notice"].iter().position(|word| line.contains(&format!(" {word}: ")))
+    };
+    let order: Vec<usize> = said.errors.lines().filter_map(severity).collect();
+    assert!(
+        order.is_sorted() && order.contains(&1) && order.contains(&2) && order.contains(&3),
+        "{:#?}",
+        said.errors
+    );
+    let json = check_with("sub NS ns.sub\nm MX 1 none\n", &["--json"]);
+    let first = json.output.lines().next().unwrap_or_default();
+    assert!(first.contains("\"severity\":\"error\""), "{}", json.output);
+}
+
+#[test]
+fn a_level_without_dnssec() {
+    let lines = "@ NSEC ns A\nm MX 1 none\n";
+    check_with(lines, &[]).assert_fails(1, &["dnskey-missing"]);
+    let said = check_with(lines, &["--level", "no-dnssec"]);
+    assert!(said.assert_fine().errors.contains("mx-no-address"), "{said:#?}");
+    assert!(!said.errors.contains("dnskey-missing"), "{said:#?}");
+}
+
+#[test]
+fn a_key_published_ahead_is_a_warning() {
+    let key = "@ DNSKEY 257 3 13 mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ==\n";
+    let said = check_with(key, &[]);
+    assert!(said.assert_fine().errors.contains("warning: example.com. DNSKEY"), "{said:#?}");
+}
+
+/// A name that is not that of the text: the file and the name it is of are told.
+#[test]
+fn a_wrong_origin() {
+    let whole = "$TTL 60\nexample.com. SOA ns host 1 2 3 4 5\nexample.com. NS ns\nns A 192.0.2.1\n";
+    let folder = folder(&[
+        ("some.zone", whole.as_bytes()),
+        ("dot.zone", format!("$ORIGIN example.com\n{SOUND}").as_bytes()),
+    ]);
+    let path = folder.path().join("some.zone");
+    zonda(&["check-zone", "example.org", text(&path)])
+        .assert_fails(1, &["some.zone:2:", "no SOA record", "example.com.", "right zone"]);
+    zonda(&["check-zone", "example.org", text(&path)]).assert_fails(1, &["some.zone:", "no NS records"]);
+    let zone = format!("example.org={}", text(&path));
+    let pack = folder.path().join("pack");
+    zonda(&["compile", "-o", text(&pack), &zone])
+        .assert_fails(1, &["some.zone:2:", "example.com.", "right zone"]);
+    let path = folder.path().join("dot.zone");
+    zonda(&["check-zone", "example.com", text(&path)]).assert_fails(1, &["dot.zone:3:", "twice", "dot"]);
+}
+
+#[test]
+fn a_bad_ttl_is_one_mistake() {
+    let zone = SOUND.replace("$TTL 60", "$TTL sixty");
+    let folder = folder(&[("bad.zone", zone.as_bytes())]);
+    let said = zonda(&["check-zone", "example.", text(&folder.path().join("bad.zone"))]);
+    said.assert_fails(1, &["bad.zone:1:6:", "sixty"]);
+    assert_eq!(said.errors.lines().count(), 1, "{said:#?}");
+}
+
+/// The root zone that comes with the program was current when it was made: whoever checks or serves it hears how to get today's.
+#[test]
+fn a_root_zone_whose_signatures_ran_out() {
+    let root = zonda_tests::zone::repository().join("data/root.zone");
+    let later = zonda(&["check-zone", ".", text(&root), "--now", "20270101000000"]);
+    later.assert_fails(1, &["today's root zone", "https://www.internic.net/domain/root.zone"]);
+    let then = zonda(&["check-zone", ".", text(&root), "--now", "20260802000000"]);
+    assert!(!then.assert_fine().errors.contains("today's root zone"), "{then:#?}");
 }
 
 #[test]

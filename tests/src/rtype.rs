@@ -7,8 +7,8 @@ use crate::name::Name;
 const NAMES: &[(u16, &str)] = &[
     (1, "A"), (2, "NS"), (3, "MD"), (4, "MF"), (5, "CNAME"), (6, "SOA"), (7, "MB"), (8, "MG"), (9, "MR"),
     (10, "NULL"), (11, "WKS"), (12, "PTR"), (13, "HINFO"), (14, "MINFO"), (15, "MX"), (16, "TXT"),
-    (17, "RP"), (18, "AFSDB"), (19, "X25"), (20, "ISDN"), (21, "RT"), (22, "NSAP"), (26, "PX"),
-    (27, "GPOS"), (28, "AAAA"), (29, "LOC"), (33, "SRV"), (35, "NAPTR"), (36, "KX"), (37, "CERT"),
+    (17, "RP"), (18, "AFSDB"), (19, "X25"), (20, "ISDN"), (21, "RT"), (22, "NSAP"), (24, "SIG"), (25, "KEY"), (26, "PX"),
+    (27, "GPOS"), (28, "AAAA"), (29, "LOC"), (30, "NXT"), (33, "SRV"), (35, "NAPTR"), (36, "KX"), (37, "CERT"),
     (39, "DNAME"), (41, "OPT"), (42, "APL"), (43, "DS"), (44, "SSHFP"), (45, "IPSECKEY"), (46, "RRSIG"),
     (47, "NSEC"), (48, "DNSKEY"), (49, "DHCID"), (50, "NSEC3"), (51, "NSEC3PARAM"), (52, "TLSA"),
     (53, "SMIMEA"), (55, "HIP"), (59, "CDS"), (60, "CDNSKEY"), (61, "OPENPGPKEY"), (62, "CSYNC"),
@@ -26,7 +26,7 @@ macro_rules! numbers {
 
 numbers! {
     A = 1, NS = 2, CNAME = 5, SOA = 6, PTR = 12, HINFO = 13, MX = 15, TXT = 16, AAAA = 28, SRV = 33, NAPTR = 35,
-    DNAME = 39, OPT = 41, DS = 43, RRSIG = 46, NSEC = 47, DNSKEY = 48, NSEC3 = 50, NSEC3PARAM = 51, SVCB = 64,
+    SIG = 24, KEY = 25, NXT = 30, DNAME = 39, OPT = 41, DS = 43, RRSIG = 46, NSEC = 47, DNSKEY = 48, NSEC3 = 50, NSEC3PARAM = 51, SVCB = 64,
     HTTPS = 65, TSIG = 250, IXFR = 251, AXFR = 252, ANY = 255, CAA = 257,
 }
 

@@ -7,11 +7,13 @@
 use crate::answer::Session;
 use crate::limits::TARGETS_MAX;
 use crate::rrset;
+use crate::server::Style;
 use wire::SortKey;
 use wire::iana::rtype;
 use wire::places::same_name;
 use wire::record::RecordView;
 use wire::render::Section;
+use wire::sort_key::KEY_OCTETS_MAX;
 use zone::{Flags, MatchKind, Node, ZoneView};
 
 /// The name that a record points at: where it begins in the RDATA, and the types wanted of it.
@@ -26,7 +28,7 @@ impl<'c> Session<'_, '_, 'c> {
     /// Adds data for the records of type `rtype` that stand from `start` on.
     #[inline(always)]
     pub(crate) fn additional(&mut self, zone: &ZoneView<'c>, rtype: u16, start: usize) {
-        if rrset::has_targets(rtype) && !self.server.minimal_responses {
+        if rrset::has_targets(rtype) && !self.server.style.has(Style::MINIMAL) {
             let end = self.out.at();
             self.out.begin_section(Section::Additional);
             self.add_targets(zone, rtype, start..end);
@@ -95,7 +97,7 @@ impl<'c> Session<'_, '_, 'c> {
         let relative = key.octets().strip_prefix(zone.apex_key())?;
         let node = match zone.find(relative) {
             Some(node) => node,
-            None => source_of_synthesis(zone, key)?,
+            None => source_of_synthesis(zone, key, rtype)?,
         };
         if node.flags().has(Flags::REDIRECTED) {
             return None;
@@ -108,12 +110,32 @@ impl<'c> Session<'_, '_, 'c> {
     }
 }
 
-/// The wildcard that stands in for a name that does not exist (RFC 4592 3.3.1). `key`: of the name, at or below the apex.
-/// That the name does not exist is not proven to the client, as in no server's additional section.
+/// The wildcard that stands in for a name that does not exist (RFC 4592 3.3.1). `key`: of the name, at or below the apex; `rtype`: of
+/// the record that names it, as glue is for NS alone. That the name does not exist is not proven to the client, as in no server's
+/// additional section.
 #[cold]
-fn source_of_synthesis<'c>(zone: &ZoneView<'c>, key: &SortKey) -> Option<Node<'c>> {
-    let found = zone.walk(key).filter(|found| found.kind == MatchKind::Encloser)?;
-    zone.wildcard_below(&found).filter(|wildcard| !is_foreign(wildcard))
+fn source_of_synthesis<'c>(zone: &ZoneView<'c>, key: &SortKey, rtype: u16) -> Option<Node<'c>> {
+    let found = zone.walk(key)?;
+    match found.kind {
+        MatchKind::Encloser => zone.wildcard_below(&found).filter(|wildcard| !is_foreign(wildcard)),
+        MatchKind::Cut if rtype == rtype::NS => glue_wildcard(zone, key, found.labels),
+        _ => None,
+    }
+}
+
+/// The wildcard below a zone cut, which has `cut` labels, that stands in for a name which does not exist: what this zone knows of a
+/// server's address there.
+fn glue_wildcard<'c>(zone: &ZoneView<'c>, key: &SortKey, cut: usize) -> Option<Node<'c>> {
+    let start = zone.apex_key().len();
+    let above = |labels: usize| zone.find(&key.ancestor(labels)[start..]);
+    let encloser = (cut..key.label_count()).rev().find_map(above)?;
+    if !encloser.flags().has(Flags::WILDCARD_CHILD) {
+        return None;
+    }
+    let mut wildcard = [0; KEY_OCTETS_MAX + 2];
+    let length = encloser.copy_key(&mut wildcard);
+    wildcard.get_mut(length..length + 2)?.copy_from_slice(b"*\0");
+    zone.find(&wildcard[..length + 2])
 }
 
 /// Whether a node of the zone holds data of another one: glue at or below a zone cut.

@@ -8,7 +8,7 @@ use crate::cache::{NegativeCache, Scope};
 use crate::denial::Proofs;
 use crate::limits::CHAIN_MAX;
 use crate::rrset;
-use crate::server::Server;
+use crate::server::{Server, Style};
 use crate::sources::Sources;
 use wire::Transport;
 use wire::iana::rtype;
@@ -120,6 +120,39 @@ pub(crate) enum Next {
     Follow(usize),
 }
 
+/// How many names were asked for, and the first of those from which DNAME records alone led to the present one: one number, as every query begins
+/// with none.
+#[derive(Clone, Copy, Default)]
+struct Steps(u32);
+
+const _: () = assert!(CHAIN_MAX < Steps::COUNTS as usize);
+
+impl Steps {
+    const COUNTS: u32 = 1 << 8;
+
+    #[inline(always)]
+    fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    #[inline(always)]
+    fn count(self) -> usize {
+        (self.0 % Steps::COUNTS) as usize
+    }
+
+    fn redirected(self) -> usize {
+        (self.0 / Steps::COUNTS) as usize
+    }
+
+    /// One more name, from which a DNAME record leads on, or a CNAME record.
+    #[inline(always)]
+    fn add(&mut self, is_redirected: bool) {
+        let count = self.0 % Steps::COUNTS + 1;
+        let redirected = if is_redirected { self.0 / Steps::COUNTS } else { count };
+        self.0 = redirected * Steps::COUNTS + count;
+    }
+}
+
 /// The work on one question.
 pub(crate) struct Session<'s, 'b, 'c> {
     pub out: &'s mut Renderer<'b>,
@@ -151,7 +184,7 @@ impl<'c> Session<'_, '_, 'c> {
     pub(crate) fn answer(&mut self) -> Result<Outcome, Stop> {
         // Places of the names that were asked for before the present one.
         let mut asked = [0u16; CHAIN_MAX];
-        let mut steps = 0;
+        let mut steps = Steps::default();
         // A DNAME's target takes over labels of the name as the client wrote them; what is said of all types depends on the transport.
         let mut is_same_for_all = !matches!(self.qtype, rtype::ANY | rtype::RRSIG);
         self.buffers.sources.clear();
@@ -159,7 +192,7 @@ impl<'c> Session<'_, '_, 'c> {
         let labels = self.catalog.apex_labels_max() + 1;
         loop {
             self.set_key(labels);
-            let is_first = steps == 0;
+            let is_first = steps.is_none();
             // Step 2: the zone nearest to the name.
             let zone = match self.nearest_zone(is_first) {
                 Ok(zone) => zone,
@@ -194,7 +227,7 @@ impl<'c> Session<'_, '_, 'c> {
                 }
                 MatchKind::Dname => {
                     is_same_for_all = false;
-                    self.follow_dname(&zone, &found)?
+                    self.follow_dname(&zone, &found, &asked[..steps.count()], steps.redirected())?
                 }
                 // 3a: the whole name is matched.
                 MatchKind::Exact => self.at_node(&zone, &found.node, None)?,
@@ -217,13 +250,21 @@ impl<'c> Session<'_, '_, 'c> {
                 }
                 Next::Follow(target) => target,
             };
-            asked[steps] = self.buffers.places.of_ancestor(self.buffers.places.label_count());
-            steps += 1;
-            if !self.goes_on(&asked[..steps], target)? {
+            asked[steps.count()] = self.buffers.places.of_ancestor(self.buffers.places.label_count());
+            steps.add(found.kind == MatchKind::Dname);
+            let goes_on = self.goes_on(&asked[..steps.count()], target)?;
+            if !goes_on || self.server.style.has(Style::WITHIN_ZONE) && self.leaves_zone() {
                 self.share_whole(is_same_for_all);
                 return self.end(Outcome::Alias);
             }
         }
+    }
+
+    /// Whether the name that an alias led to is in another zone than the alias, or in none.
+    #[cold]
+    fn leaves_zone(&mut self) -> bool {
+        let before = self.source.slot;
+        self.nearest_zone(false).is_err() || self.source.slot != before
     }
 
     /// The answer is the same for all who ask for this name and type, if so.
@@ -327,7 +368,7 @@ impl<'c> Session<'_, '_, 'c> {
         if let Some(set) = node.rrset(self.qtype) {
             return self.put_answer(zone, &set);
         }
-        if node.flags().has(Flags::CNAME) && self.qtype != rtype::CNAME {
+        if node.flags().has(Flags::CNAME) && !rtype::may_be_at_cname(self.qtype) {
             return self.follow_cname(zone, node);
         }
         self.no_data(zone, node, source)

@@ -31,7 +31,7 @@ mod pointers;
 mod ring;
 
 use crate::answer::{Buffers, Outcome};
-use crate::server::Server;
+use crate::server::{Server, Style};
 use crate::sources::Written;
 pub(crate) use key::Asked;
 use key::CacheKey;
@@ -131,8 +131,8 @@ impl Slot {
 pub(crate) struct Cache {
     pairs: Box<[[Slot; 2]]>,
     ring: Ring,
-    /// What the slots were made from beside zones: minimal responses.
-    source: bool,
+    /// What the slots were made from beside zones.
+    style: Style,
     /// Slots of other epochs are empty.
     epoch: u32,
 }
@@ -142,7 +142,7 @@ impl Default for Cache {
         Cache {
             pairs: vec![[Slot::EMPTY; 2]; PAIRS].into(),
             ring: Ring::new(RING_OCTETS),
-            source: false,
+            style: Style::default(),
             epoch: 1,
         }
     }
@@ -152,11 +152,10 @@ impl Cache {
     /// Forgets everything if the settings are others than before; returns whether they are.
     #[inline(always)]
     pub(crate) fn check(&mut self, server: &Server) -> bool {
-        let source = server.minimal_responses;
-        let is_other = self.source != source;
+        let is_other = self.style != server.style;
         if is_other {
             self.forget();
-            self.source = source;
+            self.style = server.style;
         }
         is_other
     }

@@ -43,5 +43,5 @@ pub use counters::{Counters, LiveCounters};
 #[doc(hidden)]
 pub use fuzz::fuzz_message;
 pub use responder::Responder;
-pub use server::{Client, Server};
+pub use server::{Client, Server, Style};
 pub use wire::Transport;

@@ -18,8 +18,8 @@ pub struct Server {
     pub id_server: Option<Box<[u8]>>,
     /// The largest UDP response that is sent, and the largest query that is taken, whatever the client allows.
     pub udp_payload_octets: u16,
-    /// Leave out addresses that a client could ask for itself. Glue is never left out.
-    pub minimal_responses: bool,
+    /// What answers are like where there is a choice.
+    pub style: Style,
     /// Answer ANY over TCP with all RRsets of the name instead of one (RFC 8482 4.1).
     pub full_any_over_tcp: bool,
     /// What server cookies are made with (RFC 9018); without them COOKIE is an option like those that nobody knows.
@@ -39,7 +39,7 @@ impl Default for Server {
             id_server: None,
             // What passes every path without fragments (DNS flag day 2020): IPv6's 1280 less its headers.
             udp_payload_octets: 1232,
-            minimal_responses: false,
+            style: Style::default(),
             full_any_over_tcp: false,
             cookies: None,
             demands_cookies: false,
@@ -51,6 +51,33 @@ impl Default for Server {
 impl Server {
     pub(crate) fn nsid(&self) -> Option<&[u8]> {
         self.nsid.as_deref().map(|nsid| &nsid[..nsid.len().min(NSID_OCTETS_MAX)])
+    }
+}
+
+/// What answers are like where there is a choice. Answers that were kept are forgotten when it changes, so it is one octet that each query compares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style(u8);
+
+impl Style {
+    /// Leave out addresses that a client could ask for itself. Glue is never left out.
+    pub const MINIMAL: Style = Style(1);
+    /// End an answer where an alias leads into another zone, though it is one of this server's.
+    pub const WITHIN_ZONE: Style = Style(2);
+
+    /// This one where `is_set`, else the usual one.
+    pub const fn when(self, is_set: bool) -> Style {
+        if is_set { self } else { Style(0) }
+    }
+
+    /// What either asks for.
+    pub const fn and(self, other: Style) -> Style {
+        Style(self.0 | other.0)
+    }
+
+    /// Whether all is so that `other` asks for.
+    #[inline(always)]
+    pub(crate) const fn has(self, other: Style) -> bool {
+        self.0 & other.0 == other.0
     }
 }
 

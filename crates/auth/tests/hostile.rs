@@ -54,7 +54,7 @@ fn all_questions_to_all_zones() {
     let catalog = inspect::catalog(&ZONES).unwrap_or_else(|error| panic!("{error}"));
     let servers = [
         Server { udp_payload_octets: 4096, full_any_over_tcp: true, ..Server::default() },
-        Server { minimal_responses: true, ..Server::default() },
+        Server { style: auth::Style::MINIMAL, ..Server::default() },
     ];
     let mut count = 0;
     for (origin, text) in ZONES {

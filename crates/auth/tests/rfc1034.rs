@@ -180,7 +180,7 @@ fn additional() {
     check("svcalias.example HTTPS", "svc.example. 3600 IN HTTPS 1 www.example. alpn=\"h2\"");
     let response = kit.ask("example NS", How::Plain);
     assert_eq!(response.types(2), "A A A AAAA");
-    let minimal = Kit { server: auth::Server { minimal_responses: true, ..kit.server.clone() }, ..kit };
+    let minimal = Kit { server: auth::Server { style: auth::Style::MINIMAL, ..kit.server.clone() }, ..kit };
     assert_eq!(minimal.ask("example MX", How::Plain).types(2), "");
     assert_eq!(minimal.ask("sub.example NS", How::Plain).types(2).split(' ').count(), 5, "glue stays");
 }
@@ -227,6 +227,24 @@ fn much_glue_over_tcp() {
         assert_eq!((response.sections[1].len(), response.sections[2].len()), (servers, 300), "{question}");
         assert_eq!(response.flags & 0x0200, 0);
     }
+}
+
+/// What can stand beside a CNAME is asked of the alias itself (RFC 4035 2.5, RFC 3007 2).
+#[test]
+fn keys_and_proofs_are_not_followed() {
+    let text = "@ 60 SOA ns host 1 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\nns 60 KEY 256 3 13 BAUG\n\
+        a 60 CNAME ns\nk 60 CNAME ns\nk 60 KEY 256 3 13 AQID\n*.w 60 CNAME ns\nd 60 DNAME @\n";
+    let kit = Kit::new(&[("beside", text)]);
+    for question in
+        ["a.beside KEY", "a.beside NSEC", "a.beside SIG", "a.beside NXT", "a.beside RRSIG", "x.w.beside NSEC"]
+    {
+        let response = kit.ask(question, How::Plain);
+        assert_eq!((response.types(0), response.types(1)), (String::new(), "SOA".into()), "{question}");
+    }
+    assert_eq!(kit.ask("k.beside KEY", How::Plain).types(0), "KEY");
+    // On from a name that a DNAME leads from, as nothing else can stand at that.
+    assert_eq!(kit.ask("ns.d.beside KEY", How::Plain).types(0), "DNAME CNAME KEY");
+    assert_eq!(kit.ask("a.d.beside KEY", How::Plain).types(0), "DNAME CNAME");
 }
 
 /// Every referral of the root zone, without EDNS: TC tells that an address of a server inside the delegated domain is missing,

@@ -114,9 +114,29 @@ fn proofs_that_do_not_fit_truncate() {
 /// An alias that leads back to a zone finds its records at another place of the message: each still goes there once.
 #[test]
 fn a_proof_comes_once() {
-    let root = ". 9 SOA ns. h. 1 2 3 4 5\n. 9 NS ns.\n. 9 NSEC ns. SOA NS NSEC\nns. 9 A 192.0.2.1\n\
+    let root = ". 9 SOA ns. h. 1 2 3 4 5\n. 9 RRSIG SOA 13 0 9 20380101000000 20260101000000 1 . AAAA\n\
+        . 9 NS ns.\n. 9 NSEC ns. SOA NS NSEC\nns. 9 A 192.0.2.1\n\
         ns. 9 NSEC *.w. A NSEC\n*.w. 9 CNAME y.w.\n*.w. 9 NSEC zz. CNAME NSEC\n\
         zz. 9 A 192.0.2.1\nzz. 9 NSEC . A NSEC\n";
     let response = Kit::new(&[(".", root)]).ask("q.w A", How::Dnssec);
     assert_eq!(response.lines(1), ["*.w. 9 IN NSEC zz. CNAME NSEC"]);
+}
+
+/// What is left of a signed zone without its signatures proves nothing, whether absence was proved with NSEC or NSEC3.
+#[test]
+fn no_proofs_without_signatures() {
+    let without = |text: &str| -> String {
+        text.lines().filter(|line| !line.contains("IN RRSIG")).map(|line| format!("{line}\n")).collect()
+    };
+    let nsec3 = include_str!("../../../tests/data/zones/nsec3.test.zone");
+    let kit = Kit::new(&[("nsec.test", &without(CORNERS)), ("nsec3.test", &without(nsec3))]);
+    for zone in ["nsec.test", "nsec3.test"] {
+        let types = |name: &str, section| kit.ask(&format!("{name}.{zone} A"), How::TcpDnssec).types(section);
+        assert_eq!(types("absent.absent", 1), "SOA", "{zone}: a name error");
+        assert_eq!(types("mx", 1), "SOA", "{zone}: no data");
+        assert_eq!(types("x.wild", 1), "", "{zone}: a wildcard");
+        assert_eq!(types("x.cut", 1), "NS NS", "{zone}: a referral");
+        assert_eq!(types("www", 0), "A A", "{zone}");
+    }
+    assert_eq!(kit.ask("www.nsec.test NSEC", How::TcpDnssec).types(0), "NSEC");
 }

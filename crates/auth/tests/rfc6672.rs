@@ -22,6 +22,13 @@ again    CNAME a.again2
 again2   DNAME again3
 a.again3 CNAME b.again2
 b.again3 A     192.0.2.3
+first    DNAME x.second
+second   DNAME y.first
+here     DNAME there
+c.there  DNAME q.r.here
+w.q.r.there A  192.0.2.4
+to       DNAME fro
+fro      DNAME to
 ";
 const OTHER: &str = "@ 60 SOA ns host 1 2 3 4 5\n@ 60 NS ns\nwww 60 A 192.0.2.9\n@ 60 DNAME example.\n";
 const SOA: &str = "example. 300 IN SOA ns.example. host.example. 1 7200 3600 1209600 300";
@@ -76,16 +83,52 @@ fn the_same_dname_is_told_once() {
     kit.check("again.example A", How::Tcp, rcode::NOERROR, true, again, "");
 }
 
+/// A DNAME that leads below itself, by itself or by way of another, is followed once: nobody gets a long answer for a short query.
 #[test]
 fn growing_names_end() {
     let kit = kit();
-    let response = kit.ask("a.loop.example A", How::Tcp);
-    assert_eq!((response.rcode, response.sections[0].len()), (rcode::NOERROR, 1 + auth::limits::CHAIN_MAX));
+    let label = "l".repeat(60);
+    for name in ["a.loop.example".into(), format!("{label}.{label}.{label}.loop.example")] {
+        let response = kit.ask(&format!("{name} A"), How::Plain);
+        assert_eq!((response.rcode, response.types(0)), (rcode::NOERROR, "DNAME CNAME".into()));
+        let rest = name.strip_suffix(".loop.example").unwrap_or_default();
+        let target = format!("{name}. 3600 IN CNAME {rest}.x.loop.example.");
+        assert_eq!(response.lines(0)[1], target);
+        let query = 12 + 2 + name.len() + 4;
+        assert!(response.octets < 3 * query, "{name}: {} octets for {query}", response.octets);
+    }
+    assert_eq!(kit.ask("a.first.example A", How::Plain).types(0), "DNAME CNAME DNAME CNAME");
+    // No room for one more label.
     let label = "l".repeat(63);
-    let long = format!("{label}.{label}.{label}.{}.loop.example A", "m".repeat(46));
+    let long = format!("{label}.{label}.{label}.{}.loop.example A", "m".repeat(48));
     let response = kit.ask(&long, How::Tcp);
-    assert_eq!(response.rcode, rcode::YXDOMAIN);
-    assert_eq!(response.types(0), "DNAME CNAME");
+    assert_eq!((response.rcode, response.types(0)), (rcode::YXDOMAIN, "DNAME".into()));
+}
+
+/// Longer names than before are no loop where another DNAME made them so, and all are followed.
+#[test]
+fn names_that_grow_and_arrive() {
+    let kit = kit();
+    let response = kit.ask("w.c.here.example A", How::Plain);
+    let types = "DNAME CNAME DNAME CNAME CNAME A";
+    assert_eq!((response.types(0), response.rcode), (types.into(), rcode::NOERROR), "{response:#?}");
+}
+
+/// Names along a chain end in what is written of them: a name that was asked for is a pointer, and so is the end of one.
+#[test]
+fn chains_are_compressed() {
+    let kit = kit();
+    let label = "l".repeat(60);
+    let name = format!("{label}.{label}.{label}.to.example");
+    let response = kit.ask(&format!("{name} A"), How::Tcp);
+    assert_eq!(response.types(0), "DNAME CNAME DNAME CNAME");
+    // Question, and once more with another end, beside two DNAME records and what else they take; the third is a pointer.
+    let expected = 12
+        + (2 + name.len() + 4)
+        + 2 * (2 + 10 + "fro.example".len() + 2)
+        + (2 + 10 + 3 * 61 + 2)
+        + (2 + 10 + 2);
+    assert!(response.octets <= expected, "{} octets of {expected}", response.octets);
 }
 
 /// What stands below a DNAME by mistake is not told as the address of a server: its name means another (2.4).

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use auth::Style;
 use sync::epoch::Reader;
 use sync::{Cell, Domain};
 use wire::cookie::{SECRET_OCTETS, SECRETS_MAX, Secrets};
@@ -84,7 +85,9 @@ pub(crate) fn identity(settings: &Settings, groups: &mut Groups) -> Result<auth:
         hostname: text(&server.hostname),
         id_server: text(&server.id_server),
         udp_payload_octets: server.udp_payload_octets,
-        minimal_responses: server.minimal_responses,
+        style: Style::MINIMAL
+            .when(server.minimal_responses)
+            .and(Style::WITHIN_ZONE.when(!server.aliases_across_zones)),
         full_any_over_tcp: server.full_any_over_tcp,
         cookies: secrets(settings)?,
         demands_cookies: settings.cookies.demand,

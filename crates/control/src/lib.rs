@@ -20,6 +20,7 @@ pub mod client;
 pub mod command;
 mod commanded;
 pub mod controller;
+mod embedded;
 pub mod handler;
 pub mod here;
 mod identity;

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use wire::Name;
-use zone::check::{self, Finding, Level, Severity};
+use wire::iana::rtype;
+use wire::{Name, NameBuf};
+use zone::check::{self, Check, Detail, Finding, Level, Severity};
 use zone::contents::{Contents, ContentsBuilder, Refusal, SourcePosition};
 use zonefile::{Buffers, Opener, Options, Record, Sink, Source as Text};
 
@@ -26,6 +27,12 @@ pub struct ZoneText {
     pub out_of_zone: Vec<Finding>,
     /// How many there are in all.
     pub out_of_zone_count: u64,
+    /// Records of text with words that stand without quotes. The first [`TEXT_WORDS_KEPT_MAX`].
+    pub text_words: Vec<Finding>,
+    /// How many there are in all.
+    pub text_words_count: u64,
+    /// The first SOA record among those that are left out: the zone that the text is of.
+    soa_elsewhere: Option<(NameBuf, SourcePosition)>,
     /// The state of the file that was read.
     pub stamp: Stamp,
     /// The files it includes, and their states.
@@ -37,12 +44,28 @@ pub struct ZoneText {
 /// How many records outside of the zone are reported: if there are more, the zone's name is wrong.
 pub const OUT_OF_ZONE_KEPT_MAX: usize = 100;
 
+/// How many records with words without quotes are reported, as of other findings of one kind.
+pub const TEXT_WORDS_KEPT_MAX: usize = check::FINDINGS_PER_CHECK_MAX as usize;
+
 impl ZoneText {
-    /// `file:line: ` of a position; empty without one.
-    pub fn position(&self, position: Option<SourcePosition>) -> String {
-        let Some(position) = position.filter(|position| position.line > 0) else { return String::new() };
+    /// `file:line: ` of a position; without one the file that reading began with.
+    fn position(&self, position: Option<SourcePosition>) -> String {
+        let position = position.unwrap_or_default();
         let file = self.files.get(position.file as usize).map_or("?", |name| name);
-        format!("{file}:{}: ", position.line)
+        match position.line {
+            0 => format!("{file}: "),
+            line => format!("{file}:{line}: "),
+        }
+    }
+
+    /// The finding with what the text tells of its likely reason: an SOA record that is missing may be there, for another zone.
+    pub fn explained(&self, finding: Finding) -> Finding {
+        match &self.soa_elsewhere {
+            Some((name, position)) if finding.check == Check::SoaMissing => {
+                Finding { position: Some(*position), detail: Detail::SoaOf(name.clone()), ..finding }
+            }
+            _ => finding,
+        }
     }
 
     /// `file:line: severity: owner TYPE: …`
@@ -56,6 +79,7 @@ impl ZoneText {
         self.out_of_zone.iter().for_each(|finding| warnings.push(self.line(finding)));
         let options = check::Options { level: Level::Load, ..check::Options::default() };
         check::check(&self.contents, &options, &mut |finding| {
+            let finding = self.explained(finding);
             let lines = if finding.severity == Severity::Fatal { &mut errors } else { &mut warnings };
             lines.push(self.line(&finding));
         });
@@ -146,7 +170,7 @@ enum Input<'s> {
 /// Opens the text of a zone. The error is a line for the operator.
 pub fn open_source(source: &Source) -> Result<Opened<'_>, String> {
     match source {
-        Source::Embedded(Embedded { name, text }) => Ok(Opened {
+        Source::Embedded(Embedded { name, text, .. }) => Ok(Opened {
             stamp: stamp_of_embedded(text),
             name: (*name).into(),
             path: Path::new(name),
@@ -229,6 +253,9 @@ pub fn read_opened(
         builder: ContentsBuilder::new(apex),
         out_of_zone: Vec::new(),
         out_of_zone_count: 0,
+        text_words: Vec::new(),
+        text_words_count: 0,
+        soa_elsewhere: None,
         last_out: false,
         too_many: false,
     };
@@ -243,6 +270,9 @@ pub fn read_opened(
         contents: records.builder.finish(),
         out_of_zone: records.out_of_zone,
         out_of_zone_count: records.out_of_zone_count,
+        text_words: records.text_words,
+        text_words_count: records.text_words_count,
+        soa_elsewhere: records.soa_elsewhere,
         stamp,
         includes: includes.opened.into(),
         files: summary.files,
@@ -281,6 +311,9 @@ struct Records {
     builder: ContentsBuilder,
     out_of_zone: Vec<Finding>,
     out_of_zone_count: u64,
+    text_words: Vec<Finding>,
+    text_words_count: u64,
+    soa_elsewhere: Option<(NameBuf, SourcePosition)>,
     /// Whether the last record was out of the zone, so that its owner is not the builder's last.
     last_out: bool,
     too_many: bool,
@@ -294,10 +327,17 @@ impl Sink for Records {
             self.builder.push(record.owner, same_owner, record.rtype, record.ttl, record.rdata, position);
         self.last_out = false;
         match taken {
+            Ok(()) if record.has_bare_words => {
+                self.note_words(record, position);
+                Ok(())
+            }
             Ok(()) => Ok(()),
             Err(Refusal::OutOfZone) => {
                 self.last_out = true;
                 self.out_of_zone_count += 1;
+                if record.rtype == rtype::SOA && self.soa_elsewhere.is_none() {
+                    self.soa_elsewhere = Some((record.owner.to_owned(), position));
+                }
                 if self.out_of_zone.len() < OUT_OF_ZONE_KEPT_MAX {
                     self.out_of_zone.push(Finding::out_of_zone(
                         record.owner.to_owned(),
@@ -311,6 +351,16 @@ impl Sink for Records {
                 self.too_many = true;
                 Err(zonefile::Refusal::Stop)
             }
+        }
+    }
+}
+
+impl Records {
+    #[cold]
+    fn note_words(&mut self, record: &Record<'_>, position: SourcePosition) {
+        self.text_words_count += 1;
+        if self.text_words.len() < TEXT_WORDS_KEPT_MAX {
+            self.text_words.push(Finding::text_words(record.owner.to_lowercase(), record.rtype, position));
         }
     }
 }

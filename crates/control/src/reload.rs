@@ -63,6 +63,7 @@ fn new_settings(
     // Read each time, as the file of secrets may be another.
     let identity = identity(&settings, &mut changing.groups)?;
     let mut wanted = all_wanted(&settings, &controller.overrides, progress)?;
+    warnings.append(&mut wanted.warnings);
     for line in changing.commanded.apply(&mut wanted) {
         tracing::warn!("{line}");
         warnings.push(line);

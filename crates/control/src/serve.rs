@@ -24,7 +24,7 @@ use crate::upgrade::UPGRADE_DRAIN;
 use crate::upgrade::give::Process;
 use crate::upgrade::take::{Taking, offered};
 use crate::wanted::{Wanted, WantedZones, wanted};
-use crate::{log, system};
+use crate::{embedded, log, system};
 
 /// What `zonda serve` was asked to do.
 #[derive(Clone, Debug, Default)]
@@ -296,6 +296,7 @@ pub(crate) fn all_wanted(
     if !problems.is_empty() {
         return Err(problems.iter().map(ToString::to_string).collect());
     }
+    zones.warnings.iter().for_each(|line| tracing::warn!("{line}"));
     for (at, given) in overrides.zones.iter().enumerate() {
         if overrides.zones[..at].iter().any(|other| other.name.eq_ignore_case(&given.name)) {
             return Err(vec![format!("zone {} is given twice", given.name)]);
@@ -581,6 +582,7 @@ fn handle_events(
                 check_first_load(controller, &*loaded?, first)?;
                 tracing::info!("{} after {}", ready(controller), Span(first.started.elapsed()));
                 // Whoever closed standard error does not want to be welcomed.
+                embedded::say_what_has_expired(controller, &first.given);
                 first.welcome.iter().for_each(|line| drop(writeln!(std::io::stderr(), "{line}")));
                 is_loading = false;
             }

@@ -33,6 +33,8 @@ pub struct Embedded {
     pub name: &'static str,
     /// The text.
     pub text: &'static [u8],
+    /// How to get it as it is today.
+    pub renewal: &'static str,
 }
 
 impl fmt::Display for Source {
@@ -228,7 +230,7 @@ mod tests {
 
     #[test]
     fn sources_are_found_again() {
-        static TEXT: Embedded = Embedded { name: "inside", text: b"" };
+        static TEXT: Embedded = Embedded { name: "inside", text: b"", renewal: "" };
         let name: NameBuf = "Example.COM".parse().unwrap();
         let mut sources = Sources::default();
         let pattern = Pattern::new(Path::new("z/{1}/{name}.zone"));

@@ -15,6 +15,7 @@ use std::hash::BuildHasher;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use wire::name::NameError;
 use wire::{Name, NameBuf, SortKey};
 
 use crate::pattern::{Pattern, file_text};
@@ -40,6 +41,8 @@ pub struct Wanted {
 pub struct WantedZones {
     /// Where each comes from.
     pub sources: Sources,
+    /// Files of zone directories that were left out though they fit the pattern, as lines. The first [`WARNINGS_MAX`].
+    pub warnings: Vec<String>,
     /// Names in wire form, one after the other.
     names: Vec<u8>,
     /// Where each name begins, and the zone's source.
@@ -176,6 +179,16 @@ impl Collection<'_> {
         self.zones.push(name, source);
     }
 
+    /// One file more or less is no reason to serve nothing.
+    fn warn(&mut self, folder: &Path, file: &OsStr, error: NameError) {
+        if self.zones.warnings.len() < WARNINGS_MAX {
+            let (folder, file) = (folder.display(), file.to_string_lossy());
+            self.zones.warnings.push(format!(
+                "zone-directory {folder}: {file} is left out: expected the name of a zone and found none ({error})"
+            ));
+        }
+    }
+
     fn add_section(&mut self, line: usize, zone: &ZoneSettings) {
         let pattern = if zone.pack.as_os_str().is_empty() { &zone.file } else { &zone.pack };
         let pattern = Pattern::new(&self.settings.path(pattern));
@@ -194,13 +207,18 @@ impl Collection<'_> {
         let allowed = self.zones.sources.allowed(&zone.allow_query);
         let source = self.zones.sources.pattern(&pattern, allowed);
         for (at, text) in names(&text) {
-            match NameBuf::from_text(text) {
-                Ok(name) => self.add(line, &name, |_| source),
-                Err(_) => {
-                    let text = format!("expected a domain name, found {text:?}");
-                    self.problems.push(Problem { file: list.clone(), place: Some((at, 1)), text });
+            let problem = match NameBuf::from_text(text) {
+                // Blanks can be part of a name, and never are.
+                _ if text.contains(char::is_whitespace) => {
+                    format!("expected one domain name a line, found {text:?}")
                 }
-            }
+                Ok(name) => {
+                    self.add(line, &name, |_| source);
+                    continue;
+                }
+                Err(_) => format!("expected a domain name, found {text:?}"),
+            };
+            self.problems.push(Problem { file: list.clone(), place: Some((at, 1)), text: problem });
         }
     }
 
@@ -217,7 +235,14 @@ impl Collection<'_> {
         let pattern = Pattern::in_folder(&folder, &directory.pattern);
         let source = self.zones.sources.pattern(&pattern, allowed);
         for file in files {
-            let Some((name, text)) = name_of_file(&file, &directory.pattern) else { continue };
+            let (name, text) = match name_of_file(&file, &directory.pattern) {
+                Some(Ok(found)) => found,
+                Some(Err(error)) => {
+                    self.warn(&folder, &file, error);
+                    continue;
+                }
+                None => continue,
+            };
             // A name can be written in many ways, and the pattern makes one of them.
             let is_made = folder.to_str().is_some() && file_text(&name).as_bytes() == text;
             let add = |sources: &mut Sources| match is_made {
@@ -251,18 +276,22 @@ fn list(folder: &Path) -> std::io::Result<Vec<OsString>> {
     Ok(files)
 }
 
-/// The zone a file is for, by the pattern of its folder, and that part of the file's name; `None` if it does not fit.
-fn name_of_file<'f>(file: &'f OsStr, pattern: &str) -> Option<(NameBuf, &'f [u8])> {
+/// Most files that are left out and named: who has more has chosen the wrong folder or pattern.
+const WARNINGS_MAX: usize = 100;
+
+/// The zone a file is for, by the pattern of its folder, and that part of the file's name; `None` if it does not fit, an error if
+/// what fits is no name.
+fn name_of_file<'f>(file: &'f OsStr, pattern: &str) -> Option<Result<(NameBuf, &'f [u8]), NameError>> {
     let (before, after) = pattern.split_once("{name}")?;
     let text = file.as_bytes().strip_prefix(before.as_bytes())?.strip_suffix(after.as_bytes())?;
     let name = match text {
         // Editors' and tools' leavings (`.#x`, `.x.swp`) are no zones; nor is a name made of a bare suffix.
         b"" => return None,
-        b"@" => Name::root().to_owned(),
+        b"@" => Ok(Name::root().to_owned()),
         [b'.' | b'#', ..] => return None,
-        name => NameBuf::from_text_at(name, Some(Name::root())).ok()?,
+        name => NameBuf::from_text_at(name, Some(Name::root())),
     };
-    Some((name, text))
+    Some(name.map(|name| (name, text)))
 }
 
 /// Reads a zone's name. Empty text is none, although by the rules of names it would be the root: more likely a
@@ -283,6 +312,10 @@ pub fn parse_argument(argument: &str) -> Result<(NameBuf, PathBuf), String> {
     if file.is_empty() {
         return Err("expected a file after `=`".into());
     }
+    if Path::new(file).is_dir() {
+        let hint = if file == "." { "; the root zone is given as .=FILE" } else { "" };
+        return Err(format!("expected a file after `=`, found the folder {file:?}{hint}"));
+    }
     Ok((name, file.into()))
 }
 
@@ -293,13 +326,17 @@ mod tests {
 
     #[test]
     fn files_of_a_folder() {
-        let of = |file: &str| name_of_file(OsStr::new(file), "{name}.zone").map(|(name, _)| name.to_string());
+        let of = |file: &str| {
+            let found = name_of_file(OsStr::new(file), "{name}.zone")?;
+            Some(found.map_or_else(|error| error.to_string(), |(name, _)| name.to_string()))
+        };
         assert_eq!(of("example.com.zone").as_deref(), Some("example.com."));
         assert_eq!(of("@.zone").as_deref(), Some("."));
         assert_eq!(of("0\\04725.arpa.zone").as_deref(), Some("0/25.arpa."));
-        for other in [".zone", "..x.zone", ".#x.zone", "x.zone~", "x.zone.swp", "README", "a..b.zone"] {
+        for other in [".zone", "..x.zone", ".#x.zone", "x.zone~", "x.zone.swp", "README"] {
             assert_eq!(of(other), None, "{other}");
         }
+        assert_eq!(of("a..b.zone").as_deref(), Some("empty label"));
     }
 
     #[test]
@@ -310,12 +347,19 @@ mod tests {
         write("more/c.example.zone", "");
         write("more/a.example.zone", "");
         write("more/F.example.zone", "");
-        write("names.txt", "# ours\nd.example\n e.example # comment\n\na..b\n");
+        write("names.txt", "# ours\nd.example\n e.example # comment\n\na..b\nxx yy.example\n");
+        write("more/foo..bar.zone", "");
         let text = "[[zone]]\nname = \"a.example\"\nfile = \"a\"\n[[zone]]\nnames-file = \"names.txt\"\n\
                     file = \"{1}/{name}\"\n[[zone-directory]]\npath = \"more\"\n[[zone-directory]]\npath = \"gone\"\n";
         let settings = Settings::parse(&folder.path().join("zonda.toml"), text).unwrap();
         let (zones, problems) = wanted(&settings, &Progress::default());
         let short = |text: String| text.replace(&format!("{}/", folder.path().display()), "");
+        assert_eq!(
+            zones.warnings.iter().cloned().map(short).collect::<Vec<_>>(),
+            [
+                "zone-directory more: foo..bar.zone is left out: expected the name of a zone and found none (empty label)"
+            ]
+        );
         let zones: Vec<String> = zones
             .iter()
             .map(|(name, source)| short(format!("{name} {}", zones.sources.get(source, name).unwrap())))
@@ -335,6 +379,7 @@ mod tests {
             problems,
             [
                 "names.txt:5:1: expected a domain name, found \"a..b\"",
+                "names.txt:6:1: expected one domain name a line, found \"xx yy.example\"",
                 "zonda.toml:7:1: zone a.example. is there already, from line 1",
                 "zonda.toml:9:1: zone-directory gone: cannot read: no such file or directory",
             ]

@@ -210,6 +210,12 @@ pub mod rtype {
     pub const fn is_meta(rtype: u16) -> bool {
         rtype == OPT || matches!(rtype, 128..=255)
     }
+
+    /// Whether data of the type may stand at the owner of a CNAME record, itself or beside it: keys and proofs (RFC 2181 10.1, RFC 3007 2,
+    /// RFC 4034 3 and 4). A query for such a type is about that name and not about the one that it is an alias of (RFC 4035 2.5).
+    pub const fn may_be_at_cname(rtype: u16) -> bool {
+        matches!(rtype, CNAME | SIG | KEY | NXT | RRSIG | NSEC)
+    }
 }
 
 /// Classes by number.
@@ -487,6 +493,12 @@ mod tests {
         assert_eq!(algorithm::from_mnemonic(b"NSEC3RSASHA1"), Some(7));
         assert_eq!(certificate::from_mnemonic(b"PKIX"), Some(1));
         assert_eq!(certificate::mnemonic(9), None);
+    }
+
+    #[test]
+    fn types_at_a_cname() {
+        let types = rtype::ALL.iter().filter(|row| rtype::may_be_at_cname(row.0)).map(|row| row.1);
+        assert_eq!(types.collect::<Vec<_>>(), ["CNAME", "SIG", "KEY", "NXT", "RRSIG", "NSEC"]);
     }
 
     #[test]

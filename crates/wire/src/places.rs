@@ -198,11 +198,22 @@ pub fn same_name(message: &[u8], first: &Places, second: usize) -> bool {
     if other.follow(message, second).is_err() || other.labels != first.labels {
         return false;
     }
-    let label = |&place: &u16| message.get(place as usize..)?.get(..=message[place as usize] as usize);
-    first.labels().iter().zip(other.labels()).all(|(a, b)| match (label(a), label(b)) {
+    first.labels().iter().zip(other.labels()).all(|(&a, &b)| is_same_label(message, a, b))
+}
+
+/// Whether the labels at two places of a message are equal, ignoring case.
+pub fn is_same_label(message: &[u8], first: u16, second: u16) -> bool {
+    let label = |place: u16| message.get(place as usize..)?.get(..=message[place as usize] as usize);
+    match (label(first), label(second)) {
         (Some(a), Some(b)) => a.eq_ignore_ascii_case(b),
         _ => false,
-    })
+    }
+}
+
+/// How many labels two names of a message have in common at their ends, the root excluded, ignoring case.
+pub fn shared_labels(message: &[u8], first: &Places, second: &Places) -> usize {
+    let pairs = first.labels().iter().rev().zip(second.labels().iter().rev());
+    pairs.take_while(|&(&a, &b)| is_same_label(message, a, b)).count()
 }
 
 #[cfg(test)]
@@ -235,6 +246,19 @@ mod tests {
         places.follow(MESSAGE, 32).unwrap();
         assert!(same_name(MESSAGE, &places, 12) && !same_name(MESSAGE, &places, 25));
         assert!(!same_name(MESSAGE, &places, 16) && !same_name(MESSAGE, &places, 99));
+    }
+
+    #[test]
+    fn common_ends() {
+        let places_at = |at: usize| {
+            let mut places = Places::new();
+            places.follow(MESSAGE, at).unwrap();
+            places
+        };
+        let shared = |first, second| shared_labels(MESSAGE, &places_at(first), &places_at(second));
+        assert_eq!((shared(12, 25), shared(12, 32), shared(12, 16), shared(12, 24)), (1, 2, 1, 0));
+        assert!(is_same_label(MESSAGE, 12, 32) && !is_same_label(MESSAGE, 12, 25));
+        assert!(!is_same_label(MESSAGE, 12, 99));
     }
 
     #[test]

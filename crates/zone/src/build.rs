@@ -336,7 +336,10 @@ struct ZoneBuild<'c> {
     node_count: u32,
     first_nsec: u32,
     has_nsec: bool,
+    /// There are signatures.
     is_signed: bool,
+    /// The SOA record has one: without, as in a zone whose signatures were left out, nothing is proved to anybody.
+    is_secure: bool,
     /// Hash of each name on the way from the apex to the present one, and the length of its key.
     path: Vec<(Hash, usize)>,
     rows: Vec<Row>,
@@ -362,6 +365,7 @@ impl<'c> ZoneBuild<'c> {
             first_nsec: 0,
             has_nsec: false,
             is_signed: false,
+            is_secure: contents.node(0).signatures(rtype::SOA).is_some(),
             path,
             rows,
             references,
@@ -391,7 +395,9 @@ impl<'c> ZoneBuild<'c> {
         }
         match denial::Denial::collect(self.contents) {
             Ok(denial) => self.denial = denial,
-            Err(problem) => return self.problem(problem),
+            Err(problem) if self.is_secure => return self.problem(problem),
+            // What proves nothing can be left alone.
+            Err(_) => {}
         }
         self.denial_rows(pack);
         let apex = Hash::of_apex(pack.seed, pack.zone_count);
@@ -428,7 +434,9 @@ impl<'c> ZoneBuild<'c> {
         self.rows.clear();
         self.references.clear();
         let mut flags = node.flags();
-        if let Some(rank) = self.denial.rank(node) {
+        if self.is_secure
+            && let Some(rank) = self.denial.rank(node)
+        {
             flags.set(Flags::HASHED);
             self.references.extend_from_slice(&rank.to_le_bytes());
         }
@@ -442,7 +450,8 @@ impl<'c> ZoneBuild<'c> {
             self.references.splice(fixed..fixed, place.to_le_bytes());
         }
         let number = self.first_block * NAMES_MAX as u32 + self.node_count;
-        let is_nsec = !flags.has(Flags::OCCLUDED) && self.rows.iter().any(|row| row.rtype() == rtype::NSEC);
+        let may_be_nsec = self.is_secure && !flags.has(Flags::OCCLUDED);
+        let is_nsec = may_be_nsec && self.rows.iter().any(|row| row.rtype() == rtype::NSEC);
         if is_nsec {
             flags.set(Flags::NSEC);
             self.has_nsec = true;
@@ -490,9 +499,11 @@ impl<'c> ZoneBuild<'c> {
         let (serial, negative_ttl) = soa.and_then(soa_numbers).unwrap_or((0, 0));
         let blocks = (pack.directory.len() / DIRECTORY_ROW_OCTETS) as u32 - self.first_block;
         let nsec_count = (pack.nsec.len() / NSEC_ROW_OCTETS) as u32 - self.first_nsec;
-        let bits = if self.has_nsec { ZoneRow::NSEC } else { 0 }
-            | if self.denial.is_empty() { 0 } else { ZoneRow::NSEC3 }
-            | if self.is_signed { ZoneRow::SIGNED } else { 0 };
+        let bit = |bit: u32, is_set: bool| if is_set { bit } else { 0 };
+        let bits = bit(ZoneRow::NSEC, self.has_nsec)
+            | bit(ZoneRow::NSEC3, !self.denial.is_empty())
+            | bit(ZoneRow::NSEC3_PROVES, !self.denial.is_empty() && self.is_secure)
+            | bit(ZoneRow::SIGNED, self.is_signed);
         ZoneRow {
             apex: apex_place(pack, self.contents),
             first_block: self.first_block,

@@ -7,7 +7,8 @@
 //! ```text
 //! level     looks at                                              cost for each record
 //! Load      what makes a zone impossible to serve                 a look at its type
-//! Semantic  + delegations, glue, targets, names, shape of DNSSEC  + a hash lookup for each name in RDATA
+//! NoDnssec  + delegations, glue, targets, names                   + a hash lookup for each name in RDATA
+//! Semantic  + shape of DNSSEC                                     + a look at each of its records
 //! Full      + signatures, NSEC3 hashes, ZONEMD digests            + the arithmetic, on several threads
 //! ```
 //!
@@ -28,6 +29,7 @@ mod keys;
 mod names;
 mod nsec;
 mod nsec3;
+mod repeated;
 mod signature;
 mod structure;
 mod target;
@@ -43,6 +45,8 @@ use names::NameIndex;
 pub enum Level {
     /// Only what makes the zone impossible to serve.
     Load,
+    /// Everything that is not about DNSSEC.
+    NoDnssec,
     /// Everything that needs no cryptography.
     Semantic,
     /// Everything.
@@ -83,11 +87,17 @@ pub fn check(contents: &Contents, options: &Options, report: &mut dyn FnMut(Find
         structure::check_sets(&facts, &mut reporter);
         delegation::check(&facts, &mut reporter);
         target::check(&facts, &mut reporter);
+        repeated::check(&facts, &mut reporter);
+        if options.level == Level::NoDnssec {
+            return reporter.summary;
+        }
         keys::check(&facts, &mut reporter);
         if facts.is_signed() {
             signature::check(&facts, &mut reporter);
             nsec::check(&facts, &mut reporter);
             nsec3::check(&facts, &mut reporter);
+        } else {
+            nsec3::check_owners(&facts, &mut reporter);
         }
         zonemd::check(&facts, &mut reporter);
     }
@@ -101,11 +111,15 @@ struct Facts<'c> {
     index: NameIndex<'c>,
     soa: Option<Soa<'c>>,
     keys: Vec<Dnskey<'c>>,
+    /// There is something made with keys; not looked for in a zone without any.
+    has_proofs: bool,
 }
 
 impl<'c> Facts<'c> {
     fn new(contents: &'c Contents, options: Options) -> Facts<'c> {
         let apex = contents.node(0);
+        let is_proof = |rtype| matches!(rtype, rtype::RRSIG | rtype::NSEC | rtype::NSEC3 | rtype::NSEC3PARAM);
+        let has_proof = |node: NodeRef<'_>| node.rrsets().any(|set| is_proof(set.rtype()));
         let keys = apex.rrset(rtype::DNSKEY).into_iter().flat_map(|set| set.records());
         Facts {
             contents,
@@ -113,6 +127,7 @@ impl<'c> Facts<'c> {
             index: NameIndex::new(contents),
             soa: apex.rrset(rtype::SOA).and_then(Soa::of),
             keys: keys.filter_map(|record| Dnskey::parse(record.rdata)).collect(),
+            has_proofs: apex.rrset(rtype::DNSKEY).is_some() && contents.nodes().any(has_proof),
         }
     }
 
@@ -120,9 +135,10 @@ impl<'c> Facts<'c> {
         self.contents.node(0)
     }
 
-    /// A zone with keys is meant to be signed; without, its signatures mean nothing.
+    /// A zone with keys and anything made with them is meant to be signed. Without keys its signatures mean nothing, and keys alone are
+    /// published ahead of signing or of a move between operators (RFC 6781 4.1.1.1, 4.3.5.1).
     fn is_signed(&self) -> bool {
-        !self.keys.is_empty()
+        !self.keys.is_empty() && self.has_proofs
     }
 
     /// The TTL that NSEC and NSEC3 records should have (RFC 9077 3).

@@ -35,7 +35,7 @@ pub struct ZoneView<'p> {
 /// What proves that names and types are absent from a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denial {
-    /// Nothing.
+    /// Nothing: the zone is not signed, whatever NSEC and NSEC3 records it has.
     None,
     /// NSEC records (RFC 4035 3.1.3).
     Nsec,
@@ -130,7 +130,7 @@ impl<'p> ZoneView<'p> {
     /// What proves that names and types are absent.
     #[inline(always)]
     pub fn denial(&self) -> Denial {
-        match self.bits() & (ZoneRow::NSEC | ZoneRow::NSEC3) {
+        match self.bits() & (ZoneRow::NSEC | ZoneRow::NSEC3_PROVES) {
             0 => Denial::None,
             ZoneRow::NSEC => Denial::Nsec,
             _ => Denial::Nsec3,

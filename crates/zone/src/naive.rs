@@ -141,15 +141,28 @@ impl NaiveZone {
         if self.exists(&name) {
             return NaiveMatch::Exact; // 3a
         }
-        // 3c; the apex exists, so there is an encloser.
-        let mut encloser = name.clone();
+        // 3c
+        let (encloser, wildcard) = self.encloser_and_wildcard(&name);
+        NaiveMatch::Missing { closest_encloser: to_name(&encloser), source_of_synthesis: wildcard }
+    }
+
+    /// The name itself if it exists, else the wildcard that stands in for it: whose addresses are glue of that server.
+    pub fn owner_of_glue(&self, server: &Name) -> Option<NameBuf> {
+        let name = labels(server);
+        if self.exists(&name) { Some(to_name(&name)) } else { self.encloser_and_wildcard(&name).1 }
+    }
+
+    /// The closest encloser of a name that does not exist, and the wildcard below it.
+    fn encloser_and_wildcard(&self, name: &[Vec<u8>]) -> (Labels, Option<NameBuf>) {
+        // The apex exists, so there is an encloser.
+        let mut encloser = name.to_vec();
         while !self.exists(&encloser) {
             encloser.pop();
         }
         let mut wildcard = encloser.clone();
         wildcard.push(b"*".to_vec());
         let source_of_synthesis = self.exists(&wildcard).then(|| to_name(&wildcard));
-        NaiveMatch::Missing { closest_encloser: to_name(&encloser), source_of_synthesis }
+        (encloser, source_of_synthesis)
     }
 
     /// What the zone answers to a question of an ordinary type, or of DS.

@@ -134,6 +134,7 @@ fn check_glue(node: &Node<'_>, model: &NaiveZone, cut: &Name, apex: &Name) {
                 .filter(|sets| !sets.contains_key(&rtype::NS)),
             // What stands there means another name (RFC 6672 2.4).
             NaiveMatch::Dname(_) => None,
+            NaiveMatch::Cut(_) => model.owner_of_glue(server).map(|owner| model.sets(&owner)),
             _ => Some(model.sets(server)),
         }
         .unwrap_or_default();

@@ -35,10 +35,10 @@ pub(crate) fn read(
         entries.origin.set(&origin);
         entries.forget_text();
     } else if is("$TTL") {
-        let field = fields.take("a TTL")?;
-        let ttl = number::ttl(field.text).ok_or_else(|| field.fault(Cause::Ttl))?;
-        fields.finish()?;
-        entries.default_ttl = Some(ttl);
+        let ttl = ttl(fields);
+        // One that is wrong is reported once, and not again for each record that would have it.
+        entries.default_ttl = ttl.as_ref().ok().copied().or(entries.default_ttl).or(Some(0));
+        ttl?;
     } else if is("$INCLUDE") {
         return include(fields, entries);
     } else if is("$GENERATE") {
@@ -47,6 +47,13 @@ pub(crate) fn read(
         return Err(name.fault(Cause::UnknownDirective));
     }
     Ok(Directive::Done)
+}
+
+fn ttl(fields: &mut Fields<'_>) -> Result<u32, Fault> {
+    let field = fields.take("a TTL")?;
+    let ttl = number::ttl(field.text).ok_or_else(|| field.fault(Cause::Ttl))?;
+    fields.finish()?;
+    Ok(ttl)
 }
 
 fn include(fields: &mut Fields<'_>, entries: &Entries) -> Result<Directive, Fault> {

@@ -109,6 +109,10 @@ impl<'b> Entries<'b> {
             return Err(Failure::Fault(first_fault(fields, Cause::NoOwner)));
         }
         let (rtype, ttl) = self.type_and_ttl(fields)?;
+        // What `\#` begins are octets and no words.
+        let has_bare_words = matches!(rtype, rtype::TXT | rtype::SPF)
+            && fields.are_bare_words()
+            && fields.peek().is_some_and(|field| field.text != b"\\#");
         self.rdata.clear();
         rdata::parse::rdata(rtype, fields, &self.origin, self.rdata)?;
         let ttl = match ttl.or(self.default_ttl).or(self.last_ttl) {
@@ -122,6 +126,7 @@ impl<'b> Entries<'b> {
             rtype,
             ttl,
             rdata: self.rdata.as_slice(),
+            has_bare_words,
             position,
         };
         sink.record(&record)?;

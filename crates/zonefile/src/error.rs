@@ -112,6 +112,8 @@ pub enum Cause {
     TooManyGenerated,
     /// A range of `$GENERATE`.
     GenerateRange,
+    /// A range of `$GENERATE` whose end is below its beginning.
+    GenerateBackwards,
     /// A `${offset,width,base}` of `$GENERATE`.
     GenerateModifier,
     /// A `$GENERATE` value below zero.
@@ -195,6 +197,7 @@ impl fmt::Display for Cause {
                 write!(f, "expected $GENERATE to make at most {} records", limits::GENERATED_RECORDS_MAX)
             }
             GenerateRange => f.write_str("expected a range `start-stop` or `start-stop/step`"),
+            GenerateBackwards => f.write_str("expected a range that does not end before it begins"),
             GenerateModifier => {
                 f.write_str("expected `${offset}`, `${offset,width}` or `${offset,width,base}` with base d, o, x, X, n or N")
             }

@@ -132,6 +132,11 @@ impl<'w> Fields<'w> {
         self.end.saturating_sub(1)
     }
 
+    /// Whether several of the fields that are left stand without quotes.
+    pub fn are_bare_words(&self) -> bool {
+        self.edges.iter().step_by(2).filter(|&&start| start & QUOTED == 0).nth(1).is_some()
+    }
+
     /// Requires that no field is left.
     #[inline]
     pub fn finish(&self) -> Result<(), Fault> {

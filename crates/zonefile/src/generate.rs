@@ -46,6 +46,9 @@ impl Template {
     pub fn read(fields: &mut Fields<'_>) -> Result<Template, Fault> {
         let field = fields.take("a range `start-stop` or `start-stop/step`")?;
         let (start, stop, step) = range(field.text).ok_or_else(|| field.fault(Cause::GenerateRange))?;
+        if start > stop {
+            return Err(field.fault(Cause::GenerateBackwards));
+        }
         let mut template = Template { next: Some(start), stop, step, pieces: Vec::new(), starts: Vec::new() };
         let mut before = Vec::new();
         while let Some(field) = fields.take_any() {
@@ -162,7 +165,7 @@ fn range(text: &[u8]) -> Option<(u64, u64, u64)> {
     let hyphen = bounds.iter().position(|&octet| octet == b'-')?;
     let (start, stop) =
         (decimal(&bounds[..hyphen], NUMBER_MAX)?, decimal(&bounds[hyphen + 1..], NUMBER_MAX)?);
-    (start <= stop && step > 0).then_some((start, stop, step))
+    (step > 0).then_some((start, stop, step))
 }
 
 /// `offset`, `offset,width` or `offset,width,base`.

@@ -59,6 +59,8 @@ pub struct Record<'a> {
     pub ttl: u32,
     /// RDATA in wire form, names uncompressed; well-formed for its type.
     pub rdata: &'a [u8],
+    /// It is text of several words that stand without quotes, each a string of its own: often one was meant.
+    pub has_bare_words: bool,
     /// Where its entry begins.
     pub position: SourcePosition,
 }

@@ -215,7 +215,10 @@ fn bad_rdata() {
         "$TTL 1\na A 1.2.3\na A\na A 192.0.2.1 x\na MX x y\na MX 65536 y\na AAAA ::g\na NS a..b\na NS \\300\n\
          a TXT \\1\na DS 1 2 3 abc\na DNSKEY 1 3 5 ab!=\na RRSIG A FOO 2 60 1 1 1 . AAAA\na NSEC b FOO\n\
          a SOA b c 1 2 3 4\na NSEC3 1 0 0 - 0\na A \\# 3 010203\na A \\# 4 0102\na A \\# x\na CAA 0 is-sue x\n\
-         a DS 1 8 2 ABCD\na SSHFP 1 1 ABCD\na TYPE0 \\# 0\n",
+         a DS 1 8 2 ABCD\na SSHFP 1 1 ABCD\na TYPE0 \\# 0\n\
+         a LOC 1 N 1 E 0m 90000000.00m 90000000.01m\na LOC 1 N 1 E 0m 1m 1m 99999999.99m\na NSEC3 1 0 0 - 2t7b4g4v A\n\
+         a NSEC3 1 0 0 - 2t7b4g4vsa5smi47k61mv5bv1a22bojr==== A\na DNSKEY 1 3 5 AQ==AQ==\na DNSKEY 1 3 5 AQ== AQ==\n\
+         a DNSKEY 1 3 5 AQI=AQID\n$GENERATE 5-1 b$ A 192.0.2.1\n$GENERATE 5-1/2 b$ A 192.0.2.1\n$GENERATE 1-5/0 b$ A 192.0.2.1\n",
         &[
             "text:2:5: expected an IPv4 address, found \"1.2.3\"",
             "text:3:4: expected an IPv4 address, found the end of the entry",
@@ -239,8 +242,48 @@ fn bad_rdata() {
             "text:21:16: expected a digest as long as its digest type wants, found 2 octets",
             "text:22:17: expected a digest as long as its digest type wants, found 2 octets",
             "text:23:3: expected a type of zone data, this one exists in messages only, found \"TYPE0\"",
+            "text:24:31: expected a length from 0 to 90000000.00 metres, found \"90000000.01m\"",
+            "text:25:24: expected a length from 0 to 90000000.00 metres, found \"99999999.99m\"",
+            "text:26:17: expected a hash of 32 characters, the 20 octets of SHA-1, found \"2t7b4g4v\"",
+            "text:27:17: expected base32 (extended hex alphabet, no padding), found \"2t7b4g4vsa5smi47k61mv5bv1a22bojr====\"",
+            "text:28:16: expected base64, found \"AQ==AQ==\"",
+            "text:29:21: expected base64, found \"AQ==\"",
+            "text:30:16: expected base64, found \"AQI=AQID\"",
+            "text:31:11: expected a range that does not end before it begins, found \"5-1\"",
+            "text:32:11: expected a range that does not end before it begins, found \"5-1/2\"",
+            "text:33:11: expected a range `start-stop` or `start-stop/step`, found \"1-5/0\"",
         ],
     );
+}
+
+/// A `$TTL` that is wrong is one mistake, and not one for each record that would have it.
+#[test]
+fn a_bad_ttl_is_reported_once() {
+    for (bad, expected) in [
+        (
+            "$TTL x",
+            "text:1:6: expected a TTL: seconds up to 4294967295, or with units as in 1h30m, found \"x\"",
+        ),
+        ("$TTL", "text:1:5: expected a TTL, found the end of the entry"),
+        ("$TTL 1 2", "text:1:8: expected the end of the entry, found \"2\""),
+    ] {
+        check_bad(&format!("{bad}\na A 192.0.2.1\nb A 192.0.2.1\n"), &[expected]);
+    }
+}
+
+/// Words of text without quotes, which are strings of their own.
+#[test]
+fn bare_words() {
+    let text = "a 1 TXT v=spf1 -all\na TXT \"v=spf1 -all\"\na TXT one\na TXT \"a\" \"b\"\na TXT \"a\" b\n\
+                a SPF \"a\" b c\na HINFO b c\na TXT \\# 2 01 61\na TXT ( b\n c )\n";
+    let mut lines = Vec::new();
+    let mut sink = |record: &Record<'_>| {
+        lines.extend(record.has_bare_words.then_some(record.position.line));
+        Ok(())
+    };
+    let source = Source { name: "text".to_owned(), input: Box::new(text.as_bytes()) };
+    read(source, &Options::new(Name::root()), &mut NoIncludes, &mut sink).unwrap();
+    assert_eq!(lines, [1, 6, 9]);
 }
 
 /// Places inside an entry of several lines, and reading on after it.

@@ -45,12 +45,13 @@ pub fn run(arguments: &Arguments) -> bool {
         (name.to_string(), source.unwrap_or_default())
     });
     if arguments.json {
+        let warnings = &zones.warnings;
         let zones: Vec<_> =
             zone_lines.map(|(zone, source)| serde_json::json!({ "zone": zone, "source": source })).collect();
-        let object = serde_json::json!({ "ok": lines.is_empty(), "problems": lines, "zones": zones });
+        let object = serde_json::json!({ "ok": lines.is_empty(), "problems": lines, "warnings": warnings, "zones": zones });
         return print(&format!("{object}\n")) && lines.is_empty();
     }
-    complain(lines.iter().map(String::as_str));
+    complain(zones.warnings.iter().chain(&lines).map(String::as_str));
     if !lines.is_empty() {
         return false;
     }

@@ -1,5 +1,6 @@
 //! `zonda check-zone`
 
+use std::cmp::Reverse;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
@@ -11,7 +12,7 @@ use control::text::{count, grouped};
 use wire::NameBuf;
 use zone::check::{self, Check, Finding, Level, Severity};
 
-use super::{complain, print};
+use super::{TODAYS_ROOT_ZONE, complain, print};
 
 /// Check a zone file and show all its problems at once.
 #[derive(clap::Args)]
@@ -28,8 +29,8 @@ pub struct Arguments {
     /// Time to hold signatures against: seconds since 1970, or YYYYMMDDHHmmSS (UTC); `none` skips that
     #[arg(long, value_name = "TIME", value_parser = time)]
     now: Option<Now>,
-    /// How deep to look: what a server needs to load it, all but cryptography, or everything
-    #[arg(long, default_value = "full", value_parser = ["load", "semantic", "full"])]
+    /// How deep to look: what a server needs to load it, all but DNSSEC, all but cryptography, or everything
+    #[arg(long, default_value = "full", value_parser = ["load", "no-dnssec", "semantic", "full"])]
     level: String,
     /// Print one JSON object for each finding, and one for the zone
     #[arg(long, conflicts_with = "print")]
@@ -102,6 +103,7 @@ pub fn run(arguments: &Arguments) -> bool {
     let options = check::Options {
         level: match arguments.level.as_str() {
             "load" => Level::Load,
+            "no-dnssec" => Level::NoDnssec,
             "semantic" => Level::Semantic,
             _ => Level::Full,
         },
@@ -113,23 +115,30 @@ pub fn run(arguments: &Arguments) -> bool {
         threads: net::worker_count_default(),
         ..check::Options::default()
     };
-    let (mut shown, mut ok) = (0, true);
-    let mut report = |finding: Finding| {
-        shown += 1;
-        match arguments.json {
-            true => ok &= print(&json(&zone, &finding)),
-            false => complain([zone.line(&finding).as_str()]),
-        }
-    };
-    zone.out_of_zone.iter().cloned().for_each(&mut report);
+    // Of each kind and severity so many at most.
+    let mut findings: Vec<Finding> = zone.out_of_zone.clone();
+    let mut report = |finding: Finding| findings.push(zone.explained(finding));
     let mut summary = check::check(&zone.contents, &options, &mut report);
     if !summary.is_fatal() {
         summary.join(&check::fit(&zone.contents, &mut report));
     }
+    if options.level > Level::Load {
+        findings.extend(zone.text_words.iter().cloned());
+    }
+    let mut ok = show(arguments, &zone, &mut findings);
+    if zone.contents.apex().is_root()
+        && summary.count_as(Check::RrsigExpired, Severity::Error) > 0
+        && !arguments.json
+    {
+        complain([TODAYS_ROOT_ZONE]);
+    }
+    let shown = findings.len();
     // Of each kind only the first are shown; all of them count.
     let found = |severities: &[Severity]| -> usize {
         let is_outside = severities.contains(&Check::OutOfZone.severity());
         let outside = if is_outside { zone.out_of_zone_count } else { 0 };
+        let is_words = options.level > Level::Load && severities.contains(&Check::TextWords.severity());
+        let outside = outside + if is_words { zone.text_words_count } else { 0 };
         let inside: u64 = severities.iter().map(|severity| summary.count_of(*severity)).sum();
         (outside + inside) as usize
     };
@@ -145,6 +154,19 @@ pub fn run(arguments: &Arguments) -> bool {
         ok &= print(&conclusion(arguments, &zone, errors, warnings));
     }
     ok && errors == 0
+}
+
+/// Shows findings, the worst first; says whether that went well.
+fn show(arguments: &Arguments, zone: &ZoneText, findings: &mut [Finding]) -> bool {
+    findings.sort_by_key(|finding| Reverse(finding.severity));
+    let mut ok = true;
+    for finding in findings {
+        match arguments.json {
+            true => ok &= print(&json(zone, finding)),
+            false => complain([zone.line(finding).as_str()]),
+        }
+    }
+    ok
 }
 
 fn read(arguments: &Arguments) -> Result<ZoneText, Unread> {

@@ -12,6 +12,10 @@ pub mod serve;
 pub mod settings;
 pub mod stat;
 
+/// What to do about a root zone whose signatures have run out.
+pub const TODAYS_ROOT_ZONE: &str = "today's root zone: curl -O https://www.internic.net/domain/root.zone, \
+                                    then zonda serve --zone .=root.zone";
+
 /// Prints lines to standard error, each after the program's name.
 pub fn complain<'l>(lines: impl IntoIterator<Item = &'l str>) {
     let mut stderr = io::stderr().lock();

@@ -8,7 +8,7 @@ use control::serve::Start;
 use control::wanted::{Embedded, Source, Wanted};
 use wire::Name;
 
-use super::{complain, zone_argument};
+use super::{TODAYS_ROOT_ZONE, complain, zone_argument};
 
 /// Run the server.
 ///
@@ -45,8 +45,11 @@ Signals: HUP reads settings and zones again as far as they have changed; USR1 wr
 and INT end the server after the queries that have arrived are answered.";
 
 /// The root zone that comes with the program.
-static ROOT_ZONE: Embedded =
-    Embedded { name: "root.zone", text: include_bytes!("../../../../data/root.zone") };
+static ROOT_ZONE: Embedded = Embedded {
+    name: "root.zone",
+    text: include_bytes!("../../../../data/root.zone"),
+    renewal: TODAYS_ROOT_ZONE,
+};
 
 fn address(text: &str) -> Result<SocketAddr, String> {
     control::settings::address(text)

@@ -53,6 +53,9 @@ section! {
         id_server: String = String::new(), Range::Any, live;
         /// Whether answers leave out records that are merely helpful, such as the addresses of mail servers.
         minimal_responses: bool = false, Range::Any, live;
+        /// Whether an alias (CNAME, DNAME) from one zone into another of this server is followed there (RFC 1034 4.3.2); otherwise the answer
+        /// ends with the alias, and the client asks for the rest. Access lists of the other zone hold in either case.
+        aliases_across_zones: bool = true, Range::Any, live;
         /// Whether queries of type ANY over TCP get all records of the name instead of one set (RFC 8482).
         full_any_over_tcp: bool = false, Range::Any, live;
         /// Longest answer over UDP for clients that allow as much (EDNS). 1232 fits every path without

@@ -39,7 +39,8 @@ impl NameTable {
         contents.find_in(first * NAMES_AN_ENTRY..end, relative)
     }
 
-    /// The node that answers for the name of `self.key`: its own, or the wildcard's that stands in for it (RFC 4592 3.3.1).
+    /// The node that answers for the name of `self.key`: its own, or the wildcard's that stands in for it (RFC 4592 3.3.1). At and
+    /// below zone cuts that is glue, which is taken from wildcards too: it is what this zone knows of the server.
     fn find_or_synthesize<'c>(&self, contents: &'c Contents) -> Option<NodeRef<'c>> {
         let relative = self.key.octets().strip_prefix(contents.apex_key())?;
         if let Some(node) = self.find(contents, relative) {
@@ -50,9 +51,11 @@ impl NameTable {
         // Owners of NSEC3 records are no names (RFC 5155 7.2.8).
         let is_name = |node: &NodeRef<'c>| !node.flags().has(Flags::NSEC3);
         let encloser = labels.rev().filter_map(above).find(is_name)?;
-        // Where names below the encloser are not this zone's, or led elsewhere, nothing is synthesized.
-        let is_closed = encloser.flags().has_any(Flags(Flags::OCCLUDED.0 | Flags::CUT.0 | Flags::DNAME.0));
-        if is_closed || !encloser.flags().has(Flags::WILDCARD_CHILD) {
+        // Where names below the encloser are led elsewhere, nothing is synthesized.
+        let flags = encloser.flags();
+        let is_led_elsewhere =
+            flags.has(Flags::REDIRECTED) || flags.has(Flags::DNAME) && !flags.has(Flags::CUT);
+        if is_led_elsewhere || !flags.has(Flags::WILDCARD_CHILD) {
             return None;
         }
         let wildcard = self.find(contents, &[encloser.key(), b"*\0"].concat())?;

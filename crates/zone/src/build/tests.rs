@@ -101,7 +101,9 @@ fn glue_comes_from_wildcards_too() {
         cut.glue().into_iter().flatten().map(|group| (group.server, group.authoritative)).collect()
     };
     assert_eq!(glue_of(&["a.example", "a.b.example"]), [(0, true), (1, true)]);
-    assert_eq!(glue_of(&["a.host.example", "a.d.example", "a.other.example", "a.sub.example"]), []);
+    assert_eq!(glue_of(&["a.host.example", "a.d.example", "a.sub.example"]), []);
+    // Below a zone cut they are glue.
+    assert_eq!(glue_of(&["a.other.example", "a.b.other.example"]), [(0, false), (1, false)]);
 }
 
 /// Cuts with the same servers share what was found for the first of them, unless the servers are below it.

@@ -97,8 +97,11 @@ checks! {
     MailboxName "mailbox-name" Warning "name in RDATA is not a mailbox";
     SpfWithoutTxt "spf-without-txt" Warning "SPF record without a TXT record of the same policy";
     SpfMultiple "spf-multiple" Warning "more than one SPF policy in TXT records";
+    TextWords "text-words" Notice "several words without quotes, each is a string of its own";
+    OriginRepeated "origin-repeated" Notice "name ends in that of the zone twice, as one without a dot at its end does";
 
     DnskeyMissing "dnskey-missing" Error "DNSSEC records in a zone without DNSKEY records";
+    DnskeyUnsigned "dnskey-unsigned" Warning "DNSKEY records in a zone that is not signed";
     DnskeyBelowApex "dnskey-below-apex" Warning "DNSKEY record below the apex";
     DnskeyUnusable "dnskey-unusable" Warning "DNSKEY record is not a zone key";
     DnskeyUnsupported "dnskey-algorithm-unsupported" Warning "signatures with this key are not verified";
@@ -211,6 +214,10 @@ pub enum Detail {
     None,
     /// The name it is about: a target, a next name.
     Name(NameBuf),
+    /// The SOA record that was read is that of another zone.
+    SoaOf(NameBuf),
+    /// The name ends in that of the zone twice.
+    OriginTwice,
     /// What stands there and what should.
     Names {
         /// In the zone.
@@ -255,14 +262,18 @@ pub enum Detail {
 impl Finding {
     /// A record that did not get into the contents because its owner is elsewhere.
     pub fn out_of_zone(owner: NameBuf, rtype: u16, position: SourcePosition) -> Finding {
-        Finding {
-            check: Check::OutOfZone,
-            severity: Check::OutOfZone.severity(),
-            owner,
-            rtype: Some(rtype),
-            position: Some(position),
-            detail: Detail::None,
-        }
+        Finding::of_text(Check::OutOfZone, owner, rtype, position)
+    }
+
+    /// A record whose text has words without quotes.
+    pub fn text_words(owner: NameBuf, rtype: u16, position: SourcePosition) -> Finding {
+        Finding::of_text(Check::TextWords, owner, rtype, position)
+    }
+
+    /// What only the reader of the text sees.
+    fn of_text(check: Check, owner: NameBuf, rtype: u16, position: SourcePosition) -> Finding {
+        let severity = check.severity();
+        Finding { check, severity, owner, rtype: Some(rtype), position: Some(position), detail: Detail::None }
     }
 }
 
@@ -282,6 +293,12 @@ impl fmt::Display for Detail {
         match self {
             Detail::None => Ok(()),
             Detail::Name(name) => write!(f, ": {name}"),
+            Detail::SoaOf(name) => {
+                write!(f, ", the text has that of {name}: is this the right zone, and $ORIGIN?")
+            }
+            Detail::OriginTwice => f.write_str(
+                ", its name ends in that of the zone twice: is a dot missing at the end of $ORIGIN?",
+            ),
             Detail::Names { found, expected } => write!(f, ": found {found}, expected {expected}"),
             Detail::Types { found, expected } => {
                 write!(f, ": found ")?;

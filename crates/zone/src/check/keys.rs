@@ -36,6 +36,9 @@ pub(super) fn check(facts: &Facts<'_>, reporter: &mut Reporter<'_>) {
     if let Some(at) = proof.filter(|_| !facts.is_signed()) {
         reporter.add(Check::DnskeyMissing, at, nothing);
     }
+    if let Some(keys) = facts.apex().rrset(rtype::DNSKEY).filter(|_| !facts.has_proofs) {
+        reporter.add(Check::DnskeyUnsigned, At::set(facts.apex(), keys), nothing);
+    }
     check_pair(facts, reporter);
 }
 

@@ -55,7 +55,9 @@ impl<'c> NameIndex<'c> {
         let Some(encloser) = encloser else { return Target::Missing };
         if let Some(above) = occluder(encloser, exact.is_some()) {
             return if above.flags().has(Flags::CUT) && !above.flags().has(Flags::APEX) {
-                Target::BelowCut { cut: above, node: exact }
+                // Glue may come from a wildcard.
+                let node = exact.or_else(|| self.wildcard_below(encloser));
+                Target::BelowCut { cut: above, node }
             } else {
                 Target::BelowDname
             };
@@ -114,7 +116,7 @@ pub(super) enum Target<'c> {
     BelowCut {
         /// The cut.
         cut: NodeRef<'c>,
-        /// The name's own node.
+        /// The name's own node, or the wildcard's that stands in for it.
         node: Option<NodeRef<'c>>,
     },
     /// Below a DNAME.

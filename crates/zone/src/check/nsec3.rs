@@ -112,8 +112,7 @@ fn add_link<'c>(
             return;
         }
     };
-    let label = node.key().strip_suffix(&[0]).unwrap_or_default();
-    let Some(hash) = nsec3::hash_of_label(label) else {
+    let Some(hash) = hash_of_owner(node) else {
         reporter.add(Check::Nsec3Owner, at, nothing);
         return;
     };
@@ -126,6 +125,22 @@ fn add_link<'c>(
         None if chains.len() == CHAINS_MAX => reporter.add(Check::Nsec3Unusable, at, nothing),
         None => chains.push(Chain { params: nsec3.params, links: vec![link], is_announced: false }),
     }
+}
+
+/// The same of a zone that is not signed, for its owners alone: named refuses such a zone.
+pub(super) fn check_owners(facts: &Facts<'_>, reporter: &mut Reporter<'_>) {
+    for node in facts.contents.nodes() {
+        if let Some(set) = node.rrset(rtype::NSEC3)
+            && hash_of_owner(node).is_none()
+        {
+            reporter.add(Check::Nsec3Owner, At::set(node, set), nothing);
+        }
+    }
+}
+
+/// The hash that a name is, if it is one: 32 characters of base32hex, one label below the apex (RFC 5155 3).
+fn hash_of_owner(node: NodeRef<'_>) -> Option<Hash> {
+    nsec3::hash_of_label(node.key().strip_suffix(&[0])?)
 }
 
 fn report_unusable(error: Nsec3Error, at: At<'_>, reporter: &mut Reporter<'_>) {

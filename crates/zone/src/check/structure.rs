@@ -23,7 +23,9 @@ pub(super) fn check(contents: &Contents, reporter: &mut Reporter<'_>) {
         for set in node.rrsets() {
             match set.rtype() {
                 rtype::SOA if !node.flags().has(Flags::APEX) => {
-                    reporter.add(Check::SoaBelowApex, At::set(node, set), nothing);
+                    let is_twice = node.key().starts_with(contents.apex_key());
+                    let detail = || if is_twice { Detail::OriginTwice } else { Detail::None };
+                    reporter.add(Check::SoaBelowApex, At::set(node, set), detail);
                 }
                 rtype::SOA => check_single(Check::SoaMultiple, node, set, reporter),
                 rtype::DNAME => check_single(Check::DnameMultiple, node, set, reporter),
@@ -45,8 +47,7 @@ fn check_single(check: Check, node: NodeRef<'_>, set: RRsetRef<'_>, reporter: &m
 
 /// Beside a CNAME only its proofs may stand (RFC 4034 3 and 4), and the KEY of RFC 3007 2.
 fn check_beside_cname(node: NodeRef<'_>, reporter: &mut Reporter<'_>) {
-    let allowed = [rtype::CNAME, rtype::RRSIG, rtype::NSEC, rtype::KEY, rtype::SIG, rtype::NXT];
-    if let Some(other) = node.rrsets().find(|set| !allowed.contains(&set.rtype())) {
+    if let Some(other) = node.rrsets().find(|set| !rtype::may_be_at_cname(set.rtype())) {
         reporter.add(Check::CnameAndOther, At::set(node, other), nothing);
     }
 }

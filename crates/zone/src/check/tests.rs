@@ -111,10 +111,13 @@ fn fits_a_pack() {
     );
     let text: String = (1000..3000).map(|n| format!("b TYPE{n} \\# 0\n")).collect();
     assert_eq!(fits(&text), ["fatal b.example.: too many types at one name [types-too-many] None"]);
+    let parameters = "@ NSEC3PARAM 1 0 65535 -\n";
+    let signature = "@ RRSIG SOA 13 1 60 20380101000000 20260101000000 1 example. AAAA\n";
     assert_eq!(
-        fits("@ NSEC3PARAM 1 0 65535 -\n"),
+        fits(&format!("{parameters}{signature}")),
         [
             "fatal example. NSEC3PARAM: NSEC3PARAM record of unknown algorithm or of too many iterations [nsec3-parameters] Some(4)"
         ]
     );
+    assert!(fits(parameters).is_empty(), "nobody wants a proof of a zone that is not signed");
 }

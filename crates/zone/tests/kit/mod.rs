@@ -213,6 +213,10 @@ pub fn zone_of(drafts: &[Draft], apex: &Name, denial: Denial) -> (Vec<Record>, N
         Denial::Nsec3 => add_nsec3(&mut records, &model, apex, params()),
     }
     let model = model_of(&records, apex);
+    // Without a signature of the SOA record nothing is proved. Signatures are no RRsets of their own.
+    if !matches!(denial, Denial::None) {
+        records.push((apex.to_owned(), rtype::RRSIG, rtype::SOA.to_be_bytes().to_vec()));
+    }
     (records, model)
 }
 

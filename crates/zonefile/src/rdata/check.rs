@@ -38,6 +38,8 @@ pub enum Fault {
     Host,
     /// A digest is not as long as its type wants.
     DigestLength,
+    /// The next hash of an NSEC3 record is not as long as its algorithm makes it.
+    HashLength,
     /// Another field has a value that its type excludes.
     Value,
 }
@@ -57,6 +59,7 @@ impl fmt::Display for Fault {
             Fault::Tag => "property tag must be letters and digits",
             Fault::Digits => "field must be of digits",
             Fault::DigestLength => "digest not as long as its type wants",
+            Fault::HashLength => "hash not as long as its algorithm makes it",
             Fault::Host => "malformed host identity",
             Fault::Value => "field has a value that the type excludes",
         })
@@ -111,6 +114,12 @@ pub(crate) fn has_digest_length(rtype: u16, rdata: &[u8]) -> bool {
     rdata.len() == digest_at + length
 }
 
+/// Whether hashes of this NSEC3 algorithm have so many octets: those of SHA-1, the only one there is, have 20 (RFC 5155 3.1.7, 11).
+#[inline]
+pub(crate) fn is_hash_length(algorithm: u8, octets: usize) -> bool {
+    algorithm != 1 || octets == 20
+}
+
 /// How many octets the field of this kind takes that begins at `at` in `rdata`, its content checked.
 pub(crate) fn extent(kind: Kind, rdata: &[u8], at: usize) -> Result<usize, Fault> {
     let field = rdata.get(at..).ok_or(Fault::Truncated)?;
@@ -127,9 +136,10 @@ pub(crate) fn extent(kind: Kind, rdata: &[u8], at: usize) -> Result<usize, Fault
         Kind::U64 | Kind::Eui64 | Kind::Locator => fixed(8),
         Kind::Ipv6 => fixed(16),
         Kind::Text | Kind::Salt => string(field),
-        Kind::Hash => {
-            string(field).and_then(|length| if length > 1 { Ok(length) } else { Err(Fault::Value) })
-        }
+        Kind::Hash => string(field).and_then(|length| match rdata.first() {
+            Some(&algorithm) if length > 1 && is_hash_length(algorithm, length - 1) => Ok(length),
+            _ => Err(Fault::HashLength),
+        }),
         Kind::TextOptional if field.is_empty() => Ok(0),
         Kind::TextOptional => string(field),
         Kind::Texts => texts(field),

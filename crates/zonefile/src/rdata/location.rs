@@ -97,14 +97,20 @@ fn centimetres(text: &[u8]) -> Option<i64> {
     Some(sign * i64::try_from(fixed_point(text, 2)?).ok()?)
 }
 
+/// The largest size or precision: nine and nine zeros (RFC 1876 2), 90,000 km.
+const SIZE_CENTIMETRES_MAX: u64 = 9_000_000_000;
+
 /// A digit and a power of ten, in half an octet each; digits beyond the first are dropped.
 fn scaled(mut centimetres: u64) -> Option<u8> {
+    if centimetres > SIZE_CENTIMETRES_MAX {
+        return None;
+    }
     let mut exponent = 0;
     while centimetres > 9 {
         centimetres /= 10;
         exponent += 1;
     }
-    (exponent <= 9).then_some((centimetres as u8) << 4 | exponent)
+    Some((centimetres as u8) << 4 | exponent)
 }
 
 fn word(field: &[u8], at: usize) -> u32 {

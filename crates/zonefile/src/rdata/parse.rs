@@ -128,6 +128,11 @@ fn field(kind: Kind, fields: &mut Fields<'_>, origin: &Origin, out: &mut Octets)
             let mut octets = [0; 256];
             let length = base32::decode(field.text, &mut octets).filter(|&length| length > 0);
             let length = length.ok_or_else(|| field.fault(Cause::Base32))?;
+            // The RDATA begins with the number of the algorithm.
+            let algorithm = out.as_slice().first().copied().unwrap_or(0);
+            if !super::check::is_hash_length(algorithm, length) {
+                return Err(field.fault(Cause::Field("a hash of 32 characters, the 20 octets of SHA-1")));
+            }
             keep(&field, out.push_u8(length as u8).and_then(|()| out.push(&octets[..length])))
         }
         Kind::Types(may_be_empty) => types(may_be_empty, fields, out),

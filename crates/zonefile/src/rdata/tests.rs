@@ -59,6 +59,7 @@ fn octets_of(kind: Kind, before: &[u8], entropy: &mut Entropy<'_>) -> Vec<u8> {
         Kind::Text | Kind::Salt => entropy.string(0),
         Kind::TextOptional => (0..entropy.below(2)).flat_map(|_| entropy.string(0)).collect(),
         Kind::Texts => (0..1 + entropy.below(3)).flat_map(|_| entropy.string(0)).collect(),
+        Kind::Hash if before[0] == 1 => [vec![20], entropy.octets(20)].concat(),
         Kind::Hash => entropy.string(1),
         Kind::TextRest | Kind::Base64OrDash => {
             let count = entropy.below(20);
@@ -248,6 +249,8 @@ fn malformed_octets() {
         (rtype::SVCB, b"\0\x01\0\0\x03\0\x01a", Fault::Params),
         (rtype::SVCB, b"\0\x01\0\0\x03\0\x02ab\0\x03\0\x02ab", Fault::Params),
         (rtype::SVCB, b"\0\x01\0\0\x00\0\x02\0\x01", Fault::Params),
+        (rtype::NSEC3, b"\x01\0\0\0\0\x05abcde\0\x01\x40", Fault::HashLength),
+        (rtype::NSEC3, b"\x02\0\0\0\0\0\0\x01\x40", Fault::HashLength),
         (rtype::LOC, b"\x01\x12\x16\x13\x80\0\0\0\x80\0\0\0\0\0\0\0", Fault::Location),
         (rtype::APL, b"\0\x01\x08\x01\0", Fault::Prefix),
         (rtype::AMTRELAY, b"\0\x04", Fault::Gateway),

@@ -177,7 +177,7 @@ fn bad_generates() {
         ),
         (
             "$GENERATE 3-1 a A 192.0.2.1",
-            "main:1:11: expected a range `start-stop` or `start-stop/step`, found \"3-1\"",
+            "main:1:11: expected a range that does not end before it begins, found \"3-1\"",
         ),
         (
             "$GENERATE 1-3/0 a A 192.0.2.1",

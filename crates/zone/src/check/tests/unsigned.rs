@@ -19,6 +19,77 @@ fn check_whole(text: &str, expected: &[&str]) {
     assert_found(findings(&contents("example.", text), &Options::default()), expected);
 }
 
+/// Names written in full without the dot at their end; a shorter zone may well be named twice.
+#[test]
+fn names_that_repeat_the_origin() {
+    let find = |apex: &str, more: &str| {
+        let mut found = findings(&contents(apex, &format!("{HEAD}$TTL 3600\n{more}\n")), &Options::default());
+        found.retain(|line| line.contains("origin-repeated") || line.contains("fatal"));
+        found
+    };
+    let text = "www.b.example A 192.0.2.1\n@ MX 1 mail.b.EXAMPLE\nc CNAME ns1\n*.b.example TXT x\nx.example A 192.0.2.1\n\
+                s SRV 1 1 1 b.example\nxb.example A 192.0.2.1\n@ RP a.b.example.b.example.b.example b";
+    assert_found(
+        find("b.example.", text),
+        &[
+            "notice origin-repeated www.b.example.b.example. A :7",
+            "notice origin-repeated b.example. MX :8: mail.b.EXAMPLE.b.example.",
+            "notice origin-repeated *.b.example.b.example. TXT :10",
+            "notice origin-repeated s.b.example. SRV :12: b.example.b.example.",
+            "notice origin-repeated b.example. RP :14: a.b.example.b.example.b.example.b.example.",
+        ],
+    );
+    assert_found(find("example.", "www.example A 192.0.2.1\n@ MX 1 mail.example"), &[]);
+    assert_found(
+        find("b.example.", "b.example SOA ns1 admin 1 3600 900 604800 300"),
+        &[
+            "fatal soa-below-apex b.example.b.example. SOA :7, its name ends in that of the zone twice: is a dot missing at the end of $ORIGIN?",
+            "notice origin-repeated b.example.b.example. SOA :7",
+        ],
+    );
+}
+
+/// A key alone is published ahead (RFC 6781 4.1.1.1): nothing else of the zone has to be signed yet.
+#[test]
+fn a_key_published_ahead() {
+    let key = "@ DNSKEY 257 3 13 mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ==";
+    check(key, &["warning dnskey-unsigned example. DNSKEY :7"]);
+    let found = findings(
+        &contents("example.", &format!("{HEAD}$TTL 3600\n{key}\n@ NSEC ns1 A\n")),
+        &Options::default(),
+    );
+    assert!(found.iter().any(|line| line.starts_with("error rrsig-missing")), "{found:#?}");
+}
+
+/// Without DNSSEC nothing is said about it, and all else is.
+#[test]
+fn level_without_dnssec() {
+    let text = format!("{HEAD}$TTL 3600\n@ NSEC ns1 A\nsub NS ns.sub\nsub DS 1 8 9 00\nm MX 1 none\n");
+    let contents = contents("example.", &text);
+    let options = Options { level: Level::NoDnssec, ..Options::default() };
+    let plain = [
+        "error glue-missing sub.example. NS :8: ns.sub.example.",
+        "warning mx-no-address m.example. MX :10: none.example.",
+    ];
+    assert_found(findings(&contents, &options), &plain);
+    let semantic = findings(&contents, &Options { level: Level::Semantic, ..options });
+    let more = ["error dnskey-missing example. NSEC :7", "warning ds-digest-unknown sub.example. DS :9: 9"];
+    assert_found(semantic, &[&plain[..], &more[..]].concat());
+}
+
+/// Owners of NSEC3 records are hashes: 32 characters, no padding, right below the apex.
+#[test]
+fn owners_of_nsec3() {
+    let hash = "0p9mhaveqvm6t7vbl5lop2u3t2rp3tom";
+    let record = |owner: &str| format!("{owner} NSEC3 1 0 0 - {hash} A");
+    check(&record(hash), &[&format!("error dnskey-missing {hash}.example. NSEC3 :7")]);
+    for owner in [&hash[..24], &format!("{}=", &hash[..31]), "xxx", &format!("{hash}.b")] {
+        let [missing, wrong] =
+            ["dnskey-missing", "nsec3-owner"].map(|id| format!("error {id} {owner}.example. NSEC3 :7"));
+        check(&record(owner), &[&missing, &wrong]);
+    }
+}
+
 #[test]
 fn good_zone() {
     check("", &[]);
