@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use control::Settings;
 use control::client::ask;
-use control::command::{ByCommand, ChangeLine, Count, Locks, Reply, Request, Stats, Status, Upgraded, ZoneLine};
+use control::command::{
+    ByCommand, ChangeLine, Count, Locks, Reply, Request, Stats, Status, Upgraded, ZoneLine,
+};
 use control::text::{Seconds, Span, grouped, octets};
 use std::time::Duration;
 
