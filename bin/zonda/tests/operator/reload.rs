@@ -73,7 +73,8 @@ fn what_needs_a_start_is_said() {
     for _ in 0..2 {
         let (status, _, warnings) = server.ctl(&["reconfigure"]);
         assert_eq!(status, Some(0));
-        assert_eq!(warnings, "zonda: [server] steer: the change takes effect at the next start\n");
+        let how = "the change takes effect at the next start, or with `zonda ctl upgrade`";
+        assert_eq!(warnings, format!("zonda: [server] steer: {how}\n"));
     }
 }
 
