@@ -10,5 +10,6 @@ mod packs;
 mod readme;
 mod reload;
 mod settings;
+mod stale;
 mod start;
 mod zone_files;

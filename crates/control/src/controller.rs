@@ -151,6 +151,11 @@ impl Controller {
         self.folder.as_ref()
     }
 
+    /// The same if packs can be stored there.
+    pub(crate) fn writable_folder(&self) -> Option<&PackFolder> {
+        self.folder().filter(|folder| folder.is_writable())
+    }
+
     /// The settings file, as the operator named it.
     pub(crate) fn settings_file(&self) -> Option<String> {
         self.file.as_ref().map(|file| file.display().to_string())

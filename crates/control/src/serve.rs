@@ -255,7 +255,7 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
 /// A server with a zone from the command line that is broken, or without any zone that is not, does not start.
 fn check_first_load(controller: &Controller, change: &Change, first: &First) -> Result<(), Vec<String>> {
     let is_given = |name: &wire::NameBuf| first.given.iter().any(|zone| zone.name.eq_ignore_case(name));
-    if change.failed.iter().any(is_given) {
+    if change.failed.iter().any(|name| is_given(name) && !controller.has_data(name)) {
         return Err(vec!["a zone of the command line could not be loaded, see above".into()]);
     }
     let is_empty = first.is_empty || controller.zones.read().count() == 0;

@@ -158,8 +158,11 @@ impl Controller {
         self.note_unwanted(&stored);
         let zones = self.zones.read();
         let unused = stored.packs().iter().filter(|pack| zones.packs.get(pack.pack.id()).is_none());
-        // What cannot be removed is found unused again at the next start.
-        unused.filter_map(|pack| pack.file.as_ref()).for_each(|file| drop(std::fs::remove_file(file)));
+        if let Some(folder) = self.writable_folder() {
+            unused.filter_map(|pack| pack.file.as_ref()).for_each(|file| {
+                folder.remove(file);
+            });
+        }
         change
     }
 
@@ -307,9 +310,9 @@ impl Controller {
     /// Removes the files of packs that no zone is served from any more.
     pub(super) fn remove_unused_files(&self) {
         let packs = self.zones.write().packs.take_unused();
+        let Some(folder) = self.writable_folder() else { return };
         for file in packs.iter().filter_map(|pack| pack.file.as_ref()) {
-            // What cannot be removed is found unused again at the next start.
-            if std::fs::remove_file(file).is_ok() {
+            if folder.remove(file) {
                 tracing::debug!("pack {}: no zone is served from it any more, removed", file.display());
             }
         }
@@ -344,6 +347,14 @@ impl Controller {
         self.for_each_slot(|slot, _| slots.push(slot));
         let zones = self.zones.read();
         slots.into_iter().filter(|slot| zones.sources.is_in(zones.kept(*slot).source, folder)).count()
+    }
+
+    /// Whether there is a zone of this name, and data of it.
+    pub(crate) fn has_data(&self, name: &Name) -> bool {
+        let zones = self.zones.read();
+        self.catalog
+            .reader()
+            .with(|view| zones.slot(view, name).is_some_and(|slot| zones.pack_of(view, slot).is_some()))
     }
 
     /// Whether there is a zone of this name.

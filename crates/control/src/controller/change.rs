@@ -11,7 +11,7 @@ use super::held::Kind;
 use super::zones::{Rare, Zones};
 use super::{Changing, Controller};
 use crate::load::{Job, Loaded, Loader, Origin, Outcome, SMALL_PACK_OCTETS};
-use crate::packs::Stored;
+use crate::packs::{PackFolder, Stored};
 use crate::progress::{Act, Progress};
 use crate::sources::Source;
 use crate::wanted::WantedZones;
@@ -128,7 +128,7 @@ impl Controller {
         change: &mut Change,
         keep_small: bool,
     ) {
-        let (threads, folder) = (net::worker_count_default(), self.folder.as_ref());
+        let (threads, folder) = (net::worker_count_default(), self.writable_folder());
         let loader = Loader { threads, folder, stored, progress, keep_small };
         loader.load(jobs, &mut |outcomes| {
             let (sound, broken): (Vec<_>, Vec<_>) =
@@ -149,12 +149,15 @@ impl Controller {
             // Data where there were none can hide zones below.
             self.arrange_awaited(&mut zones);
             for (id, outcome) in broken {
+                self.take_last_good(&mut zones, &jobs[id].name, stored);
                 self.take_broken(&mut zones, &jobs[id], outcome, change);
             }
             self.is_untidy.store(true, Ordering::SeqCst);
             drop(zones);
             self.remove_unused_files();
         });
+        // Also of what an earlier change left to be stored.
+        change.warnings.extend(self.writable_folder().and_then(PackFolder::failure));
     }
 
     /// Waits until garbage of the catalog is less than its bounds; with a reader that does not move on that can be long.
@@ -215,6 +218,22 @@ impl Controller {
         let is_rare = own.is_some() || includes.is_some();
         zones.set_rare(slot, is_rare.then_some(Rare { includes, problem: None, own }));
         change.loaded += 1;
+    }
+
+    /// Shows what the pack folder has of a zone whose file could not be loaded and that has no data: better than none.
+    fn take_last_good(&self, zones: &mut Zones, name: &Name, stored: &Stored) {
+        // One that was removed meanwhile has nothing good there, whichever way a start begins.
+        let Some((pack, number)) = stored.find(name).filter(|_| !zones.gone.has(name)) else { return };
+        let slot = self.catalog.reader().with(|view| {
+            let slot = zones.slot(view, name)?;
+            zones.pack_of(view, slot).is_none().then_some(slot)
+        });
+        let Some(slot) = slot else { return };
+        let source = ViewSource::Pack(zones.packs.hold(&self.catalog, pack, Kind::Kept), number);
+        if self.catalog.publish(slot, None, source).is_ok() {
+            zones.packs.add(pack.pack.id());
+            zones.loaded += 1;
+        }
     }
 
     /// Shows a zone in its slot, or in a new one. `is_named`: whether what is shown in the slot still has the zone's name.
