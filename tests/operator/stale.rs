@@ -176,3 +176,97 @@ fn packs_that_cannot_be_stored_are_told_and_stored_later() {
     fixture.restart("");
     assert_eq!(fixture.last("one.example."), 7, "stored after all");
 }
+
+/// A server with a folder and a list of zones, beside the two; and the lines of its settings that say so.
+fn with_lists() -> (Fixture, String) {
+    let files = tempfile::tempdir().expect("a scratch folder");
+    zones(&files).iter().for_each(|zone| fs::write(&zone.path, SOUND).expect("a zone file"));
+    fs::create_dir(files.path().join("folder")).expect("a folder");
+    for file in ["folder/a.test.zone", "folder/b.test.zone", "c.test.", "d.test."] {
+        fs::write(files.path().join(file), SOUND).expect("a zone file");
+    }
+    fs::write(files.path().join("names"), "c.test.\nd.test.\n").expect("a list");
+    let path = files.path().display();
+    let lists = format!(
+        "\n[[zone-directory]]\npath = \"{path}/folder\"\n\n\
+         [[zone]]\nnames-file = \"{path}/names\"\nfile = \"{path}/{{name}}.\"\n"
+    );
+    let server = start(&files, &lists);
+    let fixture = Fixture { files, server };
+    assert_eq!(["a.test.", "b.test.", "c.test.", "d.test."].map(|zone| fixture.last(zone)), [2; 4]);
+    (fixture, lists)
+}
+
+#[test]
+fn two_files_for_a_zone_cost_that_zone_alone() {
+    let (fixture, _) = with_lists();
+    fixture.write("folder/A.TEST.zone", SOUND);
+    fixture.write("folder/new.test.zone", SOUND);
+    fixture.write("folder/NEW.test.zone", SOUND);
+    fixture.write("one.example.", &SOUND.replace("192.0.2.2", "192.0.2.3"));
+    let (output, said) = fixture.ctl(&["reload"]);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("folder/A.TEST.zone and ") && said.contains("folder/a.test.zone"), "{said}");
+    let zones = ["one.example.", "a.test.", "b.test.", "new.test."].map(|zone| fixture.last(zone));
+    assert_eq!(zones[..3], [3, 2, 2], "{said}");
+    assert!(zones[3] < 0, "{zones:?}");
+    assert!(fixture.ctl(&["zones", "a.test."]).1.contains("stale"));
+    // None of the two is taken by asking for the zone alone.
+    assert_eq!(fixture.ctl(&["reload", "a.test."]).0.status.code(), Some(1));
+    fs::remove_file(fixture.path("folder/A.TEST.zone")).expect("a file goes");
+    fs::remove_file(fixture.path("folder/NEW.test.zone")).expect("a file goes");
+    let (output, said) = fixture.ctl(&["reload"]);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert_eq!((fixture.last("a.test."), fixture.last("new.test.")), (2, 2));
+    assert!(fixture.ctl(&["zones", "a.test."]).1.contains("served"));
+}
+
+#[test]
+fn a_line_that_is_no_name_is_a_warning() {
+    let (fixture, _) = with_lists();
+    fixture.write("names", "c.test.\na..b\nd.test.\nd.test.\n");
+    let (output, said) = fixture.ctl(&["reload"]);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("names:2:1: expected a domain name") && said.contains("d.test. is there"),
+        "{said}"
+    );
+    assert_eq!((fixture.last("c.test."), fixture.last("d.test.")), (2, 2));
+}
+
+#[test]
+fn what_cannot_be_listed_leaves_its_zones_as_they_were() {
+    let (mut fixture, lists) = with_lists();
+    fs::rename(fixture.path("folder"), fixture.path("away")).expect("the folder goes");
+    fs::rename(fixture.path("names"), fixture.path("unnamed")).expect("the list goes");
+    fixture.write("one.example.", &SOUND.replace("192.0.2.2", "192.0.2.3"));
+    let all = ["one.example.", "a.test.", "b.test.", "c.test.", "d.test."];
+    for _ in 0..2 {
+        let (output, said) = fixture.ctl(&["reload"]);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains("zone-directory") && said.contains("names-file") && said.contains("stay as"),
+            "{said}"
+        );
+        assert_eq!(all.map(|zone| fixture.last(zone)), [3, 2, 2, 2, 2], "{said}");
+    }
+    for zone in ["a.test.", "d.test."] {
+        let (_, said) = fixture.ctl(&["zones", zone]);
+        assert!(said.contains("stale") && said.contains("cannot"), "{said}");
+    }
+    // They come back as they went.
+    fs::rename(fixture.path("away"), fixture.path("folder")).expect("the folder comes");
+    fs::rename(fixture.path("unnamed"), fixture.path("names")).expect("the list comes");
+    let (output, said) = fixture.ctl(&["reload"]);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(fixture.ctl(&["zones", "a.test."]).1.contains("served"), "{said}");
+    // And a start knows them from their packs, whichever way it begins.
+    fs::rename(fixture.path("names"), fixture.path("unnamed")).expect("the list goes");
+    for serve_stored in ["true", "false"] {
+        fixture.restart(&format!("serve-stored = {serve_stored}\n{lists}"));
+        fixture.wait("a start", || fixture.server.log().contains("INFO serving "));
+        assert_eq!(all.map(|zone| fixture.last(zone)), [3, 2, 2, 2, 2], "{serve_stored}");
+        let (_, said) = fixture.ctl(&["zones", "c.test."]);
+        assert!(said.contains("stale") && said.contains("cannot"), "{said}");
+    }
+}

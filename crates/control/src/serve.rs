@@ -19,7 +19,7 @@ use crate::locks::AtExit;
 use crate::progress::Progress;
 use crate::settings::{Pinning, Settings};
 use crate::text::{Span, count};
-use crate::wanted::{Wanted, WantedZones, wanted};
+use crate::wanted::{Cost, Wanted, WantedZones, wanted};
 use crate::{log, system};
 
 /// What `zonda serve` was asked to do.
@@ -153,8 +153,19 @@ pub(crate) fn all_wanted(
     progress: &Progress,
 ) -> Result<WantedZones, Vec<String>> {
     let (mut zones, problems) = wanted(settings, progress);
-    if !problems.is_empty() {
-        return Err(problems.iter().map(ToString::to_string).collect());
+    if problems.iter().any(|(cost, _)| *cost == Cost::Settings) {
+        return Err(problems.iter().map(|(_, problem)| problem.to_string()).collect());
+    }
+    for (cost, problem) in &problems {
+        match cost {
+            Cost::Nothing => {
+                tracing::warn!("{problem}");
+                zones.warnings.push(problem.to_string());
+            }
+            Cost::List => tracing::error!("{problem}; the zones that came from it stay as they were"),
+            // Told when the zone is loaded.
+            Cost::Zone | Cost::Settings => {}
+        }
     }
     for (at, given) in overrides.zones.iter().enumerate() {
         if overrides.zones[..at].iter().any(|other| other.name.eq_ignore_case(&given.name)) {
@@ -259,7 +270,8 @@ fn check_first_load(controller: &Controller, change: &Change, first: &First) -> 
         return Err(vec!["a zone of the command line could not be loaded, see above".into()]);
     }
     let is_empty = first.is_empty || controller.zones.read().count() == 0;
-    if controller.zones.read().loaded() == 0 && !is_empty {
+    let is_unread = controller.zones.read().has_unread();
+    if controller.zones.read().loaded() == 0 && (!is_empty || is_unread) {
         return Err(vec!["no zone could be loaded, see above".into()]);
     }
     if is_empty {

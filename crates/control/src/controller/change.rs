@@ -228,7 +228,10 @@ impl Controller {
             let slot = zones.slot(view, name)?;
             zones.pack_of(view, slot).is_none().then_some(slot)
         });
-        let Some(slot) = slot else { return };
+        // Where it is not clear who may ask nobody is answered.
+        let Some(slot) = slot.filter(|slot| zones.sources.has_rules(zones.kept(*slot).source)) else {
+            return;
+        };
         let source = ViewSource::Pack(zones.packs.hold(&self.catalog, pack, Kind::Kept), number);
         if self.catalog.publish(slot, None, source).is_ok() {
             zones.packs.add(pack.pack.id());
