@@ -10,6 +10,7 @@ mod packs;
 mod readme;
 mod reload;
 mod settings;
+mod stale;
 mod start;
 mod upgrade;
 mod zone_files;

@@ -20,7 +20,7 @@ pub(crate) struct Groups {
     names: Vec<Names>,
     groups: HashMap<Names, Group>,
     /// Zones may be in groups: settings name lists for some, or did until now.
-    is_live: bool,
+    pub(crate) is_live: bool,
 }
 
 impl Groups {

@@ -172,9 +172,9 @@ impl Controller {
         self.folder.as_ref()
     }
 
-    /// Where packs are written and removed: nowhere while another server does.
-    pub(crate) fn folder_to_write(&self) -> Option<&PackFolder> {
-        self.folder().filter(|folder| !folder.is_held())
+    /// The same if packs can be stored and removed there: nowhere while another server does.
+    pub(crate) fn writable_folder(&self) -> Option<&PackFolder> {
+        self.folder().filter(|folder| folder.is_writable())
     }
 
     /// Whether packs may not be written or removed, as another server does.

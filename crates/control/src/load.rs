@@ -224,6 +224,7 @@ impl Loader<'_> {
         let path = match &job.source {
             Source::Embedded(embedded) => return Ok(Begun::Text(embedded.text.len() as u64)),
             Source::File(path) => path,
+            Source::Several(files) => return Err(read::several(files)),
         };
         let describe = |problem: String| format!("{}: {problem}", path.display());
         let known = files.read().get(path).map(Arc::clone);
@@ -393,6 +394,7 @@ pub fn compile(jobs: &[Job], threads: usize) -> Result<Compiled, Vec<String>> {
                 Err(line) => errors.push(line),
             },
             Source::Embedded(embedded) => octets += embedded.text.len() as u64,
+            Source::Several(files) => errors.push(read::several(files)),
         }
     }
     if !errors.is_empty() {

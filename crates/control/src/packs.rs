@@ -9,6 +9,8 @@
 //! lock                 held by the server that uses the folder
 //! ```
 //!
+//! A folder that cannot be made, written or locked is read all the same: what it has is served, and nothing in it is changed.
+//!
 //! A pack is written under a temporary name, synced, renamed, and the folder synced: after a crash it is there
 //! as a whole or not at all. It is removed once no zone is served from it.
 
@@ -20,7 +22,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
+use sync::Mutex;
 use wire::{Name, NameBuf, SortKey};
 use zone::Pack;
 
@@ -35,14 +39,30 @@ const RESTRICTED: &str = "restricted";
 /// Names beyond this are served once more for a moment: more than the names of ten million zones.
 const REMOVED_OCTETS_MAX: u64 = 1 << 28;
 
-/// A folder of packs, held by this process alone.
+/// A folder of packs, held by this process alone if it can be written.
 pub struct PackFolder {
     path: PathBuf,
-    lock: File,
+    /// `None`: nothing in the folder may be changed.
+    lock: Option<File>,
     written: AtomicU32,
+    /// Of the last attempt to store a pack, if it failed.
+    trouble: Mutex<Option<Trouble>>,
     /// Whether another server writes it for now, as one hands over to the other.
     is_held: AtomicBool,
 }
+
+/// A pack could not be stored.
+struct Trouble {
+    line: String,
+    at: Instant,
+    /// How long the next attempt waits.
+    pause: Duration,
+}
+
+/// Pause after a failed attempt to store a pack, in times of what that took: a full disk is written to for a twentieth of the time.
+const PAUSE_FACTOR: u32 = 20;
+/// The shortest and the longest such pause: who mends the folder and reloads need not wait, nor an hour after a large pack.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
 
 /// A pack, and the file that it is stored in if there is one of ours.
 pub struct StoredPack {
@@ -116,7 +136,8 @@ impl Stored {
 }
 
 impl PackFolder {
-    /// Takes a folder into use; it is made if it does not exist.
+    /// Takes a folder into use; it is made if it does not exist. One that cannot be is [read](PackFolder::is_writable) only, with a
+    /// warning. The error: another server uses it, and each would remove what the other needs.
     pub fn open(path: &Path) -> Result<PackFolder, String> {
         PackFolder::open_with(path, None)
     }
@@ -124,27 +145,49 @@ impl PackFolder {
     /// As [`PackFolder::open`], with the lock of the server that hands over, if it is that of this folder; nothing is written then until
     /// [`PackFolder::hold`] is told otherwise.
     pub(crate) fn open_with(path: &Path, handed: Option<File>) -> Result<PackFolder, String> {
-        let describe = |act: &str, error: &io::Error| {
-            format!("pack-directory {}: {}", path.display(), cannot(act, error))
-        };
-        fs::create_dir_all(path).map_err(|error| describe("make it", &error))?;
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock"));
-        let lock = lock.map_err(|error| describe("write into it", &error))?;
         let is_held = AtomicBool::new(handed.is_some());
-        let folder = |lock| PackFolder { path: path.to_owned(), lock, written: AtomicU32::new(0), is_held };
-        // A lock is of the open file, whoever has it open: the one that was handed over is as good as one of our own.
-        if let Some(handed) = handed.filter(|handed| is_same(handed, &lock)) {
-            return Ok(folder(handed));
+        let opened = PackFolder::lock_with(path, handed)?;
+        if let Err((act, error)) = &opened {
+            tracing::warn!(
+                "pack-directory {}: {}; packs there are used and none is stored, until the next start",
+                path.display(),
+                cannot(act, error)
+            );
         }
-        if let Err(fs::TryLockError::WouldBlock) = lock.try_lock() {
-            return Err(format!("pack-directory {}: another server uses it", path.display()));
-        }
-        Ok(folder(lock))
+        let trouble = Mutex::named("pack folder", None);
+        let written = AtomicU32::new(0);
+        Ok(PackFolder { path: path.to_owned(), lock: opened.ok(), written, trouble, is_held })
     }
 
-    /// The lock, for the server that is to take over.
-    pub(crate) fn lock(&self) -> io::Result<File> {
-        self.lock.try_clone()
+    /// Makes the folder if need be, and locks it. The inner error: what cannot be done, and why.
+    fn lock_with(
+        path: &Path,
+        handed: Option<File>,
+    ) -> Result<Result<File, (&'static str, io::Error)>, String> {
+        if let Err(error) = fs::create_dir_all(path) {
+            return Ok(Err(("make it", error)));
+        }
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock"));
+        let lock = match lock {
+            Ok(lock) => lock,
+            Err(error) => return Ok(Err(("write into it", error))),
+        };
+        // A lock is of the open file, whoever has it open: the one that was handed over is as good as one of our own.
+        if let Some(handed) = handed.filter(|handed| is_same(handed, &lock)) {
+            return Ok(Ok(handed));
+        }
+        match lock.try_lock() {
+            Ok(()) => Ok(Ok(lock)),
+            Err(fs::TryLockError::WouldBlock) => {
+                Err(format!("pack-directory {}: another server uses it", path.display()))
+            }
+            Err(fs::TryLockError::Error(error)) => Ok(Err(("lock it", error))),
+        }
+    }
+
+    /// The lock, for the server that is to take over; `None` where the folder could not be locked.
+    pub(crate) fn lock(&self) -> io::Result<Option<File>> {
+        self.lock.as_ref().map(File::try_clone).transpose()
     }
 
     /// Says whether another server writes the folder for now: this one neither writes nor removes packs then.
@@ -157,6 +200,17 @@ impl PackFolder {
         self.is_held.load(Ordering::SeqCst)
     }
 
+    /// Whether packs can be stored and removed.
+    pub fn is_writable(&self) -> bool {
+        self.lock.is_some() && !self.is_held()
+    }
+
+    /// Removes the file of a pack that no zone is served from; says whether it is gone. What cannot be removed is found unused again at the
+    /// next start.
+    pub fn remove(&self, file: &Path) -> bool {
+        self.is_writable() && fs::remove_file(file).is_ok()
+    }
+
     /// Maps all packs, the oldest first. One that is damaged is set aside with a warning: its zones are read from text.
     pub fn stored(&self) -> Vec<Arc<StoredPack>> {
         let mut packs = Vec::new();
@@ -167,11 +221,10 @@ impl PackFolder {
                 Err(problem) => {
                     let aside = self.path.join(format!("{name}.damaged"));
                     // If it cannot be set aside it is found again at the next start: no more than a repeated warning.
-                    if !self.is_held() {
-                        let _ = fs::rename(&path, &aside);
-                    }
+                    let is_aside = self.is_writable() && fs::rename(&path, &aside).is_ok();
+                    let aside = if is_aside { format!("set aside as {name}.damaged") } else { "left".into() };
                     tracing::warn!(
-                        "pack {}: {problem}; set aside as {name}.damaged, its zones are read from text",
+                        "pack {}: {problem}; {aside}, its zones are read from text",
                         path.display()
                     );
                 }
@@ -185,10 +238,8 @@ impl PackFolder {
         let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
         let mut names: Vec<String> =
             entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        let is_left_over =
-            |name: &&String| !self.is_held() && name.starts_with(".zones-") && name.ends_with(".tmp");
-        for name in names.iter().filter(is_left_over) {
-            let _ = fs::remove_file(self.path.join(name));
+        for name in names.iter().filter(|name| name.starts_with(".zones-") && name.ends_with(".tmp")) {
+            self.remove(&self.path.join(name));
         }
         names.retain(|name| name.starts_with("zones-") && name.ends_with(SUFFIX));
         names.sort();
@@ -201,8 +252,11 @@ impl PackFolder {
         text.lines().filter_map(|line| NameBuf::from_text(line).ok()).collect()
     }
 
-    /// Stores these names.
+    /// Stores these names; does nothing where nothing is stored.
     pub fn set_removed<'n>(&self, names: impl Iterator<Item = &'n Name>) -> Result<(), String> {
+        if !self.is_writable() {
+            return Ok(());
+        }
         let text: String = names.map(|name| format!("{name}\n")).collect();
         write_file(&self.path.join(REMOVED), &self.path.join(".removed.tmp"), text.as_bytes())
     }
@@ -212,10 +266,11 @@ impl PackFolder {
         self.path.join(RESTRICTED).try_exists().unwrap_or(true)
     }
 
-    /// Notes it.
+    /// Notes it; does nothing where nothing is stored.
     pub fn set_restricted(&self, is_restricted: bool) -> Result<(), String> {
         let path = self.path.join(RESTRICTED);
         match is_restricted == self.is_restricted() {
+            _ if self.lock.is_none() => Ok(()),
             true => Ok(()),
             false if is_restricted => write_file(&path, &self.path.join(".restricted.tmp"), b""),
             false => fs::remove_file(&path)
@@ -223,13 +278,53 @@ impl PackFolder {
         }
     }
 
-    /// Stores a pack and maps the stored one in its stead.
+    /// Why the last pack could not be stored; `None`: it could.
+    pub fn failure(&self) -> Option<String> {
+        self.trouble.lock().as_ref().map(|trouble| trouble.line.clone())
+    }
+
+    /// When packs that could not be stored are due to be tried again; `pause_min`: if nobody else comes before.
+    pub fn retry(&self, pause_min: Duration) -> Option<Instant> {
+        self.trouble.lock().as_ref().map(|trouble| trouble.at + trouble.pause.max(pause_min))
+    }
+
+    /// Stores a pack and maps the stored one in its stead. After a failure attempts pause for a while, and fail as that one did. Says
+    /// failures in the log, the same one once.
     pub fn store(&self, pack: &Pack) -> Result<Arc<StoredPack>, String> {
+        if let Some(trouble) = &*self.trouble.lock()
+            && trouble.at.elapsed() < trouble.pause
+        {
+            return Err(trouble.line.clone());
+        }
+        let started = Instant::now();
+        let stored = self.store_now(pack);
+        let line = stored.as_ref().err().map(|problem| {
+            format!("{problem}; zones are served from memory, and the next start reads their text unless it can be stored before")
+        });
+        // Not held while a pack is written, which takes long.
+        let mut trouble = self.trouble.lock();
+        let was = trouble.take().map(|trouble| trouble.line);
+        match &line {
+            Some(line) if was.as_ref() != Some(line) => tracing::warn!("{line}"),
+            None if was.is_some() => {
+                tracing::info!("pack-directory {}: packs can be stored again", self.path.display())
+            }
+            _ => {}
+        }
+        let (at, pause) = (Instant::now(), started.elapsed() * PAUSE_FACTOR);
+        *trouble = line.map(|line| Trouble { line, at, pause: pause.clamp(PAUSES.0, PAUSES.1) });
+        stored
+    }
+
+    fn store_now(&self, pack: &Pack) -> Result<Arc<StoredPack>, String> {
+        let describe = |problem: String| format!("pack-directory {}: {problem}", self.path.display());
         let number = self.written.fetch_add(1, Ordering::Relaxed);
         let name = format!("zones-{:016x}-{number:04}{SUFFIX}", now_ns());
         let path = self.path.join(&name);
-        write_file(&path, &self.path.join(format!(".{name}.tmp")), pack.octets())?;
-        let mapped = map_pack(&path).map_err(|problem| format!("{}: {problem}", path.display()))?;
+        let temporary = self.path.join(format!(".{name}.tmp"));
+        replace_file(&path, &temporary, pack.octets())
+            .map_err(|error| describe(cannot("store a pack", &error)))?;
+        let mapped = map_pack(&path).map_err(describe)?;
         Ok(Arc::new(StoredPack { pack: Arc::new(mapped.0), file: Some(path) }))
     }
 }
@@ -242,6 +337,11 @@ fn is_same(one: &File, other: &File) -> bool {
 
 /// Writes a file such that it is there as a whole or not at all, whatever happens in between.
 pub fn write_file(path: &Path, temporary: &Path, octets: &[u8]) -> Result<(), String> {
+    replace_file(path, temporary, octets)
+        .map_err(|error| format!("{}: {}", path.display(), cannot("write", &error)))
+}
+
+fn replace_file(path: &Path, temporary: &Path, octets: &[u8]) -> io::Result<()> {
     let write = || -> io::Result<()> {
         let mut file = File::create(temporary)?;
         file.write_all(octets)?;
@@ -250,10 +350,7 @@ pub fn write_file(path: &Path, temporary: &Path, octets: &[u8]) -> Result<(), St
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         File::open(folder)?.sync_all()
     };
-    write().map_err(|error| {
-        let _ = fs::remove_file(temporary);
-        format!("{}: {}", path.display(), cannot("write", &error))
-    })
+    write().inspect_err(|_| drop(fs::remove_file(temporary)))
 }
 
 #[cfg(test)]

@@ -167,6 +167,11 @@ enum Input<'s> {
     Other(Box<dyn Read + 's>),
 }
 
+/// Why nothing is read of several files for one zone.
+pub fn several(files: &str) -> String {
+    format!("expected one file for the zone, found {files}")
+}
+
 /// Opens the text of a zone. The error is a line for the operator.
 pub fn open_source(source: &Source) -> Result<Opened<'_>, String> {
     match source {
@@ -176,6 +181,7 @@ pub fn open_source(source: &Source) -> Result<Opened<'_>, String> {
             path: Path::new(name),
             input: Input::Inside(text),
         }),
+        Source::Several(files) => Err(several(files)),
         Source::File(path) => {
             let (file, metadata) =
                 open_at_once(path).map_err(|problem| format!("{}: {problem}", path.display()))?;

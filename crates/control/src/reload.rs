@@ -44,9 +44,15 @@ fn again_shown(
             return change;
         }
     };
+    let unread = wanted.unread.iter();
+    let mut errors: Vec<String> = unread
+        .map(|unread| format!("{}; the zones that came from it stay as they were", unread.line))
+        .collect();
     let mut change = controller.apply(changing, wanted, scope, progress);
     warnings.append(&mut change.warnings);
     change.warnings = warnings;
+    errors.append(&mut change.errors);
+    change.errors = errors;
     tracing::info!("reload: {}", summary(&change));
     change
 }
@@ -104,7 +110,8 @@ fn new_settings(
 /// Folders of zones that have none any more, as lines: an unmounted disk looks like that.
 fn emptied(controller: &Controller, settings: &Settings, wanted: &WantedZones) -> Vec<String> {
     let line = |folder: &Path| {
-        if wanted.has_in(folder) {
+        let is_unread = wanted.unread.iter().any(|unread| unread.folder.as_deref() == Some(folder));
+        if is_unread || wanted.has_in(folder) {
             return None;
         }
         let lost = controller.zones_in(folder);

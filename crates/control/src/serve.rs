@@ -23,7 +23,7 @@ use crate::text::{Span, count};
 use crate::upgrade::UPGRADE_DRAIN;
 use crate::upgrade::give::Process;
 use crate::upgrade::take::{Taking, offered};
-use crate::wanted::{Wanted, WantedZones, wanted};
+use crate::wanted::{Cost, Wanted, WantedZones, wanted};
 use crate::{embedded, log, system};
 
 /// What `zonda serve` was asked to do.
@@ -293,8 +293,16 @@ pub(crate) fn all_wanted(
     progress: &Progress,
 ) -> Result<WantedZones, Vec<String>> {
     let (mut zones, problems) = wanted(settings, progress);
-    if !problems.is_empty() {
-        return Err(problems.iter().map(ToString::to_string).collect());
+    if problems.iter().any(|(cost, _)| *cost == Cost::Settings) {
+        return Err(problems.iter().map(|(_, problem)| problem.to_string()).collect());
+    }
+    for (cost, problem) in &problems {
+        match cost {
+            Cost::Nothing => zones.warnings.push(problem.to_string()),
+            Cost::List => tracing::error!("{problem}; the zones that came from it stay as they were"),
+            // Told when the zone is loaded.
+            Cost::Zone | Cost::Settings => {}
+        }
     }
     zones.warnings.iter().for_each(|line| tracing::warn!("{line}"));
     for (at, given) in overrides.zones.iter().enumerate() {
@@ -396,11 +404,12 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
 /// A server with a zone from the command line that is broken, or without any zone that is not, does not start.
 fn check_first_load(controller: &Controller, change: &Change, first: &First) -> Result<(), Vec<String>> {
     let is_given = |name: &wire::NameBuf| first.given.iter().any(|zone| zone.name.eq_ignore_case(name));
-    if change.failed.iter().any(is_given) {
+    if change.failed.iter().any(|name| is_given(name) && !controller.has_data(name)) {
         return Err(vec!["a zone of the command line could not be loaded, see above".into()]);
     }
     let is_empty = first.is_empty || controller.zones.read().count() == 0;
-    if controller.zones.read().loaded() == 0 && !is_empty {
+    let is_unread = controller.zones.read().has_unread();
+    if controller.zones.read().loaded() == 0 && (!is_empty || is_unread) {
         return Err(vec!["no zone could be loaded, see above".into()]);
     }
     if is_empty {

@@ -24,6 +24,8 @@ pub enum Source {
     File(PathBuf),
     /// Text inside the program.
     Embedded(&'static Embedded),
+    /// Several files, of which nobody can say which one counts: their names. Nothing is read of them.
+    Several(Box<str>),
 }
 
 /// Text inside the program.
@@ -42,6 +44,7 @@ impl fmt::Display for Source {
         match self {
             Source::File(path) => path.display().fmt(f),
             Source::Embedded(embedded) => f.write_str(embedded.name),
+            Source::Several(files) => f.write_str(files),
         }
     }
 }
@@ -59,6 +62,8 @@ const _: () = assert!(zone::catalog::ZONES_MAX < NUMBERS_MAX);
 const PATTERN: u32 = 0;
 const PATH: u32 = 1;
 const EMBEDDED: u32 = 2;
+/// The last number of this kind is [`SourceId::UNKNOWN`].
+const SEVERAL: u32 = 3;
 
 impl SourceId {
     /// Of a zone that a pack of an earlier start has and that no list was asked about yet.
@@ -88,6 +93,10 @@ pub struct Sources {
     paths: Vec<u8>,
     ends: Vec<usize>,
     embedded: Vec<&'static Embedded>,
+    /// Files that are there for one zone, and who may ask if they agree about that.
+    several: Vec<(Box<str>, Option<Allowed>)>,
+    /// Patterns whose list or folder could not be read, and why, as lines.
+    unread: HashMap<u32, Box<[String]>>,
     /// What the sections of paths name, up to the last that names any.
     path_allowed: Vec<Allowed>,
     /// What sections name, and the group that has these rules.
@@ -125,6 +134,7 @@ impl Sources {
             _ if id == SourceId::UNKNOWN || self.allowed.is_empty() => None,
             PATTERN => Some(self.patterns[id.number()].1),
             PATH => self.path_allowed.get(id.number()).copied(),
+            SEVERAL => self.several[id.number()].1,
             _ => None,
         };
         let number = allowed.and_then(|allowed| (allowed.0 as usize).checked_sub(1));
@@ -163,6 +173,64 @@ impl Sources {
         SourceId::new(PATH, self.ends.len() - 1)
     }
 
+    /// The source of a zone of which there are two that are not the same.
+    pub fn several(&mut self, first: SourceId, second: SourceId, name: &Name) -> SourceId {
+        if first.kind() == SEVERAL {
+            return first;
+        }
+        let text = |id| self.get(id, name).map_or_else(String::new, |source| source.to_string());
+        let files = format!("{} and {}", text(first), text(second)).into();
+        let is_agreed = self.has_same_rules(first, second);
+        self.several.push((files, is_agreed.then(|| self.rules(first))));
+        SourceId::new(SEVERAL, self.several.len() - 1)
+    }
+
+    /// Whether the sections of two sources name the same access lists.
+    pub fn has_same_rules(&self, first: SourceId, second: SourceId) -> bool {
+        self.rules(first) == self.rules(second)
+    }
+
+    /// The access lists that a source's section names.
+    fn rules(&self, id: SourceId) -> Allowed {
+        match id.kind() {
+            PATTERN => self.patterns[id.number()].1,
+            PATH => self.path_allowed.get(id.number()).copied().unwrap_or_default(),
+            _ => Allowed::default(),
+        }
+    }
+
+    /// Whether it is known who may ask for the zones of a source.
+    pub fn has_rules(&self, id: SourceId) -> bool {
+        id == SourceId::UNKNOWN || id.kind() != SEVERAL || self.several[id.number()].1.is_some()
+    }
+
+    /// The source of zones that a list or folder had when it could be read, which it cannot now, for these reasons.
+    pub fn unread(&mut self, pattern: &Pattern, allowed: Allowed, why: &[String]) -> SourceId {
+        // Not entered among the numbers: a list that can be read may have the same pattern.
+        let id = SourceId::new(PATTERN, self.patterns.len());
+        self.patterns.push((pattern.clone(), allowed));
+        self.unread.insert(id.number() as u32, why.into());
+        id
+    }
+
+    /// Why the list or folder of a source could not be read.
+    pub fn why_unread(&self, id: SourceId) -> Option<&[String]> {
+        match self.unread.is_empty() || id.kind() != PATTERN {
+            true => None,
+            false => self.unread.get(&(id.number() as u32)).map(|lines| &**lines),
+        }
+    }
+
+    /// The path of a source that is one by itself.
+    pub fn path_of(&self, id: SourceId) -> Option<std::path::PathBuf> {
+        (id.kind() == PATH).then(|| self.explicit(id).to_owned())
+    }
+
+    /// Whether a source is this pattern.
+    pub fn is_pattern(&self, id: SourceId, pattern: &Pattern) -> bool {
+        id.kind() == PATTERN && self.patterns[id.number()].0 == *pattern
+    }
+
     /// The same source as `source`, which was given by itself.
     pub fn add(&mut self, source: &Source) -> SourceId {
         match source {
@@ -174,6 +242,10 @@ impl Sources {
                     self.embedded.len() - 1
                 });
                 SourceId::new(EMBEDDED, at)
+            }
+            Source::Several(files) => {
+                self.several.push((files.clone(), Some(Allowed::default())));
+                SourceId::new(SEVERAL, self.several.len() - 1)
             }
         }
     }
@@ -196,6 +268,7 @@ impl Sources {
         Some(match id.kind() {
             PATTERN => Source::File(self.patterns[id.number()].0.path(name)),
             PATH => Source::File(self.explicit(id).to_owned()),
+            SEVERAL => Source::Several(self.several[id.number()].0.clone()),
             _ => Source::Embedded(self.embedded[id.number()]),
         })
     }

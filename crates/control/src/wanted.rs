@@ -7,8 +7,8 @@
 //! --zone ORIGIN=FILE         one, from the command line
 //! ```
 
-use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::BuildHasher;
@@ -22,7 +22,7 @@ use crate::pattern::{Pattern, file_text};
 use crate::progress::{Act, Progress};
 use crate::read::read_bounded;
 use crate::settings::{Problem, Settings, ZoneDirectorySettings, ZoneSettings};
-use crate::sources::{SourceId, Sources};
+use crate::sources::{Allowed, SourceId, Sources};
 use crate::text;
 
 pub use crate::sources::{Embedded, Source};
@@ -41,12 +41,41 @@ pub struct Wanted {
 pub struct WantedZones {
     /// Where each comes from.
     pub sources: Sources,
-    /// Files of zone directories that were left out though they fit the pattern, as lines. The first [`WARNINGS_MAX`].
-    pub warnings: Vec<String>,
     /// Names in wire form, one after the other.
     names: Vec<u8>,
     /// Where each name begins, and the zone's source.
     zones: Vec<(usize, SourceId)>,
+    /// Lists and folders that could not be read.
+    pub unread: Vec<Unread>,
+    /// What is merely odd about lists, as lines; and files of zone directories that were left out though they fit the pattern, the first
+    /// [`WARNINGS_MAX`].
+    pub warnings: Vec<String>,
+}
+
+/// A list or folder of zones that could not be read: what came from it before stays as it is.
+#[derive(Clone, Debug)]
+pub struct Unread {
+    /// What makes the paths of its zones.
+    pub pattern: Pattern,
+    /// Who may ask for them.
+    pub allowed: Allowed,
+    /// The folder, if it is one.
+    pub folder: Option<PathBuf>,
+    /// What is wrong.
+    pub line: String,
+}
+
+/// What a mistake in settings, lists or folders costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cost {
+    /// The settings are not taken at all.
+    Settings,
+    /// What came from a list or folder stays as it is.
+    List,
+    /// One zone is not loaded.
+    Zone,
+    /// Nothing but what is said.
+    Nothing,
 }
 
 impl WantedZones {
@@ -100,16 +129,16 @@ impl WantedZones {
     }
 }
 
-/// The zones that settings ask for, in the order of the file; the first of two with one name counts and the
-/// other is a problem. Also a list or folder that cannot be read is one; the zones of the others are returned
-/// all the same.
-pub fn wanted(settings: &Settings, progress: &Progress) -> (WantedZones, Vec<Problem>) {
+/// The zones that settings ask for, in the order of the file, and what is wrong with that. Of two sections with one name the first counts; a
+/// zone for which lists and folders have different files has [both](Source::Several).
+pub fn wanted(settings: &Settings, progress: &Progress) -> (WantedZones, Vec<(Cost, Problem)>) {
     progress.begin(Act::Listing, 0);
     let mut collection = Collection {
         settings,
         progress,
         zones: WantedZones::default(),
         seen: Seen::default(),
+        named: HashSet::new(),
         problems: Vec::new(),
     };
     for (line, zone) in &settings.zones {
@@ -126,7 +155,9 @@ struct Collection<'s> {
     progress: &'s Progress,
     zones: WantedZones,
     seen: Seen,
-    problems: Vec<Problem>,
+    /// Lines of sections of one zone each.
+    named: HashSet<usize>,
+    problems: Vec<(Cost, Problem)>,
 }
 
 /// Which zones there are already, by a hash of their keys alone: the names themselves are in the list.
@@ -141,8 +172,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// The line that asked for `name` before. Without one it is entered as the next of `zones`.
-    fn line_or_enter(&mut self, name: &Name, zones: &WantedZones, line: usize) -> Option<usize> {
+    /// The number of the zone `name` and the line that asked for it before. Without one it is entered as the next of `zones`.
+    fn find_or_enter(&mut self, name: &Name, zones: &WantedZones, line: usize) -> Option<(usize, usize)> {
         self.key.set(name);
         let is_it = |(number, _): &(usize, usize)| zones.zone(*number).0.eq_ignore_case(name);
         let new = (zones.len(), line);
@@ -151,9 +182,9 @@ impl Seen {
                 vacant.insert(new);
                 None
             }
-            Entry::Occupied(occupied) if is_it(occupied.get()) => Some(occupied.get().1),
+            Entry::Occupied(occupied) if is_it(occupied.get()) => Some(*occupied.get()),
             Entry::Occupied(_) => match self.others.iter().find(|other| is_it(other)) {
-                Some((_, first)) => Some(*first),
+                Some(first) => Some(*first),
                 None => {
                     self.others.push(new);
                     None
@@ -164,19 +195,45 @@ impl Seen {
 }
 
 impl Collection<'_> {
-    fn problem(&mut self, line: usize, text: String) {
+    fn problem(&mut self, cost: Cost, line: usize, text: String) -> &Problem {
         let file = self.settings.file.clone().unwrap_or_default();
-        self.problems.push(Problem { file, place: Some((line, 1)), text });
+        self.problems.push((cost, Problem { file, place: Some((line, 1)), text }));
+        &self.problems[self.problems.len() - 1].1
+    }
+
+    fn unread(
+        &mut self,
+        line: usize,
+        text: String,
+        (pattern, allowed): (Pattern, Allowed),
+        folder: Option<&Path>,
+    ) {
+        let line = self.problem(Cost::List, line, text).to_string();
+        self.zones.unread.push(Unread { pattern, allowed, folder: folder.map(Path::to_owned), line });
     }
 
     /// Adds a zone; `source` says where it comes from.
     fn add(&mut self, line: usize, name: &Name, source: impl FnOnce(&mut Sources) -> SourceId) {
         self.progress.count(1);
-        if let Some(first) = self.seen.line_or_enter(name, &self.zones, line) {
-            return self.problem(line, format!("zone {name} is there already, from line {first}"));
+        let Some((number, first)) = self.seen.find_or_enter(name, &self.zones, line) else {
+            let source = source(&mut self.zones.sources);
+            return self.zones.push(name, source);
+        };
+        let text = format!("zone {name} is there already, from line {first}");
+        if line != first && self.named.contains(&line) && self.named.contains(&first) {
+            self.problem(Cost::Settings, line, text);
+            return;
         }
-        let source = source(&mut self.zones.sources);
-        self.zones.push(name, source);
+        let sources = &mut self.zones.sources;
+        let (old, new) = (self.zones.zones[number].1, source(sources));
+        if sources.has_same_rules(old, new) && sources.get(old, name) == sources.get(new, name) {
+            self.problem(Cost::Nothing, line, text);
+            return;
+        }
+        let source = sources.several(old, new, name);
+        let files = sources.get(source, name).map_or_else(String::new, |files| files.to_string());
+        self.zones.zones[number].1 = source;
+        self.problem(Cost::Zone, line, format!("{text}: expected one file for it, found {files}"));
     }
 
     /// One file more or less is no reason to serve nothing.
@@ -193,6 +250,7 @@ impl Collection<'_> {
         let pattern = if zone.pack.as_os_str().is_empty() { &zone.file } else { &zone.pack };
         let pattern = Pattern::new(&self.settings.path(pattern));
         if let Some(name) = &zone.name {
+            self.named.insert(line);
             let path = pattern.path(name);
             return self.add(line, name, |sources| {
                 let allowed = sources.allowed(&zone.allow_query);
@@ -200,11 +258,14 @@ impl Collection<'_> {
             });
         }
         let list = self.settings.path(&zone.names_file);
+        let allowed = self.zones.sources.allowed(&zone.allow_query);
         let text = match read_bounded(&list, NAMES_OCTETS_MAX) {
             Ok(text) => text,
-            Err(problem) => return self.problem(line, format!("names-file {}: {problem}", list.display())),
+            Err(problem) => {
+                let text = format!("names-file {}: {problem}", list.display());
+                return self.unread(line, text, (pattern, allowed), None);
+            }
         };
-        let allowed = self.zones.sources.allowed(&zone.allow_query);
         let source = self.zones.sources.pattern(&pattern, allowed);
         for (at, text) in names(&text) {
             let problem = match NameBuf::from_text(text) {
@@ -218,21 +279,22 @@ impl Collection<'_> {
                 }
                 Err(_) => format!("expected a domain name, found {text:?}"),
             };
-            self.problems.push(Problem { file: list.clone(), place: Some((at, 1)), text: problem });
+            let problem = Problem { file: list.clone(), place: Some((at, 1)), text: problem };
+            self.problems.push((Cost::Nothing, problem));
         }
     }
 
     fn add_directory(&mut self, line: usize, directory: &ZoneDirectorySettings) {
         let folder = self.settings.path(&directory.path);
+        let allowed = self.zones.sources.allowed(&directory.allow_query);
+        let pattern = Pattern::in_folder(&folder, &directory.pattern);
         let files = match list(&folder) {
             Ok(files) => files,
             Err(error) => {
                 let text = format!("zone-directory {}: {}", folder.display(), text::cannot("read", &error));
-                return self.problem(line, text);
+                return self.unread(line, text, (pattern, allowed), Some(&folder));
             }
         };
-        let allowed = self.zones.sources.allowed(&directory.allow_query);
-        let pattern = Pattern::in_folder(&folder, &directory.pattern);
         let source = self.zones.sources.pattern(&pattern, allowed);
         for file in files {
             let (name, text) = match name_of_file(&file, &directory.pattern) {
@@ -367,20 +429,20 @@ mod tests {
         assert_eq!(
             zones,
             [
-                "a.example. a",
+                "a.example. a and more/a.example.zone",
                 "d.example. d/d.example",
                 "e.example. e/e.example",
                 "F.example. more/F.example.zone",
                 "c.example. more/c.example.zone"
             ]
         );
-        let problems: Vec<String> = problems.iter().map(|problem| short(problem.to_string())).collect();
+        let problems: Vec<String> = problems.iter().map(|(_, problem)| short(problem.to_string())).collect();
         assert_eq!(
             problems,
             [
                 "names.txt:5:1: expected a domain name, found \"a..b\"",
                 "names.txt:6:1: expected one domain name a line, found \"xx yy.example\"",
-                "zonda.toml:7:1: zone a.example. is there already, from line 1",
+                "zonda.toml:7:1: zone a.example. is there already, from line 1: expected one file for it, found a and more/a.example.zone",
                 "zonda.toml:9:1: zone-directory gone: cannot read: no such file or directory",
             ]
         );

@@ -36,7 +36,7 @@ pub fn run(arguments: &Arguments) -> bool {
             zones = found;
             let here = control::here::problems_here(&settings);
             let here = here.iter().map(|problem| format!("{}: {problem}", arguments.file.display()));
-            problems.iter().map(ToString::to_string).chain(here).collect()
+            problems.iter().map(|(_, problem)| problem.to_string()).chain(here).collect()
         }
         Err(problems) => problems.iter().map(ToString::to_string).collect(),
     };

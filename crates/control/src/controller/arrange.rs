@@ -1,6 +1,7 @@
 //! Which zones there are: those that the settings ask for are found or entered, the others go.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use wire::{Name, NameBuf};
@@ -14,8 +15,8 @@ use crate::load::Job;
 use crate::packs::{PackFolder, Stored};
 use crate::parallel::map_on_threads;
 use crate::progress::{Act, Progress};
-use crate::sources::Source;
-use crate::wanted::WantedZones;
+use crate::sources::{Source, SourceId, Sources};
+use crate::wanted::{Unread, WantedZones};
 
 /// A zone that is perhaps to be loaded.
 #[derive(Clone, Debug)]
@@ -136,7 +137,7 @@ impl Controller {
     /// at; otherwise all are new, and what the pack folder has of them is taken if it is current.
     pub(crate) fn load_first(
         &self,
-        _changing: &mut Changing,
+        changing: &mut Changing,
         candidates: Vec<Candidate>,
         is_served: bool,
         progress: &Progress,
@@ -155,6 +156,9 @@ impl Controller {
         drop(candidates);
         (0..).zip(&mut jobs).for_each(|(id, job)| job.id = id);
         self.load(&jobs, &stored, progress, &mut change, false);
+        if self.zones.read().has_unread() {
+            self.serve_unlisted(changing, &stored);
+        }
         self.note_unwanted(&stored);
         let mut zones = self.zones.write();
         for pack in stored.packs().iter().filter(|pack| pack.file.is_some()) {
@@ -165,6 +169,45 @@ impl Controller {
         drop(zones);
         self.remove_unused_files();
         change
+    }
+
+    /// Serves what packs have and no list that could be read: it may be of one that could not.
+    fn serve_unlisted(&self, changing: &Changing, stored: &Stored) {
+        if changing.groups.is_live {
+            // Who may ask for them is in the list.
+            return;
+        }
+        for pack in stored.packs() {
+            for first in (0..pack.pack.zone_count()).step_by(ZONES_A_BATCH) {
+                self.make_room();
+                let mut zones = self.zones.write();
+                let end = pack.pack.zone_count().min(first.saturating_add(ZONES_A_BATCH as u32));
+                let mut reader = self.catalog.reader();
+                let unlisted: Vec<(&Name, u32)> = reader.with(|view| {
+                    let named = |at| Some((pack.pack.apex(&pack.pack.zone_row(at))?.0, at));
+                    let is_newest = |name: &Name, at| {
+                        stored
+                            .find(name)
+                            .is_some_and(|(newest, number)| Arc::ptr_eq(newest, pack) && number == at)
+                    };
+                    let is_unlisted = |(name, at): &(&Name, u32)| {
+                        view.slot_named(name).is_none() && !zones.gone.has(name) && is_newest(name, *at)
+                    };
+                    (first..end).filter_map(named).filter(is_unlisted).collect()
+                });
+                if unlisted.is_empty() {
+                    continue;
+                }
+                let number = zones.packs.hold(&self.catalog, pack, Kind::Kept);
+                let list: Vec<(&Name, ViewSource)> =
+                    unlisted.iter().map(|(name, at)| (*name, ViewSource::Pack(number, *at))).collect();
+                let slots = self.catalog.insert(&list);
+                zones.packs.add_many(pack.pack.id(), slots.len() as u32);
+                zones.loaded += slots.len();
+                zones.shown += slots.len();
+                zones.left += slots.len();
+            }
+        }
     }
 
     /// Makes the set of zones the one wanted; zones that stay keep their data. Returns, for each zone, whether it is new
@@ -178,6 +221,15 @@ impl Controller {
     ) -> Vec<Candidate> {
         let mut sources = std::mem::take(&mut wanted.sources);
         sources.set_groups(|names| changing.groups.group(names));
+        let why: Vec<String> = wanted.unread.iter().map(|unread| unread.line.clone()).collect();
+        let unread: Vec<(&Unread, SourceId)> = wanted
+            .unread
+            .iter()
+            .map(|unread| {
+                let why = std::slice::from_ref(&unread.line);
+                (unread, sources.unread(&unread.pattern, unread.allowed, why))
+            })
+            .collect();
         let mut candidates = Vec::with_capacity(wanted.len());
         let (mut met, mut met_awaited, mut new) = (Met::default(), HashSet::new(), Vec::new());
         let mut zones = self.zones.write();
@@ -204,7 +256,7 @@ impl Controller {
                             let old = zones.kept(slot).source;
                             is_new |= old != crate::sources::SourceId::UNKNOWN && is_other(&zones, old);
                             zones.kept_mut(slot).source = source;
-                            if view.group_of(slot) != sources.group(source) {
+                            if view.group_of(slot) != sources.group(source) && sources.has_rules(source) {
                                 self.catalog.set_group(slot, sources.group(source));
                             }
                             Who::Slot(slot)
@@ -222,19 +274,44 @@ impl Controller {
                 }
             });
         }
-        zones.sources = sources;
+        let old = std::mem::take(&mut zones.sources);
         let mut gone = self.not_met(&met);
         // Of packs that were written into, nothing may be found any more.
         gone.iter().for_each(|slot| met.add(*slot));
         gone.extend(zones.own_slots().filter(|slot| !met.has(*slot)));
+        zones.unlisted = (!why.is_empty()).then(|| why.into());
+        zones.left = 0;
+        gone.retain(|slot| {
+            let left = leave(&old, &mut sources, &unread, zones.kept(*slot).source);
+            zones.left += usize::from(left.is_some());
+            if let Some((left, why)) = left {
+                zones.kept_mut(*slot).source = left;
+                if sources.why_unread(left).is_none() && left != SourceId::UNKNOWN {
+                    zones.left -= 1;
+                    zones
+                        .rare
+                        .entry(*slot)
+                        .or_default()
+                        .problem
+                        .get_or_insert_with(|| [why.to_owned()].into());
+                }
+            }
+            left.is_none()
+        });
         // What their sources were the new ones do not say.
         gone.iter().for_each(|slot| zones.kept_mut(*slot).source = crate::sources::SourceId::UNKNOWN);
         change.removed += gone.len();
         zones.awaited.retain(|lower, awaited| {
-            let stays = met_awaited.contains(lower);
+            let is_met = met_awaited.contains(lower);
+            let left = if is_met { None } else { leave(&old, &mut sources, &unread, awaited.source) };
+            if let Some((left, _)) = left {
+                awaited.source = left;
+            }
+            let stays = is_met || left.is_some();
             change.removed += usize::from(!stays && awaited.slot.is_none());
             stays
         });
+        zones.sources = sources;
         drop(zones);
         self.remove_slots(&gone);
         let mut zones = self.zones.write();
@@ -314,9 +391,9 @@ impl Controller {
             return;
         }
         let packs = self.zones.write().packs.take_unused();
+        let Some(folder) = self.writable_folder() else { return };
         for file in packs.iter().filter_map(|pack| pack.file.as_ref()) {
-            // What cannot be removed is found unused again at the next start.
-            if std::fs::remove_file(file).is_ok() {
+            if folder.remove(file) {
                 tracing::debug!("pack {}: no zone is served from it any more, removed", file.display());
             }
         }
@@ -351,6 +428,14 @@ impl Controller {
         self.for_each_slot(|slot, _| slots.push(slot));
         let zones = self.zones.read();
         slots.into_iter().filter(|slot| zones.sources.is_in(zones.kept(*slot).source, folder)).count()
+    }
+
+    /// Whether there is a zone of this name, and data of it.
+    pub(crate) fn has_data(&self, name: &Name) -> bool {
+        let zones = self.zones.read();
+        self.catalog
+            .reader()
+            .with(|view| zones.slot(view, name).is_some_and(|slot| zones.pack_of(view, slot).is_some()))
     }
 
     /// Whether there is a zone of this name.
@@ -406,6 +491,31 @@ impl Candidate {
             Who::Hidden(_) => None,
         }
     }
+}
+
+/// What becomes of the source of a zone that no list names if it stays because its list could not be read, and the reason; a zone of which it
+/// is not known yet where it came from may be of any. `None`: it goes.
+fn leave<'u>(
+    old: &Sources,
+    new: &mut Sources,
+    unread: &[(&'u Unread, SourceId)],
+    source: SourceId,
+) -> Option<(SourceId, &'u str)> {
+    let (first, _) = unread.first()?;
+    if source == SourceId::UNKNOWN {
+        return Some((source, &first.line));
+    }
+    let is_of = |(unread, _): &&(&Unread, SourceId)| {
+        old.is_pattern(source, &unread.pattern)
+            || unread.folder.as_deref().is_some_and(|folder| old.is_in(source, folder))
+    };
+    let (unread, id) = unread.iter().find(is_of)?;
+    let left = match old.is_pattern(source, &unread.pattern) {
+        true => *id,
+        // Of the same folder, by a name that the pattern does not make.
+        false => new.path(&old.path_of(source)?, unread.allowed),
+    };
+    Some((left, &unread.line))
 }
 
 /// The job of loading a zone; its number is given later.

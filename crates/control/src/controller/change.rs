@@ -12,7 +12,7 @@ use super::held::{Kind, is_large};
 use super::zones::{Rare, Zones};
 use super::{Changing, Controller};
 use crate::load::{Job, Loaded, Loader, Origin, Outcome, SMALL_PACK_OCTETS};
-use crate::packs::Stored;
+use crate::packs::{PackFolder, Stored};
 use crate::progress::{Act, Progress};
 use crate::sources::Source;
 use crate::wanted::WantedZones;
@@ -129,7 +129,7 @@ impl Controller {
         change: &mut Change,
         keep_small: bool,
     ) {
-        let (threads, folder) = (net::worker_count_default(), self.folder_to_write());
+        let (threads, folder) = (net::worker_count_default(), self.writable_folder());
         let loader = Loader { threads, folder, stored, progress, keep_small };
         loader.load(jobs, &mut |outcomes| {
             let (sound, broken): (Vec<_>, Vec<_>) =
@@ -156,12 +156,15 @@ impl Controller {
             // Data where there were none can hide zones below.
             self.arrange_awaited(&mut zones);
             for (id, outcome) in broken {
+                self.take_last_good(&mut zones, &jobs[id].name, stored);
                 self.take_broken(&mut zones, &jobs[id], outcome, change);
             }
             self.is_untidy.store(true, Ordering::SeqCst);
             drop(zones);
             self.remove_unused_files();
         });
+        // Also of what an earlier change left to be stored.
+        change.warnings.extend(self.writable_folder().and_then(PackFolder::failure));
     }
 
     /// Waits until garbage of the catalog is less than its bounds; with a reader that does not move on that can be long.
@@ -231,6 +234,25 @@ impl Controller {
         let is_rare = own.is_some() || includes.is_some();
         zones.set_rare(slot, is_rare.then_some(Rare { includes, problem: None, own }));
         change.loaded += 1;
+    }
+
+    /// Shows what the pack folder has of a zone whose file could not be loaded and that has no data: better than none.
+    fn take_last_good(&self, zones: &mut Zones, name: &Name, stored: &Stored) {
+        // One that was removed meanwhile has nothing good there, whichever way a start begins.
+        let Some((pack, number)) = stored.find(name).filter(|_| !zones.gone.has(name)) else { return };
+        let slot = self.catalog.reader().with(|view| {
+            let slot = zones.slot(view, name)?;
+            zones.pack_of(view, slot).is_none().then_some(slot)
+        });
+        // Where it is not clear who may ask nobody is answered.
+        let Some(slot) = slot.filter(|slot| zones.sources.has_rules(zones.kept(*slot).source)) else {
+            return;
+        };
+        let source = ViewSource::Pack(zones.packs.hold(&self.catalog, pack, Kind::Kept), number);
+        if self.catalog.publish(slot, None, source).is_ok() {
+            zones.packs.add(pack.pack.id());
+            zones.loaded += 1;
+        }
     }
 
     /// Shows a zone in its slot, or in a new one. `place`: the slot, whether what is shown in it still has the zone's name, and how

@@ -39,6 +39,10 @@ impl Gone {
         self.is_changed |= !self.names.is_empty() && self.names.remove(&name.to_lowercase());
     }
 
+    pub(super) fn has(&self, name: &Name) -> bool {
+        !self.names.is_empty() && self.names.contains(&name.to_lowercase())
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Name> {
         self.names.iter().map(|name| &**name)
     }

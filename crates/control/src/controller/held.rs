@@ -129,6 +129,12 @@ impl HeldPacks {
         self.held.values().filter(|held| held.live > 0)
     }
 
+    /// Packs that were to be stored and could not be; all, where there is no folder.
+    pub(super) fn unstored(&self) -> impl Iterator<Item = &Arc<StoredPack>> {
+        let is_unstored = |held: &&Held| held.kind == Kind::Kept && held.pack.file.is_none() && !held.is_left;
+        self.iter().filter(is_unstored).map(|held| &held.pack)
+    }
+
     /// When the pack that waits longest has waited enough.
     pub(super) fn due(&self) -> Option<Instant> {
         let since = |held: &Held| match held.kind {

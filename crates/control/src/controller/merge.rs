@@ -28,6 +28,7 @@ impl Controller {
         while self.is_untidy.load(Ordering::SeqCst) {
             let Some(_tidying) = self.tidying.try_write() else { return };
             while self.is_untidy.swap(false, Ordering::SeqCst) {
+                self.store_again();
                 self.merge(Instant::now());
                 if self.store_gone() {
                     self.note_no_groups();
@@ -49,8 +50,12 @@ impl Controller {
 
     /// Has a thread tidy when the packs that wait have waited long enough, unless one does already.
     fn tidy_when_due(self: &Arc<Self>) {
-        let due = match &self.folder {
-            Some(_) => self.zones.read().packs.due(),
+        let due = match self.writable_folder() {
+            Some(folder) => {
+                let packs = &self.zones.read().packs;
+                let again = packs.unstored().next().and_then(|_| folder.retry(WAITING_TIME_MAX));
+                packs.due().into_iter().chain(again).min()
+            }
             None => None,
         };
         let Some(due) = due else { return };
@@ -67,6 +72,17 @@ impl Controller {
         // Without a thread the next change tidies.
         if std::thread::Builder::new().name("merge".into()).spawn(tidy).is_err() {
             self.is_merge_due.store(false, Ordering::SeqCst);
+        }
+    }
+
+    /// Stores packs that could not be stored when they were made.
+    fn store_again(&self) {
+        let Some(folder) = self.writable_folder() else { return };
+        let packs: Vec<Arc<StoredPack>> = self.zones.read().packs.unstored().cloned().collect();
+        for pack in packs {
+            let Ok(stored) = folder.store(&pack.pack) else { return };
+            let members = self.members(&pack);
+            self.move_to(&stored, &members, |_, member| member.number);
         }
     }
 
@@ -88,7 +104,7 @@ impl Controller {
 
     /// As [`Controller::merge`]. The error is the packs that cannot be merged.
     fn merge_sound(&self, at: Instant) -> Result<(), Vec<u64>> {
-        let packs = self.zones.read().packs.to_merge(at, self.folder.is_some());
+        let packs = self.zones.read().packs.to_merge(at, self.writable_folder().is_some());
         let mut members: Vec<Member> = packs.iter().flat_map(|pack| self.members(pack)).collect();
         if members.is_empty() {
             return Ok(());
@@ -97,7 +113,7 @@ impl Controller {
         while !members.is_empty() {
             let (pack, count) = copy(&packs, &members)?;
             let rest = members.split_off(count);
-            self.move_to(&store(self.folder.as_ref(), pack), &members);
+            self.move_to(&store(self.writable_folder(), pack), &members, |at, _| at);
             members = rest;
         }
         Ok(())
@@ -128,16 +144,17 @@ impl Controller {
         members
     }
 
-    /// Has zones be served from the pack that they were copied to, in this order.
-    fn move_to(&self, pack: &Arc<StoredPack>, members: &[Member]) {
+    /// Has zones be served from the pack that they were copied to. `number`: the number there of each, of which it is told how many
+    /// were before it.
+    fn move_to(&self, pack: &Arc<StoredPack>, members: &[Member], number: impl Fn(u32, &Member) -> u32) {
         let id = pack.pack.id();
-        let mut number = 0;
+        let mut at = 0;
         for batch in members.chunks(ZONES_A_BATCH) {
             let mut zones = self.zones.write();
             let to = zones.packs.hold(&self.catalog, pack, Kind::Kept);
             for member in batch {
-                let source = ViewSource::Pack(to, number);
-                number += 1;
+                let source = ViewSource::Pack(to, number(at, member));
+                at += 1;
                 if self.catalog.move_view(member.slot, Some(member.state), source).is_ok() {
                     zones.packs.add(id);
                     zones.packs.subtract(member.pack);

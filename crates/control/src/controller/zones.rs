@@ -84,6 +84,10 @@ pub(crate) struct Zones {
     pub(super) shown: usize,
     /// Zones that are not as the settings say, by name in lower case.
     pub(super) commanded: HashMap<NameBuf, ByCommand>,
+    /// Why zones that no list has are served as they were stored, as lines: one of the lists could not be read. `None`: all could.
+    pub(super) unlisted: Option<Box<[String]>>,
+    /// Zones that stay as they were because of that.
+    pub(super) left: usize,
 }
 
 impl Zones {
@@ -98,6 +102,11 @@ impl Zones {
         self.shown + self.awaited.values().filter(|awaited| awaited.slot.is_none()).count()
     }
 
+    /// Whether a list or folder of zones could not be read.
+    pub(crate) fn has_unread(&self) -> bool {
+        self.unlisted.is_some()
+    }
+
     /// Zones that have data.
     pub(crate) fn loaded(&self) -> usize {
         self.loaded
@@ -106,7 +115,7 @@ impl Zones {
     /// Zones whose file could not be loaded when that was tried last.
     pub(crate) fn broken(&self) -> usize {
         let rare = self.rare.values().filter(|rare| rare.problem.is_some()).count();
-        rare + self.awaited.values().filter(|awaited| awaited.problem.is_some()).count()
+        self.left + rare + self.awaited.values().filter(|awaited| awaited.problem.is_some()).count()
     }
 
     /// Packs in use, and their octets.
@@ -146,6 +155,13 @@ impl Zones {
     pub(crate) fn problem_of(&self, view: &CatalogView<'_>, slot: SlotNumber) -> Option<&[String]> {
         if let Some(problem) = self.rare.get(&slot).and_then(|rare| rare.problem.as_deref()) {
             return Some(problem);
+        }
+        let source = self.kept(slot).source;
+        if let Some(unread) = self.sources.why_unread(source) {
+            return Some(unread);
+        }
+        if source == SourceId::UNKNOWN && self.unlisted.is_some() {
+            return self.unlisted.as_deref();
         }
         if self.awaited.is_empty() {
             return None;
@@ -283,6 +299,7 @@ impl Look {
             Source::Embedded(embedded) => {
                 Some(stamp_of_embedded(embedded.text)).filter(|now| stamp.is_still(now))?
             }
+            Source::Several(_) => return None,
         };
         self.includes.iter().all(|(path, stamp)| still(path, stamp).is_some()).then_some(now)
     }

@@ -129,8 +129,6 @@ impl<'l> Packer<'l> {
 /// Stores a pack if there is a folder.
 pub(crate) fn store(folder: Option<&PackFolder>, pack: Pack) -> Arc<StoredPack> {
     let Some(folder) = folder else { return StoredPack::elsewhere(pack) };
-    folder.store(&pack).unwrap_or_else(|problem| {
-        tracing::warn!("{problem}; zones are served from memory and the next start reads their text");
-        StoredPack::elsewhere(pack)
-    })
+    // The folder says why not.
+    folder.store(&pack).unwrap_or_else(|_| StoredPack::elsewhere(pack))
 }

@@ -203,7 +203,7 @@ fn offer(controller: &Controller, changing: &Changing) -> io::Result<(Offer, Vec
         control = Some(ControlLine { file });
         descriptors.push(descriptor);
     }
-    let lock = controller.folder().map(|folder| folder.lock()).transpose()?;
+    let lock = controller.folder().map(|folder| folder.lock()).transpose()?.flatten();
     let has_lock = lock.is_some();
     descriptors.extend(lock.map(OwnedFd::from));
     let added = changing.commanded.added().iter().filter_map(|zone| match &zone.source {
