@@ -291,8 +291,7 @@ impl Cache {
             dnssec_ok: query.edns.is_some_and(|edns| edns.dnssec_ok),
         };
         let names = (&mut buffers.other_places, &mut buffers.other_key);
-        let Some((sources, count)) = buffers.sources.kept(&written, names) else { return };
-        let sources = &sources[..count];
+        let Some(sources) = buffers.sources.kept(&written, names) else { return };
         // After the versions were read, so that those after a change of groups are seen with the groups that they were raised for.
         if buffers.sources.are_for_some(catalog) {
             return;

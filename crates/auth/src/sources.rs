@@ -123,49 +123,46 @@ impl Sources {
         self.found().iter().position(|before| before.version().slot == found.version().slot)
     }
 
-    /// Zones and versions, if an answer that depends on these can be kept. They are the first so many.
-    pub(crate) fn kept(
-        &self,
+    /// Zones and versions, if an answer that depends on these can be kept.
+    pub(crate) fn kept<'s>(
+        &'s self,
         written: &Written<'_>,
         (places, key): (&mut Places, &mut SortKey),
-    ) -> Option<([Source; SOURCES_KEPT_MAX], usize)> {
-        let count = self.found().len();
+    ) -> Option<impl Iterator<Item = Source> + use<'s>> {
         let names = self.names()?;
-        if count > SOURCES_KEPT_MAX {
+        let found = self.found();
+        if found.len() > SOURCES_KEPT_MAX {
             return None;
         }
-        let found = |at: usize| Source { version: self.found[at].version(), parts: PartSet::NONE };
-        let mut sources: [Source; SOURCES_KEPT_MAX] = std::array::from_fn(found);
-        let is_by_parts = |source: &Source| source.version.has_parts();
-        if sources[..count].iter().any(is_by_parts) {
-            self.add_parts(&mut sources, names, written, (places, key))?;
+        let mut parts = [PartSet::NONE; SOURCES_KEPT_MAX];
+        if found.iter().any(|found| found.version().has_parts()) {
+            self.find_parts(&mut parts, names, written, (places, key))?;
         }
-        Some((sources, count))
+        Some(found.iter().zip(parts).map(|(found, parts)| Source { version: found.version(), parts }))
     }
 
-    /// Fills in the parts that each of the zones was asked for.
+    /// Finds the parts that each of the zones was asked for.
     #[cold]
-    fn add_parts(
+    #[inline(never)]
+    fn find_parts(
         &self,
-        sources: &mut [Source; SOURCES_KEPT_MAX],
+        parts: &mut [PartSet; SOURCES_KEPT_MAX],
         names: &[Lookup],
         written: &Written<'_>,
         (places, key): (&mut Places, &mut SortKey),
     ) -> Option<()> {
         for lookup in names {
+            let source = lookup.source as usize;
+            let (name, apex_labels) = (lookup.name as usize, self.found[source].labels as usize);
             let labels = &mut (&mut *places, &mut *key);
-            let source = &mut sources[lookup.source as usize];
-            let apex_labels = self.found[lookup.source as usize].labels as usize;
-            source.parts |= match part_of(written.message, lookup.name as usize, apex_labels, labels)? {
+            parts[source] |= match part_of(written.message, name, apex_labels, labels)? {
                 PartSet::NONE if PartSet::is_of_serial(written.qtype) => PartSet::SERIAL,
                 part => part,
             };
         }
-        for (source, found) in
-            sources.iter_mut().zip(self.found()).filter(|(source, _)| source.version.has_parts())
-        {
+        for (parts, found) in parts.iter_mut().zip(self.found()) {
             let labels = (&mut *places, &mut *key);
-            source.parts |= parts_beside(written, names.len() == 1, found.labels as usize, labels)?;
+            *parts |= parts_beside(written, names.len() == 1, found.labels as usize, labels)?;
         }
         Some(())
     }

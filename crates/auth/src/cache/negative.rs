@@ -173,7 +173,7 @@ impl NegativeCache {
         let over =
             (slot.epoch == self.epoch && slot.key.slot_wanted == key.slot_wanted).then_some(slot.piece);
         // What it depends on is in the key.
-        match self.ring.keep(out.message(), (from, records as usize), anchor, &[], over) {
+        match self.ring.keep(out.message(), (from, records as usize), anchor, std::iter::empty(), over) {
             Ok(piece) => {
                 *slot = Slot { key: *key, epoch: self.epoch, piece, records, start, missed: 0 };
             }

@@ -133,7 +133,7 @@ impl Ring {
         message: &[u8],
         (start, count): (usize, usize),
         anchor: u16,
-        sources: &[Source],
+        sources: impl Iterator<Item = Source>,
         over: Option<Piece>,
     ) -> Result<Piece, Refused> {
         let records = &message[start..];
@@ -145,13 +145,16 @@ impl Ring {
         let pointers = pointers::collect(message, start, count, anchor, &mut found).ok_or(Refused::Unfit)?;
         let mut depends = [0; VERSION_OCTETS * VERSIONS_MAX];
         let mut depends_octets = 0;
-        let versions = sources.iter().flat_map(|Source { version, parts }| {
-            let parts = Version { slot: version.slot, number: parts.bits() };
-            [Some(*version), version.has_parts().then_some(parts)]
-        });
-        for (to, version) in depends.as_chunks_mut().0.iter_mut().zip(versions.flatten()) {
-            write_version(version, to);
-            depends_octets += VERSION_OCTETS;
+        let mut versions = 0;
+        let rows = &mut depends.as_chunks_mut().0.iter_mut();
+        for Source { version, parts } in sources.take(SOURCES_KEPT_MAX) {
+            versions += 1;
+            let set = Version { slot: version.slot, number: parts.bits() };
+            let is_by_parts = version.has_parts();
+            for (row, to) in [version, set].iter().zip(rows.take(1 + usize::from(is_by_parts))) {
+                write_version(*row, to);
+                depends_octets += VERSION_OCTETS;
+            }
         }
         let (first, others) = depends[..depends_octets].split_at(depends_octets.min(VERSION_OCTETS));
         let length = depends_octets + records.len() + 2 * pointers;
@@ -180,7 +183,7 @@ impl Ring {
             room: over.map_or(length as u16, |over| over.room),
             anchor,
             pointers: pointers as u8,
-            versions: sources.len() as u8,
+            versions,
         })
     }
 

@@ -174,8 +174,6 @@ impl Blocks {
     }
 
     /// The state of the zone with this word.
-    #[cold]
-    #[inline(never)]
     pub(super) fn state(&self, word: u64) -> u64 {
         // A word says a block that was made.
         block_of(word).and_then(|block| self.get(block)).map_or(0, Block::state)

@@ -203,10 +203,13 @@ impl<'g> CatalogView<'g> {
         for number in self.parts.table.hits(tag) {
             let number = SlotNumber(number);
             let Some(slot) = self.parts.slot(number) else { continue };
-            let version = self.resolve(slot.version());
+            let version = slot.version();
             if let Some((seen, pack, apex)) = self.see(slot.view(&self.guard))
                 && apex == key
             {
+                if is_partitioned(version) {
+                    return self.hit_by_parts(number, key, labels);
+                }
                 return Some(Hit {
                     found: Found { version, seen, slot: number, labels: labels as u8 },
                     pack,
@@ -214,6 +217,19 @@ impl<'g> CatalogView<'g> {
             }
         }
         None
+    }
+
+    /// The zone in a slot whose version word says that it changes by parts: its state, and then what it shows, once more.
+    #[cold]
+    #[inline(never)]
+    fn hit_by_parts(&self, number: SlotNumber, key: &[u8], labels: usize) -> Option<Hit<'g>> {
+        let slot = self.parts.slot(number)?;
+        let word = slot.version();
+        // It can have become a plain version meanwhile.
+        let version = if is_partitioned(word) { self.inner.blocks.state(word) } else { word };
+        let (seen, pack, apex) = self.see(slot.view(&self.guard))?;
+        let found = Found { version, seen, slot: number, labels: labels as u8 };
+        (apex == key).then_some(Hit { found, pack })
     }
 
     /// What a view word says, the pack, and the key of the apex.
@@ -228,12 +244,6 @@ impl<'g> CatalogView<'g> {
             Held::Value(absent) => Some((Seen::absent(absent.why), None, &absent.key)),
             Held::Nothing => None,
         }
-    }
-
-    /// What a reader takes note of where the version word of a slot says this: itself, or the state of a zone that changes by parts.
-    #[inline(always)]
-    fn resolve(&self, word: u64) -> u64 {
-        if is_partitioned(word) { self.inner.blocks.state(word) } else { word }
     }
 
     /// The version word that a slot has; 0 for a slot that was never made.
