@@ -3,10 +3,11 @@
 //! A kept answer is right as long as these zones have the versions they had. That includes the zones that were not there: one that is
 //! added raises the version of the zone above it, or of a slot that stands for no zone at all.
 
+use crate::answer::ToldBy;
 use crate::limits::CHAIN_MAX;
 use wire::{Places, SortKey};
 use zone::CatalogView;
-use zone::catalog::{Found, Version};
+use zone::catalog::{Found, SlotNumber, Version};
 
 /// Most zones that a kept answer depends on. Aliases rarely cross more, and each costs a comparison whenever the answer is given again.
 pub(crate) const SOURCES_KEPT_MAX: usize = 4;
@@ -30,6 +31,8 @@ pub(crate) struct Sources {
     names: [Lookup; NAMES_KEPT_MAX],
     /// More than [`NAMES_KEPT_MAX`] where not all are in the list.
     names_count: usize,
+    /// What limits tell the answer by.
+    pub told_by: ToldBy,
 }
 
 impl Default for Sources {
@@ -39,6 +42,7 @@ impl Default for Sources {
             found_count: 0,
             names: [Lookup::default(); NAMES_KEPT_MAX],
             names_count: 0,
+            told_by: ToldBy::Name,
         }
     }
 }
@@ -48,6 +52,7 @@ impl Sources {
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
         (self.found_count, self.names_count) = (0, 0);
+        self.told_by = ToldBy::Name;
     }
 
     /// Takes note of what the name at `name` of the response found with `labels_max` labels. Returns what to go on with, if that is something
@@ -75,6 +80,11 @@ impl Sources {
     #[cold]
     fn position(&self, found: &Found) -> Option<usize> {
         self.found[..self.found_count].iter().position(|before| before.version().slot == found.version().slot)
+    }
+
+    /// The slot of the zone that was found first.
+    pub(crate) fn first_slot(&self) -> SlotNumber {
+        self.found[0].version().slot
     }
 
     /// Zones and versions, if an answer that depends on these can be kept.

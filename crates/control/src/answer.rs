@@ -11,6 +11,7 @@ use zone::lookup::Denial;
 
 use crate::command::{ChangeLine, Count, Reply, Request, Stats, Status, ZoneLine};
 use crate::controller::{Change, Controller, Zones};
+use crate::limited;
 use crate::locks;
 use crate::order::Order;
 use crate::reload;
@@ -32,6 +33,7 @@ pub(crate) fn answer(
         Request::Locks { on, clear } => {
             return reply(Reply::Locks(locks::command(controller, *on, *clear))).map(|()| true);
         }
+        Request::RateLimit => return reply(Reply::RateLimit(limited::current(controller))).map(|()| true),
         Request::Stop => return Ok(true),
         Request::Zones { zone: None } => return all_zones(controller, reply).map(|()| true),
         Request::Zones { zone: Some(name) } => named(name).and_then(|name| {
@@ -217,8 +219,12 @@ fn uptime_seconds(controller: &Controller) -> u64 {
 }
 
 fn stats(controller: &Controller) -> Stats {
-    let answers = controller.counts.read().iter().map(|counts| counts.read()).reduce(|a, b| a.sum(b));
-    let answers = answers.unwrap_or_default();
+    let (answers, limited) = {
+        let shown = controller.shown.read();
+        let answers = shown.iter().map(|shown| shown.counts.read()).reduce(|a, b| a.sum(b));
+        let limited = shown.iter().map(|shown| shown.told.counts.read()).reduce(|a, b| a.sum(b));
+        (answers.unwrap_or_default(), limited.unwrap_or_default())
+    };
     let workers = controller.running.lock().as_ref().map(|running| running.counters()).unwrap_or_default();
     let transport = workers.into_iter().reduce(|a, b| a.sum(b)).unwrap_or_default();
     let count = |(name, help, count): (&str, &str, u64)| Count {
@@ -231,6 +237,7 @@ fn stats(controller: &Controller) -> Stats {
         uptime_seconds: uptime_seconds(controller),
         answers: answers.each().map(count).collect(),
         rcodes: rcodes.map(|(code, responses)| count((&rcode_name(code), "", *responses))).collect(),
+        limited: limited.each().map(count).collect(),
         transport: transport.each().map(count).collect(),
     }
 }

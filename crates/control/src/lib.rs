@@ -10,6 +10,7 @@
 //! * [`read`], [`load`], [`packs`]: from text to packs, and packs kept for the next start; [`progress`]: how far it is.
 //! * [`controller`], [`reload`]: what is served and how it changes.
 //! * [`command`], [`socket`], [`client`]: what operators can ask a running server; [`order`]: zones in lists for them.
+//! * `limited`: what is said of clients that are limited.
 //! * [`serve`]: the order of a start; [`handler`]: what workers call.
 
 mod access;
@@ -19,6 +20,7 @@ pub mod command;
 pub mod controller;
 pub mod handler;
 mod identity;
+mod limited;
 pub mod load;
 mod locks;
 pub mod log;

@@ -4,6 +4,7 @@
 mod access;
 mod control;
 mod files;
+mod limits;
 mod packs;
 mod reload;
 mod server;
