@@ -14,7 +14,9 @@ mod ranges;
 #[cfg(test)]
 mod tests;
 
+use crate::rate::Limits;
 use std::net::IpAddr;
+use std::sync::Arc;
 use wire::{Name, Transport};
 use zone::catalog::Group;
 
@@ -106,6 +108,8 @@ pub enum TooMany {
 pub struct Access {
     /// Queries are for all, and no group says otherwise: nothing else has to be looked at.
     is_open: bool,
+    /// How often those may ask who have not shown where they are.
+    limits: Option<Arc<Limits>>,
     /// Some group has a rule for queries.
     has_group_queries: bool,
     lists: Box<[List]>,
@@ -120,6 +124,7 @@ impl Default for Access {
         use Rule::{All, Nobody};
         Access {
             is_open: true,
+            limits: None,
             has_group_queries: false,
             lists: Box::default(),
             defaults: [All, Nobody, Nobody, Nobody, Nobody],
@@ -146,13 +151,27 @@ impl Access {
             return Err(TooMany::ListsOfRule);
         }
         let has_group_queries = groups.iter().any(|rules| rules[Kind::Query as usize].is_some());
+        let is_open = defaults[Kind::Query as usize] == Rule::All && !has_group_queries;
         Ok(Access {
-            is_open: defaults[Kind::Query as usize] == Rule::All && !has_group_queries,
+            is_open,
+            limits: None,
             has_group_queries,
             lists: lists.into(),
             defaults,
             groups: groups.into(),
         })
+    }
+
+    /// The same with limits; lists of these are numbered as those of rules.
+    #[must_use]
+    pub fn limited(self, limits: Option<Limits>) -> Access {
+        Access { limits: limits.map(Arc::new), ..self }
+    }
+
+    /// How often clients may ask, if anybody is limited.
+    #[inline(always)]
+    pub fn limits(&self) -> Option<&Arc<Limits>> {
+        self.limits.as_ref()
     }
 
     /// Whether everybody may ask everything.
@@ -179,6 +198,12 @@ impl Access {
                 None => &Rule::Nobody,
             },
         };
+        self.of_rule(rule, asker)
+    }
+
+    /// What a rule says of a client.
+    #[must_use]
+    pub(crate) fn of_rule(&self, rule: &Rule, asker: &Asker<'_>) -> Decision {
         match rule {
             Rule::All => Decision::Allowed,
             Rule::Nobody => Decision::Denied,

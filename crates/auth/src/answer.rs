@@ -112,6 +112,16 @@ impl From<Full> for Stop {
     }
 }
 
+/// What makes an answer the same as another to those who are limited, where its outcome leaves that open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ToldBy {
+    /// The name asked for.
+    #[default]
+    Name,
+    /// The zone: names below a wildcard or a DNAME are made up without end.
+    Zone,
+}
+
 /// Where the walk goes from a name.
 pub(crate) enum Next {
     /// Nowhere: the response is written.
@@ -227,13 +237,17 @@ impl<'c> Session<'_, '_, 'c> {
                 }
                 MatchKind::Dname => {
                     is_same_for_all = false;
+                    self.buffers.sources.told_by = ToldBy::Zone;
                     self.follow_dname(&zone, &found, &asked[..steps.count()], steps.redirected())?
                 }
                 // 3a: the whole name is matched.
                 MatchKind::Exact => self.at_node(&zone, &found.node, None)?,
                 // 3c: it is not; look for a source of synthesis.
                 MatchKind::Encloser => match zone.wildcard_below(&found) {
-                    Some(wildcard) => self.at_node(&zone, &wildcard, Some(&found))?,
+                    Some(wildcard) => {
+                        self.buffers.sources.told_by = ToldBy::Zone;
+                        self.at_node(&zone, &wildcard, Some(&found))?
+                    }
                     None => {
                         match is_shared && found.labels < self.key_labels {
                             true => self.scope = Scope::Upper(found.labels),

@@ -10,7 +10,7 @@ sync::counters! {
 
     /// Messages received.
     queries,
-    /// Of these not answered: no queries, too short, or without room for a response.
+    /// Of these not answered: no queries, too short, without room for a response, or beyond a limit.
     dropped,
     /// Queries over a stream: TCP and what runs over it.
     tcp,

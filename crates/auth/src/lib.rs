@@ -12,6 +12,7 @@
 //! * `answer`: the algorithm; `alias`, `referral`, `denial`, `additional`: its parts; `rrset`: RRsets to octets.
 //! * `cache`: answers given before, as octets; `sources`: what an answer was made from.
 //! * [`access`]: who may ask; `admission`: what that means for a query.
+//! * [`rate`]: how often they get answers who have not shown where they are.
 //! * `chaos`: who this server is (RFC 4892); `tsig`: what is said to signed queries.
 //!
 //! The crate has no sockets and no clock and allocates nothing for a query; all its loops are bounded, see [`limits`].
@@ -30,6 +31,7 @@ pub mod fuzz;
 #[doc(hidden)]
 pub mod inspect;
 pub mod limits;
+pub mod rate;
 mod referral;
 mod responder;
 mod rrset;

@@ -5,16 +5,19 @@
 
 mod client;
 mod kept;
+mod limited;
 mod refusal;
 
 use crate::answer::{Buffers, Outcome, Session, Stop};
 use crate::cache::{Cache, Given, Scope};
 use crate::counters::Counters;
 use crate::denial::Proofs;
+use crate::rate::{Limiter, Told};
 use crate::server::{Client, Server};
 use crate::{chaos, tsig};
 use client::{bare_opt, octets_max, response_opt};
 use refusal::refusal;
+use std::sync::Arc;
 use wire::Transport;
 use wire::cookie::{self, Malformed};
 use wire::edns::{Edns, OPT_OCTETS, ResponseOpt};
@@ -38,6 +41,7 @@ pub struct Responder {
     counters: Counters,
     /// Answers that were given before.
     repeated: u64,
+    limiter: Limiter,
 }
 
 /// What is known about a response before it is finished.
@@ -67,9 +71,9 @@ impl Responder {
         Responder::default()
     }
 
-    /// A responder that has answered nothing yet, in the place of one that had counted so much.
-    pub fn counting_from(counters: Counters) -> Responder {
-        Responder { counters, ..Responder::default() }
+    /// A responder that has answered nothing yet, in the place of one that had counted so much, one of so many workers. `told`: where it shows what its limits do.
+    pub fn counting_from(counters: Counters, workers: u32, told: Arc<Told>) -> Responder {
+        Responder { counters, limiter: Limiter::new(workers, told), ..Responder::default() }
     }
 
     /// What it did so far.

@@ -14,6 +14,7 @@
 //! | SOA in any section, other types of the apex that change with the serial | the serial's |
 //! | proofs, of whatever name | the serial's; but the NSEC record of a cut that has no DS is the cut's own |
 
+use crate::answer::ToldBy;
 use crate::limits::CHAIN_MAX;
 use crate::rrset;
 use wire::iana::rtype;
@@ -21,7 +22,7 @@ use wire::rdata::Names;
 use wire::record::RecordView;
 use wire::{Places, SortKey};
 use zone::CatalogView;
-use zone::catalog::{Found, PartSet, Version};
+use zone::catalog::{Found, PartSet, SlotNumber, Version};
 
 /// Most zones that a kept answer depends on. Aliases rarely cross more, and each costs a comparison whenever the answer is given again.
 pub(crate) const SOURCES_KEPT_MAX: usize = 4;
@@ -66,6 +67,8 @@ pub(crate) struct Sources {
     names: [Lookup; NAMES_KEPT_MAX],
     /// More than [`NAMES_KEPT_MAX`] where not all are in the list.
     names_count: usize,
+    /// What limits tell the answer by.
+    pub told_by: ToldBy,
 }
 
 impl Default for Sources {
@@ -75,6 +78,7 @@ impl Default for Sources {
             found_count: 0,
             names: [Lookup::default(); NAMES_KEPT_MAX],
             names_count: 0,
+            told_by: ToldBy::Name,
         }
     }
 }
@@ -84,6 +88,7 @@ impl Sources {
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
         (self.found_count, self.names_count) = (0, 0);
+        self.told_by = ToldBy::Name;
     }
 
     /// Takes note of what the name at `name` of the response found with `labels_max` labels. Returns what to go on with, if that is something
@@ -121,6 +126,11 @@ impl Sources {
     #[cold]
     fn position(&self, found: &Found) -> Option<usize> {
         self.found().iter().position(|before| before.version().slot == found.version().slot)
+    }
+
+    /// The slot of the zone that was found first.
+    pub(crate) fn first_slot(&self) -> SlotNumber {
+        self.found[0].version().slot
     }
 
     /// Zones and versions, if an answer that depends on these can be kept.

@@ -64,7 +64,9 @@ impl Groups {
             rules
         };
         let groups = if self.is_live { self.names.iter().map(of_group).collect() } else { Vec::new() };
-        Access::new(lists.lists, defaults, groups).map_err(|fault| {
+        let limits = settings.limits(&lists);
+        let access = Access::new(lists.lists, defaults, groups).map(|access| access.limited(limits));
+        access.map_err(|fault| {
             // Settings with more of the others are not read.
             match fault {
                 TooMany::Lists => "too many [[acl]]",

@@ -11,6 +11,7 @@ use zone::lookup::Denial;
 
 use crate::command::{ByCommand, ChangeLine, Count, Reply, Request, Stats, Status, ZoneLine};
 use crate::controller::{Change, Controller, Zones};
+use crate::limited;
 use crate::locks;
 use crate::order::Order;
 use crate::reload;
@@ -33,6 +34,7 @@ pub(crate) fn answer(
         Request::Locks { on, clear } => {
             return reply(Reply::Locks(locks::command(controller, *on, *clear))).map(|()| true);
         }
+        Request::RateLimit => return reply(Reply::RateLimit(limited::current(controller))).map(|()| true),
         // Seen to by whoever speaks with the client.
         Request::Stop | Request::Upgrade { .. } => return Ok(true),
         Request::Zones { zone: None } => return all_zones(controller, reply).map(|()| true),
@@ -215,7 +217,7 @@ pub(crate) fn status_line(controller: &Controller) -> String {
             zones += &format!(", {} {what}", grouped(number as u64));
         }
     }
-    let counts = controller.counts.read().iter().map(|counts| counts.read()).reduce(|a, b| a.sum(b));
+    let counts = controller.shown.read().iter().map(|shown| shown.counts.read()).reduce(|a, b| a.sum(b));
     format!(
         "status: up {}, {zones}, {}, memory {}, queries {}",
         Seconds(status.uptime_seconds),
@@ -258,8 +260,12 @@ fn uptime_seconds(controller: &Controller) -> u64 {
 }
 
 fn stats(controller: &Controller) -> Stats {
-    let answers = controller.counts.read().iter().map(|counts| counts.read()).reduce(|a, b| a.sum(b));
-    let answers = answers.unwrap_or_default();
+    let (answers, limited) = {
+        let shown = controller.shown.read();
+        let answers = shown.iter().map(|shown| shown.counts.read()).reduce(|a, b| a.sum(b));
+        let limited = shown.iter().map(|shown| shown.told.counts.read()).reduce(|a, b| a.sum(b));
+        (answers.unwrap_or_default(), limited.unwrap_or_default())
+    };
     let workers = controller.running.lock().as_ref().map(|running| running.counters()).unwrap_or_default();
     let transport = workers.into_iter().reduce(|a, b| a.sum(b)).unwrap_or_default();
     let counted = |(name, help, count): (&str, &str, u64)| Count {
@@ -272,6 +278,7 @@ fn stats(controller: &Controller) -> Stats {
         uptime_seconds: uptime_seconds(controller),
         answers: answers.each().map(counted).collect(),
         rcodes: rcodes.map(|(code, responses)| counted((&rcode_name(code), "", *responses))).collect(),
+        limited: limited.each().map(counted).collect(),
         transport: transport.each().map(counted).collect(),
         zones: pins(controller).map(counted).to_vec(),
     }

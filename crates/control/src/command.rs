@@ -19,6 +19,8 @@ pub enum Request {
     },
     /// What was counted.
     Stats,
+    /// Who is limited now.
+    RateLimit,
     /// Who takes which lock and who waits, as counted until now; and what becomes of the counting.
     Locks {
         /// Whether to count from now on; as before if it is left out.
@@ -84,6 +86,8 @@ pub enum Reply {
     Zone(ZoneLine),
     /// To `stats`.
     Stats(Stats),
+    /// To `rate-limit`.
+    RateLimit(RateLimit),
     /// To `locks`.
     Locks(Locks),
     /// To what changes zones.
@@ -177,11 +181,40 @@ pub struct Stats {
     pub answers: Vec<Count>,
     /// Responses by code.
     pub rcodes: Vec<Count>,
+    /// Answers beyond the limits of rates.
+    #[serde(default)]
+    pub limited: Vec<Count>,
     /// Datagrams, connections and what became of them.
     pub transport: Vec<Count>,
     /// Zones that are held for what takes long.
     #[serde(default)]
     pub zones: Vec<Count>,
+}
+
+/// Who is limited now.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RateLimit {
+    /// `off`, `on`, or `log-only`.
+    pub state: String,
+    /// Those with most refusals in the last second first.
+    pub accounts: Vec<LimitedAccount>,
+}
+
+/// An account that is full, or was a moment ago.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LimitedAccount {
+    /// Whose: a prefix, or `all`.
+    pub clients: String,
+    /// Answers of which kind; `all` where that does not matter.
+    pub answers: String,
+    /// Which setting limits them.
+    pub limit: String,
+    /// For how long.
+    pub seconds: u64,
+    /// Refused in the last second.
+    pub refused_per_second: u64,
+    /// Refused since it began.
+    pub refused: u64,
 }
 
 /// One count.

@@ -32,7 +32,9 @@ pub(crate) use zones::Zones;
 
 use crate::access::Groups;
 use crate::commanded::Commanded;
+use crate::handler::Shown;
 use crate::identity::{Identity, identity};
+use crate::limited::Watch;
 use crate::packs::PackFolder;
 use crate::settings::Settings;
 use crate::system::random;
@@ -78,8 +80,10 @@ pub struct Controller {
     folder: Option<PackFolder>,
     pub(crate) overrides: Overrides,
     pub(crate) started: SystemTime,
-    /// What the workers count; filled when they are made.
-    pub(crate) counts: RwLock<Vec<Arc<auth::LiveCounters>>>,
+    /// What the workers show; filled when they are made.
+    pub(crate) shown: RwLock<Vec<Shown>>,
+    /// Who is limited, as it was seen last.
+    pub(crate) limited: Mutex<Watch>,
     pub(crate) running: Mutex<Option<Running>>,
     /// Whether packs may be in disorder since they were last tidied.
     pub(crate) is_untidy: AtomicBool,
@@ -147,7 +151,8 @@ impl Controller {
             folder,
             overrides,
             started: SystemTime::now(),
-            counts: RwLock::named("counts", Vec::new()),
+            shown: RwLock::named("counts", Vec::new()),
+            limited: Mutex::named("limited", Watch::default()),
             running: Mutex::named("workers", None),
             is_untidy: AtomicBool::new(false),
             tidying: RwLock::named("tidying", ()),

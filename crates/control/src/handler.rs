@@ -1,7 +1,9 @@
 //! What a worker calls for each query: the catalog, the responder, and its counts.
 
 use std::sync::Arc;
+use std::time::Instant;
 
+use auth::rate::Told;
 use auth::{Client, LiveCounters, Responder};
 use net::{Driver, Queries, Service};
 use zone::CatalogReader;
@@ -14,13 +16,26 @@ pub struct Answerer {
     identity: IdentityReader,
     responder: Responder,
     counts: Arc<LiveCounters>,
+    /// The moment that limits count their time from.
+    started: Instant,
+}
+
+/// What a worker shows.
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
+    /// What it counts.
+    pub counts: Arc<LiveCounters>,
+    /// Whom it limits.
+    pub told: Arc<Told>,
 }
 
 impl Answerer {
-    /// Answers from the zones that `zones` sees, as the server that `identity` says, and shows its counts in `counts`, going on from
-    /// those there.
-    pub fn new(zones: CatalogReader, identity: IdentityReader, counts: Arc<LiveCounters>) -> Answerer {
-        Answerer { zones, identity, responder: Responder::counting_from(counts.read()), counts }
+    /// Answers from the zones that `zones` sees, as the server that `identity` says, and shows what it does in `shown`, going on from
+    /// the counts there. `workers`: how many there are, which share the limits.
+    pub fn new(zones: CatalogReader, identity: IdentityReader, shown: &Shown, workers: usize) -> Answerer {
+        let counts = Arc::clone(&shown.counts);
+        let responder = Responder::counting_from(counts.read(), workers as u32, Arc::clone(&shown.told));
+        Answerer { zones, identity, responder, counts, started: Instant::now() }
     }
 }
 
@@ -34,12 +49,22 @@ impl Service for Answerer {
         self.zones.begin();
         if let (Some(identity), Some(zones)) = (self.identity.value(), self.zones.view()) {
             let now = queries.now().wall as u32;
+            let is_limited = identity.access.limits().is_some();
+            if is_limited {
+                self.responder.set_time(queries.now().instant.saturating_duration_since(self.started));
+            }
             while let Some(item) = queries.next() {
                 let context = item.context;
                 let (transport, is_proved) = (context.transport, context.is_proved);
                 let client = Client { transport, address: &context.client, is_proved, now };
-                let octets = self.responder.answer(item.query, &zones, identity, &client, item.room);
+                let octets = match is_limited {
+                    false => self.responder.answer(item.query, &zones, identity, &client, item.room),
+                    true => self.responder.answer_limited(item.query, &zones, identity, &client, item.room),
+                };
                 item.answer(octets);
+            }
+            if is_limited {
+                self.responder.show_limited();
             }
         }
         self.zones.end();

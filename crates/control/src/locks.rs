@@ -24,7 +24,7 @@ pub(crate) fn command(controller: &Controller, on: Option<bool>, clear: bool) ->
 }
 
 fn locks(controller: &Controller) -> Locks {
-    let (on_for, workers) = (profile::on_for(), controller.counts.read().len());
+    let (on_for, workers) = (profile::on_for(), controller.shown.read().len());
     // As many as there may be are far fewer than 2^32.
     let working = on_for.saturating_mul(workers as u32);
     Locks {

@@ -15,7 +15,7 @@ use signal_hook::iterator::Signals;
 
 use crate::answer::status_line;
 use crate::controller::{Candidate, Change, Controller, Overrides};
-use crate::handler::Answerer;
+use crate::handler::{Answerer, Shown};
 use crate::locks::AtExit;
 use crate::progress::Progress;
 use crate::settings::{Pinning, Settings};
@@ -130,6 +130,7 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
         }
     };
     run_workers(&controller, server).map_err(|error| one(format!("cannot start a worker: {error}")))?;
+    crate::limited::watch(&controller).map_err(|error| one(format!("cannot watch limits: {error}")))?;
     let loading = load_on_a_thread(&controller, &events, announced);
     loading.map_err(|error| one(format!("cannot start loading: {error}")))?;
     let serve = |socket| crate::socket::serve(socket, &controller, events.clone());
@@ -391,12 +392,13 @@ fn say_what_is_listened_on(server: &Server) {
 }
 
 fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<()> {
-    let counts: Vec<Arc<auth::LiveCounters>> = (0..server.worker_count()).map(|_| Arc::default()).collect();
-    let (shown, owner) = (counts.clone(), Arc::clone(controller));
+    let workers = server.worker_count();
+    let shown: Vec<Shown> = (0..workers).map(|_| Shown::default()).collect();
+    let (of_workers, owner) = (shown.clone(), Arc::clone(controller));
     let running = server.start(move |worker| {
-        Answerer::new(owner.catalog.reader(), owner.identity.reader(), Arc::clone(&shown[worker]))
+        Answerer::new(owner.catalog.reader(), owner.identity.reader(), &of_workers[worker], workers)
     })?;
-    *controller.counts.write() = counts;
+    *controller.shown.write() = shown;
     *controller.running.lock() = Some(running);
     Ok(())
 }

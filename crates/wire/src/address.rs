@@ -43,6 +43,22 @@ impl Address {
         }
     }
 
+    /// Whether it is an IPv4 address, and the first 64 bits: those of an IPv4 one in the upper half, the others zero. A mapped one is IPv4.
+    #[inline(always)]
+    pub fn leading_bits(&self) -> (bool, u64) {
+        let [a, b, c, d, e, f, g, h, ..] = self.ip;
+        let bits = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+        if self.is_v4 || bits != 0 { (self.is_v4, bits) } else { self.leading_bits_of_mapped() }
+    }
+
+    #[cold]
+    fn leading_bits_of_mapped(&self) -> (bool, u64) {
+        match self.ip().to_canonical() {
+            IpAddr::V4(v4) => (true, u64::from(v4.to_bits()) << 32),
+            IpAddr::V6(_) => (false, 0),
+        }
+    }
+
     /// The port.
     #[inline]
     pub fn port(&self) -> u16 {
@@ -103,6 +119,11 @@ mod tests {
                 (address.ip(), address.port())
             );
         }
+        let bits = |text: &str| Address::from(text.parse::<SocketAddr>().unwrap()).leading_bits();
+        assert_eq!(bits("192.0.2.1:5"), (true, 0xc000_0201_0000_0000));
+        assert_eq!(bits("[::ffff:192.0.2.1]:5"), bits("192.0.2.1:5"));
+        assert_eq!(bits("[2001:db8:1:2:3::1]:5"), (false, 0x2001_0db8_0001_0002));
+        assert_eq!((bits("[::1]:5"), bits("0.0.0.0:5")), ((false, 0), (true, 0)));
         assert_eq!(Address::NONE, "0.0.0.0:0".parse::<SocketAddr>().unwrap().into());
     }
 }

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use control::Settings;
 use control::client::ask;
 use control::command::{
-    ByCommand, ChangeLine, Count, Locks, Reply, Request, Stats, Status, Upgraded, ZoneLine,
+    ByCommand, ChangeLine, Count, Locks, RateLimit, Reply, Request, Stats, Status, Upgraded, ZoneLine,
 };
 use control::text::{Seconds, Span, grouped, octets};
 use std::time::Duration;
@@ -52,6 +52,8 @@ enum Command {
     },
     /// What was counted since the start
     Stats,
+    /// Which clients are limited now by `[rate-limit]`
+    RateLimit,
     /// Who takes which lock, for how long, and who waits, as counted until now
     Locks {
         /// Count from now on
@@ -125,6 +127,7 @@ fn request(command: &Command) -> Result<Request, String> {
         Command::Status => Request::Status,
         Command::Zones { zone } => Request::Zones { zone: zone.clone() },
         Command::Stats => Request::Stats,
+        Command::RateLimit => Request::RateLimit,
         Command::Locks { on, off, clear } => {
             Request::Locks { on: (*on || *off).then_some(*on), clear: *clear }
         }
@@ -166,6 +169,7 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
             (true, _) => print(&format!("{line}\n")),
             (false, Reply::Status(status)) => print(&status_text(&status)),
             (false, Reply::Stats(stats)) => print(&stats_text(&stats)),
+            (false, Reply::RateLimit(limited)) => print(&limited_text(&limited)),
             (false, Reply::Locks(locks)) => print(&locks_text(&locks)),
             (false, Reply::Zone(zone)) if is_listing => print(&zone_row(&zone)),
             (false, Reply::Zone(zone)) => print(&zone_text(&zone)),
@@ -230,8 +234,27 @@ fn stats_text(stats: &Stats) -> String {
     };
     add("answers", &stats.answers);
     add("responses by code", &stats.rcodes);
+    if stats.limited.iter().any(|limited| limited.count > 0) {
+        add("beyond rate limits", &stats.limited);
+    }
     add("transport", &stats.transport);
     add("zones", &stats.zones);
+    text
+}
+
+fn limited_text(limited: &RateLimit) -> String {
+    if limited.accounts.is_empty() {
+        return format!("rate limits are {}; nobody is limited\n", limited.state);
+    }
+    let mut text = format!(
+        "rate limits are {}\n{:<24} {:<12} {:>15} {:>15} {:>9}  limit\n",
+        limited.state, "clients", "answers", "refused/s", "refused", "seconds"
+    );
+    for account in &limited.accounts {
+        let [now, all, seconds] = [account.refused_per_second, account.refused, account.seconds].map(grouped);
+        let (clients, answers) = (&account.clients, &account.answers);
+        text += &format!("{clients:<24} {answers:<12} {now:>15} {all:>15} {seconds:>9}  {}\n", account.limit);
+    }
     text
 }
 

@@ -5,6 +5,7 @@ mod access;
 mod control;
 mod files;
 mod first_week;
+mod limits;
 mod packs;
 mod pages;
 mod reload;

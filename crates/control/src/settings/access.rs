@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use auth::access::{
     KEYS_MAX, LISTS_MAX, List, ListFault, ListSource, PREFIXES_MAX, Prefix, PrefixFault, RULE_LISTS_MAX, Rule,
 };
+use auth::rate::Limits;
 use toml::Spanned;
 use toml::de::DeTable;
 use wire::Transport;
@@ -230,12 +231,31 @@ impl Settings {
         for (key, names) in self.access.kinds() {
             check("access", None, key, names);
         }
+        check("rate-limit", None, "exempt", &self.rate_limit.exempt);
         for (at, (_, zone)) in self.zones.iter().enumerate() {
             check("zone", Some(at), "allow-query", &zone.allow_query);
         }
         for (at, (_, directory)) in self.zone_directories.iter().enumerate() {
             check("zone-directory", Some(at), "allow-query", &directory.allow_query);
         }
+    }
+
+    /// What is limited, if anything is. `lists`: of these settings.
+    pub(crate) fn limits(&self, lists: &Lists<'_>) -> Option<Limits> {
+        let limit = &self.rate_limit;
+        let most = |per_second: u32| per_second.min(Limits::PER_SECOND_MAX);
+        limit.enabled.then(|| Limits {
+            responses_per_second: limit.responses_per_second,
+            network_per_second: limit.network_per_second,
+            wide_per_second: most(limit.network_per_second.saturating_mul(limit.wide_multiple)),
+            total_per_second: limit.total_per_second,
+            prefixes: [limit.prefix_v4, limit.prefix_v6],
+            wide_prefixes: [limit.wide_prefix_v4, limit.wide_prefix_v6],
+            slip: limit.slip,
+            log_only: limit.log_only,
+            exempt: if limit.exempt.is_empty() { Rule::Nobody } else { lists.rule(&limit.exempt) },
+            table_octets: limit.table_octets,
+        })
     }
 
     /// The lists that sections of zones name for themselves, each time that one does.

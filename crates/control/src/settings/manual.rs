@@ -2,8 +2,8 @@
 
 use super::declare::{Row, Section};
 use super::sections::{
-    AccessSettings, AclSettings, ControlSettings, CookieSettings, LogSettings, ServerSettings, TcpSettings,
-    ZoneDirectorySettings, ZoneSettings,
+    AccessSettings, AclSettings, ControlSettings, CookieSettings, LogSettings, RateLimitSettings,
+    ServerSettings, TcpSettings, ZoneDirectorySettings, ZoneSettings,
 };
 use crate::text::roff;
 
@@ -45,6 +45,7 @@ pub fn markdown() -> String {
     add::<CookieSettings>(&mut page, "[cookies]");
     add::<AccessSettings>(&mut page, "[access]");
     add::<AclSettings>(&mut page, "[[acl]]");
+    add::<RateLimitSettings>(&mut page, "[rate-limit]");
     add::<ControlSettings>(&mut page, "[control]");
     add::<LogSettings>(&mut page, "[log]");
     add::<ZoneSettings>(&mut page, "[[zone]]");

@@ -17,8 +17,8 @@ mod value;
 pub use manual::{man_page, markdown};
 pub use problem::Problem;
 pub use sections::{
-    AccessSettings, AclSettings, ControlSettings, CookieSettings, LogSettings, ServerSettings, TcpSettings,
-    ZoneDirectorySettings, ZoneSettings,
+    AccessSettings, AclSettings, ControlSettings, CookieSettings, LogSettings, RateLimitSettings,
+    ServerSettings, TcpSettings, ZoneDirectorySettings, ZoneSettings,
 };
 pub use value::{Names, Pinning, address};
 
@@ -45,6 +45,8 @@ pub struct Settings {
     pub access: AccessSettings,
     /// `[[acl]]`
     pub acls: Vec<AclSettings>,
+    /// `[rate-limit]`
+    pub rate_limit: RateLimitSettings,
     /// `[control]`
     pub control: ControlSettings,
     /// `[log]`
@@ -85,8 +87,18 @@ impl Settings {
     }
 
     fn from_table(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
-        const SECTIONS: [&str; 9] =
-            ["server", "tcp", "cookies", "access", "acl", "control", "log", "zone", "zone-directory"];
+        const SECTIONS: [&str; 10] = [
+            "server",
+            "tcp",
+            "cookies",
+            "access",
+            "acl",
+            "rate-limit",
+            "control",
+            "log",
+            "zone",
+            "zone-directory",
+        ];
         let mut settings = Settings::default();
         for (key, value) in table {
             match key.get_ref().as_ref() {
@@ -105,6 +117,7 @@ impl Settings {
                     let acls = read_each(value, report, |_| Ok(()));
                     settings.acls = acls.into_iter().map(|(_, acl)| acl).collect();
                 }
+                "rate-limit" => settings.rate_limit = Section::read(value, report),
                 "control" => settings.control = Section::read(value, report),
                 "log" => settings.log = Section::read(value, report),
                 "zone" => settings.zones = read_each(value, report, check_zone),

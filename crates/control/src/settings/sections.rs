@@ -111,6 +111,9 @@ section! {
     }
 }
 
+/// A limit that can be counted.
+const PER_SECOND: Range = Range::Number("answers a second", 0, auth::rate::Limits::PER_SECOND_MAX as u64);
+
 /// What a rule is written as.
 const RULE: &str = "\"all\", \"nobody\" or the name of an [[acl]]";
 
@@ -149,6 +152,45 @@ section! {
         /// Whether the client must have shown that it receives at its address: by TCP, or over UDP by a good DNS cookie. One that has not
         /// is told to come again, with the cookie that it gets or over TCP.
         proved: bool = false, Range::Any, live;
+    }
+}
+
+section! {
+    /// Response rate limiting: how often clients over UDP get answers that have not shown that they receive where they say they are, so that nobody
+    /// can have answers sent to others in numbers. Clients over TCP and those with a good DNS cookie are never limited. Each limit is divided by the
+    /// number of workers, rounded up; 0 is no limit.
+    pub struct RateLimitSettings in "rate-limit" {
+        /// Whether anybody is limited.
+        enabled: bool = false, Range::Any, live;
+        /// Whether it is only counted and said who would be limited, and everybody answered all the same.
+        log_only: bool = false, Range::Any, live;
+        /// How often a second a network gets the same answer: data by name and type, referrals by zone cut; answers without data, name errors and data
+        /// from wildcards by zone; errors.
+        responses_per_second: u32 = 20, PER_SECOND, live;
+        /// How many answers a second a network gets.
+        network_per_second: u32 = 500, PER_SECOND, live;
+        /// How many times as many the wider network gets that it is in.
+        wide_multiple: u32 = 4, Range::Number("", 0, 65_535), live;
+        /// How many answers a second of one kind (data, data from wildcards, referrals, without data, name errors, errors) all limited clients get together. It
+        /// keeps a flood with addresses from everywhere small, and lets it stop all resolvers without cookies: set it to some times of what
+        /// `zonda ctl stats` shows in a busy second, or leave it off.
+        total_per_second: u32 = 0, Range::Number("answers a second", 0, auth::rate::Limits::TOTAL_MAX as u64), live;
+        /// How much of what is beyond a limit is answered without records, by TC or BADCOOKIE, so that clients that are there come again over TCP or
+        /// with a cookie: of so many octets one, of queries as long as their answers each so-manieth. 0: nothing. With 1 and 2 half of the octets
+        /// of a flood or more leave again.
+        slip: u32 = 3, Range::Number("", 0, 1000), live;
+        /// Length of the prefix that makes an IPv4 network.
+        prefix_v4: u8 = 24, Range::Number("bits", 1, 32), live;
+        /// Length of the prefix that makes an IPv6 network.
+        prefix_v6: u8 = 56, Range::Number("bits", 1, 64), live;
+        /// Length of the prefix that makes a wider IPv4 network.
+        wide_prefix_v4: u8 = 16, Range::Number("bits", 1, 32), live;
+        /// Length of the prefix that makes a wider IPv6 network.
+        wide_prefix_v6: u8 = 32, Range::Number("bits", 1, 64), live;
+        /// Clients that are never limited: by address, which anybody can pretend to have.
+        exempt: Names = Names::default(), Range::TextsOrNone(RULE), live;
+        /// Memory for counting, of each worker; the next lower power of two is taken. Each 20,000 answers a second of all clients want 64 KiB.
+        table_octets: usize = 1 << 20, Range::Number("octets", auth::rate::Limits::TABLE_OCTETS_MIN as u64, 1 << 30), live;
     }
 }
 

@@ -94,7 +94,7 @@ macro_rules! numbers {
     )+};
 }
 
-numbers! { u8 u16 u64 usize }
+numbers! { u8 u16 u32 u64 usize }
 
 /// Seconds.
 impl Value for Duration {
