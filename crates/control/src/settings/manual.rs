@@ -82,6 +82,7 @@ pub fn man_page() -> String {
     add_man::<CookieSettings>(&mut page, "[cookies]");
     add_man::<AccessSettings>(&mut page, "[access]");
     add_man::<AclSettings>(&mut page, "[[acl]]");
+    add_man::<RateLimitSettings>(&mut page, "[rate-limit]");
     add_man::<ControlSettings>(&mut page, "[control]");
     add_man::<LogSettings>(&mut page, "[log]");
     add_man::<ZoneSettings>(&mut page, "[[zone]]");
