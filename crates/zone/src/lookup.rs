@@ -137,6 +137,11 @@ impl<'p> ZoneView<'p> {
         }
     }
 
+    /// Whether it has the NSEC3 records of a chain, also if these prove nothing as it is not signed.
+    pub fn has_nsec3_chain(&self) -> bool {
+        self.bits() & ZoneRow::NSEC3 != 0
+    }
+
     /// Whether there are signatures.
     #[inline(always)]
     pub fn is_signed(&self) -> bool {

@@ -5,7 +5,7 @@
 //! hashes are no names of the zone (RFC 5155 7.2.8). Glue and occluded names are among them, and each RRset comes once. Who needs
 //! another order, or has a name instead of a place, asks [`ZoneView::cursor`].
 
-use super::{Denial, Node, RRset, ZoneView};
+use super::{Node, RRset, ZoneView};
 use crate::block::NAMES_MAX;
 use dnssec::nsec3::{HASH_OCTETS, LABEL_OCTETS, hash_of_label, owner_label};
 use wire::iana::rtype;
@@ -89,7 +89,7 @@ impl Crawl {
                 self.at = (u64::from(number) + 1) * NAMES_MAX as u64;
             }
         }
-        if zone.denial() != Denial::Nsec3 || self.at >= u64::from(zone.row().denial_count) {
+        if !zone.has_nsec3_chain() || self.at >= u64::from(zone.row().denial_count) {
             return Ok(None);
         }
         let record = zone.nsec3(self.at as u32).ok_or(Damaged)?;

@@ -150,7 +150,9 @@ pub fn authoritative(model: &NaiveZone) -> Vec<NameBuf> {
 
 pub fn model_of(records: &[Record], apex: &Name) -> NaiveZone {
     let mut model = NaiveZone::new(apex);
-    for (owner, rtype, rdata) in records.iter().filter(|record| record.1 != rtype::NSEC3) {
+    // Signatures are no RRsets of their own.
+    let is_set = |record: &&Record| ![rtype::NSEC3, rtype::RRSIG].contains(&record.1);
+    for (owner, rtype, rdata) in records.iter().filter(is_set) {
         assert!(model.add(owner, *rtype, 60, rdata));
     }
     model
@@ -213,7 +215,7 @@ pub fn zone_of(drafts: &[Draft], apex: &Name, denial: Denial) -> (Vec<Record>, N
         Denial::Nsec3 => add_nsec3(&mut records, &model, apex, params()),
     }
     let model = model_of(&records, apex);
-    // Without a signature of the SOA record nothing is proved. Signatures are no RRsets of their own.
+    // Without a signature of the SOA record nothing is proved.
     if !matches!(denial, Denial::None) {
         records.push((apex.to_owned(), rtype::RRSIG, rtype::SOA.to_be_bytes().to_vec()));
     }

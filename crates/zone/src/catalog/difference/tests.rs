@@ -58,8 +58,11 @@ fn what_concerns_all_names() {
     check("@ 60 TXT a", "@ 60 DNAME a.", &["*"]);
     check("c 60", "* 60 A 192.0.2.1\nc 60", &["*"]);
     check("c 60", "b.* 60 A 192.0.2.1\nc 60", &["*"]);
-    // The first signature, and the first record of another kind of proof, wherever they are.
-    check("c 60", "q 60 NSEC c A\nc 60", &["*"]);
+    // Records that would prove something do not in a zone without signatures.
+    check("c 60", "q 60 NSEC c A\nc 60", &["q"]);
+    let signed = format!("{SOA}@ 60 RRSIG SOA 13 1 60 20380101000000 20260101000000 1 test. AAAA\n{ZONE}");
+    // The first record of another kind of proof, and the first signature, wherever they are.
+    assert!(changed(&signed, &format!("{signed}q 60 NSEC c A\n")).is_everything());
     check(
         "c 60",
         "q 60 RRSIG A 13 2 60 20380101000000 20260101000000 1 test. AAAA\nq 60 A 192.0.2.1\nc 60",
