@@ -60,6 +60,9 @@ fn a_zone_of_ones_own_beside_the_root_zone() {
     // Nothing to be puzzled by.
     let log = log();
     process.stop();
+    // Unless a server of this machine, or of another test, has the default control socket.
+    let is_surprise = |line: &&str| !line.contains("/run/zonda/control.sock: another server listens there");
+    let log = log.lines().filter(is_surprise).collect::<Vec<_>>().join("\n");
     assert!(log.starts_with("zone example.com.: fine; 6 records, 4 names\n"), "{log}");
     assert!(!log.contains("WARN") && !log.contains("ERROR") && !log.contains("zonda: "), "{log}");
 }
