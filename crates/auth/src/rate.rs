@@ -19,7 +19,7 @@ mod told;
 use crate::access::Rule;
 use std::sync::Arc;
 use std::time::Duration;
-use table::{LINE_OCTETS, SECOND, Table};
+use table::{AHEAD_MAX, LINE_OCTETS, REFUSED_PART, SECOND, Table};
 use told::Rows;
 use wire::Address;
 
@@ -87,6 +87,7 @@ const CREDIT_OCTETS_MAX: u64 = 64 << 10;
 /// Units of time in a second where all clients are counted together: the others' and 16 bits more.
 const FINE_SECOND: u64 = (SECOND as u64) << FINE_BITS;
 const FINE_BITS: u32 = 16;
+const FINE_AHEAD_MAX: u64 = (AHEAD_MAX as u64) << FINE_BITS;
 
 /// Limits as one worker holds them, and the accounts.
 pub(crate) struct Limiter {
@@ -264,6 +265,8 @@ impl Limiter {
             let time = &mut self.all[kind as usize];
             let moved = (*time).max(now) + self.all_cost;
             if moved > now + FINE_SECOND {
+                let part = self.all_cost / u64::from(REFUSED_PART);
+                *time = (moved - self.all_cost + part).min(now + FINE_AHEAD_MAX);
                 return self.refuse(Level::All, kind, place, 0);
             }
             *time = moved;

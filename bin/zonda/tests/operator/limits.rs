@@ -163,10 +163,10 @@ fn limits_change_while_the_server_runs() {
         "{LIMITS}exempt = \"here\"\n[[acl]]\nname = \"here\"\naddresses = \"127.79.0.0/16\"\n"
     ));
     assert_eq!(ask(), (100, false));
-    // What it is not counted for, and what was counted before, has been less than a second ago perhaps.
+    // What was refused a moment ago still counts, so that it may be nothing.
     reconfigure(&format!("{LIMITS}slip = 0\n"));
     let (answered, slips) = ask();
-    assert!((1..=40).contains(&answered) && !slips, "{answered}");
+    assert!(answered <= 40 && !slips, "{answered}");
     reconfigure("");
     assert_eq!(ask(), (100, false));
     // What is wrong is said with its place, and changes nothing.

@@ -6,11 +6,12 @@
 //! line: | tag u32 x 8 | time u32 x 8 |     64 octets
 //!
 //!  empty for long     has some              full: refused
-//!  <---- time ------|----- time ---------|
-//!                  now                  now + SECOND
+//!  <---- time ------|----- time ---------|---- time -----|
+//!                  now                  now + SECOND     now + AHEAD_MAX
 //! ```
 //!
-//! `time`: when the account will be empty (GCRA). What it is charged moves it on, from now at the earliest, and never beyond a second from now. A new
+//! `time`: when the account will be empty (GCRA). What it is charged moves it on, from now at the earliest, and never beyond a second from now. What is
+//! refused costs a part, up to another second, so that who asks for several times what it may gets nothing. A new
 //! account takes the place of the one of its line whose time is the furthest in the past, so that those that are full stay.
 
 /// Units of time in a second. A finer unit comes round sooner than every 18 hours, a coarser one cannot tell limits above some thousands.
@@ -19,6 +20,14 @@ pub(super) const SECOND: u32 = 1 << 16;
 /// Accounts of a line: what a cache line holds.
 pub(super) const WAYS: usize = 8;
 
+/// How far ahead of now a time can be: a second's answers, and as much for what was refused, so that a flood that stops for a moment is none of less.
+pub(super) const AHEAD_MAX: u32 = 2 * SECOND;
+
+/// What is refused costs an account a part of an answer, of so many. Then one that is asked for less than so many times its limit gets the less of it the
+/// more it is asked for, and above that nothing: nothing is what a flood must get, and most of its limit who is somewhat above that. 1 would be
+/// nothing for all above their limits, none at all the limit for any flood.
+pub(super) const REFUSED_PART: u32 = 4;
+
 /// Octets of a line.
 pub(super) const LINE_OCTETS: usize = 64;
 
@@ -26,7 +35,7 @@ pub(super) const LINE_OCTETS: usize = 64;
 #[repr(align(64))]
 struct Line {
     tags: [u32; WAYS],
-    /// Beyond a second from now: in the past.
+    /// Beyond [`AHEAD_MAX`] from now: in the past.
     times: [u32; WAYS],
 }
 
@@ -46,13 +55,13 @@ impl Table {
         Table { lines: vec![Line { tags: [0; WAYS], times: [0; WAYS] }; count].into() }
     }
 
-    /// Charges `cost` to the account of a hash, 1 to [`SECOND`] of a second; says whether it had so much. Nothing is charged if not.
+    /// Charges `cost` to the account of a hash, 1 to [`SECOND`] of a second; says whether it had so much. If not, a part of it is charged.
     #[inline(always)]
     pub(super) fn charge(&mut self, hash: u64, now: u32, cost: u32) -> bool {
         self.charge_and_tell(hash, now, (cost, SECOND)).0
     }
 
-    /// The same for an account that may use `most` of its second; also says how much it has used.
+    /// The same for an account that may use `most` of its second; also says how much it has used. Less than a second: nothing is charged beyond that.
     #[inline(always)]
     pub(super) fn charge_and_tell(&mut self, hash: u64, now: u32, (cost, most): (u32, u32)) -> (bool, u32) {
         let at = (hash >> 32) as usize & (self.lines.len() - 1);
@@ -66,6 +75,8 @@ impl Table {
         let time = &mut line.times[way];
         let used = ahead(*time, now);
         if used + cost > most {
+            let highest = if most == SECOND { AHEAD_MAX } else { most };
+            *time = now.wrapping_add(used.max(highest.min(used + cost / REFUSED_PART)));
             return (false, used);
         }
         *time = now.wrapping_add(used + cost);
@@ -77,15 +88,15 @@ impl Table {
 #[inline(always)]
 fn ahead(time: u32, now: u32) -> u32 {
     let ahead = time.wrapping_sub(now);
-    if ahead > SECOND { 0 } else { ahead }
+    if ahead > AHEAD_MAX { 0 } else { ahead }
 }
 
 impl Line {
     /// Makes a new account, which is charged `cost`.
     #[inline(never)]
     fn take(&mut self, tag: u32, now: u32, cost: u32) {
-        // From just beyond a second from now, all the way round, to a second from now.
-        let age = |time: u32| time.wrapping_sub(now).wrapping_sub(SECOND + 1);
+        // From just beyond what can be, all the way round, to the most that can.
+        let age = |time: u32| time.wrapping_sub(now).wrapping_sub(AHEAD_MAX + 1);
         let mut oldest = 0;
         for way in 1..WAYS {
             if age(self.times[way]) < age(self.times[oldest]) {

@@ -50,7 +50,7 @@ fn the_same_answer_to_a_network() {
     assert_eq!(given(&mut limiter, "[2001:db8:0:100::1]", Kind::Answer, same()), 20);
     // IPv4 is not what stands at the start of IPv6.
     assert_eq!(given(&mut limiter, "[c000:0200::1]", Kind::Answer, same()), 20);
-    limiter.set_time(Duration::from_millis(6001));
+    limiter.set_time(Duration::from_millis(7001));
     assert_eq!(given(&mut limiter, "192.0.2.1", Kind::Answer, same()), 20);
 }
 
@@ -69,8 +69,10 @@ fn networks_wider_ones_and_all() {
     assert_eq!(given(&mut first, "192.1.2.1", Kind::Answer, 0..5000), 1024);
     let v6 = ["1:1", "1:2", "1:3"].map(|net| format!("[2001:db8:{net}00::1]"));
     assert_eq!(v6.map(|from| given(&mut first, &from, Kind::Answer, 0..5000)), [1024; 3]);
-    first.set_time(Duration::from_millis(5500));
-    assert_eq!(given(&mut first, "192.0.2.1", Kind::Answer, 0..5000), 512);
+    first.set_time(Duration::from_millis(5900));
+    assert_eq!(given(&mut first, "192.0.2.1", Kind::Answer, 0..5000), 0);
+    first.set_time(Duration::from_millis(8000));
+    near(given(&mut first, "192.0.2.1", Kind::Answer, 0..5000), 1024);
 
     let mut second = limiter(Limits { total_per_second: 1000, ..NONE }, 1);
     let all = |limiter: &mut Limiter, kind| {
@@ -78,7 +80,7 @@ fn networks_wider_ones_and_all() {
         (0..5000).map(|_| given(limiter, &random_v4(&mut random), kind, 0..1)).sum::<usize>()
     };
     assert_eq!([all(&mut second, Kind::Answer), all(&mut second, Kind::NameError)], [1000, 1000]);
-    second.set_time(Duration::from_millis(5500));
+    second.set_time(Duration::from_millis(6500));
     assert_eq!(all(&mut second, Kind::Answer), 500);
 
     // One network's flood takes little of what all have; what `log-only` lets through is counted once.
@@ -98,7 +100,7 @@ fn random_v4(random: &mut Random) -> String {
     format!("{a}.{b}.{c}.{d}")
 }
 
-/// Over ten seconds of flood each network gets what it may, a second's more at most, whatever comes from others meanwhile.
+/// Over ten seconds of flood each network gets what it may at first, whatever comes from others meanwhile.
 #[test]
 fn a_flood_from_very_many() {
     let mut limiter = limiter(Limits { responses_per_second: 20, table_octets: 1 << 18, ..NONE }, 1);
@@ -114,20 +116,20 @@ fn a_flood_from_very_many() {
         }
     }
     for net in 0..64 {
-        assert!((190..=220).contains(&got[&net]), "{net}: {}", got[&net]);
+        assert!((20..=60).contains(&got[&net]), "{net}: {}", got[&net]);
     }
     // Of 7.2 a second, 72,000 in all, none was refused.
     assert!(got.iter().filter(|(net, _)| **net >= 256).map(|(_, count)| count).sum::<usize>() > 71_000);
     assert_eq!(limiter.counts.limited_answers as usize, 200_000 - got.values().sum::<usize>());
 }
 
-/// Who asks at nine tenths of a network's limit, evenly, is never refused; who asks three times as often gets the limit. The smallest limits included.
+/// Who asks at nine tenths of a network's limit, evenly, is never refused; who asks three times as often as it may gets a third of the limit. The smallest limits included.
 #[test]
 fn networks_at_their_limits() {
     for limit in [4, 16, 64, 512, 4096] {
         let mut limiter = limiter(Limits { network_per_second: limit, ..NONE }, 1);
         for (share, least, most) in
-            [(9, 10 * limit * 9 / 10, 10 * limit * 9 / 10), (30, 10 * limit, 11 * limit + limit / 5 + 100)]
+            [(9, 10 * limit * 9 / 10, 10 * limit * 9 / 10), (30, 3 * limit, 5 * limit + limit / 5 + 100)]
         {
             let queries = 10 * limit * share / 10;
             let from = address(if share == 9 { "192.0.2.1" } else { "198.51.100.1" });
