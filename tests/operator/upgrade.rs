@@ -66,6 +66,16 @@ impl Line {
         assert_eq!(status["pid"], self.pid(), "the new one has the control socket");
     }
 
+    /// Another start by the same settings gets the addresses, and answers.
+    fn assert_fresh_start(&self) {
+        let scratch = tempfile::tempdir().expect("a scratch folder");
+        let config = self.server.path("zonda.toml");
+        let fresh = zonda_tests::server::program_command(&["serve", "--config", text(&config)]);
+        let _fresh = Guarded::spawn(fresh, scratch.path());
+        let ask = || udp_within(self.at(), &query().octets(), Duration::from_millis(100));
+        await_that("a fresh start", || matches!(ask(), Ok(Some(answer)) if is_good(&answer)));
+    }
+
     fn pid(&self) -> u32 {
         *self.pids.last().expect("there is a first")
     }
@@ -419,14 +429,7 @@ fn either_may_be_killed_before_the_new_one_has_taken_over() {
         assert!(!asked.join().expect("an end").status.success());
         let new = line.pid();
         await_that("the new one ends too", || !is_running(new));
-        let config = line.server.path("zonda.toml");
-        let scratch = tempfile::tempdir().expect("a scratch folder");
-        let fresh = zonda_tests::server::program_command(&["serve", "--config", text(&config)]);
-        let _fresh = Guarded::spawn(fresh, scratch.path());
-        await_that(
-            "a fresh start",
-            || matches!(udp_within(line.at(), &query().octets(), Duration::from_millis(100)), Ok(Some(answer)) if is_good(&answer)),
-        );
+        line.assert_fresh_start();
     }
 }
 
@@ -441,14 +444,7 @@ fn one_that_dies_after_it_has_taken_over_has_crashed_as_any_server() {
     // The old one has a client, and does not keep the addresses from the next start for that.
     let status = line.server.process.wait(PATIENCE).expect("the old one ends");
     assert_eq!(status.code(), Some(1), "{}", line.server.log());
-    let scratch = tempfile::tempdir().expect("a scratch folder");
-    let config = line.server.path("zonda.toml");
-    let fresh = zonda_tests::server::program_command(&["serve", "--config", text(&config)]);
-    let _fresh = Guarded::spawn(fresh, scratch.path());
-    await_that(
-        "a fresh start",
-        || matches!(udp_within(line.at(), &query().octets(), Duration::from_millis(100)), Ok(Some(answer)) if is_good(&answer)),
-    );
+    line.assert_fresh_start();
 }
 
 #[test]

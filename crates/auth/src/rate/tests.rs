@@ -21,22 +21,14 @@ fn given(limiter: &mut Limiter, from: &str, kind: Kind, tokens: impl Iterator<It
     tokens.filter(|token| !limiter.refuses(&from, kind, *token, || false)).count()
 }
 
-const NONE: Limits = Limits {
-    responses_per_second: 0,
-    network_per_second: 0,
-    wide_per_second: 0,
-    total_per_second: 0,
-    prefixes: [24, 56],
-    wide_prefixes: [16, 32],
-    slip: 3,
-    log_only: false,
-    exempt: Rule::Nobody,
-    table_octets: 1 << 20,
-};
+/// No limits; each test sets those that it is about.
+fn none() -> Limits {
+    Limits { responses_per_second: 0, network_per_second: 0, wide_per_second: 0, ..Limits::default() }
+}
 
 #[test]
 fn the_same_answer_to_a_network() {
-    let mut limiter = limiter(Limits { responses_per_second: 20, ..NONE }, 1);
+    let mut limiter = limiter(Limits { responses_per_second: 20, ..none() }, 1);
     let same = || std::iter::repeat_n(7, 50);
     assert_eq!(given(&mut limiter, "192.0.2.1", Kind::Answer, same()), 20);
     // A neighbour has the same account; others, other answers and other kinds have not.
@@ -58,7 +50,7 @@ fn the_same_answer_to_a_network() {
 /// the limit, exactly.
 #[test]
 fn networks_wider_ones_and_all() {
-    let mut first = limiter(Limits { network_per_second: 1024, wide_per_second: 4096, ..NONE }, 1);
+    let mut first = limiter(Limits { network_per_second: 1024, wide_per_second: 4096, ..none() }, 1);
     let near = |got: usize, limit: usize| {
         assert!((limit * 3 / 5..=limit * 7 / 5).contains(&got), "{got} of {limit}")
     };
@@ -74,7 +66,7 @@ fn networks_wider_ones_and_all() {
     first.set_time(Duration::from_millis(8000));
     near(given(&mut first, "192.0.2.1", Kind::Answer, 0..5000), 1024);
 
-    let mut second = limiter(Limits { total_per_second: 1000, ..NONE }, 1);
+    let mut second = limiter(Limits { total_per_second: 1000, ..none() }, 1);
     let all = |limiter: &mut Limiter, kind| {
         let mut random = Random::new(1);
         (0..5000).map(|_| given(limiter, &random_v4(&mut random), kind, 0..1)).sum::<usize>()
@@ -85,7 +77,7 @@ fn networks_wider_ones_and_all() {
 
     // One network's flood takes little of what all have; what `log-only` lets through is counted once.
     for log_only in [false, true] {
-        let limits = Limits { network_per_second: 64, total_per_second: 1024, log_only, ..NONE };
+        let limits = Limits { network_per_second: 64, total_per_second: 1024, log_only, ..none() };
         let mut third = limiter(limits, 1);
         let got = given(&mut third, "192.0.2.1", Kind::Answer, 0..5000);
         assert!(5000 - third.counts.limited_answers < 400);
@@ -103,7 +95,7 @@ fn random_v4(random: &mut Random) -> String {
 /// Over ten seconds of flood each network gets what it may at first, whatever comes from others meanwhile.
 #[test]
 fn a_flood_from_very_many() {
-    let mut limiter = limiter(Limits { responses_per_second: 20, table_octets: 1 << 18, ..NONE }, 1);
+    let mut limiter = limiter(Limits { responses_per_second: 20, table_octets: 1 << 18, ..none() }, 1);
     let mut random = Random::new(2);
     let mut got: HashMap<u64, usize> = HashMap::new();
     for millisecond in 0..10_000 {
@@ -127,7 +119,7 @@ fn a_flood_from_very_many() {
 #[test]
 fn networks_at_their_limits() {
     for limit in [4, 16, 64, 512, 4096] {
-        let mut limiter = limiter(Limits { network_per_second: limit, ..NONE }, 1);
+        let mut limiter = limiter(Limits { network_per_second: limit, ..none() }, 1);
         for (share, least, most) in
             [(9, 10 * limit * 9 / 10, 10 * limit * 9 / 10), (30, 3 * limit, 5 * limit + limit / 5 + 100)]
         {
@@ -148,7 +140,7 @@ fn networks_at_their_limits() {
 #[test]
 fn workers_share_limits() {
     for (workers, each) in [(1, 20), (3, 7), (16, 2), (64, 1)] {
-        let mut limiter = limiter(Limits { responses_per_second: 20, ..NONE }, workers);
+        let mut limiter = limiter(Limits { responses_per_second: 20, ..none() }, workers);
         assert_eq!(given(&mut limiter, "192.0.2.1", Kind::Answer, std::iter::repeat_n(0, 99)), each);
     }
 }
@@ -156,18 +148,18 @@ fn workers_share_limits() {
 #[test]
 fn slips_are_a_share_of_the_octets() {
     for (slip, response) in [(1, 40), (2, 40), (3, 40), (3, 56), (10, 40)] {
-        let mut limiter = limiter(Limits { slip, ..NONE }, 1);
+        let mut limiter = limiter(Limits { slip, ..none() }, 1);
         let slipped = (0..30_000).filter(|_| limiter.slips(40, response)).count();
         let (left, came) = (slipped * response * slip as usize, 40 * 30_000);
         assert!(left <= came && left + 2 * response * slip as usize > came, "{slip} {response}: {slipped}");
     }
-    assert!(!limiter(Limits { slip: 0, ..NONE }, 1).slips(4000, 1));
+    assert!(!limiter(Limits { slip: 0, ..none() }, 1).slips(4000, 1));
 }
 
 /// A reload of the same limits, or with others of what a refusal leads to, forgets nothing; `log-only` refuses nothing.
 #[test]
 fn limits_change() {
-    let limits = Limits { responses_per_second: 20, ..NONE };
+    let limits = Limits { responses_per_second: 20, ..none() };
     let mut limiter = limiter(limits.clone(), 1);
     let mut ask = |limits: &Limits| {
         limiter.prepare(&Arc::new(limits.clone()));
@@ -183,7 +175,7 @@ fn limits_change() {
 fn what_is_told() {
     let told = Arc::new(Told::default());
     let mut limiter = Limiter::new(1, Arc::clone(&told));
-    limiter.prepare(&Arc::new(Limits { responses_per_second: 20, network_per_second: 100, ..NONE }));
+    limiter.prepare(&Arc::new(Limits { responses_per_second: 20, network_per_second: 100, ..none() }));
     limiter.set_time(Duration::from_secs(1));
     let rows = || told.rows().flatten().collect::<Vec<_>>();
     given(&mut limiter, "192.0.2.1", Kind::Answer, std::iter::repeat_n(1, 20));
