@@ -1,0 +1,77 @@
+//! The end of the server: told to stop, or another process has taken over.
+
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use net::systemd::Notifier;
+use rustix::process::{Pid, Signal};
+
+use super::events::{End, Event, tell};
+use crate::controller::Controller;
+use crate::upgrade::UPGRADE_DRAIN;
+use crate::upgrade::give::Process;
+
+/// How long the end may wait for TCP clients to take their answers.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) fn finish(
+    controller: &Controller,
+    end: End,
+    received: &mpsc::Receiver<Event>,
+) -> Result<(), Vec<String>> {
+    let reason = match end {
+        End::Stopped(reason) => reason,
+        End::HandedOver(process, has_reload) => return leave(controller, process, has_reload, received),
+    };
+    tracing::info!("stopping: {reason}");
+    tell(controller.notifier.get(), Notifier::stopping);
+    // Taken out first: others may ask for it while clients take their answers.
+    let running = controller.running.lock().take();
+    // One that took over in this moment is meant too.
+    if let Some(pid) = controller.upgrade.end() {
+        send_signal(pid, Signal::TERM);
+    }
+    if let Some(running) = running {
+        running.stop(STOP_PATIENCE);
+    }
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// How often it is looked whether the last client is gone, and nobody waits for that.
+const LEAVE_PAUSE: Duration = Duration::from_millis(20);
+
+/// Leaves the sockets to the process that has taken over, and serves the TCP connections that there are until they end or are idle.
+fn leave(
+    controller: &Controller,
+    mut process: Process,
+    mut has_reload: bool,
+    received: &mpsc::Receiver<Event>,
+) -> Result<(), Vec<String>> {
+    let Some(mut running) = controller.running.lock().take() else { return Ok(()) };
+    running.leave(Instant::now() + UPGRADE_DRAIN, STOP_PATIENCE);
+    // Without it another start is to come, which needs the addresses.
+    while !running.has_ended() && !process.has_ended() {
+        if std::mem::take(&mut has_reload) {
+            send_signal(process.id(), Signal::HUP);
+        }
+        match received.recv_timeout(LEAVE_PAUSE) {
+            Ok(Event::Stop(_)) => break,
+            Ok(Event::Reload) => has_reload = true,
+            _ => {}
+        }
+    }
+    running.stop(STOP_PATIENCE);
+    tracing::info!("all connections are over");
+    match process.has_ended() {
+        true => Err(vec![format!("process {}, which had taken over as the server, has ended", process.id())]),
+        false => Ok(()),
+    }
+}
+
+fn send_signal(pid: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        // It may have ended by itself.
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
