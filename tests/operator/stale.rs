@@ -270,3 +270,46 @@ fn what_cannot_be_listed_leaves_its_zones_as_they_were() {
         assert!(said.contains("stale") && said.contains("cannot"), "{said}");
     }
 }
+
+/// Writes a file with a modification time as of an image, and waits until it can be told from what may come.
+fn write_as_of_1970(fixture: &Fixture, name: &str, content: &str) {
+    fixture.write(name, content);
+    let file = fs::File::options().write(true).open(fixture.path(name)).expect("the file");
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1)).expect("a time");
+    std::thread::sleep(Duration::from_millis(30));
+}
+
+#[test]
+fn an_edit_of_the_same_length_and_time_is_seen() {
+    let mut fixture = Fixture::new("");
+    write_as_of_1970(&fixture, "one.example.", &SOUND.replace("192.0.2.2", "192.0.2.3"));
+    fixture.ctl(&["reload"]);
+    assert_eq!(fixture.last("one.example."), 3);
+    write_as_of_1970(&fixture, "one.example.", &SOUND.replace("192.0.2.2", "192.0.2.4"));
+    let (_, said) = fixture.ctl(&["reload", "one.example."]);
+    assert!(said.contains("1 zone loaded") && fixture.last("one.example.") == 4, "{said}");
+    for serve_stored in ["true", "false"] {
+        // Stored by this start, and by the next one read again.
+        fixture.restart(&format!("serve-stored = {serve_stored}\n"));
+        fixture.wait("a pack", || fixture.packs() > 0);
+        write_as_of_1970(&fixture, "one.example.", &SOUND.replace("192.0.2.2", "192.0.2.5"));
+        fixture.restart(&format!("serve-stored = {serve_stored}\n"));
+        fixture.wait("the edit", || fixture.last("one.example.") == 5);
+        write_as_of_1970(&fixture, "one.example.", &SOUND.replace("192.0.2.2", "192.0.2.4"));
+    }
+}
+
+#[test]
+fn several_zones_and_force() {
+    let fixture = Fixture::new("");
+    let (_, said) = fixture.ctl(&["reload", "one.example.", "two.example.", "ONE.example."]);
+    assert!(said.contains("2 unchanged"), "{said}");
+    let (_, said) = fixture.ctl(&["reload", "--force", "one.example.", "two.example."]);
+    assert!(said.contains("2 zones loaded") && !said.contains("unchanged"), "{said}");
+    let (_, said) = fixture.ctl(&["reload", "--force"]);
+    assert!(said.contains("2 zones loaded"), "{said}");
+    fixture.write("two.example.", &SOUND.replace("192.0.2.2", "192.0.2.3"));
+    let (output, said) = fixture.ctl(&["reload", "none.example.", "two.example."]);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("there is no zone none.example.") && fixture.last("two.example.") == 3, "{said}");
+}

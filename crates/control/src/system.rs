@@ -13,7 +13,7 @@ use crate::stamp::Stamp;
 /// for each: checking reads them all. Returns the state of the file too.
 pub fn map_pack(path: &Path) -> Result<(Pack, Stamp), String> {
     let (file, metadata) = crate::read::open_regular(path)?;
-    let stamp = Stamp::of(&metadata).before_reading();
+    let stamp = Stamp::of(&file, &metadata).map_err(|error| crate::text::cannot("read", &error))?;
     let map = map(&file).map_err(|error| crate::text::cannot("map", &error))?;
     Ok((Pack::open(Backing::Mapped(map)).map_err(|error| error.to_string())?, stamp))
 }

@@ -448,25 +448,23 @@ impl Controller {
         progress.begin(Act::Looking, candidates.len());
         let batches: Vec<&[Candidate]> = candidates.chunks(LOOKS_A_BATCH).collect();
         let looked = map_on_threads(net::worker_count_default(), &batches, |batch| {
-            let (mut jobs, mut inodes) = (Vec::new(), Vec::new());
+            let mut jobs = Vec::new();
             for (candidate, look) in self.looks(batch) {
                 // Without a lock, as every look is a call into the file system.
-                let is_asked = scope == Scope::All && !candidate.is_new;
-                match if is_asked { look.unchanged() } else { None } {
-                    Some(now) => inodes.extend(candidate.slot().map(|slot| (slot, now.inode))),
-                    None if is_asked || candidate.is_new => jobs.push(job(look)),
-                    None => {}
+                let is_due = match scope {
+                    _ if candidate.is_new => true,
+                    Scope::All => !look.is_unchanged(),
+                    Scope::Force => true,
+                    Scope::New => false,
+                };
+                if is_due {
+                    jobs.push(job(look));
                 }
             }
             progress.count(batch.len());
-            (jobs, inodes)
+            jobs
         });
-        let mut all = Vec::new();
-        let mut zones = self.zones.write();
-        for (jobs, inodes) in looked {
-            all.extend(jobs);
-            inodes.into_iter().for_each(|(slot, inode)| zones.kept_mut(slot).inode = inode);
-        }
+        let mut all: Vec<Job> = looked.into_iter().flatten().collect();
         (0..).zip(&mut all).for_each(|(id, job)| job.id = id);
         all
     }
@@ -481,15 +479,6 @@ impl Controller {
             };
             candidates.iter().filter_map(|candidate| Some((candidate, look(candidate)?))).collect()
         })
-    }
-}
-
-impl Candidate {
-    fn slot(&self) -> Option<SlotNumber> {
-        match self.who {
-            Who::Slot(slot) => Some(slot),
-            Who::Hidden(_) => None,
-        }
     }
 }
 

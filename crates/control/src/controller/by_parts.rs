@@ -47,7 +47,7 @@ impl Controller {
 mod tests {
     use super::*;
     use crate::controller::Overrides;
-    use crate::reload::{add_zone, reload_zone};
+    use crate::reload::{add_zone, reload_zones};
     use crate::settings::Settings;
     use wire::{NameBuf, SortKey};
     use zone::catalog::Version;
@@ -63,7 +63,7 @@ mod tests {
             let soa = format!("@ 60 SOA ns h {serial} 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\n");
             std::fs::write(&file, format!("{soa}a 60 A 192.0.2.{a}\nb 60 A 192.0.2.{b}\n")).unwrap();
         };
-        let reload = || assert_eq!(reload_zone(&controller, &apex).loaded, 1);
+        let reload = || assert_eq!(reload_zones(&controller, std::slice::from_ref(&apex), false).loaded, 1);
         let version = || -> Version {
             let mut reader = controller.catalog.reader();
             reader.with(|view| view.find(&SortKey::of(&apex), 127).found.version())

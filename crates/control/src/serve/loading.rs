@@ -54,7 +54,7 @@ pub(super) fn reload_on_a_thread(controller: &Arc<Controller>, events: &mpsc::Sy
     let (controller, events) = (Arc::clone(controller), events.clone());
     let reload = move || {
         let done = AtEnd { events, event: Some(Event::Reloaded) };
-        crate::reload::reload_all(&controller);
+        crate::reload::reload_all(&controller, false);
         drop(done);
         controller.tidy();
     };
