@@ -117,7 +117,7 @@ fn open_at_once(path: &Path) -> Result<(File, Metadata), String> {
 
 /// Whether a file begins as a pack does.
 pub fn is_pack(path: &Path) -> Result<bool, String> {
-    let (mut file, _) = open(path)?;
+    let (mut file, _) = open_regular(path).map_err(|problem| format!("{}: {problem}", path.display()))?;
     let mut magic = [0; zone::section::MAGIC.len()];
     Ok(file.read_exact(&mut magic).is_ok() && magic == zone::section::MAGIC)
 }
