@@ -14,44 +14,44 @@ use zonda_tests::zone::ZoneFile;
 use crate::kit::SOUND;
 
 /// A server of two zones with a pack folder, in a folder of files that outlives it.
-struct Fixture {
-    files: tempfile::TempDir,
-    server: Server,
+pub(crate) struct Fixture {
+    pub(crate) files: tempfile::TempDir,
+    pub(crate) server: Server,
 }
 
 impl Fixture {
     /// `more`: lines of the `[server]` table.
-    fn new(more: &str) -> Fixture {
+    pub(crate) fn new(more: &str) -> Fixture {
         let files = tempfile::tempdir().expect("a scratch folder");
         zones(&files).iter().for_each(|zone| fs::write(&zone.path, SOUND).expect("a zone file"));
         let server = start(&files, more);
         Fixture { files, server }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.files.path().join(name)
     }
 
-    fn write(&self, name: &str, content: &str) {
+    pub(crate) fn write(&self, name: &str, content: &str) {
         fs::write(self.path(name), content).expect("a file");
     }
 
     /// Ends the server in order and starts another in its place.
-    fn restart(&mut self, more: &str) {
+    pub(crate) fn restart(&mut self, more: &str) {
         signal(self.server.process.pid(), "TERM");
         self.server.process.wait(Duration::from_secs(10)).expect("an end");
         self.server = start(&self.files, more);
     }
 
     /// The last octet of the address of `www` of a zone; the RCODE, negative, where there is none.
-    fn last(&self, zone: &str) -> i32 {
+    pub(crate) fn last(&self, zone: &str) -> i32 {
         let response =
             ask(self.server.address, Transport::Udp, &Query::new(&format!("www.{zone}"), rtype::A));
         let octet = response.answer.first().and_then(|record| record.rdata.last());
         octet.map_or(-i32::from(response.rcode()), |octet| i32::from(*octet))
     }
 
-    fn ctl(&self, arguments: &[&str]) -> (Output, String) {
+    pub(crate) fn ctl(&self, arguments: &[&str]) -> (Output, String) {
         let output = ctl(&self.server, arguments);
         let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
         let said = said.into_owned();
@@ -59,7 +59,7 @@ impl Fixture {
     }
 
     /// Waits until something is so.
-    fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
+    pub(crate) fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
         let until = Instant::now() + Duration::from_secs(10);
         while !is_so() {
             assert!(Instant::now() < until, "{what}: in vain\n{}", self.server.log());
@@ -68,7 +68,7 @@ impl Fixture {
     }
 
     /// How many packs are stored.
-    fn packs(&self) -> usize {
+    pub(crate) fn packs(&self) -> usize {
         let entries = fs::read_dir(self.path("packs")).expect("the pack folder");
         let is_pack = |name: std::ffi::OsString| name.to_string_lossy().ends_with(".zpack");
         entries.filter(|entry| is_pack(entry.as_ref().expect("an entry").file_name())).count()
@@ -269,47 +269,4 @@ fn what_cannot_be_listed_leaves_its_zones_as_they_were() {
         let (_, said) = fixture.ctl(&["zones", "c.test."]);
         assert!(said.contains("stale") && said.contains("cannot"), "{said}");
     }
-}
-
-/// Writes a file with a modification time as of an image, and waits until it can be told from what may come.
-fn write_as_of_1970(fixture: &Fixture, name: &str, content: &str) {
-    fixture.write(name, content);
-    let file = fs::File::options().write(true).open(fixture.path(name)).expect("the file");
-    file.set_modified(std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1)).expect("a time");
-    std::thread::sleep(Duration::from_millis(30));
-}
-
-#[test]
-fn an_edit_of_the_same_length_and_time_is_seen() {
-    let mut fixture = Fixture::new("");
-    write_as_of_1970(&fixture, "one.example.", &SOUND.replace("192.0.2.2", "192.0.2.3"));
-    fixture.ctl(&["reload"]);
-    assert_eq!(fixture.last("one.example."), 3);
-    write_as_of_1970(&fixture, "one.example.", &SOUND.replace("192.0.2.2", "192.0.2.4"));
-    let (_, said) = fixture.ctl(&["reload", "one.example."]);
-    assert!(said.contains("1 zone loaded") && fixture.last("one.example.") == 4, "{said}");
-    for serve_stored in ["true", "false"] {
-        // Stored by this start, and by the next one read again.
-        fixture.restart(&format!("serve-stored = {serve_stored}\n"));
-        fixture.wait("a pack", || fixture.packs() > 0);
-        write_as_of_1970(&fixture, "one.example.", &SOUND.replace("192.0.2.2", "192.0.2.5"));
-        fixture.restart(&format!("serve-stored = {serve_stored}\n"));
-        fixture.wait("the edit", || fixture.last("one.example.") == 5);
-        write_as_of_1970(&fixture, "one.example.", &SOUND.replace("192.0.2.2", "192.0.2.4"));
-    }
-}
-
-#[test]
-fn several_zones_and_force() {
-    let fixture = Fixture::new("");
-    let (_, said) = fixture.ctl(&["reload", "one.example.", "two.example.", "ONE.example."]);
-    assert!(said.contains("2 unchanged"), "{said}");
-    let (_, said) = fixture.ctl(&["reload", "--force", "one.example.", "two.example."]);
-    assert!(said.contains("2 zones loaded") && !said.contains("unchanged"), "{said}");
-    let (_, said) = fixture.ctl(&["reload", "--force"]);
-    assert!(said.contains("2 zones loaded"), "{said}");
-    fixture.write("two.example.", &SOUND.replace("192.0.2.2", "192.0.2.3"));
-    let (output, said) = fixture.ctl(&["reload", "none.example.", "two.example."]);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("there is no zone none.example.") && fixture.last("two.example.") == 3, "{said}");
 }

@@ -37,9 +37,14 @@ use crate::stamp::Stamp;
 use crate::system::{map_pack, trim_memory};
 use crate::wanted::Source;
 
-/// A zone whose text is at least this long gets a pack of its own: a pack costs about a kilobyte, and a zone of
-/// this size at least a thousand times that.
-pub(crate) const OWN_PACK_OCTETS: u64 = 8 << 20;
+/// A zone whose text is at least this long is read and packed by itself, so that others do not wait for it. Whether its pack stays by itself
+/// depends on how large that is: see [`OWN_PACK_OCTETS`].
+pub(crate) const ALONE_TEXT_OCTETS: u64 = 8 << 20;
+
+/// A pack of one zone of at least so many octets stays as it is: a pack costs about a kilobyte, and one of this size some thousand times
+/// that. Smaller ones are joined, whatever the length of their text, and what was joined is not taken apart but by a change of its text:
+/// so no zone goes back and forth.
+pub(crate) const OWN_PACK_OCTETS: usize = 8 << 20;
 
 /// Text of small zones in one pack, and octets of a merged one: bounds what a merge copies again, and the memory while packing.
 pub(crate) const SHARED_PACK_OCTETS: u64 = 1 << 30;
@@ -357,7 +362,7 @@ enum Begun {
 
 /// Divides texts into groups that become packs: small ones together and first, each large one by itself.
 fn groups(mut texts: Vec<(u64, &Job)>) -> Vec<Vec<&Job>> {
-    let large = texts.extract_if(.., |(octets, _)| *octets >= OWN_PACK_OCTETS).collect::<Vec<_>>();
+    let large = texts.extract_if(.., |(octets, _)| *octets >= ALONE_TEXT_OCTETS).collect::<Vec<_>>();
     let mut groups: Vec<Vec<&Job>> = Vec::new();
     let mut sum = u64::MAX;
     for (octets, job) in texts {

@@ -356,3 +356,36 @@ fn is_below_data(view: &CatalogView<'_>, name: &Name) -> bool {
     }
     false
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::controller::Overrides;
+    use crate::reload::reload_zones;
+    use crate::settings::Settings;
+    use crate::sources::Embedded;
+
+    /// What a program has inside is told from what another had by what it says, be it as long.
+    #[test]
+    fn zones_inside_of_programs() {
+        const fn inside(text: &'static [u8]) -> Embedded {
+            Embedded { name: "inside", text, renewal: "" }
+        }
+        static OLD: Embedded = inside(b"@ 9 SOA ns host 1 2 3 4 5\n@ 9 NS ns\nns 9 A 192.0.2.1\n");
+        static NEW: Embedded = inside(b"@ 9 SOA ns host 1 2 3 4 5\n@ 9 NS ns\nns 9 A 192.0.2.2\n");
+        let controller = Controller::new(Settings::default(), Overrides::default()).unwrap();
+        let name: NameBuf = "inside.test".parse().unwrap();
+        assert_eq!(controller.add(&mut controller.change(), &name, &Source::Embedded(&OLD)).loaded, 1);
+        let reload = |force| reload_zones(&controller, std::slice::from_ref(&name), force);
+        assert_eq!((reload(false).unchanged, reload(true).loaded, reload(false).unchanged), (1, 1, 1));
+        let look = |source| {
+            let zones = controller.zones.read();
+            let look =
+                controller.catalog.reader().with(|view| zones.look(view, zones.slot(view, &name).unwrap()));
+            Look { source, ..look.unwrap() }
+        };
+        assert!(look(Source::Embedded(&OLD)).is_unchanged());
+        assert!(!look(Source::Embedded(&NEW)).is_unchanged());
+    }
+}

@@ -43,7 +43,7 @@ fn texts_and_packs_beside(others: usize) {
     let octets = compiled.packs[0].octets();
     let (pack, cut) = (write("pack", octets), write("cut", &octets[..octets.len() - 1]));
     let short = write("short", &octets[..octets.len() - SECTION_ALIGNMENT]);
-    let large = write("large", format!("{ZONE}{}", "\n".repeat(OWN_PACK_OCTETS as usize)).as_bytes());
+    let large = write("large", format!("{ZONE}{}", "\n".repeat(ALONE_TEXT_OCTETS as usize)).as_bytes());
     let mut jobs = vec![
         job(0, "text.example", &text),
         job(1, "long.example", &long),
