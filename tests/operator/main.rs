@@ -5,6 +5,7 @@ mod install;
 mod kit;
 mod locks;
 mod log;
+mod marks;
 mod moving;
 mod packs;
 mod readme;

@@ -14,44 +14,44 @@ use zonda_tests::zone::ZoneFile;
 use crate::kit::SOUND;
 
 /// A server of two zones with a pack folder, in a folder of files that outlives it.
-struct Fixture {
-    files: tempfile::TempDir,
-    server: Server,
+pub(crate) struct Fixture {
+    pub(crate) files: tempfile::TempDir,
+    pub(crate) server: Server,
 }
 
 impl Fixture {
     /// `more`: lines of the `[server]` table.
-    fn new(more: &str) -> Fixture {
+    pub(crate) fn new(more: &str) -> Fixture {
         let files = tempfile::tempdir().expect("a scratch folder");
         zones(&files).iter().for_each(|zone| fs::write(&zone.path, SOUND).expect("a zone file"));
         let server = start(&files, more);
         Fixture { files, server }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.files.path().join(name)
     }
 
-    fn write(&self, name: &str, content: &str) {
+    pub(crate) fn write(&self, name: &str, content: &str) {
         fs::write(self.path(name), content).expect("a file");
     }
 
     /// Ends the server in order and starts another in its place.
-    fn restart(&mut self, more: &str) {
+    pub(crate) fn restart(&mut self, more: &str) {
         signal(self.server.process.pid(), "TERM");
         self.server.process.wait(Duration::from_secs(10)).expect("an end");
         self.server = start(&self.files, more);
     }
 
     /// The last octet of the address of `www` of a zone; the RCODE, negative, where there is none.
-    fn last(&self, zone: &str) -> i32 {
+    pub(crate) fn last(&self, zone: &str) -> i32 {
         let response =
             ask(self.server.address, Transport::Udp, &Query::new(&format!("www.{zone}"), rtype::A));
         let octet = response.answer.first().and_then(|record| record.rdata.last());
         octet.map_or(-i32::from(response.rcode()), |octet| i32::from(*octet))
     }
 
-    fn ctl(&self, arguments: &[&str]) -> (Output, String) {
+    pub(crate) fn ctl(&self, arguments: &[&str]) -> (Output, String) {
         let output = ctl(&self.server, arguments);
         let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
         let said = said.into_owned();
@@ -59,7 +59,7 @@ impl Fixture {
     }
 
     /// Waits until something is so.
-    fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
+    pub(crate) fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
         let until = Instant::now() + Duration::from_secs(10);
         while !is_so() {
             assert!(Instant::now() < until, "{what}: in vain\n{}", self.server.log());
@@ -68,7 +68,7 @@ impl Fixture {
     }
 
     /// How many packs are stored.
-    fn packs(&self) -> usize {
+    pub(crate) fn packs(&self) -> usize {
         let entries = fs::read_dir(self.path("packs")).expect("the pack folder");
         let is_pack = |name: std::ffi::OsString| name.to_string_lossy().ends_with(".zpack");
         entries.filter(|entry| is_pack(entry.as_ref().expect("an entry").file_name())).count()

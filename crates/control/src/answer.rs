@@ -42,9 +42,12 @@ pub(crate) fn answer(
             let line = controller.zones.read().line_named(controller, &name);
             line.map(Answer::Zone).ok_or_else(|| format!("there is no zone {name}"))
         }),
-        Request::Reload { zone: None } => Ok(Answer::Change(reload::reload_all(controller))),
-        Request::Reload { zone: Some(name) } => {
-            named(name).map(|name| Answer::Change(reload::reload_zone(controller, &name)))
+        Request::Reload { zone: None, zones, force } if zones.is_empty() => {
+            Ok(Answer::Change(reload::reload_all(controller, *force)))
+        }
+        Request::Reload { zone, zones, force } => {
+            let names: Result<Vec<NameBuf>, String> = zone.iter().chain(zones).map(named).collect();
+            names.map(|names| Answer::Change(reload::reload_zones(controller, &names, *force)))
         }
         Request::Reconfigure => Ok(Answer::Change(reload::reconfigure(controller))),
         Request::AddZone { zone, file } => {

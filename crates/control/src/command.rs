@@ -30,11 +30,17 @@ pub enum Request {
         #[serde(default)]
         clear: bool,
     },
-    /// Read settings and zones again as far as they have changed, or one zone.
+    /// Read settings and zones again as far as they have changed, or some zones.
     Reload {
-        /// The one.
+        /// One.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         zone: Option<String>,
+        /// More.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        zones: Vec<String>,
+        /// Whether to read what has not changed too.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        force: bool,
     },
     /// Read the settings again.
     Reconfigure,

@@ -1,4 +1,4 @@
-//! From sources to packs: zones that a pack already has are mapped, the others are read on all processors.
+//! From sources to packs: zones that a pack already has are mapped, the others are read on as many processors as they may have.
 //!
 //! ```text
 //! jobs --stamp--> in the pack folder, unchanged ------------------------> batch 1
@@ -29,6 +29,7 @@ use zone::Pack;
 use zone::section::{HEADER_OCTETS, SECTION_ALIGNMENT};
 use zonefile::Buffers;
 
+use crate::effort::Effort;
 use crate::packs::{PackFolder, Stored, StoredPack};
 use crate::parallel::map_on_threads;
 use crate::progress::{Act, Progress};
@@ -37,9 +38,14 @@ use crate::stamp::Stamp;
 use crate::system::{map_pack, trim_memory};
 use crate::wanted::Source;
 
-/// A zone whose text is at least this long gets a pack of its own: a pack costs about a kilobyte, and a zone of
-/// this size at least a thousand times that.
-pub(crate) const OWN_PACK_OCTETS: u64 = 8 << 20;
+/// A zone whose text is at least this long is read and packed by itself, so that others do not wait for it. Whether its pack stays by itself
+/// depends on how large that is: see [`OWN_PACK_OCTETS`].
+pub(crate) const ALONE_TEXT_OCTETS: u64 = 8 << 20;
+
+/// A pack of one zone of at least so many octets stays as it is: a pack costs about a kilobyte, and one of this size some thousand times
+/// that. Smaller ones are joined, whatever the length of their text, and what was joined is not taken apart but by a change of its text:
+/// so no zone goes back and forth.
+pub(crate) const OWN_PACK_OCTETS: usize = 8 << 20;
 
 /// Text of small zones in one pack, and octets of a merged one: bounds what a merge copies again, and the memory while packing.
 pub(crate) const SHARED_PACK_OCTETS: u64 = 1 << 30;
@@ -108,8 +114,8 @@ pub type Outcome = Result<Loaded, Vec<String>>;
 
 /// Loads zones.
 pub struct Loader<'l> {
-    /// Threads that read text.
-    pub threads: usize,
+    /// What it may take of the processors.
+    pub effort: Effort,
     /// Where packs are kept.
     pub folder: Option<&'l PackFolder>,
     /// The zones of the packs in there.
@@ -134,7 +140,35 @@ struct PackFile {
 
 impl Loader<'_> {
     /// Loads all of `jobs`; hands their outcomes to `done` in batches.
+    ///
+    /// `done` is called on this thread, which has the priority that it had: it may hold locks.
     pub fn load(&self, jobs: &[Job], done: &mut dyn FnMut(Vec<(usize, Outcome)>)) {
+        let mut take = |outcomes| {
+            done(outcomes);
+            // Here, as it holds locks of the allocator for long.
+            trim_memory();
+        };
+        if !self.effort.yields() {
+            return self.load_here(jobs, &mut take);
+        }
+        let (sender, receiver) = mpsc::sync_channel(0);
+        let (taken, is_taken) = mpsc::sync_channel(0);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                self.effort.begin();
+                self.load_here(jobs, &mut |outcomes| {
+                    // Nothing is read meanwhile, which would take memory. Without a receiver its thread panics.
+                    let _ = sender.send(outcomes).map(|()| is_taken.recv());
+                });
+            });
+            for outcomes in receiver {
+                take(outcomes);
+                let _ = taken.send(());
+            }
+        });
+    }
+
+    fn load_here(&self, jobs: &[Job], done: &mut dyn FnMut(Vec<(usize, Outcome)>)) {
         let mut left: Vec<&Job> = jobs.iter().collect();
         if self.stored.packs().is_empty() && jobs.len() >= UNLOOKED_MIN {
             left = self.load_unlooked(&left, done);
@@ -163,7 +197,6 @@ impl Loader<'_> {
             }
             if packer.is_at_end_of_pack() && packer.outcomes.len() >= UNLOOKED_MIN {
                 self.hand_over(std::mem::take(&mut packer.outcomes), done);
-                trim_memory();
                 self.progress.begin(Act::Reading, jobs.len());
                 self.progress.count(read);
             }
@@ -173,7 +206,6 @@ impl Loader<'_> {
             left.extend(jobs.iter().filter(|job| crowded.contains(&job.id)));
         }
         self.hand_over(std::mem::take(&mut packer.outcomes), done);
-        trim_memory();
         left
     }
 
@@ -181,7 +213,7 @@ impl Loader<'_> {
     fn load_looked_at(&self, jobs: &[&Job], done: &mut dyn FnMut(Vec<(usize, Outcome)>)) {
         self.progress.begin(Act::Looking, jobs.len());
         let files = PackFiles::named("pack files", HashMap::new());
-        let begun = map_on_threads(self.threads, jobs, |job| {
+        let begun = map_on_threads(self.effort.threads(), jobs, |job| {
             let begun = self.begin(job, &files);
             self.progress.count(1);
             begun
@@ -210,7 +242,6 @@ impl Loader<'_> {
             read += group.len();
             let outcomes = self.load_group(&group);
             self.hand_over(outcomes, done);
-            trim_memory();
         }
     }
 
@@ -270,7 +301,7 @@ impl Loader<'_> {
     /// Reads texts on several threads and hands them to `take` as they come. `may_leave`: see [`read_checked`].
     fn read_all<'j>(&self, jobs: &[&'j Job], may_leave: bool, mut take: impl FnMut(&'j Job, Read)) {
         let next = AtomicUsize::new(0);
-        let threads = self.threads.clamp(1, jobs.len().max(1));
+        let threads = self.effort.threads().clamp(1, jobs.len().max(1));
         // As many wait as are read: more would only hold memory.
         let (sender, receiver) = mpsc::sync_channel(threads);
         std::thread::scope(|scope| {
@@ -357,7 +388,7 @@ enum Begun {
 
 /// Divides texts into groups that become packs: small ones together and first, each large one by itself.
 fn groups(mut texts: Vec<(u64, &Job)>) -> Vec<Vec<&Job>> {
-    let large = texts.extract_if(.., |(octets, _)| *octets >= OWN_PACK_OCTETS).collect::<Vec<_>>();
+    let large = texts.extract_if(.., |(octets, _)| *octets >= ALONE_TEXT_OCTETS).collect::<Vec<_>>();
     let mut groups: Vec<Vec<&Job>> = Vec::new();
     let mut sum = u64::MAX;
     for (octets, job) in texts {
@@ -381,10 +412,10 @@ pub struct Compiled {
 }
 
 /// Builds packs of zones from text. Errors are lines that tell what is wrong with each zone.
-pub fn compile(jobs: &[Job], threads: usize) -> Result<Compiled, Vec<String>> {
+pub fn compile(jobs: &[Job], effort: Effort) -> Result<Compiled, Vec<String>> {
     let stored = Stored::default();
     let progress = Progress::default();
-    let loader = Loader { threads, folder: None, stored: &stored, progress: &progress, keep_small: false };
+    let loader = Loader { effort, folder: None, stored: &stored, progress: &progress, keep_small: false };
     progress.begin(Act::Reading, jobs.len());
     let (mut errors, mut octets) = (Vec::new(), 0);
     for job in jobs {

@@ -89,8 +89,10 @@ impl ZoneText {
 
 /// Opens a file that is to be read to its end, as [`open_regular`] does.
 pub fn open(path: &Path) -> Result<(File, Stamp), String> {
-    let (file, metadata) = open_regular(path).map_err(|problem| format!("{}: {problem}", path.display()))?;
-    Ok((file, Stamp::of(&metadata).before_reading()))
+    let describe = |problem: String| format!("{}: {problem}", path.display());
+    let (file, metadata) = open_regular(path).map_err(describe)?;
+    let stamp = Stamp::of(&file, &metadata).map_err(|error| describe(cannot("read", &error)))?;
+    Ok((file, stamp))
 }
 
 /// Opens a file proper for reading. A pipe would wait for its writer and a device may have no end, and nobody can
@@ -115,7 +117,7 @@ fn open_at_once(path: &Path) -> Result<(File, Metadata), String> {
 
 /// Whether a file begins as a pack does.
 pub fn is_pack(path: &Path) -> Result<bool, String> {
-    let (mut file, _) = open(path)?;
+    let (mut file, _) = open_regular(path).map_err(|problem| format!("{}: {problem}", path.display()))?;
     let mut magic = [0; zone::section::MAGIC.len()];
     Ok(file.read_exact(&mut magic).is_ok() && magic == zone::section::MAGIC)
 }
@@ -176,7 +178,7 @@ pub fn several(files: &str) -> String {
 pub fn open_source(source: &Source) -> Result<Opened<'_>, String> {
     match source {
         Source::Embedded(Embedded { name, text, .. }) => Ok(Opened {
-            stamp: stamp_of_embedded(text),
+            stamp: Stamp::of_text(text),
             name: (*name).into(),
             path: Path::new(name),
             input: Input::Inside(text),
@@ -185,8 +187,9 @@ pub fn open_source(source: &Source) -> Result<Opened<'_>, String> {
         Source::File(path) => {
             let (file, metadata) =
                 open_at_once(path).map_err(|problem| format!("{}: {problem}", path.display()))?;
+            let stamp = Stamp::of(&file, &metadata)
+                .map_err(|error| format!("{}: {}", path.display(), cannot("read", &error)))?;
             let input = Input::File(Whole { file, left: metadata.len(), is_ended: false });
-            let stamp = Stamp::of(&metadata).before_reading();
             let name = path.to_str().map_or_else(|| path.display().to_string(), str::to_owned);
             Ok(Opened { stamp, name, path, input })
         }
@@ -394,12 +397,10 @@ pub fn stamp_of(path: &Path) -> Result<Stamp, String> {
     let describe = |problem: String| format!("{}: {problem}", path.display());
     let metadata = std::fs::metadata(path).map_err(|error| describe(cannot("open", &error)))?;
     expect_regular(&metadata).map_err(describe)?;
-    Ok(Stamp::of(&metadata))
-}
-
-/// The state of a text inside the program, which never changes but with the program.
-pub fn stamp_of_embedded(text: &[u8]) -> Stamp {
-    Stamp { time: 1, octets: text.len() as u64, inode: 0 }
+    match Stamp::of_path(path, &metadata) {
+        Some(stamp) => Ok(stamp),
+        None => open(path).map(|(_, stamp)| stamp),
+    }
 }
 
 #[cfg(test)]

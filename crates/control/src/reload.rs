@@ -1,5 +1,6 @@
 //! What an operator can change while the server runs, and what is said about it.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use wire::{Name, NameBuf};
@@ -12,9 +13,13 @@ use crate::settings::Settings;
 use crate::text::count;
 use crate::wanted::{Source, Wanted, WantedZones};
 
-/// Reads the settings and all zones whose files have changed.
-pub fn reload_all(controller: &Controller) -> Change {
-    again(controller, Scope::All)
+/// Reads the settings and all zones whose files have changed; with `force` all zones.
+pub fn reload_all(controller: &Controller, force: bool) -> Change {
+    again(controller, scope(force))
+}
+
+fn scope(force: bool) -> Scope {
+    if force { Scope::Force } else { Scope::All }
 }
 
 /// Reads the settings; of the zones only those that are new in them.
@@ -68,7 +73,7 @@ fn new_settings(
     let mut settings = read_settings(file.as_deref(), &controller.overrides)?;
     // Read each time, as the file of secrets may be another.
     let identity = identity(&settings, &mut changing.groups)?;
-    let mut wanted = all_wanted(&settings, &controller.overrides, progress)?;
+    let mut wanted = controller.effort().run(|| all_wanted(&settings, &controller.overrides, progress))?;
     warnings.append(&mut wanted.warnings);
     for line in changing.commanded.apply(&mut wanted) {
         tracing::warn!("{line}");
@@ -126,14 +131,24 @@ fn emptied(controller: &Controller, settings: &Settings, wanted: &WantedZones) -
     folders.filter_map(|folder| line(&folder)).collect()
 }
 
-/// Reads one zone again if its file has changed.
-pub fn reload_zone(controller: &Controller, name: &Name) -> Change {
+/// Reads some zones again, each if its file has changed; with `force` all of them. What there is not is an error, and the others are read.
+pub fn reload_zones(controller: &Controller, names: &[NameBuf], force: bool) -> Change {
     let mut changing = controller.change();
-    let Some(change) = controller.look_again(&mut changing, name) else {
-        return refused(format!("there is no zone {name}; `zonda ctl zones` lists those there are"));
+    let (known, unknown): (Vec<&Name>, Vec<&Name>) =
+        names.iter().map(|name| &**name).partition(|name| controller.has_zone(name));
+    let mut seen = HashSet::new();
+    let known: Vec<&Name> = known.into_iter().filter(|name| seen.insert(name.to_lowercase())).collect();
+    let mut change = match known.is_empty() {
+        true => Change::default(),
+        false => controller.look_again(&mut changing, &known, scope(force)),
     };
-    tracing::info!("reload of zone {name}: {}", summary(&change));
-    drop(changing);
+    let line = |name| format!("there is no zone {name}; `zonda ctl zones` lists those there are");
+    change.errors.extend(unknown.into_iter().map(line));
+    match &known[..] {
+        [] => {}
+        [name] => tracing::info!("reload of zone {name}: {}", summary(&change)),
+        names => tracing::info!("reload of {}: {}", count(names.len(), "zone"), summary(&change)),
+    }
     change
 }
 

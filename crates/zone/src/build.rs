@@ -31,13 +31,15 @@ use wire::{Name, NameBuf};
 /// Packs of more octets than this live in pages of their own, which the system can join to large ones.
 const ANONYMOUS_OCTETS_MIN: usize = 1 << 20;
 
-/// Which text a zone was made from: a pack is current as long as these are the text's.
+/// Which text a zone was made from, and what was found in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextStamp {
-    /// Modification time in nanoseconds since 1970; 0 unknown.
-    pub time: u64,
-    /// Octets of the text.
-    pub octets: u64,
+    /// A number that the text's file does not have any more once it changes: the zone is current as long as it is the same. 0: unknown.
+    pub mark: u64,
+    /// Errors found, saturating.
+    pub errors: u16,
+    /// Warnings found, saturating.
+    pub warnings: u16,
 }
 
 /// Why a zone does not fit into a pack.
@@ -340,6 +342,8 @@ struct ZoneBuild<'c> {
     is_signed: bool,
     /// The SOA record has one: without, as in a zone whose signatures were left out, nothing is proved to anybody.
     is_secure: bool,
+    /// See [`ZoneRow::first_expiry`].
+    first_expiry: u32,
     /// Hash of each name on the way from the apex to the present one, and the length of its key.
     path: Vec<(Hash, usize)>,
     rows: Vec<Row>,
@@ -366,6 +370,7 @@ impl<'c> ZoneBuild<'c> {
             has_nsec: false,
             is_signed: false,
             is_secure: contents.node(0).signatures(rtype::SOA).is_some(),
+            first_expiry: 0,
             path,
             rows,
             references,
@@ -493,6 +498,18 @@ impl<'c> ZoneBuild<'c> {
         }
     }
 
+    /// Notes that there are signatures, and when the first of them expires (RFC 4034 3.1.5: octets 8 to 11 of the RDATA).
+    fn note_signatures(&mut self, signatures: crate::contents::RRsetRef<'_>) {
+        self.is_signed = true;
+        for record in signatures.records() {
+            let Some(&[a, b, c, d]) = record.rdata.get(8..12) else { continue };
+            // 0 stands for none: one second later is near enough.
+            let expiry = u32::from_be_bytes([a, b, c, d]).max(1);
+            let is_first = self.first_expiry == 0 || self.first_expiry.wrapping_sub(expiry) as i32 > 0;
+            self.first_expiry = if is_first { expiry } else { self.first_expiry };
+        }
+    }
+
     /// The zone's row.
     fn row(&self, pack: &mut PackBuilder, stamp: TextStamp) -> ZoneRow {
         let soa = self.contents.node(0).rrset(rtype::SOA);
@@ -516,8 +533,10 @@ impl<'c> ZoneBuild<'c> {
             serial,
             record_count: self.contents.record_count() as u64,
             negative_ttl,
-            text_time: stamp.time,
-            text_octets: stamp.octets,
+            text_mark: stamp.mark,
+            first_expiry: self.first_expiry,
+            errors: stamp.errors,
+            warnings: stamp.warnings,
         }
     }
 }

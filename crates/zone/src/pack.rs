@@ -66,8 +66,9 @@ pub struct Pack {
 /// | 32..36 | serial of the SOA record |
 /// | 36..44 | records |
 /// | 44..48 | TTL of negative answers (RFC 2308 5) |
-/// | 48..56 | time of the text that it was made from, in nanoseconds since 1970, 0 unknown |
-/// | 56..64 | octets of that text |
+/// | 48..56 | mark of the text that it was made from, 0 none |
+/// | 56..60 | first expiry of a signature, seconds modulo 2^32 (RFC 4034 3.1.5), 0 none |
+/// | 60..62, 62..64 | errors and warnings found in it, 65,535 also for more |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ZoneRow {
     /// Place of the apex's name in the pool.
@@ -92,10 +93,14 @@ pub struct ZoneRow {
     pub record_count: u64,
     /// TTL of negative answers.
     pub negative_ttl: u32,
-    /// Modification time of the text, nanoseconds since 1970.
-    pub text_time: u64,
-    /// Octets of the text.
-    pub text_octets: u64,
+    /// See [`crate::TextStamp::mark`].
+    pub text_mark: u64,
+    /// First expiry of a signature, seconds modulo 2^32; 0: none. Of two, the earlier is the one before in serial number arithmetic.
+    pub first_expiry: u32,
+    /// Errors found in the text.
+    pub errors: u16,
+    /// Warnings found in the text.
+    pub warnings: u16,
 }
 
 impl ZoneRow {
@@ -135,8 +140,10 @@ impl ZoneRow {
         }
         out[36..44].copy_from_slice(&self.record_count.to_le_bytes());
         out[44..48].copy_from_slice(&self.negative_ttl.to_le_bytes());
-        out[48..56].copy_from_slice(&self.text_time.to_le_bytes());
-        out[56..64].copy_from_slice(&self.text_octets.to_le_bytes());
+        out[48..56].copy_from_slice(&self.text_mark.to_le_bytes());
+        out[56..60].copy_from_slice(&self.first_expiry.to_le_bytes());
+        out[60..62].copy_from_slice(&self.errors.to_le_bytes());
+        out[62..64].copy_from_slice(&self.warnings.to_le_bytes());
         out
     }
 
@@ -154,8 +161,10 @@ impl ZoneRow {
             serial: u32_at(row, 32),
             record_count: u64_at(row, 36),
             negative_ttl: u32_at(row, ZoneRow::NEGATIVE_TTL_AT),
-            text_time: u64_at(row, 48),
-            text_octets: u64_at(row, 56),
+            text_mark: u64_at(row, 48),
+            first_expiry: u32_at(row, 56),
+            errors: u16_at(row, 60),
+            warnings: u16_at(row, 62),
         }
     }
 }

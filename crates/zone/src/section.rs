@@ -8,7 +8,7 @@ use std::ops::Range;
 /// The first octets of every pack.
 pub const MAGIC: [u8; 8] = *b"ZONDAPK\n";
 /// Version of the format; a reader takes no other.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 /// Sections begin at multiples of this: a cache line, so that an index bucket is one.
 pub const SECTION_ALIGNMENT: usize = 64;
 /// Octets of the header, section table included.

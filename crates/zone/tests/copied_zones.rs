@@ -11,7 +11,7 @@ use zone::lookup::Damaged;
 use zone::section::{HEADER_OCTETS, checksum, decode_header, encode_header};
 use zone::{Backing, Crawl, Data, Node, Pack, PackBuilder, RRset, TextStamp, ZoneView};
 
-const STAMP: TextStamp = TextStamp { time: 77, octets: 99 };
+const STAMP: TextStamp = TextStamp { mark: 77, errors: 9, warnings: 99 };
 
 /// All that an RRset says, octet for octet.
 #[derive(Debug, PartialEq)]
@@ -90,7 +90,7 @@ fn check_question(old: &ZoneView<'_>, new: &ZoneView<'_>, key: &SortKey, relativ
 fn check_same(old: &ZoneView<'_>, new: &ZoneView<'_>, names: &[NameBuf]) {
     let numbers = |zone: &ZoneView<'_>| {
         let row = zone.row();
-        let text = (row.text_time, row.text_octets);
+        let text = (row.text_mark, row.first_expiry, row.errors, row.warnings);
         (row.node_count, row.denial_count, row.bits, row.serial, row.record_count, row.negative_ttl, text)
     };
     assert_eq!((old.apex(), old.apex_key(), numbers(old)), (new.apex(), new.apex_key(), numbers(new)));

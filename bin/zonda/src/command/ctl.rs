@@ -33,7 +33,7 @@ pub struct Arguments {
 const AFTER_HELP: &str = "\
 Examples:
   zonda ctl status
-  zonda ctl reload example.com
+  zonda ctl reload example.com example.net
   zonda ctl --config /etc/zonda/zonda.toml zones
   zonda ctl --socket /run/zonda/control.sock stats --json
   zonda ctl locks --on
@@ -66,10 +66,13 @@ enum Command {
         #[arg(long)]
         clear: bool,
     },
-    /// Read settings and zones again as far as they have changed, or one zone
+    /// Read settings and zones again as far as they have changed, or some zones
     Reload {
-        /// Read only this one
-        zone: Option<String>,
+        /// Read only these
+        zones: Vec<String>,
+        /// Read also what has not changed
+        #[arg(long)]
+        force: bool,
     },
     /// Read the settings again, and of the zones only those that are new in them
     Reconfigure,
@@ -131,7 +134,11 @@ fn request(command: &Command) -> Result<Request, String> {
         Command::Locks { on, off, clear } => {
             Request::Locks { on: (*on || *off).then_some(*on), clear: *clear }
         }
-        Command::Reload { zone } => Request::Reload { zone: zone.clone() },
+        Command::Reload { zones, force } => match &zones[..] {
+            // As servers of before know it.
+            [zone] => Request::Reload { zone: Some(zone.clone()), zones: Vec::new(), force: *force },
+            zones => Request::Reload { zone: None, zones: zones.to_vec(), force: *force },
+        },
         Command::Reconfigure => Request::Reconfigure,
         Command::AddZone { zone, file } => Request::AddZone { zone: zone.clone(), file: absolute(file)? },
         Command::Upgrade { program, wait } => Request::Upgrade {

@@ -113,7 +113,8 @@ fn as_json(pack: &Pack) -> Value {
             json!({
                 "zone": name, "serial": row.serial, "names": row.node_count, "records": row.record_count,
                 "denial_records": row.denial_count, "signed": (row.bits & ZoneRow::SIGNED) != 0, "denial": signed(&row),
-                "text_time_ns": row.text_time, "text_octets": row.text_octets,
+                "text_mark": row.text_mark, "first_expiry": row.first_expiry,
+                "errors": row.errors, "warnings": row.warnings,
             })
         })
         .collect();

@@ -7,7 +7,9 @@ use zone::catalog::{PARTITIONED_MAX, PartSet, State, View};
 
 use super::Controller;
 use super::held::Kind;
+use crate::effort::Effort;
 use crate::load::{Job, Loaded};
+use crate::packs::StoredPack;
 
 /// Zones of a change that are compared with what they were. More than can have versions of parts gain nothing, and a first load of very
 /// many must not wait for any of it.
@@ -20,8 +22,16 @@ pub(super) struct Compared {
 }
 
 impl Controller {
-    /// Compares a zone that was loaded with the one that is served. `None`: all of it is another, or there was none.
-    pub(super) fn compare(&self, job: &Job, loaded: &Loaded) -> Option<Compared> {
+    /// Compares zones that were loaded with those that are served. `None`: all of a zone is another, or there was none.
+    pub(super) fn compare(&self, batch: &[(&Job, Loaded)], effort: Effort) -> Vec<Option<Compared>> {
+        let served = batch.iter().map(|(job, _)| self.served(job));
+        let both: Vec<_> = served.zip(batch.iter().map(|(_, loaded)| loaded)).collect();
+        // Comparing takes its time: without the lock, and not in a batch.
+        effort.run(|| both.into_iter().map(|(served, loaded)| served?.compare(loaded)).collect())
+    }
+
+    /// What is served of a zone.
+    fn served(&self, job: &Job) -> Option<Served> {
         let mut reader = self.catalog.reader();
         let slot = reader.with(|view| view.slot_named(&job.name))?;
         // First, so that nothing older than it is compared.
@@ -34,11 +44,22 @@ impl Controller {
             let is_operators = matches!(held.kind, Kind::Operators(_));
             (!is_operators).then(|| (Arc::clone(&held.pack), zone.number()))
         })?;
-        // Comparing takes its time: without the lock, and not in a batch.
-        drop(zones);
-        let old = ZoneView::new(&pack.pack, number)?;
+        Some(Served { state, pack, number })
+    }
+}
+
+/// A zone as it is served: its state, and where its data are.
+struct Served {
+    state: State,
+    pack: Arc<StoredPack>,
+    number: u32,
+}
+
+impl Served {
+    fn compare(&self, loaded: &Loaded) -> Option<Compared> {
+        let old = ZoneView::new(&self.pack.pack, self.number)?;
         let new = ZoneView::new(&loaded.pack.pack, loaded.number)?;
-        Some(Compared { state, parts: PartSet::changed(&old, &new) })
+        Some(Compared { state: self.state, parts: PartSet::changed(&old, &new) })
     }
 }
 
@@ -47,7 +68,7 @@ impl Controller {
 mod tests {
     use super::*;
     use crate::controller::Overrides;
-    use crate::reload::{add_zone, reload_zone};
+    use crate::reload::{add_zone, reload_zones};
     use crate::settings::Settings;
     use wire::{NameBuf, SortKey};
     use zone::catalog::Version;
@@ -63,7 +84,7 @@ mod tests {
             let soa = format!("@ 60 SOA ns h {serial} 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\n");
             std::fs::write(&file, format!("{soa}a 60 A 192.0.2.{a}\nb 60 A 192.0.2.{b}\n")).unwrap();
         };
-        let reload = || assert_eq!(reload_zone(&controller, &apex).loaded, 1);
+        let reload = || assert_eq!(reload_zones(&controller, std::slice::from_ref(&apex), false).loaded, 1);
         let version = || -> Version {
             let mut reader = controller.catalog.reader();
             reader.with(|view| view.find(&SortKey::of(&apex), 127).found.version())

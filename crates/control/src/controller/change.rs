@@ -41,6 +41,8 @@ pub struct Change {
 pub enum Scope {
     /// All: each whose files have changed is loaded again.
     All,
+    /// All, whether their files have changed or not.
+    Force,
     /// Those that are new or come from elsewhere now.
     New,
 }
@@ -84,16 +86,16 @@ impl Controller {
         self.remove_unused_files();
     }
 
-    /// Looks again at one zone. `None`: there is none of that name. Costs that zone alone.
-    pub(crate) fn look_again(&self, _changing: &mut Changing, name: &Name) -> Option<Change> {
-        let candidate = self.candidate(name)?;
+    /// Looks again at some zones, those that there are. Costs these alone.
+    pub(crate) fn look_again(&self, _changing: &mut Changing, names: &[&Name], scope: Scope) -> Change {
+        let candidates: Vec<Candidate> = names.iter().filter_map(|name| self.candidate(name)).collect();
         let (mut change, progress) = (Change::default(), Progress::default());
         progress.show_while(|| {
-            let jobs = self.look(&[candidate], Scope::All, &progress);
-            change.unchanged = 1 - jobs.len();
+            let jobs = self.look(&candidates, scope, &progress);
+            change.unchanged = candidates.len() - jobs.len();
             self.load(&jobs, &Stored::default(), &progress, &mut change, true);
         });
-        Some(change)
+        change
     }
 
     /// Serves one more zone, if it can be loaded. There is none of that name.
@@ -129,8 +131,8 @@ impl Controller {
         change: &mut Change,
         keep_small: bool,
     ) {
-        let (threads, folder) = (net::worker_count_default(), self.writable_folder());
-        let loader = Loader { threads, folder, stored, progress, keep_small };
+        let (effort, folder) = (self.effort(), self.writable_folder());
+        let loader = Loader { effort, folder, stored, progress, keep_small };
         loader.load(jobs, &mut |outcomes| {
             let (sound, broken): (Vec<_>, Vec<_>) =
                 outcomes.into_iter().partition(|(_, outcome)| outcome.is_ok());
@@ -141,9 +143,8 @@ impl Controller {
                     break;
                 }
                 self.make_room();
-                let compare = |(job, loaded): &(&Job, Loaded)| self.compare(job, loaded);
-                let compared: Vec<_> = match jobs.len() <= COMPARED_MAX {
-                    true => batch.iter().map(compare).collect(),
+                let compared = match jobs.len() <= COMPARED_MAX {
+                    true => self.compare(&batch, effort),
                     false => Vec::new(),
                 };
                 let mut compared = compared.into_iter();
@@ -227,7 +228,6 @@ impl Controller {
         if let Some(file) = file {
             kept.source = file;
         }
-        kept.inode = loaded.stamp.inode;
         kept.contents = loaded.contents_hash.map_or(0, |hash| hash.get() as u32);
         let own = (loaded.origin == Origin::PackFile).then(|| (job.name.clone(), pack.id()));
         let includes = (!loaded.includes.is_empty()).then_some((loaded.stamp, loaded.includes));
@@ -345,8 +345,10 @@ fn warn(
 /// is mapped can be believed. A file put in its place has another inode, as the map keeps the old one.
 fn written_into(zones: &Zones, pack: u64, job: &Job, loaded: &Loaded) -> Option<String> {
     let Kind::Operators(old) = zones.packs.get(pack)?.kind else { return None };
-    // Without a time it was too fresh to tell.
-    let is_written_into = old.time != 0 && old.inode == loaded.stamp.inode && !old.is_still(&loaded.stamp);
+    // Without a mark it was too fresh to tell.
+    let is_written_into = old.mark != 0
+        && old.inode == loaded.stamp.inode
+        && (old.time, old.octets) != (loaded.stamp.time, loaded.stamp.octets);
     is_written_into.then(|| {
         format!(
             "{}: has another time or length and is no new file: a pack that is written into while it is \

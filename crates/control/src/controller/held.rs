@@ -183,7 +183,7 @@ impl Held {
     }
 }
 
-/// Whether a pack has one zone alone, and always will, as that is large.
+/// Whether a pack has one zone alone, and always will, as it is large.
 pub(super) fn is_large(pack: &zone::Pack) -> bool {
-    pack.zone_count() == 1 && pack.zone_row(0).text_octets >= OWN_PACK_OCTETS
+    pack.zone_count() == 1 && pack.octets().len() >= OWN_PACK_OCTETS
 }

@@ -80,7 +80,7 @@ impl Controller {
         let Some(folder) = self.writable_folder() else { return };
         let packs: Vec<Arc<StoredPack>> = self.zones.read().packs.unstored().cloned().collect();
         for pack in packs {
-            let Ok(stored) = folder.store(&pack.pack) else { return };
+            let Ok(stored) = self.effort().run(|| folder.store(&pack.pack)) else { return };
             let members = self.members(&pack);
             self.move_to(&stored, &members, |_, member| member.number);
         }
@@ -111,9 +111,11 @@ impl Controller {
         }
         tracing::debug!(packs = packs.len(), zones = members.len(), "merging packs");
         while !members.is_empty() {
-            let (pack, count) = copy(&packs, &members)?;
+            let copied =
+                || copy(&packs, &members).map(|(pack, count)| (store(self.writable_folder(), pack), count));
+            let (pack, count) = self.effort().run(copied)?;
             let rest = members.split_off(count);
-            self.move_to(&store(self.writable_folder(), pack), &members, |at, _| at);
+            self.move_to(&pack, &members, |at, _| at);
             members = rest;
         }
         Ok(())
@@ -211,6 +213,7 @@ fn copy(packs: &[Arc<StoredPack>], members: &[Member]) -> Result<(Pack, usize), 
 mod tests {
     use super::*;
     use crate::controller::Overrides;
+    use crate::load::ALONE_TEXT_OCTETS;
     use crate::settings::Settings;
     use wire::NameBuf;
     use wire::iana::rtype;
@@ -262,5 +265,43 @@ mod tests {
         assert_eq!(zones.packs.iter().count(), 2);
         assert!(zones.packs.get(damaged).is_some_and(|held| held.live == 1));
         assert_eq!(zones.packs.due(), None, "nobody waits for what cannot be merged");
+    }
+
+    /// A zone whose text is large and whose pack is small is joined with others, once, and stays; one whose pack is large stays alone,
+    /// however short its text is.
+    #[test]
+    fn large_is_what_makes_a_large_pack() {
+        const TEXT: &str = "@ 9 SOA ns host 1 2 3 4 5\n@ 9 NS ns\nns 9 A 192.0.2.1\n";
+        let folder = tempfile::tempdir().unwrap();
+        let mut settings = Settings::default();
+        settings.server.pack_directory = folder.path().join("packs");
+        let controller = Controller::new(settings, Overrides::default()).unwrap();
+        let add = |name: &str, text: &str| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, text).unwrap();
+            assert_eq!(crate::reload::add_zone(&controller, name.parse().unwrap(), &file).loaded, 1);
+        };
+        let blank = |octets: u64| "\n".repeat(octets as usize);
+        add("blank.test", &format!("{TEXT}{}", blank(ALONE_TEXT_OCTETS)));
+        add("few.test", TEXT);
+        // A record takes more octets in a pack than these do in text.
+        let records: String = (0..420_000).map(|number| format!("{number:x} 9 A 192.0.2.1\n")).collect();
+        assert!((records.len() as u64) < ALONE_TEXT_OCTETS);
+        add("records.test", &format!("{TEXT}{records}"));
+        let packs = || {
+            let zones = controller.zones.read();
+            let mut packs: Vec<(u32, bool)> =
+                zones.packs.iter().map(|held| (held.live, held.pack.file.is_some())).collect();
+            packs.sort();
+            packs
+        };
+        assert_eq!(packs(), [(1, false), (1, false), (1, true)]);
+        let later = Instant::now() + WAITING_TIME_MAX;
+        for _ in 0..2 {
+            controller.merge(later);
+            assert_eq!(packs(), [(1, true), (2, true)]);
+            let zones = controller.zones.read();
+            assert_eq!((zones.packs.due(), zones.packs.to_merge(later, true).len()), (None, 0));
+        }
     }
 }

@@ -1,8 +1,8 @@
-//! What is known of the zones beside their data, which the catalog has: by the numbers of its slots, a dozen octets a zone.
+//! What is known of the zones beside their data, which the catalog has: by the numbers of its slots, eight octets a zone.
 //!
 //! ```text
-//! name, serial, time and length of the text   in the row of the zone's pack
-//! source, mark of the file, hash of contents  Kept, one a slot
+//! name, serial, mark of the text              in the row of the zone's pack
+//! source, hash of contents                    Kept, one a slot
 //! includes, problems, a name of its own       Rare, of few
 //! zones that wait for their first data        Awaited, also those that the catalog is not to show
 //! ```
@@ -19,7 +19,7 @@ use super::held::{HeldPacks, Kind};
 use crate::command::ByCommand;
 use crate::commanded::Commanded;
 use crate::packs::PackFolder;
-use crate::read::{stamp_of, stamp_of_embedded};
+use crate::read::stamp_of;
 use crate::sources::{Source, SourceId, Sources};
 use crate::stamp::Stamp;
 
@@ -28,16 +28,14 @@ use crate::stamp::Stamp;
 pub(super) struct Kept {
     /// Where its data come from.
     pub(super) source: SourceId,
-    /// [`Stamp::inode`] of the file that they are from; time and length are in the pack.
-    pub(super) inode: u32,
     /// See [`crate::load::Loaded::contents_hash`], the lower half; 0: not known.
     pub(super) contents: u32,
 }
 
-const _: () = assert!(size_of::<Kept>() == 12);
+const _: () = assert!(size_of::<Kept>() == 8);
 
 impl Kept {
-    const NOTHING: Kept = Kept { source: SourceId::UNKNOWN, inode: 0, contents: 0 };
+    const NOTHING: Kept = Kept { source: SourceId::UNKNOWN, contents: 0 };
 }
 
 /// Files that a text includes, and their states.
@@ -245,8 +243,7 @@ impl Zones {
             return Some(*stamp);
         }
         let View::Zone(zone) = view.view_of(slot)? else { return None };
-        let (row, kept) = (zone.row(), self.kept(slot));
-        Some(Stamp { time: row.text_time, octets: row.text_octets, inode: kept.inode })
+        Some(Stamp { mark: zone.row().text_mark, ..Stamp::default() })
     }
 
     /// Slots of zones that have a name of their own.
@@ -290,18 +287,19 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// Whether the zone's file, or one that it includes, is another than when it was loaded. If not: its state.
-    pub(super) fn unchanged(&self) -> Option<Stamp> {
-        let still = |path: &Path, stamp: &Stamp| stamp_of(path).ok().filter(|now| stamp.is_still(now));
-        let stamp = self.stamp.as_ref()?;
-        let now = match &self.source {
-            Source::File(path) => still(path, stamp)?,
-            Source::Embedded(embedded) => {
-                Some(stamp_of_embedded(embedded.text)).filter(|now| stamp.is_still(now))?
-            }
-            Source::Several(_) => return None,
+    /// Whether the zone's file, and those that it includes, are the same as when it was loaded.
+    pub(super) fn is_unchanged(&self) -> bool {
+        // What cannot be trusted needs no look.
+        let is_still = |path: &Path, stamp: &Stamp| {
+            stamp.mark != 0 && stamp_of(path).is_ok_and(|now| stamp.is_still(&now))
         };
-        self.includes.iter().all(|(path, stamp)| still(path, stamp).is_some()).then_some(now)
+        let Some(stamp) = &self.stamp else { return false };
+        let is_same = match &self.source {
+            Source::File(path) => is_still(path, stamp),
+            Source::Embedded(embedded) => stamp.is_still(&Stamp::of_text(embedded.text)),
+            Source::Several(_) => false,
+        };
+        is_same && self.includes.iter().all(|(path, stamp)| is_still(path, stamp))
     }
 }
 
@@ -357,4 +355,37 @@ fn is_below_data(view: &CatalogView<'_>, name: &Name) -> bool {
         labels = hit.found.labels as usize;
     }
     false
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::controller::Overrides;
+    use crate::reload::reload_zones;
+    use crate::settings::Settings;
+    use crate::sources::Embedded;
+
+    /// What a program has inside is told from what another had by what it says, be it as long.
+    #[test]
+    fn zones_inside_of_programs() {
+        const fn inside(text: &'static [u8]) -> Embedded {
+            Embedded { name: "inside", text, renewal: "" }
+        }
+        static OLD: Embedded = inside(b"@ 9 SOA ns host 1 2 3 4 5\n@ 9 NS ns\nns 9 A 192.0.2.1\n");
+        static NEW: Embedded = inside(b"@ 9 SOA ns host 1 2 3 4 5\n@ 9 NS ns\nns 9 A 192.0.2.2\n");
+        let controller = Controller::new(Settings::default(), Overrides::default()).unwrap();
+        let name: NameBuf = "inside.test".parse().unwrap();
+        assert_eq!(controller.add(&mut controller.change(), &name, &Source::Embedded(&OLD)).loaded, 1);
+        let reload = |force| reload_zones(&controller, std::slice::from_ref(&name), force);
+        assert_eq!((reload(false).unchanged, reload(true).loaded, reload(false).unchanged), (1, 1, 1));
+        let look = |source| {
+            let zones = controller.zones.read();
+            let look =
+                controller.catalog.reader().with(|view| zones.look(view, zones.slot(view, &name).unwrap()));
+            Look { source, ..look.unwrap() }
+        };
+        assert!(look(Source::Embedded(&OLD)).is_unchanged());
+        assert!(!look(Source::Embedded(&NEW)).is_unchanged());
+    }
 }

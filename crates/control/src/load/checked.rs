@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use zone::contents::Contents;
 use zonefile::Buffers;
 
-use super::{Job, LINES_MAX, OWN_PACK_OCTETS, may_be_pack};
+use super::{ALONE_TEXT_OCTETS, Job, LINES_MAX, may_be_pack};
 use crate::progress::Progress;
 use crate::read::{self, ZoneText};
 
@@ -31,13 +31,13 @@ pub(super) fn read_checked(
         Err(line) => return Some(Err(vec![line])),
     };
     let octets = opened.stamp.octets;
-    if may_leave && (octets >= OWN_PACK_OCTETS || may_be_pack(octets)) {
+    if may_leave && (octets >= ALONE_TEXT_OCTETS || may_be_pack(octets)) {
         return None;
     }
     let text = read::read_opened(&job.name, opened, buffers, &progress.octets_read);
     let check = |text: ZoneText| {
         let (errors, warnings) = text.check_for_loading();
-        let hash = (text.stamp.octets < OWN_PACK_OCTETS).then(|| hash_of(&text.contents)).flatten();
+        let hash = (text.stamp.octets < ALONE_TEXT_OCTETS).then(|| hash_of(&text.contents)).flatten();
         if errors.is_empty() { Ok(Checked { text, warnings, hash }) } else { Err(errors) }
     };
     Some(text.map_err(|unread| unread.lines()).and_then(check).map_err(|mut lines| {

@@ -64,9 +64,9 @@ impl<'l> Packer<'l> {
             Ok(checked) => checked,
             Err(lines) => return self.outcomes.push((job.id, Err(lines))),
         };
-        // A pack can be recognised as current by one file's stamp only.
-        let time = if text.includes.is_empty() { text.stamp.time } else { 0 };
-        let stamp = TextStamp { time, octets: text.stamp.octets };
+        // A pack can be recognised as current by one file's mark only.
+        let mark = if text.includes.is_empty() { text.stamp.mark } else { 0 };
+        let stamp = TextStamp { mark, ..TextStamp::default() };
         let mut added = self.builder.add_zone(&text.contents, stamp);
         if matches!(&added, Err(problems) if problems.contains(&Problem::PackFull))
             && !self.members.is_empty()

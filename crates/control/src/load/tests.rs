@@ -10,7 +10,13 @@ fn job(id: usize, name: &str, path: &Path) -> Job {
 
 fn load(jobs: &[Job]) -> Vec<Outcome> {
     let (stored, progress) = (Stored::default(), Progress::default());
-    let loader = Loader { threads: 2, folder: None, stored: &stored, progress: &progress, keep_small: false };
+    let loader = Loader {
+        effort: Effort::beside(1),
+        folder: None,
+        stored: &stored,
+        progress: &progress,
+        keep_small: false,
+    };
     let mut outcomes = Vec::new();
     loader.load(jobs, &mut |mut batch| outcomes.append(&mut batch));
     outcomes.sort_by_key(|(id, _)| *id);
@@ -39,11 +45,11 @@ fn texts_and_packs_beside(others: usize) {
         long.push('\n');
     }
     let long = write("long", long.as_bytes());
-    let compiled = compile(&[job(0, "a.example", &text), job(1, "b.example", &text)], 1).unwrap();
+    let compiled = compile(&[job(0, "a.example", &text), job(1, "b.example", &text)], Effort::all()).unwrap();
     let octets = compiled.packs[0].octets();
     let (pack, cut) = (write("pack", octets), write("cut", &octets[..octets.len() - 1]));
     let short = write("short", &octets[..octets.len() - SECTION_ALIGNMENT]);
-    let large = write("large", format!("{ZONE}{}", "\n".repeat(OWN_PACK_OCTETS as usize)).as_bytes());
+    let large = write("large", format!("{ZONE}{}", "\n".repeat(ALONE_TEXT_OCTETS as usize)).as_bytes());
     let mut jobs = vec![
         job(0, "text.example", &text),
         job(1, "long.example", &long),

@@ -107,7 +107,9 @@ impl<'c> ZoneBuild<'c> {
             if !fragment::encode_plain(set.records().map(|record| record.rdata), covering, &mut octets) {
                 self.problem(Problem::RRsetTooLarge { owner: node.name(), rtype: rtype::NSEC3 });
             }
-            self.is_signed |= signatures.is_some();
+            if let Some(signatures) = signatures {
+                self.note_signatures(signatures);
+            }
             pack.nsec3.extend_from_slice(&hash);
             pack.nsec3.extend_from_slice(&pack.pool.push(&octets).to_le_bytes());
             pack.nsec3.extend_from_slice(&set.ttl().to_le_bytes());

@@ -36,7 +36,9 @@ impl<'c> ZoneBuild<'c> {
                 return self.references.extend_from_slice(rdata);
             }
         }
-        self.is_signed |= signatures.is_some();
+        if let Some(signatures) = signatures {
+            self.note_signatures(signatures);
+        }
         let place = match signatures {
             None if rtype == rtype::NS && node.flags().has(Flags::CUT) => self.servers(pack, node, set),
             _ => self.rrset.place(pack, set, signatures),
