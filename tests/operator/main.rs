@@ -9,6 +9,7 @@ mod moving;
 mod packs;
 mod readme;
 mod reload;
+mod said;
 mod settings;
 mod stale;
 mod start;

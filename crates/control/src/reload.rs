@@ -148,7 +148,6 @@ pub fn add_zone(controller: &Controller, name: NameBuf, file: &Path) -> Change {
     if change.failed.is_empty() {
         changing.commanded.add(added);
         controller.note_commanded(&changing.commanded);
-        tracing::info!("zone {name} added by command");
     } else {
         // What cannot be loaded is not taken up: nobody wants SERVFAIL for a mistyped path.
         change.errors.retain(|line| !line.starts_with("zone "));
@@ -167,7 +166,6 @@ pub fn remove_zone(controller: &Controller, name: &Name) -> Change {
     controller.remove(&mut changing, name);
     changing.commanded.remove(name);
     controller.note_commanded(&changing.commanded);
-    tracing::info!("zone {name} removed by command");
     Change { removed: 1, ..Change::default() }
 }
 

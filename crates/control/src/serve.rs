@@ -101,6 +101,9 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
         }
     };
     run_workers(&controller, server).map_err(|error| one(format!("cannot start a worker: {error}")))?;
+    if is_served {
+        controller.say_what_is_stored();
+    }
     crate::limited::watch(&controller).map_err(|error| one(format!("cannot watch limits: {error}")))?;
     let loading = load_on_a_thread(&controller, &events, announced);
     loading.map_err(|error| one(format!("cannot start loading: {error}")))?;

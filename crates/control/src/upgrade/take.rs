@@ -191,6 +191,9 @@ impl Taking {
         changing.commanded = std::mem::take(&mut self.commanded);
         progress.show_while(|| {
             let is_served = controller.serve_stored(&progress) > 0;
+            if is_served {
+                controller.say_what_is_stored();
+            }
             let mut wanted = all_wanted(&changing.settings, &controller.overrides, &progress)?;
             changing.commanded.apply(&mut wanted).iter().for_each(|line| tracing::warn!("{line}"));
             controller.note_commanded(&changing.commanded);
