@@ -12,7 +12,7 @@
 //! * [`command`], [`socket`], [`client`]: what operators can ask a running server; [`order`]: zones in lists for them.
 //! * `commanded`: zones that are not as the settings say; [`here`]: what this machine lacks for the settings.
 //! * [`upgrade`]: one server hands over to the next.
-//! * `limited`: what is said of clients that are limited.
+//! * [`log`]: events; `fault`: what is wrong, as such; `limited`: what is said of clients that are limited.
 //! * [`serve`]: the order of a start; [`handler`]: what workers call.
 
 mod access;
@@ -22,6 +22,7 @@ pub mod command;
 mod commanded;
 pub mod controller;
 mod embedded;
+mod fault;
 pub mod handler;
 pub mod here;
 mod identity;

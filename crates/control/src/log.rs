@@ -6,6 +6,7 @@
 mod text;
 
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use tracing_subscriber::fmt::{self, time};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::{Registry, reload};
 
-use crate::settings::LogSettings;
+use crate::settings::{LogSettings, Settings};
 use text::Message;
 
 /// The levels, the most important first.
@@ -46,6 +47,16 @@ pub fn start(settings: &LogSettings) {
     if started.is_ok() {
         let _ = LEVEL.set(handle);
     }
+}
+
+/// Starts the log for what keeps the server from starting, if it was not started yet: as a file of settings asks that may be broken. Says whether there
+/// is one; without it people are told in plain lines.
+pub(crate) fn start_for_faults(config: Option<&Path>) -> bool {
+    let settings = config.map(Settings::log_of).unwrap_or_default();
+    if LEVEL.get().is_none() && settings.format == "json" {
+        start(&settings);
+    }
+    LEVEL.get().is_some()
 }
 
 fn filter(level: &str) -> Option<LevelFilter> {

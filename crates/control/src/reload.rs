@@ -1,15 +1,18 @@
 //! What an operator can change while the server runs, and what is said about it.
 
 use std::path::Path;
+use std::time::Instant;
 
 use wire::{Name, NameBuf};
 
 use crate::controller::{Change, Changing, Controller, Scope};
+use crate::fault::Faults;
 use crate::identity::identity;
+use crate::log::milliseconds;
 use crate::progress::Progress;
 use crate::serve::{all_wanted, read_settings, tcp_limits};
 use crate::settings::Settings;
-use crate::text::count;
+use crate::text::{Span, count};
 use crate::wanted::{Source, Wanted, WantedZones};
 
 /// Reads the settings and all zones whose files have changed.
@@ -34,13 +37,16 @@ fn again_shown(
     scope: Scope,
     progress: &Progress,
 ) -> Change {
+    let started = Instant::now();
     let mut warnings = Vec::new();
     let wanted = match new_settings(controller, changing, &mut warnings, progress) {
         Ok(wanted) => wanted,
-        Err(errors) => {
-            let mut change = Change { errors, ..Change::default() };
-            change.errors.push("the settings stay as they were, and so do all zones".into());
-            change.errors.iter().for_each(|line| tracing::error!("{line}"));
+        Err(faults) => {
+            faults.say();
+            let line = "the settings stay as they were, and so do all zones";
+            tracing::error!("{line}");
+            let mut change = Change { errors: faults.lines(), ..Change::default() };
+            change.errors.push(line.into());
             return change;
         }
     };
@@ -53,8 +59,27 @@ fn again_shown(
     change.warnings = warnings;
     errors.append(&mut change.errors);
     change.errors = errors;
-    tracing::info!("reload: {}", summary(&change));
+    say(&change, None, started);
     change
+}
+
+/// Says what a reload did, of all zones or of one.
+fn say(change: &Change, zone: Option<&Name>, started: Instant) {
+    let (after, summary) = (started.elapsed(), summary(change));
+    let Change { loaded, unchanged, added, removed, .. } = change;
+    let (failed, duration_ms) = (change.failed.len(), milliseconds(after));
+    let (of, after) = (zone.map_or_else(String::new, |zone| format!(" of zone {zone}")), Span(after));
+    let zone = zone.map(tracing::field::display);
+    tracing::info!(
+        zone,
+        loaded,
+        unchanged,
+        added,
+        removed,
+        failed,
+        duration_ms,
+        "reload{of}: {summary} in {after}"
+    );
 }
 
 /// Reads the settings file and puts in force what can be while running. Returns the zones it asks for.
@@ -63,7 +88,7 @@ fn new_settings(
     changing: &mut Changing,
     warnings: &mut Vec<String>,
     progress: &Progress,
-) -> Result<WantedZones, Vec<String>> {
+) -> Result<WantedZones, Faults> {
     let file = changing.settings.file.clone();
     let mut settings = read_settings(file.as_deref(), &controller.overrides)?;
     // Read each time, as the file of secrets may be another.
@@ -128,11 +153,12 @@ fn emptied(controller: &Controller, settings: &Settings, wanted: &WantedZones) -
 
 /// Reads one zone again if its file has changed.
 pub fn reload_zone(controller: &Controller, name: &Name) -> Change {
+    let started = Instant::now();
     let mut changing = controller.change();
     let Some(change) = controller.look_again(&mut changing, name) else {
         return refused(format!("there is no zone {name}; `zonda ctl zones` lists those there are"));
     };
-    tracing::info!("reload of zone {name}: {}", summary(&change));
+    say(&change, Some(name), started);
     drop(changing);
     change
 }

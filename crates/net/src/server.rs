@@ -143,8 +143,10 @@ impl Server {
             let (admission, stop) = (Arc::clone(&running.admission), Arc::clone(&running.stop));
             let run = move || {
                 sync::profile::begin_worker();
-                if let Some(Err(cause)) = cpu.map(affinity::pin_to) {
-                    tracing::warn!(worker = index, cpu, %cause, "a worker could not be tied to its processor");
+                if let Some(cpu) = cpu
+                    && let Err(error) = affinity::pin_to(cpu)
+                {
+                    tracing::warn!(worker = index, cpu, %error, "worker {index} could not be tied to processor {cpu}: {error}");
                 }
                 // Made here, after pinning, so that the memory is on the worker's side of the machine.
                 let mut prepared = prepared;

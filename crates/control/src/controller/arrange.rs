@@ -437,7 +437,8 @@ impl Controller {
         let Some(folder) = self.writable_folder() else { return };
         for file in packs.iter().filter_map(|pack| pack.file.as_ref()) {
             if folder.remove(file) {
-                tracing::debug!("pack {}: no zone is served from it any more, removed", file.display());
+                let source = file.display();
+                tracing::debug!(%source, "pack {source}: no zone is served from it any more, removed");
             }
         }
     }

@@ -218,7 +218,8 @@ impl Controller {
             let old = slot.map(|slot| warn(zones, view, slot, job, &loaded, change));
             (slot, old)
         });
-        loaded.warnings.iter().for_each(|line| tracing::warn!("{line}"));
+        let (zone, source) = (tracing::field::display(&job.name), tracing::field::display(&job.source));
+        loaded.warnings.iter().for_each(|line| tracing::warn!(zone, source, "{line}"));
         change.warnings.extend(loaded.warnings.iter().cloned());
         let is_to_wait = pack.octets().len() < SMALL_PACK_OCTETS || (self.is_held() && !is_large(pack));
         let is_small = is_to_wait && loaded.pack.file.is_none();
@@ -366,7 +367,7 @@ fn warn(
         None => serial_line(zones, view, slot, loaded),
     };
     if let Some(line) = line {
-        tracing::warn!("{line}");
+        tracing::warn!(zone = %job.name, source = %job.source, "{line}");
         change.warnings.push(line);
     }
     let serial = match view.view_of(slot) {
