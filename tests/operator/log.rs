@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use zonda_tests::exchange::udp_within;
 use zonda_tests::message::Query;
 use zonda_tests::rtype;
-use zonda_tests::server::{Guarded, Kind, Server, ctl, free_address, program, signal};
+use zonda_tests::server::{Guarded, Kind, Server, ctl, free_address, program, settings, signal, write};
 use zonda_tests::zone::ZoneFile;
 
 use crate::kit::{SOUND, folder, text, zonda};
@@ -184,4 +184,43 @@ fn events_have_fields_in_json_and_words_in_text() {
         let error = with(&objects, "ERROR", "error");
         assert_eq!((&error["zone"], &error["source"]), (&"one.example.".into(), &source.as_str().into()));
     }
+}
+
+#[test]
+fn the_level_changes_while_it_runs() {
+    let files = folder(&[("one", SOUND.as_bytes())]);
+    let zones = [ZoneFile::new("one.example.", files.path().join("one"))];
+    let server = Server::start_with(Kind::Zonda, &zones, "");
+    let said = |arguments: &[&str]| {
+        let output = ctl(&server, arguments);
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let lines = |words: &str| server.log().matches(words).count();
+    let reload = || {
+        fs::write(&zones[0].path, SOUND).expect("a zone file");
+        assert!(ctl(&server, &["reload", "one.example."]).status.success());
+        lines("reload of zone one.example.")
+    };
+    assert_eq!(said(&["log-level"]), (Some(0), "the log level is info\n".into()));
+    assert_eq!(reload(), 1);
+    assert_eq!(said(&["log-level", "warn"]), (Some(0), "the log level is warn, was info\n".into()));
+    assert_eq!(reload(), 1, "no info message any more");
+    assert_eq!(said(&["log-level", "loud"]).0, Some(2), "wrong usage");
+    // Settings that say what they said change nothing; others do, without a start.
+    assert_eq!(said(&["reconfigure"]).0, Some(0));
+    assert_eq!(reload(), 1);
+    let more = "\n[log]\nlevel = \"debug\"\n";
+    write(
+        server.scratch.path(),
+        "zonda.toml",
+        &settings(server.scratch.path(), server.address, &zones, more),
+    );
+    let output = ctl(&server, &["reconfigure"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    assert_eq!(
+        said(&["log-level", "--json"]).1,
+        "{\"reply\":\"log-level\",\"level\":\"debug\",\"was\":\"debug\"}\n"
+    );
+    assert_eq!(reload(), 2);
+    assert_eq!(lines("the log level is debug, was warn"), 1, "{}", server.log());
 }

@@ -9,10 +9,11 @@ use wire::{Name, NameBuf};
 use zone::catalog::{CatalogView, SlotNumber, View};
 use zone::lookup::Denial;
 
-use crate::command::{ByCommand, ChangeLine, Count, Reply, Request, Stats, Status, ZoneLine};
+use crate::command::{ByCommand, ChangeLine, Count, LogLevel, Reply, Request, Stats, Status, ZoneLine};
 use crate::controller::{Change, Controller, Zones};
 use crate::limited;
 use crate::locks;
+use crate::log;
 use crate::order::Order;
 use crate::reload;
 use crate::serve::addresses;
@@ -35,6 +36,13 @@ pub(crate) fn answer(
             return reply(Reply::Locks(locks::command(controller, *on, *clear))).map(|()| true);
         }
         Request::RateLimit => return reply(Reply::RateLimit(limited::current(controller))).map(|()| true),
+        Request::LogLevel { level } => {
+            let set = level.as_deref().map_or_else(|| Ok(log::level()), log::change_level);
+            return match set {
+                Ok(was) => reply(Reply::LogLevel(LogLevel { level: log::level(), was })).map(|()| true),
+                Err(message) => reply(Reply::Error { message }).map(|()| false),
+            };
+        }
         // Seen to by whoever speaks with the client.
         Request::Stop | Request::Upgrade { .. } => return Ok(true),
         Request::Zones { zone: None } => return all_zones(controller, reply).map(|()| true),

@@ -30,6 +30,12 @@ pub enum Request {
         #[serde(default)]
         clear: bool,
     },
+    /// Which messages the log has, and what is to be from now on.
+    LogLevel {
+        /// The least important that are written, one of [`crate::log::LEVELS`]; as before if it is left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        level: Option<String>,
+    },
     /// Read settings and zones again as far as they have changed, or one zone.
     Reload {
         /// The one.
@@ -90,6 +96,8 @@ pub enum Reply {
     RateLimit(RateLimit),
     /// To `locks`.
     Locks(Locks),
+    /// To `log-level`.
+    LogLevel(LogLevel),
     /// To what changes zones.
     Change(ChangeLine),
     /// To `upgrade`.
@@ -249,6 +257,15 @@ impl fmt::Display for Locks {
         let (all, workers) = (&self.all, &self.workers);
         writeln!(f, "{all}workers: {}", workers.waiting())
     }
+}
+
+/// Which messages the log has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLevel {
+    /// The least important that are written from now on.
+    pub level: String,
+    /// The same until now.
+    pub was: String,
 }
 
 /// Which server answers from now on.

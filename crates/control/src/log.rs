@@ -68,12 +68,17 @@ pub fn level() -> String {
     LevelFilter::current().to_string()
 }
 
-/// Changes that. The error is a line for the operator.
-pub fn set_level(level: &str) -> Result<(), String> {
+/// Changes that, and says so in the log as far as it is read; returns what it was. The error is a line for the operator.
+pub fn change_level(level: &str) -> Result<String, String> {
     let expected = || format!("log level: expected one of {}, found {level:?}", LEVELS.join(", "));
     let filter = filter(level).ok_or_else(expected)?;
+    let was = self::level();
     // Without a log there is none to change.
-    LEVEL.get().map_or(Ok(()), |log| log.reload(filter)).map_err(|error| format!("log level: {error}"))
+    LEVEL.get().map_or(Ok(()), |log| log.reload(filter)).map_err(|error| format!("log level: {error}"))?;
+    if level != was {
+        tracing::info!(level, "the log level is {level}, was {was}");
+    }
+    Ok(was)
 }
 
 /// A time as `duration_ms` has it.

@@ -8,7 +8,7 @@ use wire::{Name, NameBuf};
 use crate::controller::{Change, Changing, Controller, Scope};
 use crate::fault::Faults;
 use crate::identity::identity;
-use crate::log::milliseconds;
+use crate::log::{self, milliseconds};
 use crate::progress::Progress;
 use crate::serve::{all_wanted, read_settings, tcp_limits};
 use crate::settings::Settings;
@@ -121,6 +121,10 @@ fn new_settings(
     }
     if old.server.profile_locks != settings.server.profile_locks {
         sync::profile::set(settings.server.profile_locks);
+    }
+    // One that a command set stays as long as the settings say what they said.
+    if old.log.level != settings.log.level {
+        log::change_level(&settings.log.level)?;
     }
     controller.note_groups(&changing.groups);
     controller.identity.publish(identity);

@@ -6,7 +6,8 @@ use clap::Subcommand;
 use control::Settings;
 use control::client::ask;
 use control::command::{
-    ByCommand, ChangeLine, Count, Locks, RateLimit, Reply, Request, Stats, Status, Upgraded, ZoneLine,
+    ByCommand, ChangeLine, Count, Locks, LogLevel, RateLimit, Reply, Request, Stats, Status, Upgraded,
+    ZoneLine,
 };
 use control::text::{Seconds, Span, grouped, octets};
 use std::time::Duration;
@@ -36,6 +37,7 @@ Examples:
   zonda ctl reload example.com
   zonda ctl --config /etc/zonda/zonda.toml zones
   zonda ctl --socket /run/zonda/control.sock stats --json
+  zonda ctl log-level debug
   zonda ctl locks --on
   zonda ctl upgrade
 
@@ -65,6 +67,12 @@ enum Command {
         /// Begin anew
         #[arg(long)]
         clear: bool,
+    },
+    /// Which messages the log has; with LEVEL: from now on, until the next start or until the settings say another
+    LogLevel {
+        /// Least important messages that are written
+        #[arg(value_parser = clap::builder::PossibleValuesParser::new(control::log::LEVELS))]
+        level: Option<String>,
     },
     /// Read settings and zones again as far as they have changed, or one zone
     Reload {
@@ -131,6 +139,7 @@ fn request(command: &Command) -> Result<Request, String> {
         Command::Locks { on, off, clear } => {
             Request::Locks { on: (*on || *off).then_some(*on), clear: *clear }
         }
+        Command::LogLevel { level } => Request::LogLevel { level: level.clone() },
         Command::Reload { zone } => Request::Reload { zone: zone.clone() },
         Command::Reconfigure => Request::Reconfigure,
         Command::AddZone { zone, file } => Request::AddZone { zone: zone.clone(), file: absolute(file)? },
@@ -171,6 +180,10 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
             (false, Reply::Stats(stats)) => print(&stats_text(&stats)),
             (false, Reply::RateLimit(limited)) => print(&limited_text(&limited)),
             (false, Reply::Locks(locks)) => print(&locks_text(&locks)),
+            (false, Reply::LogLevel(LogLevel { level, was })) => print(&match level == was {
+                true => format!("the log level is {level}\n"),
+                false => format!("the log level is {level}, was {was}\n"),
+            }),
             (false, Reply::Zone(zone)) if is_listing => print(&zone_row(&zone)),
             (false, Reply::Zone(zone)) => print(&zone_text(&zone)),
             (false, Reply::Change(change)) => show_change(&change),

@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn control_characters_are_escaped() {
         let mut out = Escaped(String::new());
-        write!(out, "a\x1b[1m\n{}é\u{9b}", "b\t").unwrap();
+        out.write_str("a\x1b[1m\nb\té\u{9b}").unwrap();
         assert_eq!(out.0, "a\\u{1b}[1m\\nb\\té\\u{9b}");
     }
 }
