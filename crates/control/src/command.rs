@@ -187,6 +187,12 @@ pub struct Stats {
     pub uptime_seconds: u64,
     /// Queries, what they asked for and what became of them.
     pub answers: Vec<Count>,
+    /// Queries by the type that they ask for; those that were asked for.
+    #[serde(default)]
+    pub types: Vec<Count>,
+    /// Queries by how they come.
+    #[serde(default)]
+    pub queries: Vec<Count>,
     /// Responses by code.
     pub rcodes: Vec<Count>,
     /// Answers beyond the limits of rates.
@@ -197,6 +203,22 @@ pub struct Stats {
     /// Zones that are held for what takes long.
     #[serde(default)]
     pub zones: Vec<Count>,
+    /// Memory, where the system tells.
+    #[serde(default)]
+    pub memory: Option<Memory>,
+}
+
+/// Memory of the process, in octets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Memory {
+    /// By what it is for.
+    pub parts: Vec<Count>,
+    /// The sum of the parts.
+    pub sum: u64,
+    /// What the process has (resident set size).
+    pub resident: u64,
+    /// What the system may keep beside that of datagrams that wait.
+    pub system_max: u64,
 }
 
 /// Who is limited now.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use std::{io, iter};
 
 use rustix::event::epoll;
+use rustix::net::sockopt;
 use sync::tap::RING_OCTETS;
 
 use crate::admit::{Admission, TcpLimits};
@@ -208,6 +209,22 @@ impl Running {
     #[must_use]
     pub fn is_serving(&self) -> bool {
         !self.threads.is_empty() && !self.threads.iter().any(JoinHandle::is_finished)
+    }
+
+    /// Octets of the buffers that workers read into and write from, of all. Those of connections are apart, and taken when one has something to keep.
+    #[must_use]
+    pub fn buffer_octets(&self) -> usize {
+        self.counters.len() * (crate::udp::BUFFER_OCTETS + crate::tcp::SCRATCH_OCTETS)
+    }
+
+    /// Octets that the system may keep of datagrams that wait at the sockets, to be read or to be sent. They are no memory of this process.
+    #[must_use]
+    pub fn system_octets_max(&self) -> usize {
+        let octets = |watched: &Watched| {
+            let receive = sockopt::socket_recv_buffer_size(&watched.socket).unwrap_or(0);
+            receive + sockopt::socket_send_buffer_size(&watched.socket).unwrap_or(0)
+        };
+        self.watched.iter().flatten().map(octets).sum()
     }
 
     /// Puts new limits of TCP in force, for connections that exist too.

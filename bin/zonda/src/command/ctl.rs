@@ -6,8 +6,8 @@ use clap::Subcommand;
 use control::Settings;
 use control::client::ask;
 use control::command::{
-    ByCommand, ChangeLine, Count, Locks, LogLevel, RateLimit, Reply, Request, Stats, Status, Upgraded,
-    ZoneLine,
+    ByCommand, ChangeLine, Count, Locks, LogLevel, Memory, RateLimit, Reply, Request, Stats, Status,
+    Upgraded, ZoneLine,
 };
 use control::text::{Seconds, Span, grouped, octets};
 use std::time::Duration;
@@ -240,18 +240,47 @@ fn stats_text(stats: &Stats) -> String {
     let mut text = format!("since the start {} ago\n", Seconds(stats.uptime_seconds));
     let mut add = |title: &str, counts: &[Count]| {
         text += &format!("\n{title}\n");
+        if counts.is_empty() {
+            text += "  none yet\n";
+        }
         for Count { name, count, help } in counts {
-            text += format!("  {name:<24} {:>15}  {help}", grouped(*count)).trim_end();
+            text += format!("  {name:<24} {:>17}  {help}", grouped(*count)).trim_end();
             text += "\n";
         }
     };
     add("answers", &stats.answers);
-    add("responses by code", &stats.rcodes);
+    add("queries by type", &with_shares(&stats.types));
+    add("queries by transport", &with_shares(&stats.queries));
+    add("responses by code", &with_shares(&stats.rcodes));
     if stats.limited.iter().any(|limited| limited.count > 0) {
         add("beyond rate limits", &stats.limited);
     }
     add("transport", &stats.transport);
     add("zones", &stats.zones);
+    stats.memory.iter().for_each(|memory| text += &memory_text(memory));
+    text
+}
+
+/// Counts with their shares of all instead of their help.
+fn with_shares(counts: &[Count]) -> Vec<Count> {
+    let all: u64 = counts.iter().map(|count| count.count).sum();
+    let share = |count: &Count| match all {
+        0 => String::new(),
+        _ => format!("{:>5.1} %", count.count as f64 * 100.0 / all as f64),
+    };
+    counts.iter().map(|count| Count { help: share(count), ..count.clone() }).collect()
+}
+
+fn memory_text(memory: &Memory) -> String {
+    let mut text = "\nmemory\n".to_owned();
+    let mut add = |name: &str, count: u64, help: &str| {
+        text += format!("  {name:<24} {:>17}  {help}", octets(count)).trim_end();
+        text += "\n";
+    };
+    memory.parts.iter().for_each(|part| add(&part.name, part.count, &part.help));
+    add("sum", memory.sum, "");
+    add("resident", memory.resident, "What the system says that the process has.");
+    add("system-max", memory.system_max, "What the system may keep beside, of datagrams that wait.");
     text
 }
 
