@@ -1,4 +1,4 @@
-//! A log that cannot be written: lines are lost, and nothing else.
+//! The log: one that cannot be written costs lines and nothing else; events for people and for programs.
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;
@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use zonda_tests::exchange::udp_within;
 use zonda_tests::message::Query;
 use zonda_tests::rtype;
-use zonda_tests::server::{Guarded, free_address, program, signal};
+use zonda_tests::server::{Guarded, Kind, Server, ctl, free_address, program, settings, signal, write};
+use zonda_tests::zone::ZoneFile;
 
-use crate::kit::{SOUND, folder, text};
+use crate::kit::{SOUND, folder, text, zonda};
 
 /// Runs `zonda serve` of `zone` by a shell line, which sets its environment and standard error up.
 fn serve(scratch: &tempfile::TempDir, line: &str) -> (Guarded, std::net::SocketAddr) {
@@ -76,4 +77,150 @@ fn the_watchdog_is_fed_however_many_signals_come() {
     }
     // Six times on an idle machine.
     assert!(heard >= 2, "heard {heard} times in three seconds");
+}
+
+/// Runs a server that cannot start, by settings that ask for JSON; returns the objects that it writes to standard error.
+fn objects_of_start(scratch: &tempfile::TempDir, settings: &str) -> Vec<serde_json::Value> {
+    let path = scratch.path().join("zonda.toml");
+    fs::write(&path, settings).expect("settings");
+    let said = zonda(&["serve", "--config", text(&path)]);
+    assert_eq!(said.status, 1, "{said:?}");
+    let object = |line: &str| {
+        let object: serde_json::Value =
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {said:#?}"));
+        assert!(object["message"].is_string() && object["level"].is_string(), "{line}");
+        object
+    };
+    said.errors.lines().map(object).collect()
+}
+
+/// The one of `objects` with this level and field; it is there.
+fn with<'o>(objects: &'o [serde_json::Value], level: &str, field: &str) -> &'o serde_json::Value {
+    let found = objects.iter().find(|object| object["level"] == level && !object[field].is_null());
+    found.unwrap_or_else(|| panic!("no {level} with {field} in {objects:#?}"))
+}
+
+#[test]
+fn why_a_server_does_not_start_is_json_where_that_is_asked_for() {
+    let scratch = folder(&[("example.zone", SOUND.as_bytes())]);
+    let json = "[log]\nformat = \"json\"\n";
+    let path = text(&scratch.path().join("zonda.toml")).to_owned();
+    // Settings that are wrong, whether the mistake is before or after what asks for JSON.
+    for settings in [format!("[server]\nlistne = 1\n{json}"), format!("{json}[server]\nlistne = 1\n")] {
+        let objects = objects_of_start(&scratch, &settings);
+        let error = with(&objects, "ERROR", "source");
+        assert!(error["source"].as_str().expect("text").starts_with(&path), "{error}");
+        assert!(error["error"].as_str().expect("text").contains("listne"), "{error}");
+    }
+    let objects = objects_of_start(&scratch, &format!("{json}[server]\nlisten = [\"127.0.0.1:1\"\n"));
+    with(&objects, "ERROR", "source");
+    // Addresses in use.
+    let address = free_address();
+    let _udp = std::net::UdpSocket::bind(address).expect("the port");
+    let listen = format!("{json}[server]\nlisten = [\"{address}\"]\n");
+    let objects = objects_of_start(&scratch, &listen);
+    assert_eq!(with(&objects, "ERROR", "address")["address"], address.to_string());
+    // Zones that are missing.
+    let listen = format!("{json}[server]\nlisten = [\"{}\"]\n", free_address());
+    let objects =
+        objects_of_start(&scratch, &format!("{listen}[[zone]]\nname = \"none.example\"\nfile = \"none\"\n"));
+    let error = with(&objects, "ERROR", "zone");
+    assert_eq!(error["zone"], "none.example.");
+    let source = scratch.path().join("none").display().to_string();
+    assert_eq!(error["source"], source.as_str());
+    assert!(error["error"].as_str().expect("text").contains("no such file"), "{error}");
+    assert_eq!(
+        with(&objects, "INFO", "workers")["address"].as_str().map(|text| text.contains("127.0.0.1")),
+        Some(true)
+    );
+}
+
+/// Who reads text gets the same lines as ever.
+#[test]
+fn why_a_server_does_not_start_is_text_otherwise() {
+    let scratch = folder(&[]);
+    let path = scratch.path().join("zonda.toml");
+    for settings in ["[server]\nlistne = 1\n", "[log\nformat = \"json\"\n"] {
+        fs::write(&path, settings).expect("settings");
+        let said = zonda(&["serve", "--config", text(&path)]);
+        let is_plain = |line: &str| line.starts_with(&format!("zonda: {}:", text(&path)));
+        assert!(said.status == 1 && said.errors.lines().all(is_plain), "{said:#?}");
+    }
+}
+
+#[test]
+fn events_have_fields_in_json_and_words_in_text() {
+    let files = folder(&[("one", SOUND.as_bytes())]);
+    let zones = [ZoneFile::new("one.example.", files.path().join("one"))];
+    let source = text(&files.path().join("one")).to_owned();
+    for is_json in [true, false] {
+        fs::write(&zones[0].path, SOUND).expect("a zone file");
+        let more = if is_json { "\n[log]\nformat = \"json\"\n" } else { "" };
+        let server = Server::start_with(Kind::Zonda, &zones, more);
+        let changed = SOUND.replace("host 1 ", "host 3000000000 ");
+        fs::write(&zones[0].path, changed).expect("a zone file");
+        assert!(ctl(&server, &["reload"]).status.success(), "{}", server.log());
+        fs::write(&zones[0].path, "@ TYPE1 \\# bad\n").expect("a zone file");
+        assert!(!ctl(&server, &["reload", "one.example"]).status.success());
+        let log = server.log();
+        if !is_json {
+            // Each value once, in the message.
+            for words in [source.as_str(), "3000000000", "zone one.example. changed"] {
+                let line = log.lines().find(|line| line.contains(words) && line.contains("changed"));
+                assert!(line.is_some_and(|line| line.matches(words).count() == 1), "{words}\n{log}");
+            }
+            assert!(!log.contains('='), "{log}");
+            continue;
+        }
+        let objects: Vec<serde_json::Value> =
+            log.lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
+        let changed = with(&objects, "INFO", "old_serial");
+        let wanted = serde_json::json!({"zone": "one.example.", "serial": 3_000_000_000_u32, "old_serial": 1,
+            "source": source, "by": "reload"});
+        for (field, value) in wanted.as_object().expect("an object") {
+            assert_eq!(&changed[field], value, "{field} of {changed}");
+        }
+        assert!(with(&objects, "INFO", "duration_ms")["duration_ms"].as_f64().expect("a number") > 0.0);
+        let error = with(&objects, "ERROR", "error");
+        assert_eq!((&error["zone"], &error["source"]), (&"one.example.".into(), &source.as_str().into()));
+    }
+}
+
+#[test]
+fn the_level_changes_while_it_runs() {
+    let files = folder(&[("one", SOUND.as_bytes())]);
+    let zones = [ZoneFile::new("one.example.", files.path().join("one"))];
+    let server = Server::start_with(Kind::Zonda, &zones, "");
+    let said = |arguments: &[&str]| {
+        let output = ctl(&server, arguments);
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let lines = |words: &str| server.log().matches(words).count();
+    let reload = || {
+        fs::write(&zones[0].path, SOUND).expect("a zone file");
+        assert!(ctl(&server, &["reload", "one.example."]).status.success());
+        lines("reload of zone one.example.")
+    };
+    assert_eq!(said(&["log-level"]), (Some(0), "the log level is info\n".into()));
+    assert_eq!(reload(), 1);
+    assert_eq!(said(&["log-level", "warn"]), (Some(0), "the log level is warn, was info\n".into()));
+    assert_eq!(reload(), 1, "no info message any more");
+    assert_eq!(said(&["log-level", "loud"]).0, Some(2), "wrong usage");
+    // Settings that say what they said change nothing; others do, without a start.
+    assert_eq!(said(&["reconfigure"]).0, Some(0));
+    assert_eq!(reload(), 1);
+    let more = "\n[log]\nlevel = \"debug\"\n";
+    write(
+        server.scratch.path(),
+        "zonda.toml",
+        &settings(server.scratch.path(), server.address, &zones, more),
+    );
+    let output = ctl(&server, &["reconfigure"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    assert_eq!(
+        said(&["log-level", "--json"]).1,
+        "{\"reply\":\"log-level\",\"level\":\"debug\",\"was\":\"debug\"}\n"
+    );
+    assert_eq!(reload(), 2);
+    assert_eq!(lines("the log level is debug, was warn"), 1, "{}", server.log());
 }

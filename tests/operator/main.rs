@@ -1,5 +1,6 @@
 //! What an operator and an attacker can do wrong: settings, files, signals, packets.
 
+mod counts;
 mod hostile;
 mod install;
 mod kit;
@@ -10,6 +11,7 @@ mod moving;
 mod packs;
 mod readme;
 mod reload;
+mod said;
 mod settings;
 mod stale;
 mod start;

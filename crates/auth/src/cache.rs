@@ -160,6 +160,11 @@ impl Cache {
         is_other
     }
 
+    /// Octets of memory that it takes.
+    pub(crate) fn octets(&self) -> usize {
+        size_of_val(&*self.pairs) + self.ring.octets_written()
+    }
+
     /// Forgets everything.
     #[cold]
     pub(crate) fn forget(&mut self) {

@@ -8,12 +8,8 @@ sync::counters! {
     /// Counts since the responder was made.
     pub values Counters;
 
-    /// Messages received.
-    queries,
-    /// Of these not answered: no queries, too short, without room for a response, or beyond a limit.
+    /// Messages not answered: no queries, too short, without room for a response, or beyond a limit.
     dropped,
-    /// Queries over a stream: TCP and what runs over it.
-    tcp,
     /// Queries with EDNS.
     edns,
     /// Queries that want DNSSEC records.

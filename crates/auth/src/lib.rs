@@ -37,6 +37,7 @@ mod responder;
 mod rrset;
 mod server;
 mod sources;
+mod tally;
 mod tsig;
 mod uncompressed;
 
@@ -46,4 +47,5 @@ pub use counters::{Counters, LiveCounters};
 pub use fuzz::fuzz_message;
 pub use responder::Responder;
 pub use server::{Client, Server, Style};
+pub use tally::{Asked, Tally};
 pub use wire::Transport;

@@ -14,6 +14,7 @@ use crate::counters::Counters;
 use crate::denial::Proofs;
 use crate::rate::{Limiter, Told};
 use crate::server::{Client, Server};
+use crate::tally::Tally;
 use crate::{chaos, tsig};
 use client::{bare_opt, octets_max, response_opt};
 use refusal::refusal;
@@ -39,6 +40,7 @@ pub struct Responder {
     /// What the cache wants to know of the answer at hand.
     given: Given,
     counters: Counters,
+    tally: Arc<Tally>,
     /// Answers that were given before.
     repeated: u64,
     limiter: Limiter,
@@ -71,9 +73,13 @@ impl Responder {
         Responder::default()
     }
 
-    /// A responder that has answered nothing yet, in the place of one that had counted so much, one of so many workers. `told`: where it shows what its limits do.
-    pub fn counting_from(counters: Counters, workers: u32, told: Arc<Told>) -> Responder {
-        Responder { counters, limiter: Limiter::new(workers, told), ..Responder::default() }
+    /// A responder that has answered nothing yet, in the place of one that had counted so much, one of so many workers. `tally`: where it counts on;
+    /// `told`: where it shows what its limits do.
+    pub fn counting_from(counters: Counters, tally: Arc<Tally>, workers: u32, told: Arc<Told>) -> Responder {
+        let responder =
+            Responder { counters, tally, limiter: Limiter::new(workers, told), ..Responder::default() };
+        responder.tally.show_kept(responder.cache.octets());
+        responder
     }
 
     /// What it did so far.
@@ -107,18 +113,19 @@ impl Responder {
         client: &Client<'_>,
         response: &mut [u8],
     ) -> usize {
-        self.counters.queries += 1;
-        self.counters.tcp += u64::from(client.transport.is_stream());
         if self.cache.check(server) {
             self.buffers.negative.forget();
         }
         if !server.access.is_open() && !self.is_let_in(query, server, client) {
-            let octets = self.answer_other(query, catalog, server, client, response);
+            let octets = self.answer_unread(query, catalog, server, client, response);
             return self.count_dropped(octets);
         }
         let octets = match PlainQuery::read(query, &mut self.buffers.places) {
-            Some(plain) => self.answer_plain(query, &plain, catalog, server, client, response),
-            None => self.answer_other(query, catalog, server, client, response),
+            Some(plain) => {
+                self.tally.count(plain.qtype);
+                self.answer_plain(query, &plain, catalog, server, client, response)
+            }
+            None => self.answer_unread(query, catalog, server, client, response),
         };
         self.count_dropped(octets)
     }
@@ -145,7 +152,7 @@ impl Responder {
             Some(edns) if edns.options.is_empty() => OPT_OCTETS,
             Some(edns) => match self.read_options(message, edns, server, client) {
                 Ok(true) => response_opt(edns, server, self.cookie()).octets(),
-                _ => return self.answer_other(message, catalog, server, client, response),
+                _ => return self.answer_other(&query.query(message), catalog, server, client, response),
             },
         };
         let limit = octets_max(query.edns.as_ref(), server, client.transport).min(response.len());
@@ -183,14 +190,15 @@ impl Responder {
             if let Some(asked) = if is_first { &asked } else { &again } {
                 let made = (catalog, &mut self.buffers);
                 self.cache.note(asked, query, &self.given, (limit, opt), response, made);
+                self.tally.show_kept(self.cache.octets());
             }
         }
         Some(octets)
     }
 
-    /// Answers, or refuses to, whatever else comes.
+    /// Answers, or refuses to, what is not known to be plain.
     #[cold]
-    fn answer_other(
+    fn answer_unread(
         &mut self,
         message: &[u8],
         catalog: &CatalogView<'_>,
@@ -198,18 +206,36 @@ impl Responder {
         client: &Client<'_>,
         response: &mut [u8],
     ) -> Option<usize> {
-        let query = Query::read(message, &mut self.buffers.places)?;
+        let query = Query::read(message, &mut self.buffers.places);
+        match query.as_ref().and_then(|query| query.question) {
+            Some(question) => self.tally.count(question.qtype),
+            None => self.tally.count_nothing(),
+        }
+        self.answer_other(&query?, catalog, server, client, response)
+    }
+
+    /// Answers, or refuses to, whatever else comes.
+    #[cold]
+    fn answer_other(
+        &mut self,
+        query: &Query<'_>,
+        catalog: &CatalogView<'_>,
+        server: &Server,
+        client: &Client<'_>,
+        response: &mut [u8],
+    ) -> Option<usize> {
+        let message = query.message;
         let refusal = match query.edns.as_ref().map(|edns| self.read_options(message, edns, server, client)) {
             // What has a wrong length is not sent back (RFC 7873 5.2.2).
             Some(Err(Malformed)) => Some(Verdict::of(rcode::FORMERR)),
             Some(Ok(false)) => {
-                Some(refusal(&query, client.transport, true).unwrap_or(Verdict::of(rcode::BADCOOKIE)))
+                Some(refusal(query, client.transport, true).unwrap_or(Verdict::of(rcode::BADCOOKIE)))
             }
-            Some(Ok(true)) => refusal(&query, client.transport, self.has_good_cookie.is_some()),
-            None => refusal(&query, client.transport, false),
+            Some(Ok(true)) => refusal(query, client.transport, self.has_good_cookie.is_some()),
+            None => refusal(query, client.transport, false),
         };
-        let refusal = refusal.or_else(|| self.refusal_of_client(&query, server, client));
-        self.respond(&query, refusal, catalog, server, client, response)
+        let refusal = refusal.or_else(|| self.refusal_of_client(query, server, client));
+        self.respond(query, refusal, catalog, server, client, response)
     }
 
     /// Writes a response to a query whose options, if it has any, were read. Returns its octets.

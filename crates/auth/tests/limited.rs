@@ -51,7 +51,8 @@ impl Worker {
         let cookies = Secrets::new(&[[5; 16]]);
         let server = Server { cookies, access: access.limited(Some(limits)), ..Server::default() };
         let told = Arc::default();
-        let mut responder = Responder::counting_from(Counters::default(), 1, Arc::clone(&told));
+        let mut responder =
+            Responder::counting_from(Counters::default(), Arc::default(), 1, Arc::clone(&told));
         responder.set_time(Duration::from_secs(100));
         Worker { kit: Kit { server, ..Kit::new(&[("example.", ZONE), ("other.", ZONE)]) }, responder, told }
     }

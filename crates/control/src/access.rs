@@ -101,6 +101,7 @@ impl Controller {
         let Some(folder) = self.folder() else { return };
         if let Err(problem) = folder.set_restricted(is_restricted) {
             tracing::warn!(
+                error = problem,
                 "{problem}; the next start may answer from zones before it knows who may ask, or wait for that in vain"
             );
         }

@@ -1,18 +1,24 @@
 //! Requests of the control socket to replies.
 
-use std::io;
+use std::cmp::Reverse;
 use std::path::Path;
 use std::time::Instant;
+use std::{io, iter};
 
-use wire::iana::rcode;
+use auth::Asked;
+use net::WorkerCounters;
+use wire::iana::{rcode, rtype};
 use wire::{Name, NameBuf};
 use zone::catalog::{CatalogView, SlotNumber, View};
 use zone::lookup::Denial;
 
-use crate::command::{ByCommand, ChangeLine, Count, Reply, Request, Stats, Status, ZoneLine};
+use crate::command::{ByCommand, ChangeLine, Count, LogLevel, Reply, Request, Stats, Status, ZoneLine};
 use crate::controller::{Change, Controller, Zones};
+use crate::handler::Shown;
 use crate::limited;
 use crate::locks;
+use crate::log;
+use crate::memory::memory;
 use crate::order::Order;
 use crate::reload;
 use crate::serve::addresses;
@@ -35,6 +41,13 @@ pub(crate) fn answer(
             return reply(Reply::Locks(locks::command(controller, *on, *clear))).map(|()| true);
         }
         Request::RateLimit => return reply(Reply::RateLimit(limited::current(controller))).map(|()| true),
+        Request::LogLevel { level } => {
+            let set = level.as_deref().map_or_else(|| Ok(log::level()), log::change_level);
+            return match set {
+                Ok(was) => reply(Reply::LogLevel(LogLevel { level: log::level(), was })).map(|()| true),
+                Err(message) => reply(Reply::Error { message }).map(|()| false),
+            };
+        }
         // Seen to by whoever speaks with the client.
         Request::Stop | Request::Upgrade { .. } => return Ok(true),
         Request::Zones { zone: None } => return all_zones(controller, reply).map(|()| true),
@@ -220,13 +233,13 @@ pub(crate) fn status_line(controller: &Controller) -> String {
             zones += &format!(", {} {what}", grouped(number as u64));
         }
     }
-    let counts = controller.shown.read().iter().map(|shown| shown.counts.read()).reduce(|a, b| a.sum(b));
+    let queries = controller.shown.read().iter().map(|shown| shown.tally.queries()).sum();
     format!(
         "status: up {}, {zones}, {}, memory {}, queries {}",
         Seconds(status.uptime_seconds),
         count(status.records as usize, "record"),
         status.memory_octets.map_or_else(|| "unknown".into(), octets),
-        grouped(counts.unwrap_or_default().queries),
+        grouped(queries),
     )
 }
 
@@ -263,11 +276,11 @@ fn uptime_seconds(controller: &Controller) -> u64 {
 }
 
 fn stats(controller: &Controller) -> Stats {
-    let (answers, limited) = {
+    let (answers, limited, types) = {
         let shown = controller.shown.read();
         let answers = shown.iter().map(|shown| shown.counts.read()).reduce(|a, b| a.sum(b));
         let limited = shown.iter().map(|shown| shown.told.counts.read()).reduce(|a, b| a.sum(b));
-        (answers.unwrap_or_default(), limited.unwrap_or_default())
+        (answers.unwrap_or_default(), limited.unwrap_or_default(), types(&shown))
     };
     let workers = controller.running.lock().as_ref().map(|running| running.counters()).unwrap_or_default();
     let transport = workers.into_iter().reduce(|a, b| a.sum(b)).unwrap_or_default();
@@ -276,15 +289,48 @@ fn stats(controller: &Controller) -> Stats {
         count,
         help: help.into(),
     };
+    let queries = types.iter().map(|(_, count)| count).sum();
+    let all = counted(("queries", "Messages received.", queries));
+    let by_type = types.into_iter().map(|(name, count)| counted((&name, "", count)));
     let rcodes = answers.rcodes.iter().enumerate().filter(|(_, responses)| **responses > 0);
     Stats {
         uptime_seconds: uptime_seconds(controller),
-        answers: answers.each().map(counted).collect(),
+        answers: iter::once(all).chain(answers.each().map(counted)).collect(),
+        types: by_type.collect(),
+        queries: paths(&transport).map(counted).to_vec(),
         rcodes: rcodes.map(|(code, responses)| counted((&rcode_name(code), "", *responses))).collect(),
         limited: limited.each().map(counted).collect(),
         transport: transport.each().map(counted).collect(),
         zones: pins(controller).map(counted).to_vec(),
+        memory: memory(controller),
     }
+}
+
+/// How often each type was asked for that was asked for, those that were most often first.
+fn types(shown: &[Shown]) -> Vec<(String, u64)> {
+    let mut types: Vec<(Asked, u64)> = Vec::new();
+    for shown in shown {
+        types.resize(types.len().max(shown.tally.each().count()), (Asked::Others, 0));
+        for (sum, (asked, count)) in types.iter_mut().zip(shown.tally.each()) {
+            *sum = (asked, sum.1 + count);
+        }
+    }
+    types.retain(|(_, count)| *count > 0);
+    types.sort_by_key(|(asked, count)| (Reverse(*count), *asked));
+    let name = |asked| match asked {
+        Asked::Type(qtype) => rtype::Text(qtype).to_string(),
+        Asked::Others => "others".into(),
+        Asked::Nothing => "none".into(),
+    };
+    types.into_iter().map(|(asked, count)| (name(asked), count)).collect()
+}
+
+/// Queries by how they came.
+fn paths(counts: &WorkerCounters) -> [(&'static str, &'static str, u64); 4] {
+    let (udp6, tcp6) = (counts.udp_ipv6_queries, counts.tcp_ipv6_queries);
+    // Readers may see a batch partly added.
+    let (udp4, tcp4) = (counts.udp_queries.saturating_sub(udp6), counts.tcp_queries.saturating_sub(tcp6));
+    [("udp_ipv4", "", udp4), ("udp_ipv6", "", udp6), ("tcp_ipv4", "", tcp4), ("tcp_ipv6", "", tcp6)]
 }
 
 /// Zones that are held in one state for what takes long.

@@ -30,6 +30,12 @@ pub enum Request {
         #[serde(default)]
         clear: bool,
     },
+    /// Which messages the log has, and what is to be from now on.
+    LogLevel {
+        /// The least important that are written, one of [`crate::log::LEVELS`]; as before if it is left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        level: Option<String>,
+    },
     /// Read settings and zones again as far as they have changed, or some zones.
     Reload {
         /// One.
@@ -96,6 +102,8 @@ pub enum Reply {
     RateLimit(RateLimit),
     /// To `locks`.
     Locks(Locks),
+    /// To `log-level`.
+    LogLevel(LogLevel),
     /// To what changes zones.
     Change(ChangeLine),
     /// To `upgrade`.
@@ -185,6 +193,12 @@ pub struct Stats {
     pub uptime_seconds: u64,
     /// Queries, what they asked for and what became of them.
     pub answers: Vec<Count>,
+    /// Queries by the type that they ask for; those that were asked for.
+    #[serde(default)]
+    pub types: Vec<Count>,
+    /// Queries by how they come.
+    #[serde(default)]
+    pub queries: Vec<Count>,
     /// Responses by code.
     pub rcodes: Vec<Count>,
     /// Answers beyond the limits of rates.
@@ -195,6 +209,22 @@ pub struct Stats {
     /// Zones that are held for what takes long.
     #[serde(default)]
     pub zones: Vec<Count>,
+    /// Memory, where the system tells.
+    #[serde(default)]
+    pub memory: Option<Memory>,
+}
+
+/// Memory of the process, in octets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Memory {
+    /// By what it is for.
+    pub parts: Vec<Count>,
+    /// The sum of the parts.
+    pub sum: u64,
+    /// What the process has (resident set size).
+    pub resident: u64,
+    /// What the system may keep beside that of datagrams that wait.
+    pub system_max: u64,
 }
 
 /// Who is limited now.
@@ -255,6 +285,15 @@ impl fmt::Display for Locks {
         let (all, workers) = (&self.all, &self.workers);
         writeln!(f, "{all}workers: {}", workers.waiting())
     }
+}
+
+/// Which messages the log has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLevel {
+    /// The least important that are written from now on.
+    pub level: String,
+    /// The same until now.
+    pub was: String,
 }
 
 /// Which server answers from now on.

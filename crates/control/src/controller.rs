@@ -5,7 +5,7 @@
 //! Whatever fails leaves served what was served before.
 //!
 //! `zones`: what is known of each beside its data; `held`: the packs in use; `arrange`: which zones there are and which are looked at;
-//! `change`: loading and taking; `merge`: packs kept few; `gone`: what packs have and is not served.
+//! `change`: loading and taking; `said`: which zones that was; `merge`: packs kept few; `gone`: what packs have and is not served.
 
 mod arrange;
 mod by_parts;
@@ -13,6 +13,7 @@ mod change;
 mod gone;
 mod held;
 mod merge;
+mod said;
 mod zones;
 
 use std::fs::File;

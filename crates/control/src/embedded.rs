@@ -25,6 +25,7 @@ pub(crate) fn say_what_has_expired(controller: &Controller, given: &[Wanted]) {
             let days = count((age / SECONDS_A_DAY) as usize, "day");
             let renewal = embedded.renewal;
             tracing::warn!(
+                zone = %name,
                 "the signatures of zone {name}, which came with the program, ran out {days} ago: \
                  validating resolvers refuse its answers; {renewal}"
             );

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use auth::rate::Told;
-use auth::{Client, LiveCounters, Responder};
+use auth::{Client, LiveCounters, Responder, Tally};
 use net::{Driver, Queries, Service};
 use zone::CatalogReader;
 
@@ -25,6 +25,8 @@ pub struct Answerer {
 pub struct Shown {
     /// What it counts.
     pub counts: Arc<LiveCounters>,
+    /// What it is asked for.
+    pub tally: Arc<Tally>,
     /// Whom it limits.
     pub told: Arc<Told>,
 }
@@ -34,7 +36,8 @@ impl Answerer {
     /// the counts there. `workers`: how many there are, which share the limits.
     pub fn new(zones: CatalogReader, identity: IdentityReader, shown: &Shown, workers: usize) -> Answerer {
         let counts = Arc::clone(&shown.counts);
-        let responder = Responder::counting_from(counts.read(), workers as u32, Arc::clone(&shown.told));
+        let (tally, told) = (Arc::clone(&shown.tally), Arc::clone(&shown.told));
+        let responder = Responder::counting_from(counts.read(), tally, workers as u32, told);
         Answerer { zones, identity, responder, counts, started: Instant::now() }
     }
 }

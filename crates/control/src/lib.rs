@@ -13,7 +13,7 @@
 //! * [`command`], [`socket`], [`client`]: what operators can ask a running server; [`order`]: zones in lists for them.
 //! * `commanded`: zones that are not as the settings say; [`here`]: what this machine lacks for the settings.
 //! * [`upgrade`]: one server hands over to the next.
-//! * `limited`: what is said of clients that are limited.
+//! * [`log`]: events; `fault`: what is wrong, as such; `limited`: what is said of clients that are limited; `memory`: what takes how much.
 //! * [`serve`]: the order of a start; [`handler`]: what workers call.
 
 mod access;
@@ -24,6 +24,7 @@ mod commanded;
 pub mod controller;
 pub mod effort;
 mod embedded;
+mod fault;
 pub mod handler;
 pub mod here;
 mod identity;
@@ -31,6 +32,7 @@ mod limited;
 pub mod load;
 mod locks;
 pub mod log;
+mod memory;
 pub mod order;
 pub mod packs;
 mod parallel;

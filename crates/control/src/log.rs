@@ -1,35 +1,87 @@
-//! The log: `tracing` to standard error, as text or JSON.
+//! The log: events to standard error, each a line of text for people or a JSON object for programs.
+//!
+//! An event has a message that says everything, and fields for programs: in text there is the message alone. What identifies a zone, a file or an
+//! address is a field, never only a word: `zone`, `serial`, `old_serial`, `source`, `error`, `duration_ms`, `address`.
+
+mod text;
 
 use std::io::IsTerminal;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::Duration;
 
-use tracing::Level;
+use tracing::level_filters::LevelFilter;
+use tracing::subscriber::set_global_default;
+use tracing_subscriber::fmt::{self, time};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::{Registry, reload};
 
-use crate::settings::LogSettings;
+use crate::settings::{LogSettings, Settings};
+use text::Message;
+
+/// The levels, the most important first.
+pub const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
+
+/// The level of the log that was started.
+static LEVEL: OnceLock<reload::Handle<LevelFilter, Registry>> = OnceLock::new();
 
 /// Starts the log. Only the first call has an effect.
 pub fn start(settings: &LogSettings) {
-    let level = match settings.level.as_str() {
-        "error" => Level::ERROR,
-        "warn" => Level::WARN,
-        "debug" => Level::DEBUG,
-        "trace" => Level::TRACE,
-        _ => Level::INFO,
-    };
-    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
+    let (filter, handle) = reload::Layer::new(filter(&settings.level).unwrap_or(LevelFilter::INFO));
+    let events = Registry::default().with(filter);
     // A line that cannot be written (full disk, pipe without a reader) is lost. The library would complain with
     // `eprintln`, which panics when standard error is what fails.
-    let log = log.log_internal_errors(false);
+    let lines = fmt::layer().with_writer(std::io::stderr).with_target(false).log_internal_errors(false);
     let started = if settings.format == "json" {
-        tracing::subscriber::set_global_default(log.json().flatten_event(true).finish())
+        set_global_default(events.with(lines.json().flatten_event(true)))
     } else {
-        let log = log.with_ansi(std::io::stderr().is_terminal());
+        let lines = lines.with_ansi(std::io::stderr().is_terminal()).fmt_fields(Message);
         // The journal stamps lines itself.
         if std::env::var_os("JOURNAL_STREAM").is_some() {
-            tracing::subscriber::set_global_default(log.without_time().finish())
+            set_global_default(events.with(lines.without_time()))
         } else {
-            tracing::subscriber::set_global_default(log.finish())
+            set_global_default(events.with(lines.with_timer(time::SystemTime)))
         }
     };
     // Fails only when a log is there already, in tests for instance.
-    let _ = started;
+    if started.is_ok() {
+        let _ = LEVEL.set(handle);
+    }
+}
+
+/// Starts the log for what keeps the server from starting, if it was not started yet: as a file of settings asks that may be broken. Says whether there
+/// is one; without it people are told in plain lines.
+pub(crate) fn start_for_faults(config: Option<&Path>) -> bool {
+    let settings = config.map(Settings::log_of).unwrap_or_default();
+    if LEVEL.get().is_none() && settings.format == "json" {
+        start(&settings);
+    }
+    LEVEL.get().is_some()
+}
+
+fn filter(level: &str) -> Option<LevelFilter> {
+    LEVELS.contains(&level).then(|| level.parse().ok()).flatten()
+}
+
+/// Least important messages that are written, one of [`LEVELS`].
+pub fn level() -> String {
+    LevelFilter::current().to_string()
+}
+
+/// Changes that, and says so in the log as far as it is read; returns what it was. The error is a line for the operator.
+pub fn change_level(level: &str) -> Result<String, String> {
+    let expected = || format!("log level: expected one of {}, found {level:?}", LEVELS.join(", "));
+    let filter = filter(level).ok_or_else(expected)?;
+    let was = self::level();
+    // Without a log there is none to change.
+    LEVEL.get().map_or(Ok(()), |log| log.reload(filter)).map_err(|error| format!("log level: {error}"))?;
+    if level != was {
+        tracing::info!(level, "the log level is {level}, was {was}");
+    }
+    Ok(was)
+}
+
+/// A time as `duration_ms` has it.
+pub(crate) fn milliseconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
 }

@@ -147,10 +147,11 @@ impl PackFolder {
         let is_held = AtomicBool::new(handed.is_some());
         let opened = PackFolder::lock_with(path, handed)?;
         if let Err((act, error)) = &opened {
+            let (source, error) = (path.display(), cannot(act, error));
             tracing::warn!(
-                "pack-directory {}: {}; packs there are used and none is stored, until the next start",
-                path.display(),
-                cannot(act, error)
+                %source,
+                error,
+                "pack-directory {source}: {error}; packs there are used and none is stored, until the next start"
             );
         }
         let trouble = Mutex::named("pack folder", None);
@@ -222,9 +223,11 @@ impl PackFolder {
                     // If it cannot be set aside it is found again at the next start: no more than a repeated warning.
                     let is_aside = self.is_writable() && fs::rename(&path, &aside).is_ok();
                     let aside = if is_aside { format!("set aside as {name}.damaged") } else { "left".into() };
+                    let (source, error) = (path.display(), problem);
                     tracing::warn!(
-                        "pack {}: {problem}; {aside}, its zones are read from text",
-                        path.display()
+                        %source,
+                        error,
+                        "pack {source}: {error}; {aside}, its zones are read from text"
                     );
                 }
             }
@@ -304,9 +307,10 @@ impl PackFolder {
         let mut trouble = self.trouble.lock();
         let was = trouble.take().map(|trouble| trouble.line);
         match &line {
-            Some(line) if was.as_ref() != Some(line) => tracing::warn!("{line}"),
+            Some(line) if was.as_ref() != Some(line) => tracing::warn!(error = line, "{line}"),
             None if was.is_some() => {
-                tracing::info!("pack-directory {}: packs can be stored again", self.path.display())
+                let source = self.path.display();
+                tracing::info!(%source, "pack-directory {source}: packs can be stored again");
             }
             _ => {}
         }

@@ -2,15 +2,18 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::time::Instant;
 
 use wire::{Name, NameBuf};
 
 use crate::controller::{Change, Changing, Controller, Scope};
+use crate::fault::Faults;
 use crate::identity::identity;
+use crate::log::{self, milliseconds};
 use crate::progress::Progress;
 use crate::serve::{all_wanted, read_settings, tcp_limits};
 use crate::settings::Settings;
-use crate::text::count;
+use crate::text::{Span, count};
 use crate::wanted::{Source, Wanted, WantedZones};
 
 /// Reads the settings and all zones whose files have changed; with `force` all zones.
@@ -39,13 +42,16 @@ fn again_shown(
     scope: Scope,
     progress: &Progress,
 ) -> Change {
+    let started = Instant::now();
     let mut warnings = Vec::new();
     let wanted = match new_settings(controller, changing, &mut warnings, progress) {
         Ok(wanted) => wanted,
-        Err(errors) => {
-            let mut change = Change { errors, ..Change::default() };
-            change.errors.push("the settings stay as they were, and so do all zones".into());
-            change.errors.iter().for_each(|line| tracing::error!("{line}"));
+        Err(faults) => {
+            faults.say();
+            let line = "the settings stay as they were, and so do all zones";
+            tracing::error!("{line}");
+            let mut change = Change { errors: faults.lines(), ..Change::default() };
+            change.errors.push(line.into());
             return change;
         }
     };
@@ -58,8 +64,31 @@ fn again_shown(
     change.warnings = warnings;
     errors.append(&mut change.errors);
     change.errors = errors;
-    tracing::info!("reload: {}", summary(&change));
+    say(&change, &[], started);
     change
+}
+
+/// Says what a reload did, of all zones or, where some are named, of these.
+fn say(change: &Change, zones: &[&Name], started: Instant) {
+    let (after, summary) = (started.elapsed(), summary(change));
+    let Change { loaded, unchanged, added, removed, .. } = change;
+    let (failed, duration_ms) = (change.failed.len(), milliseconds(after));
+    let (zone, of) = match zones {
+        [] => (None, String::new()),
+        [zone] => (Some(tracing::field::display(zone)), format!(" of zone {zone}")),
+        zones => (None, format!(" of {}", count(zones.len(), "zone"))),
+    };
+    let after = Span(after);
+    tracing::info!(
+        zone,
+        loaded,
+        unchanged,
+        added,
+        removed,
+        failed,
+        duration_ms,
+        "reload{of}: {summary} in {after}"
+    );
 }
 
 /// Reads the settings file and puts in force what can be while running. Returns the zones it asks for.
@@ -68,7 +97,7 @@ fn new_settings(
     changing: &mut Changing,
     warnings: &mut Vec<String>,
     progress: &Progress,
-) -> Result<WantedZones, Vec<String>> {
+) -> Result<WantedZones, Faults> {
     let file = changing.settings.file.clone();
     let mut settings = read_settings(file.as_deref(), &controller.overrides)?;
     // Read each time, as the file of secrets may be another.
@@ -102,6 +131,10 @@ fn new_settings(
     if old.server.profile_locks != settings.server.profile_locks {
         sync::profile::set(settings.server.profile_locks);
     }
+    // One that a command set stays as long as the settings say what they said.
+    if old.log.level != settings.log.level {
+        log::change_level(&settings.log.level)?;
+    }
     controller.note_groups(&changing.groups);
     controller.identity.publish(identity);
     for line in emptied(controller, &settings, &wanted) {
@@ -133,6 +166,7 @@ fn emptied(controller: &Controller, settings: &Settings, wanted: &WantedZones) -
 
 /// Reads some zones again, each if its file has changed; with `force` all of them. What there is not is an error, and the others are read.
 pub fn reload_zones(controller: &Controller, names: &[NameBuf], force: bool) -> Change {
+    let started = Instant::now();
     let mut changing = controller.change();
     let (known, unknown): (Vec<&Name>, Vec<&Name>) =
         names.iter().map(|name| &**name).partition(|name| controller.has_zone(name));
@@ -144,11 +178,10 @@ pub fn reload_zones(controller: &Controller, names: &[NameBuf], force: bool) -> 
     };
     let line = |name| format!("there is no zone {name}; `zonda ctl zones` lists those there are");
     change.errors.extend(unknown.into_iter().map(line));
-    match &known[..] {
-        [] => {}
-        [name] => tracing::info!("reload of zone {name}: {}", summary(&change)),
-        names => tracing::info!("reload of {}: {}", count(names.len(), "zone"), summary(&change)),
+    if !known.is_empty() {
+        say(&change, &known, started);
     }
+    drop(changing);
     change
 }
 
@@ -163,7 +196,6 @@ pub fn add_zone(controller: &Controller, name: NameBuf, file: &Path) -> Change {
     if change.failed.is_empty() {
         changing.commanded.add(added);
         controller.note_commanded(&changing.commanded);
-        tracing::info!("zone {name} added by command");
     } else {
         // What cannot be loaded is not taken up: nobody wants SERVFAIL for a mistyped path.
         change.errors.retain(|line| !line.starts_with("zone "));
@@ -182,7 +214,6 @@ pub fn remove_zone(controller: &Controller, name: &Name) -> Change {
     controller.remove(&mut changing, name);
     changing.commanded.remove(name);
     controller.note_commanded(&changing.commanded);
-    tracing::info!("zone {name} removed by command");
     Change { removed: 1, ..Change::default() }
 }
 

@@ -13,11 +13,12 @@ use net::Server;
 use net::systemd::{Notifier, activated_sockets};
 
 pub(crate) use self::events::Event;
-use self::events::{EVENTS_MAX, handle_events, ready, tell, watch_signals};
+use self::events::{EVENTS_MAX, handle_events, ready, say_what_is_served, tell, watch_signals};
 use self::loading::{load_on_a_thread, tidy_on_a_thread};
 pub(crate) use self::setup::{addresses, all_wanted, identity, read_settings, tcp_limits};
 use self::setup::{bind, drop_privileges, listen};
 use crate::controller::{Change, Controller, Overrides};
+use crate::fault::Faults;
 use crate::handler::{Answerer, Shown};
 use crate::locks::AtExit;
 use crate::progress::Progress;
@@ -39,15 +40,28 @@ pub struct Start {
 }
 
 /// Runs the server until it is told to stop. Errors are lines for the operator: it could not start.
+///
+/// They are in the log where settings ask for JSON, or were right so far that the log is what they ask for; these are the ones that are not.
 pub fn serve(start: Start) -> Result<(), Vec<String>> {
+    let config = start.config.clone();
+    run(start).map_err(|faults| match log::start_for_faults(config.as_deref()) {
+        true => {
+            faults.say();
+            Vec::new()
+        }
+        false => faults.lines(),
+    })
+}
+
+fn run(start: Start) -> Result<(), Faults> {
     let started = Instant::now();
     // First: a wrong count of descriptors would otherwise take those that are opened here for its own.
-    let activated = activated_sockets().map_err(|error| vec![error.to_string()])?;
+    let activated = activated_sockets().map_err(|error| error.to_string())?;
     system::prepare_allocator();
     sync::prepare();
     if let Some(taking) = offered()? {
         let refusal = taking.refusal();
-        return take_over(start, taking, started).inspect_err(|lines| refusal.tell(lines));
+        return take_over(start, taking, started).inspect_err(|faults| refusal.tell(&faults.lines()));
     }
     let settings = read_settings(start.config.as_deref(), &start.overrides)?;
     log::start(&settings.log);
@@ -62,17 +76,16 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
         true => None,
         false => Some(progress.show_while(|| all_wanted(&settings, &start.overrides, &progress))?),
     };
-    let one = |error: String| vec![error];
     let notifier = notifier();
     // Signals are taken over before anything is slow, so that none ends the program without ceremony.
     let (events, received) = mpsc::sync_channel(EVENTS_MAX);
-    watch_signals(events.clone()).map_err(|error| one(format!("cannot watch signals: {error}")))?;
+    watch_signals(events.clone()).map_err(|error| format!("cannot watch signals: {error}"))?;
 
     let (server, control) = bind(&settings, activated)?;
     let socket = crate::socket::bind(&settings, control)?;
     drop_privileges(&settings)?;
     // From here on as the user that the server runs as: what it can read and write now it can later too.
-    let controller = Arc::new(Controller::new(settings, start.overrides).map_err(one)?);
+    let controller = Arc::new(Controller::new(settings, start.overrides)?);
     let _profile = AtExit { controller: &controller, json };
     notifier.into_iter().for_each(|notifier| drop(controller.notifier.set(notifier)));
     say_what_is_listened_on(&server);
@@ -84,10 +97,13 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
         && progress.show_while(|| controller.serve_stored(&progress)) > 0;
     let announced = match (wanted, is_served) {
         (_, true) => {
-            let after = Span(started.elapsed());
+            let (after, zones) = (started.elapsed(), controller.zones.read().loaded());
             tracing::info!(
-                "answering from {} as stored, after {after}; files are looked at now",
-                zones_text(&controller)
+                zones,
+                duration_ms = log::milliseconds(after),
+                "answering from {} as stored, after {}; files are looked at now",
+                zones_text(&controller),
+                Span(after)
             );
             None
         }
@@ -100,29 +116,31 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
             Some(progress.show_while(|| controller.announce(&mut changing, wanted, &progress)).0)
         }
     };
-    run_workers(&controller, server).map_err(|error| one(format!("cannot start a worker: {error}")))?;
-    crate::limited::watch(&controller).map_err(|error| one(format!("cannot watch limits: {error}")))?;
+    run_workers(&controller, server).map_err(|error| format!("cannot start a worker: {error}"))?;
+    if is_served {
+        controller.say_what_is_stored();
+    }
+    crate::limited::watch(&controller).map_err(|error| format!("cannot watch limits: {error}"))?;
     let loading = load_on_a_thread(&controller, &events, announced);
-    loading.map_err(|error| one(format!("cannot start loading: {error}")))?;
+    loading.map_err(|error| format!("cannot start loading: {error}"))?;
     let serve = |socket| crate::socket::serve(socket, &controller, events.clone());
-    let _socket_file =
-        socket.map(serve).transpose().map_err(|error| one(format!("control socket: {error}")))?;
+    let _socket_file = socket.map(serve).transpose().map_err(|error| format!("control socket: {error}"))?;
     let end = handle_events(&controller, &received, &events, &first, true)?;
-    end::finish(&controller, end, &received)
+    Ok(end::finish(&controller, end, &received)?)
 }
 
 /// As [`serve`], as the successor of a server that runs: nothing is answered before all zones are loaded, and what is not as it should be
 /// leaves that one the server.
-fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), Vec<String>> {
-    let one = |error: String| vec![error];
+fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), Faults> {
     let settings = read_settings(start.config.as_deref(), &start.overrides)?;
     log::start(&settings.log);
     sync::profile::set(settings.server.profile_locks);
     let json = settings.log.format == "json";
-    tracing::info!("taking over from process {} (version {})", taking.from, taking.version);
+    let (pid, version) = (taking.from, &taking.version);
+    tracing::info!(pid, version, "taking over from process {pid} (version {version})");
     let notifier = notifier();
     let (events, received) = mpsc::sync_channel(EVENTS_MAX);
-    watch_signals(events.clone()).map_err(|error| one(format!("cannot watch signals: {error}")))?;
+    watch_signals(events.clone()).map_err(|error| format!("cannot watch signals: {error}"))?;
     drop_privileges(&settings)?;
     let mut listen = listen(&settings);
     let is_default = settings.server.listen == Settings::default().server.listen;
@@ -131,7 +149,7 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), V
     }
     let (mut control, keeps_control) = taking.control_socket(&settings)?;
     let lock = taking.lock.take();
-    let controller = Arc::new(Controller::with_lock(settings, start.overrides, lock).map_err(one)?);
+    let controller = Arc::new(Controller::with_lock(settings, start.overrides, lock)?);
     let _profile = AtExit { controller: &controller, json };
     let given = controller.overrides.zones.clone();
     let mut first = First { started, given, is_empty: false, welcome: Vec::new() };
@@ -145,9 +163,9 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), V
     check_first_load(&controller, &change, &first)?;
     // Last, as what comes to a socket that is new waits for the workers.
     let handed = std::mem::take(&mut taking.sockets);
-    let server = Server::bind_handed(&listen, handed).map_err(|error| one(error.to_string()))?;
+    let server = Server::bind_handed(&listen, handed)?;
     say_what_is_listened_on(&server);
-    run_workers(&controller, server).map_err(|error| one(format!("cannot start a worker: {error}")))?;
+    run_workers(&controller, server).map_err(|error| format!("cannot start a worker: {error}"))?;
     taking.ready(&controller, &change.failed, keeps_control)?;
     if let Some(folder) = controller.folder() {
         folder.hold(false);
@@ -156,25 +174,24 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), V
         file.is_ours = true;
     }
     let serve = |socket| crate::socket::serve(socket, &controller, events.clone());
-    let _socket_file =
-        control.map(serve).transpose().map_err(|error| one(format!("control socket: {error}")))?;
+    let _socket_file = control.map(serve).transpose().map_err(|error| format!("control socket: {error}"))?;
     taking.taken();
     if let Some(notifier) = notifier {
         tell(Some(&notifier), Notifier::alive);
         let _ = controller.notifier.set(notifier);
     }
     drop(taking);
-    ready(&controller);
-    tracing::info!("serving {} after {}", zones_text(&controller), Span(started.elapsed()));
+    let status = ready(&controller);
+    say_what_is_served(&status, &controller, started);
     tidy_on_a_thread(&controller);
     let end = handle_events(&controller, &received, &events, &first, false)?;
-    end::finish(&controller, end, &received)
+    Ok(end::finish(&controller, end, &received)?)
 }
 
 /// The service manager, if there is one.
 fn notifier() -> Option<Notifier> {
     Notifier::from_env().unwrap_or_else(|error| {
-        tracing::warn!("the service manager cannot be told of our state: {error}");
+        tracing::warn!(%error, "the service manager cannot be told of our state: {error}");
         None
     })
 }
@@ -183,8 +200,10 @@ fn say_what_is_listened_on(server: &Server) {
     let mut addresses: Vec<String> =
         server.listeners().iter().map(|listener| listener.address.to_string()).collect();
     addresses.dedup();
-    let workers = count(server.worker_count(), "worker");
-    tracing::info!("Zonda {} listens on {} with {workers}", env!("CARGO_PKG_VERSION"), addresses.join(", "));
+    let (workers, version, address) =
+        (server.worker_count(), env!("CARGO_PKG_VERSION"), addresses.join(", "));
+    let with = count(workers, "worker");
+    tracing::info!(address, workers, version, "Zonda {version} listens on {address} with {with}");
 }
 
 fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<()> {

@@ -75,8 +75,8 @@ impl Drop for SocketFile {
             && identity(&self.path).is_ok_and(|now| now == self.identity)
             && let Err(error) = std::fs::remove_file(&self.path)
         {
-            let path = self.path.display();
-            tracing::warn!("control socket {path}: {}; the next start replaces it", cannot("remove", &error));
+            let (source, error) = (self.path.display(), cannot("remove", &error));
+            tracing::warn!(%source, error, "control socket {source}: {error}; the next start replaces it");
         }
     }
 }
@@ -98,7 +98,7 @@ pub(crate) fn bind(
     match bind_at(&path, &settings.server.user, &settings.control.group) {
         Ok(socket) => Ok(Some(socket)),
         Err(problem) if is_default => {
-            tracing::warn!("{problem}; the server runs without (see [control] socket)");
+            tracing::warn!(error = problem, "{problem}; the server runs without (see [control] socket)");
             Ok(None)
         }
         Err(problem) => Err(vec![problem]),

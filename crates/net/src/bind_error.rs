@@ -104,6 +104,18 @@ impl fmt::Display for BindError {
     }
 }
 
+impl BindError {
+    /// The address that cannot be listened on, if it is one.
+    pub fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Duplicate { address } | Self::Socket { address, .. } | Self::Handed { address, .. } => {
+                Some(*address)
+            }
+            _ => None,
+        }
+    }
+}
+
 impl error::Error for BindError {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {

@@ -8,6 +8,8 @@ sync::counters! {
 
     /// Datagrams handed to the service.
     udp_queries,
+    /// Of these from clients with IPv6.
+    udp_ipv6_queries,
     /// Datagrams sent.
     udp_responses,
     /// Receive calls that brought at least one datagram: `udp_queries` divided by this is the batch size.
@@ -52,6 +54,8 @@ sync::counters! {
     tcp_accept_pauses,
     /// Queries over TCP handed to the service.
     tcp_queries,
+    /// Of these from clients with IPv6.
+    tcp_ipv6_queries,
     /// Responses over TCP.
     tcp_responses,
     /// Queries over TCP that the service chose not to answer.

@@ -85,9 +85,10 @@ impl<S: Service> Host<S> {
     pub(crate) fn restart(&mut self) {
         let made = catch_unwind(AssertUnwindSafe(|| self.service = (self.factory)(self.worker)));
         if made.is_err() {
+            let worker = self.worker;
             tracing::error!(
-                worker = self.worker,
-                "the service panicked, and making a new one too: giving up"
+                worker,
+                "worker {worker}: the service panicked, and making a new one too: giving up"
             );
             process::abort();
         }

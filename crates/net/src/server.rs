@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use std::{io, iter};
 
 use rustix::event::epoll;
+use rustix::net::sockopt;
 use sync::tap::RING_OCTETS;
 
 use crate::admit::{Admission, TcpLimits};
@@ -143,8 +144,10 @@ impl Server {
             let (admission, stop) = (Arc::clone(&running.admission), Arc::clone(&running.stop));
             let run = move || {
                 sync::profile::begin_worker();
-                if let Some(Err(cause)) = cpu.map(affinity::pin_to) {
-                    tracing::warn!(worker = index, cpu, %cause, "a worker could not be tied to its processor");
+                if let Some(cpu) = cpu
+                    && let Err(error) = affinity::pin_to(cpu)
+                {
+                    tracing::warn!(worker = index, cpu, %error, "worker {index} could not be tied to processor {cpu}: {error}");
                 }
                 // Made here, after pinning, so that the memory is on the worker's side of the machine.
                 let mut prepared = prepared;
@@ -206,6 +209,22 @@ impl Running {
     #[must_use]
     pub fn is_serving(&self) -> bool {
         !self.threads.is_empty() && !self.threads.iter().any(JoinHandle::is_finished)
+    }
+
+    /// Octets of the buffers that workers read into and write from, of all. Those of connections are apart, and taken when one has something to keep.
+    #[must_use]
+    pub fn buffer_octets(&self) -> usize {
+        self.counters.len() * (crate::udp::BUFFER_OCTETS + crate::tcp::SCRATCH_OCTETS)
+    }
+
+    /// Octets that the system may keep of datagrams that wait at the sockets, to be read or to be sent. They are no memory of this process.
+    #[must_use]
+    pub fn system_octets_max(&self) -> usize {
+        let octets = |watched: &Watched| {
+            let receive = sockopt::socket_recv_buffer_size(&watched.socket).unwrap_or(0);
+            receive + sockopt::socket_send_buffer_size(&watched.socket).unwrap_or(0)
+        };
+        self.watched.iter().flatten().map(octets).sum()
     }
 
     /// Puts new limits of TCP in force, for connections that exist too.

@@ -326,9 +326,10 @@ impl<S: Service> Worker<S> {
     #[cold]
     fn restart(&mut self) {
         self.counters.service_panics.add(1);
-        tracing::error!(worker = self.index, "the service panicked; a batch of queries is lost");
+        let worker = self.index;
+        tracing::error!(worker, "worker {worker}: the service panicked; a batch of queries is lost");
         if !self.panics.take(Instant::now()) {
-            tracing::error!(worker = self.index, "the service panics again and again: giving up");
+            tracing::error!(worker, "worker {worker}: the service panics again and again: giving up");
             process::abort();
         }
         self.host.restart();

@@ -13,6 +13,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Number(AtomicU64);
 
 impl Number {
+    /// Nothing counted yet.
+    #[must_use]
+    pub const fn new() -> Number {
+        Number(AtomicU64::new(0))
+    }
+
     /// Adds `amount`. To be called by the owner only: two writers would lose counts.
     #[inline]
     pub fn add(&self, amount: u64) {

@@ -59,6 +59,12 @@ impl Address {
         }
     }
 
+    /// Whether the client has IPv6; one with a mapped address has IPv4.
+    #[inline]
+    pub fn is_ipv6(&self) -> bool {
+        !self.leading_bits().0
+    }
+
     /// The port.
     #[inline]
     pub fn port(&self) -> u16 {
@@ -124,6 +130,8 @@ mod tests {
         assert_eq!(bits("[::ffff:192.0.2.1]:5"), bits("192.0.2.1:5"));
         assert_eq!(bits("[2001:db8:1:2:3::1]:5"), (false, 0x2001_0db8_0001_0002));
         assert_eq!((bits("[::1]:5"), bits("0.0.0.0:5")), ((false, 0), (true, 0)));
+        let is_ipv6 = |text: &str| Address::from(text.parse::<SocketAddr>().unwrap()).is_ipv6();
+        assert_eq!(["[::1]:5", "192.0.2.1:5", "[::ffff:192.0.2.1]:5"].map(is_ipv6), [true, false, false]);
         assert_eq!(Address::NONE, "0.0.0.0:0".parse::<SocketAddr>().unwrap().into());
     }
 }

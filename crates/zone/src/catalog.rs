@@ -142,6 +142,11 @@ impl Catalog {
         Catalog { inner: Arc::new(inner) }
     }
 
+    /// Octets of memory of its index and its slots, which grow with the zones.
+    pub fn octets(&self) -> usize {
+        self.reader().with(|view| view.octets())
+    }
+
     /// A new reader, to be moved to its thread.
     pub fn reader(&self) -> CatalogReader {
         CatalogReader {

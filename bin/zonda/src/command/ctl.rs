@@ -6,7 +6,8 @@ use clap::Subcommand;
 use control::Settings;
 use control::client::ask;
 use control::command::{
-    ByCommand, ChangeLine, Count, Locks, RateLimit, Reply, Request, Stats, Status, Upgraded, ZoneLine,
+    ByCommand, ChangeLine, Count, Locks, LogLevel, Memory, RateLimit, Reply, Request, Stats, Status,
+    Upgraded, ZoneLine,
 };
 use control::text::{Seconds, Span, grouped, octets};
 use std::time::Duration;
@@ -36,6 +37,7 @@ Examples:
   zonda ctl reload example.com example.net
   zonda ctl --config /etc/zonda/zonda.toml zones
   zonda ctl --socket /run/zonda/control.sock stats --json
+  zonda ctl log-level debug
   zonda ctl locks --on
   zonda ctl upgrade
 
@@ -65,6 +67,12 @@ enum Command {
         /// Begin anew
         #[arg(long)]
         clear: bool,
+    },
+    /// Which messages the log has; with LEVEL: from now on, until the next start or until the settings say another
+    LogLevel {
+        /// Least important messages that are written
+        #[arg(value_parser = clap::builder::PossibleValuesParser::new(control::log::LEVELS))]
+        level: Option<String>,
     },
     /// Read settings and zones again as far as they have changed, or some zones
     Reload {
@@ -134,6 +142,7 @@ fn request(command: &Command) -> Result<Request, String> {
         Command::Locks { on, off, clear } => {
             Request::Locks { on: (*on || *off).then_some(*on), clear: *clear }
         }
+        Command::LogLevel { level } => Request::LogLevel { level: level.clone() },
         Command::Reload { zones, force } => match &zones[..] {
             // As servers of before know it.
             [zone] => Request::Reload { zone: Some(zone.clone()), zones: Vec::new(), force: *force },
@@ -178,6 +187,10 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
             (false, Reply::Stats(stats)) => print(&stats_text(&stats)),
             (false, Reply::RateLimit(limited)) => print(&limited_text(&limited)),
             (false, Reply::Locks(locks)) => print(&locks_text(&locks)),
+            (false, Reply::LogLevel(LogLevel { level, was })) => print(&match level == was {
+                true => format!("the log level is {level}\n"),
+                false => format!("the log level is {level}, was {was}\n"),
+            }),
             (false, Reply::Zone(zone)) if is_listing => print(&zone_row(&zone)),
             (false, Reply::Zone(zone)) => print(&zone_text(&zone)),
             (false, Reply::Change(change)) => show_change(&change),
@@ -234,18 +247,47 @@ fn stats_text(stats: &Stats) -> String {
     let mut text = format!("since the start {} ago\n", Seconds(stats.uptime_seconds));
     let mut add = |title: &str, counts: &[Count]| {
         text += &format!("\n{title}\n");
+        if counts.is_empty() {
+            text += "  none yet\n";
+        }
         for Count { name, count, help } in counts {
-            text += format!("  {name:<24} {:>15}  {help}", grouped(*count)).trim_end();
+            text += format!("  {name:<24} {:>17}  {help}", grouped(*count)).trim_end();
             text += "\n";
         }
     };
     add("answers", &stats.answers);
-    add("responses by code", &stats.rcodes);
+    add("queries by type", &with_shares(&stats.types));
+    add("queries by transport", &with_shares(&stats.queries));
+    add("responses by code", &with_shares(&stats.rcodes));
     if stats.limited.iter().any(|limited| limited.count > 0) {
         add("beyond rate limits", &stats.limited);
     }
     add("transport", &stats.transport);
     add("zones", &stats.zones);
+    stats.memory.iter().for_each(|memory| text += &memory_text(memory));
+    text
+}
+
+/// Counts with their shares of all instead of their help.
+fn with_shares(counts: &[Count]) -> Vec<Count> {
+    let all: u64 = counts.iter().map(|count| count.count).sum();
+    let share = |count: &Count| match all {
+        0 => String::new(),
+        _ => format!("{:>5.1} %", count.count as f64 * 100.0 / all as f64),
+    };
+    counts.iter().map(|count| Count { help: share(count), ..count.clone() }).collect()
+}
+
+fn memory_text(memory: &Memory) -> String {
+    let mut text = "\nmemory\n".to_owned();
+    let mut add = |name: &str, count: u64, help: &str| {
+        text += format!("  {name:<24} {:>17}  {help}", octets(count)).trim_end();
+        text += "\n";
+    };
+    memory.parts.iter().for_each(|part| add(&part.name, part.count, &part.help));
+    add("sum", memory.sum, "");
+    add("resident", memory.resident, "What the system says that the process has.");
+    add("system-max", memory.system_max, "What the system may keep beside, of datagrams that wait.");
     text
 }
 

@@ -73,6 +73,11 @@ impl Ring {
         Ring { octets: vec![0; octets].into(), head: 0 }
     }
 
+    /// Octets of memory that were ever written.
+    pub(super) fn octets_written(&self) -> usize {
+        self.octets.len().min(self.head as usize)
+    }
+
     /// Writes a piece that was kept with at least one version, in a message where its anchor stands at `anchor`; `to` has its octets. `None` if
     /// newer ones took its place, or what it depends on has changed.
     #[inline(always)]

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use wire::{Name, NameBuf};
-use zone::catalog::{Absence, SlotNumber, View, ViewSource};
+use zone::catalog::{Absence, CatalogView, SlotNumber, View, ViewSource};
 
 use super::change::{Change, Scope};
 use super::held::Kind;
+use super::said::{Became, Said};
 use super::zones::{Awaited, Look, Zones};
 use super::{Changing, Controller};
 use crate::load::Job;
@@ -99,6 +100,31 @@ impl Controller {
         count
     }
 
+    /// Says which zones are served as they were stored.
+    pub(crate) fn say_what_is_stored(&self) {
+        let mut said = Said::default();
+        let (mut reader, mut from) = (self.catalog.reader(), zone::catalog::FIRST_SLOT);
+        while !said.is_full() {
+            let zones = self.zones.read();
+            let is_more = reader.with(|view| {
+                for slot in view.slots(from, ZONES_A_BATCH as u32)? {
+                    if let Some(name) = zones.name(view, slot) {
+                        said.zone(Became::Loaded, name, (serial(view, slot), None), true, || None);
+                    }
+                }
+                Some(())
+            });
+            drop(zones);
+            said.tell();
+            if is_more.is_none() {
+                break;
+            }
+            from.0 += ZONES_A_BATCH as u32;
+        }
+        said.all(self.zones.read().loaded());
+        said.end();
+    }
+
     /// Calls `each` with all slots that have zones, batch by batch.
     pub(crate) fn for_each_slot(&self, mut each: impl FnMut(SlotNumber, &View<'_>)) {
         let mut reader = self.catalog.reader();
@@ -131,6 +157,7 @@ impl Controller {
         progress.begin(Act::Arranging, wanted.len());
         let mut change = Change::default();
         let candidates = self.arrange(changing, wanted, false, &mut change);
+        change.said.end();
         (candidates, change)
     }
 
@@ -146,6 +173,7 @@ impl Controller {
         let mut change = Change::default();
         if is_served {
             self.load_changed(&candidates, Scope::All, progress, &mut change, false);
+            change.said.end();
             return change;
         }
         progress.begin(Act::Mapping, 0);
@@ -158,8 +186,9 @@ impl Controller {
         (0..).zip(&mut jobs).for_each(|(id, job)| job.id = id);
         self.load(&jobs, &stored, progress, &mut change, false);
         if self.zones.read().has_unread() {
-            self.serve_unlisted(changing, &stored);
+            self.serve_unlisted(changing, &stored, &mut change.said);
         }
+        change.said.end();
         self.note_unwanted(&stored);
         let mut zones = self.zones.write();
         for pack in stored.packs().iter().filter(|pack| pack.file.is_some()) {
@@ -173,7 +202,7 @@ impl Controller {
     }
 
     /// Serves what packs have and no list that could be read: it may be of one that could not.
-    fn serve_unlisted(&self, changing: &Changing, stored: &Stored) {
+    fn serve_unlisted(&self, changing: &Changing, stored: &Stored, said: &mut Said) {
         if changing.groups.is_live {
             // Who may ask for them is in the list.
             return;
@@ -207,6 +236,12 @@ impl Controller {
                 zones.loaded += slots.len();
                 zones.shown += slots.len();
                 zones.left += slots.len();
+                for (name, at) in unlisted {
+                    let serial = pack.pack.zone_row(at).serial;
+                    said.zone(Became::Loaded, name, (Some(serial), None), true, || None);
+                }
+                drop(zones);
+                said.tell();
             }
         }
     }
@@ -309,12 +344,15 @@ impl Controller {
                 awaited.source = left;
             }
             let stays = is_met || left.is_some();
-            change.removed += usize::from(!stays && awaited.slot.is_none());
+            if !stays && awaited.slot.is_none() {
+                change.removed += 1;
+                change.said.zone(Became::Removed, &awaited.name, (None, None), false, || None);
+            }
             stays
         });
         zones.sources = sources;
         drop(zones);
-        self.remove_slots(&gone);
+        self.remove_slots(&gone, &mut change.said);
         let mut zones = self.zones.write();
         change.added += new.len();
         candidates.extend(self.enter(&mut zones, &wanted, &new, is_late));
@@ -365,13 +403,16 @@ impl Controller {
     }
 
     /// Removes the zones of these slots. Waits for room, and so holds no lock meanwhile.
-    pub(super) fn remove_slots(&self, slots: &[SlotNumber]) {
+    pub(super) fn remove_slots(&self, slots: &[SlotNumber], said: &mut Said) {
         for batch in slots.chunks(ZONES_A_BATCH) {
             self.make_room();
             let mut locked = self.zones.write();
             let zones = &mut *locked;
             self.catalog.reader().with(|view| {
                 for slot in batch {
+                    if let Some(name) = zones.name(view, *slot) {
+                        said.zone(Became::Removed, name, (serial(view, *slot), None), false, || None);
+                    }
                     if let Some(pack) = zones.pack_of(view, *slot) {
                         view.name_of(*slot).into_iter().for_each(|name| zones.gone.add(name));
                         zones.packs.subtract(pack);
@@ -382,6 +423,8 @@ impl Controller {
             zones.shown -= batch.len();
             self.catalog.remove(batch);
             batch.iter().for_each(|slot| zones.forget(*slot));
+            drop(locked);
+            said.tell();
         }
         self.remove_unused_files();
     }
@@ -395,7 +438,8 @@ impl Controller {
         let Some(folder) = self.writable_folder() else { return };
         for file in packs.iter().filter_map(|pack| pack.file.as_ref()) {
             if folder.remove(file) {
-                tracing::debug!("pack {}: no zone is served from it any more, removed", file.display());
+                let source = file.display();
+                tracing::debug!(%source, "pack {source}: no zone is served from it any more, removed");
             }
         }
     }
@@ -477,6 +521,14 @@ impl Controller {
             };
             candidates.iter().filter_map(|candidate| Some((candidate, look(candidate)?))).collect()
         })
+    }
+}
+
+/// The serial of a slot's zone, if it has data.
+fn serial(view: &CatalogView<'_>, slot: SlotNumber) -> Option<u32> {
+    match view.view_of(slot)? {
+        View::Zone(zone) => Some(zone.row().serial),
+        View::Absent(_) => None,
     }
 }
 

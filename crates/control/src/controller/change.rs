@@ -9,6 +9,7 @@ use zone::catalog::{CatalogView, Group, SlotNumber, View, ViewSource};
 use super::arrange::Candidate;
 use super::by_parts::{COMPARED_MAX, Compared};
 use super::held::{Kind, is_large};
+use super::said::{Became, By, Said, event};
 use super::zones::{Rare, Zones};
 use super::{Changing, Controller};
 use crate::load::{Job, Loaded, Loader, Origin, Outcome, SMALL_PACK_OCTETS};
@@ -34,6 +35,14 @@ pub struct Change {
     pub errors: Vec<String>,
     /// What is merely odd, as lines.
     pub warnings: Vec<String>,
+    pub(crate) said: Said,
+}
+
+impl Change {
+    /// A change that has done nothing yet.
+    pub(super) fn new(by: By) -> Change {
+        Change { said: Said::new(by), ..Change::default() }
+    }
 }
 
 /// Which zones a change looks at.
@@ -63,10 +72,11 @@ impl Controller {
         scope: Scope,
         progress: &Progress,
     ) -> Change {
-        let mut change = Change::default();
+        let mut change = Change::new(By::Reload);
         progress.begin(Act::Arranging, wanted.len());
         let candidates = self.arrange(changing, wanted, true, &mut change);
         self.load_changed(&candidates, scope, progress, &mut change, true);
+        change.said.end();
         change
     }
 
@@ -89,35 +99,44 @@ impl Controller {
     /// Looks again at some zones, those that there are. Costs these alone.
     pub(crate) fn look_again(&self, _changing: &mut Changing, names: &[&Name], scope: Scope) -> Change {
         let candidates: Vec<Candidate> = names.iter().filter_map(|name| self.candidate(name)).collect();
-        let (mut change, progress) = (Change::default(), Progress::default());
+        let (mut change, progress) = (Change::new(By::Reload), Progress::default());
         progress.show_while(|| {
             let jobs = self.look(&candidates, scope, &progress);
             change.unchanged = candidates.len() - jobs.len();
             self.load(&jobs, &Stored::default(), &progress, &mut change, true);
         });
+        change.said.end();
         change
     }
 
     /// Serves one more zone, if it can be loaded. There is none of that name.
-    pub(crate) fn add(&self, changing: &mut Changing, name: &Name, source: &Source) -> Change {
-        let (mut change, progress) = (Change { added: 1, ..Change::default() }, Progress::default());
+    pub(crate) fn add(&self, _changing: &mut Changing, name: &Name, source: &Source) -> Change {
+        let (mut change, progress) = (Change { added: 1, ..Change::new(By::Command) }, Progress::default());
         let jobs = [Job { id: 0, name: name.to_owned(), source: source.clone() }];
         self.await_zone(name, source);
         progress.show_while(|| self.load(&jobs, &Stored::default(), &progress, &mut change, true));
         if !change.failed.is_empty() {
-            self.remove(changing, name);
+            // It has not come, and so does not go.
+            self.take_out(name, &mut Said::default());
         }
+        change.said.end();
         change
     }
 
     /// Serves a zone no longer.
     pub(crate) fn remove(&self, _changing: &mut Changing, name: &Name) {
+        let mut said = Said::new(By::Command);
+        self.take_out(name, &mut said);
+        said.end();
+    }
+
+    fn take_out(&self, name: &Name, said: &mut Said) {
         let slot = {
             let mut zones = self.zones.write();
             zones.awaited.remove(&name.to_lowercase());
             self.catalog.reader().with(|view| zones.slot(view, name))
         };
-        self.remove_slots(&Vec::from_iter(slot));
+        self.remove_slots(&Vec::from_iter(slot), said);
         self.arrange_awaited(&mut self.zones.write());
         self.is_untidy.store(true, Ordering::SeqCst);
     }
@@ -152,6 +171,8 @@ impl Controller {
                 for (job, loaded) in batch {
                     self.take(&mut zones, job, loaded, compared.next().flatten(), change);
                 }
+                drop(zones);
+                change.said.tell();
             }
             let mut zones = self.zones.write();
             // Data where there were none can hide zones below.
@@ -198,7 +219,8 @@ impl Controller {
             let old = slot.map(|slot| warn(zones, view, slot, job, &loaded, change));
             (slot, old)
         });
-        loaded.warnings.iter().for_each(|line| tracing::warn!("{line}"));
+        let (zone, source) = (tracing::field::display(&job.name), tracing::field::display(&job.source));
+        loaded.warnings.iter().for_each(|line| tracing::warn!(zone, source, "{line}"));
         change.warnings.extend(loaded.warnings.iter().cloned());
         let is_to_wait = pack.octets().len() < SMALL_PACK_OCTETS || (self.is_held() && !is_large(pack));
         let is_small = is_to_wait && loaded.pack.file.is_none();
@@ -207,6 +229,13 @@ impl Controller {
             Origin::Text if is_small => Kind::Waiting(Instant::now()),
             _ => Kind::Kept,
         };
+        let became = match &old {
+            Some(Old { pack: Some(_), .. }) => Became::Changed,
+            _ => Became::Loaded,
+        };
+        let serials = (Some(pack.zone_row(loaded.number).serial), old.as_ref().and_then(|old| old.serial));
+        let is_stored = loaded.origin == Origin::Stored;
+        change.said.zone(became, &job.name, serials, is_stored, || Some(job.source.to_string()));
         let source = ViewSource::Pack(zones.packs.hold(&self.catalog, &loaded.pack, kind), loaded.number);
         zones.gone.remove(&job.name);
         let awaited = match zones.awaited.is_empty() {
@@ -286,8 +315,9 @@ impl Controller {
     /// Notes why a zone could not be loaded; what was served of it still is.
     fn take_broken(&self, zones: &mut Zones, job: &Job, outcome: Outcome, change: &mut Change) {
         let Err(lines) = outcome else { return };
-        lines.iter().for_each(|line| tracing::error!("{line}"));
-        let apex = &job.name;
+        let (apex, level) = (&job.name, change.said.failure());
+        let (zone, source) = (tracing::field::display(apex), tracing::field::display(&job.source));
+        lines.iter().for_each(|error| event!(level, zone, source, error, "{error}"));
         let mut reader = self.catalog.reader();
         let (slot, has_data) = reader.with(|view| {
             let slot = zones.slot(view, apex);
@@ -298,7 +328,7 @@ impl Controller {
             None => format!("zone {apex} not loaded; its names are answered from the zone above it still"),
             Some(_) => format!("zone {apex} not loaded; queries for it get SERVFAIL"),
         };
-        tracing::error!("{line}");
+        event!(level, zone, source, "{line}");
         change.failed.push(apex.to_owned());
         change.errors.extend(lines.iter().cloned());
         change.errors.push(line);
@@ -315,6 +345,8 @@ impl Controller {
 struct Old {
     /// [`zone::Pack::id`] of what it was served from, if it was.
     pack: Option<u64>,
+    /// The serial of that.
+    serial: Option<u32>,
     /// Whether the slot still has the zone's name.
     is_named: bool,
 }
@@ -329,16 +361,20 @@ fn warn(
     change: &mut Change,
 ) -> Old {
     let is_named = view.name_of(slot).is_some_and(|name| name.eq_ignore_case(&job.name));
-    let Some(pack) = zones.pack_of(view, slot) else { return Old { pack: None, is_named } };
+    let Some(pack) = zones.pack_of(view, slot) else { return Old { pack: None, serial: None, is_named } };
     let line = match written_into(zones, pack, job, loaded) {
         Some(line) => Some(line),
         None => serial_line(zones, view, slot, loaded),
     };
     if let Some(line) = line {
-        tracing::warn!("{line}");
+        tracing::warn!(zone = %job.name, source = %job.source, "{line}");
         change.warnings.push(line);
     }
-    Old { pack: Some(pack), is_named }
+    let serial = match view.view_of(slot) {
+        Some(View::Zone(zone)) if is_named => Some(zone.row().serial),
+        _ => None,
+    };
+    Old { pack: Some(pack), serial, is_named }
 }
 
 /// A line if the pack that a zone is served from has become another without being replaced, so that nothing of what

@@ -97,7 +97,10 @@ impl Controller {
         };
         let stored = folder.set_removed(names.iter().map(|name| &**name));
         if let Err(problem) = &stored {
-            tracing::warn!("{problem}; the next start serves zones that were removed for a moment");
+            tracing::warn!(
+                error = problem,
+                "{problem}; the next start serves zones that were removed for a moment"
+            );
         }
         stored.is_ok()
     }

@@ -96,6 +96,7 @@ impl Controller {
                 let name =
                     pack.file.as_ref().map_or_else(|| "in memory".into(), |file| file.display().to_string());
                 tracing::warn!(
+                    source = name,
                     "pack {name}: damaged, not merged with others; its zones are served as before"
                 );
             }
@@ -109,7 +110,8 @@ impl Controller {
         if members.is_empty() {
             return Ok(());
         }
-        tracing::debug!(packs = packs.len(), zones = members.len(), "merging packs");
+        let (count, zones) = (packs.len(), members.len());
+        tracing::debug!(packs = count, zones, "merging {count} packs with {zones} zones");
         while !members.is_empty() {
             let copied =
                 || copy(&packs, &members).map(|(pack, count)| (store(self.writable_folder(), pack), count));

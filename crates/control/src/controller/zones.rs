@@ -116,6 +116,24 @@ impl Zones {
         self.left + rare + self.awaited.values().filter(|awaited| awaited.problem.is_some()).count()
     }
 
+    /// Octets of memory of what is kept of each.
+    pub(crate) fn kept_octets(&self) -> usize {
+        self.kept.capacity() * size_of::<Kept>()
+    }
+
+    /// The octets of packs in use: of each mapped file where they are, and of those in memory how many.
+    pub(crate) fn pack_memory(&self) -> (Vec<std::ops::Range<usize>>, u64) {
+        let (mut mapped, mut in_memory) = (Vec::new(), 0);
+        for held in self.packs.iter() {
+            let octets = held.pack.pack.octets();
+            match held.pack.pack.is_mapped() {
+                true => mapped.push(octets.as_ptr().addr()..octets.as_ptr().addr() + octets.len()),
+                false => in_memory += octets.len() as u64,
+            }
+        }
+        (mapped, in_memory)
+    }
+
     /// Packs in use, and their octets.
     pub(crate) fn packs(&self) -> (usize, u64) {
         self.packs

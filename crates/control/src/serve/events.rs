@@ -14,13 +14,15 @@ use super::{First, check_first_load, zones_text};
 use crate::answer::status_line;
 use crate::controller::{Change, Controller};
 use crate::embedded;
+use crate::fault::Faults;
+use crate::log::milliseconds;
 use crate::text::Span;
 use crate::upgrade::give::Process;
 
 /// What wakes the control thread.
 pub(crate) enum Event {
-    /// The first load is over, or nothing could be loaded, for reasons that these lines tell. `None`: it ended by a fault of its own.
-    Loaded(Option<Result<Box<Change>, Vec<String>>>),
+    /// The first load is over, or nothing could be loaded, for these reasons. `None`: it ended by a fault of its own.
+    Loaded(Option<Result<Box<Change>, Faults>>),
     /// SIGHUP.
     Reload,
     /// That is over.
@@ -51,7 +53,7 @@ pub(super) fn handle_events(
     events: &mpsc::SyncSender<Event>,
     first: &First,
     mut is_loading: bool,
-) -> Result<End, Vec<String>> {
+) -> Result<End, Faults> {
     let notifier = controller.notifier.get();
     let mut watchdog = Watchdog::new(notifier);
     // The first load counts as a reload under way; signals meanwhile make one more after it.
@@ -61,10 +63,12 @@ pub(super) fn handle_events(
         match received.recv_timeout(watchdog.wait()) {
             Ok(Event::Stop(reason)) => return Ok(End::Stopped(reason)),
             Ok(Event::HandedOver(process)) => return Ok(End::HandedOver(process, is_pending || is_loading)),
-            Ok(Event::Loaded(None)) => return Err(vec!["loading ended by a fault of the program".into()]),
+            Ok(Event::Loaded(None)) => {
+                return Err(String::from("loading ended by a fault of the program").into());
+            }
             Ok(Event::Loaded(Some(loaded))) => {
                 check_first_load(controller, &*loaded?, first)?;
-                tracing::info!("{} after {}", ready(controller), Span(first.started.elapsed()));
+                say_what_is_served(&ready(controller), controller, first.started);
                 // Whoever closed standard error does not want to be welcomed.
                 embedded::say_what_has_expired(controller, &first.given);
                 first.welcome.iter().for_each(|line| drop(writeln!(std::io::stderr(), "{line}")));
@@ -107,6 +111,12 @@ pub(super) fn watch_signals(events: mpsc::SyncSender<Event>) -> std::io::Result<
         }
     })?;
     Ok(())
+}
+
+/// Says that a start is over, and what came of it.
+pub(super) fn say_what_is_served(status: &str, controller: &Controller, started: Instant) {
+    let (after, zones) = (started.elapsed(), controller.zones.read().loaded());
+    tracing::info!(zones, duration_ms = milliseconds(after), "{status} after {}", Span(after));
 }
 
 /// Tells the service manager that a start or reload is over; returns what is served.

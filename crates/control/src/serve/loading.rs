@@ -5,6 +5,7 @@ use std::sync::{Arc, mpsc};
 use super::events::Event;
 use super::setup::all_wanted;
 use crate::controller::{Candidate, Change, Controller};
+use crate::fault::Faults;
 use crate::progress::Progress;
 
 /// Loads on a thread of its own, so that a signal to stop is heard meanwhile. `announced`: what is to be loaded; without that, what is
@@ -37,7 +38,7 @@ fn load(
     controller: &Controller,
     announced: Option<Vec<Candidate>>,
     begun: &mpsc::Sender<()>,
-) -> Result<Change, Vec<String>> {
+) -> Result<Change, Faults> {
     let progress = Progress::default();
     let mut changing = controller.change();
     // Whoever does not wait for it need not hear it.

@@ -8,22 +8,24 @@ use net::systemd::{Activated, ActivatedSocket};
 use net::{Backend, Listen, Listener, Pin, Server, Steer, TcpLimits};
 
 use crate::controller::Overrides;
+use crate::fault::{Fault, Faults};
 use crate::progress::Progress;
 use crate::settings::{Pinning, Settings};
 use crate::wanted::{Cost, WantedZones, wanted};
 
 /// Reads the settings file, or takes the defaults where there is none.
-pub(crate) fn read_settings(config: Option<&Path>, overrides: &Overrides) -> Result<Settings, Vec<String>> {
+pub(crate) fn read_settings(config: Option<&Path>, overrides: &Overrides) -> Result<Settings, Faults> {
     let mut settings = match config {
-        Some(file) => Settings::read(file)
-            .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>())?,
+        Some(file) => {
+            Settings::read(file).map_err(|problems| problems.iter().map(Fault::from).collect::<Faults>())?
+        }
         None => Settings::default(),
     };
     overrides.apply(&mut settings);
     // The file by itself was looked at when it was read.
     match settings.server.problems() {
         problems if problems.is_empty() => Ok(settings),
-        problems => Err(problems.iter().map(|(key, text)| format!("{key}: {text}")).collect()),
+        problems => Err(problems.into_iter().map(|(key, text)| Fault::of_setting(key, text)).collect()),
     }
 }
 
@@ -32,15 +34,18 @@ pub(crate) fn all_wanted(
     settings: &Settings,
     overrides: &Overrides,
     progress: &Progress,
-) -> Result<WantedZones, Vec<String>> {
+) -> Result<WantedZones, Faults> {
     let (mut zones, problems) = wanted(settings, progress);
     if problems.iter().any(|(cost, _)| *cost == Cost::Settings) {
-        return Err(problems.iter().map(|(_, problem)| problem.to_string()).collect());
+        return Err(problems.iter().map(|(_, problem)| Fault::from(problem)).collect());
     }
     for (cost, problem) in &problems {
         match cost {
             Cost::Nothing => zones.warnings.push(problem.to_string()),
-            Cost::List => tracing::error!("{problem}; the zones that came from it stay as they were"),
+            Cost::List => {
+                let (source, error) = (problem.source(), &problem.text);
+                tracing::error!(source, error, "{problem}; the zones that came from it stay as they were");
+            }
             // Told when the zone is loaded.
             Cost::Zone | Cost::Settings => {}
         }
@@ -48,7 +53,7 @@ pub(crate) fn all_wanted(
     zones.warnings.iter().for_each(|line| tracing::warn!("{line}"));
     for (at, given) in overrides.zones.iter().enumerate() {
         if overrides.zones[..at].iter().any(|other| other.name.eq_ignore_case(&given.name)) {
-            return Err(vec![format!("zone {} is given twice", given.name)]);
+            return Err(format!("zone {} is given twice", given.name).into());
         }
     }
     if !overrides.zones.is_empty() {
@@ -61,7 +66,7 @@ pub(crate) fn all_wanted(
 pub(super) fn bind(
     settings: &Settings,
     activated: Vec<Activated>,
-) -> Result<(Server, Option<UnixListener>), Vec<String>> {
+) -> Result<(Server, Option<UnixListener>), Faults> {
     let (unix, internet): (Vec<_>, Vec<_>) =
         activated.into_iter().partition(|socket| matches!(socket.socket, ActivatedSocket::Unix(_)));
     let mut listen = listen(settings);
@@ -69,7 +74,7 @@ pub(super) fn bind(
         // Nobody chose those; the service manager's sockets are what is wanted.
         listen.addresses.clear();
     }
-    let server = Server::bind_with(&listen, internet).map_err(|error| vec![error.to_string()])?;
+    let server = Server::bind_with(&listen, internet)?;
     let control = unix.into_iter().find_map(|Activated { socket, .. }| match socket {
         ActivatedSocket::Unix(listener) => Some(listener),
         _ => None,

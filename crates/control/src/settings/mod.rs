@@ -86,6 +86,15 @@ impl Settings {
         }
     }
 
+    /// How the log is to be according to a file that may be broken elsewhere; as far as that can be told.
+    pub(crate) fn log_of(file: &Path) -> LogSettings {
+        let text = read_bounded(file, FILE_OCTETS_MAX).unwrap_or_default();
+        let (table, _) = DeTable::parse_recoverable(&text);
+        let mut report = Report { file, text: &text, problems: Vec::new() };
+        let section = table.get_ref().get("log");
+        section.map_or_else(LogSettings::default, |section| Section::read(section, &mut report))
+    }
+
     fn from_table(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
         const SECTIONS: [&str; 10] = [
             "server",

@@ -15,13 +15,19 @@ pub struct Problem {
     pub text: String,
 }
 
+impl Problem {
+    /// Where it is: `zonda.toml:3:11`, or the file alone.
+    pub fn source(&self) -> String {
+        match self.place {
+            Some((line, column)) => format!("{}:{line}:{column}", self.file.display()),
+            None => self.file.display().to_string(),
+        }
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file.display())?;
-        if let Some((line, column)) = self.place {
-            write!(f, ":{line}:{column}")?;
-        }
-        write!(f, ": {}", self.text)
+        write!(f, "{}: {}", self.source(), self.text)
     }
 }
 

@@ -208,8 +208,8 @@ section! {
 section! {
     /// The log, which goes to standard error.
     pub struct LogSettings in "log" {
-        /// Least important messages that are written.
-        level: String = "info".into(), Range::OneOf(&["error", "warn", "info", "debug", "trace"]), start;
+        /// Least important messages that are written. `zonda ctl log-level` changes it until the next start.
+        level: String = "info".into(), Range::OneOf(&crate::log::LEVELS), live;
         /// Lines for people (`text`) or objects for programs (`json`).
         format: String = "text".into(), Range::OneOf(&["text", "json"]), start;
     }

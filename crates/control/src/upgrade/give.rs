@@ -145,11 +145,13 @@ pub(crate) fn upgrade(
         Ok((upgraded, _)) => tracing::info!(
             pid = upgraded.pid,
             version = upgraded.version,
-            "handed over to process {} after {}",
+            duration_ms = upgraded.milliseconds,
+            "handed over to process {} (version {}) after {}",
             upgraded.pid,
+            upgraded.version,
             Span(Duration::from_millis(upgraded.milliseconds))
         ),
-        Err(lines) => lines.iter().for_each(|line| tracing::error!("upgrade: {line}")),
+        Err(lines) => lines.iter().for_each(|error| tracing::error!(error, "upgrade: {error}")),
     }
     outcome
 }
@@ -165,7 +167,8 @@ fn attempt(
         offer(controller, changing).map_err(|error| one("hand sockets over", error))?;
     let (channel, theirs) = Channel::pair().map_err(|error| one("make a socket pair", error))?;
     let mut process = start(asked, theirs)?;
-    tracing::info!(pid = process.id(), "upgrade: process {} was started and loads", process.id());
+    let pid = process.id();
+    tracing::info!(pid, "upgrade: process {pid} was started and loads");
     let ready = channel
         .send(&Word::Offer(Box::new(offer)), &descriptors)
         // It has ended, or does not read: what it says last tells more.

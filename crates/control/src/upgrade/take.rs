@@ -18,6 +18,7 @@ use super::words::{ABSENT_MAX, FORMAT, Offer, Ready, Word, grouped};
 use super::{FROM, STEP_WAIT};
 use crate::commanded::Commanded;
 use crate::controller::{Change, Controller};
+use crate::fault::Faults;
 use crate::identity::keep_secret;
 use crate::progress::Progress;
 use crate::serve::all_wanted;
@@ -185,12 +186,15 @@ impl Taking {
     }
 
     /// Loads all zones, of which nothing is answered yet: those that are stored, then what lists and files say, and what commands did.
-    pub(crate) fn load(&mut self, controller: &Controller) -> Result<(Change, bool), Vec<String>> {
+    pub(crate) fn load(&mut self, controller: &Controller) -> Result<(Change, bool), Faults> {
         let progress = Progress::default();
         let mut changing = controller.change();
         changing.commanded = std::mem::take(&mut self.commanded);
         progress.show_while(|| {
             let is_served = controller.serve_stored(&progress) > 0;
+            if is_served {
+                controller.say_what_is_stored();
+            }
             let settings = &changing.settings;
             let mut wanted =
                 controller.effort().run(|| all_wanted(settings, &controller.overrides, &progress))?;

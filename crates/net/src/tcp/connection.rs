@@ -59,6 +59,9 @@ pub(super) struct Scratch {
     pub(super) pool: Pool,
 }
 
+/// Octets of the areas of one worker.
+pub(crate) const SCRATCH_OCTETS: usize = READ_OCTETS + WRITE_OCTETS;
+
 impl Scratch {
     pub(super) fn new() -> Self {
         let zeros = |octets| vec![0; octets].into_boxed_slice();
@@ -486,6 +489,9 @@ fn serve(octets: &[u8], context: &Context, parts: &mut WorkerParts<'_>) -> Resul
         }
     }
     parts.counters.tcp_queries.add(offered as u64);
+    if context.client.is_ipv6() {
+        parts.counters.tcp_ipv6_queries.add(offered as u64);
+    }
     parts.counters.tcp_responses.add(responses);
     parts.counters.tcp_unanswered.add(unanswered);
     Ok(offered)

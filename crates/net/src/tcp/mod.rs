@@ -24,6 +24,7 @@ use crate::host::Serve;
 use crate::stream::{Pulled, StreamId};
 use crate::token::{ConnectionId, Token};
 use channel::Channel;
+pub(crate) use connection::SCRATCH_OCTETS;
 use connection::{Connection, Ending, Scratch, WorkerParts};
 use table::Table;
 

@@ -18,10 +18,11 @@ mod portable;
 mod send;
 
 use std::io;
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
+use rustix::net::sockopt;
 
 use crate::context::{Address, Context, NO_IDLE, Now, PLAIN, Transport};
 use crate::counters::Counters;
@@ -78,6 +79,8 @@ pub(crate) struct Port {
     pub(crate) local: Address,
     /// Whether `local` is a wildcard address, so that each datagram must say where it was sent to.
     pub(crate) wildcard: bool,
+    /// The addresses that clients have.
+    pub(crate) clients: Clients,
     /// What epoll is to wait for.
     pub(crate) flags: EventFlags,
     /// What a full send buffer did not take.
@@ -91,10 +94,17 @@ impl Port {
     pub(crate) fn new(socket: UdpSocket) -> io::Result<Self> {
         let local = socket.local_addr()?;
         let wildcard = local.ip().is_unspecified();
+        let clients = match local {
+            SocketAddr::V4(_) => Clients::V4,
+            // Only a service manager opens others.
+            SocketAddr::V6(_) if sockopt::ipv6_v6only(&socket)? => Clients::V6,
+            SocketAddr::V6(_) => Clients::Both,
+        };
         Ok(Self {
             socket,
             local: local.into(),
             wildcard,
+            clients,
             flags: EventFlags::IN,
             held: Held::default(),
             waits_to_send: false,
@@ -105,6 +115,14 @@ impl Port {
     pub(crate) fn is_shared(&self) -> bool {
         self.flags.contains(EventFlags::EXCLUSIVE)
     }
+}
+
+/// What addresses the clients of a socket have. Those of IPv4 at a socket of IPv6 are mapped ones.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Clients {
+    V4,
+    V6,
+    Both,
 }
 
 /// Receives and sends on behalf of one worker.
@@ -165,6 +183,11 @@ impl Receiver {
             }
         }
         counters.udp_queries.add(self.slots.queries_held as u64);
+        match port.clients {
+            Clients::V4 => {}
+            Clients::V6 => counters.udp_ipv6_queries.add(self.slots.queries_held as u64),
+            Clients::Both => counters.udp_ipv6_queries.add(self.slots.queries_from_ipv6() as u64),
+        }
         Received { datagrams: outcome.unwrap_or(0), queries: self.slots.queries_held }
     }
 
@@ -287,6 +310,9 @@ pub(crate) struct Datagram<'a> {
     pub(crate) octets: &'a [u8],
 }
 
+/// Octets of the buffers of one worker.
+pub(crate) const BUFFER_OCTETS: usize = 2 * BATCH * STRIDE;
+
 /// Buffers of one batch. Query number `i` has span, context and response `i`; its octets lie in the receive buffer
 /// `origins[i]`, which differs where datagrams before it were dropped.
 struct Slots {
@@ -314,6 +340,11 @@ impl Slots {
             outcomes: Box::new([DROPPED; BATCH]),
             queries_held: 0,
         }
+    }
+
+    /// How many queries are from clients with IPv6.
+    fn queries_from_ipv6(&self) -> usize {
+        self.contexts[..self.queries_held].iter().filter(|context| context.client.is_ipv6()).count()
     }
 
     /// Admits the datagram of `octets` octets in receive buffer `origin` as the next query, or drops it.

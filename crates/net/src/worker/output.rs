@@ -58,7 +58,12 @@ impl<S: Service> Worker<S> {
         // could never be read again: memory for it was given back a moment before.
         let _ = epoll::delete(&*self.epoll, &port.socket);
         if let Err(errno) = epoll::add(&*self.epoll, &port.socket, data, flags) {
-            tracing::error!(worker = self.index, "a UDP socket cannot be waited for any more: {errno}");
+            let (worker, error) = (self.index, tracing::field::display(errno));
+            tracing::error!(
+                worker,
+                error,
+                "worker {worker}: a UDP socket cannot be waited for any more: {errno}"
+            );
         }
     }
 

@@ -320,6 +320,12 @@ impl<'g> CatalogView<'g> {
         }
     }
 
+    /// See [`super::Catalog::octets`].
+    pub(super) fn octets(&self) -> usize {
+        let slots = self.parts.slots.iter().map(|chunk| size_of_val(&**chunk));
+        self.parts.table.octets() + slots.sum::<usize>()
+    }
+
     /// Slots that have a zone among the `count` ones from `from` on, which is at most where the walk before ended; `None` at the end of all. So who
     /// walks over all zones does it batch by batch, and sees those that stay meanwhile.
     pub fn slots(&self, from: SlotNumber, count: u32) -> Option<impl Iterator<Item = SlotNumber>> {

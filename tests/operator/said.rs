@@ -1,0 +1,153 @@
+//! What the log says of zones that come, change and go: each by name as long as they are few.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use zonda_tests::server::{Kind, Server, ctl, settings, signal, write};
+use zonda_tests::zone::ZoneFile;
+
+use crate::kit::{SOUND, text};
+
+/// A server of some zones in a folder, whose log is read.
+struct Fixture {
+    files: tempfile::TempDir,
+    zones: Vec<ZoneFile>,
+    more: String,
+    server: Server,
+}
+
+impl Fixture {
+    /// Serves `zones` with more lines in the settings.
+    fn start(names: &[&str], more: &str) -> Fixture {
+        let files = tempfile::tempdir().expect("a scratch folder");
+        let zone = |name: &&str| ZoneFile::new(name, files.path().join(name));
+        let zones: Vec<ZoneFile> = names.iter().map(zone).collect();
+        zones.iter().for_each(|zone| fs::write(&zone.path, SOUND).expect("a zone file"));
+        let more = more.replace("FILES", text(files.path()));
+        let server = Server::start_with(Kind::Zonda, &zones, &more);
+        Fixture { files, zones, more, server }
+    }
+
+    fn write(&self, file: &str, serial: u32) {
+        let text = SOUND.replace("host 1 ", &format!("host {serial} "));
+        fs::write(self.files.path().join(file), text).expect("a zone file");
+    }
+
+    fn ctl(&self, arguments: &[&str]) {
+        let output = ctl(&self.server, arguments);
+        assert!(output.status.success(), "{arguments:?}: {output:?}\n{}", self.server.log());
+    }
+
+    /// Has the server serve the first of its zones alone.
+    fn keep_first(&self) {
+        let text = settings(self.server.scratch.path(), self.server.address, &self.zones[..1], &self.more);
+        write(self.server.scratch.path(), "zonda.toml", &text);
+        self.ctl(&["reload"]);
+    }
+
+    /// Waits for a line with these words; returns it.
+    fn await_line(&self, words: &str) -> String {
+        let until = Instant::now() + Duration::from_secs(20);
+        loop {
+            let log = self.server.log();
+            if let Some(line) = log.lines().find(|line| line.contains(words)) {
+                return line.to_owned();
+            }
+            assert!(Instant::now() < until, "no line with {words:?} in\n{log}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// How many lines have these words.
+    fn count(&self, words: &[&str]) -> usize {
+        let has = |line: &&str| words.iter().all(|word| line.contains(word));
+        self.server.log().lines().filter(has).count()
+    }
+
+    fn path(&self, file: &str) -> String {
+        self.files.path().join(file).display().to_string()
+    }
+}
+
+#[test]
+fn zones_that_come_change_and_go_are_named() {
+    let fixture = Fixture::start(&["one.example.", "two.example."], "");
+    let (one, two, three) =
+        (fixture.path("one.example."), fixture.path("two.example."), fixture.path("three.example."));
+    fixture.await_line(&format!("INFO zone one.example. loaded (start): serial 1, from {one}"));
+    fixture.await_line(&format!("INFO zone two.example. loaded (start): serial 1, from {two}"));
+    fixture.write("one.example.", 2);
+    fixture.ctl(&["reload"]);
+    fixture.await_line(&format!("INFO zone one.example. changed (reload): serial 2, was 1, from {one}"));
+    fixture.write("two.example.", 7);
+    fixture.ctl(&["reload", "two.example."]);
+    fixture.await_line(&format!("INFO zone two.example. changed (reload): serial 7, was 1, from {two}"));
+    fixture.write("three.example.", 5);
+    fixture.ctl(&["add-zone", "three.example.", &three]);
+    fixture.await_line(&format!("INFO zone three.example. loaded (command): serial 5, from {three}"));
+    fixture.ctl(&["remove-zone", "three.example."]);
+    fixture.await_line("INFO zone three.example. removed (command): serial 5");
+    fixture.keep_first();
+    fixture.await_line("INFO zone two.example. removed (reload): serial 7");
+    for words in
+        ["two.example. changed", "two.example. removed", "three.example. loaded", "one.example. changed"]
+    {
+        assert_eq!(fixture.count(&["INFO zone", words]), 1, "{words} once:\n{}", fixture.server.log());
+    }
+}
+
+#[test]
+fn zones_that_are_stored_are_named_at_the_start() {
+    let mut fixture = Fixture::start(&["one.example.", "two.example."], "pack-directory = \"FILES/packs\"\n");
+    let until = Instant::now() + Duration::from_secs(20);
+    while !fs::read_dir(fixture.path("packs"))
+        .expect("a folder")
+        .flatten()
+        .any(|file| file.file_name().to_string_lossy().ends_with(".zpack"))
+    {
+        assert!(Instant::now() < until, "no pack");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    signal(fixture.server.process.pid(), "TERM");
+    fixture.server.process.wait(Duration::from_secs(10)).expect("an end");
+    fixture.write("two.example.", 9);
+    let command = zonda_tests::server::program_command(&[
+        "serve",
+        "--config",
+        text(&fixture.server.path("zonda.toml")),
+    ]);
+    fixture.server.process = zonda_tests::server::Guarded::spawn(command, fixture.server.scratch.path());
+    fixture.await_line("INFO zone one.example. loaded (start): serial 1, as it was stored");
+    fixture.await_line("INFO zone two.example. changed (start): serial 9, was 1, from ");
+}
+
+/// More zones than are named.
+const MANY: usize = 130;
+const NAMED: usize = 100;
+
+#[test]
+fn of_many_zones_some_are_named_and_the_others_counted() {
+    let files = tempfile::tempdir().expect("a scratch folder");
+    let folder = files.path().join("zones");
+    fs::create_dir(&folder).expect("a folder");
+    let write_all = |text: &str| {
+        for zone in 0..MANY {
+            fs::write(folder.join(format!("z{zone}.example.zone")), text).expect("a zone file");
+        }
+    };
+    write_all(SOUND);
+    let more = format!("\n[[zone-directory]]\npath = \"{}\"\n", folder.display());
+    let fixture = Fixture::start(&[], &more);
+    fixture.await_line("INFO 30 zones more (start)");
+    assert_eq!(fixture.count(&["INFO zone ", " loaded (start)"]), NAMED);
+    write_all("nonsense\n");
+    assert!(!ctl(&fixture.server, &["reload"]).status.success());
+    fixture.await_line("ERROR 30 zones more not loaded (reload)");
+    assert_eq!(fixture.count(&["ERROR zone ", " not loaded"]), NAMED);
+    assert_eq!(fixture.count(&["ERROR", ".example.zone:1:"]), NAMED, "and why");
+    fs::remove_dir_all(&folder).expect("the folder goes");
+    fs::create_dir(&folder).expect("a folder");
+    fixture.ctl(&["reload"]);
+    fixture.await_line("INFO 30 zones more (reload)");
+    assert_eq!(fixture.count(&["INFO zone ", " removed (reload): serial 1"]), NAMED);
+}
