@@ -82,6 +82,10 @@ fn the_socket_is_never_seen_with_another_owner_or_mode() {
         assert!(process.is_running() && Instant::now() < until, "no control socket");
         std::thread::sleep(Duration::from_millis(5));
     }
+    // Made elsewhere, and whole when it came here: the system remembers the name that it was bound under.
+    let bound = std::fs::read_to_string("/proc/net/unix").expect("the sockets of this machine");
+    let bound: Vec<&str> = bound.lines().filter(|line| line.contains(text(scratch.path()))).collect();
+    assert!(bound.iter().any(|line| line.contains("/.control.sock.")), "{bound:?}");
     stop.store(true, Ordering::Relaxed);
     let seen = watch.join().expect("a watcher");
     assert_eq!(seen.len(), 1, "{seen:?}");

@@ -6,6 +6,7 @@ mod install;
 mod kit;
 mod locks;
 mod log;
+mod lost;
 mod moving;
 mod packs;
 mod readme;

@@ -102,6 +102,7 @@ pub fn serve(start: Start) -> Result<(), Vec<String>> {
     };
     run_workers(&controller, server).map_err(|error| one(format!("cannot start a worker: {error}")))?;
     crate::limited::watch(&controller).map_err(|error| one(format!("cannot watch limits: {error}")))?;
+    crate::controller::watch(&controller).map_err(|error| one(format!("cannot watch packs: {error}")))?;
     let loading = load_on_a_thread(&controller, &events, announced);
     loading.map_err(|error| one(format!("cannot start loading: {error}")))?;
     let serve = |socket| crate::socket::serve(socket, &controller, events.clone());
@@ -154,6 +155,7 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), V
     let _socket_file =
         control.map(serve).transpose().map_err(|error| one(format!("control socket: {error}")))?;
     taking.taken();
+    crate::controller::watch(&controller).map_err(|error| one(format!("cannot watch packs: {error}")))?;
     if let Some(notifier) = notifier {
         tell(Some(&notifier), Notifier::alive);
         let _ = controller.notifier.set(notifier);

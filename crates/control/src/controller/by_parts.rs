@@ -38,7 +38,9 @@ impl Controller {
         drop(zones);
         let old = ZoneView::new(&pack.pack, number)?;
         let new = ZoneView::new(&loaded.pack.pack, loaded.number)?;
-        Some(Compared { state, parts: PartSet::changed(&old, &new) })
+        let parts = PartSet::changed(&old, &new);
+        let is_sound = !pack.pack.is_damaged() && !loaded.pack.pack.is_damaged();
+        is_sound.then_some(Compared { state, parts })
     }
 }
 

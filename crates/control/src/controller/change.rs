@@ -217,7 +217,12 @@ impl Controller {
         let group = file.map_or(Group::default(), |file| zones.sources.group(file));
         let is_named = old.as_ref().is_some_and(|old| old.is_named);
         let place = slot.map(|slot| (slot, is_named, compared));
-        let slot = self.show(zones, place, (&job.name, group), source);
+        let is_lost = old.as_ref().is_some_and(|old| old.is_lost);
+        let slot = match is_lost {
+            // In its place, as no name can be read there.
+            true => self.catalog.insert(&[(&*job.name, source)])[0],
+            false => self.show(zones, place, (&job.name, group), source),
+        };
         zones.packs.add(pack.id());
         match old.and_then(|old| old.pack) {
             Some(old) => zones.packs.subtract(old),
@@ -317,6 +322,8 @@ struct Old {
     pack: Option<u64>,
     /// Whether the slot still has the zone's name.
     is_named: bool,
+    /// Whether its pack is damaged.
+    is_lost: bool,
 }
 
 /// Warns of what the operator should know about the new data of a slot's zone.
@@ -329,7 +336,8 @@ fn warn(
     change: &mut Change,
 ) -> Old {
     let is_named = view.name_of(slot).is_some_and(|name| name.eq_ignore_case(&job.name));
-    let Some(pack) = zones.pack_of(view, slot) else { return Old { pack: None, is_named } };
+    let is_lost = matches!(view.view_of(slot), Some(View::Lost(_)));
+    let Some(pack) = zones.pack_of(view, slot) else { return Old { pack: None, is_named, is_lost } };
     let line = match written_into(zones, pack, job, loaded) {
         Some(line) => Some(line),
         None => serial_line(zones, view, slot, loaded),
@@ -338,7 +346,7 @@ fn warn(
         tracing::warn!("{line}");
         change.warnings.push(line);
     }
-    Old { pack: Some(pack), is_named }
+    Old { pack: Some(pack), is_named, is_lost }
 }
 
 /// A line if the pack that a zone is served from has become another without being replaced, so that nothing of what
