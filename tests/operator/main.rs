@@ -1,11 +1,13 @@
 //! What an operator and an attacker can do wrong: settings, files, signals, packets.
 
+mod control_socket;
 mod counts;
 mod hostile;
 mod install;
 mod kit;
 mod locks;
 mod log;
+mod lost;
 mod marks;
 mod moving;
 mod packs;

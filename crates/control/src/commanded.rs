@@ -15,7 +15,7 @@ use crate::text::count;
 use crate::wanted::{Wanted, WantedZones};
 
 /// What commands changed.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Commanded {
     added: Vec<Wanted>,
     /// Names in lower case. The settings have these zones, and they come from `added` instead or are not served.

@@ -5,13 +5,15 @@
 //! Whatever fails leaves served what was served before.
 //!
 //! `zones`: what is known of each beside its data; `held`: the packs in use; `arrange`: which zones there are and which are looked at;
-//! `change`: loading and taking; `said`: which zones that was; `merge`: packs kept few; `gone`: what packs have and is not served.
+//! `change`: loading and taking; `said`: which zones that was; `merge`: packs kept few; `gone`: what packs have and is not served;
+//! `lost`: packs that are damaged while they are served.
 
 mod arrange;
 mod by_parts;
 mod change;
 mod gone;
 mod held;
+mod lost;
 mod merge;
 mod said;
 mod zones;
@@ -29,6 +31,8 @@ use zone::Catalog;
 
 pub use arrange::Candidate;
 pub use change::{Change, Scope};
+pub(crate) use lost::watch;
+pub(crate) use said::By;
 pub(crate) use zones::Zones;
 
 use crate::access::Groups;

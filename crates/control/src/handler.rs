@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use auth::rate::Told;
-use auth::{Client, LiveCounters, Responder, Tally};
+use auth::{Client, LiveCounters, Responder, Server, Tally};
 use net::{Driver, Queries, Service};
-use zone::CatalogReader;
+use zone::{CatalogReader, CatalogView};
 
 use crate::identity::IdentityReader;
+use crate::mappings;
 
 /// The service of one worker.
 pub struct Answerer {
@@ -18,7 +19,13 @@ pub struct Answerer {
     counts: Arc<LiveCounters>,
     /// The moment that limits count their time from.
     started: Instant,
+    /// What [`mappings::begun`] was when nothing that is kept was made of what was lost since.
+    lost: u64,
 }
+
+/// How often an answer is made again because something that was mapped was lost meanwhile; the next time none is given. Whole disks that fail at once
+/// are a pack or two.
+const ATTEMPTS_MAX: usize = 8;
 
 /// What a worker shows.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +45,7 @@ impl Answerer {
         let counts = Arc::clone(&shown.counts);
         let (tally, told) = (Arc::clone(&shown.tally), Arc::clone(&shown.told));
         let responder = Responder::counting_from(counts.read(), tally, workers as u32, told);
-        Answerer { zones, identity, responder, counts, started: Instant::now() }
+        Answerer { zones, identity, responder, counts, started: Instant::now(), lost: 0 }
     }
 }
 
@@ -60,10 +67,14 @@ impl Service for Answerer {
                 let context = item.context;
                 let (transport, is_proved) = (context.transport, context.is_proved);
                 let client = Client { transport, address: &context.client, is_proved, now };
-                let octets = match is_limited {
+                let mut octets = match is_limited {
                     false => self.responder.answer(item.query, &zones, identity, &client, item.room),
                     true => self.responder.answer_limited(item.query, &zones, identity, &client, item.room),
                 };
+                if mappings::begun() != self.lost {
+                    let again = (&mut self.responder, &mut self.lost);
+                    octets = answer_again(again, item.query, (&zones, identity), &client, item.room);
+                }
                 item.answer(octets);
             }
             if is_limited {
@@ -74,4 +85,28 @@ impl Service for Answerer {
         self.identity.end();
         self.counts.write(self.responder.counters());
     }
+}
+
+/// Something that was mapped was lost while an answer was made, or before that: the answer may say so much as that a name does not exist, and so may those that
+/// were kept. All are forgotten, and the answer is made again.
+#[cold]
+#[inline(never)]
+fn answer_again(
+    (responder, lost): (&mut Responder, &mut u64),
+    query: &[u8],
+    (zones, identity): (&CatalogView<'_>, &Server),
+    client: &Client<'_>,
+    room: &mut [u8],
+) -> usize {
+    for _ in 0..ATTEMPTS_MAX {
+        responder.forget();
+        // Without an answer the client asks again.
+        let Some(now) = mappings::settled() else { return 0 };
+        let octets = responder.answer(query, zones, identity, client, room);
+        if mappings::begun() == now {
+            *lost = now;
+            return octets;
+        }
+    }
+    0
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use wire::{Name, NameBuf};
 
-use crate::controller::{Change, Changing, Controller, Scope};
+use crate::controller::{By, Change, Changing, Controller, Scope};
 use crate::fault::Faults;
 use crate::identity::identity;
 use crate::log::{self, milliseconds};
@@ -174,7 +174,7 @@ pub fn reload_zones(controller: &Controller, names: &[NameBuf], force: bool) -> 
     let known: Vec<&Name> = known.into_iter().filter(|name| seen.insert(name.to_lowercase())).collect();
     let mut change = match known.is_empty() {
         true => Change::default(),
-        false => controller.look_again(&mut changing, &known, scope(force)),
+        false => controller.look_again(&mut changing, &known, scope(force), By::Reload),
     };
     let line = |name| format!("there is no zone {name}; `zonda ctl zones` lists those there are");
     change.errors.extend(unknown.into_iter().map(line));

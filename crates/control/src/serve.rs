@@ -121,6 +121,7 @@ fn run(start: Start) -> Result<(), Faults> {
         controller.say_what_is_stored();
     }
     crate::limited::watch(&controller).map_err(|error| format!("cannot watch limits: {error}"))?;
+    crate::controller::watch(&controller).map_err(|error| format!("cannot watch packs: {error}"))?;
     let loading = load_on_a_thread(&controller, &events, announced);
     loading.map_err(|error| format!("cannot start loading: {error}"))?;
     let serve = |socket| crate::socket::serve(socket, &controller, events.clone());
@@ -176,6 +177,7 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
     let serve = |socket| crate::socket::serve(socket, &controller, events.clone());
     let _socket_file = control.map(serve).transpose().map_err(|error| format!("control socket: {error}"))?;
     taking.taken();
+    crate::controller::watch(&controller).map_err(|error| format!("cannot watch packs: {error}"))?;
     if let Some(notifier) = notifier {
         tell(Some(&notifier), Notifier::alive);
         let _ = controller.notifier.set(notifier);

@@ -1,19 +1,22 @@
 //! The control socket: who may connect, how much may be said, how long it may take.
 
-use std::fs::{OpenOptions, Permissions};
+mod place;
+mod seats;
+
 use std::io::{self, BufWriter, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use nix::sys::stat::{Mode, umask};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::net::sockopt;
 use rustix::process::Uid;
+
+use place::bind_at;
+pub(crate) use place::{SocketFile, group};
+use seats::{Output, Seat, Seats};
 
 use crate::answer::answer;
 use crate::command::{Reply, Request};
@@ -26,7 +29,7 @@ use crate::upgrade::{self, give};
 /// Longest request. Two names and a path fit many times; more is no request of ours.
 const REQUEST_OCTETS_MAX: u64 = 16 << 10;
 
-/// Time for a client to send its request, and to take each piece of the reply. A client does both at once.
+/// Time for a client to send its whole request, and to take each piece of the reply. A client does both at once.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Clients served at a time; each holds a thread. Operators and a monitor or two are fewer.
@@ -55,32 +58,6 @@ pub(crate) struct ControlSocket {
     pub(crate) file: Option<SocketFile>,
 }
 
-/// The socket's file, removed when dropped.
-pub(crate) struct SocketFile {
-    pub(crate) path: PathBuf,
-    /// Device and inode.
-    pub(crate) identity: (u64, u64),
-    /// Whether it is this server's; one that is to be handed over is not yet.
-    pub(crate) is_ours: bool,
-}
-
-fn identity(path: &Path) -> io::Result<(u64, u64)> {
-    std::fs::symlink_metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
-}
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        // Another server may have put its own there.
-        if self.is_ours
-            && identity(&self.path).is_ok_and(|now| now == self.identity)
-            && let Err(error) = std::fs::remove_file(&self.path)
-        {
-            let (source, error) = (self.path.display(), cannot("remove", &error));
-            tracing::warn!(%source, error, "control socket {source}: {error}; the next start replaces it");
-        }
-    }
-}
-
 /// Opens the control socket, or takes that of the service manager. A place that was only a default may fail:
 /// the server then runs without.
 pub(crate) fn bind(
@@ -103,83 +80,6 @@ pub(crate) fn bind(
         }
         Err(problem) => Err(vec![problem]),
     }
-}
-
-fn bind_at(path: &Path, user: &str, group: &str) -> Result<ControlSocket, String> {
-    let describe =
-        |act: &str, error: &io::Error| format!("control socket {}: {}", path.display(), cannot(act, error));
-    if let Some(folder) = path.parent() {
-        make_folder(folder, owner(user)).map_err(|error| describe("make its folder", &error))?;
-    }
-    if UnixStream::connect(path).is_ok() {
-        return Err(format!("control socket {}: another server listens there", path.display()));
-    }
-    // Left over by a server that was killed: nobody listens.
-    if std::fs::symlink_metadata(path).is_ok_and(|metadata| is_socket(&metadata)) {
-        std::fs::remove_file(path).map_err(|error| describe("replace it", &error))?;
-    }
-    // Nobody may connect between its making and the setting of its permissions.
-    let mask = umask(Mode::from_bits_truncate(0o177));
-    let listener = UnixListener::bind(path);
-    umask(mask);
-    let listener = listener.map_err(|error| describe("listen", &error))?;
-    let identity = identity(path).map_err(|error| describe("listen", &error))?;
-    let file = SocketFile { path: path.to_owned(), identity, is_ours: true };
-    if let Some(owner) = owner(user) {
-        std::os::unix::fs::chown(path, Some(owner), None)
-            .map_err(|error| describe("give it to the server's user", &error))?;
-    }
-    if let Some(group) = self::group(group)? {
-        std::os::unix::fs::chown(path, None, Some(group))
-            .and_then(|()| std::fs::set_permissions(path, Permissions::from_mode(0o660)))
-            .map_err(|error| describe("give it to its group", &error))?;
-    }
-    Ok(ControlSocket { listener, file: Some(file) })
-}
-
-/// Makes the socket's folder if there is none, and gives it to the server's user, who could not take the socket out of it
-/// otherwise. One that is there stays as it is.
-fn make_folder(folder: &Path, owner: Option<u32>) -> io::Result<()> {
-    if folder.as_os_str().is_empty() || folder.exists() {
-        return Ok(());
-    }
-    folder.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-    match std::fs::create_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
-        made => made?,
-    }
-    if owner.is_some() {
-        // Of that which was made, and nothing that was put into its place.
-        let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
-        let made = OpenOptions::new().read(true).custom_flags(flags).open(folder)?;
-        std::os::unix::fs::fchown(&made, owner, None)?;
-    }
-    Ok(())
-}
-
-/// The number of the user that the server will become; `None` if it stays who it is. An unknown one is reported
-/// when it is to be become.
-fn owner(user: &str) -> Option<u32> {
-    if user.is_empty() || !rustix::process::geteuid().is_root() {
-        return None;
-    }
-    let known = || nix::unistd::User::from_name(user).ok().flatten().map(|user| user.uid.as_raw());
-    user.parse().ok().or_else(known)
-}
-
-/// The number of the group of `[control] group`; `None` if it is not set.
-pub(crate) fn group(group: &str) -> Result<Option<u32>, String> {
-    if group.is_empty() {
-        return Ok(None);
-    }
-    let found = nix::unistd::Group::from_name(group).ok().flatten();
-    let found =
-        found.ok_or_else(|| format!("[control] group: there is no group {group:?} on this machine"))?;
-    Ok(Some(found.gid.as_raw()))
-}
-
-fn is_socket(metadata: &std::fs::Metadata) -> bool {
-    std::os::unix::fs::FileTypeExt::is_socket(&metadata.file_type())
 }
 
 /// A file, with device and inode.
@@ -292,17 +192,17 @@ pub(crate) fn serve(
     let guard = SocketGuard(Arc::clone(&listening));
     let controller = Arc::clone(controller);
     let accept = move || {
-        let clients = Arc::new(AtomicUsize::new(0));
+        let seats = Arc::new(Seats::default());
         loop {
-            let Some(stream) = listening.accept() else { continue };
-            let Some(seat) = Seat::take(&clients) else {
-                refuse(stream);
+            let Some(stream) = listening.accept().map(Arc::new) else { continue };
+            let Some(seat) = Seat::take(&seats, &stream) else {
+                refuse(&stream);
                 continue;
             };
             let (controller, events) = (Arc::clone(&controller), events.clone());
             let serve = move || {
                 // A client that went away is its own affair.
-                let _ = converse(stream, &controller, &events);
+                let _ = converse(&stream, &seat, &controller, &events);
                 drop(seat);
                 // The client has its reply and does not wait for this.
                 controller.tidy();
@@ -315,22 +215,6 @@ pub(crate) fn serve(
     Ok(guard)
 }
 
-/// One of [`CLIENTS_MAX`], free again when dropped: a client whose thread panics does not keep it.
-struct Seat(Arc<AtomicUsize>);
-
-impl Seat {
-    fn take(clients: &Arc<AtomicUsize>) -> Option<Seat> {
-        let seat = Seat(Arc::clone(clients));
-        (clients.fetch_add(1, Ordering::Relaxed) < CLIENTS_MAX).then_some(seat)
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// Removes the socket's file when dropped.
 pub(crate) struct SocketGuard(Arc<Listening>);
 
@@ -340,7 +224,7 @@ impl Drop for SocketGuard {
     }
 }
 
-fn refuse(mut stream: UnixStream) {
+fn refuse(mut stream: &UnixStream) {
     let message = format!("{CLIENTS_MAX} clients are served already; try again");
     let _ = stream.set_write_timeout(Some(CLIENT_TIMEOUT));
     let _ = write_line(&mut stream, &Reply::Error { message });
@@ -348,15 +232,16 @@ fn refuse(mut stream: UnixStream) {
 }
 
 fn converse(
-    mut stream: UnixStream,
+    stream: &UnixStream,
+    seat: &Seat,
     controller: &Arc<Controller>,
     events: &mpsc::SyncSender<Event>,
 ) -> io::Result<()> {
-    stream.set_read_timeout(Some(CLIENT_TIMEOUT))?;
     stream.set_write_timeout(Some(CLIENT_TIMEOUT))?;
-    let is_owner = sockopt::socket_peercred(&stream).is_ok_and(|peer| is_owner(peer.uid));
-    let request = read_request(&mut stream);
-    let mut output = BufWriter::new(stream);
+    let is_owner = sockopt::socket_peercred(stream).is_ok_and(|peer| is_owner(peer.uid));
+    let request = read_request(stream, Instant::now() + CLIENT_TIMEOUT);
+    seat.has_asked();
+    let mut output = BufWriter::new(Output::new(stream, seat));
     let (ok, event) = respond(request, is_owner, controller, &mut |reply| write_line(&mut output, &reply))?;
     let written = write_line(&mut output, &Reply::End { ok }).and_then(|()| output.flush());
     if let Some(event) = event {
@@ -422,12 +307,17 @@ fn respond(
     }
 }
 
-/// Reads one line.
-fn read_request(stream: &mut UnixStream) -> Result<Request, String> {
+/// Reads one line, which has to be there at a time.
+fn read_request(mut stream: &UnixStream, until: Instant) -> Result<Request, String> {
+    let describe = |error: io::Error| cannot("read the request", &error);
     let mut line = Vec::new();
     let mut piece = [0; 1024];
     while !line.contains(&b'\n') {
-        let octets = stream.read(&mut piece).map_err(|error| cannot("read the request", &error))?;
+        let left = until.saturating_duration_since(Instant::now());
+        // A limit of nothing would be none.
+        let left = Some(left).filter(|left| !left.is_zero()).ok_or(io::ErrorKind::TimedOut);
+        stream.set_read_timeout(Some(left.map_err(|kind| describe(kind.into()))?)).map_err(describe)?;
+        let octets = stream.read(&mut piece).map_err(describe)?;
         line.extend_from_slice(&piece[..octets]);
         if octets == 0 {
             break;
@@ -451,16 +341,21 @@ fn write_line(output: &mut impl Write, reply: &Reply) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    /// One that sends an octet now and then is not listened to for longer than one that sends none.
     #[test]
-    fn seats_come_back_whatever_happens() {
-        let clients = Arc::new(AtomicUsize::new(0));
-        let seats: Vec<Seat> = (0..CLIENTS_MAX).map(|_| Seat::take(&clients).unwrap()).collect();
-        assert!(Seat::take(&clients).is_none() && Seat::take(&clients).is_none());
-        let client = std::thread::spawn(move || {
-            let _seats = seats;
-            panic!("a client's thread");
+    fn a_request_has_one_time_limit() {
+        let (mut client, server) = UnixStream::pair().unwrap();
+        let trickle = std::thread::spawn(move || {
+            let until = Instant::now() + Duration::from_secs(10);
+            while Instant::now() < until && client.write_all(b" ").is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
         });
-        assert!(client.join().is_err());
-        assert_eq!(clients.load(Ordering::Relaxed), 0);
+        let started = Instant::now();
+        let read = read_request(&server, started + Duration::from_millis(100));
+        assert!(read.is_err_and(|line| line.contains("cannot read the request")));
+        assert!(started.elapsed() < Duration::from_secs(5));
+        drop(server);
+        trickle.join().unwrap();
     }
 }

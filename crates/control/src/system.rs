@@ -1,12 +1,12 @@
-//! The few calls into the system that need `unsafe`: mapping files, giving memory back, leaving processors to others.
-#![allow(unsafe_code)] // a map of a file and three calls of the C library, each argued below
+//! The few calls into the system that need `unsafe`: giving memory back, leaving processors to others.
+#![allow(unsafe_code)] // calls of the C library, each argued below
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use zone::{Backing, Pack};
+use zone::Pack;
 
+use crate::mappings;
 use crate::stamp::Stamp;
 
 /// Maps a pack and checks it. All pages are brought in at once, which is several times faster than one fault
@@ -14,19 +14,12 @@ use crate::stamp::Stamp;
 pub fn map_pack(path: &Path) -> Result<(Pack, Stamp), String> {
     let (file, metadata) = crate::read::open_regular(path)?;
     let stamp = Stamp::of(&file, &metadata).map_err(|error| crate::text::cannot("read", &error))?;
-    let map = map(&file).map_err(|error| crate::text::cannot("map", &error))?;
-    Ok((Pack::open(Backing::Mapped(map)).map_err(|error| error.to_string())?, stamp))
-}
-
-fn map(file: &File) -> io::Result<memmap2::Mmap> {
-    if file.metadata()?.len() == 0 {
-        // The system maps no empty files; a reader would find this one too short for a pack anyway.
-        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "empty file"));
+    let backing = mappings::map(&file, path).map_err(|error| crate::text::cannot("map", &error))?;
+    let pack = Pack::open(backing).map_err(|error| error.to_string());
+    match pack {
+        Ok(pack) if pack.is_damaged() => Err("was cut off while it was read".into()),
+        pack => Ok((pack?, stamp)),
     }
-    // SAFETY: nobody may change the file while it is mapped. Packs are never written in place: this program
-    // writes each under a new name and renames it, and the manual tells operators to do likewise. Pages of a
-    // pack that is damaged all the same are only ever read as octets, through bounds that are checked.
-    unsafe { memmap2::MmapOptions::new().populate().map(file) }
 }
 
 /// Has the system take a mapped pack out of memory: its pages are read from the file when they are looked at next. For measuring what

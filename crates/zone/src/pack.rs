@@ -27,7 +27,44 @@ pub enum Backing {
     /// Anonymous pages, for large packs in memory.
     Anonymous(memmap2::MmapMut),
     /// A mapped file. The file must not be changed while it is mapped: replace it by renaming a new one.
-    Mapped(memmap2::Mmap),
+    Mapped(Mapped),
+}
+
+/// A mapped file, and what is known of it beside its octets.
+pub struct Mapped {
+    // Dropped in this order.
+    mapping: Box<dyn Mapping>,
+    map: memmap2::Mmap,
+}
+
+impl Mapped {
+    /// Takes a map over; `mapping` is dropped before it.
+    pub fn new(map: memmap2::Mmap, mapping: Box<dyn Mapping>) -> Mapped {
+        Mapped { mapping, map }
+    }
+
+    /// The octets of the file.
+    pub fn octets(&self) -> &[u8] {
+        &self.map
+    }
+
+    /// What is known beside them.
+    pub fn mapping(&self) -> &dyn Mapping {
+        &*self.mapping
+    }
+}
+
+/// What whoever maps a file knows of it.
+pub trait Mapping: Send + Sync {
+    /// Where the file is, or was.
+    fn path(&self) -> &std::path::Path;
+
+    /// Whether nothing that is read from it can be believed any more, as the file was cut off or cannot be read: it is all zeros then. If not, what was
+    /// read before this was asked was good.
+    fn is_damaged(&self) -> bool;
+
+    /// Looks whether the file has another length now, and has it be damaged if so.
+    fn look(&self);
 }
 
 impl Backing {
@@ -35,7 +72,7 @@ impl Backing {
         match self {
             Backing::Memory(octets) => octets,
             Backing::Anonymous(map) => map,
-            Backing::Mapped(map) => map,
+            Backing::Mapped(mapped) => mapped.octets(),
         }
     }
 }
@@ -188,8 +225,8 @@ impl Pack {
                 return Err(PackError::SectionChecksum { section: section.name() });
             }
             // SAFETY: the slice points into heap memory or pages that `backing` owns. They do not move when
-            // the `Backing` value moves, are never written while the pack exists, and are freed only with it;
-            // the slice leaves this struct only with the lifetime of a borrow of it (`Pack::section`).
+            // the `Backing` value moves, are never written by this process while the pack exists (pages of a file that was cut off
+            // become zeros, see `Mapping`), and are freed only with it; the slice leaves this struct only with the lifetime of a borrow of it (`Pack::section`).
             sections[section as usize] = unsafe { std::slice::from_raw_parts(slice.as_ptr(), slice.len()) };
         }
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
@@ -249,7 +286,20 @@ impl Pack {
 
     /// Whether a file backs it.
     pub fn is_mapped(&self) -> bool {
-        matches!(self.backing, Backing::Mapped(_))
+        self.mapping().is_some()
+    }
+
+    /// What is known of the file that backs it.
+    pub fn mapping(&self) -> Option<&dyn Mapping> {
+        match &self.backing {
+            Backing::Mapped(mapped) => Some(mapped.mapping()),
+            Backing::Memory(_) | Backing::Anonymous(_) => None,
+        }
+    }
+
+    /// Whether nothing in it can be believed any more: see [`Mapping::is_damaged`]. Whoever makes something lasting of what it reads here asks after.
+    pub fn is_damaged(&self) -> bool {
+        self.mapping().is_some_and(Mapping::is_damaged)
     }
 
     /// The seed of the index.

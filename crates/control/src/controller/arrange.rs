@@ -268,6 +268,7 @@ impl Controller {
             .collect();
         let mut candidates = Vec::with_capacity(wanted.len());
         let (mut met, mut met_awaited, mut new) = (Met::default(), HashSet::new(), Vec::new());
+        let mut lost: Vec<(&Name, SlotNumber)> = Vec::new();
         let mut zones = self.zones.write();
         let mut reader = self.catalog.reader();
         for first in (0..wanted.len()).step_by(ZONES_A_BATCH) {
@@ -286,6 +287,9 @@ impl Controller {
                     let who = match (slot, lower) {
                         (Some(slot), lower) => {
                             met.add(slot);
+                            if matches!(view.view_of(slot), Some(View::Lost(_))) {
+                                lost.push((name, slot));
+                            }
                             if awaited.is_some() {
                                 met_awaited.extend(lower);
                             }
@@ -310,6 +314,7 @@ impl Controller {
                 }
             });
         }
+        lost.into_iter().for_each(|(name, slot)| self.empty_lost(&mut zones, &mut reader, name, slot));
         let old = std::mem::take(&mut zones.sources);
         let mut gone = self.not_met(&met);
         // Of packs that were written into, nothing may be found any more.
@@ -455,13 +460,16 @@ impl Controller {
 
     /// The zone of this name, if there is one.
     pub(super) fn candidate(&self, name: &Name) -> Option<Candidate> {
-        let zones = self.zones.read();
-        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        let mut reader = self.catalog.reader();
+        let slot = reader.with(|view| self.zones.read().slot(view, name));
         let who = match slot {
-            Some(slot) => Who::Slot(slot),
+            Some(slot) => {
+                self.empty_lost(&mut self.zones.write(), &mut reader, name, slot);
+                Who::Slot(slot)
+            }
             None => {
                 let lower = name.to_lowercase();
-                zones.awaited.contains_key(&lower).then_some(Who::Hidden(lower))?
+                self.zones.read().awaited.contains_key(&lower).then_some(Who::Hidden(lower))?
             }
         };
         Some(Candidate { who, is_new: false })
@@ -524,11 +532,17 @@ impl Controller {
     }
 }
 
+impl Candidate {
+    pub(super) fn of_slot(slot: SlotNumber) -> Candidate {
+        Candidate { who: Who::Slot(slot), is_new: false }
+    }
+}
+
 /// The serial of a slot's zone, if it has data.
 fn serial(view: &CatalogView<'_>, slot: SlotNumber) -> Option<u32> {
     match view.view_of(slot)? {
         View::Zone(zone) => Some(zone.row().serial),
-        View::Absent(_) => None,
+        View::Absent(_) | View::Lost(_) => None,
     }
 }
 

@@ -59,7 +59,9 @@ impl Served {
     fn compare(&self, loaded: &Loaded) -> Option<Compared> {
         let old = ZoneView::new(&self.pack.pack, self.number)?;
         let new = ZoneView::new(&loaded.pack.pack, loaded.number)?;
-        Some(Compared { state: self.state, parts: PartSet::changed(&old, &new) })
+        let parts = PartSet::changed(&old, &new);
+        let is_sound = !self.pack.pack.is_damaged() && !loaded.pack.pack.is_damaged();
+        is_sound.then_some(Compared { state: self.state, parts })
     }
 }
 

@@ -97,9 +97,15 @@ impl Controller {
     }
 
     /// Looks again at some zones, those that there are. Costs these alone.
-    pub(crate) fn look_again(&self, _changing: &mut Changing, names: &[&Name], scope: Scope) -> Change {
+    pub(crate) fn look_again(
+        &self,
+        _changing: &mut Changing,
+        names: &[&Name],
+        scope: Scope,
+        by: By,
+    ) -> Change {
         let candidates: Vec<Candidate> = names.iter().filter_map(|name| self.candidate(name)).collect();
-        let (mut change, progress) = (Change::new(By::Reload), Progress::default());
+        let (mut change, progress) = (Change::new(by), Progress::default());
         progress.show_while(|| {
             let jobs = self.look(&candidates, scope, &progress);
             change.unchanged = candidates.len() - jobs.len();
@@ -247,7 +253,12 @@ impl Controller {
         let group = file.map_or(Group::default(), |file| zones.sources.group(file));
         let is_named = old.as_ref().is_some_and(|old| old.is_named);
         let place = slot.map(|slot| (slot, is_named, compared));
-        let slot = self.show(zones, place, (&job.name, group), source);
+        let is_lost = old.as_ref().is_some_and(|old| old.is_lost);
+        let slot = match is_lost {
+            // In its place, as no name can be read there.
+            true => self.catalog.insert(&[(&*job.name, source)])[0],
+            false => self.show(zones, place, (&job.name, group), source),
+        };
         zones.packs.add(pack.id());
         match old.and_then(|old| old.pack) {
             Some(old) => zones.packs.subtract(old),
@@ -349,6 +360,8 @@ struct Old {
     serial: Option<u32>,
     /// Whether the slot still has the zone's name.
     is_named: bool,
+    /// Whether its pack is damaged.
+    is_lost: bool,
 }
 
 /// Warns of what the operator should know about the new data of a slot's zone.
@@ -361,7 +374,10 @@ fn warn(
     change: &mut Change,
 ) -> Old {
     let is_named = view.name_of(slot).is_some_and(|name| name.eq_ignore_case(&job.name));
-    let Some(pack) = zones.pack_of(view, slot) else { return Old { pack: None, serial: None, is_named } };
+    let is_lost = matches!(view.view_of(slot), Some(View::Lost(_)));
+    let Some(pack) = zones.pack_of(view, slot) else {
+        return Old { pack: None, serial: None, is_named, is_lost };
+    };
     let line = match written_into(zones, pack, job, loaded) {
         Some(line) => Some(line),
         None => serial_line(zones, view, slot, loaded),
@@ -374,7 +390,7 @@ fn warn(
         Some(View::Zone(zone)) if is_named => Some(zone.row().serial),
         _ => None,
     };
-    Old { pack: Some(pack), serial, is_named }
+    Old { pack: Some(pack), serial, is_named, is_lost }
 }
 
 /// A line if the pack that a zone is served from has become another without being replaced, so that nothing of what

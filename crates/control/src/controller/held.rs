@@ -39,6 +39,8 @@ pub(super) struct Held {
     pub(super) live: u32,
     /// It could not be merged when that was tried, and never will be.
     is_left: bool,
+    /// It is damaged, and was seen to.
+    is_mended: bool,
     /// The catalog has it as long as this is here.
     hold: PackHold,
 }
@@ -60,6 +62,7 @@ impl HeldPacks {
             kind,
             live: 0,
             is_left: false,
+            is_mended: false,
             hold: catalog.add_pack(Arc::clone(&pack.pack)),
         });
         held.hold.number()
@@ -124,6 +127,24 @@ impl HeldPacks {
         self.held.get(&id)
     }
 
+    /// Packs in use that are damaged and that nobody has seen to.
+    pub(super) fn damaged(&self) -> impl Iterator<Item = &Held> {
+        self.iter().filter(|held| !held.is_mended && held.pack.pack.is_damaged())
+    }
+
+    /// The same, and how many zones are served from each; from now on they are seen to.
+    pub(super) fn take_damaged(&mut self) -> Vec<(Arc<StoredPack>, u32)> {
+        let damaged = self
+            .held
+            .values_mut()
+            .filter(|held| held.live > 0 && !held.is_mended && held.pack.pack.is_damaged());
+        let take = |held: &mut Held| {
+            held.is_mended = true;
+            (Arc::clone(&held.pack), held.live)
+        };
+        damaged.map(take).collect()
+    }
+
     /// Packs in use.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Held> {
         self.held.values().filter(|held| held.live > 0)
@@ -179,7 +200,10 @@ impl Held {
     /// Whether it is ours to merge: large zones have packs of their own for good, what the operator made is the operator's, and what is
     /// damaged stays as it is.
     fn is_small_zones(&self) -> bool {
-        !is_large(&self.pack.pack) && !self.is_left && !matches!(self.kind, Kind::Operators(_))
+        !self.is_left
+            && !self.is_mended
+            && !is_large(&self.pack.pack)
+            && !matches!(self.kind, Kind::Operators(_))
     }
 }
 

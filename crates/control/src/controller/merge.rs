@@ -95,10 +95,13 @@ impl Controller {
             for pack in packs.iter().filter_map(|id| zones.packs.leave(*id).cloned()) {
                 let name =
                     pack.file.as_ref().map_or_else(|| "in memory".into(), |file| file.display().to_string());
-                tracing::warn!(
-                    source = name,
-                    "pack {name}: damaged, not merged with others; its zones are served as before"
-                );
+                // What was lost is said by whoever sees to its zones.
+                if !pack.pack.is_damaged() {
+                    tracing::warn!(
+                        source = name,
+                        "pack {name}: damaged, not merged with others; its zones are served as before"
+                    );
+                }
             }
         }
     }
@@ -203,7 +206,14 @@ fn copy(packs: &[Arc<StoredPack>], members: &[Member]) -> Result<(Pack, usize), 
             }
         }
         let count = builder.zone_count() as usize;
-        if let Ok(backing) = builder.finish() {
+        let built = builder.finish();
+        // Zeros that took the place of octets while they were copied are in no new pack.
+        let is_lost = |pack: &&Arc<StoredPack>| pack.pack.is_damaged();
+        let lost: Vec<u64> = packs.iter().filter(is_lost).map(|pack| pack.pack.id()).collect();
+        if !lost.is_empty() {
+            return Err(lost);
+        }
+        if let Ok(backing) = built {
             return Ok((Pack::open(backing).expect("a pack that was just built opens"), count));
         }
     }

@@ -13,7 +13,7 @@ pub(super) const ZONES_LOGGED_MAX: usize = 100;
 
 /// What a change came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum By {
+pub(crate) enum By {
     /// The start of the server.
     #[default]
     Start,
@@ -21,6 +21,8 @@ pub(super) enum By {
     Reload,
     /// `zonda ctl add-zone` or `remove-zone`.
     Command,
+    /// A pack that was damaged while it was served.
+    Damage,
 }
 
 impl By {
@@ -29,6 +31,7 @@ impl By {
             By::Start => "start",
             By::Reload => "reload",
             By::Command => "command",
+            By::Damage => "damage",
         }
     }
 }

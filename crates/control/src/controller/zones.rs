@@ -247,6 +247,7 @@ impl Zones {
         }
         match view.view_of(slot)? {
             View::Zone(zone) => Some(zone.pack_id()),
+            View::Lost(pack) => Some(pack),
             View::Absent(_) => None,
         }
     }

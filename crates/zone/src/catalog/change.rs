@@ -353,7 +353,9 @@ impl Inner {
             if let Some(group) = group {
                 self.groups.set(version.slot, group);
             }
-            let set = self.set_view(writer, version.slot, None, source, Some(PartSet::SHARED));
+            // What was lost has no name of its own any more.
+            let named = Some((apex, key.octets()));
+            let set = self.set_named_view(writer, (version.slot, named), None, source, Some(PartSet::SHARED));
             set.expect("a zone that is there, and nothing is expected of it");
             return (version.slot, false);
         }
@@ -439,6 +441,18 @@ impl Inner {
         source: ViewSource,
         changed: Option<PartSet>,
     ) -> Result<(), Changed> {
+        self.set_named_view(writer, (number, None), expected, source, changed)
+    }
+
+    /// The same for a zone of which the caller knows name and key, where what it shows may not say them any more.
+    fn set_named_view(
+        self: &Arc<Self>,
+        writer: &mut Writer,
+        (number, named): (SlotNumber, Option<(&Name, &[u8])>),
+        expected: Option<State>,
+        source: ViewSource,
+        changed: Option<PartSet>,
+    ) -> Result<(), Changed> {
         let parts = self.parts.current();
         let slot = parts.slot(number).ok_or(Changed)?;
         let now = State { word: slot.word(), version: self.state(slot) };
@@ -446,8 +460,11 @@ impl Inner {
             return Err(Changed);
         }
         let Writer { reader, packs, owners, .. } = writer;
-        let held = self
-            .read(reader, |view| Some(use_of(packs, source, view.name_of(number)?, view.key_of(number)?)));
+        let held = self.read(reader, |view| {
+            let own = || Some((view.name_of(number)?, view.key_of(number)?));
+            let (name, key) = named.or_else(own)?;
+            Some(use_of(packs, source, name, key))
+        });
         let old = slot.set(held.ok_or(Changed)?, &self.domain);
         if let Some(changed) = changed {
             self.raise_by_parts(owners, &parts, number, changed);
@@ -460,13 +477,13 @@ impl Inner {
 
     fn remove(self: &Arc<Self>, writer: &mut Writer, number: SlotNumber) {
         let parts = self.parts.current();
-        let Some(slot) = parts.slot(number) else { return };
-        let Some(key) = self.read(&mut writer.reader, |view| view.key_of(number).map(Box::<[u8]>::from))
-        else {
-            return;
-        };
-        let tag = tag_of(self.seed, &key);
-        writer.growth.remove(&parts.table, self.seed, (&key, tag), number.0);
+        let Some(slot) = parts.slot(number).filter(|slot| slot.word() != 0) else { return };
+        let key = self.read(&mut writer.reader, |view| view.key_of(number).map(Box::<[u8]>::from));
+        // Of what was lost the table alone knows what it was; the counts stay as they are, which costs answers that are shared less and is never wrong.
+        let cells = || parts.table.zones_in(0..parts.table.cell_count());
+        let found = || cells().find(|(_, slot)| *slot == number.0).map(|(tag, _)| tag);
+        let Some(tag) = key.as_ref().map(|key| tag_of(self.seed, key)).or_else(found) else { return };
+        writer.growth.remove(&parts.table, self.seed, (key.as_deref(), tag), number.0);
         let old = slot.set(Held::Nothing, &self.domain);
         if let Some(block) = block_of(slot.version()) {
             writer.owners.let_go(block);
@@ -475,7 +492,9 @@ impl Inner {
         if let Some(old) = old {
             writer.packs.let_go(old, &parts.packs, self);
         }
-        writer.depths.subtract(label_count(&key));
+        if let Some(key) = key {
+            writer.depths.subtract(label_count(&key));
+        }
         writer.zones -= 1;
         let free = Arc::clone(&writer.free);
         self.domain.retire(Box::new(move || free.lock().push(number)), 0);
@@ -498,7 +517,12 @@ fn upper_hash(seed: u64, key: &SortKey) -> Hash {
 fn use_of(packs: &mut Packs, source: ViewSource, apex: &Name, key: &[u8]) -> Held<Box<Absent>> {
     match source {
         ViewSource::Pack(number, zone) => {
-            assert!(ZoneView::key_in(packs.get(number), zone) == Some(key), "a pack has another zone");
+            let pack = packs.get(number);
+            // One that was lost since it was looked at shows as lost.
+            assert!(
+                ZoneView::key_in(pack, zone) == Some(key) || pack.is_damaged(),
+                "a pack has another zone"
+            );
             packs.use_again(number);
             Held::Number(word_of(number, zone))
         }

@@ -57,8 +57,10 @@ impl Growth {
         let to = present.cell_count().min(next.moved + zones * MOVED_A_ZONE);
         for (tag, slot) in present.zones_in(next.moved..to) {
             next.used += usize::from(next.table.add(tag, slot).is_first);
-            if let Some(key) = key_of(slot) {
-                each_above(seed, key, |above| next.table.count_above(above));
+            match key_of(slot) {
+                Some(key) => each_above(seed, key, |above| next.table.count_above(above)),
+                // Of a pack that cannot be read any more: it may be below any name.
+                None => next.table.count_above_all(),
             }
         }
         next.moved = to;
@@ -87,8 +89,9 @@ impl Growth {
         }
     }
 
-    /// Takes a zone out: its cell, then the counts.
-    pub(super) fn remove(&mut self, present: &Table, seed: u64, (key, tag): (&[u8], Tag), slot: u32) {
+    /// Takes a zone out: its cell, then the counts. Without a key these stay.
+    pub(super) fn remove(&mut self, present: &Table, seed: u64, (key, tag): (Option<&[u8]>, Tag), slot: u32) {
+        let key = key.unwrap_or_default();
         let at = present.remove(tag, slot);
         each_above(seed, key, |above| present.count_not_above(above));
         if let Some(next) = self.next.as_ref().filter(|next| at.is_some_and(|at| at < next.moved)) {

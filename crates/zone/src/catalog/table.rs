@@ -153,6 +153,12 @@ impl Table {
         count.store(count.load(Ordering::Relaxed).saturating_add(1), Ordering::Release);
     }
 
+    /// Counts as many below every name as are counted at all.
+    #[cold]
+    pub(super) fn count_above_all(&self) {
+        self.above.iter().for_each(|count| count.store(ABOVE_MAX, Ordering::Release));
+    }
+
     /// Counts one less.
     pub(super) fn count_not_above(&self, tag: Tag) {
         let count = self.above_at(tag);

@@ -93,6 +93,8 @@ pub enum View<'g> {
     Zone(ZoneView<'g>),
     /// The server is responsible for it and has no data: answers are SERVFAIL.
     Absent(Absence),
+    /// It had data in the pack of this [id](Pack::id), of which nothing can be read any more, its name neither. Answers are SERVFAIL.
+    Lost(u64),
 }
 
 impl<'g> CatalogView<'g> {
@@ -204,9 +206,14 @@ impl<'g> CatalogView<'g> {
             let number = SlotNumber(number);
             let Some(slot) = self.parts.slot(number) else { continue };
             let version = slot.version();
-            if let Some((seen, pack, apex)) = self.see(slot.view(&self.guard))
-                && apex == key
-            {
+            let Some((seen, pack, apex)) = self.see(slot.view(&self.guard)) else {
+                let lost = self.hit_of_lost(number, labels);
+                if lost.is_some() {
+                    return lost;
+                }
+                continue;
+            };
+            if apex == key {
                 if is_partitioned(version) {
                     return self.hit_by_parts(number, key, labels);
                 }
@@ -217,6 +224,26 @@ impl<'g> CatalogView<'g> {
             }
         }
         None
+    }
+
+    /// A zone whose pack cannot be read any more, taken for the one that is looked for, as the hash is that: 38 bits of it are as good as a name where
+    /// the answer is SERVFAIL, and the zone above it would say that there is nothing.
+    #[cold]
+    #[inline(never)]
+    fn hit_of_lost(&self, number: SlotNumber, labels: usize) -> Option<Hit<'g>> {
+        self.lost(number)?;
+        let word = self.parts.slot(number)?.version();
+        let version = if is_partitioned(word) { self.inner.blocks.state(word) } else { word };
+        let seen = Seen::absent(Absence::NotLoaded);
+        Some(Hit { found: Found { version, seen, slot: number, labels: labels as u8 }, pack: None })
+    }
+
+    /// The pack of a slot's zone, if nothing can be read there.
+    fn lost(&self, slot: SlotNumber) -> Option<&'g Pack> {
+        let Held::Number(word) = self.parts.slot(slot)?.view(&self.guard) else { return None };
+        let (number, zone) = pack_of(word);
+        let pack = self.parts.packs.pack(number, &self.guard)?;
+        ZoneView::key_in(pack, zone).is_none().then_some(pack)
     }
 
     /// The zone in a slot whose version word says that it changes by parts: its state, and then what it shows, once more.
@@ -306,16 +333,20 @@ impl<'g> CatalogView<'g> {
             Held::Value(absent) => Some(&absent.apex),
             _ => match self.view_of(slot)? {
                 View::Zone(zone) => Some(zone.apex()),
-                View::Absent(_) => None,
+                View::Absent(_) | View::Lost(_) => None,
             },
         }
     }
 
     /// What there is of a slot's zone. `None`: it has none.
     pub fn view_of(&self, slot: SlotNumber) -> Option<View<'g>> {
-        let (seen, pack, _) = self.see(self.parts.slot(slot)?.view(&self.guard))?;
+        let Some((seen, pack, _)) = self.see(self.parts.slot(slot)?.view(&self.guard)) else {
+            return self.lost(slot).map(|pack| View::Lost(pack.id()));
+        };
         match (seen.zone(), pack) {
-            (Some((_, zone)), Some(pack)) => ZoneView::new(pack, zone).map(View::Zone),
+            (Some((_, zone)), Some(pack)) => {
+                Some(ZoneView::new(pack, zone).map_or(View::Lost(pack.id()), View::Zone))
+            }
             _ => seen.absence().map(View::Absent),
         }
     }
