@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use auth::rate::Told;
-use auth::{Client, LiveCounters, Responder, Server};
+use auth::{Client, LiveCounters, Responder};
 use net::{Driver, Queries, Service};
-use zone::{CatalogReader, CatalogView};
+use zone::CatalogReader;
 
 use crate::identity::IdentityReader;
 use crate::mappings;
@@ -23,8 +23,8 @@ pub struct Answerer {
     lost: u64,
 }
 
-/// How often an answer is made again because something that was mapped was lost meanwhile; the next time none is given. Whole disks that fail at once
-/// are a pack or two.
+/// How often the answers of a batch are made at most, as something that was mapped was lost meanwhile; after the last none is given. When a whole
+/// disk fails, a batch finds a pack or two.
 const ATTEMPTS_MAX: usize = 8;
 
 /// What a worker shows.
@@ -60,19 +60,25 @@ impl Service for Answerer {
             if is_limited {
                 self.responder.set_time(queries.now().instant.saturating_duration_since(self.started));
             }
-            while let Some(item) = queries.next() {
-                let context = item.context;
-                let (transport, is_proved) = (context.transport, context.is_proved);
-                let client = Client { transport, address: &context.client, is_proved, now };
-                let mut octets = match is_limited {
-                    false => self.responder.answer(item.query, &zones, identity, &client, item.room),
-                    true => self.responder.answer_limited(item.query, &zones, identity, &client, item.room),
-                };
-                if mappings::begun() != self.lost {
-                    let again = (&mut self.responder, &mut self.lost);
-                    octets = answer_again(again, item.query, (&zones, identity), &client, item.room);
+            for attempt in 0..ATTEMPTS_MAX {
+                while let Some(item) = queries.next() {
+                    let context = item.context;
+                    let (transport, is_proved) = (context.transport, context.is_proved);
+                    let client = Client { transport, address: &context.client, is_proved, now };
+                    let octets = match is_limited {
+                        false => self.responder.answer(item.query, &zones, identity, &client, item.room),
+                        true => {
+                            self.responder.answer_limited(item.query, &zones, identity, &client, item.room)
+                        }
+                    };
+                    item.answer(octets);
                 }
-                item.answer(octets);
+                if mappings::begun() == self.lost {
+                    break;
+                }
+                if !begin_again(queries, &mut self.responder, &mut self.lost, attempt) {
+                    break;
+                }
             }
             if is_limited {
                 self.responder.show_limited();
@@ -84,26 +90,18 @@ impl Service for Answerer {
     }
 }
 
-/// Something that was mapped was lost while an answer was made, or before that: the answer may say so much as that a name does not exist, and so may those that
-/// were kept. All are forgotten, and the answer is made again.
+/// Something that was mapped was lost while answers were made, or before that: they may say so much as that a name does not exist, and so may those that
+/// are kept. All are forgotten, and the answers are to be made again: says whether. Without an answer clients ask again.
 #[cold]
 #[inline(never)]
-fn answer_again(
-    (responder, lost): (&mut Responder, &mut u64),
-    query: &[u8],
-    (zones, identity): (&CatalogView<'_>, &Server),
-    client: &Client<'_>,
-    room: &mut [u8],
-) -> usize {
-    for _ in 0..ATTEMPTS_MAX {
-        responder.forget();
-        // Without an answer the client asks again.
-        let Some(now) = mappings::settled() else { return 0 };
-        let octets = responder.answer(query, zones, identity, client, room);
-        if mappings::begun() == now {
+fn begin_again(queries: &mut Queries<'_>, responder: &mut Responder, lost: &mut u64, attempt: usize) -> bool {
+    responder.forget();
+    queries.rewind();
+    match mappings::settled().filter(|_| attempt + 1 < ATTEMPTS_MAX) {
+        Some(now) => {
             *lost = now;
-            return octets;
+            true
         }
+        None => false,
     }
-    0
 }
