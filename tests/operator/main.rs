@@ -3,6 +3,7 @@
 mod control_socket;
 mod hostile;
 mod install;
+mod killed;
 mod kit;
 mod locks;
 mod log;
