@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use auth::rate::Told;
-use auth::{Client, LiveCounters, Responder};
+use auth::{Client, LiveCounters, Responder, Server};
 use net::{Driver, Queries, Service};
-use zone::CatalogReader;
+use zone::{CatalogReader, CatalogView};
 
 use crate::identity::IdentityReader;
 use crate::mappings;
@@ -60,25 +60,18 @@ impl Service for Answerer {
             if is_limited {
                 self.responder.set_time(queries.now().instant.saturating_duration_since(self.started));
             }
-            for attempt in 0..ATTEMPTS_MAX {
-                while let Some(item) = queries.next() {
-                    let context = item.context;
-                    let (transport, is_proved) = (context.transport, context.is_proved);
-                    let client = Client { transport, address: &context.client, is_proved, now };
-                    let octets = match is_limited {
-                        false => self.responder.answer(item.query, &zones, identity, &client, item.room),
-                        true => {
-                            self.responder.answer_limited(item.query, &zones, identity, &client, item.room)
-                        }
-                    };
-                    item.answer(octets);
-                }
-                if mappings::begun() == self.lost {
-                    break;
-                }
-                if !begin_again(queries, &mut self.responder, &mut self.lost, attempt) {
-                    break;
-                }
+            while let Some(item) = queries.next() {
+                let context = item.context;
+                let (transport, is_proved) = (context.transport, context.is_proved);
+                let client = Client { transport, address: &context.client, is_proved, now };
+                let octets = match is_limited {
+                    false => self.responder.answer(item.query, &zones, identity, &client, item.room),
+                    true => self.responder.answer_limited(item.query, &zones, identity, &client, item.room),
+                };
+                item.answer(octets);
+            }
+            if mappings::begun() != self.lost {
+                self.lost = answer_again(&mut self.responder, queries, (&zones, identity), now);
             }
             if is_limited {
                 self.responder.show_limited();
@@ -91,17 +84,32 @@ impl Service for Answerer {
 }
 
 /// Something that was mapped was lost while answers were made, or before that: they may say so much as that a name does not exist, and so may those that
-/// are kept. All are forgotten, and the answers are to be made again: says whether. Without an answer clients ask again.
+/// are kept. All are forgotten, and the answers made again, or none is given and clients ask again. Returns what [`mappings::begun`] was when nothing that is
+/// kept was made of what was lost since.
 #[cold]
 #[inline(never)]
-fn begin_again(queries: &mut Queries<'_>, responder: &mut Responder, lost: &mut u64, attempt: usize) -> bool {
+fn answer_again(
+    responder: &mut Responder,
+    queries: &mut Queries<'_>,
+    (zones, identity): (&CatalogView<'_>, &Server),
+    now: u32,
+) -> u64 {
+    for _ in 0..ATTEMPTS_MAX {
+        responder.forget();
+        queries.rewind();
+        let Some(lost) = mappings::settled() else { break };
+        while let Some(item) = queries.next() {
+            let (transport, is_proved) = (item.context.transport, item.context.is_proved);
+            let client = Client { transport, address: &item.context.client, is_proved, now };
+            let octets = responder.answer(item.query, zones, identity, &client, item.room);
+            item.answer(octets);
+        }
+        if mappings::begun() == lost {
+            return lost;
+        }
+    }
     responder.forget();
     queries.rewind();
-    match mappings::settled().filter(|_| attempt + 1 < ATTEMPTS_MAX) {
-        Some(now) => {
-            *lost = now;
-            true
-        }
-        None => false,
-    }
+    // None that there will be: the next batch looks again.
+    u64::MAX
 }

@@ -17,9 +17,6 @@ use sync::Domain;
 use sync::epoch::{Guard, Held};
 use wire::{Name, SortKey};
 
-/// In the place of a key that cannot be read: none begins a label's octets with nothing to end it.
-const LOST_KEY: &[u8] = &[0xff];
-
 /// The zones within one batch of one reader.
 #[derive(Clone, Copy)]
 pub struct CatalogView<'g> {
@@ -205,15 +202,16 @@ impl<'g> CatalogView<'g> {
     /// The zone whose apex has exactly this key, of so many labels.
     #[inline(always)]
     pub(super) fn probe(&self, tag: Tag, key: &[u8], labels: usize) -> Option<Hit<'g>> {
+        let mut unseen = None;
         for number in self.parts.table.hits(tag) {
             let number = SlotNumber(number);
             let Some(slot) = self.parts.slot(number) else { continue };
             let version = slot.version();
-            // What cannot be read any more is taken for the zone that is looked for, as the hash is that: 38 bits of it are as good as a name where
-            // the answer is SERVFAIL, and the zone above would say that there is nothing.
-            if let Some((seen, pack, apex)) = self.see(slot.view(&self.guard))
-                && (apex == key || apex == LOST_KEY)
-            {
+            let Some((seen, pack, apex)) = self.see(slot.view(&self.guard)) else {
+                unseen = Some(number);
+                continue;
+            };
+            if apex == key {
                 if is_partitioned(version) {
                     return self.hit_by_parts(number, key, labels);
                 }
@@ -223,7 +221,19 @@ impl<'g> CatalogView<'g> {
                 });
             }
         }
-        None
+        self.hit_of_lost(unseen?, labels)
+    }
+
+    /// A zone whose pack cannot be read any more, taken for the one that is looked for, as the hash is that: 38 bits of it are as good as a name where
+    /// the answer is SERVFAIL, and the zone above would say that there is nothing.
+    #[cold]
+    #[inline(never)]
+    fn hit_of_lost(&self, number: SlotNumber, labels: usize) -> Option<Hit<'g>> {
+        self.lost(number)?;
+        let word = self.parts.slot(number)?.version();
+        let version = if is_partitioned(word) { self.inner.blocks.state(word) } else { word };
+        let seen = Seen::absent(Absence::NotLoaded);
+        Some(Hit { found: Found { version, seen, slot: number, labels: labels as u8 }, pack: None })
     }
 
     /// The pack of a slot's zone, if nothing can be read there.
@@ -242,22 +252,21 @@ impl<'g> CatalogView<'g> {
         let word = slot.version();
         // It can have become a plain version meanwhile.
         let version = if is_partitioned(word) { self.inner.blocks.state(word) } else { word };
-        let (seen, pack, apex) = self.see(slot.view(&self.guard))?;
+        let Some((seen, pack, apex)) = self.see(slot.view(&self.guard)) else {
+            return self.hit_of_lost(number, labels);
+        };
         let found = Found { version, seen, slot: number, labels: labels as u8 };
-        (apex == key || apex == LOST_KEY).then_some(Hit { found, pack })
+        (apex == key).then_some(Hit { found, pack })
     }
 
-    /// What a view word says, the pack, and the key of the apex; [`LOST_KEY`] in a pack that cannot be read any more.
+    /// What a view word says, the pack, and the key of the apex. Of a pack that cannot be read any more: nothing.
     #[inline(always)]
     fn see(&self, held: Held<&'g Absent>) -> Option<(Seen, Option<&'g Pack>, &'g [u8])> {
         match held {
             Held::Number(word) => {
                 let (number, zone) = pack_of(word);
                 let pack = self.parts.packs.pack(number, &self.guard)?;
-                Some(match ZoneView::key_in(pack, zone) {
-                    Some(key) => (Seen::pack(word), Some(pack), key),
-                    None => (Seen::absent(Absence::NotLoaded), None, LOST_KEY),
-                })
+                Some((Seen::pack(word), Some(pack), ZoneView::key_in(pack, zone)?))
             }
             Held::Value(absent) => Some((Seen::absent(absent.why), None, &absent.key)),
             Held::Nothing => None,
@@ -331,10 +340,9 @@ impl<'g> CatalogView<'g> {
 
     /// What there is of a slot's zone. `None`: it has none.
     pub fn view_of(&self, slot: SlotNumber) -> Option<View<'g>> {
-        let (seen, pack, key) = self.see(self.parts.slot(slot)?.view(&self.guard))?;
-        if key == LOST_KEY {
+        let Some((seen, pack, _)) = self.see(self.parts.slot(slot)?.view(&self.guard)) else {
             return self.lost(slot).map(|pack| View::Lost(pack.id()));
-        }
+        };
         match (seen.zone(), pack) {
             (Some((_, zone)), Some(pack)) => {
                 Some(ZoneView::new(pack, zone).map_or(View::Lost(pack.id()), View::Zone))
@@ -354,7 +362,7 @@ impl<'g> CatalogView<'g> {
 
     /// Key of a slot's apex.
     pub(super) fn key_of(&self, slot: SlotNumber) -> Option<&'g [u8]> {
-        self.see(self.parts.slot(slot)?.view(&self.guard)).map(|(.., key)| key).filter(|key| *key != LOST_KEY)
+        self.see(self.parts.slot(slot)?.view(&self.guard)).map(|(.., key)| key)
     }
 }
 
