@@ -4,6 +4,7 @@ mod control_socket;
 mod counts;
 mod hostile;
 mod install;
+mod killed;
 mod kit;
 mod locks;
 mod log;

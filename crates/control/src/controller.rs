@@ -11,6 +11,8 @@
 mod arrange;
 mod by_parts;
 mod change;
+#[cfg(test)]
+mod crash;
 mod gone;
 mod held;
 mod lost;
@@ -141,6 +143,15 @@ impl Controller {
             true => None,
             false => Some(PackFolder::open_with(&settings.path(directory), lock)?),
         };
+        Controller::with_folder(settings, overrides, folder)
+    }
+
+    /// As [`Controller::new`], with the pack folder of the settings, which is open.
+    fn with_folder(
+        settings: Settings,
+        overrides: Overrides,
+        folder: Option<PackFolder>,
+    ) -> Result<Controller, String> {
         let was_restricted = folder.as_ref().is_some_and(PackFolder::is_restricted);
         let mut groups = Groups::new(was_restricted);
         let identity = identity(&settings, &mut groups).map_err(|lines| lines.join("\n"))?;

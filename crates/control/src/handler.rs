@@ -23,8 +23,8 @@ pub struct Answerer {
     lost: u64,
 }
 
-/// How often an answer is made again because something that was mapped was lost meanwhile; the next time none is given. Whole disks that fail at once
-/// are a pack or two.
+/// How often the answers of a batch are made at most, as something that was mapped was lost meanwhile; after the last none is given. When a whole
+/// disk fails, a batch finds a pack or two.
 const ATTEMPTS_MAX: usize = 8;
 
 /// What a worker shows.
@@ -67,15 +67,14 @@ impl Service for Answerer {
                 let context = item.context;
                 let (transport, is_proved) = (context.transport, context.is_proved);
                 let client = Client { transport, address: &context.client, is_proved, now };
-                let mut octets = match is_limited {
+                let octets = match is_limited {
                     false => self.responder.answer(item.query, &zones, identity, &client, item.room),
                     true => self.responder.answer_limited(item.query, &zones, identity, &client, item.room),
                 };
-                if mappings::begun() != self.lost {
-                    let again = (&mut self.responder, &mut self.lost);
-                    octets = answer_again(again, item.query, (&zones, identity), &client, item.room);
-                }
                 item.answer(octets);
+            }
+            if mappings::begun() != self.lost {
+                self.lost = answer_again(&mut self.responder, queries, (&zones, identity), now);
             }
             if is_limited {
                 self.responder.show_limited();
@@ -87,26 +86,33 @@ impl Service for Answerer {
     }
 }
 
-/// Something that was mapped was lost while an answer was made, or before that: the answer may say so much as that a name does not exist, and so may those that
-/// were kept. All are forgotten, and the answer is made again.
+/// Something that was mapped was lost while answers were made, or before that: they may say so much as that a name does not exist, and so may those that
+/// are kept. All are forgotten, and the answers made again, or none is given and clients ask again. Returns what [`mappings::begun`] was when nothing that is
+/// kept was made of what was lost since.
 #[cold]
 #[inline(never)]
 fn answer_again(
-    (responder, lost): (&mut Responder, &mut u64),
-    query: &[u8],
+    responder: &mut Responder,
+    queries: &mut Queries<'_>,
     (zones, identity): (&CatalogView<'_>, &Server),
-    client: &Client<'_>,
-    room: &mut [u8],
-) -> usize {
+    now: u32,
+) -> u64 {
     for _ in 0..ATTEMPTS_MAX {
         responder.forget();
-        // Without an answer the client asks again.
-        let Some(now) = mappings::settled() else { return 0 };
-        let octets = responder.answer(query, zones, identity, client, room);
-        if mappings::begun() == now {
-            *lost = now;
-            return octets;
+        queries.rewind();
+        let Some(lost) = mappings::settled() else { break };
+        while let Some(item) = queries.next() {
+            let (transport, is_proved) = (item.context.transport, item.context.is_proved);
+            let client = Client { transport, address: &item.context.client, is_proved, now };
+            let octets = responder.answer(item.query, zones, identity, &client, item.room);
+            item.answer(octets);
+        }
+        if mappings::begun() == lost {
+            return lost;
         }
     }
-    0
+    responder.forget();
+    queries.rewind();
+    // None that there will be: the next batch looks again.
+    u64::MAX
 }

@@ -13,7 +13,7 @@
 //! * [`command`], [`socket`], [`client`]: what operators can ask a running server; [`order`]: zones in lists for them.
 //! * `commanded`: zones that are not as the settings say; [`here`]: what this machine lacks for the settings.
 //! * [`upgrade`]: one server hands over to the next.
-//! * `mappings`: packs whose files are cut off while they are mapped.
+//! * `disk`: what makes files survive a crash; `mappings`: packs whose files are cut off while they are mapped.
 //! * [`log`]: events; `fault`: what is wrong, as such; `limited`: what is said of clients that are limited; `memory`: what takes how much.
 //! * [`serve`]: the order of a start; [`handler`]: what workers call.
 
@@ -23,6 +23,7 @@ pub mod client;
 pub mod command;
 mod commanded;
 pub mod controller;
+mod disk;
 pub mod effort;
 mod embedded;
 mod fault;

@@ -47,12 +47,14 @@ struct Row {
 }
 
 impl Row {
-    const EMPTY: Row = Row {
-        turn: AtomicU32::new(0),
-        is_damaged: AtomicBool::new(false),
-        start: AtomicUsize::new(0),
-        octets: AtomicUsize::new(0),
-    };
+    const fn empty() -> Row {
+        Row {
+            turn: AtomicU32::new(0),
+            is_damaged: AtomicBool::new(false),
+            start: AtomicUsize::new(0),
+            octets: AtomicUsize::new(0),
+        }
+    }
 
     fn set(&self, start: usize, octets: usize) {
         let turn = self.turn.load(Ordering::Relaxed);
@@ -99,7 +101,7 @@ impl Row {
     }
 }
 
-static ROWS: [Row; MAPPINGS_MAX] = [const { Row::EMPTY }; MAPPINGS_MAX];
+static ROWS: [Row; MAPPINGS_MAX] = [const { Row::empty() }; MAPPINGS_MAX];
 /// Rows below this have been used: a handler looks at no others.
 static USED: AtomicUsize = AtomicUsize::new(0);
 /// Of those, the ones that can be used again.

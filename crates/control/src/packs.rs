@@ -17,7 +17,7 @@
 use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
 use std::hash::BuildHasher;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +28,7 @@ use sync::Mutex;
 use wire::{Name, NameBuf, SortKey};
 use zone::Pack;
 
+use crate::disk::{self, Disk};
 use crate::read::read_bounded;
 use crate::stamp::{Stamp, now_ns};
 use crate::system::map_pack;
@@ -42,6 +43,7 @@ const REMOVED_OCTETS_MAX: u64 = 1 << 28;
 /// A folder of packs, held by this process alone if it can be written.
 pub struct PackFolder {
     path: PathBuf,
+    disk: Box<dyn Disk>,
     /// `None`: nothing in the folder may be changed.
     lock: Option<File>,
     written: AtomicU32,
@@ -144,6 +146,15 @@ impl PackFolder {
     /// As [`PackFolder::open`], with the lock of the server that hands over, if it is that of this folder; nothing is written then until
     /// [`PackFolder::hold`] is told otherwise.
     pub(crate) fn open_with(path: &Path, handed: Option<File>) -> Result<PackFolder, String> {
+        PackFolder::open_on(Box::new(disk::System), path, handed)
+    }
+
+    /// The same where changes of the folder are `disk`'s.
+    pub(crate) fn open_on(
+        disk: Box<dyn Disk>,
+        path: &Path,
+        handed: Option<File>,
+    ) -> Result<PackFolder, String> {
         let is_held = AtomicBool::new(handed.is_some());
         let opened = PackFolder::lock_with(path, handed)?;
         if let Err((act, error)) = &opened {
@@ -156,7 +167,7 @@ impl PackFolder {
         }
         let trouble = Mutex::named("pack folder", None);
         let written = AtomicU32::new(0);
-        Ok(PackFolder { path: path.to_owned(), lock: opened.ok(), written, trouble, is_held })
+        Ok(PackFolder { path: path.to_owned(), disk, lock: opened.ok(), written, trouble, is_held })
     }
 
     /// Makes the folder if need be, and locks it. The inner error: what cannot be done, and why.
@@ -208,7 +219,7 @@ impl PackFolder {
     /// Removes the file of a pack that no zone is served from; says whether it is gone. What cannot be removed is found unused again at the
     /// next start.
     pub fn remove(&self, file: &Path) -> bool {
-        self.is_writable() && fs::remove_file(file).is_ok()
+        self.is_writable() && self.disk.remove(file).is_ok()
     }
 
     /// Maps all packs, the oldest first. One that is damaged is set aside with a warning: its zones are read from text.
@@ -221,7 +232,7 @@ impl PackFolder {
                 Err(problem) => {
                     let aside = self.path.join(format!("{name}.damaged"));
                     // If it cannot be set aside it is found again at the next start: no more than a repeated warning.
-                    let is_aside = self.is_writable() && fs::rename(&path, &aside).is_ok();
+                    let is_aside = self.is_writable() && self.disk.rename(&path, &aside).is_ok();
                     let aside = if is_aside { format!("set aside as {name}.damaged") } else { "left".into() };
                     let (source, error) = (path.display(), problem);
                     tracing::warn!(
@@ -260,7 +271,7 @@ impl PackFolder {
             return Ok(());
         }
         let text: String = names.map(|name| format!("{name}\n")).collect();
-        write_file(&self.path.join(REMOVED), &self.path.join(".removed.tmp"), text.as_bytes())
+        self.write_file(REMOVED, ".removed.tmp", text.as_bytes())
     }
 
     /// Whether zones had access lists of their own when that was noted last. What cannot be looked at is there.
@@ -274,8 +285,10 @@ impl PackFolder {
         match is_restricted == self.is_restricted() {
             _ if self.lock.is_none() => Ok(()),
             true => Ok(()),
-            false if is_restricted => write_file(&path, &self.path.join(".restricted.tmp"), b""),
-            false => fs::remove_file(&path)
+            false if is_restricted => self.write_file(RESTRICTED, ".restricted.tmp", b""),
+            false => self
+                .disk
+                .remove(&path)
                 .map_err(|error| format!("{}: {}", path.display(), cannot("remove", &error))),
         }
     }
@@ -319,13 +332,19 @@ impl PackFolder {
         stored
     }
 
+    fn write_file(&self, name: &str, temporary: &str, octets: &[u8]) -> Result<(), String> {
+        let path = self.path.join(name);
+        disk::replace(&*self.disk, &path, &self.path.join(temporary), octets)
+            .map_err(|error| format!("{}: {}", path.display(), cannot("write", &error)))
+    }
+
     fn store_now(&self, pack: &Pack) -> Result<Arc<StoredPack>, String> {
         let describe = |problem: String| format!("pack-directory {}: {problem}", self.path.display());
         let number = self.written.fetch_add(1, Ordering::Relaxed);
         let name = format!("zones-{:016x}-{number:04}{SUFFIX}", now_ns());
         let path = self.path.join(&name);
         let temporary = self.path.join(format!(".{name}.tmp"));
-        replace_file(&path, &temporary, pack.octets())
+        disk::replace(&*self.disk, &path, &temporary, pack.octets())
             .map_err(|error| describe(cannot("store a pack", &error)))?;
         let mapped = map_pack(&path).map_err(describe)?;
         Ok(Arc::new(StoredPack { pack: Arc::new(mapped.0), file: Some(path) }))
@@ -340,20 +359,8 @@ fn is_same(one: &File, other: &File) -> bool {
 
 /// Writes a file such that it is there as a whole or not at all, whatever happens in between.
 pub fn write_file(path: &Path, temporary: &Path, octets: &[u8]) -> Result<(), String> {
-    replace_file(path, temporary, octets)
+    disk::replace(&disk::System, path, temporary, octets)
         .map_err(|error| format!("{}: {}", path.display(), cannot("write", &error)))
-}
-
-fn replace_file(path: &Path, temporary: &Path, octets: &[u8]) -> io::Result<()> {
-    let write = || -> io::Result<()> {
-        let mut file = File::create(temporary)?;
-        file.write_all(octets)?;
-        file.sync_all()?;
-        fs::rename(temporary, path)?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(folder)?.sync_all()
-    };
-    write().inspect_err(|_| drop(fs::remove_file(temporary)))
 }
 
 #[cfg(test)]

@@ -151,6 +151,18 @@ impl<'a> Queries<'a> {
         })
     }
 
+    /// Has all items come again, and takes back what was said of them: nothing is sent of those that are not answered then. For who finds that what
+    /// it has answered from was not as it should be; whoever took a ticket or began a stream cannot.
+    #[cold]
+    pub fn rewind(&mut self) {
+        debug_assert!(
+            self.batch.outcomes.iter().all(|outcome| *outcome < STREAM),
+            "answers are taken back, no promises"
+        );
+        (self.next, self.cursor, self.blocked) = (0, 0, false);
+        self.batch.outcomes.fill(DROPPED);
+    }
+
     /// Query, context, outcome and response of each item that the service was offered.
     pub(crate) fn for_each(&self, mut act: impl FnMut(&[u8], &Context, Outcome, &[u8])) {
         let (batch, mut cursor) = (&self.batch, 0);

@@ -29,8 +29,17 @@ pub struct Arguments {
 /// Shows; says whether the pack could be read.
 pub fn run(arguments: &Arguments) -> bool {
     match control::system::map_pack(&arguments.pack) {
-        Ok((pack, _)) if arguments.json => print(&format!("{}\n", as_json(&pack))),
-        Ok((pack, _)) => print(&as_text(&pack, arguments.zones)),
+        Ok((pack, _)) => {
+            let text = match arguments.json {
+                true => format!("{}\n", as_json(&pack)),
+                false => as_text(&pack, arguments.zones),
+            };
+            if pack.is_damaged() {
+                complain([format!("{}: was cut off while it was read", arguments.pack.display()).as_str()]);
+                return false;
+            }
+            print(&text)
+        }
         Err(problem) => {
             complain([format!("{}: {problem}", arguments.pack.display()).as_str()]);
             false

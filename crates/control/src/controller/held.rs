@@ -49,8 +49,8 @@ pub(super) struct Held {
 #[derive(Default)]
 pub(super) struct HeldPacks {
     held: HashMap<u64, Held>,
-    /// Packs that were let go and whose files are still to be removed, which takes a call into the file system.
-    unused: Vec<Arc<StoredPack>>,
+    /// Packs that were let go, when, and whose files are still to be removed, which takes a call into the file system.
+    unused: Vec<(Arc<StoredPack>, Instant)>,
 }
 
 impl HeldPacks {
@@ -99,18 +99,25 @@ impl HeldPacks {
     fn let_go(&mut self, id: u64) {
         let Some(Held { pack, .. }) = self.held.remove(&id) else { return };
         if pack.file.is_some() {
-            self.unused.push(pack);
+            self.unused.push((pack, Instant::now()));
         }
     }
 
     /// Has the file of a pack removed that was never in use.
     pub(super) fn add_unused(&mut self, pack: &Arc<StoredPack>) {
-        self.unused.push(Arc::clone(pack));
+        self.unused.push((Arc::clone(pack), Instant::now()));
     }
 
-    /// The packs whose files are to be removed, once no lock is held.
+    /// The packs whose files are to be removed, once no lock is held. What took the place of their zones is stored: until then they are the last good
+    /// ones, should the server be killed and a text be broken.
     pub(super) fn take_unused(&mut self) -> Vec<Arc<StoredPack>> {
-        std::mem::take(&mut self.unused)
+        let since = |held: &Held| match held.kind {
+            Kind::Waiting(since) => Some(since),
+            _ => None,
+        };
+        let waiting = self.iter().filter_map(since).min();
+        let is_replaced = |unused: &mut (_, Instant)| waiting.is_none_or(|since| unused.1 < since);
+        self.unused.extract_if(.., is_replaced).map(|(pack, _)| pack).collect()
     }
 
     /// Leaves a pack out of merges from now on: it would fail them again and again. Returns it if it is still in use.

@@ -170,7 +170,9 @@ impl Controller {
             Some(View::Lost(pack)) => Some(pack),
             _ => None,
         });
-        let Some(pack) = view else { return };
+        // One that was written into is not: whoever reads the zone again warns of that, and puts the new data in the place of the old.
+        let is_lost = |pack: &u64| zones.packs.get(*pack).is_some_and(|held| held.pack.pack.is_damaged());
+        let Some(pack) = view.filter(is_lost) else { return };
         self.catalog.insert(&[(name, ViewSource::Absent(Absence::NotLoaded))]);
         zones.packs.subtract(pack);
         zones.loaded -= 1;
@@ -186,4 +188,136 @@ fn say(pack: &StoredPack, live: u32) {
         source = path,
         "pack {path}: was cut off or cannot be read any more; {zones} of it get SERVFAIL until their texts were read again"
     );
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::controller::Overrides;
+    use crate::controller::held::Kind;
+    use crate::packs::PackFolder;
+    use crate::settings::Settings;
+    use wire::SortKey;
+    use wire::iana::rtype;
+    use zone::catalog::View;
+    use zone::contents::SourcePosition;
+    use zone::{ContentsBuilder, Pack, PackBuilder, TextStamp};
+
+    fn name(number: usize) -> NameBuf {
+        format!("z{number}.example").parse().unwrap()
+    }
+
+    /// A controller that serves packs of three zones each from files, and an absent zone above them; and the files' folder.
+    fn serving(packs: usize) -> (Controller, tempfile::TempDir, Vec<Arc<StoredPack>>) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut settings = Settings::default();
+        settings.server.pack_directory = folder.path().to_owned();
+        let controller = Controller::new(settings, Overrides::default()).unwrap();
+        let above: NameBuf = "example".parse().unwrap();
+        controller.catalog.insert(&[(&*above, ViewSource::Absent(Absence::NotLoaded))]);
+        let made = (0..packs).map(|pack| {
+            let mut builder = PackBuilder::new(7);
+            for apex in (3 * pack..3 * pack + 3).map(name) {
+                let mut contents = ContentsBuilder::new(&apex);
+                contents.push(&apex, false, rtype::SOA, 9, &[0; 22], SourcePosition::default()).unwrap();
+                builder.add_zone(&contents.finish(), TextStamp::default()).unwrap();
+            }
+            let built = Pack::open(builder.finish().unwrap()).unwrap();
+            let stored =
+                controller.folder.as_ref().map(|folder| PackFolder::store(folder, &built)).unwrap().unwrap();
+            let mut zones = controller.zones.write();
+            let number = zones.packs.hold(&controller.catalog, &stored, Kind::Waiting(Instant::now()));
+            for zone in 0..3 {
+                let apex = name(3 * pack + zone);
+                controller.catalog.insert(&[(&*apex, ViewSource::Pack(number, zone as u32))]);
+                zones.packs.add(stored.pack.id());
+                zones.loaded += 1;
+                zones.shown += 1;
+            }
+            stored
+        });
+        let made = made.collect();
+        (controller, folder, made)
+    }
+
+    fn cut_off(pack: &StoredPack) {
+        std::fs::File::options().write(true).open(pack.file.as_ref().unwrap()).unwrap().set_len(0).unwrap();
+    }
+
+    /// What is found for a name below a zone: labels of the apex, and whether there are data.
+    fn found(controller: &Controller, number: usize) -> (u8, bool) {
+        let below: NameBuf = format!("www.{}", name(number)).parse().unwrap();
+        controller.catalog.reader().with(|view| {
+            let hit = view.find(&SortKey::of(&below), 127);
+            assert!(hit.zone().is_some() || hit.absence().is_some());
+            (hit.found.labels, hit.zone().is_some())
+        })
+    }
+
+    #[test]
+    fn lost_zones_are_found_emptied_and_removed() {
+        let (controller, _folder, packs) = serving(2);
+        cut_off(&packs[0]);
+        // Not the zone above.
+        assert_eq!(
+            [0, 1, 2, 3].map(|at| found(&controller, at)),
+            [(2, false), (2, false), (2, false), (2, true)]
+        );
+        assert_eq!(controller.zones.read().packs.damaged().count(), 1);
+        let slot = |number: usize| {
+            controller
+                .catalog
+                .reader()
+                .with(|view| controller.zones.read().slot(view, &name(number)))
+                .unwrap()
+        };
+        let view = |slot| {
+            controller.catalog.reader().with(|view| match view.view_of(slot) {
+                Some(View::Lost(pack)) => format!("lost {}", pack == packs[0].pack.id()),
+                Some(View::Absent(_)) => format!("absent {}", view.name_of(slot).unwrap()),
+                Some(View::Zone(_)) => "zone".into(),
+                None => "none".into(),
+            })
+        };
+        let [first, second, third] = [slot(0), slot(1), slot(2)];
+        assert_eq!(view(first), "lost true");
+        let mut reader = controller.catalog.reader();
+        for _ in 0..2 {
+            controller.empty_lost(&mut controller.zones.write(), &mut reader, &name(0), first);
+        }
+        assert_eq!(
+            (slot(0), view(first), controller.zones.read().loaded()),
+            (first, "absent z0.example.".into(), 5)
+        );
+        // Zones come meanwhile, so many that the table grows; what is lost is found all the same.
+        let names: Vec<NameBuf> = (100..3000).map(name).collect();
+        let absent = ViewSource::Absent(Absence::NotLoaded);
+        controller.catalog.insert(&names.iter().map(|name| (&**name, absent)).collect::<Vec<_>>());
+        assert_eq!((slot(1), slot(2), found(&controller, 1)), (second, third, (2, false)));
+        let count = controller.catalog.zone_count();
+        controller.remove_slots(&[second, third]);
+        assert_eq!((view(second), controller.catalog.zone_count()), ("none".into(), count - 2));
+        assert_eq!(found(&controller, 2), (1, false), "the zone above again");
+        let zones = controller.zones.read();
+        assert!((zones.loaded(), zones.packs.get(packs[0].pack.id()).is_none()) == (3, true));
+    }
+
+    #[test]
+    fn no_pack_is_made_of_what_was_lost() {
+        let (controller, folder, packs) = serving(3);
+        let at = Instant::now() + Duration::from_secs(60);
+        assert_eq!(controller.zones.read().packs.to_merge(at, true).len(), 3);
+        cut_off(&packs[1]);
+        // Known already, or found while copying.
+        assert_eq!(found(&controller, 4), (2, false));
+        controller.merge(at);
+        assert_eq!([0, 4, 8].map(|at| found(&controller, at)), [(2, true), (2, false), (2, true)]);
+        let files = std::fs::read_dir(folder.path()).unwrap().flatten();
+        for file in files.filter(|file| file.file_name().to_string_lossy().ends_with(".zpack")) {
+            let stored = crate::system::map_pack(&file.path());
+            let is_cut_off = Some(file.path()) == packs[1].file;
+            assert_eq!(stored.map(|(pack, _)| pack.zone_count()).ok(), (!is_cut_off).then_some(6));
+        }
+    }
 }

@@ -88,7 +88,7 @@ impl Controller {
 
     /// Joins the zones of packs that are to be merged in new ones. Zones that change meanwhile stay as they became. A pack that cannot be
     /// merged is said once, and left as it is; the others are merged without it.
-    fn merge(&self, at: Instant) {
+    pub(super) fn merge(&self, at: Instant) {
         // Ends: each pack is left once.
         while let Err(packs) = self.merge_sound(at) {
             let mut zones = self.zones.write();

@@ -79,7 +79,7 @@ fn a_mapping_that_goes_leaves_no_row() {
 /// The table finds what a list of ranges does, whatever comes and goes meanwhile, and nothing made of two ranges.
 #[test]
 fn rows_are_found_like_in_a_list() {
-    let rows: Vec<Row> = (0..8).map(|_| Row::EMPTY).collect();
+    let rows: Vec<Row> = (0..8).map(|_| Row::empty()).collect();
     let mut model: HashMap<usize, (usize, usize)> = HashMap::new();
     let mut state = 1u64;
     let mut random = |below: usize| {
@@ -102,11 +102,11 @@ fn rows_are_found_like_in_a_list() {
 #[test]
 fn no_range_is_made_of_two() {
     const ROUNDS: usize = 200_000;
-    let (row, begin) = (Row::EMPTY, Barrier::new(2));
+    let (row, begin) = (Row::empty(), Barrier::new(2));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             begin.wait();
-            // 1 octet from 1, 2 from 2: every range ends at twice its begin.
+            // As many octets as its begin says.
             (0..ROUNDS).for_each(|round| row.set(round % 7 + 1, round % 7 + 1));
         });
         begin.wait();

@@ -62,7 +62,8 @@ pub struct PinnedZone {
 }
 
 impl PinnedZone {
-    /// The zone. `None`: somebody wrote into the file of the pack since it was pinned.
+    /// The zone. `None`: somebody wrote into the file of the pack since it was pinned, or it was cut off. That may be while it is read: whoever has
+    /// read asks again before anything comes of it, and after `None` nothing does.
     pub fn view(&self) -> Option<ZoneView<'_>> {
         ZoneView::new(self.pack.get(), self.zone)
     }

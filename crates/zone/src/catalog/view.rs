@@ -202,15 +202,13 @@ impl<'g> CatalogView<'g> {
     /// The zone whose apex has exactly this key, of so many labels.
     #[inline(always)]
     pub(super) fn probe(&self, tag: Tag, key: &[u8], labels: usize) -> Option<Hit<'g>> {
+        let mut unseen = None;
         for number in self.parts.table.hits(tag) {
             let number = SlotNumber(number);
             let Some(slot) = self.parts.slot(number) else { continue };
             let version = slot.version();
             let Some((seen, pack, apex)) = self.see(slot.view(&self.guard)) else {
-                let lost = self.hit_of_lost(number, labels);
-                if lost.is_some() {
-                    return lost;
-                }
+                unseen = Some(number);
                 continue;
             };
             if apex == key {
@@ -223,11 +221,11 @@ impl<'g> CatalogView<'g> {
                 });
             }
         }
-        None
+        self.hit_of_lost(unseen?, labels)
     }
 
     /// A zone whose pack cannot be read any more, taken for the one that is looked for, as the hash is that: 38 bits of it are as good as a name where
-    /// the answer is SERVFAIL, and the zone above it would say that there is nothing.
+    /// the answer is SERVFAIL, and the zone above would say that there is nothing.
     #[cold]
     #[inline(never)]
     fn hit_of_lost(&self, number: SlotNumber, labels: usize) -> Option<Hit<'g>> {
@@ -254,12 +252,14 @@ impl<'g> CatalogView<'g> {
         let word = slot.version();
         // It can have become a plain version meanwhile.
         let version = if is_partitioned(word) { self.inner.blocks.state(word) } else { word };
-        let (seen, pack, apex) = self.see(slot.view(&self.guard))?;
+        let Some((seen, pack, apex)) = self.see(slot.view(&self.guard)) else {
+            return self.hit_of_lost(number, labels);
+        };
         let found = Found { version, seen, slot: number, labels: labels as u8 };
         (apex == key).then_some(Hit { found, pack })
     }
 
-    /// What a view word says, the pack, and the key of the apex.
+    /// What a view word says, the pack, and the key of the apex. Of a pack that cannot be read any more: nothing.
     #[inline(always)]
     fn see(&self, held: Held<&'g Absent>) -> Option<(Seen, Option<&'g Pack>, &'g [u8])> {
         match held {
