@@ -224,3 +224,48 @@ fn the_level_changes_while_it_runs() {
     assert_eq!(reload(), 2);
     assert_eq!(lines("the log level is debug, was warn"), 1, "{}", server.log());
 }
+
+/// Opens TCP connections until the log has a line with these words; says how many lines have them.
+fn connect_until(address: std::net::SocketAddr, words: &str, log: impl Fn() -> String) -> usize {
+    let until = Instant::now() + Duration::from_secs(20);
+    let mut open = Vec::new();
+    loop {
+        let log = log();
+        match log.matches(words).count() {
+            0 => assert!(Instant::now() < until, "no line with {words:?} in\n{log}"),
+            lines => return lines,
+        }
+        // A few each time, so that what is counted grows from look to look.
+        let connect = || std::net::TcpStream::connect_timeout(&address, Duration::from_millis(200)).ok();
+        open.extend((0..20).filter_map(|_| connect()));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A server with these limits says so in these words when they are reached.
+fn check_limit(limits: &str, words: &str) {
+    let files = folder(&[("one", SOUND.as_bytes())]);
+    let zones = [ZoneFile::new("one.example.", files.path().join("one"))];
+    let server = Server::start_with(Kind::Zonda, &zones, &format!("\n[tcp]\n{limits}"));
+    assert_eq!(connect_until(server.address, words, || server.log()), 1, "{}", server.log());
+}
+
+#[test]
+fn a_limit_of_all_connections_that_is_reached_is_said() {
+    check_limit("connections = 2\nconnections-per-prefix = 0\n", "WARN TCP: as many connections as");
+}
+
+#[test]
+fn a_limit_of_a_networks_connections_that_is_reached_is_said() {
+    check_limit("connections-per-prefix = 2\n", "WARN TCP: client networks with as many connections");
+}
+
+#[test]
+fn descriptors_that_run_out_are_said() {
+    let scratch = folder(&[("example.zone", SOUND.as_bytes())]);
+    let (process, address) = serve(&scratch, "ulimit -n 48;");
+    wait_for(&process, address, 2);
+    let log = || fs::read_to_string(scratch.path().join("errors")).unwrap_or_default();
+    let lines = connect_until(address, "ERROR TCP: descriptors or memory ran out", log);
+    assert_eq!(lines, 1, "{}", log());
+}

@@ -12,7 +12,7 @@
 //! * [`command`], [`socket`], [`client`]: what operators can ask a running server; [`order`]: zones in lists for them.
 //! * `commanded`: zones that are not as the settings say; [`here`]: what this machine lacks for the settings.
 //! * [`upgrade`]: one server hands over to the next.
-//! * [`log`]: events; `fault`: what is wrong, as such; `limited`: what is said of clients that are limited; `memory`: what takes how much.
+//! * [`log`]: events; `fault`: what is wrong, as such; `repeated`: what is said once a while, `limited`: of clients that are limited; `memory`: what takes how much.
 //! * [`serve`]: the order of a start; [`handler`]: what workers call.
 
 mod access;
@@ -38,6 +38,7 @@ pub mod pattern;
 pub mod progress;
 pub mod read;
 pub mod reload;
+mod repeated;
 pub mod serve;
 pub mod settings;
 pub mod socket;
