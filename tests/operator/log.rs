@@ -269,3 +269,33 @@ fn descriptors_that_run_out_are_said() {
     let lines = connect_until(address, "ERROR TCP: descriptors or memory ran out", log);
     assert_eq!(lines, 1, "{}", log());
 }
+
+/// The journal names the file that it listens at; a line to another is a line like any.
+#[test]
+fn lines_for_the_journal_have_priorities() {
+    let scratch = folder(&[("example.zone", SOUND.as_bytes()), ("errors", b"")]);
+    let stream = "export JOURNAL_STREAM=$(stat -c %d:%i errors); ERRORS=errors;";
+    for (line, is_journal) in [(stream, true), ("export JOURNAL_STREAM=1:1; ERRORS=others;", false)] {
+        let (mut process, address) = serve(&scratch, line);
+        wait_for(&process, address, 2);
+        // Of a zone that is broken, as an error.
+        fs::write(scratch.path().join("example.zone"), "nonsense\n").expect("a zone file");
+        signal(process.pid(), "HUP");
+        let file = scratch.path().join(if is_journal { "errors" } else { "others" });
+        let log = || fs::read_to_string(&file).unwrap_or_default();
+        let until = Instant::now() + Duration::from_secs(10);
+        while !log().contains("reload: ") {
+            assert!(Instant::now() < until, "no reload: {}", log());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        signal(process.pid(), "TERM");
+        process.wait(Duration::from_secs(10)).expect("an end");
+        for line in log().lines() {
+            let priority = if line.contains("ERROR ") { "<3>ERROR " } else { "<6> INFO " };
+            assert_eq!(line.starts_with(priority), is_journal, "{line}");
+            assert_ne!(line.starts_with("20"), is_journal, "the journal has the time: {line}");
+        }
+        assert_eq!(log().contains("<3>ERROR zone example. not loaded"), is_journal, "{}", log());
+        fs::write(scratch.path().join("example.zone"), SOUND).expect("a zone file");
+    }
+}
