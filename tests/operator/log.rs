@@ -299,3 +299,50 @@ fn lines_for_the_journal_have_priorities() {
         fs::write(scratch.path().join("example.zone"), SOUND).expect("a zone file");
     }
 }
+
+/// Tests that wait for several looks at the counts.
+mod long {
+    use super::*;
+
+    /// Has clients of so many networks ask more often than they may.
+    fn flood(server: std::net::SocketAddr, networks: std::ops::Range<u8>) {
+        let query = Query::new("www.example.", rtype::A).octets();
+        for network in networks {
+            let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::new(127, 0, network, 1), 0));
+            let socket = socket.expect("an address of this machine");
+            for _ in 0..5 {
+                socket.send_to(&query, server).expect("a query");
+            }
+        }
+    }
+
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn of_a_flood_some_clients_are_named_in_a_minute_and_the_others_counted() {
+        let files = folder(&[("example.zone", SOUND.as_bytes())]);
+        let zones = [ZoneFile::new("example.", files.path().join("example.zone"))];
+        let more = "\n[rate-limit]\nenabled = true\nresponses-per-second = 1\nnetwork-per-second = 0\nwide-multiple = 0\n";
+        let server = Server::start_with(Kind::Zonda, &zones, more);
+        let limited = || {
+            let output = ctl(&server, &["rate-limit", "--json"]);
+            let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("an object");
+            said["accounts"].as_array().expect("a list").len()
+        };
+        for last in [21, 41] {
+            let before = limited();
+            flood(server.address, last - 20..last);
+            let until = Instant::now() + Duration::from_secs(10);
+            // Not each network has a row of its own where workers show whom they limit.
+            while limited() < before + 12 {
+                assert!(Instant::now() < until, "{} accounts", limited());
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        let log = server.log();
+        assert_eq!(
+            (log.matches(" is limited, ").count(), log.matches("rate limit: begin of ").count()),
+            (8, 1),
+            "{log}"
+        );
+    }
+}
