@@ -592,6 +592,16 @@ fn who_may_only_control_does_not_choose_the_program() {
     signal(reply["pid"].as_u64().expect("a process") as u32, "KILL");
 }
 
+/// The thread that says what repeats is one of the new server too.
+#[test]
+fn the_new_one_says_which_limits_are_reached() {
+    let mut line = Line::start("\n[tcp]\nconnections-per-prefix = 2\n");
+    line.upgrade();
+    let connect = || TcpStream::connect(line.at()).expect("a connection");
+    let _open: Vec<TcpStream> = (0..5).map(|_| connect()).collect();
+    line.await_log("TCP: client networks with as many connections", 1);
+}
+
 /// Run by `make test-long`.
 mod long {
     use super::*;
@@ -619,14 +629,4 @@ mod long {
         assert!(!is_running(line.started()));
         line.assert_as_before(pid);
     }
-}
-
-/// The thread that says what repeats is one of the new server too.
-#[test]
-fn the_new_one_says_which_limits_are_reached() {
-    let mut line = Line::start("\n[tcp]\nconnections-per-prefix = 2\n");
-    line.upgrade();
-    let connect = || TcpStream::connect(line.at()).expect("a connection");
-    let _open: Vec<TcpStream> = (0..5).map(|_| connect()).collect();
-    line.await_log("TCP: client networks with as many connections", 1);
 }
