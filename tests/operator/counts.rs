@@ -13,10 +13,11 @@ use crate::kit::{SOUND, folder, text, zonda};
 
 /// A server with IPv4 and IPv6.
 struct Fixture {
+    /// Ends before its folder goes.
+    _process: Guarded,
     scratch: tempfile::TempDir,
     v4: SocketAddr,
     v6: SocketAddr,
-    _process: Guarded,
 }
 
 fn fixture() -> Fixture {
@@ -30,7 +31,7 @@ fn fixture() -> Fixture {
     let path = scratch.path().join("zonda.toml");
     std::fs::write(&path, settings).expect("settings");
     let process = Guarded::spawn(program_command(&["serve", "--config", text(&path)]), scratch.path());
-    let fixture = Fixture { scratch, v4, v6, _process: process };
+    let fixture = Fixture { _process: process, scratch, v4, v6 };
     let until = Instant::now() + Duration::from_secs(20);
     while fixture.ctl(&["zones"]).is_none_or(|zones| !zones.contains("served")) {
         assert!(Instant::now() < until, "does not start");

@@ -224,3 +224,125 @@ fn the_level_changes_while_it_runs() {
     assert_eq!(reload(), 2);
     assert_eq!(lines("the log level is debug, was warn"), 1, "{}", server.log());
 }
+
+/// Opens TCP connections until the log has a line with these words; says how many lines have them.
+fn connect_until(address: std::net::SocketAddr, words: &str, log: impl Fn() -> String) -> usize {
+    let until = Instant::now() + Duration::from_secs(20);
+    let mut open = Vec::new();
+    loop {
+        let log = log();
+        match log.matches(words).count() {
+            0 => assert!(Instant::now() < until, "no line with {words:?} in\n{log}"),
+            lines => return lines,
+        }
+        // A few each time, so that what is counted grows from look to look.
+        let connect = || std::net::TcpStream::connect_timeout(&address, Duration::from_millis(200)).ok();
+        open.extend((0..20).filter_map(|_| connect()));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A server with these limits says so in these words when they are reached.
+fn check_limit(limits: &str, words: &str) {
+    let files = folder(&[("one", SOUND.as_bytes())]);
+    let zones = [ZoneFile::new("one.example.", files.path().join("one"))];
+    let server = Server::start_with(Kind::Zonda, &zones, &format!("\n[tcp]\n{limits}"));
+    assert_eq!(connect_until(server.address, words, || server.log()), 1, "{}", server.log());
+}
+
+#[test]
+fn a_limit_of_all_connections_that_is_reached_is_said() {
+    check_limit("connections = 2\nconnections-per-prefix = 0\n", "WARN TCP: as many connections as");
+}
+
+#[test]
+fn a_limit_of_a_networks_connections_that_is_reached_is_said() {
+    check_limit("connections-per-prefix = 2\n", "WARN TCP: client networks with as many connections");
+}
+
+#[test]
+fn descriptors_that_run_out_are_said() {
+    let scratch = folder(&[("example.zone", SOUND.as_bytes())]);
+    let (process, address) = serve(&scratch, "ulimit -n 48;");
+    wait_for(&process, address, 2);
+    let log = || fs::read_to_string(scratch.path().join("errors")).unwrap_or_default();
+    let lines = connect_until(address, "ERROR TCP: descriptors or memory ran out", log);
+    assert_eq!(lines, 1, "{}", log());
+}
+
+/// The journal names the file that it listens at; a line to another is a line like any.
+#[test]
+fn lines_for_the_journal_have_priorities() {
+    let scratch = folder(&[("example.zone", SOUND.as_bytes()), ("errors", b"")]);
+    let stream = "export JOURNAL_STREAM=$(stat -c %d:%i errors); ERRORS=errors;";
+    for (line, is_journal) in [(stream, true), ("export JOURNAL_STREAM=1:1; ERRORS=others;", false)] {
+        let (mut process, address) = serve(&scratch, line);
+        wait_for(&process, address, 2);
+        // Of a zone that is broken, as an error.
+        fs::write(scratch.path().join("example.zone"), "nonsense\n").expect("a zone file");
+        signal(process.pid(), "HUP");
+        let file = scratch.path().join(if is_journal { "errors" } else { "others" });
+        let log = || fs::read_to_string(&file).unwrap_or_default();
+        let until = Instant::now() + Duration::from_secs(10);
+        while !log().contains("reload: ") {
+            assert!(Instant::now() < until, "no reload: {}", log());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        signal(process.pid(), "TERM");
+        process.wait(Duration::from_secs(10)).expect("an end");
+        for line in log().lines() {
+            let priority = if line.contains("ERROR ") { "<3>ERROR " } else { "<6> INFO " };
+            assert_eq!(line.starts_with(priority), is_journal, "{line}");
+            assert_ne!(line.starts_with("20"), is_journal, "the journal has the time: {line}");
+        }
+        assert_eq!(log().contains("<3>ERROR zone example. not loaded"), is_journal, "{}", log());
+        fs::write(scratch.path().join("example.zone"), SOUND).expect("a zone file");
+    }
+}
+
+/// Tests that wait for several looks at the counts.
+mod long {
+    use super::*;
+
+    /// Has clients of so many networks ask more often than they may.
+    fn flood(server: std::net::SocketAddr, networks: std::ops::Range<u8>) {
+        let query = Query::new("www.example.", rtype::A).octets();
+        for network in networks {
+            let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::new(127, 0, network, 1), 0));
+            let socket = socket.expect("an address of this machine");
+            for _ in 0..5 {
+                socket.send_to(&query, server).expect("a query");
+            }
+        }
+    }
+
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn of_a_flood_some_clients_are_named_in_a_minute_and_the_others_counted() {
+        let files = folder(&[("example.zone", SOUND.as_bytes())]);
+        let zones = [ZoneFile::new("example.", files.path().join("example.zone"))];
+        let more = "\n[rate-limit]\nenabled = true\nresponses-per-second = 1\nnetwork-per-second = 0\nwide-multiple = 0\n";
+        let server = Server::start_with(Kind::Zonda, &zones, more);
+        let limited = || {
+            let output = ctl(&server, &["rate-limit", "--json"]);
+            let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("an object");
+            said["accounts"].as_array().expect("a list").len()
+        };
+        for last in [21, 41] {
+            let before = limited();
+            flood(server.address, last - 20..last);
+            let until = Instant::now() + Duration::from_secs(10);
+            // Not each network has a row of its own where workers show whom they limit.
+            while limited() < before + 12 {
+                assert!(Instant::now() < until, "{} accounts", limited());
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        let log = server.log();
+        assert_eq!(
+            (log.matches(" is limited, ").count(), log.matches("rate limit: begin of ").count()),
+            (8, 1),
+            "{log}"
+        );
+    }
+}

@@ -1,7 +1,7 @@
 //! `zonda ctl upgrade`: a new program takes over while clients ask, and whatever it does wrong leaves the old one serving.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
@@ -452,7 +452,7 @@ fn connections_that_are_open_are_served_on_and_a_reload_meanwhile_is_not_lost() 
     let mut line = Line::start("");
     let old = line.pid();
     let mut stream = tcp_stream(line.at()).expect("a connection");
-    let exchange = |stream: &mut std::net::TcpStream| {
+    let exchange = |stream: &mut TcpStream| {
         write_framed(stream, &query().octets()).expect("a query is sent");
         assert!(is_good(&read_framed(stream).expect("an answer")));
     };
@@ -590,6 +590,16 @@ fn who_may_only_control_does_not_choose_the_program() {
     let reply: serde_json::Value = serde_json::from_str(&said.output).expect("one reply");
     assert_answers(address);
     signal(reply["pid"].as_u64().expect("a process") as u32, "KILL");
+}
+
+/// The thread that says what repeats is one of the new server too.
+#[test]
+fn the_new_one_says_which_limits_are_reached() {
+    let mut line = Line::start("\n[tcp]\nconnections-per-prefix = 2\n");
+    line.upgrade();
+    let connect = || TcpStream::connect(line.at()).expect("a connection");
+    let _open: Vec<TcpStream> = (0..5).map(|_| connect()).collect();
+    line.await_log("TCP: client networks with as many connections", 1);
 }
 
 /// Run by `make test-long`.

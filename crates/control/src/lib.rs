@@ -14,7 +14,7 @@
 //! * `commanded`: zones that are not as the settings say; [`here`]: what this machine lacks for the settings.
 //! * [`upgrade`]: one server hands over to the next.
 //! * `disk`: what makes files survive a crash; `mappings`: packs whose files are cut off while they are mapped.
-//! * [`log`]: events; `fault`: what is wrong, as such; `limited`: what is said of clients that are limited; `memory`: what takes how much.
+//! * [`log`]: events; `fault`: what is wrong, as such; `repeated`: what is said once a while, `limited`: of clients that are limited; `memory`: what takes how much.
 //! * [`serve`]: the order of a start; [`handler`]: what workers call.
 
 mod access;
@@ -43,6 +43,7 @@ pub mod pattern;
 pub mod progress;
 pub mod read;
 pub mod reload;
+mod repeated;
 pub mod serve;
 pub mod settings;
 pub mod socket;

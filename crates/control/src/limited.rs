@@ -1,30 +1,32 @@
 //! Who is limited: a look at what workers show each second, and what is said of it.
 //!
 //! ```text
-//! workers' rows --once a second--> Watch: accounts, what each refused --> log: begins, has ended
+//! workers' rows --once a second--> Watch: accounts, what each refused --> Lines: begins, has ended, how much --> log
 //!                                                                    `--> `ctl rate-limit`
 //! ```
 //!
-//! Workers are never waited for and never wait. What all of them together show is bounded, and so is this.
+//! Workers are never waited for and never wait. What all of them together show is bounded, and so is this. The thread that looks is that of
+//! [`crate::repeated`].
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use auth::access::Prefix;
-use auth::rate::{Account, Level, Limits, Told};
+use auth::rate::{Account, Level, Limited, Limits, Told};
 
 use crate::command::{LimitedAccount, RateLimit};
 use crate::controller::Controller;
+use crate::log::milliseconds;
+use crate::repeated::{Due, REPEAT_PAUSE, Repeated};
 use crate::text::{Span, grouped};
 
-/// How often it is looked.
-const INTERVAL: Duration = Duration::from_secs(1);
 /// Without a refusal for so long an account is limited no more. Shorter ones would have a flood that comes and goes said again and again.
 const ENDED_AFTER: Duration = Duration::from_secs(10);
-/// Lines of the log at each look; what is more is one line.
-const LINES_MAX: usize = 8;
+/// Accounts of which the log says that they begin to be limited, and of which it says that they no longer are, in each [`REPEAT_PAUSE`]; how many more
+/// there are is one line.
+const LINES_MAX: u64 = 8;
 /// Accounts that `ctl rate-limit` shows.
 const SHOWN_MAX: usize = 100;
 
@@ -147,58 +149,113 @@ pub(crate) fn current(controller: &Controller) -> RateLimit {
     RateLimit { state: state.into(), accounts: controller.limited.lock().list(limits, Instant::now()) }
 }
 
-/// Looks once, and says what is new.
-fn look(controller: &Controller) {
-    let server = controller.identity.current();
-    let mut watch = controller.limited.lock();
-    let Some(limits) = server.access.limits() else {
-        watch.accounts.clear();
-        return;
-    };
-    let told: Vec<Arc<Told>> = controller.shown.read().iter().map(|shown| Arc::clone(&shown.told)).collect();
-    let found = watch.look(told.iter().map(|told| &**told), Instant::now());
-    drop(watch);
-    say(&found, limits);
+/// What was said of late.
+#[derive(Default)]
+pub(crate) struct Lines {
+    began: Named,
+    ended: Named,
+    refused: Repeated,
 }
 
-fn say(found: &Found, limits: &Limits) {
-    let how = if limits.log_only { "would be limited" } else { "is limited" };
-    for account in found.began.iter().take(LINES_MAX) {
-        let (clients, answers) = (clients(account, limits), answers(account));
-        tracing::warn!(
-            clients,
-            answers,
-            "rate limit: {clients} {how}, {answers} ({})",
-            setting(account.level)
-        );
+/// Accounts of which something was said by name, or not.
+#[derive(Default)]
+struct Named {
+    /// When naming began, and how many were named since.
+    since: Option<Instant>,
+    lines: u64,
+    /// How many were not, since the start.
+    more: u64,
+    repeated: Repeated,
+}
+
+impl Named {
+    /// How many of so many accounts are to be named. The others are counted.
+    fn take(&mut self, accounts: usize, now: Instant) -> usize {
+        if self.since.is_none_or(|since| now.saturating_duration_since(since) >= REPEAT_PAUSE) {
+            (self.since, self.lines) = (Some(now), 0);
+        }
+        let named = (LINES_MAX - self.lines).min(accounts as u64);
+        self.lines += named;
+        self.more += accounts as u64 - named;
+        named as usize
     }
-    for (account, state) in found.ended.iter().take(LINES_MAX) {
-        let (clients, answers, refused) = (clients(account, limits), answers(account), state.refused);
-        let span = Span(state.last.saturating_duration_since(state.since));
-        tracing::info!(
-            clients,
-            answers,
-            refused,
-            "rate limit: {clients} is limited no longer, {answers}: {} refused in {span}",
-            grouped(refused)
-        );
+
+    /// Of how many that were not named it is to be said now that there are some.
+    fn more(&mut self, now: Instant) -> Option<Due> {
+        self.repeated.look(self.more, now)
     }
-    for (what, more) in [("begin", found.began.len()), ("end", found.ended.len())] {
-        if let Some(more) = more.checked_sub(LINES_MAX).filter(|more| *more > 0) {
-            tracing::warn!("rate limit: {what} of {more} more; `zonda ctl rate-limit` shows who is limited");
+}
+
+impl Lines {
+    /// Looks once, and says what is new.
+    pub(crate) fn look(&mut self, controller: &Controller, now: Instant) {
+        let server = controller.identity.current();
+        let mut watch = controller.limited.lock();
+        let Some(limits) = server.access.limits() else {
+            watch.accounts.clear();
+            return;
+        };
+        let told: Vec<Arc<Told>> =
+            controller.shown.read().iter().map(|shown| Arc::clone(&shown.told)).collect();
+        let found = watch.look(told.iter().map(|told| &**told), now);
+        drop(watch);
+        let counts = told.iter().map(|told| told.counts.read()).reduce(Limited::sum);
+        self.say(&found, counts.unwrap_or_default().all(), limits, now);
+    }
+
+    fn say(&mut self, found: &Found, refused: u64, limits: &Limits, now: Instant) {
+        let how = if limits.log_only { "would be limited" } else { "is limited" };
+        for account in &found.began[..self.began.take(found.began.len(), now)] {
+            let (clients, answers) = (clients(account, limits), answers(account));
+            let limit = setting(account.level);
+            tracing::warn!(clients, answers, limit, "rate limit: {clients} {how}, {answers} ({limit})");
+        }
+        for (account, state) in &found.ended[..self.ended.take(found.ended.len(), now)] {
+            let (clients, answers, refused) = (clients(account, limits), answers(account), state.refused);
+            let duration = state.last.saturating_duration_since(state.since);
+            tracing::info!(
+                clients,
+                answers,
+                refused,
+                duration_ms = milliseconds(duration),
+                "rate limit: {clients} is limited no longer, {answers}: {} refused in {}",
+                grouped(refused),
+                Span(duration)
+            );
+        }
+        for (what, named) in [("begin", &mut self.began), ("end", &mut self.ended)] {
+            if let Some(Due { count, .. }) = named.more(now) {
+                let more = grouped(count);
+                tracing::warn!(
+                    count,
+                    "rate limit: {what} of {more} more; `zonda ctl rate-limit` shows who is limited"
+                );
+            }
+        }
+        // While it lasts; that it has begun the lines above say.
+        if let Some(Due { count, since }) = self.refused.look_late(refused, now) {
+            let (how, often) = (if limits.log_only { "would be refused" } else { "refused" }, grouped(count));
+            let time = Span(since.unwrap_or_default());
+            tracing::warn!(kind = "limited", count, "rate limit: {often} answers {how} in the last {time}");
         }
     }
 }
 
-/// Looks each second on a thread of its own, as long as there is a server.
-pub(crate) fn watch(controller: &Arc<Controller>) -> std::io::Result<()> {
-    let controller: Weak<Controller> = Arc::downgrade(controller);
-    let watch = move || {
-        loop {
-            std::thread::sleep(INTERVAL);
-            let Some(controller) = controller.upgrade() else { return };
-            look(&controller);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_from_everywhere_is_a_few_lines_a_minute() {
+        let (start, mut named) = (Instant::now(), Named::default());
+        let (mut lines, mut others) = (0, Vec::new());
+        for seconds in 0..180 {
+            let now = start + Duration::from_secs(seconds);
+            lines += named.take(100, now);
+            others.extend(named.more(now).map(|due| due.count));
         }
-    };
-    std::thread::Builder::new().name("limited".into()).spawn(watch).map(drop)
+        assert_eq!(lines as u64, 3 * LINES_MAX);
+        // The first at once, then one each minute.
+        assert_eq!(others, [92, 5992, 5992]);
+    }
 }

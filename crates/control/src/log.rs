@@ -3,6 +3,7 @@
 //! An event has a message that says everything, and fields for programs: in text there is the message alone. What identifies a zone, a file or an
 //! address is a field, never only a word: `zone`, `serial`, `old_serial`, `source`, `error`, `duration_ms`, `address`.
 
+mod journal;
 mod text;
 
 use std::io::IsTerminal;
@@ -12,11 +13,12 @@ use std::time::Duration;
 
 use tracing::level_filters::LevelFilter;
 use tracing::subscriber::set_global_default;
-use tracing_subscriber::fmt::{self, time};
+use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::{Registry, reload};
 
 use crate::settings::{LogSettings, Settings};
+use journal::Prioritised;
 use text::Message;
 
 /// The levels, the most important first.
@@ -36,11 +38,10 @@ pub fn start(settings: &LogSettings) {
         set_global_default(events.with(lines.json().flatten_event(true)))
     } else {
         let lines = lines.with_ansi(std::io::stderr().is_terminal()).fmt_fields(Message);
-        // The journal stamps lines itself.
-        if std::env::var_os("JOURNAL_STREAM").is_some() {
-            set_global_default(events.with(lines.without_time()))
+        if journal::is_standard_error() {
+            set_global_default(events.with(lines.without_time().map_event_format(Prioritised)))
         } else {
-            set_global_default(events.with(lines.with_timer(time::SystemTime)))
+            set_global_default(events.with(lines))
         }
     };
     // Fails only when a log is there already, in tests for instance.
@@ -49,11 +50,11 @@ pub fn start(settings: &LogSettings) {
     }
 }
 
-/// Starts the log for what keeps the server from starting, if it was not started yet: as a file of settings asks that may be broken. Says whether there
+/// Starts the log for what keeps the server from starting, if it was not started yet: as a file of settings asks that may be broken, or for the journal. Says whether there
 /// is one; without it people are told in plain lines.
 pub(crate) fn start_for_faults(config: Option<&Path>) -> bool {
     let settings = config.map(Settings::log_of).unwrap_or_default();
-    if LEVEL.get().is_none() && settings.format == "json" {
+    if LEVEL.get().is_none() && (settings.format == "json" || journal::is_standard_error()) {
         start(&settings);
     }
     LEVEL.get().is_some()

@@ -117,7 +117,8 @@ Rss:                 512 kB
 7ffffffde000-7ffffffff000 rw-p 00000000 00:00 0                          [stack]
 Rss:                  12 kB
 ";
-        let ranges = Ranges::read(smaps, &[0x7fff_f000_0000..0x7fff_f00f_ff00]);
+        let pack = 0x7fff_f000_0000..0x7fff_f00f_ff00;
+        let ranges = Ranges::read(smaps, std::slice::from_ref(&pack));
         assert_eq!(ranges, Ranges { packs: 1024 << 10, program: 8 << 10, anonymous: 524 << 10 });
         assert_eq!(Ranges::read("", &[]), Ranges::default());
     }

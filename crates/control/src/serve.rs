@@ -120,7 +120,6 @@ fn run(start: Start) -> Result<(), Faults> {
     if is_served {
         controller.say_what_is_stored();
     }
-    crate::limited::watch(&controller).map_err(|error| format!("cannot watch limits: {error}"))?;
     crate::controller::watch(&controller).map_err(|error| format!("cannot watch packs: {error}"))?;
     let loading = load_on_a_thread(&controller, &events, announced);
     loading.map_err(|error| format!("cannot start loading: {error}"))?;
@@ -217,7 +216,7 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
     })?;
     *controller.shown.write() = shown;
     *controller.running.lock() = Some(running);
-    Ok(())
+    crate::repeated::watch(controller)
 }
 
 /// A server with a zone from the command line that is broken, or without any zone that is not, does not start.

@@ -50,6 +50,8 @@ sync::counters! {
     tcp_memory_closed,
     /// Connections that ended by an error of the system, a reset for instance.
     tcp_errors,
+    /// Connections closed to make room for others because descriptors or memory ran out.
+    tcp_exhausted,
     /// Times accepting had to pause because descriptors or memory ran out.
     tcp_accept_pauses,
     /// Queries over TCP handed to the service.

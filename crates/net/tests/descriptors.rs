@@ -66,7 +66,7 @@ fn running_out_of_descriptors_costs_the_oldest_connection_and_never_spins() {
     let mut last = tcp(at);
     assert_eq!(ask_tcp(&mut last, b"hello server"), b"hello server");
     assert_eq!(ask_tcp(&mut waiting, b"hello server"), b"hello server");
-    assert_eq!(total(&running).tcp_limit_all, 0);
+    assert_eq!(total(&running).tcp_exhausted, 0);
     drop((last, plugs));
     await_counts(&running, "one left", |counters| counters.tcp_open == 1);
     limit(highest + 20);
@@ -77,6 +77,6 @@ fn running_out_of_descriptors_costs_the_oldest_connection_and_never_spins() {
     let mut next = tcp(at);
     assert_eq!(ask_tcp(&mut next, b"hello server"), b"hello server");
     assert!(common::is_closed(&mut waiting));
-    assert_eq!(total(&running).tcp_limit_all, 1);
+    assert_eq!((total(&running).tcp_exhausted, total(&running).tcp_limit_all), (1, 0));
     setrlimit(Resource::Nofile, whole).unwrap();
 }

@@ -27,6 +27,15 @@ sync::counters! {
     limited_slipped,
 }
 
+impl Limited {
+    /// All answers beyond a limit.
+    #[must_use]
+    pub fn all(&self) -> u64 {
+        let data = self.limited_answers + self.limited_wildcards + self.limited_referrals;
+        data + self.limited_no_data + self.limited_name_errors + self.limited_others
+    }
+}
+
 /// What an answer is to the limits. The order is that of the settings' manual and of counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]

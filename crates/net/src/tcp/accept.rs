@@ -126,7 +126,7 @@ impl Connections {
     /// hold the descriptors, and accepting pauses.
     fn make_room(&mut self, turn: &mut Turn<'_>) {
         if let Some((oldest, _)) = self.table.oldest() {
-            return self.close(oldest, &turn.counters.tcp_limit_all, turn);
+            return self.close(oldest, &turn.counters.tcp_exhausted, turn);
         }
         self.pause(turn);
     }
