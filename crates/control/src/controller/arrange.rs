@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use wire::{Name, NameBuf};
-use zone::catalog::{Absence, CatalogView, SlotNumber, View, ViewSource};
+use zone::catalog::{Absence, SlotNumber, View, ViewSource};
 
 use super::change::{Change, Scope};
 use super::held::Kind;
-use super::said::{Became, Said};
+use super::said::{Became, Said, serial};
 use super::zones::{Awaited, Look, Zones};
 use super::{Changing, Controller};
 use crate::load::Job;
@@ -34,7 +34,7 @@ enum Who {
 }
 
 /// Zones that are found within one batch of the catalog.
-const ZONES_A_BATCH: usize = 1000;
+pub(super) const ZONES_A_BATCH: usize = 1000;
 /// Zones that a thread looks at between two looks at the lists.
 const LOOKS_A_BATCH: usize = 100;
 /// Zones whose files are looked at before the next are prepared: enough for some threads, and little memory.
@@ -98,31 +98,6 @@ impl Controller {
         drop(zones);
         self.remove_unused_files();
         count
-    }
-
-    /// Says which zones are served as they were stored.
-    pub(crate) fn say_what_is_stored(&self) {
-        let mut said = Said::default();
-        let (mut reader, mut from) = (self.catalog.reader(), zone::catalog::FIRST_SLOT);
-        while !said.is_full() {
-            let zones = self.zones.read();
-            let is_more = reader.with(|view| {
-                for slot in view.slots(from, ZONES_A_BATCH as u32)? {
-                    if let Some(name) = zones.name(view, slot) {
-                        said.zone(Became::Loaded, name, (serial(view, slot), None), true, || None);
-                    }
-                }
-                Some(())
-            });
-            drop(zones);
-            said.tell();
-            if is_more.is_none() {
-                break;
-            }
-            from.0 += ZONES_A_BATCH as u32;
-        }
-        said.all(self.zones.read().loaded());
-        said.end();
     }
 
     /// Calls `each` with all slots that have zones, batch by batch.
@@ -535,14 +510,6 @@ impl Controller {
 impl Candidate {
     pub(super) fn of_slot(slot: SlotNumber) -> Candidate {
         Candidate { who: Who::Slot(slot), is_new: false }
-    }
-}
-
-/// The serial of a slot's zone, if it has data.
-fn serial(view: &CatalogView<'_>, slot: SlotNumber) -> Option<u32> {
-    match view.view_of(slot)? {
-        View::Zone(zone) => Some(zone.row().serial),
-        View::Absent(_) | View::Lost(_) => None,
     }
 }
 

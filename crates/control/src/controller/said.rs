@@ -4,7 +4,10 @@
 
 use tracing::Level;
 use wire::{Name, NameBuf};
+use zone::catalog::{CatalogView, SlotNumber, View};
 
+use super::Controller;
+use super::arrange::ZONES_A_BATCH;
 use crate::text::grouped;
 
 /// Zones of a change that are named at the level that operators read, and zones of it of which it is said there why they could not be loaded:
@@ -128,6 +131,41 @@ impl Said {
             tracing::error!(zones, by, "{text} zones more not loaded ({by}); `zonda ctl zones` shows them");
         }
         *self = Said::new(self.by);
+    }
+}
+
+impl Controller {
+    /// Says which zones are served as they were stored.
+    pub(crate) fn say_what_is_stored(&self) {
+        let mut said = Said::default();
+        let (mut reader, mut from) = (self.catalog.reader(), zone::catalog::FIRST_SLOT);
+        while !said.is_full() {
+            let zones = self.zones.read();
+            let is_more = reader.with(|view| {
+                for slot in view.slots(from, ZONES_A_BATCH as u32)? {
+                    if let Some(name) = zones.name(view, slot) {
+                        said.zone(Became::Loaded, name, (serial(view, slot), None), true, || None);
+                    }
+                }
+                Some(())
+            });
+            drop(zones);
+            said.tell();
+            if is_more.is_none() {
+                break;
+            }
+            from.0 += ZONES_A_BATCH as u32;
+        }
+        said.all(self.zones.read().loaded());
+        said.end();
+    }
+}
+
+/// The serial of a slot's zone, if it has data.
+pub(super) fn serial(view: &CatalogView<'_>, slot: SlotNumber) -> Option<u32> {
+    match view.view_of(slot)? {
+        View::Zone(zone) => Some(zone.row().serial),
+        View::Absent(_) | View::Lost(_) => None,
     }
 }
 
