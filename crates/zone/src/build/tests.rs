@@ -247,3 +247,25 @@ fn the_first_name_is_the_apex() {
             && zone.walk(&SortKey::of(&"q.example".parse::<NameBuf>().unwrap())).is_none()
     );
 }
+
+/// Of the signatures of an RRset the last counts, of RRsets the first that loses it; times go round after 2106.
+#[test]
+fn first_expiry() {
+    let signature = |covered: u16, expiration: u32| {
+        let covered = covered.to_be_bytes();
+        let rest = [&expiration.to_be_bytes()[..], &[0; 4], &[0, 7], &wire("example"), &[1]].concat();
+        ("example", rtype::RRSIG, [&covered[..], &[15, 1, 0, 0, 1, 44], &rest].concat())
+    };
+    let first = |signatures: &[(u16, u32)]| {
+        let mut records =
+            vec![("example", rtype::SOA, SOA.to_vec()), ("example", rtype::NS, wire("ns.example"))];
+        records.extend(signatures.iter().map(|(covered, expiration)| signature(*covered, *expiration)));
+        pack(&[contents("example", &records)]).zone_row(0).first_expiry
+    };
+    assert_eq!(first(&[]), 0);
+    assert_eq!(first(&[(rtype::SOA, 100), (rtype::NS, 90)]), 90);
+    assert_eq!(first(&[(rtype::SOA, 100), (rtype::NS, 90), (rtype::NS, 120)]), 100);
+    assert_eq!(first(&[(rtype::SOA, 100), (rtype::NS, u32::MAX - 50)]), u32::MAX - 50);
+    assert_eq!(first(&[(rtype::SOA, 100), (rtype::SOA, u32::MAX - 50)]), 100);
+    assert_eq!(first(&[(rtype::SOA, 0)]), 1, "0 is none");
+}
