@@ -13,7 +13,7 @@ use rustix::time::ClockId;
 use control::load::{Job, compile};
 use control::read::{open_source, read_opened};
 use control::sources::Source;
-use zone::check::{self, Level};
+use zone::check::{self, Level, Severity};
 use zonefile::Buffers;
 
 fn main() {
@@ -27,7 +27,9 @@ fn main() {
         true => format!("z{number}.{origin}").parse().expect("a name"),
         false => origin.clone(),
     };
-    let jobs: Vec<Job> = (0..times).map(|id| Job { id, name: name(id), source: source.clone() }).collect();
+    let jobs: Vec<Job> = (0..times)
+        .map(|id| Job { id, name: name(id), source: source.clone(), refuse: Severity::Fatal })
+        .collect();
     let began = processor_ns(ClockId::ProcessCPUTime);
     for some in jobs.chunks(if is_small { times } else { 1 }) {
         assert!(compile(some, 1).is_ok(), "zones that load");

@@ -11,6 +11,7 @@ use zone::lookup::Denial;
 
 use crate::command::{ByCommand, ChangeLine, Count, Reply, Request, Stats, Status, ZoneLine};
 use crate::controller::{Change, Controller, Zones};
+use crate::findings;
 use crate::limited;
 use crate::locks;
 use crate::order::Order;
@@ -150,7 +151,16 @@ fn list(controller: &Controller, mut order: Order, listed: &mut Vec<Listed>) -> 
 impl Zones {
     fn line_named(&self, controller: &Controller, name: &Name) -> Option<ZoneLine> {
         controller.catalog.reader().with(|view| match self.slot(view, name) {
-            Some(slot) => self.line(view, slot),
+            Some(slot) => {
+                let mut line = self.line(view, slot)?;
+                line.findings = self.findings.of(slot).to_vec();
+                if let Some(all) =
+                    findings::summary(line.errors, line.warnings).filter(|_| line.findings.is_empty())
+                {
+                    line.findings = vec![format!("{all}; `zonda ctl reload --force {name}` shows them")];
+                }
+                Some(line)
+            }
             None if self.by_command(name) == Some(ByCommand::Removed) => Some(removed_line(name)),
             None => self.hidden_line(name),
         })
@@ -185,6 +195,9 @@ impl Zones {
             source: source.unwrap_or_else(|| "pack-directory".into()),
             by_command: self.by_command(name),
             problems: problem.unwrap_or_default().to_vec(),
+            errors: zone.map_or(0, |zone| zone.row().errors),
+            warnings: zone.map_or(0, |zone| zone.row().warnings),
+            findings: Vec::new(),
         })
     }
 

@@ -166,6 +166,15 @@ pub struct ZoneLine {
     /// What is wrong with that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+    /// Errors found when it was read, 65,535 also for more.
+    #[serde(default)]
+    pub errors: u16,
+    /// Warnings found then.
+    #[serde(default)]
+    pub warnings: u16,
+    /// Some of these, as lines, where they are still known; in lists none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
 }
 
 /// How a zone is not as the settings say, until the next start.

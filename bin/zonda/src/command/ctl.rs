@@ -8,6 +8,7 @@ use control::client::ask;
 use control::command::{
     ByCommand, ChangeLine, Count, Locks, RateLimit, Reply, Request, Stats, Status, Upgraded, ZoneLine,
 };
+use control::findings::summary;
 use control::text::{Seconds, Span, grouped, octets};
 use std::time::Duration;
 
@@ -281,7 +282,8 @@ fn serial(zone: &ZoneLine) -> String {
 fn zone_row(zone: &ZoneLine) -> String {
     let signed = zone.signed.as_deref().unwrap_or("-");
     let (records, name) = (grouped(zone.records), &zone.zone);
-    format!("{:<7} {:>10} {records:>12} {signed:<6} {name:<40} {}\n", zone.state, serial(zone), source(zone))
+    let (source, notes) = (source(zone), notes(zone));
+    format!("{:<7} {:>10} {records:>12} {signed:<6} {name:<40} {source}{notes}\n", zone.state, serial(zone))
 }
 
 /// Where a zone comes from, and whether that is what the settings say.
@@ -291,6 +293,11 @@ fn source(zone: &ZoneLine) -> String {
         Some(ByCommand::Added) => format!("{} (added by command)", zone.source),
         Some(ByCommand::Removed) => "settings (removed by command)".into(),
     }
+}
+
+/// What a list says of a zone behind its source.
+fn notes(zone: &ZoneLine) -> String {
+    summary(zone.errors, zone.warnings).map_or_else(String::new, |found| format!(" ({found})"))
 }
 
 fn zone_text(zone: &ZoneLine) -> String {
@@ -311,6 +318,12 @@ fn zone_text(zone: &ZoneLine) -> String {
     );
     for problem in &zone.problems {
         text += &format!("problem   {problem}\n");
+    }
+    if let Some(summary) = summary(zone.errors, zone.warnings) {
+        text += &format!("found     {summary}\n");
+    }
+    for finding in &zone.findings {
+        text += &format!("finding   {finding}\n");
     }
     text
 }

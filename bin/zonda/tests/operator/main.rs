@@ -4,6 +4,7 @@
 mod access;
 mod control;
 mod files;
+mod findings;
 mod first_week;
 mod limits;
 mod packs;

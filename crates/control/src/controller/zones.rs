@@ -18,6 +18,7 @@ use super::gone::Gone;
 use super::held::{HeldPacks, Kind};
 use crate::command::ByCommand;
 use crate::commanded::Commanded;
+use crate::findings;
 use crate::packs::PackFolder;
 use crate::read::stamp_of;
 use crate::sources::{Source, SourceId, Sources};
@@ -86,6 +87,8 @@ pub(crate) struct Zones {
     pub(super) unlisted: Option<Box<[String]>>,
     /// Zones that stay as they were because of that.
     pub(super) left: usize,
+    /// What is wrong with zones that are loaded, of some of them.
+    pub(crate) findings: findings::Kept,
 }
 
 impl Zones {
@@ -218,6 +221,7 @@ impl Zones {
     /// Forgets a slot, whose zone goes.
     pub(super) fn forget(&mut self, slot: SlotNumber) {
         *self.kept_mut(slot) = Kept::NOTHING;
+        self.findings.forget(slot);
         self.set_rare(slot, None);
     }
 

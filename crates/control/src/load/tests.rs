@@ -5,12 +5,19 @@ use super::*;
 const ZONE: &str = "@ 9 SOA ns host 1 2 3 4 5\n@ 9 NS ns\nns 9 A 192.0.2.1\n";
 
 fn job(id: usize, name: &str, path: &Path) -> Job {
-    Job { id, name: name.parse().unwrap(), source: Source::File(path.to_owned()) }
+    Job { id, name: name.parse().unwrap(), source: Source::File(path.to_owned()), refuse: Severity::Fatal }
 }
 
 fn load(jobs: &[Job]) -> Vec<Outcome> {
     let (stored, progress) = (Stored::default(), Progress::default());
-    let loader = Loader { threads: 2, folder: None, stored: &stored, progress: &progress, keep_small: false };
+    let loader = Loader {
+        threads: 2,
+        folder: None,
+        stored: &stored,
+        progress: &progress,
+        keep_small: false,
+        room: Room::default(),
+    };
     let mut outcomes = Vec::new();
     loader.load(jobs, &mut |mut batch| outcomes.append(&mut batch));
     outcomes.sort_by_key(|(id, _)| *id);
