@@ -281,7 +281,8 @@ impl Told {
         self.tell(warnings);
         if self.untold > 0 {
             let more = count(self.untold, "more zone");
-            let line = format!("{more} with errors or warnings; `zonda ctl zones` lists all");
+            let line =
+                format!("{more} with errors or warnings; `zonda ctl zones --state findings` lists all");
             tracing::warn!("{line}");
             warnings.push(line);
         }

@@ -10,7 +10,7 @@
 //! * [`read`], [`load`], [`packs`]: from text to packs, and packs kept for the next start; [`progress`]: how far it is.
 //! * [`controller`], [`reload`]: what is served and how it changes.
 //! * [`command`], [`socket`], [`client`]: what operators can ask a running server; [`order`]: zones in lists for them.
-//! * [`findings`]: what is wrong with zones that load.
+//! * [`findings`]: what is wrong with zones that load; `expiry`: when their signatures expire.
 //! * `commanded`: zones that are not as the settings say; [`here`]: what this machine lacks for the settings.
 //! * [`upgrade`]: one server hands over to the next.
 //! * `limited`: what is said of clients that are limited.
@@ -23,6 +23,7 @@ pub mod command;
 mod commanded;
 pub mod controller;
 mod embedded;
+mod expiry;
 pub mod findings;
 pub mod handler;
 pub mod here;

@@ -36,7 +36,7 @@ mod structure;
 mod target;
 mod zonemd;
 
-pub use finding::{CHECK_COUNT, Check, Detail, Finding, Severity, Summary};
+pub use finding::{CHECK_COUNT, Check, Detail, Finding, Severity, Summary, Timestamp};
 pub use fit::fit;
 
 use names::NameIndex;

@@ -11,4 +11,5 @@ mod packs;
 mod pages;
 mod reload;
 mod server;
+mod state;
 mod stored;

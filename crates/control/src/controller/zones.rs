@@ -119,6 +119,13 @@ impl Zones {
         self.left + rare + self.awaited.values().filter(|awaited| awaited.problem.is_some()).count()
     }
 
+    /// Of those the ones that have data all the same, older ones.
+    pub(crate) fn stale(&self, view: &CatalogView<'_>) -> usize {
+        let has_problem = |slot: &&SlotNumber| self.rare.get(slot).is_some_and(|rare| rare.problem.is_some());
+        let broken = self.rare.keys().filter(has_problem);
+        self.left + broken.filter(|slot| matches!(view.view_of(**slot), Some(View::Zone(_)))).count()
+    }
+
     /// Packs in use, and their octets.
     pub(crate) fn packs(&self) -> (usize, u64) {
         self.packs
