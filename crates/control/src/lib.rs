@@ -22,7 +22,6 @@ pub mod client;
 pub mod command;
 mod commanded;
 pub mod controller;
-mod embedded;
 mod expiry;
 pub mod findings;
 pub mod handler;

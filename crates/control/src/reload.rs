@@ -59,6 +59,7 @@ fn again_shown(
     errors.append(&mut change.errors);
     change.errors = errors;
     tracing::info!("reload: {}", summary(&change));
+    controller.look_at_expiry();
     change
 }
 
@@ -103,6 +104,7 @@ fn new_settings(
         sync::profile::set(settings.server.profile_locks);
     }
     controller.note_groups(&changing.groups);
+    controller.note_expiry(&settings);
     controller.identity.publish(identity);
     for line in emptied(controller, &settings, &wanted) {
         tracing::warn!("{line}");

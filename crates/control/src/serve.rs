@@ -13,7 +13,7 @@ use net::Server;
 use net::systemd::{Notifier, activated_sockets};
 
 pub(crate) use self::events::Event;
-use self::events::{EVENTS_MAX, handle_events, ready, tell, watch_signals};
+use self::events::{EVENTS_MAX, handle_events, ready, tell, watch_expiry, watch_signals};
 use self::loading::{load_on_a_thread, tidy_on_a_thread};
 pub(crate) use self::setup::{addresses, all_wanted, identity, read_settings, tcp_limits};
 use self::setup::{bind, drop_privileges, listen};
@@ -161,6 +161,7 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), V
     drop(taking);
     ready(&controller);
     tracing::info!("serving {} after {}", zones_text(&controller), Span(started.elapsed()));
+    watch_expiry(&controller);
     tidy_on_a_thread(&controller);
     let end = handle_events(&controller, &received, &events, &first, false)?;
     end::finish(&controller, end, &received)

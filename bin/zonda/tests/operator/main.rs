@@ -3,6 +3,7 @@
 
 mod access;
 mod control;
+mod expiry;
 mod files;
 mod findings;
 mod first_week;

@@ -18,6 +18,7 @@ use super::gone::Gone;
 use super::held::{HeldPacks, Kind};
 use crate::command::ByCommand;
 use crate::commanded::Commanded;
+use crate::expiry;
 use crate::findings;
 use crate::packs::PackFolder;
 use crate::read::stamp_of;
@@ -89,6 +90,8 @@ pub(crate) struct Zones {
     pub(super) left: usize,
     /// What is wrong with zones that are loaded, of some of them.
     pub(crate) findings: findings::Kept,
+    /// Of whose signatures it was said that they expire.
+    pub(crate) expiry: expiry::Said,
 }
 
 impl Zones {
@@ -229,6 +232,7 @@ impl Zones {
     pub(super) fn forget(&mut self, slot: SlotNumber) {
         *self.kept_mut(slot) = Kept::NOTHING;
         self.findings.forget(slot);
+        self.expiry.forget(slot);
         self.set_rare(slot, None);
     }
 

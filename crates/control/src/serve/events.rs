@@ -13,7 +13,7 @@ use super::loading::reload_on_a_thread;
 use super::{First, check_first_load, zones_text};
 use crate::answer::status_line;
 use crate::controller::{Change, Controller};
-use crate::embedded;
+use crate::expiry;
 use crate::text::Span;
 use crate::upgrade::give::Process;
 
@@ -65,8 +65,8 @@ pub(super) fn handle_events(
             Ok(Event::Loaded(Some(loaded))) => {
                 check_first_load(controller, &*loaded?, first)?;
                 tracing::info!("{} after {}", ready(controller), Span(first.started.elapsed()));
+                watch_expiry(controller);
                 // Whoever closed standard error does not want to be welcomed.
-                embedded::say_what_has_expired(controller, &first.given);
                 first.welcome.iter().for_each(|line| drop(writeln!(std::io::stderr(), "{line}")));
                 is_loading = false;
             }
@@ -107,6 +107,13 @@ pub(super) fn watch_signals(events: mpsc::SyncSender<Event>) -> std::io::Result<
         }
     })?;
     Ok(())
+}
+
+/// Watches the signatures of zones from now on. Without a thread for that all else goes on.
+pub(super) fn watch_expiry(controller: &Arc<Controller>) {
+    if let Err(error) = expiry::watch(controller) {
+        tracing::error!("cannot watch when signatures expire: {error}");
+    }
 }
 
 /// Tells the service manager that a start or reload is over; returns what is served.

@@ -68,6 +68,8 @@ section! {
         /// files after that: what has changed meanwhile follows as soon as it is loaded, and what is broken stays as it was.
         /// Otherwise lists and files come first, and zones that have changed get SERVFAIL until they are loaded.
         serve_stored: bool = true, Range::Any, start;
+        /// How many days before the signatures of a zone expire it is warned of that, as of a re-signing that has stopped; 0: only when they have.
+        warn_expiry_days: u16 = 3, Range::Number("days", 0, 365), live;
         /// Whether it is counted who takes which lock and who waits, which `zonda ctl locks` shows, and the log at the
         /// end. Costs two looks at the clock for each lock taken; queries take none.
         profile_locks: bool = false, Range::Any, live;
