@@ -169,6 +169,7 @@ impl Controller {
         {
             let changing = controller.changing.lock();
             controller.note_groups(&changing.groups);
+            controller.note_refuse(&changing.settings);
             controller.note_expiry(&changing.settings);
         }
         Ok(controller)

@@ -69,6 +69,41 @@ pub fn summary(errors: u16, warnings: u16) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
+/// From which severity on a zone is not loaded, as settings name it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Refuse {
+    /// What cannot be served in any case.
+    #[default]
+    Fatal,
+    /// Errors too.
+    Error,
+    /// Warnings too.
+    Warning,
+}
+
+impl Refuse {
+    /// All words that settings may have.
+    pub const WORDS: &[&str] = &["fatal", "error", "warning"];
+
+    /// What a word of the settings means; `None`: none of [`Refuse::WORDS`].
+    pub fn named(word: &str) -> Option<Refuse> {
+        [Refuse::Fatal, Refuse::Error, Refuse::Warning]
+            .into_iter()
+            .zip(Self::WORDS)
+            .find(|(_, name)| **name == word)
+            .map(|(refuse, _)| refuse)
+    }
+
+    /// The severity.
+    pub fn severity(self) -> Severity {
+        match self {
+            Refuse::Fatal => Severity::Fatal,
+            Refuse::Error => Severity::Error,
+            Refuse::Warning => Severity::Warning,
+        }
+    }
+}
+
 /// Room for the lines of one load.
 pub(crate) struct Room(AtomicUsize);
 

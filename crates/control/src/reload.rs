@@ -104,6 +104,7 @@ fn new_settings(
         sync::profile::set(settings.server.profile_locks);
     }
     controller.note_groups(&changing.groups);
+    controller.note_refuse(&settings);
     controller.note_expiry(&settings);
     controller.identity.publish(identity);
     for line in emptied(controller, &settings, &wanted) {

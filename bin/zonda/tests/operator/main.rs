@@ -10,6 +10,7 @@ mod first_week;
 mod limits;
 mod packs;
 mod pages;
+mod refuse;
 mod reload;
 mod server;
 mod state;

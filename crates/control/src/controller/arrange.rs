@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 
 use wire::{Name, NameBuf};
 use zone::catalog::{Absence, SlotNumber, View, ViewSource};
-use zone::check::Severity;
 
 use super::change::{Change, Scope};
 use super::held::Kind;
@@ -510,7 +509,7 @@ fn leave<'u>(
 
 /// The job of loading a zone; its number is given later.
 fn job(look: Look) -> Job {
-    Job { id: 0, name: look.name, source: look.source, refuse: Severity::Fatal }
+    Job { id: 0, name: look.name, source: look.source, refuse: look.refuse }
 }
 
 #[cfg(test)]

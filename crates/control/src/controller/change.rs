@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use wire::{Name, NameBuf};
 use zone::catalog::{CatalogView, Group, SlotNumber, View, ViewSource};
-use zone::check::Severity;
 
 use super::arrange::Candidate;
 use super::by_parts::{COMPARED_MAX, Compared};
@@ -105,7 +104,12 @@ impl Controller {
     /// Serves one more zone, if it can be loaded. There is none of that name.
     pub(crate) fn add(&self, changing: &mut Changing, name: &Name, source: &Source) -> Change {
         let (mut change, progress) = (Change { added: 1, ..Change::default() }, Progress::default());
-        let jobs = [Job { id: 0, name: name.to_owned(), source: source.clone(), refuse: Severity::Fatal }];
+        let jobs = [Job {
+            id: 0,
+            name: name.to_owned(),
+            source: source.clone(),
+            refuse: self.zones.read().refuse.severity(),
+        }];
         self.await_zone(name, source);
         progress.show_while(|| self.load(&jobs, &Stored::default(), &progress, &mut change, true));
         if !change.failed.is_empty() {

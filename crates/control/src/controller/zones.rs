@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use wire::{Name, NameBuf};
 use zone::catalog::{Absence, CatalogView, SlotNumber, View, ViewSource};
+use zone::check::Severity;
 
 use super::Controller;
 use super::gone::Gone;
@@ -19,9 +20,10 @@ use super::held::{HeldPacks, Kind};
 use crate::command::ByCommand;
 use crate::commanded::Commanded;
 use crate::expiry;
-use crate::findings;
+use crate::findings::{self, Refuse};
 use crate::packs::PackFolder;
 use crate::read::stamp_of;
+use crate::settings::Settings;
 use crate::sources::{Source, SourceId, Sources};
 use crate::stamp::Stamp;
 
@@ -90,6 +92,8 @@ pub(crate) struct Zones {
     pub(super) left: usize,
     /// What is wrong with zones that are loaded, of some of them.
     pub(crate) findings: findings::Kept,
+    /// From which severity on a zone is not loaded that does not say otherwise.
+    pub(crate) refuse: Refuse,
     /// Of whose signatures it was said that they expire.
     pub(crate) expiry: expiry::Said,
 }
@@ -279,6 +283,7 @@ impl Zones {
             source,
             stamp: stamp.filter(|_| !is_broken),
             includes: includes.unwrap_or_default(),
+            refuse: self.sources.refuse(self.kept(slot).source).unwrap_or(self.refuse).severity(),
         })
     }
 }
@@ -288,7 +293,8 @@ impl Zones {
     pub(super) fn look_hidden(&self, lower: &Name) -> Option<Look> {
         let awaited = self.awaited.get(lower)?;
         let source = self.sources.get(awaited.source, &awaited.name)?;
-        Some(Look { name: awaited.name.clone(), source, stamp: None, includes: Box::default() })
+        let refuse = self.sources.refuse(awaited.source).unwrap_or(self.refuse).severity();
+        Some(Look { name: awaited.name.clone(), source, stamp: None, includes: Box::default(), refuse })
     }
 }
 
@@ -299,6 +305,8 @@ pub(super) struct Look {
     /// The state of the file that was read; none: there are no data, or they are older than what was tried last.
     stamp: Option<Stamp>,
     includes: Includes,
+    /// From which severity on it is not loaded.
+    pub(super) refuse: Severity,
 }
 
 impl Look {
@@ -319,6 +327,11 @@ impl Look {
 }
 
 impl Controller {
+    /// Takes over which zones are not loaded.
+    pub(crate) fn note_refuse(&self, settings: &Settings) {
+        self.zones.write().refuse = Refuse::named(&settings.server.refuse).unwrap_or_default();
+    }
+
     /// Shows operators which zones are not as the settings say.
     pub(crate) fn note_commanded(&self, commanded: &Commanded) {
         self.zones.write().commanded = commanded.zones();
