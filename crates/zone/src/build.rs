@@ -544,7 +544,8 @@ impl<'c> ZoneBuild<'c> {
             record_count: self.contents.record_count() as u64,
             negative_ttl,
             text_mark: stamp.mark,
-            first_expiry: self.first_expiry,
+            // Of what proves nothing nothing expires.
+            first_expiry: if self.is_secure { self.first_expiry } else { 0 },
             errors: stamp.errors,
             warnings: stamp.warnings,
         }

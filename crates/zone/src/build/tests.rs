@@ -268,4 +268,5 @@ fn first_expiry() {
     assert_eq!(first(&[(rtype::SOA, 100), (rtype::NS, u32::MAX - 50)]), u32::MAX - 50);
     assert_eq!(first(&[(rtype::SOA, 100), (rtype::SOA, u32::MAX - 50)]), 100);
     assert_eq!(first(&[(rtype::SOA, 0)]), 1, "0 is none");
+    assert_eq!(first(&[(rtype::NS, 90)]), 0, "nothing is proved where the SOA record is not signed");
 }
