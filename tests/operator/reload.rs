@@ -394,3 +394,39 @@ fn aliases_across_zones_by_the_settings() {
     assert!(is_followed("aliases-across-zones = true\n"));
     assert!(!is_followed("aliases-across-zones = false\n"));
 }
+
+/// Name, nice value and policy (3: `SCHED_BATCH`) of the threads of a process.
+fn threads(pid: u32) -> Vec<(String, i64, i64)> {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let read = |task: std::path::PathBuf| {
+        let stat = fs::read_to_string(task.join("stat")).ok()?;
+        let (head, rest) = stat.rsplit_once(") ")?;
+        // From the third field on; the nineteenth and the forty-first.
+        let field = |number: usize| rest.split(' ').nth(number - 3)?.parse().ok();
+        Some((head.split_once('(')?.1.to_owned(), field(19)?, field(41)?))
+    };
+    tasks.flatten().filter_map(|task| read(task.path())).collect()
+}
+
+/// What reads and packs a zone has the lowest priority; what answers and what publishes has not.
+#[test]
+fn what_loads_beside_workers_leaves_them_the_processors() {
+    let fixture = fixture();
+    let pid = fixture.server.process.pid();
+    let usual = threads(pid)[0].1;
+    let records: String = (0..200_000).map(|number| format!("n{number} A 192.0.2.1\n")).collect();
+    fixture.write("one.example.", &(SOUND.replace("192.0.2.2", "192.0.2.9") + &records));
+    let mut seen = std::collections::BTreeSet::new();
+    std::thread::scope(|scope| {
+        let reload = scope.spawn(|| ctl(&fixture.server, &["reload", "one.example."]));
+        while !reload.is_finished() {
+            seen.extend(threads(pid));
+        }
+        let said = reload.join().expect("a reply");
+        assert!(said.status.success(), "{said:?}");
+    });
+    assert_eq!(fixture.address("one.example."), "192.0.2.9");
+    let is_usual = |name: &str| seen.iter().filter(|thread| thread.0 == name).all(|thread| thread.1 == usual);
+    assert!(seen.contains(&("loader".to_owned(), 19, 3)), "{seen:?}");
+    assert!(["worker-0", "control", "control-client", "zonda"].into_iter().all(is_usual), "{seen:?}");
+}

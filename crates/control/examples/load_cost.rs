@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::ClockId;
 
+use control::effort::Effort;
 use control::load::{Job, compile};
 use control::read::{open_source, read_opened};
 use control::sources::Source;
@@ -32,7 +33,7 @@ fn main() {
         .collect();
     let began = processor_ns(ClockId::ProcessCPUTime);
     for some in jobs.chunks(if is_small { times } else { 1 }) {
-        assert!(compile(some, 1).is_ok(), "zones that load");
+        assert!(compile(some, Effort::beside(net::WORKERS_MAX)).is_ok(), "zones that load");
     }
     let load = processor_ns(ClockId::ProcessCPUTime) - began;
 

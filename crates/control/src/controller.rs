@@ -17,7 +17,7 @@ mod zones;
 
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard, OnceLock};
 use std::time::SystemTime;
 
@@ -32,6 +32,7 @@ pub(crate) use zones::Zones;
 
 use crate::access::Groups;
 use crate::commanded::Commanded;
+use crate::effort::Effort;
 use crate::handler::Shown;
 use crate::identity::{Identity, identity};
 use crate::limited::Watch;
@@ -85,6 +86,8 @@ pub struct Controller {
     /// Who is limited, as it was seen last.
     pub(crate) limited: Mutex<Watch>,
     pub(crate) running: Mutex<Option<Running>>,
+    /// Workers that come before what loads: 0 until something is served.
+    spared: AtomicUsize,
     /// Whether packs may be in disorder since they were last tidied.
     pub(crate) is_untidy: AtomicBool,
     /// Held by the thread that tidies.
@@ -156,6 +159,7 @@ impl Controller {
             shown: RwLock::named("counts", Vec::new()),
             limited: Mutex::named("limited", Watch::default()),
             running: Mutex::named("workers", None),
+            spared: AtomicUsize::new(0),
             is_untidy: AtomicBool::new(false),
             tidying: RwLock::named("tidying", ()),
             upgrade: crate::upgrade::give::State::default(),
@@ -178,6 +182,16 @@ impl Controller {
     /// Whether zones had access lists of their own when the pack folder was last used: what it has may not be served before it is known who may ask.
     pub(crate) fn was_restricted(&self) -> bool {
         self.was_restricted
+    }
+
+    /// What loading may take of the processors.
+    pub(crate) fn effort(&self) -> Effort {
+        Effort::beside(self.spared.load(Ordering::Relaxed))
+    }
+
+    /// From now on so many workers come before what loads.
+    pub(crate) fn spare(&self, workers: usize) {
+        self.spared.store(workers, Ordering::Relaxed);
     }
 
     /// Where packs are kept.

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! * [`settings`]: each setting once; [`wanted`]: the zones they ask for; [`sources`]: their files, with paths from a [`pattern`].
-//! * [`read`], [`load`], [`packs`]: from text to packs, and packs kept for the next start; [`progress`]: how far it is.
+//! * [`read`], [`load`], [`packs`]: from text to packs, and packs kept for the next start; [`progress`]: how far it is; [`effort`]: what it
+//!   leaves to workers.
 //! * [`controller`], [`reload`]: what is served and how it changes.
 //! * [`command`], [`socket`], [`client`]: what operators can ask a running server; [`order`]: zones in lists for them.
 //! * [`findings`]: what is wrong with zones that load; `expiry`: when their signatures expire.
@@ -22,6 +23,7 @@ pub mod client;
 pub mod command;
 mod commanded;
 pub mod controller;
+pub mod effort;
 mod expiry;
 pub mod findings;
 pub mod handler;

@@ -1,4 +1,4 @@
-//! From sources to packs: zones that a pack already has are mapped, the others are read on all processors.
+//! From sources to packs: zones that a pack already has are mapped, the others are read on as many processors as they may have.
 //!
 //! ```text
 //! jobs --stamp--> in the pack folder, unchanged ------------------------> batch 1
@@ -30,6 +30,7 @@ use zone::check::Severity;
 use zone::section::{HEADER_OCTETS, SECTION_ALIGNMENT};
 use zonefile::Buffers;
 
+use crate::effort::Effort;
 use crate::findings::{Findings, Room, Told, refused_row};
 use crate::packs::{PackFolder, Stored, StoredPack};
 use crate::parallel::map_on_threads;
@@ -117,8 +118,8 @@ pub type Outcome = Result<Loaded, Vec<String>>;
 
 /// Loads zones.
 pub struct Loader<'l> {
-    /// Threads that read text.
-    pub threads: usize,
+    /// What it may take of the processors.
+    pub effort: Effort,
     /// Where packs are kept.
     pub folder: Option<&'l PackFolder>,
     /// The zones of the packs in there.
@@ -145,7 +146,35 @@ struct PackFile {
 
 impl Loader<'_> {
     /// Loads all of `jobs`; hands their outcomes to `done` in batches.
+    ///
+    /// `done` is called on this thread, which has the priority that it had: it may hold locks.
     pub fn load(&self, jobs: &[Job], done: &mut dyn FnMut(Vec<(usize, Outcome)>)) {
+        let mut take = |outcomes| {
+            done(outcomes);
+            // Here, as it holds locks of the allocator for long.
+            trim_memory();
+        };
+        if !self.effort.yields() {
+            return self.load_here(jobs, &mut take);
+        }
+        let (sender, receiver) = mpsc::sync_channel(0);
+        let (taken, is_taken) = mpsc::sync_channel(0);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                self.effort.begin();
+                self.load_here(jobs, &mut |outcomes| {
+                    // Nothing is read meanwhile, which would take memory. Without a receiver its thread panics.
+                    let _ = sender.send(outcomes).map(|()| is_taken.recv());
+                });
+            });
+            for outcomes in receiver {
+                take(outcomes);
+                let _ = taken.send(());
+            }
+        });
+    }
+
+    fn load_here(&self, jobs: &[Job], done: &mut dyn FnMut(Vec<(usize, Outcome)>)) {
         let mut left: Vec<&Job> = jobs.iter().collect();
         if self.stored.packs().is_empty() && jobs.len() >= UNLOOKED_MIN {
             left = self.load_unlooked(&left, done);
@@ -174,7 +203,6 @@ impl Loader<'_> {
             }
             if packer.is_at_end_of_pack() && packer.outcomes.len() >= UNLOOKED_MIN {
                 self.hand_over(std::mem::take(&mut packer.outcomes), done);
-                trim_memory();
                 self.progress.begin(Act::Reading, jobs.len());
                 self.progress.count(read);
             }
@@ -184,7 +212,6 @@ impl Loader<'_> {
             left.extend(jobs.iter().filter(|job| crowded.contains(&job.id)));
         }
         self.hand_over(std::mem::take(&mut packer.outcomes), done);
-        trim_memory();
         left
     }
 
@@ -192,7 +219,7 @@ impl Loader<'_> {
     fn load_looked_at(&self, jobs: &[&Job], done: &mut dyn FnMut(Vec<(usize, Outcome)>)) {
         self.progress.begin(Act::Looking, jobs.len());
         let files = PackFiles::named("pack files", HashMap::new());
-        let begun = map_on_threads(self.threads, jobs, |job| {
+        let begun = map_on_threads(self.effort.threads(), jobs, |job| {
             let begun = self.begin(job, &files);
             self.progress.count(1);
             begun
@@ -221,7 +248,6 @@ impl Loader<'_> {
             read += group.len();
             let outcomes = self.load_group(&group);
             self.hand_over(outcomes, done);
-            trim_memory();
         }
     }
 
@@ -285,7 +311,7 @@ impl Loader<'_> {
     /// Reads texts on several threads and hands them to `take` as they come. `may_leave`: see [`read_checked`].
     fn read_all<'j>(&self, jobs: &[&'j Job], may_leave: bool, mut take: impl FnMut(&'j Job, Read)) {
         let next = AtomicUsize::new(0);
-        let threads = self.threads.clamp(1, jobs.len().max(1));
+        let threads = self.effort.threads().clamp(1, jobs.len().max(1));
         // As many wait as are read: more would only hold memory.
         let (sender, receiver) = mpsc::sync_channel(threads);
         std::thread::scope(|scope| {
@@ -396,12 +422,12 @@ pub struct Compiled {
 }
 
 /// Builds packs of zones from text. Errors are lines that tell what is wrong with each zone.
-pub fn compile(jobs: &[Job], threads: usize) -> Result<Compiled, Vec<String>> {
+pub fn compile(jobs: &[Job], effort: Effort) -> Result<Compiled, Vec<String>> {
     let stored = Stored::default();
     let progress = Progress::default();
     let room = Room::default();
     let loader =
-        Loader { threads, folder: None, stored: &stored, progress: &progress, keep_small: false, room };
+        Loader { effort, folder: None, stored: &stored, progress: &progress, keep_small: false, room };
     progress.begin(Act::Reading, jobs.len());
     let (mut errors, mut octets) = (Vec::new(), 0);
     for job in jobs {

@@ -74,7 +74,7 @@ fn new_settings(
     let mut settings = read_settings(file.as_deref(), &controller.overrides)?;
     // Read each time, as the file of secrets may be another.
     let identity = identity(&settings, &mut changing.groups)?;
-    let mut wanted = all_wanted(&settings, &controller.overrides, progress)?;
+    let mut wanted = controller.effort().run(|| all_wanted(&settings, &controller.overrides, progress))?;
     warnings.append(&mut wanted.warnings);
     for line in changing.commanded.apply(&mut wanted) {
         tracing::warn!("{line}");

@@ -135,6 +135,11 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), V
     let _profile = AtExit { controller: &controller, json };
     let given = controller.overrides.zones.clone();
     let mut first = First { started, given, is_empty: false, welcome: Vec::new() };
+    // The server before answers meanwhile, with as many workers or nearly.
+    controller.spare(match listen.workers {
+        0 => net::worker_count_default(),
+        workers => workers,
+    });
     let (change, is_empty) = taking.load(&controller)?;
     first.is_empty = is_empty;
     check_first_load(&controller, &change, &first)?;

@@ -1,5 +1,5 @@
-//! The few calls into the system that need `unsafe`: mapping files, giving memory back.
-#![allow(unsafe_code)] // a map of a file and two calls of the C library, each argued below
+//! The few calls into the system that need `unsafe`: mapping files, giving memory back, leaving processors to others.
+#![allow(unsafe_code)] // a map of a file and three calls of the C library, each argued below
 
 use std::fs::File;
 use std::io;
@@ -63,6 +63,22 @@ pub fn trim_memory() {
     // SAFETY: takes an integer and may be called at any time by any thread.
     unsafe {
         libc::malloc_trim(0);
+    }
+}
+
+/// Has all others go before the calling thread where they want its processor, and all that it starts. Without effect where the system
+/// does not let it: loading takes as much then as it did.
+pub fn yield_to_others() {
+    // Operators see in lists of threads who has this priority, and why.
+    let _ = rustix::thread::set_name(c"loader");
+    // Of this thread, as 0 stands for; the lowest value there is.
+    let _ = rustix::process::setpriority_process(None, 19);
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: reads the structure that it is given, for the time of the call. It changes nothing but when this thread runs.
+    unsafe {
+        let parameters: libc::sched_param = std::mem::zeroed();
+        // Nor does it displace anybody when it wakes up.
+        libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters);
     }
 }
 

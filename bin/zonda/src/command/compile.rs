@@ -71,7 +71,7 @@ fn compile_and_write(arguments: &Arguments) -> Result<String, Vec<String>> {
         refuse: Severity::Fatal,
     };
     let jobs: Vec<Job> = zones.iter().enumerate().map(job).collect();
-    let Compiled { packs, warnings } = compile(&jobs, net::worker_count_default())?;
+    let Compiled { packs, warnings } = compile(&jobs, control::effort::Effort::all())?;
     complain(warnings.iter().map(String::as_str));
     let [pack] = &packs[..] else {
         return Err(vec!["the zones are too large for one pack; make several".into()]);

@@ -13,7 +13,6 @@ use super::zones::{Awaited, Look, Zones};
 use super::{Changing, Controller};
 use crate::load::Job;
 use crate::packs::{PackFolder, Stored};
-use crate::parallel::map_on_threads;
 use crate::progress::{Act, Progress};
 use crate::sources::{Source, SourceId, Sources};
 use crate::wanted::{Unread, WantedZones};
@@ -37,6 +36,8 @@ enum Who {
 const ZONES_A_BATCH: usize = 1000;
 /// Zones that a thread looks at between two looks at the lists.
 const LOOKS_A_BATCH: usize = 100;
+/// Zones whose files are looked at before the next are prepared: enough for some threads, and little memory.
+const LOOKS_A_WINDOW: usize = 64 * LOOKS_A_BATCH;
 
 /// Slots that were met.
 #[derive(Default)]
@@ -446,25 +447,22 @@ impl Controller {
     /// Which zones are to be loaded: those that are new, and if `scope` says so those whose files have changed.
     pub(super) fn look(&self, candidates: &[Candidate], scope: Scope, progress: &Progress) -> Vec<Job> {
         progress.begin(Act::Looking, candidates.len());
-        let batches: Vec<&[Candidate]> = candidates.chunks(LOOKS_A_BATCH).collect();
-        let looked = map_on_threads(net::worker_count_default(), &batches, |batch| {
-            let mut jobs = Vec::new();
-            for (candidate, look) in self.looks(batch) {
-                // Without a lock, as every look is a call into the file system.
-                let is_due = match scope {
-                    _ if candidate.is_new => true,
-                    Scope::All => !look.is_unchanged(),
-                    Scope::Force => true,
-                    Scope::New => false,
-                };
-                if is_due {
-                    jobs.push(job(look));
-                }
-            }
-            progress.count(batch.len());
-            jobs
-        });
-        let mut all: Vec<Job> = looked.into_iter().flatten().collect();
+        let mut all: Vec<Job> = Vec::new();
+        for window in candidates.chunks(LOOKS_A_WINDOW) {
+            let looks: Vec<(&Candidate, Look)> =
+                window.chunks(LOOKS_A_BATCH).flat_map(|batch| self.looks(batch)).collect();
+            // Without a lock, as every look is a call into the file system.
+            let is_due = |(candidate, look): &(&Candidate, Look)| match scope {
+                _ if candidate.is_new => true,
+                Scope::All => !look.is_unchanged(),
+                Scope::Force => true,
+                Scope::New => false,
+            };
+            let due = self.effort().map(&looks, is_due);
+            let jobs = looks.into_iter().zip(due).filter_map(|((_, look), is_due)| is_due.then(|| job(look)));
+            all.extend(jobs);
+            progress.count(window.len());
+        }
         (0..).zip(&mut all).for_each(|(id, job)| job.id = id);
         all
     }

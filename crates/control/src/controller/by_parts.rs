@@ -7,7 +7,9 @@ use zone::catalog::{PARTITIONED_MAX, PartSet, State, View};
 
 use super::Controller;
 use super::held::Kind;
+use crate::effort::Effort;
 use crate::load::{Job, Loaded};
+use crate::packs::StoredPack;
 
 /// Zones of a change that are compared with what they were. More than can have versions of parts gain nothing, and a first load of very
 /// many must not wait for any of it.
@@ -20,8 +22,16 @@ pub(super) struct Compared {
 }
 
 impl Controller {
-    /// Compares a zone that was loaded with the one that is served. `None`: all of it is another, or there was none.
-    pub(super) fn compare(&self, job: &Job, loaded: &Loaded) -> Option<Compared> {
+    /// Compares zones that were loaded with those that are served. `None`: all of a zone is another, or there was none.
+    pub(super) fn compare(&self, batch: &[(&Job, Loaded)], effort: Effort) -> Vec<Option<Compared>> {
+        let served = batch.iter().map(|(job, _)| self.served(job));
+        let both: Vec<_> = served.zip(batch.iter().map(|(_, loaded)| loaded)).collect();
+        // Comparing takes its time: without the lock, and not in a batch.
+        effort.run(|| both.into_iter().map(|(served, loaded)| served?.compare(loaded)).collect())
+    }
+
+    /// What is served of a zone.
+    fn served(&self, job: &Job) -> Option<Served> {
         let mut reader = self.catalog.reader();
         let slot = reader.with(|view| view.slot_named(&job.name))?;
         // First, so that nothing older than it is compared.
@@ -34,11 +44,22 @@ impl Controller {
             let is_operators = matches!(held.kind, Kind::Operators(_));
             (!is_operators).then(|| (Arc::clone(&held.pack), zone.number()))
         })?;
-        // Comparing takes its time: without the lock, and not in a batch.
-        drop(zones);
-        let old = ZoneView::new(&pack.pack, number)?;
+        Some(Served { state, pack, number })
+    }
+}
+
+/// A zone as it is served: its state, and where its data are.
+struct Served {
+    state: State,
+    pack: Arc<StoredPack>,
+    number: u32,
+}
+
+impl Served {
+    fn compare(&self, loaded: &Loaded) -> Option<Compared> {
+        let old = ZoneView::new(&self.pack.pack, self.number)?;
         let new = ZoneView::new(&loaded.pack.pack, loaded.number)?;
-        Some(Compared { state, parts: PartSet::changed(&old, &new) })
+        Some(Compared { state: self.state, parts: PartSet::changed(&old, &new) })
     }
 }
 

@@ -139,8 +139,8 @@ impl Controller {
         change: &mut Change,
         keep_small: bool,
     ) {
-        let (threads, folder) = (net::worker_count_default(), self.writable_folder());
-        let loader = Loader { threads, folder, stored, progress, keep_small, room: Room::default() };
+        let (effort, folder) = (self.effort(), self.writable_folder());
+        let loader = Loader { effort, folder, stored, progress, keep_small, room: Room::default() };
         change.told.begin(jobs.len());
         loader.load(jobs, &mut |outcomes| {
             let (sound, broken): (Vec<_>, Vec<_>) =
@@ -152,9 +152,8 @@ impl Controller {
                     break;
                 }
                 self.make_room();
-                let compare = |(job, loaded): &(&Job, Loaded)| self.compare(job, loaded);
-                let compared: Vec<_> = match jobs.len() <= COMPARED_MAX {
-                    true => batch.iter().map(compare).collect(),
+                let compared = match jobs.len() <= COMPARED_MAX {
+                    true => self.compare(&batch, effort),
                     false => Vec::new(),
                 };
                 let mut compared = compared.into_iter();

@@ -80,7 +80,7 @@ impl Controller {
         let Some(folder) = self.writable_folder() else { return };
         let packs: Vec<Arc<StoredPack>> = self.zones.read().packs.unstored().cloned().collect();
         for pack in packs {
-            let Ok(stored) = folder.store(&pack.pack) else { return };
+            let Ok(stored) = self.effort().run(|| folder.store(&pack.pack)) else { return };
             let members = self.members(&pack);
             self.move_to(&stored, &members, |_, member| member.number);
         }
@@ -111,9 +111,11 @@ impl Controller {
         }
         tracing::debug!(packs = packs.len(), zones = members.len(), "merging packs");
         while !members.is_empty() {
-            let (pack, count) = copy(&packs, &members)?;
+            let copied =
+                || copy(&packs, &members).map(|(pack, count)| (store(self.writable_folder(), pack), count));
+            let (pack, count) = self.effort().run(copied)?;
             let rest = members.split_off(count);
-            self.move_to(&store(self.writable_folder(), pack), &members, |at, _| at);
+            self.move_to(&pack, &members, |at, _| at);
             members = rest;
         }
         Ok(())

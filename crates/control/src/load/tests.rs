@@ -11,7 +11,7 @@ fn job(id: usize, name: &str, path: &Path) -> Job {
 fn load(jobs: &[Job]) -> Vec<Outcome> {
     let (stored, progress) = (Stored::default(), Progress::default());
     let loader = Loader {
-        threads: 2,
+        effort: Effort::beside(1),
         folder: None,
         stored: &stored,
         progress: &progress,
@@ -46,7 +46,7 @@ fn texts_and_packs_beside(others: usize) {
         long.push('\n');
     }
     let long = write("long", long.as_bytes());
-    let compiled = compile(&[job(0, "a.example", &text), job(1, "b.example", &text)], 1).unwrap();
+    let compiled = compile(&[job(0, "a.example", &text), job(1, "b.example", &text)], Effort::all()).unwrap();
     let octets = compiled.packs[0].octets();
     let (pack, cut) = (write("pack", octets), write("cut", &octets[..octets.len() - 1]));
     let short = write("short", &octets[..octets.len() - SECTION_ALIGNMENT]);

@@ -18,7 +18,11 @@ pub(super) fn load_on_a_thread(
     let (begin, begun) = mpsc::channel();
     let load = move || {
         let mut done = AtEnd { events, event: Some(Event::Loaded(None)) };
+        // Until something is served nobody gains by waiting.
+        let workers = controller.shown.read().len();
+        controller.spare(if announced.is_some() { 0 } else { workers });
         let loaded = load(&controller, announced, &begin);
+        controller.spare(workers);
         done.event = Some(Event::Loaded(Some(loaded.map(Box::new))));
         drop(done);
         controller.tidy();
@@ -42,7 +46,8 @@ fn load(
         if let Some(candidates) = announced {
             return Ok(controller.load_first(&mut changing, candidates, false, &progress));
         }
-        let wanted = all_wanted(&changing.settings, &controller.overrides, &progress)?;
+        let settings = &changing.settings;
+        let wanted = controller.effort().run(|| all_wanted(settings, &controller.overrides, &progress))?;
         let (candidates, arranged) = controller.announce(&mut changing, wanted, &progress);
         let change = controller.load_first(&mut changing, candidates, true, &progress);
         Ok(Change { removed: arranged.removed, ..change })

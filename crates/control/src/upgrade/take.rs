@@ -191,7 +191,9 @@ impl Taking {
         changing.commanded = std::mem::take(&mut self.commanded);
         progress.show_while(|| {
             let is_served = controller.serve_stored(&progress) > 0;
-            let mut wanted = all_wanted(&changing.settings, &controller.overrides, &progress)?;
+            let settings = &changing.settings;
+            let mut wanted =
+                controller.effort().run(|| all_wanted(settings, &controller.overrides, &progress))?;
             changing.commanded.apply(&mut wanted).iter().for_each(|line| tracing::warn!("{line}"));
             controller.note_commanded(&changing.commanded);
             let is_empty = wanted.is_empty();
