@@ -94,7 +94,7 @@ pub fn text(path: &Path) -> &str {
 }
 
 /// A small sound zone.
-pub const SOUND: &str = "$TTL 60\n@ SOA ns host 1 2 3 4 5\n@ NS ns\nns A 192.0.2.1\nwww A 192.0.2.2\n";
+pub const SOUND: &str = "$TTL 60\n@ SOA ns host 1 3 2 5 5\n@ NS ns\nns A 192.0.2.1\nwww A 192.0.2.2\n";
 
 /// A pack of the small sound zone `example.`, and its folder.
 pub fn sound_pack() -> (tempfile::TempDir, PathBuf) {

@@ -12,14 +12,19 @@ use wire::{Name, NameBuf};
 use zone::catalog::{CatalogView, SlotNumber, View};
 use zone::lookup::Denial;
 
-use crate::command::{ByCommand, ChangeLine, Count, LogLevel, Reply, Request, Stats, Status, ZoneLine};
+use crate::command::{
+    ByCommand, ChangeLine, Count, Expiry, LogLevel, Reply, Request, Stats, Status, ZoneLine, ZoneState,
+};
 use crate::controller::{Change, Controller, Zones};
+use crate::expiry;
+use crate::findings;
 use crate::handler::Shown;
 use crate::limited;
 use crate::locks;
 use crate::log;
 use crate::memory::memory;
 use crate::order::Order;
+use crate::packs::PackFolder;
 use crate::reload;
 use crate::serve::addresses;
 use crate::system::memory_octets;
@@ -35,7 +40,11 @@ pub(crate) fn answer(
     let named = |text: &String| zone_name(text);
     let started = Instant::now();
     let change = match request {
-        Request::Status => return reply(Reply::Status(status(controller))).map(|()| true),
+        Request::Status => {
+            let status = status(controller);
+            let is_well = status.problems.is_empty();
+            return reply(Reply::Status(status)).map(|()| is_well);
+        }
         Request::Stats => return reply(Reply::Stats(stats(controller))).map(|()| true),
         Request::Locks { on, clear } => {
             return reply(Reply::Locks(locks::command(controller, *on, *clear))).map(|()| true);
@@ -50,8 +59,8 @@ pub(crate) fn answer(
         }
         // Seen to by whoever speaks with the client.
         Request::Stop | Request::Upgrade { .. } => return Ok(true),
-        Request::Zones { zone: None } => return all_zones(controller, reply).map(|()| true),
-        Request::Zones { zone: Some(name) } => named(name).and_then(|name| {
+        Request::Zones { zone: None, state } => return all_zones(controller, *state, reply),
+        Request::Zones { zone: Some(name), .. } => named(name).and_then(|name| {
             let line = controller.zones.read().line_named(controller, &name);
             line.map(Answer::Zone).ok_or_else(|| format!("there is no zone {name}"))
         }),
@@ -71,7 +80,10 @@ pub(crate) fn answer(
         }
     };
     match change {
-        Ok(Answer::Zone(line)) => reply(Reply::Zone(line)).map(|()| true),
+        Ok(Answer::Zone(line)) => {
+            let is_well = !line.is_wrong();
+            reply(Reply::Zone(line)).map(|()| is_well)
+        }
         Ok(Answer::Change(change)) => {
             let ok = change.errors.is_empty();
             reply(Reply::Change(change_line(change, started)))?;
@@ -103,7 +115,13 @@ fn change_line(change: Change, started: Instant) -> ChangeLine {
 /// Zones that are looked up at a time, so that a slow client holds no lock.
 const ZONES_AT_A_TIME: usize = 1000;
 
-fn all_zones(controller: &Controller, reply: &mut dyn FnMut(Reply) -> io::Result<()>) -> io::Result<()> {
+/// Lists zones, if `state` is given those of which that is so; says whether all of these are well.
+fn all_zones(
+    controller: &Controller,
+    state: Option<ZoneState>,
+    reply: &mut dyn FnMut(Reply) -> io::Result<()>,
+) -> io::Result<bool> {
+    let mut are_well = true;
     let (order, mut listed) = (Order::default(), Vec::new());
     let order = list(controller, order, &mut listed).sorted();
     for some in order.chunks(ZONES_AT_A_TIME) {
@@ -118,11 +136,12 @@ fn all_zones(controller: &Controller, reply: &mut dyn FnMut(Reply) -> io::Result
                 some.iter().filter_map(line).collect()
             })
         };
-        for line in lines {
+        for line in lines.into_iter().filter(|line| state.is_none_or(|state| line.is(state))) {
+            are_well &= !line.is_wrong();
             reply(Reply::Zone(line))?;
         }
     }
-    Ok(())
+    Ok(are_well)
 }
 
 /// A zone of the list.
@@ -163,7 +182,16 @@ fn list(controller: &Controller, mut order: Order, listed: &mut Vec<Listed>) -> 
 impl Zones {
     fn line_named(&self, controller: &Controller, name: &Name) -> Option<ZoneLine> {
         controller.catalog.reader().with(|view| match self.slot(view, name) {
-            Some(slot) => self.line(view, slot),
+            Some(slot) => {
+                let mut line = self.line(view, slot)?;
+                line.findings = self.findings.of(slot).to_vec();
+                if let Some(all) =
+                    findings::summary(line.errors, line.warnings).filter(|_| line.findings.is_empty())
+                {
+                    line.findings = vec![format!("{all}; `zonda ctl reload --force {name}` shows them")];
+                }
+                Some(line)
+            }
             None if self.by_command(name) == Some(ByCommand::Removed) => Some(removed_line(name)),
             None => self.hidden_line(name),
         })
@@ -186,18 +214,26 @@ impl Zones {
             Denial::Nsec3 => Some("NSEC3"),
         });
         let name = self.name(view, slot)?;
+        let row = zone.map(|zone| zone.row()).unwrap_or_default();
+        let now = expiry::now();
+        let remaining = expiry::remaining(row.first_expiry, now);
         let source = self.source(slot, name).map(|source| source.to_string());
         Some(ZoneLine {
             zone: name.to_string(),
             state: state.into(),
             serial: zone.map(|zone| zone.row().serial),
-            records: zone.map_or(0, |zone| zone.row().record_count),
-            names: zone.map_or(0, |zone| zone.row().node_count),
+            records: row.record_count,
+            names: row.node_count,
             signed: signed.map(str::to_owned),
             // Served as it was stored; the lists were not read yet.
             source: source.unwrap_or_else(|| "pack-directory".into()),
             by_command: self.by_command(name),
             problems: problem.unwrap_or_default().to_vec(),
+            expires: remaining.map(|remaining| expiry::time(now, remaining)),
+            expired: remaining.is_some_and(|remaining| remaining < 0),
+            errors: row.errors,
+            warnings: row.warnings,
+            findings: Vec::new(),
         })
     }
 
@@ -228,7 +264,7 @@ fn removed_line(name: &Name) -> ZoneLine {
 pub(crate) fn status_line(controller: &Controller) -> String {
     let status = status(controller);
     let mut zones = format!("{} loaded", count(status.zones_loaded, "zone"));
-    for (number, what) in [(status.zones_absent, "absent"), (status.zones_broken, "broken")] {
+    for (number, what) in [(status.zones_absent, "absent"), (status.zones_stale, "stale")] {
         if number > 0 {
             zones += &format!(", {} {what}", grouped(number as u64));
         }
@@ -261,14 +297,43 @@ fn status(controller: &Controller) -> Status {
         status.zones_loaded = zones.loaded();
         status.zones_absent = zones.count() - zones.loaded();
         status.zones_broken = zones.broken();
+        status.zones_stale = controller.catalog.reader().with(|view| zones.stale(view));
         (status.packs, status.pack_octets) = zones.packs();
     }
+    let now = expiry::now();
+    let mut next: Option<(i64, NameBuf)> = None;
     controller.for_each_slot(|_, view| {
-        if let View::Zone(zone) = view {
-            status.records += zone.row().record_count;
+        let View::Zone(zone) = view else { return };
+        let row = zone.row();
+        status.records += row.record_count;
+        status.zones_with_errors += usize::from(row.errors > 0);
+        status.zones_with_warnings += usize::from(row.errors == 0 && row.warnings > 0);
+        match expiry::remaining(row.first_expiry, now) {
+            Some(..0) => status.zones_expired += 1,
+            Some(remaining) if next.as_ref().is_none_or(|(first, _)| remaining < *first) => {
+                next = Some((remaining, zone.apex().to_owned()));
+            }
+            _ => {}
         }
     });
+    status.next_expiry = next
+        .map(|(remaining, zone)| Expiry { zone: zone.to_string(), expires: expiry::time(now, remaining) });
+    status.problems = problems(&status, controller);
     status
+}
+
+/// What is wrong, as lines. What was found in zones that are served is not: who has many customers' zones is never without.
+fn problems(status: &Status, controller: &Controller) -> Vec<String> {
+    let zones = [
+        (status.zones_absent, "absent", "without data: queries for them get SERVFAIL"),
+        (status.zones_stale, "stale", "served as they were before"),
+        (status.zones_expired, "expired", "with signatures that have expired"),
+    ];
+    let line = |(number, state, what): (usize, &str, &str)| {
+        (number > 0).then(|| format!("{} {what}; `zonda ctl zones --state {state}`", count(number, "zone")))
+    };
+    let packs = controller.folder().filter(|folder| !folder.is_held()).and_then(PackFolder::problem);
+    zones.into_iter().filter_map(line).chain(packs).collect()
 }
 
 fn uptime_seconds(controller: &Controller) -> u64 {

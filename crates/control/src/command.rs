@@ -16,6 +16,9 @@ pub enum Request {
         /// The one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         zone: Option<String>,
+        /// Only those of which this is so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<ZoneState>,
     },
     /// What was counted.
     Stats,
@@ -88,6 +91,34 @@ impl Request {
     }
 }
 
+/// What zones can be listed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ZoneState {
+    /// Its data are those of its file.
+    Served,
+    /// They are older than that.
+    Stale,
+    /// There are none.
+    Absent,
+    /// Signatures have expired.
+    Expired,
+    /// Errors or warnings were found in it.
+    Findings,
+}
+
+impl ZoneState {
+    /// As they are written.
+    pub const WORDS: [&str; 5] = ["served", "stale", "absent", "expired", "findings"];
+
+    /// The one that is written so.
+    pub fn named(word: &str) -> Option<ZoneState> {
+        use ZoneState::{Absent, Expired, Findings, Served, Stale};
+        let at = Self::WORDS.iter().position(|known| *known == word)?;
+        [Served, Stale, Absent, Expired, Findings].get(at).copied()
+    }
+}
+
 /// What the server says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "kebab-case")]
@@ -139,6 +170,21 @@ pub struct Status {
     pub zones_absent: usize,
     /// Zones whose file could not be loaded when that was tried last.
     pub zones_broken: usize,
+    /// Zones that are served as they were before their file, or the list that they are in, became broken.
+    #[serde(default)]
+    pub zones_stale: usize,
+    /// Zones some of whose signatures have expired.
+    #[serde(default)]
+    pub zones_expired: usize,
+    /// Zones in which errors were found when they were read.
+    #[serde(default)]
+    pub zones_with_errors: usize,
+    /// Zones in which warnings and no errors were found.
+    #[serde(default)]
+    pub zones_with_warnings: usize,
+    /// The zone whose signatures expire next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_expiry: Option<Expiry>,
     /// Records in all zones.
     pub records: u64,
     /// Packs they are in.
@@ -149,6 +195,18 @@ pub struct Status {
     pub memory_octets: Option<u64>,
     /// The settings file.
     pub settings: Option<String>,
+    /// What is wrong, as lines; none: all is well.
+    #[serde(default)]
+    pub problems: Vec<String>,
+}
+
+/// When the first signatures of a zone expire.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expiry {
+    /// The zone.
+    pub zone: String,
+    /// Seconds since 1970.
+    pub expires: u64,
 }
 
 /// One zone.
@@ -174,6 +232,39 @@ pub struct ZoneLine {
     /// What is wrong with that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+    /// When the first of its signatures expire, in seconds since 1970, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<u64>,
+    /// Whether they have.
+    #[serde(default)]
+    pub expired: bool,
+    /// Errors found when it was read, 65,535 also for more.
+    #[serde(default)]
+    pub errors: u16,
+    /// Warnings found then.
+    #[serde(default)]
+    pub warnings: u16,
+    /// Some of these, as lines, where they are still known; in lists none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
+}
+
+impl ZoneLine {
+    /// Whether it is not as it should be: without data, or with old ones or old signatures.
+    pub fn is_wrong(&self) -> bool {
+        self.expired || matches!(self.state.as_str(), "absent" | "stale")
+    }
+
+    /// Whether it is one of those.
+    pub fn is(&self, state: ZoneState) -> bool {
+        match state {
+            ZoneState::Served => self.state == "served",
+            ZoneState::Stale => self.state == "stale",
+            ZoneState::Absent => self.state == "absent",
+            ZoneState::Expired => self.expired,
+            ZoneState::Findings => self.errors > 0 || self.warnings > 0,
+        }
+    }
 }
 
 /// How a zone is not as the settings say, until the next start.

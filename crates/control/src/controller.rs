@@ -105,6 +105,8 @@ pub struct Controller {
     pub(crate) control: OnceLock<Arc<crate::socket::Listening>>,
     /// The service manager, if there is one.
     pub(crate) notifier: OnceLock<Notifier>,
+    /// The thread that looks when signatures expire, once there is one.
+    pub(crate) expiry: OnceLock<std::thread::Thread>,
     /// Whether a thread sleeps until packs are to be merged.
     is_merge_due: AtomicBool,
     /// See [`PackFolder::is_restricted`], at the start.
@@ -179,11 +181,17 @@ impl Controller {
             upgrade: crate::upgrade::give::State::default(),
             control: OnceLock::new(),
             notifier: OnceLock::new(),
+            expiry: OnceLock::new(),
             is_merge_due: AtomicBool::new(false),
             was_restricted,
             is_restricted: Mutex::named("restricted", was_restricted),
         };
-        controller.note_groups(&controller.changing.lock().groups);
+        {
+            let changing = controller.changing.lock();
+            controller.note_groups(&changing.groups);
+            controller.note_refuse(&changing.settings);
+            controller.note_expiry(&changing.settings);
+        }
         Ok(controller)
     }
 

@@ -11,6 +11,7 @@
 //!   leaves to workers.
 //! * [`controller`], [`reload`]: what is served and how it changes.
 //! * [`command`], [`socket`], [`client`]: what operators can ask a running server; [`order`]: zones in lists for them.
+//! * [`findings`]: what is wrong with zones that load; `expiry`: when their signatures expire.
 //! * `commanded`: zones that are not as the settings say; [`here`]: what this machine lacks for the settings.
 //! * [`upgrade`]: one server hands over to the next.
 //! * `disk`: what makes files survive a crash; `mappings`: packs whose files are cut off while they are mapped.
@@ -25,8 +26,9 @@ mod commanded;
 pub mod controller;
 mod disk;
 pub mod effort;
-mod embedded;
+mod expiry;
 mod fault;
+pub mod findings;
 pub mod handler;
 pub mod here;
 mod identity;

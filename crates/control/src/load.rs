@@ -26,10 +26,12 @@ use packer::Packer;
 pub(crate) use packer::store;
 use sync::RwLock;
 use zone::Pack;
+use zone::check::Severity;
 use zone::section::{HEADER_OCTETS, SECTION_ALIGNMENT};
 use zonefile::Buffers;
 
 use crate::effort::Effort;
+use crate::findings::{Findings, Room, Told, refused_row};
 use crate::packs::{PackFolder, Stored, StoredPack};
 use crate::parallel::map_on_threads;
 use crate::progress::{Act, Progress};
@@ -77,6 +79,8 @@ pub struct Job {
     pub name: wire::NameBuf,
     /// Where its data are.
     pub source: Source,
+    /// From which severity on what is wrong with it keeps it from being loaded.
+    pub refuse: Severity,
 }
 
 /// A zone that was loaded.
@@ -89,8 +93,8 @@ pub struct Loaded {
     pub stamp: Stamp,
     /// Files that its text includes, and their states.
     pub includes: Box<[(PathBuf, Stamp)]>,
-    /// What is odd about it, as lines.
-    pub warnings: Vec<String>,
+    /// What is wrong with it, if that is not told by its row alone.
+    pub findings: Findings,
     /// Where it comes from.
     pub origin: Origin,
     /// A hash of its records, to tell whether two texts say the same. `None`: from a pack, or too large to spend
@@ -124,6 +128,8 @@ pub struct Loader<'l> {
     pub progress: &'l Progress,
     /// Whether small packs are left in memory, to be stored later and together: their text is what lasts.
     pub keep_small: bool,
+    /// For lines about zones.
+    pub(crate) room: Room,
 }
 
 /// What came of reading a text; `None`: it was left.
@@ -276,7 +282,11 @@ impl Loader<'_> {
             .zones
             .find(&job.name)
             .ok_or_else(|| describe(format!("the pack has no zone {}", job.name)))?;
-        Ok(loaded(pack, number, file.stamp, Origin::PackFile))
+        let row = pack.pack.zone_row(number);
+        match refused_row(row.errors, row.warnings, job.refuse) {
+            Some(line) => Err(describe(line)),
+            None => Ok(loaded(pack, number, file.stamp, Origin::PackFile)),
+        }
     }
 
     /// Reads the texts of a group and makes packs of them, usually one.
@@ -336,7 +346,7 @@ impl Loader<'_> {
         while octets < HAND_OVER_OCTETS
             && let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
         {
-            let text = read_checked(job, may_leave, buffers, self.progress);
+            let text = read_checked(job, may_leave, buffers, self.progress, &self.room);
             octets += match &text {
                 Some(Ok(checked)) => checked.text.stamp.octets,
                 // What is broken has no text, and lines that take memory too.
@@ -373,7 +383,7 @@ fn loaded(pack: &Arc<StoredPack>, number: u32, stamp: Stamp, origin: Origin) -> 
         number,
         stamp,
         includes: Box::default(),
-        warnings: Vec::new(),
+        findings: Findings::default(),
         origin,
         contents_hash: None,
     }))
@@ -415,7 +425,9 @@ pub struct Compiled {
 pub fn compile(jobs: &[Job], effort: Effort) -> Result<Compiled, Vec<String>> {
     let stored = Stored::default();
     let progress = Progress::default();
-    let loader = Loader { effort, folder: None, stored: &stored, progress: &progress, keep_small: false };
+    let room = Room::default();
+    let loader =
+        Loader { effort, folder: None, stored: &stored, progress: &progress, keep_small: false, room };
     progress.begin(Act::Reading, jobs.len());
     let (mut errors, mut octets) = (Vec::new(), 0);
     for job in jobs {
@@ -435,10 +447,13 @@ pub fn compile(jobs: &[Job], effort: Effort) -> Result<Compiled, Vec<String>> {
     let all: Vec<&Job> = jobs.iter().collect();
     let outcomes = progress.show_while(|| loader.load_group(&all));
     let mut compiled = Compiled { packs: Vec::new(), warnings: Vec::new() };
-    for (_, outcome) in outcomes {
+    let names: HashMap<usize, &wire::NameBuf> = jobs.iter().map(|job| (job.id, &job.name)).collect();
+    let mut told = Told::default();
+    told.begin(jobs.len());
+    for (id, outcome) in outcomes {
         match outcome {
             Ok(loaded) => {
-                compiled.warnings.extend(loaded.warnings);
+                told.zone(names[&id], &loaded.findings);
                 if !compiled.packs.iter().any(|pack| Arc::ptr_eq(pack, &loaded.pack.pack)) {
                     compiled.packs.push(Arc::clone(&loaded.pack.pack));
                 }
@@ -446,6 +461,7 @@ pub fn compile(jobs: &[Job], effort: Effort) -> Result<Compiled, Vec<String>> {
             Err(lines) => errors.extend(lines),
         }
     }
+    told.end(&mut compiled.warnings);
     if errors.is_empty() { Ok(compiled) } else { Err(errors) }
 }
 

@@ -49,6 +49,8 @@ pub struct PackFolder {
     written: AtomicU32,
     /// Of the last attempt to store a pack, if it failed.
     trouble: Mutex<Option<Trouble>>,
+    /// Why nothing in the folder may be changed until the next start.
+    closed: Option<String>,
     /// Whether another server writes it for now, as one hands over to the other.
     is_held: AtomicBool,
 }
@@ -157,17 +159,17 @@ impl PackFolder {
     ) -> Result<PackFolder, String> {
         let is_held = AtomicBool::new(handed.is_some());
         let opened = PackFolder::lock_with(path, handed)?;
-        if let Err((act, error)) = &opened {
+        let closed = opened.as_ref().err().map(|(act, error)| {
             let (source, error) = (path.display(), cannot(act, error));
-            tracing::warn!(
-                %source,
-                error,
+            let line = format!(
                 "pack-directory {source}: {error}; packs there are used and none is stored, until the next start"
             );
-        }
+            tracing::warn!(%source, error, "{line}");
+            line
+        });
         let trouble = Mutex::named("pack folder", None);
         let written = AtomicU32::new(0);
-        Ok(PackFolder { path: path.to_owned(), disk, lock: opened.ok(), written, trouble, is_held })
+        Ok(PackFolder { path: path.to_owned(), disk, lock: opened.ok(), written, trouble, closed, is_held })
     }
 
     /// Makes the folder if need be, and locks it. The inner error: what cannot be done, and why.
@@ -296,6 +298,11 @@ impl PackFolder {
     /// Why the last pack could not be stored; `None`: it could.
     pub fn failure(&self) -> Option<String> {
         self.trouble.lock().as_ref().map(|trouble| trouble.line.clone())
+    }
+
+    /// Why packs cannot be stored now; `None`: they can, or another server stores them.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.closed.clone().or_else(|| self.failure())
     }
 
     /// When packs that could not be stored are due to be tried again; `pause_min`: if nobody else comes before.

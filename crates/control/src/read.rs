@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use wire::iana::rtype;
 use wire::{Name, NameBuf};
-use zone::check::{self, Check, Detail, Finding, Level, Severity};
+use zone::check::{self, Check, Detail, Finding};
 use zone::contents::{Contents, ContentsBuilder, Refusal, SourcePosition};
 use zonefile::{Buffers, Opener, Options, Record, Sink, Source as Text};
 
@@ -71,19 +71,6 @@ impl ZoneText {
     /// `file:line: severity: owner TYPE: …`
     pub fn line(&self, finding: &Finding) -> String {
         format!("{}{}: {finding}", self.position(finding.position), finding.severity)
-    }
-
-    /// What makes the zone impossible to serve, and what is merely left out, as lines.
-    pub fn check_for_loading(&self) -> (Vec<String>, Vec<String>) {
-        let (mut errors, mut warnings) = (Vec::new(), Vec::new());
-        self.out_of_zone.iter().for_each(|finding| warnings.push(self.line(finding)));
-        let options = check::Options { level: Level::Load, ..check::Options::default() };
-        check::check(&self.contents, &options, &mut |finding| {
-            let finding = self.explained(finding);
-            let lines = if finding.severity == Severity::Fatal { &mut errors } else { &mut warnings };
-            lines.push(self.line(&finding));
-        });
-        (errors, warnings)
     }
 }
 

@@ -65,6 +65,7 @@ fn again_shown(
     errors.append(&mut change.errors);
     change.errors = errors;
     say(&change, &[], started);
+    controller.look_at_expiry();
     change
 }
 
@@ -136,6 +137,8 @@ fn new_settings(
         log::change_level(&settings.log.level)?;
     }
     controller.note_groups(&changing.groups);
+    controller.note_refuse(&settings);
+    controller.note_expiry(&settings);
     controller.identity.publish(identity);
     for line in emptied(controller, &settings, &wanted) {
         tracing::warn!("{line}");

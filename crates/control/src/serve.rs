@@ -13,7 +13,7 @@ use net::Server;
 use net::systemd::{Notifier, activated_sockets};
 
 pub(crate) use self::events::Event;
-use self::events::{EVENTS_MAX, handle_events, ready, say_what_is_served, tell, watch_signals};
+use self::events::{EVENTS_MAX, handle_events, ready, say_what_is_served, tell, watch_expiry, watch_signals};
 use self::loading::{load_on_a_thread, tidy_on_a_thread};
 pub(crate) use self::setup::{addresses, all_wanted, identity, read_settings, tcp_limits};
 use self::setup::{bind, drop_privileges, listen};
@@ -184,6 +184,7 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
     drop(taking);
     let status = ready(&controller);
     say_what_is_served(&status, &controller, started);
+    watch_expiry(&controller);
     tidy_on_a_thread(&controller);
     let end = handle_events(&controller, &received, &events, &first, false)?;
     Ok(end::finish(&controller, end, &received)?)

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use wire::Name;
 use zone::catalog::Group;
 
+use crate::findings::Refuse;
 use crate::pattern::Pattern;
 use crate::settings::Names;
 
@@ -100,36 +101,50 @@ pub struct Sources {
     /// What the sections of paths name, up to the last that names any.
     path_allowed: Vec<Allowed>,
     /// What sections name, and the group that has these rules.
-    allowed: Vec<(Names, Group)>,
-    allowed_numbers: HashMap<Names, Allowed>,
+    allowed: Vec<(Rules, Group)>,
+    allowed_numbers: HashMap<Rules, Allowed>,
 }
 
-/// Who may ask, as the section of a source names it: a number among [`Sources`].
+/// What a section says of its zones beside where they are: who may ask, and what keeps them from being loaded.
+type Rules = (Names, Option<Refuse>);
+
+/// The rules of the section of a source: a number among [`Sources`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Allowed(u32);
 
 impl Sources {
-    /// The number of access lists that a section names for its zones.
-    pub fn allowed(&mut self, names: &Names) -> Allowed {
-        if names.is_empty() {
+    /// The number of what a section says of its zones: the access lists that it names, and from which severity on they are not loaded.
+    pub fn allowed(&mut self, names: &Names, refuse: Option<Refuse>) -> Allowed {
+        if names.is_empty() && refuse.is_none() {
             return Allowed::default();
         }
-        if let Some(allowed) = self.allowed_numbers.get(names) {
+        let rules = (names.clone(), refuse);
+        if let Some(allowed) = self.allowed_numbers.get(&rules) {
             return *allowed;
         }
-        self.allowed.push((names.clone(), Group::default()));
+        self.allowed.push((rules.clone(), Group::default()));
         let allowed = Allowed(self.allowed.len() as u32);
-        self.allowed_numbers.insert(names.clone(), allowed);
+        self.allowed_numbers.insert(rules, allowed);
         allowed
     }
 
     /// Gives the access lists of sections their groups.
     pub fn set_groups(&mut self, group: impl Fn(&Names) -> Group) {
-        self.allowed.iter_mut().for_each(|(names, own)| *own = group(names));
+        let named = self.allowed.iter_mut().filter(|((names, _), _)| !names.is_empty());
+        named.for_each(|((names, _), own)| *own = group(names));
     }
 
     /// The group of the zones of a source.
     pub fn group(&self, id: SourceId) -> Group {
+        self.section(id).map_or(Group::default(), |(_, group)| *group)
+    }
+
+    /// From which severity on the zones of a source are not loaded, if its section says so.
+    pub fn refuse(&self, id: SourceId) -> Option<Refuse> {
+        self.section(id).and_then(|((_, refuse), _)| *refuse)
+    }
+
+    fn section(&self, id: SourceId) -> Option<&(Rules, Group)> {
         let allowed = match id.kind() {
             _ if id == SourceId::UNKNOWN || self.allowed.is_empty() => None,
             PATTERN => Some(self.patterns[id.number()].1),
@@ -137,8 +152,7 @@ impl Sources {
             SEVERAL => self.several[id.number()].1,
             _ => None,
         };
-        let number = allowed.and_then(|allowed| (allowed.0 as usize).checked_sub(1));
-        number.map_or(Group::default(), |number| self.allowed[number].1)
+        self.allowed.get((allowed?.0 as usize).checked_sub(1)?)
     }
 
     /// The source that is `pattern`, filled with the name of each zone.
@@ -187,7 +201,8 @@ impl Sources {
 
     /// Whether the sections of two sources name the same access lists.
     pub fn has_same_rules(&self, first: SourceId, second: SourceId) -> bool {
-        self.rules(first) == self.rules(second)
+        let names = |id| (self.rules(id).0 as usize).checked_sub(1).map(|number| &self.allowed[number].0.0);
+        names(first).filter(|names| !names.is_empty()) == names(second).filter(|names| !names.is_empty())
     }
 
     /// The access lists that a source's section names.
@@ -341,13 +356,33 @@ mod tests {
         assert!(!others.iter().any(|id| a.is_same(pattern, &b, *id, &name)));
     }
 
+    /// Who refuses more lets no others ask, and the other way round.
+    #[test]
+    fn what_is_refused_is_no_access_rule() {
+        let mut sources = Sources::default();
+        let rules = [
+            (Names::default(), None),
+            (Names::default(), Some(Refuse::Error)),
+            (Names::one("x"), Some(Refuse::Error)),
+        ];
+        let ids = rules.map(|(names, refuse)| {
+            let allowed = sources.allowed(&names, refuse);
+            sources.path(Path::new("/x"), allowed)
+        });
+        sources.set_groups(|_| Group::new(7, true));
+        assert_eq!(ids.map(|id| sources.group(id).number()), [0, 0, 7]);
+        assert_eq!(ids.map(|id| sources.refuse(id)), [None, Some(Refuse::Error), Some(Refuse::Error)]);
+        assert!(sources.has_same_rules(ids[0], ids[1]) && !sources.has_same_rules(ids[1], ids[2]));
+        assert_eq!(sources.refuse(SourceId::UNKNOWN), None);
+    }
+
     #[test]
     fn the_same_file_by_other_rules_is_another_source() {
         let (office, all) = (Names::one("office"), Names::one("all"));
         let mut sources = Sources::default();
-        let (office, all) = (sources.allowed(&office), sources.allowed(&all));
-        assert_eq!(sources.allowed(&Names::default()), NONE);
-        assert_eq!(sources.allowed(&Names::one("office")), office);
+        let (office, all) = (sources.allowed(&office, None), sources.allowed(&all, None));
+        assert_eq!(sources.allowed(&Names::default(), None), NONE);
+        assert_eq!(sources.allowed(&Names::one("office"), None), office);
         let pattern = Pattern::new(Path::new("z/{name}"));
         let ids = [NONE, office, all].map(|allowed| sources.pattern(&pattern, allowed));
         let paths = [NONE, office, office, all, NONE].map(|allowed| sources.path(Path::new("/x"), allowed));

@@ -31,6 +31,11 @@ use wire::{Name, NameBuf};
 /// Packs of more octets than this live in pages of their own, which the system can join to large ones.
 const ANONYMOUS_OCTETS_MIN: usize = 1 << 20;
 
+/// Whether a time is before another, both in seconds modulo 2^32 (RFC 1982).
+fn is_before(time: u32, other: u32) -> bool {
+    (time.wrapping_sub(other) as i32) < 0
+}
+
 /// Which text a zone was made from, and what was found in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextStamp {
@@ -498,15 +503,20 @@ impl<'c> ZoneBuild<'c> {
         }
     }
 
-    /// Notes that there are signatures, and when the first of them expires (RFC 4034 3.1.5: octets 8 to 11 of the RDATA).
+    /// Notes that an RRset has signatures, and whether it is the first to lose the last of them (RFC 4034 3.1.5: octets 8 to 11 of the RDATA).
+    /// One that expires beside another that does not is merely left over.
     fn note_signatures(&mut self, signatures: crate::contents::RRsetRef<'_>) {
         self.is_signed = true;
+        let mut last = None;
         for record in signatures.records() {
             let Some(&[a, b, c, d]) = record.rdata.get(8..12) else { continue };
             // 0 stands for none: one second later is near enough.
             let expiry = u32::from_be_bytes([a, b, c, d]).max(1);
-            let is_first = self.first_expiry == 0 || self.first_expiry.wrapping_sub(expiry) as i32 > 0;
-            self.first_expiry = if is_first { expiry } else { self.first_expiry };
+            last = Some(last.filter(|last| is_before(expiry, *last)).unwrap_or(expiry));
+        }
+        if let Some(last) = last.filter(|last| self.first_expiry == 0 || is_before(*last, self.first_expiry))
+        {
+            self.first_expiry = last;
         }
     }
 
@@ -534,7 +544,8 @@ impl<'c> ZoneBuild<'c> {
             record_count: self.contents.record_count() as u64,
             negative_ttl,
             text_mark: stamp.mark,
-            first_expiry: self.first_expiry,
+            // Of what proves nothing nothing expires.
+            first_expiry: if self.is_secure { self.first_expiry } else { 0 },
             errors: stamp.errors,
             warnings: stamp.warnings,
         }

@@ -354,6 +354,8 @@ impl<'c> NodeRef<'c> {
     /// The RRset of one type.
     pub fn rrset(&self, rtype: u16) -> Option<RRsetRef<'c>> {
         let rows = &self.contents.records[self.contents.record_range(self.number as usize)];
+        // By ascending type: most names have none of the types that few have.
+        rows.last().filter(|last| last.rtype >= rtype)?;
         let first = rows.iter().position(|row| row.rtype >= rtype)?;
         let count = rows[first..].iter().take_while(|row| row.rtype == rtype).count();
         (count > 0).then(|| RRsetRef { contents: self.contents, rows: &rows[first..first + count] })
@@ -389,6 +391,12 @@ impl<'c> RRsetRef<'c> {
     /// The lowest TTL of the set (RFC 2181 5.2), which is the one served.
     pub fn ttl(&self) -> u32 {
         self.rows.iter().map(|row| served_ttl(row.ttl)).min().unwrap_or(0)
+    }
+
+    /// Whether all records have the same TTL, and one that is served as it is.
+    pub fn has_one_ttl(&self) -> bool {
+        let first = self.rows[0].ttl;
+        first <= TTL_MAX && self.rows.iter().all(|row| row.ttl == first)
     }
 
     /// How many records, at least 1.

@@ -104,7 +104,7 @@ pub struct Pack {
 /// | 36..44 | records |
 /// | 44..48 | TTL of negative answers (RFC 2308 5) |
 /// | 48..56 | mark of the text that it was made from, 0 none |
-/// | 56..60 | first expiry of a signature, seconds modulo 2^32 (RFC 4034 3.1.5), 0 none |
+/// | 56..60 | when the first RRset has no signature left that has not expired, seconds modulo 2^32 (RFC 4034 3.1.5), 0 none |
 /// | 60..62, 62..64 | errors and warnings found in it, 65,535 also for more |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ZoneRow {
@@ -132,7 +132,7 @@ pub struct ZoneRow {
     pub negative_ttl: u32,
     /// See [`crate::TextStamp::mark`].
     pub text_mark: u64,
-    /// First expiry of a signature, seconds modulo 2^32; 0: none. Of two, the earlier is the one before in serial number arithmetic.
+    /// When the first RRset has no signature left that has not expired, seconds modulo 2^32; 0: none is signed. Of two, the earlier is the one before in serial number arithmetic.
     pub first_expiry: u32,
     /// Errors found in the text.
     pub errors: u16,

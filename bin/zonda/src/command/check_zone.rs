@@ -29,8 +29,8 @@ pub struct Arguments {
     /// Time to hold signatures against: seconds since 1970, or YYYYMMDDHHmmSS (UTC); `none` skips that
     #[arg(long, value_name = "TIME", value_parser = time)]
     now: Option<Now>,
-    /// How deep to look: what a server needs to load it, all but DNSSEC, all but cryptography, or everything
-    #[arg(long, default_value = "full", value_parser = ["load", "no-dnssec", "semantic", "full"])]
+    /// How deep to look: what a server needs to load it, all but DNSSEC, what a server looks at when it loads it, all but cryptography, or everything
+    #[arg(long, default_value = "full", value_parser = ["load", "no-dnssec", "quick", "semantic", "full"])]
     level: String,
     /// Print one JSON object for each finding, and one for the zone
     #[arg(long, conflicts_with = "print")]
@@ -104,6 +104,7 @@ pub fn run(arguments: &Arguments) -> bool {
         level: match arguments.level.as_str() {
             "load" => Level::Load,
             "no-dnssec" => Level::NoDnssec,
+            "quick" => Level::Quick,
             "semantic" => Level::Semantic,
             _ => Level::Full,
         },

@@ -6,6 +6,7 @@ use control::load::{Compiled, Job, compile};
 use control::packs::write_file;
 use control::text::{count, octets};
 use control::wanted::Wanted;
+use zone::check::Severity;
 
 use super::{complain, print, zone_argument};
 
@@ -63,7 +64,12 @@ fn compile_and_write(arguments: &Arguments) -> Result<String, Vec<String>> {
             return Err(vec![format!("zone {} is given twice", zone.name)]);
         }
     }
-    let job = |(id, zone): (usize, &Wanted)| Job { id, name: zone.name.clone(), source: zone.source.clone() };
+    let job = |(id, zone): (usize, &Wanted)| Job {
+        id,
+        name: zone.name.clone(),
+        source: zone.source.clone(),
+        refuse: Severity::Fatal,
+    };
     let jobs: Vec<Job> = zones.iter().enumerate().map(job).collect();
     let Compiled { packs, warnings } = compile(&jobs, control::effort::Effort::all())?;
     complain(warnings.iter().map(String::as_str));

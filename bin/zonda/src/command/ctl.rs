@@ -7,10 +7,12 @@ use control::Settings;
 use control::client::ask;
 use control::command::{
     ByCommand, ChangeLine, Count, Locks, LogLevel, Memory, RateLimit, Reply, Request, Stats, Status,
-    Upgraded, ZoneLine,
+    Upgraded, ZoneLine, ZoneState,
 };
-use control::text::{Seconds, Span, grouped, octets};
-use std::time::Duration;
+use control::findings::summary;
+use control::text::{Seconds, Span, count, grouped, octets};
+use std::time::{Duration, SystemTime};
+use zone::check::Timestamp;
 
 use super::{complain, print};
 
@@ -35,13 +37,15 @@ const AFTER_HELP: &str = "\
 Examples:
   zonda ctl status
   zonda ctl reload example.com example.net
+  zonda ctl zones --state stale
   zonda ctl --config /etc/zonda/zonda.toml zones
   zonda ctl --socket /run/zonda/control.sock stats --json
   zonda ctl log-level debug
   zonda ctl locks --on
   zonda ctl upgrade
 
-Exit status: 0 all went well, 1 the server could not be reached or something is wrong, 2 wrong usage.";
+Exit status: 0 all went well, 1 the server could not be reached or something is wrong, 2 wrong usage. For `status` something is wrong where a
+zone is absent or stale, signatures have expired, or packs cannot be stored; for `zones` where a zone that it shows is so.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -50,7 +54,11 @@ enum Command {
     /// List zones, or show one with its problems
     Zones {
         /// Show only this one
+        #[arg(conflicts_with = "state")]
         zone: Option<String>,
+        /// List only those that are served, stale, absent, with expired signatures, or with findings
+        #[arg(long, value_parser = ZoneState::WORDS)]
+        state: Option<String>,
     },
     /// What was counted since the start
     Stats,
@@ -136,7 +144,9 @@ fn socket(arguments: &Arguments) -> Result<PathBuf, String> {
 fn request(command: &Command) -> Result<Request, String> {
     Ok(match command {
         Command::Status => Request::Status,
-        Command::Zones { zone } => Request::Zones { zone: zone.clone() },
+        Command::Zones { zone, state } => {
+            Request::Zones { zone: zone.clone(), state: state.as_deref().and_then(ZoneState::named) }
+        }
         Command::Stats => Request::Stats,
         Command::RateLimit => Request::RateLimit,
         Command::Locks { on, off, clear } => {
@@ -168,7 +178,7 @@ fn absolute(path: &Path) -> Result<String, String> {
 
 fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
     let request = request(&arguments.command)?;
-    let is_listing = matches!(request, Request::Zones { zone: None });
+    let is_listing = matches!(request, Request::Zones { zone: None, .. });
     let mut printed = true;
     // Only above something that a server said.
     let mut is_headed = !is_listing || arguments.json;
@@ -216,11 +226,27 @@ const RECORDS_TELLING: u64 = 100_000;
 
 fn status_text(status: &Status) -> String {
     let mut zones = format!("{} loaded", grouped(status.zones_loaded as u64));
-    for (number, what) in [(status.zones_absent, "absent"), (status.zones_broken, "broken")] {
+    for (number, what) in
+        [(status.zones_absent, "absent"), (status.zones_stale, "stale"), (status.zones_expired, "expired")]
+    {
         if number > 0 {
             zones += &format!(", {} {what}", grouped(number as u64));
         }
     }
+    let found = [(status.zones_with_errors, "with errors"), (status.zones_with_warnings, "with warnings")];
+    let found: Vec<String> = found
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| format!("{} {what}", count(*number, "zone")))
+        .collect();
+    let mut more = String::new();
+    if !found.is_empty() {
+        more += &format!("findings  {}\n", found.join(", "));
+    }
+    if let Some(next) = &status.next_expiry {
+        more += &format!("expiry    {} {}\n", next.zone, expiry(next.expires));
+    }
+    let problems: String = status.problems.iter().map(|problem| format!("problem   {problem}\n")).collect();
     let memory = match status.memory_octets {
         None => "unknown".into(),
         Some(memory) if status.records < RECORDS_TELLING => octets(memory),
@@ -230,7 +256,7 @@ fn status_text(status: &Status) -> String {
     };
     format!(
         "version   {}\nprocess   {}\nuptime    {}\nlisten    {}\nworkers   {}\nzones     {zones}\nrecords   {}\n\
-         packs     {}, {}\nmemory    {memory}\nsettings  {}\n",
+         {more}packs     {}, {}\nmemory    {memory}\nsettings  {}\n{problems}",
         status.version,
         status.pid,
         Seconds(status.uptime_seconds),
@@ -241,6 +267,16 @@ fn status_text(status: &Status) -> String {
         octets(status.pack_octets),
         status.settings.as_deref().unwrap_or("none"),
     )
+}
+
+/// `in 3 d 2 h, at 2026-11-25T12:00:00Z`
+fn expiry(expires: u64) -> String {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let at = Timestamp(expires as u32);
+    match expires.checked_sub(now) {
+        Some(left) => format!("in {}, at {at:#}", Seconds(left)),
+        None => format!("expired {} ago, at {at:#}", Seconds(now - expires)),
+    }
 }
 
 fn stats_text(stats: &Stats) -> String {
@@ -323,7 +359,8 @@ fn serial(zone: &ZoneLine) -> String {
 fn zone_row(zone: &ZoneLine) -> String {
     let signed = zone.signed.as_deref().unwrap_or("-");
     let (records, name) = (grouped(zone.records), &zone.zone);
-    format!("{:<7} {:>10} {records:>12} {signed:<6} {name:<40} {}\n", zone.state, serial(zone), source(zone))
+    let (source, notes) = (source(zone), notes(zone));
+    format!("{:<7} {:>10} {records:>12} {signed:<6} {name:<40} {source}{notes}\n", zone.state, serial(zone))
 }
 
 /// Where a zone comes from, and whether that is what the settings say.
@@ -333,6 +370,13 @@ fn source(zone: &ZoneLine) -> String {
         Some(ByCommand::Added) => format!("{} (added by command)", zone.source),
         Some(ByCommand::Removed) => "settings (removed by command)".into(),
     }
+}
+
+/// What a list says of a zone behind its source.
+fn notes(zone: &ZoneLine) -> String {
+    let expired = zone.expired.then(|| "signatures expired".to_owned());
+    let notes: Vec<String> = expired.into_iter().chain(summary(zone.errors, zone.warnings)).collect();
+    if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) }
 }
 
 fn zone_text(zone: &ZoneLine) -> String {
@@ -351,8 +395,17 @@ fn zone_text(zone: &ZoneLine) -> String {
         zone.signed.as_deref().unwrap_or("no"),
         source(zone)
     );
+    if let Some(expires) = zone.expires {
+        text += &format!("expiry    {}\n", expiry(expires));
+    }
     for problem in &zone.problems {
         text += &format!("problem   {problem}\n");
+    }
+    if let Some(summary) = summary(zone.errors, zone.warnings) {
+        text += &format!("found     {summary}\n");
+    }
+    for finding in &zone.findings {
+        text += &format!("finding   {finding}\n");
     }
     text
 }

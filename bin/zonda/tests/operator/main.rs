@@ -3,11 +3,15 @@
 
 mod access;
 mod control;
+mod expiry;
 mod files;
+mod findings;
 mod first_week;
 mod limits;
 mod packs;
 mod pages;
+mod refuse;
 mod reload;
 mod server;
+mod state;
 mod stored;

@@ -55,7 +55,8 @@ impl Server {
         server.wait_for(text);
         server.wait_until(|| server.path("control").exists());
         let (status, text, _) = server.ctl(&["status", "--json"]);
-        assert_eq!(status, Some(0), "{}", server.log());
+        // 1 where something is wrong with a zone.
+        assert!(matches!(status, Some(0 | 1)), "{}", server.log());
         let listen = text.split("\"listen\":[\"").nth(1).unwrap().split('"').next().unwrap();
         server.address = Some(listen.parse().unwrap());
         server

@@ -540,7 +540,7 @@ fn leave<'u>(
 
 /// The job of loading a zone; its number is given later.
 fn job(look: Look) -> Job {
-    Job { id: 0, name: look.name, source: look.source }
+    Job { id: 0, name: look.name, source: look.source, refuse: look.refuse }
 }
 
 #[cfg(test)]

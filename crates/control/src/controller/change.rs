@@ -12,6 +12,7 @@ use super::held::{Kind, is_large};
 use super::said::{Became, By, Said, event};
 use super::zones::{Rare, Zones};
 use super::{Changing, Controller};
+use crate::findings::{Room, Told};
 use crate::load::{Job, Loaded, Loader, Origin, Outcome, SMALL_PACK_OCTETS};
 use crate::packs::{PackFolder, Stored};
 use crate::progress::{Act, Progress};
@@ -36,6 +37,8 @@ pub struct Change {
     /// What is merely odd, as lines.
     pub warnings: Vec<String>,
     pub(crate) said: Said,
+    /// What was found in zones and is said of them.
+    pub(crate) told: Told,
 }
 
 impl Change {
@@ -118,7 +121,12 @@ impl Controller {
     /// Serves one more zone, if it can be loaded. There is none of that name.
     pub(crate) fn add(&self, _changing: &mut Changing, name: &Name, source: &Source) -> Change {
         let (mut change, progress) = (Change { added: 1, ..Change::new(By::Command) }, Progress::default());
-        let jobs = [Job { id: 0, name: name.to_owned(), source: source.clone() }];
+        let jobs = [Job {
+            id: 0,
+            name: name.to_owned(),
+            source: source.clone(),
+            refuse: self.zones.read().refuse.severity(),
+        }];
         self.await_zone(name, source);
         progress.show_while(|| self.load(&jobs, &Stored::default(), &progress, &mut change, true));
         if !change.failed.is_empty() {
@@ -157,7 +165,8 @@ impl Controller {
         keep_small: bool,
     ) {
         let (effort, folder) = (self.effort(), self.writable_folder());
-        let loader = Loader { effort, folder, stored, progress, keep_small };
+        let loader = Loader { effort, folder, stored, progress, keep_small, room: Room::default() };
+        change.told.begin(jobs.len());
         loader.load(jobs, &mut |outcomes| {
             let (sound, broken): (Vec<_>, Vec<_>) =
                 outcomes.into_iter().partition(|(_, outcome)| outcome.is_ok());
@@ -179,6 +188,7 @@ impl Controller {
                 }
                 drop(zones);
                 change.said.tell();
+                change.told.tell(&mut change.warnings);
             }
             let mut zones = self.zones.write();
             // Data where there were none can hide zones below.
@@ -191,6 +201,7 @@ impl Controller {
             drop(zones);
             self.remove_unused_files();
         });
+        change.told.end(&mut change.warnings);
         // Also of what an earlier change left to be stored.
         change.warnings.extend(self.writable_folder().and_then(PackFolder::failure));
     }
@@ -225,9 +236,7 @@ impl Controller {
             let old = slot.map(|slot| warn(zones, view, slot, job, &loaded, change));
             (slot, old)
         });
-        let (zone, source) = (tracing::field::display(&job.name), tracing::field::display(&job.source));
-        loaded.warnings.iter().for_each(|line| tracing::warn!(zone, source, "{line}"));
-        change.warnings.extend(loaded.warnings.iter().cloned());
+        change.told.zone(&job.name, &loaded.findings);
         let is_to_wait = pack.octets().len() < SMALL_PACK_OCTETS || (self.is_held() && !is_large(pack));
         let is_small = is_to_wait && loaded.pack.file.is_none();
         let kind = match loaded.origin {
@@ -273,6 +282,7 @@ impl Controller {
         let includes = (!loaded.includes.is_empty()).then_some((loaded.stamp, loaded.includes));
         let is_rare = own.is_some() || includes.is_some();
         zones.set_rare(slot, is_rare.then_some(Rare { includes, problem: None, own }));
+        zones.findings.set(slot, loaded.findings.lines);
         change.loaded += 1;
     }
 

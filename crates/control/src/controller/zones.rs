@@ -12,14 +12,18 @@ use std::path::{Path, PathBuf};
 
 use wire::{Name, NameBuf};
 use zone::catalog::{Absence, CatalogView, SlotNumber, View, ViewSource};
+use zone::check::Severity;
 
 use super::Controller;
 use super::gone::Gone;
 use super::held::{HeldPacks, Kind};
 use crate::command::ByCommand;
 use crate::commanded::Commanded;
+use crate::expiry;
+use crate::findings::{self, Refuse};
 use crate::packs::PackFolder;
 use crate::read::stamp_of;
+use crate::settings::Settings;
 use crate::sources::{Source, SourceId, Sources};
 use crate::stamp::Stamp;
 
@@ -86,6 +90,12 @@ pub(crate) struct Zones {
     pub(super) unlisted: Option<Box<[String]>>,
     /// Zones that stay as they were because of that.
     pub(super) left: usize,
+    /// What is wrong with zones that are loaded, of some of them.
+    pub(crate) findings: findings::Kept,
+    /// From which severity on a zone is not loaded that does not say otherwise.
+    pub(crate) refuse: Refuse,
+    /// Of whose signatures it was said that they expire.
+    pub(crate) expiry: expiry::Said,
 }
 
 impl Zones {
@@ -132,6 +142,13 @@ impl Zones {
             }
         }
         (mapped, in_memory)
+    }
+
+    /// Of those the ones that have data all the same, older ones.
+    pub(crate) fn stale(&self, view: &CatalogView<'_>) -> usize {
+        let has_problem = |slot: &&SlotNumber| self.rare.get(slot).is_some_and(|rare| rare.problem.is_some());
+        let broken = self.rare.keys().filter(has_problem);
+        self.left + broken.filter(|slot| matches!(view.view_of(**slot), Some(View::Zone(_)))).count()
     }
 
     /// Packs in use, and their octets.
@@ -236,6 +253,8 @@ impl Zones {
     /// Forgets a slot, whose zone goes.
     pub(super) fn forget(&mut self, slot: SlotNumber) {
         *self.kept_mut(slot) = Kept::NOTHING;
+        self.findings.forget(slot);
+        self.expiry.forget(slot);
         self.set_rare(slot, None);
     }
 
@@ -283,6 +302,7 @@ impl Zones {
             source,
             stamp: stamp.filter(|_| !is_broken),
             includes: includes.unwrap_or_default(),
+            refuse: self.sources.refuse(self.kept(slot).source).unwrap_or(self.refuse).severity(),
         })
     }
 }
@@ -292,7 +312,8 @@ impl Zones {
     pub(super) fn look_hidden(&self, lower: &Name) -> Option<Look> {
         let awaited = self.awaited.get(lower)?;
         let source = self.sources.get(awaited.source, &awaited.name)?;
-        Some(Look { name: awaited.name.clone(), source, stamp: None, includes: Box::default() })
+        let refuse = self.sources.refuse(awaited.source).unwrap_or(self.refuse).severity();
+        Some(Look { name: awaited.name.clone(), source, stamp: None, includes: Box::default(), refuse })
     }
 }
 
@@ -303,6 +324,8 @@ pub(super) struct Look {
     /// The state of the file that was read; none: there are no data, or they are older than what was tried last.
     stamp: Option<Stamp>,
     includes: Includes,
+    /// From which severity on it is not loaded.
+    pub(super) refuse: Severity,
 }
 
 impl Look {
@@ -323,6 +346,11 @@ impl Look {
 }
 
 impl Controller {
+    /// Takes over which zones are not loaded.
+    pub(crate) fn note_refuse(&self, settings: &Settings) {
+        self.zones.write().refuse = Refuse::named(&settings.server.refuse).unwrap_or_default();
+    }
+
     /// Shows operators which zones are not as the settings say.
     pub(crate) fn note_commanded(&self, commanded: &Commanded) {
         self.zones.write().commanded = commanded.zones();

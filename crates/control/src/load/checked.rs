@@ -7,13 +7,15 @@ use zone::contents::Contents;
 use zonefile::Buffers;
 
 use super::{ALONE_TEXT_OCTETS, Job, LINES_MAX, may_be_pack};
+use crate::findings::{Findings, Room, examine};
 use crate::progress::Progress;
 use crate::read::{self, ZoneText};
+use crate::sources::Source;
 
 /// A zone that can be served.
 pub(super) struct Checked {
     pub(super) text: ZoneText,
-    pub(super) warnings: Vec<String>,
+    pub(super) findings: Findings,
     /// See [`super::Loaded::contents_hash`].
     pub(super) hash: Option<NonZeroU64>,
 }
@@ -25,6 +27,7 @@ pub(super) fn read_checked(
     may_leave: bool,
     buffers: &mut Buffers,
     progress: &Progress,
+    room: &Room,
 ) -> Option<Result<Checked, Vec<String>>> {
     let opened = match read::open_source(&job.source) {
         Ok(opened) => opened,
@@ -36,9 +39,11 @@ pub(super) fn read_checked(
     }
     let text = read::read_opened(&job.name, opened, buffers, &progress.octets_read);
     let check = |text: ZoneText| {
-        let (errors, warnings) = text.check_for_loading();
+        // Of what came with the program it is said by itself that it is old.
+        let is_dated = !matches!(job.source, Source::Embedded(_));
+        let findings = examine(&text, job.refuse, is_dated, room)?;
         let hash = (text.stamp.octets < ALONE_TEXT_OCTETS).then(|| hash_of(&text.contents)).flatten();
-        if errors.is_empty() { Ok(Checked { text, warnings, hash }) } else { Err(errors) }
+        Ok(Checked { text, findings, hash })
     };
     Some(text.map_err(|unread| unread.lines()).and_then(check).map_err(|mut lines| {
         if let Some(line) = read::broken_pack(&job.source) {

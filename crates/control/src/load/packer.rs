@@ -9,6 +9,7 @@ use zone::{Backing, Pack, PackBuilder, TextStamp};
 
 use super::checked::Checked;
 use super::{Job, LINES_MAX, Loaded, Origin, Outcome, SMALL_PACK_OCTETS};
+use crate::findings::Findings;
 use crate::packs::{PackFolder, StoredPack};
 use crate::read::ZoneText;
 use crate::stamp::Stamp;
@@ -19,7 +20,7 @@ struct Member {
     id: usize,
     stamp: Stamp,
     includes: Box<[(PathBuf, Stamp)]>,
-    warnings: Vec<String>,
+    findings: Findings,
     hash: Option<NonZeroU64>,
 }
 
@@ -60,13 +61,13 @@ impl<'l> Packer<'l> {
     }
 
     pub(super) fn add(&mut self, job: &Job, text: Result<Checked, Vec<String>>) {
-        let Checked { text, warnings, hash } = match text {
+        let Checked { text, findings, hash } = match text {
             Ok(checked) => checked,
             Err(lines) => return self.outcomes.push((job.id, Err(lines))),
         };
         // A pack can be recognised as current by one file's mark only.
         let mark = if text.includes.is_empty() { text.stamp.mark } else { 0 };
-        let stamp = TextStamp { mark, ..TextStamp::default() };
+        let stamp = TextStamp { mark, errors: findings.errors, warnings: findings.warnings };
         let mut added = self.builder.add_zone(&text.contents, stamp);
         if matches!(&added, Err(problems) if problems.contains(&Problem::PackFull))
             && !self.members.is_empty()
@@ -78,7 +79,7 @@ impl<'l> Packer<'l> {
             Ok(()) => {
                 let ZoneText { stamp, includes, .. } = text;
                 self.texts += stamp.octets;
-                self.members.push(Member { id: job.id, stamp, includes, warnings, hash });
+                self.members.push(Member { id: job.id, stamp, includes, findings, hash });
                 if self.texts > self.texts_max {
                     self.finish_pack();
                 }
@@ -111,9 +112,9 @@ impl<'l> Packer<'l> {
         };
         let pack = self.keep(backing);
         for (number, member) in (0..).zip(members) {
-            let Member { id, stamp, includes, warnings, hash: contents_hash } = member;
+            let Member { id, stamp, includes, findings, hash: contents_hash } = member;
             let (pack, origin) = (Arc::clone(&pack), Origin::Text);
-            let loaded = Loaded { pack, number, stamp, includes, warnings, origin, contents_hash };
+            let loaded = Loaded { pack, number, stamp, includes, findings, origin, contents_hash };
             self.outcomes.push((id, Ok(loaded)));
         }
     }

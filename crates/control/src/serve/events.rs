@@ -13,7 +13,7 @@ use super::loading::reload_on_a_thread;
 use super::{First, check_first_load, zones_text};
 use crate::answer::status_line;
 use crate::controller::{Change, Controller};
-use crate::embedded;
+use crate::expiry;
 use crate::fault::Faults;
 use crate::log::milliseconds;
 use crate::text::Span;
@@ -69,8 +69,8 @@ pub(super) fn handle_events(
             Ok(Event::Loaded(Some(loaded))) => {
                 check_first_load(controller, &*loaded?, first)?;
                 say_what_is_served(&ready(controller), controller, first.started);
+                watch_expiry(controller);
                 // Whoever closed standard error does not want to be welcomed.
-                embedded::say_what_has_expired(controller, &first.given);
                 first.welcome.iter().for_each(|line| drop(writeln!(std::io::stderr(), "{line}")));
                 is_loading = false;
             }
@@ -117,6 +117,13 @@ pub(super) fn watch_signals(events: mpsc::SyncSender<Event>) -> std::io::Result<
 pub(super) fn say_what_is_served(status: &str, controller: &Controller, started: Instant) {
     let (after, zones) = (started.elapsed(), controller.zones.read().loaded());
     tracing::info!(zones, duration_ms = milliseconds(after), "{status} after {}", Span(after));
+}
+
+/// Watches the signatures of zones from now on. Without a thread for that all else goes on.
+pub(super) fn watch_expiry(controller: &Arc<Controller>) {
+    if let Err(error) = expiry::watch(controller) {
+        tracing::error!("cannot watch when signatures expire: {error}");
+    }
 }
 
 /// Tells the service manager that a start or reload is over; returns what is served.

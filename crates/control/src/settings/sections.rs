@@ -8,6 +8,7 @@ use wire::NameBuf;
 
 use super::declare::section;
 use super::value::{Names, Pinning, Range};
+use crate::findings::Refuse;
 
 /// Port of the addresses that are listened on unless others are set: one that needs no rights.
 const PORT_UNSET: u16 = 5300;
@@ -68,6 +69,12 @@ section! {
         /// files after that: what has changed meanwhile follows as soon as it is loaded, and what is broken stays as it was.
         /// Otherwise lists and files come first, and zones that have changed get SERVFAIL until they are loaded.
         serve_stored: bool = true, Range::Any, start;
+        /// From which severity on what is wrong with a zone keeps it from being loaded: it is then what one with a broken file is, `stale` or `absent`. What
+        /// cannot be served at all (`fatal`) is never loaded; with `error` a zone that `zonda check-zone --level quick` finds errors in, with `warning` also one
+        /// with warnings. Holds for what is read from then on; `zonda ctl reload --force` reads all.
+        refuse: String = "fatal".into(), Range::OneOf(Refuse::WORDS), live;
+        /// How many days before the signatures of a zone expire it is warned of that, as of a re-signing that has stopped; 0: only when they have.
+        warn_expiry_days: u16 = 3, Range::Number("days", 0, 365), live;
         /// Whether it is counted who takes which lock and who waits, which `zonda ctl locks` shows, and the log at the
         /// end. Costs two looks at the clock for each lock taken; queries take none.
         profile_locks: bool = false, Range::Any, live;
@@ -230,6 +237,8 @@ section! {
         pack: PathBuf = PathBuf::new(), Range::Any, live;
         /// Which clients may query the zone, instead of those that `query` in `[access]` lets in. Left out: those.
         allow_query: Names = Names::default(), Range::Texts(RULE), live;
+        /// From which severity on what is wrong keeps one of these zones from being loaded, instead of `refuse` in `[server]`. Left out: that.
+        refuse: String = String::new(), Range::OneOf(Refuse::WORDS), live;
     }
 }
 
@@ -244,5 +253,7 @@ section! {
         pattern: String = "{name}.zone".into(), Range::Any, live;
         /// Which clients may query the zones, instead of those that `query` in `[access]` lets in. Left out: those.
         allow_query: Names = Names::default(), Range::Texts(RULE), live;
+        /// From which severity on what is wrong keeps one of these zones from being loaded, instead of `refuse` in `[server]`. Left out: that.
+        refuse: String = String::new(), Range::OneOf(Refuse::WORDS), live;
     }
 }

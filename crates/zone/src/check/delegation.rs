@@ -4,7 +4,7 @@ use wire::iana::rtype;
 use wire::{Name, SortKey};
 
 use super::names::{Target, is_address, is_host_name};
-use super::{At, Check, Facts, Reporter, name_detail, nothing};
+use super::{At, Check, Facts, Level, Reporter, name_detail, nothing};
 use crate::contents::{Flags, NodeRef, RRsetRef, RecordRef};
 
 /// Checks all NS records, then everything at and below zone cuts and below DNAMEs.
@@ -57,7 +57,7 @@ fn check_server<'c>(
     };
     if is_address(server, facts.contents.apex()) {
         reporter.add(Check::NsIsAddress, at, name_detail(server));
-    } else if !is_host_name(server) {
+    } else if facts.options.level != Level::Quick && !is_host_name(server) {
         reporter.add(Check::HostNameTarget, at, name_detail(server));
     }
     let problem = match facts.index.resolve(server, key) {

@@ -330,8 +330,9 @@ fn write_types(f: &mut fmt::Formatter<'_>, types: &[u16]) -> fmt::Result {
     Ok(())
 }
 
-/// Shows seconds since 1970 as YYYYMMDDHHmmSS in UTC, as RRSIG records have it (RFC 4034 3.2).
-struct Timestamp(u32);
+/// Shows seconds since 1970 as YYYYMMDDHHmmSS in UTC, as RRSIG records have it (RFC 4034 3.2); with `#` as YYYY-MM-DDTHH:mm:SSZ.
+#[derive(Clone, Copy, Debug)]
+pub struct Timestamp(pub u32);
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -347,6 +348,9 @@ impl fmt::Display for Timestamp {
         let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
         let year = 400 * era + year + carry;
         let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+        if f.alternate() {
+            return write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z");
+        }
         write!(f, "{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}")
     }
 }
@@ -465,6 +469,7 @@ mod tests {
         check(951_782_400, "20000229000000");
         check(1_785_628_800, "20260802000000");
         check(u32::MAX, "21060207062815");
+        assert_eq!(format!("{:#}", Timestamp(951_782_400)), "2000-02-29T00:00:00Z");
     }
 
     #[test]

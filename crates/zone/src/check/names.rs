@@ -41,10 +41,12 @@ impl<'c> NameIndex<'c> {
 
     /// Follows `target` down from the apex as a query would (RFC 1034 4.3.2).
     pub(super) fn resolve(&self, target: &Name, key: &mut SortKey) -> Target<'c> {
-        key.set(target);
-        let Some(relative) = key.octets().strip_prefix(self.contents.apex_key()) else {
+        // Most names of others end otherwise, which is seen without a key.
+        if !target.is_at_or_below(self.contents.apex()) {
             return Target::Elsewhere;
-        };
+        }
+        key.set(target);
+        let relative = &key.octets()[self.contents.apex_key().len()..];
         let exact = self.find(relative);
         let mut encloser = exact;
         let mut rest = relative;
@@ -125,7 +127,42 @@ pub(super) enum Target<'c> {
 
 /// Whether all labels are letters, digits and inner hyphens (RFC 952, RFC 1123 2.1).
 pub(super) fn is_host_name(name: &Name) -> bool {
-    name.labels().all(is_host_label)
+    // One pass over the octets, as each name server of a zone of delegations comes by.
+    let mut octets = name.octets();
+    while let [length, rest @ ..] = octets
+        && *length > 0
+    {
+        let Some((label, after)) = rest.split_at_checked(*length as usize) else { return false };
+        if !label.iter().all(|&octet| KINDS[octet as usize] > 0) {
+            return false;
+        }
+        let ends = [label[0], label[label.len() - 1]];
+        if ends.iter().any(|&octet| KINDS[octet as usize] == HYPHEN) {
+            return false;
+        }
+        octets = after;
+    }
+    true
+}
+
+const HYPHEN: u8 = 1;
+/// What octets may do in host names: 0 nothing, [`HYPHEN`] stand inside, 2 stand anywhere.
+const KINDS: [u8; 256] = {
+    let mut kinds = [0; 256];
+    let mut octet = 0;
+    while octet < 256 {
+        if (octet as u8).is_ascii_alphanumeric() {
+            kinds[octet] = 2;
+        }
+        octet += 1;
+    }
+    kinds[b'-' as usize] = HYPHEN;
+    kinds
+};
+
+/// Whether a sort key has nothing but letters and digits, as most have: the name is that of a host then.
+pub(super) fn is_plain_key(key: &[u8]) -> bool {
+    key.iter().all(|&octet| octet == 0 || KINDS[octet as usize] == 2)
 }
 
 /// The same with `*` allowed as first label, and with the two names below which Active Directory puts
@@ -161,6 +198,9 @@ pub(super) fn is_mailbox(name: &Name) -> bool {
 
 /// Whether the name is an address in dotted form, alone or with `apex` appended by mistake.
 pub(super) fn is_address(name: &Name, apex: &Name) -> bool {
+    if !name.octets().get(1).is_some_and(u8::is_ascii_digit) {
+        return false;
+    }
     let mut rest = name;
     for label in name.labels().take(4) {
         let number = std::str::from_utf8(label).ok().and_then(|text| text.parse::<u8>().ok());

@@ -8,9 +8,9 @@ use std::thread;
 
 use dnssec::CanonicalSet;
 use dnssec::key::{Dnskey, is_supported};
-use dnssec::verify::{Fault, Rrsig, Source};
+use dnssec::verify::{Fault, Rrsig};
+use wire::Name;
 use wire::iana::rtype;
-use wire::{Name, NameBuf};
 
 use super::{At, Check, Detail, Facts, Level, Reporter, Severity, Summary, is_authoritative_set, nothing};
 use crate::contents::{Flags, NodeRef, RRsetRef, served_ttl};
@@ -74,6 +74,10 @@ struct Verifier<'f, 'c> {
     /// Algorithms of the zone's keys: each must sign everything (RFC 4035 2.2).
     algorithms: Vec<u8>,
     canonical: CanonicalSet,
+    /// Labels of the apex.
+    apex_labels: usize,
+    /// Algorithms of the signatures of the present RRset.
+    seen: Vec<u8>,
     buffer: Vec<u8>,
     /// What is wrong with the signatures of the present RRset.
     problems: Vec<(Check, At<'c>, Detail)>,
@@ -89,6 +93,8 @@ impl<'f, 'c> Verifier<'f, 'c> {
             facts,
             algorithms,
             canonical: CanonicalSet::new(),
+            apex_labels: facts.contents.apex().label_count(),
+            seen: Vec::new(),
             buffer: Vec::new(),
             problems: Vec::new(),
         }
@@ -97,12 +103,17 @@ impl<'f, 'c> Verifier<'f, 'c> {
     fn check_nodes(&mut self, nodes: Range<usize>, reporter: &mut Reporter<'_>) {
         for number in nodes {
             let node = self.facts.contents.node(number);
-            let owner = node.name();
+            let is_signed = node.rrset(rtype::RRSIG).is_some();
+            // Glue, mostly.
+            if node.flags().has(Flags::OCCLUDED) && !is_signed {
+                continue;
+            }
+            let labels = labels_of(node, self.facts.contents.apex(), self.apex_labels);
             for set in node.rrsets().filter(|set| set.rtype() != rtype::RRSIG) {
-                let signatures = node.signatures(set.rtype());
+                let signatures = if is_signed { node.signatures(set.rtype()) } else { None };
                 if is_signed_set(node, set.rtype()) {
                     match signatures {
-                        Some(signatures) => self.check_set(node, &owner, set, signatures, reporter),
+                        Some(signatures) => self.check_set((node, labels), set, signatures, reporter),
                         None => reporter.add(Check::RrsigMissing, At::set(node, set), nothing),
                     }
                 } else if let Some(signatures) = signatures {
@@ -116,16 +127,17 @@ impl<'f, 'c> Verifier<'f, 'c> {
 
     fn check_set(
         &mut self,
-        node: NodeRef<'c>,
-        owner: &NameBuf,
+        (node, labels): (NodeRef<'c>, usize),
         set: RRsetRef<'c>,
         signatures: RRsetRef<'c>,
         reporter: &mut Reporter<'_>,
     ) {
         self.problems.clear();
-        self.canonical.fill(set.rtype(), set.records().map(|record| record.rdata));
+        if self.facts.options.level == Level::Full {
+            self.canonical.fill(set.rtype(), set.records().map(|record| record.rdata));
+        }
         let mut is_proved = false;
-        let mut seen = Vec::with_capacity(signatures.len());
+        self.seen.clear();
         for (number, record) in signatures.records().enumerate() {
             let at = At::record(node, rtype::RRSIG, record.position);
             if number == SIGNATURES_OF_SET_MAX {
@@ -137,9 +149,9 @@ impl<'f, 'c> Verifier<'f, 'c> {
                 self.problems.push((Check::RdataMalformed, at, Detail::None));
                 continue;
             };
-            seen.push(rrsig.algorithm);
+            self.seen.push(rrsig.algorithm);
             check_ttls(set, &rrsig, record.ttl, at, reporter);
-            match self.judge(owner, set.rtype(), &rrsig) {
+            match self.judge((node, labels), set.rtype(), &rrsig) {
                 Ok(()) => {
                     is_proved = true;
                     self.check_remaining(&rrsig, at, reporter);
@@ -152,16 +164,23 @@ impl<'f, 'c> Verifier<'f, 'c> {
             let severity = if is_proved { Severity::Warning } else { check.severity() };
             reporter.add_as(check, severity, at, || detail);
         }
-        if let Some(&missing) = self.algorithms.iter().find(|algorithm| !seen.contains(algorithm)) {
+        if let Some(&missing) = self.algorithms.iter().find(|algorithm| !self.seen.contains(algorithm)) {
             let detail = || Detail::Number(u32::from(missing));
             reporter.add(Check::RrsigAlgorithmMissing, At::set(node, set), detail);
         }
     }
 
-    /// What is wrong with one signature; a signature that cannot be verified here passes.
-    fn judge(&mut self, owner: &Name, rtype: u16, rrsig: &Rrsig<'_>) -> Result<(), (Check, Detail)> {
+    /// What is wrong with one signature; a signature that cannot be verified here passes. `labels`: see [`labels_of`].
+    fn judge(
+        &mut self,
+        (node, labels): (NodeRef<'c>, usize),
+        rtype: u16,
+        rrsig: &Rrsig<'_>,
+    ) -> Result<(), (Check, Detail)> {
         let covered = rtype;
-        if rrsig.check_fields(owner, rtype) != Ok(Source::Owner)
+        // What `Rrsig::check_fields` looks at, of a name that is known to be in the zone.
+        if rrsig.covered != rtype
+            || usize::from(rrsig.labels) != labels
             || !rrsig.signer.eq_ignore_case(self.facts.contents.apex())
         {
             return Err((Check::RrsigFields, Detail::Type(covered)));
@@ -183,8 +202,9 @@ impl<'f, 'c> Verifier<'f, 'c> {
         if self.facts.options.level < Level::Full || !is_supported(rrsig.algorithm) {
             return Ok(());
         }
+        let owner = node.name();
         for key in keys.take(KEYS_OF_TAG_MAX) {
-            match rrsig.verify(owner, &self.canonical, key, &mut self.buffer) {
+            match rrsig.verify(&owner, &self.canonical, key, &mut self.buffer) {
                 Ok(()) | Err(Fault::Unsupported) => return Ok(()),
                 Err(_) => {}
             }
@@ -193,7 +213,10 @@ impl<'f, 'c> Verifier<'f, 'c> {
     }
 
     fn check_remaining(&self, rrsig: &Rrsig<'_>, at: At<'c>, reporter: &mut Reporter<'_>) {
-        let Some(now) = self.facts.options.now else { return };
+        // A server says by itself when signatures are about to expire, and how long before is a setting of its own.
+        let Some(now) = self.facts.options.now.filter(|_| self.facts.options.level > Level::Quick) else {
+            return;
+        };
         if rrsig.expiration.wrapping_sub(now as u32) < EXPIRES_SOON_SECONDS {
             let detail = || Detail::Time { covered: rrsig.covered, at: rrsig.expiration };
             reporter.add(Check::RrsigExpiresSoon, at, detail);
@@ -205,6 +228,15 @@ impl<'f, 'c> Verifier<'f, 'c> {
 fn fits(key: &Dnskey<'_>, rrsig: &Rrsig<'_>) -> bool {
     let may_sign = key.is_zone_key() || (key.is_revoked() && rrsig.covered == rtype::DNSKEY);
     may_sign && key.tag == rrsig.key_tag && key.algorithm == rrsig.algorithm
+}
+
+/// The labels of a node that its signatures count: a `*` at its beginning is none of them (RFC 4034 3.1.3). `apex_labels`: those of the apex.
+fn labels_of(node: NodeRef<'_>, apex: &Name, apex_labels: usize) -> usize {
+    let is_apex = node.flags().has(Flags::APEX);
+    let is_wildcard = node.flags().has(Flags::WILDCARD) || (is_apex && apex.is_wildcard());
+    // Each label ends with the only octet of zero that a key has for it.
+    let labels = node.key().iter().filter(|octet| **octet == 0).count();
+    apex_labels + labels - usize::from(is_wildcard)
 }
 
 /// Whether RRsets of this type are signed at this node.

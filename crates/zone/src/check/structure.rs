@@ -4,7 +4,7 @@ use dnssec::CanonicalSet;
 use wire::iana::rtype;
 
 use super::names::{is_host_name, is_mailbox};
-use super::{At, Check, Detail, Facts, Reporter, Soa, name_detail, nothing};
+use super::{At, Check, Detail, Facts, Level, Reporter, Soa, name_detail, nothing};
 use crate::contents::{Contents, Flags, NodeRef, RRsetRef, TTL_MAX, served_ttl};
 
 /// A day: RFC 2308 5 finds values above problematic.
@@ -62,8 +62,13 @@ pub(super) fn check_sets(facts: &Facts<'_>, reporter: &mut Reporter<'_>) {
     for node in facts.contents.nodes() {
         check_node(node, reporter);
         for set in node.rrsets() {
-            check_ttl(node, set, reporter);
-            check_case_duplicates(node, set, &mut canonical, reporter);
+            if !set.has_one_ttl() {
+                check_ttl(node, set, reporter);
+            }
+            // A notice is not worth a look at each octet.
+            if facts.options.level != Level::Quick {
+                check_case_duplicates(node, set, &mut canonical, reporter);
+            }
         }
     }
     for duplicate in facts.contents.duplicates() {

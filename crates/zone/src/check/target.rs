@@ -4,8 +4,8 @@ use wire::iana::rtype;
 use wire::{Name, SortKey};
 
 use super::delegation::has_address;
-use super::names::{Target, is_address, is_host_name, is_host_owner, is_mailbox};
-use super::{At, Check, Facts, Reporter, is_authoritative, name_detail, nothing};
+use super::names::{Target, is_address, is_host_name, is_host_owner, is_mailbox, is_plain_key};
+use super::{At, Check, Facts, Level, Reporter, is_authoritative, name_detail, nothing};
 use crate::contents::{Flags, NodeRef, RRsetRef, RecordRef};
 
 /// Longest chain of aliases that is followed. Longer ones are no loops by this check, but resolvers give up
@@ -15,11 +15,16 @@ const CHAIN_MAX: usize = 32;
 /// Checks all RRsets that the zone answers with.
 pub(super) fn check(facts: &Facts<'_>, reporter: &mut Reporter<'_>) {
     let checker = Checker { facts, is_reverse: is_reverse(facts.contents.apex()) };
+    let is_spelled = facts.options.level != Level::Quick;
     let mut key = SortKey::new();
     for node in facts.contents.nodes() {
+        // Spelling apart, only what the zone answers with leads anywhere.
+        if !is_spelled && node.flags().has_any(Flags(Flags::OCCLUDED.0 | Flags::NSEC3.0 | Flags::CUT.0)) {
+            continue;
+        }
         let mut owner_is_reported = false;
         for set in node.rrsets() {
-            if matches!(set.rtype(), rtype::A | rtype::AAAA | rtype::MX) && !owner_is_reported {
+            if is_spelled && matches!(set.rtype(), rtype::A | rtype::AAAA | rtype::MX) && !owner_is_reported {
                 owner_is_reported = checker.check_owner(node, set, reporter);
             }
             if is_authoritative(node) && !node.flags().has(Flags::CUT) {
@@ -45,8 +50,7 @@ impl<'c> Checker<'_, 'c> {
     /// whether it was not.
     fn check_owner(&self, node: NodeRef<'c>, set: RRsetRef<'c>, reporter: &mut Reporter<'_>) -> bool {
         // The keys of ordinary names need no name made: that costs more than all other checks of an address.
-        let is_ordinary = |octet: &u8| octet.is_ascii_alphanumeric() || *octet == 0;
-        if node.key().iter().all(is_ordinary) || is_host_owner(&node.name()) {
+        if is_plain_key(node.key()) || is_host_owner(&node.name()) {
             return false;
         }
         reporter.add(Check::HostNameOwner, At::set(node, set), nothing);

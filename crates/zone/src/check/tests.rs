@@ -41,7 +41,27 @@ fn findings(contents: &Contents, options: &Options) -> Vec<String> {
     });
     let counted: u64 = Check::all().map(|check| summary.count(check)).sum();
     assert_eq!(counted, lines.len() as u64, "every finding is counted once");
+    check_quick(contents, options);
     lines
+}
+
+/// What a server looks at whenever it loads a zone has all errors that can be seen without cryptography, and makes nothing up.
+fn check_quick(contents: &Contents, options: &Options) {
+    let at = |level| {
+        let (mut errors, mut all) = (Vec::new(), Vec::new());
+        super::check(contents, &Options { level, ..*options }, &mut |finding: Finding| {
+            all.push(finding.to_string());
+            if finding.severity >= Severity::Error {
+                errors.push(finding.to_string());
+            }
+        });
+        all.sort();
+        errors.sort();
+        (errors, all)
+    };
+    let ((quick, some), (semantic, all)) = (at(Level::Quick), at(Level::Semantic));
+    assert_eq!(quick, semantic);
+    assert!(some.iter().all(|finding| all.contains(finding)), "{some:#?} {all:#?}");
 }
 
 /// Checks that exactly these are found, in any order: the order of passes is no promise.

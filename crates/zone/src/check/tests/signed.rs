@@ -183,6 +183,19 @@ fn periods() {
     assert_found(zone.found(&Options::default()), &[]); // no time, no periods
 }
 
+/// A server that warns of expiry by itself hears nothing of signatures that are still good.
+#[test]
+fn quick_says_what_has_expired_only() {
+    let zone = nsec();
+    let found = |now: u32| {
+        let options = Options { now: Some(u64::from(now)), level: Level::Quick, ..Options::default() };
+        zone.found(&options)
+    };
+    assert!(found(EXPIRATION).is_empty());
+    assert!(found(EXPIRATION + 1).iter().all(|line| line.starts_with("error rrsig-expired")));
+    assert!(!found(EXPIRATION + 1).is_empty());
+}
+
 #[test]
 fn algorithms_of_keys() {
     let mut zone = TestZone::new(TEXT);

@@ -1,0 +1,279 @@
+//! When signatures expire: a look at the rows of all zones once an hour, and what is said of it.
+//!
+//! ```text
+//! rows: first expiry --look--> fine, soon, expired --against what was said--> log: once a zone and state
+//! ```
+//!
+//! The embedded zones, which nobody renews, are as all others here, but for a word on how to get today's. A look holds the lock for a thousand rows
+//! at a time; what was said takes two bits a zone, and none where nothing ever was.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant, SystemTime};
+
+use wire::NameBuf;
+use zone::catalog::{SlotNumber, View};
+use zone::check::Timestamp;
+
+use crate::controller::{Controller, Zones};
+use crate::settings::Settings;
+use crate::text::{Seconds, count};
+use crate::wanted::Source;
+
+/// How often it is looked, unless something is about to happen before: who renews signatures does so days ahead.
+const PAUSE: Duration = Duration::from_secs(3600);
+/// The shortest pause: zones that expire one after the other are told of in groups.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+/// A pause is at least so many times as long as the look before it, so that looks take a hundredth of a processor at most.
+const PAUSE_FACTOR: u32 = 100;
+/// Zones of which a look says something; of more it says how many.
+const ZONES_TOLD_MAX: usize = 100;
+/// Rows of a batch: less than a millisecond.
+const ROWS_A_BATCH: u32 = 1000;
+
+const SECONDS_A_DAY: i64 = 86_400;
+
+/// Seconds from `now` until a zone's [first expiry](zone::pack::ZoneRow::first_expiry), negative if that is over; `None`: there is none. Right within 68 years
+/// (RFC 4034 3.1.5).
+pub(crate) fn remaining(first_expiry: u32, now: u64) -> Option<i64> {
+    (first_expiry != 0).then(|| i64::from(first_expiry.wrapping_sub(now as u32) as i32))
+}
+
+/// Seconds since 1970.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// The time that is `remaining` seconds from `now`, in seconds since 1970.
+pub(crate) fn time(now: u64, remaining: i64) -> u64 {
+    now.saturating_add_signed(remaining)
+}
+
+/// How it stands with a zone's signatures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum State {
+    Fine,
+    Soon,
+    Expired,
+}
+
+impl State {
+    /// `ahead`: seconds before expiry that it is warned of, 0: not. A signature is good until its last second is over.
+    fn of(remaining: i64, ahead: i64) -> State {
+        match remaining {
+            ..0 => State::Expired,
+            0.. if remaining < ahead => State::Soon,
+            _ => State::Fine,
+        }
+    }
+
+    /// Seconds until it is another.
+    fn lasts(self, remaining: i64, ahead: i64) -> Option<i64> {
+        match self {
+            State::Fine => Some(remaining - ahead + 1),
+            State::Soon => Some(remaining + 1),
+            State::Expired => None,
+        }
+    }
+}
+
+/// What was said of each zone, two bits a slot as far as something was said; and how long before expiry it is.
+#[derive(Default)]
+pub(crate) struct Said {
+    words: Vec<u64>,
+    ahead: i64,
+}
+
+const SLOTS_A_WORD: usize = 32;
+
+impl Said {
+    fn of(&self, slot: SlotNumber) -> State {
+        let at = slot.0 as usize;
+        match self.words.get(at / SLOTS_A_WORD).map_or(0, |word| word >> (2 * (at % SLOTS_A_WORD)) & 3) {
+            0 => State::Fine,
+            1 => State::Soon,
+            _ => State::Expired,
+        }
+    }
+
+    fn set(&mut self, slot: SlotNumber, state: State) {
+        let (word, bit) = (slot.0 as usize / SLOTS_A_WORD, 2 * (slot.0 as usize % SLOTS_A_WORD));
+        if word >= self.words.len() {
+            if state == State::Fine {
+                return;
+            }
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] = self.words[word] & !(3 << bit) | (state as u64) << bit;
+    }
+
+    /// The zone of a slot goes.
+    pub(crate) fn forget(&mut self, slot: SlotNumber) {
+        self.set(slot, State::Fine);
+    }
+}
+
+/// Zones that are in another state than was said last, and worse.
+#[derive(Default)]
+struct Found {
+    lines: Vec<(NameBuf, String)>,
+    /// Zones that have become so beside these: soon, expired.
+    more: [usize; 2],
+}
+
+/// Looks once and says what is new; returns the time until the next look.
+fn look(controller: &Controller) -> Duration {
+    let (started, now) = (Instant::now(), now());
+    let mut found = Found::default();
+    let mut next = i64::MAX;
+    let (mut reader, mut from) = (controller.catalog.reader(), zone::catalog::FIRST_SLOT);
+    loop {
+        let mut zones = controller.zones.write();
+        let is_more = reader.with(|view| {
+            for slot in view.slots(from, ROWS_A_BATCH)? {
+                let Some(View::Zone(zone)) = view.view_of(slot) else { continue };
+                let Some(remaining) = remaining(zone.row().first_expiry, now) else { continue };
+                let ahead = zones.expiry.ahead;
+                let (state, before) = (State::of(remaining, ahead), zones.expiry.of(slot));
+                next = next.min(state.lasts(remaining, ahead).unwrap_or(i64::MAX));
+                if state == before {
+                    continue;
+                }
+                zones.expiry.set(slot, state);
+                if state < before {
+                    continue;
+                }
+                if found.lines.len() == ZONES_TOLD_MAX {
+                    found.more[usize::from(state == State::Expired)] += 1;
+                } else if let Some(name) = zones.name(view, slot).map(|name| name.to_owned()) {
+                    let line = line(&zones, slot, &name, now, remaining);
+                    found.lines.push((name, line));
+                }
+            }
+            Some(())
+        });
+        drop(zones);
+        if is_more.is_none() {
+            break;
+        }
+        from.0 += ROWS_A_BATCH;
+    }
+    say(&found);
+    let until_next = Duration::from_secs(u64::try_from(next).unwrap_or(0)).min(PAUSE);
+    until_next.max(PAUSE_MIN).max(started.elapsed() * PAUSE_FACTOR)
+}
+
+fn line(zones: &Zones, slot: SlotNumber, name: &NameBuf, now: u64, remaining: i64) -> String {
+    let at = Timestamp(time(now, remaining) as u32);
+    if remaining >= 0 {
+        let span = Seconds(remaining as u64);
+        return format!(
+            "zone {name}: the first of its signatures expire in {span}, at {at:#}: is it still signed anew?"
+        );
+    }
+    let days = count((-remaining / SECONDS_A_DAY) as usize, "day");
+    match zones.source(slot, name) {
+        Some(Source::Embedded(embedded)) => {
+            let renewal = embedded.renewal;
+            format!(
+                "the signatures of zone {name}, which came with the program, ran out {days} ago: \
+                 validating resolvers refuse its answers; {renewal}"
+            )
+        }
+        _ => format!(
+            "zone {name}: signatures have expired, the first {days} ago, at {at:#}: validating resolvers refuse its answers"
+        ),
+    }
+}
+
+fn say(found: &Found) {
+    for (zone, line) in &found.lines {
+        tracing::warn!(%zone, "{line}");
+    }
+    for (more, what) in found.more.into_iter().zip(["expire soon", "have expired"]) {
+        if more > 0 {
+            let more = count(more, "more zone");
+            tracing::warn!(
+                "the signatures of {more} {what}; `zonda ctl zones --state expired` lists those that have"
+            );
+        }
+    }
+}
+
+impl Controller {
+    /// Takes over how long before expiry it is warned.
+    pub(crate) fn note_expiry(&self, settings: &Settings) {
+        self.zones.write().expiry.ahead = i64::from(settings.server.warn_expiry_days) * SECONDS_A_DAY;
+    }
+
+    /// Has it looked at once, as all zones may be others.
+    pub(crate) fn look_at_expiry(&self) {
+        self.expiry.get().into_iter().for_each(std::thread::Thread::unpark);
+    }
+}
+
+/// Looks at once and then each hour, or when the next zone is due, on a thread of its own, as long as there is a server. The second call does nothing.
+pub(crate) fn watch(controller: &Arc<Controller>) -> std::io::Result<()> {
+    if controller.expiry.get().is_some() {
+        return Ok(());
+    }
+    let weak: Weak<Controller> = Arc::downgrade(controller);
+    let watch = move || {
+        loop {
+            let Some(controller) = weak.upgrade() else { return };
+            let pause = look(&controller);
+            drop(controller);
+            std::thread::park_timeout(pause);
+        }
+    };
+    let thread = std::thread::Builder::new().name("expiry".into()).spawn(watch)?;
+    let _ = controller.expiry.set(thread.thread().clone());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_go_round() {
+        assert_eq!(remaining(0, 7), None);
+        assert_eq!(remaining(100, 90), Some(10));
+        assert_eq!(remaining(100, (1 << 32) + 90), Some(10));
+        assert_eq!(remaining(10, (1 << 32) - 10), Some(20));
+        assert_eq!(remaining(u32::MAX, (1 << 32) + 1), Some(-2));
+        assert_eq!(time((1 << 32) - 10, 20), (1 << 32) + 10);
+    }
+
+    #[test]
+    fn states() {
+        let ahead = 3 * SECONDS_A_DAY;
+        for (remaining, state, lasts) in [
+            (ahead + 5, State::Fine, Some(6)),
+            (ahead, State::Fine, Some(1)),
+            (ahead - 1, State::Soon, Some(ahead)),
+            (0, State::Soon, Some(1)),
+            (-1, State::Expired, None),
+        ] {
+            assert_eq!(State::of(remaining, ahead), state);
+            assert_eq!(state.lasts(remaining, ahead), lasts);
+        }
+        assert_eq!((State::of(0, 0), State::Fine.lasts(0, 0)), (State::Fine, Some(1)));
+    }
+
+    /// Of zones of which nothing is to be said nothing is kept.
+    #[test]
+    fn what_was_said() {
+        let mut said = Said::default();
+        said.set(SlotNumber(1_000_000), State::Fine);
+        assert!(said.words.is_empty());
+        for (slot, state) in [(0, State::Soon), (31, State::Expired), (32, State::Soon), (33, State::Expired)]
+        {
+            said.set(SlotNumber(slot), state);
+        }
+        let all = |said: &Said| [0, 1, 31, 32, 33].map(|slot| said.of(SlotNumber(slot)));
+        assert_eq!(all(&said), [State::Soon, State::Fine, State::Expired, State::Soon, State::Expired]);
+        said.set(SlotNumber(0), State::Expired);
+        said.forget(SlotNumber(31));
+        assert_eq!(all(&said), [State::Expired, State::Fine, State::Fine, State::Soon, State::Expired]);
+    }
+}
