@@ -164,7 +164,9 @@ fn packs_that_cannot_be_stored_are_told_and_stored_later() {
     fs::rename(fixture.path("away"), fixture.path("packs")).expect("the packs come back");
     let is_stored = || {
         let entries = fs::read_dir(fixture.path("packs")).expect("the pack folder");
-        entries.flatten().any(|entry| entry.metadata().is_ok_and(|file| file.len() > 1 << 20))
+        let is_whole = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().ends_with(".zpack");
+        let is_large = |entry: fs::DirEntry| entry.metadata().is_ok_and(|file| file.len() > 1 << 20);
+        entries.flatten().filter(is_whole).any(is_large)
     };
     assert!(!is_stored());
     std::thread::sleep(Duration::from_millis(500));

@@ -1,7 +1,7 @@
 //! Packs whose files are cut off, or cannot be read any more, while they are served: their zones get SERVFAIL, and their texts are read again.
 //!
 //! ```text
-//! SIGBUS, or another length   mappings     the pack is all zeros; workers see its zones as lost
+//! SIGBUS, or a shorter file    mappings     the pack is all zeros; workers see its zones as lost
 //! here                        pack named in the log; names from lists, as zeros have none: slots found by them show absent zones
 //!                             texts read, as of any zone without data; those that fail are tried again for some minutes
 //! ```
@@ -65,7 +65,7 @@ pub(crate) fn watch(controller: &Arc<Controller>) -> std::io::Result<()> {
 }
 
 impl Controller {
-    /// Has packs be damaged whose files have another length now, some at a time.
+    /// Has packs be damaged whose files are shorter now, some at a time.
     fn look_at_lengths(&self, looked_at: &mut usize) {
         let some: Vec<Arc<StoredPack>> = {
             let zones = self.zones.read();
