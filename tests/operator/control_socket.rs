@@ -40,13 +40,17 @@ fn clients_that_say_nothing_make_room() {
 /// What somebody sees who looks at the socket's name all the time while a server starts: owner, group and mode of sockets there.
 fn seen(socket: &std::path::Path, stop: &AtomicBool) -> BTreeSet<(u32, u32, u32)> {
     let mut seen = BTreeSet::new();
-    while !stop.load(Ordering::Relaxed) {
+    loop {
+        // Looked at before: once more after the end.
+        let is_last = stop.load(Ordering::Relaxed);
         if let Ok(metadata) = std::fs::symlink_metadata(socket) {
             assert!(metadata.file_type().is_socket());
             seen.insert((metadata.uid(), metadata.gid(), metadata.mode() & 0o777));
         }
+        if is_last {
+            return seen;
+        }
     }
-    seen
 }
 
 #[test]

@@ -106,8 +106,10 @@ fn it_is_turned_on_and_off_while_the_server_runs() {
     locks(&server, &["--on"]);
     server.process.stop();
     let log = server.log();
-    let objects: Vec<serde_json::Value> =
-        log.lines().map(|line| serde_json::from_str(line).expect("JSON alone")).collect();
+    let objects: Vec<serde_json::Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("JSON alone: {line}")))
+        .collect();
     let profile = objects.iter().find(|object| object["message"] == "locks").expect("the profile");
     assert!(profile["locks"]["all"]["locks"].is_array());
 }

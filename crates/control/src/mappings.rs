@@ -223,7 +223,7 @@ impl Mapping for Registered {
 
     fn look(&self) {
         let Ok(now) = std::fs::symlink_metadata(&self.path) else { return };
-        if identity(&now) == self.identity && now.len() != self.octets && !self.is_damaged() {
+        if identity(&now) == self.identity && now.len() < self.octets && !self.is_damaged() {
             // SAFETY: the row is this mapping's until this is dropped, and the pages are there for longer.
             unsafe { ROWS[self.row].lose() };
         }

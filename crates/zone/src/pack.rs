@@ -63,7 +63,7 @@ pub trait Mapping: Send + Sync {
     /// read before this was asked was good.
     fn is_damaged(&self) -> bool;
 
-    /// Looks whether the file has another length now, and has it be damaged if so.
+    /// Looks whether the file is shorter now, and has it be damaged if so.
     fn look(&self);
 }
 

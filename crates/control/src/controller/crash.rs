@@ -132,7 +132,7 @@ impl Model {
     /// A start on what the disk has.
     fn start(&mut self, disk: &Simulated) -> Result<Controller, String> {
         let settings = read_settings(Some(&self.path("zonda.toml")), &Overrides::default());
-        let settings = settings.map_err(|lines| lines.join("\n"))?;
+        let settings = settings.map_err(|faults| faults.lines().join("\n"))?;
         let path = folder(self.scratch.path(), self.crashes);
         let folder = PackFolder::open_on(Box::new(disk.clone()), &path, None)?;
         let controller = Controller::with_folder(settings, Overrides::default(), Some(folder))?;
@@ -144,7 +144,7 @@ impl Model {
         {
             let mut changing = controller.change();
             let wanted = all_wanted(&changing.settings, &controller.overrides, &progress);
-            let wanted = wanted.map_err(|lines| lines.join("\n"))?;
+            let wanted = wanted.map_err(|faults| faults.lines().join("\n"))?;
             let (candidates, _) = controller.announce(&mut changing, wanted, &progress);
             self.note_loaded();
             controller.load_first(&mut changing, candidates, is_served, &progress);
@@ -227,7 +227,7 @@ impl Model {
                     disk.fail_after(self.random.below(30));
                 }
                 self.note_loaded();
-                reload_all(&controller);
+                reload_all(&controller, false);
                 made += 1;
                 self.check(&controller)
                     .map_err(|problem| format!("after {made} reloads, no crash: {problem}"))?;

@@ -1,7 +1,7 @@
 //! Packs whose files are cut off, or cannot be read any more, while they are served: their zones get SERVFAIL, and their texts are read again.
 //!
 //! ```text
-//! SIGBUS, or another length   mappings     the pack is all zeros; workers see its zones as lost
+//! SIGBUS, or a shorter file    mappings     the pack is all zeros; workers see its zones as lost
 //! here                        pack named in the log; names from lists, as zeros have none: slots found by them show absent zones
 //!                             texts read, as of any zone without data; those that fail are tried again for some minutes
 //! ```
@@ -66,7 +66,7 @@ pub(crate) fn watch(controller: &Arc<Controller>) -> std::io::Result<()> {
 }
 
 impl Controller {
-    /// Has packs be damaged whose files have another length now, some at a time.
+    /// Has packs be damaged whose files are shorter now, some at a time.
     fn look_at_lengths(&self, looked_at: &mut usize) {
         let some: Vec<Arc<StoredPack>> = {
             let zones = self.zones.read();
@@ -170,9 +170,7 @@ impl Controller {
             Some(View::Lost(pack)) => Some(pack),
             _ => None,
         });
-        // One that was written into is not: whoever reads the zone again warns of that, and puts the new data in the place of the old.
-        let is_lost = |pack: &u64| zones.packs.get(*pack).is_some_and(|held| held.pack.pack.is_damaged());
-        let Some(pack) = view.filter(is_lost) else { return };
+        let Some(pack) = view else { return };
         self.catalog.insert(&[(name, ViewSource::Absent(Absence::NotLoaded))]);
         zones.packs.subtract(pack);
         zones.loaded -= 1;
@@ -196,6 +194,7 @@ mod tests {
     use super::*;
     use crate::controller::Overrides;
     use crate::controller::held::Kind;
+    use crate::controller::said::Said;
     use crate::packs::PackFolder;
     use crate::settings::Settings;
     use wire::SortKey;
@@ -296,7 +295,7 @@ mod tests {
         controller.catalog.insert(&names.iter().map(|name| (&**name, absent)).collect::<Vec<_>>());
         assert_eq!((slot(1), slot(2), found(&controller, 1)), (second, third, (2, false)));
         let count = controller.catalog.zone_count();
-        controller.remove_slots(&[second, third]);
+        controller.remove_slots(&[second, third], &mut Said::new(By::Damage));
         assert_eq!((view(second), controller.catalog.zone_count()), ("none".into(), count - 2));
         assert_eq!(found(&controller, 2), (1, false), "the zone above again");
         let zones = controller.zones.read();

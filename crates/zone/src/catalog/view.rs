@@ -341,7 +341,8 @@ impl<'g> CatalogView<'g> {
     /// What there is of a slot's zone. `None`: it has none.
     pub fn view_of(&self, slot: SlotNumber) -> Option<View<'g>> {
         let Some((seen, pack, _)) = self.see(self.parts.slot(slot)?.view(&self.guard)) else {
-            return self.lost(slot).map(|pack| View::Lost(pack.id()));
+            // One that was written into has data, of which nobody knows what they are.
+            return self.lost(slot).filter(|pack| pack.is_damaged()).map(|pack| View::Lost(pack.id()));
         };
         match (seen.zone(), pack) {
             (Some((_, zone)), Some(pack)) => {
