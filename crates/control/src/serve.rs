@@ -144,6 +144,7 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), V
     let server = Server::bind_handed(&listen, handed).map_err(|error| one(error.to_string()))?;
     say_what_is_listened_on(&server);
     run_workers(&controller, server).map_err(|error| one(format!("cannot start a worker: {error}")))?;
+    crate::controller::watch(&controller).map_err(|error| one(format!("cannot watch packs: {error}")))?;
     taking.ready(&controller, &change.failed, keeps_control)?;
     if let Some(folder) = controller.folder() {
         folder.hold(false);
@@ -155,7 +156,6 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), V
     let _socket_file =
         control.map(serve).transpose().map_err(|error| one(format!("control socket: {error}")))?;
     taking.taken();
-    crate::controller::watch(&controller).map_err(|error| one(format!("cannot watch packs: {error}")))?;
     if let Some(notifier) = notifier {
         tell(Some(&notifier), Notifier::alive);
         let _ = controller.notifier.set(notifier);
