@@ -20,8 +20,9 @@ build:
 run:
 	$(CARGO) run --release --package zonda -- serve
 
-# The gate.
-test: setup form unit
+# The gate. The fuzz targets are built beside the tests, many of which wait, from what these leave of the processors.
+test: setup form
+	nice -n 19 fuzz/run & $(MAKE) unit; result=$$?; wait $$! && exit $$result
 	$(MAKE) fuzz FUZZ_SECONDS=$(FUZZ_SECONDS_OF_TEST)
 
 .PHONY: setup
