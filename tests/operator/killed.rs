@@ -183,7 +183,7 @@ fn has_pack(folder: &Path) -> bool {
 
 #[test]
 fn killed_around_reloads() {
-    kill(1, 12);
+    kill(1, 20);
 }
 
 mod long {

@@ -87,7 +87,7 @@ impl Service for Answerer {
 }
 
 /// Something that was mapped was lost while answers were made, or before that: they may say so much as that a name does not exist, and so may those that
-/// are kept. All are forgotten, and the answers made again, or none is given and clients ask again. Returns what [`mappings::begun`] was when nothing that is
+/// are kept. All are forgotten, and the answers made again, this once without limits of rates, or none is given and clients ask again. Returns what [`mappings::begun`] was when nothing that is
 /// kept was made of what was lost since.
 #[cold]
 #[inline(never)]

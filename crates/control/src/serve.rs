@@ -166,6 +166,7 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
     let server = Server::bind_handed(&listen, handed)?;
     say_what_is_listened_on(&server);
     run_workers(&controller, server).map_err(|error| format!("cannot start a worker: {error}"))?;
+    crate::controller::watch(&controller).map_err(|error| format!("cannot watch packs: {error}"))?;
     taking.ready(&controller, &change.failed, keeps_control)?;
     if let Some(folder) = controller.folder() {
         folder.hold(false);
@@ -176,7 +177,6 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
     let serve = |socket| crate::socket::serve(socket, &controller, events.clone());
     let _socket_file = control.map(serve).transpose().map_err(|error| format!("control socket: {error}"))?;
     taking.taken();
-    crate::controller::watch(&controller).map_err(|error| format!("cannot watch packs: {error}"))?;
     if let Some(notifier) = notifier {
         tell(Some(&notifier), Notifier::alive);
         let _ = controller.notifier.set(notifier);
