@@ -90,7 +90,9 @@ pub fn check(contents: &Contents, options: &Options, report: &mut dyn FnMut(Find
         let facts = Facts::new(contents, *options);
         structure::check_sets(&facts, &mut reporter);
         delegation::check(&facts, &mut reporter);
-        target::check(&facts, &mut reporter);
+        if options.level != Level::Quick || facts.has_any_of(&target::TYPES) {
+            target::check(&facts, &mut reporter);
+        }
         if options.level != Level::Quick {
             repeated::check(&facts, &mut reporter);
         }
@@ -117,6 +119,8 @@ struct Facts<'c> {
     index: NameIndex<'c>,
     soa: Option<Soa<'c>>,
     keys: Vec<Dnskey<'c>>,
+    /// See [`Contents::types`].
+    types: [u64; 4],
     /// There is something made with keys; not looked for in a zone without any.
     has_proofs: bool,
 }
@@ -131,6 +135,7 @@ impl<'c> Facts<'c> {
             contents,
             options,
             index: NameIndex::new(contents),
+            types: contents.types(),
             soa: apex.rrset(rtype::SOA).and_then(Soa::of),
             keys: keys.filter_map(|record| Dnskey::parse(record.rdata)).collect(),
             has_proofs: apex.rrset(rtype::DNSKEY).is_some() && contents.nodes().any(has_proof),
@@ -139,6 +144,11 @@ impl<'c> Facts<'c> {
 
     fn apex(&self) -> NodeRef<'c> {
         self.contents.node(0)
+    }
+
+    /// Whether the zone has any of these types, each one of the first 256: where it has not, a pass over all names is spared.
+    fn has_any_of(&self, types: &[u16]) -> bool {
+        types.iter().any(|rtype| self.types[usize::from(rtype / 64)] >> (rtype % 64) & 1 != 0)
     }
 
     /// A zone with keys and anything made with them is meant to be signed. Without keys its signatures mean nothing, and keys alone are

@@ -268,6 +268,15 @@ impl Contents {
         self.duplicate_count
     }
 
+    /// Which of the first 256 types the zone has, a bit each. One look at each record.
+    pub fn types(&self) -> [u64; 4] {
+        let mut types = [0; 4];
+        for row in self.records.iter().filter(|row| row.rtype < 256) {
+            types[usize::from(row.rtype / 64)] |= 1 << (row.rtype % 64);
+        }
+        types
+    }
+
     /// Node number `number` in canonical order; 0 is the apex.
     pub fn node(&self, number: usize) -> NodeRef<'_> {
         NodeRef { contents: self, row: &self.nodes[number], number: number as u32 }

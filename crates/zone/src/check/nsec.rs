@@ -10,9 +10,8 @@ use crate::contents::{Flags, NodeRef};
 
 /// Checks the chain, where the zone has one.
 pub(super) fn check(facts: &Facts<'_>, reporter: &mut Reporter<'_>) {
-    let has = |rtype| facts.contents.nodes().any(|node| node.rrset(rtype).is_some());
-    if !has(rtype::NSEC) {
-        if !has(rtype::NSEC3) {
+    if !facts.has_any_of(&[rtype::NSEC]) {
+        if !facts.has_any_of(&[rtype::NSEC3]) {
             reporter.add(Check::DenialMissing, At::node(facts.apex()), nothing);
         }
         return;

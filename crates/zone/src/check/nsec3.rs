@@ -83,6 +83,9 @@ fn left_after(left: u64, names: u64, iterations: u16) -> Option<u64> {
 /// Reads all NSEC3 records and sorts them into chains.
 fn collect<'c>(facts: &Facts<'c>, reporter: &mut Reporter<'_>) -> Vec<Chain<'c>> {
     let mut chains: Vec<Chain<'c>> = Vec::new();
+    if !facts.has_any_of(&[rtype::NSEC3]) {
+        return chains;
+    }
     for node in facts.contents.nodes() {
         let Some(set) = node.rrset(rtype::NSEC3) else { continue };
         facts.check_denial_ttl(node, set, reporter);
@@ -129,6 +132,9 @@ fn add_link<'c>(
 
 /// The same of a zone that is not signed, for its owners alone: named refuses such a zone.
 pub(super) fn check_owners(facts: &Facts<'_>, reporter: &mut Reporter<'_>) {
+    if !facts.has_any_of(&[rtype::NSEC3]) {
+        return;
+    }
     for node in facts.contents.nodes() {
         if let Some(set) = node.rrset(rtype::NSEC3)
             && hash_of_owner(node).is_none()

@@ -121,7 +121,9 @@ impl<'f, 'c> Verifier<'f, 'c> {
                     reporter.add(Check::RrsigUnexpected, at, || Detail::Type(set.rtype()));
                 }
             }
-            check_orphans(node, reporter);
+            if is_signed {
+                check_orphans(node, reporter);
+            }
         }
     }
 

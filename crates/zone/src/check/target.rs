@@ -12,6 +12,21 @@ use crate::contents::{Flags, NodeRef, RRsetRef, RecordRef};
 /// at 8 to 16 too.
 const CHAIN_MAX: usize = 32;
 
+/// The types that it is looked at, but for how owners are spelled.
+pub(super) const TYPES: [u16; 11] = [
+    rtype::CNAME,
+    rtype::MX,
+    rtype::SRV,
+    rtype::AFSDB,
+    rtype::RT,
+    rtype::PTR,
+    rtype::RP,
+    rtype::SVCB,
+    rtype::HTTPS,
+    rtype::TXT,
+    rtype::SPF,
+];
+
 /// Checks all RRsets that the zone answers with.
 pub(super) fn check(facts: &Facts<'_>, reporter: &mut Reporter<'_>) {
     let checker = Checker { facts, is_reverse: is_reverse(facts.contents.apex()) };

@@ -9,6 +9,9 @@ use crate::contents::{Flags, NodeRef, RRsetRef, served_ttl};
 
 /// Checks the ZONEMD records of the apex and reports those elsewhere, which mean nothing.
 pub(super) fn check(facts: &Facts<'_>, reporter: &mut Reporter<'_>) {
+    if !facts.has_any_of(&[rtype::ZONEMD]) {
+        return;
+    }
     // Elsewhere than at the apex they are merely of no use.
     let looked_at = if facts.options.level == Level::Quick { 1 } else { facts.contents.node_count() };
     for node in facts.contents.nodes().take(looked_at) {
