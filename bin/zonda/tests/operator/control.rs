@@ -120,7 +120,7 @@ fn starts_that_fail() {
     assert_eq!(status, Some(1));
     let last = errors.lines().last().unwrap();
     assert!(
-        last.starts_with("zonda: cannot bind 127.0.0.1:") && last.contains("address already in use"),
+        last.contains(" ERROR cannot bind 127.0.0.1:") && last.contains("address already in use"),
         "{errors}"
     );
     let (status, _, errors) = run(&["serve", "--listen", "127.0.0.1:0", "--zone", "a.example=/nonexistent"]);

@@ -113,7 +113,7 @@ fn no_zone_at_all_ends_the_start() {
     let mut server = Server::spawn(folder, &["--config", &config]);
     assert_eq!(server.wait(), Some(1));
     assert!(server.log().contains("gone.zone: cannot open: no such file or directory"), "{}", server.log());
-    assert!(server.log().ends_with("zonda: no zone could be loaded, see above\n"), "{}", server.log());
+    assert!(server.log().ends_with(" ERROR no zone could be loaded, see above\n"), "{}", server.log());
 }
 
 #[test]

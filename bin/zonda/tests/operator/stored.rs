@@ -100,7 +100,8 @@ fn single_reloads_are_stored_together() {
     write(server.folder.path(), 2);
     for name in &names {
         assert_eq!(server.ctl(&["reload", &format!("{name}.example")]).0, Some(0));
-        assert!(packs() <= 3, "{} files", packs());
+        // Those that are let go stay until what took their place is stored.
+        assert!(packs() <= 5, "{} files", packs());
     }
     assert!(names.iter().all(|name| server.soa(&format!("{name}.example")) == (OK, Some(2))));
     let packs_in_use = || {
