@@ -291,7 +291,12 @@ fn lines_for_the_journal_have_priorities() {
         signal(process.pid(), "TERM");
         process.wait(Duration::from_secs(10)).expect("an end");
         for line in log().lines() {
-            let priority = if line.contains("ERROR ") { "<3>ERROR " } else { "<6> INFO " };
+            // On a machine that has too much to do there may be a warning.
+            let priority = match line {
+                line if line.contains("ERROR ") => "<3>ERROR ",
+                line if line.contains("WARN ") => "<4> WARN ",
+                _ => "<6> INFO ",
+            };
             assert_eq!(line.starts_with(priority), is_journal, "{line}");
             assert_ne!(line.starts_with("20"), is_journal, "the journal has the time: {line}");
         }
