@@ -78,6 +78,7 @@ fn without_zones_the_root_zone_is_served_to_try() {
         assert!(process.is_running() && Instant::now() < until, "no word of its signatures: {}", log());
         std::thread::sleep(Duration::from_millis(20));
     }
+    assert_eq!(log().matches(" WARN ").count(), 1, "what nobody here can mend: {}", log());
     process.stop();
 }
 

@@ -12,7 +12,7 @@ sync::counters! {
     udp_ipv6_queries,
     /// Datagrams sent.
     udp_responses,
-    /// Receive calls that brought at least one datagram: `udp_queries` divided by this is the batch size.
+    /// Receive calls that brought at least one datagram: `udp-queries` divided by this is the batch size.
     udp_batches,
     /// Queries over UDP that the service chose not to answer.
     udp_unanswered,

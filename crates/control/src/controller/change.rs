@@ -236,7 +236,10 @@ impl Controller {
             let old = slot.map(|slot| warn(zones, view, slot, job, &loaded, change));
             (slot, old)
         });
-        change.told.zone(&job.name, &loaded.findings);
+        // What comes with the program nobody here can mend; `ctl zones` shows it.
+        if !matches!(job.source, Source::Embedded(_)) {
+            change.told.zone(&job.name, &loaded.findings);
+        }
         let is_to_wait = pack.octets().len() < SMALL_PACK_OCTETS || (self.is_held() && !is_large(pack));
         let is_small = is_to_wait && loaded.pack.file.is_none();
         let kind = match loaded.origin {
