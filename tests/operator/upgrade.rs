@@ -1,5 +1,6 @@
 //! `zonda ctl upgrade`: a new program takes over while clients ask, and whatever it does wrong leaves the old one serving.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
@@ -355,11 +356,13 @@ fn what_was_commanded_and_what_is_stored_goes_along() {
     assert!(ctl(&line.server, &["add-zone", "three.example.", text(&path)]).status.success());
     // Served from memory for a moment; then its text breaks.
     let zone = line.files.path().join("example.");
-    fs::write(&zone, SOUND.replace("192.0.2.2", "192.0.2.9").replace("1 2 3", "2 2 3")).expect("a zone file");
+    fs::write(&zone, SOUND.replace("192.0.2.2", "192.0.2.9").replace("1 3 2", "2 3 2")).expect("a zone file");
     assert!(ctl(&line.server, &["reload", "example."]).status.success());
     fs::write(&zone, "nonsense\n").expect("a zone file");
     let folder = line.files.path().join("packs");
-    let packs = || fs::read_dir(&folder).expect("the packs").count();
+    let packs = || -> BTreeSet<_> {
+        fs::read_dir(&folder).expect("the packs").flatten().map(|entry| entry.file_name()).collect()
+    };
     // The cookie that this server gives is one of the new one's, too: it is demanded.
     line.set(|text| format!("{text}\n[cookies]\ndemand = true\n"));
     assert!(ctl(&line.server, &["reconfigure"]).status.success());
@@ -377,9 +380,9 @@ fn what_was_commanded_and_what_is_stored_goes_along() {
     assert_eq!(response.answer.len(), 1, "added by command");
     // The folder is the new one's: it stores what changes.
     let packs_before = packs();
-    fs::write(&zone, SOUND.replace("1 2 3", "3 2 3")).expect("a zone file");
+    fs::write(&zone, SOUND.replace("1 3 2", "3 3 2")).expect("a zone file");
     assert!(ctl(&line.server, &["reload"]).status.success());
-    await_that("a pack is stored", || packs() != packs_before);
+    await_that("a pack is stored", || !packs().is_subset(&packs_before));
     assert!(ctl(&line.server, &["stop"]).status.success());
     let pid = line.pid();
     await_that("it stops", || !is_running(pid));
