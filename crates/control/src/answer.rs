@@ -326,7 +326,7 @@ fn status(controller: &Controller) -> Status {
 fn problems(status: &Status, controller: &Controller) -> Vec<String> {
     let zones = [
         (status.zones_absent, "absent", "without data: queries for them get SERVFAIL"),
-        (status.zones_stale, "stale", "served as they were before"),
+        (status.zones_stale, "stale", "served from older data"),
         (status.zones_expired, "expired", "with signatures that have expired"),
     ];
     let line = |(number, state, what): (usize, &str, &str)| {

@@ -36,7 +36,7 @@ fn status_and_zones_end_with_1_where_something_is_wrong() {
     let (status, text) = said(&["status"]);
     assert!(status == Some(1) && text.contains("3 loaded, 1 stale\n"), "{text}");
     assert!(
-        text.contains("problem   1 zone served as they were before") && !text.contains("without data"),
+        text.contains("problem   1 zone served from older data") && !text.contains("without data"),
         "{text}"
     );
     assert_eq!((said(&["zones"]).0, said(&["zones", "c.example"]).0), (Some(1), Some(1)));
