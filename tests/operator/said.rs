@@ -143,7 +143,10 @@ fn of_many_zones_some_are_named_and_the_others_counted() {
     fixture.await_line("INFO 30 zones more (start)");
     assert_eq!(fixture.count(&["INFO zone ", " loaded (start)"]), NAMED);
     write_all("nonsense\n");
-    assert!(!ctl(&fixture.server, &["reload"]).status.success());
+    let broken = ctl(&fixture.server, &["reload"]);
+    let reply = String::from_utf8_lossy(&broken.stderr);
+    assert_eq!((broken.status.code(), reply.matches(" not loaded; ").count()), (Some(1), NAMED), "{reply}");
+    assert!(reply.contains("more zones are not loaded; `zonda ctl zones` shows them"), "{reply}");
     fixture.await_line("ERROR 30 zones more not loaded (reload)");
     assert_eq!(fixture.count(&["ERROR zone ", " not loaded"]), NAMED);
     assert_eq!(fixture.count(&["ERROR", ".example.zone:1:"]), NAMED, "and why");

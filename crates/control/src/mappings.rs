@@ -168,7 +168,13 @@ pub(crate) fn map(file: &File, path: &Path) -> io::Result<Backing> {
     let row = if is_handled { take_row(map.as_ptr() as usize, map.len()) } else { None };
     let Some(row) = row else {
         drop(map);
-        tracing::warn!("pack {}: read into memory, as {MAPPINGS_MAX} are mapped already", path.display());
+        let source = path.display();
+        match is_handled {
+            true => {
+                tracing::warn!(%source, "pack {source}: read into memory, as {MAPPINGS_MAX} are mapped already");
+            }
+            false => tracing::warn!(%source, "pack {source}: read into memory, as SIGBUS cannot be handled"),
+        }
         return read(file);
     };
     let row =

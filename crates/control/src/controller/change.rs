@@ -9,7 +9,7 @@ use zone::catalog::{CatalogView, Group, SlotNumber, View, ViewSource};
 use super::arrange::Candidate;
 use super::by_parts::{COMPARED_MAX, Compared};
 use super::held::{Kind, is_large};
-use super::said::{Became, By, Said, event};
+use super::said::{Became, By, Said, ZONES_LOGGED_MAX, event};
 use super::zones::{Rare, Zones};
 use super::{Changing, Controller};
 use crate::findings::{Room, Told};
@@ -354,8 +354,13 @@ impl Controller {
         };
         event!(level, zone, source, "{line}");
         change.failed.push(apex.to_owned());
-        change.errors.extend(lines.iter().cloned());
-        change.errors.push(line);
+        // A reply of a million zones is read by nobody.
+        if change.failed.len() <= ZONES_LOGGED_MAX {
+            change.errors.extend(lines.iter().cloned());
+            change.errors.push(line);
+        } else if change.failed.len() == ZONES_LOGGED_MAX + 1 {
+            change.errors.push("more zones are not loaded; `zonda ctl zones` shows them".into());
+        }
         let problem = Some(lines.into());
         match (zones.awaited.get_mut(&apex.to_lowercase()), slot) {
             (Some(awaited), _) => awaited.problem = problem,
