@@ -3,6 +3,7 @@
 //! * [`contents`]: the records of one zone, sorted and classified; what checks read and packs are built from.
 //! * [`pack`], [`section`]: the image of many zones; [`index`], [`block`], [`shape`], [`fragment`]: its parts.
 //! * [`build`]: from contents to packs.
+//! * [`change`]: what leads from one version to the next.
 //! * [`check`]: semantic checks of contents.
 //! * [`lookup`]: from a name to a node of a zone; [`catalog`]: from a name to a zone.
 //! * [`naive`]: the reference model that property tests compare lookup with.
@@ -12,6 +13,7 @@
 pub mod block;
 pub mod build;
 pub mod catalog;
+pub mod change;
 pub mod check;
 pub mod contents;
 mod expand;
@@ -25,6 +27,7 @@ pub mod shape;
 
 pub use build::{PackBuilder, TextStamp};
 pub use catalog::{Catalog, CatalogReader, CatalogView};
+pub use change::{Change, Record, Records};
 pub use contents::{Contents, ContentsBuilder, Flags};
 pub use lookup::{Crawl, Data, Denial, Match, MatchKind, Node, RRset, ZoneView};
 pub use pack::{Backing, Pack};
