@@ -3,7 +3,7 @@
 //! ```text
 //!             table: open addressing, u64 cells              slots: chunks that never move              packs: chunks that never move
 //! name hash -> | hash 38 | slot 26 | ------------------> | view word u64 | version u64 |     .---> | pack pointer | …
-//!                                                            `-- pack number 31, zone number 32 (or an absent zone)
+//!                                                            `-- a zone of a pack, a state of a delta, or an absent zone
 //! ```
 //!
 //! A worker begins a batch with its [`CatalogReader`] and sees the zones through a [`CatalogView`]; it takes no lock. Changes are made by
@@ -19,14 +19,16 @@ mod depths;
 mod difference;
 mod groups;
 mod growth;
-mod packs;
+mod numbered;
 mod partition;
 mod pins;
 mod slots;
 mod table;
 mod view;
 
+use crate::delta::Delta;
 use crate::index::Hash;
+use crate::pack::Pack;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sync::epoch::Reader;
@@ -34,16 +36,16 @@ use sync::{Cell, Domain, Mutex};
 
 use depths::Depths;
 use groups::Groups;
-use packs::{PackDirectory, PackList};
+use numbered::{Directory, List};
 use partition::Blocks;
 use pins::Pins;
 use slots::{CHUNK_SLOTS, NOWHERE_SLOTS, Slot, SlotDirectory};
 use table::{Table, Tag};
 
-pub use change::{Changed, PackHold, State, ViewSource};
+pub use change::{Changed, DeltaHold, PackHold, State, ViewSource};
 pub use depths::KeyLabels;
 pub use groups::Group;
-pub use packs::PackNumber;
+pub use numbered::{DeltaNumber, PackNumber};
 pub use partition::{PARTITIONED_MAX, PartSet};
 pub use pins::{PINS_MAX, PINS_PER_CLIENT_MAX, PinCounts, PinRefused, PinnedZone};
 pub use slots::{Absence, FIRST_SLOT, SlotNumber, Version};
@@ -82,7 +84,8 @@ struct Inner {
     groups: Groups,
     /// What is taken for longer than a batch.
     pins: Arc<Pins>,
-    pack_list: Arc<PackList>,
+    pack_list: Arc<List<Pack>>,
+    delta_list: Arc<List<Delta>>,
     /// Versions of zones that change by parts.
     blocks: Blocks,
     /// Held while one waits for the writer.
@@ -90,11 +93,13 @@ struct Inner {
     writer: Mutex<change::Writer>,
 }
 
-/// What is replaced when the catalog grows. Published together, as a cell says the number of a slot and that of a pack.
+/// What is replaced when the catalog grows. Published together, as a cell says the number of a slot and that of a pack or a delta.
+#[derive(Clone)]
 struct Parts {
     table: Arc<Table>,
     slots: SlotDirectory,
-    packs: PackDirectory,
+    packs: Directory<Pack>,
+    deltas: Directory<Delta>,
 }
 
 /// A worker's way to the zones; owned by one thread.
@@ -119,13 +124,14 @@ impl Catalog {
         let parts = Parts {
             table: Arc::new(Table::with_room(0)),
             slots: [new_chunk()].into(),
-            packs: PackDirectory::default(),
+            packs: Directory::default(),
+            deltas: Directory::default(),
         };
         for slot in &parts.slots[0][..NOWHERE_SLOTS as usize] {
             slot.raise(next_version());
         }
-        let pack_list = PackList::new();
-        let writer = change::Writer::new(domain.reader(), Arc::clone(&pack_list));
+        let (pack_list, delta_list) = (List::new("packs"), List::new("deltas"));
+        let writer = change::Writer::new(domain.reader(), Arc::clone(&pack_list), Arc::clone(&delta_list));
         let inner = Inner {
             seed,
             parts: Cell::new(&domain, Arc::new(parts)),
@@ -134,6 +140,7 @@ impl Catalog {
             groups: Groups::default(),
             pins: Pins::new(),
             pack_list,
+            delta_list,
             blocks: Blocks::default(),
             turn: Mutex::named("catalog turn", ()),
             writer: Mutex::named("catalog", writer),

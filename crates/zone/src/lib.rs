@@ -16,6 +16,7 @@ pub mod catalog;
 pub mod change;
 pub mod check;
 pub mod contents;
+pub mod delta;
 mod expand;
 pub mod fragment;
 pub mod index;

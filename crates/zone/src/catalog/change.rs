@@ -3,12 +3,15 @@
 use super::depths::DepthCounts;
 use super::groups::Group;
 use super::growth::{Growth, label_count};
-use super::packs::{PackList, PackNumber, Packs};
+use super::numbered::{DeltaNumber, List, Numbers, PackNumber};
 use super::partition::{Owners, PartSet, block_of, word_of as word_of_block};
-use super::slots::{Absence, Absent, CHUNK_SLOTS, NOWHERE_SLOTS, Slot, SlotNumber, word_of};
+use super::slots::{
+    Absence, Absent, CHUNK_SLOTS, NOWHERE_SLOTS, Named, Slot, SlotNumber, word_of, word_of_delta,
+};
 use super::table::{Table, Tag};
 use super::view::{CatalogView, nowhere};
 use super::{Catalog, Inner, Parts, ZONES_MAX, for_each_ancestor, new_chunk, next_version, root_hash};
+use crate::delta::Delta;
 use crate::index::Hash;
 use crate::lookup::ZoneView;
 use crate::pack::Pack;
@@ -33,6 +36,8 @@ type Locked<'i> = sync::Guard<MutexGuard<'i, Writer>>;
 pub enum ViewSource {
     /// A zone of a pack.
     Pack(PackNumber, u32),
+    /// A zone in a state of its delta.
+    Delta(DeltaNumber, u32),
     /// No data: answers are SERVFAIL.
     Absent(Absence),
 }
@@ -56,12 +61,54 @@ pub(super) struct Writer {
     growth: Growth,
     zones: usize,
     depths: DepthCounts,
-    packs: Packs,
+    shown: Shown,
     owners: Owners,
     /// Slots below this have been used.
     slots_used: u32,
     /// Of these, the ones that can be used again.
     free: Arc<Mutex<Vec<SlotNumber>>>,
+}
+
+/// What view words name by number.
+struct Shown {
+    packs: Numbers<Pack>,
+    deltas: Numbers<Delta>,
+}
+
+impl Shown {
+    /// One more view word that shows this: the word.
+    fn use_of(&mut self, source: ViewSource, apex: &Name, key: &[u8]) -> Held<Box<Absent>> {
+        match source {
+            ViewSource::Pack(number, zone) => {
+                let pack = self.packs.get(number.0);
+                // One that was lost since it was looked at shows as lost.
+                let is_it = ZoneView::key_in(pack, zone) == Some(key) || pack.is_damaged();
+                assert!(is_it, "a pack has another zone");
+                self.packs.use_again(number.0);
+                Held::Number(word_of(number, zone))
+            }
+            ViewSource::Delta(number, state) => {
+                let delta = self.deltas.get(number.0);
+                assert!(delta.apex_key() == key, "a delta is of another zone");
+                assert!(
+                    delta.view(state).is_some() || delta.pack().is_damaged(),
+                    "a delta has no such state"
+                );
+                self.deltas.use_again(number.0);
+                Held::Number(word_of_delta(number, state))
+            }
+            ViewSource::Absent(why) => Held::Value(Box::new(Absent::new(apex, why))),
+        }
+    }
+
+    /// One view word less names this.
+    fn let_go(&mut self, named: Option<Named>, parts: &Parts, inner: &Arc<Inner>) {
+        match named {
+            Some(Named::Pack(number)) => self.packs.let_go(number.0, &parts.packs, inner),
+            Some(Named::Delta(number)) => self.deltas.let_go(number.0, &parts.deltas, inner),
+            None => {}
+        }
+    }
 }
 
 /// A pack that was added, which stays as long as this does or a slot shows a zone of it.
@@ -80,7 +127,27 @@ impl PackHold {
 impl Drop for PackHold {
     fn drop(&mut self) {
         let directory = self.inner.parts.current();
-        self.inner.lock().packs.let_go(self.number, &directory.packs, &self.inner);
+        self.inner.lock().shown.packs.let_go(self.number.0, &directory.packs, &self.inner);
+    }
+}
+
+/// A delta that was added, which stays as long as this does or a slot shows one of its states.
+pub struct DeltaHold {
+    inner: Arc<Inner>,
+    number: DeltaNumber,
+}
+
+impl DeltaHold {
+    /// Its number.
+    pub fn number(&self) -> DeltaNumber {
+        self.number
+    }
+}
+
+impl Drop for DeltaHold {
+    fn drop(&mut self) {
+        let directory = self.inner.parts.current();
+        self.inner.lock().shown.deltas.let_go(self.number.0, &directory.deltas, &self.inner);
     }
 }
 
@@ -90,12 +157,23 @@ impl Catalog {
         let inner = &self.inner;
         let mut writer = inner.lock();
         let parts = inner.parts.current();
-        let number = writer.packs.add(pack, &parts.packs, |packs| {
-            let (table, slots) = (Arc::clone(&parts.table), parts.slots.clone());
-            inner.publish_parts(Parts { table, slots, packs });
+        let number = writer.shown.packs.add(pack, &parts.packs, |packs| {
+            inner.publish_parts(Parts { packs, ..Parts::clone(&parts) });
         });
         drop(writer);
-        PackHold { inner: Arc::clone(inner), number }
+        PackHold { inner: Arc::clone(inner), number: PackNumber(number) }
+    }
+
+    /// Adds a delta, of which slots can then show states. Costs nothing where the catalog has it already.
+    pub fn add_delta(&self, delta: Arc<Delta>) -> DeltaHold {
+        let inner = &self.inner;
+        let mut writer = inner.lock();
+        let parts = inner.parts.current();
+        let number = writer.shown.deltas.add(delta, &parts.deltas, |deltas| {
+            inner.publish_parts(Parts { deltas, ..Parts::clone(&parts) });
+        });
+        drop(writer);
+        DeltaHold { inner: Arc::clone(inner), number: DeltaNumber(number) }
     }
 
     /// Adds zones; returns their slots in the same order. A zone that is there already shows what is given from now on.
@@ -106,7 +184,7 @@ impl Catalog {
     ///
     /// # Panics
     ///
-    /// If a pack is not held, does not have the zone, or has another one under its number; with more than [`ZONES_MAX`] zones.
+    /// If a pack or a delta is not held, does not have the zone or the state, or has another one under its number; with more than [`ZONES_MAX`] zones.
     pub fn insert<N: Deref<Target = Name>>(&self, zones: &[(N, ViewSource)]) -> Vec<SlotNumber> {
         self.insert_each(zones, |_| None)
     }
@@ -223,13 +301,16 @@ impl Catalog {
 }
 
 impl Writer {
-    pub(super) fn new(reader: Reader, packs: Arc<PackList>) -> Writer {
+    pub(super) fn new(reader: Reader, packs: Arc<List<Pack>>, deltas: Arc<List<Delta>>) -> Writer {
         Writer {
             reader,
             growth: Growth::default(),
             zones: 0,
             depths: DepthCounts::default(),
-            packs: Packs::new(packs),
+            shown: Shown {
+                packs: Numbers::new(packs, "free packs"),
+                deltas: Numbers::new(deltas, "free deltas"),
+            },
             owners: Owners::default(),
             slots_used: NOWHERE_SLOTS,
             free: Arc::new(Mutex::named("free slots", Vec::new())),
@@ -300,7 +381,7 @@ impl Inner {
             return;
         }
         let slots = parts.slots.iter().cloned().chain((0..chunks).map(|_| new_chunk())).collect();
-        self.publish_parts(Parts { table, slots, packs: parts.packs.clone() });
+        self.publish_parts(Parts { table, slots, ..Parts::clone(&parts) });
     }
 
     /// Adds zones, for which there is room, and their slots to `slots`.
@@ -365,7 +446,7 @@ impl Inner {
         });
         let slot = parts.slot(number).expect("room was made");
         self.groups.set(number, group.unwrap_or_default());
-        slot.set(use_of(&mut writer.packs, source, apex, key.octets()), &self.domain);
+        slot.set(writer.shown.use_of(source, apex, key.octets()), &self.domain);
         slot.raise(next_version());
         writer.growth.add(&parts.table, self.seed, (key.octets(), tag), number.0);
         writer.depths.add(key.label_count());
@@ -459,19 +540,17 @@ impl Inner {
         if now.word == 0 || expected.is_some_and(|expected| expected != now) {
             return Err(Changed);
         }
-        let Writer { reader, packs, owners, .. } = writer;
+        let Writer { reader, shown, .. } = writer;
         let held = self.read(reader, |view| {
             let own = || Some((view.name_of(number)?, view.key_of(number)?));
             let (name, key) = named.or_else(own)?;
-            Some(use_of(packs, source, name, key))
+            Some(shown.use_of(source, name, key))
         });
         let old = slot.set(held.ok_or(Changed)?, &self.domain);
         if let Some(changed) = changed {
-            self.raise_by_parts(owners, &parts, number, changed);
+            self.raise_by_parts(&mut writer.owners, &parts, number, changed);
         }
-        if let Some(old) = old {
-            writer.packs.let_go(old, &parts.packs, self);
-        }
+        writer.shown.let_go(old, &parts, self);
         Ok(())
     }
 
@@ -489,9 +568,7 @@ impl Inner {
             writer.owners.let_go(block);
         }
         slot.raise(next_version());
-        if let Some(old) = old {
-            writer.packs.let_go(old, &parts.packs, self);
-        }
+        writer.shown.let_go(old, &parts, self);
         if let Some(key) = key {
             writer.depths.subtract(label_count(&key));
         }
@@ -511,21 +588,4 @@ fn tag_of(seed: u64, key: &[u8]) -> Tag {
 fn upper_hash(seed: u64, key: &SortKey) -> Hash {
     let upper = root_hash(seed).extend(key.padded(), 0, key.end(1));
     upper.extend(key.padded(), key.end(1), key.end(2))
-}
-
-/// One more view word that shows this: the word.
-fn use_of(packs: &mut Packs, source: ViewSource, apex: &Name, key: &[u8]) -> Held<Box<Absent>> {
-    match source {
-        ViewSource::Pack(number, zone) => {
-            let pack = packs.get(number);
-            // One that was lost since it was looked at shows as lost.
-            assert!(
-                ZoneView::key_in(pack, zone) == Some(key) || pack.is_damaged(),
-                "a pack has another zone"
-            );
-            packs.use_again(number);
-            Held::Number(word_of(number, zone))
-        }
-        ViewSource::Absent(why) => Held::Value(Box::new(Absent::new(apex, why))),
-    }
 }

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //!  batch: find -> Found -- pin --> PinnedZone ----------------------------------> dropped
-//!                                  | pack: Arc    counts as one of the catalog's     `- the pack goes to the domain, whether or not others have it;
-//!                                  `- seat        and one of its client's               the collector drops it, and with the last one the pages
+//!                                  | Arc of pack  counts as one of the catalog's     `- the Arc goes to the domain, whether or not others have it;
+//!                                  |   or delta   and one of its client's               the collector drops it, and with the last one the pages
+//!                                  `- seat
 //! ```
 //!
 //! A pinned zone shows one state, whatever is published meanwhile, also if the zone is removed. It holds up no reader and no
@@ -13,8 +14,10 @@
 //! meanwhile than look into a table. The lock of writers, which may be held for milliseconds, is not among them.
 
 use super::CatalogView;
+use super::numbered::{List, Numbered};
 use super::slots::{Absence, Version};
 use super::view::Found;
+use crate::delta::Delta;
 use crate::lookup::ZoneView;
 use crate::pack::Pack;
 use std::collections::HashMap;
@@ -55,17 +58,27 @@ pub struct PinCounts {
 
 /// A zone in one state.
 pub struct PinnedZone {
-    pack: Kept,
-    zone: u32,
+    data: Pinned,
     version: Version,
     _seat: Seat,
+}
+
+/// What shows it.
+enum Pinned {
+    /// A zone of a pack.
+    Pack(Kept<Pack>, u32),
+    /// A state of a delta.
+    Delta(Kept<Delta>, u32),
 }
 
 impl PinnedZone {
     /// The zone. `None`: somebody wrote into the file of the pack since it was pinned, or it was cut off. That may be while it is read: whoever has
     /// read asks again before anything comes of it, and after `None` nothing does.
     pub fn view(&self) -> Option<ZoneView<'_>> {
-        ZoneView::new(self.pack.get(), self.zone)
+        match &self.data {
+            Pinned::Pack(pack, zone) => ZoneView::new(pack.get(), *zone),
+            Pinned::Delta(delta, state) => delta.get().view(*state),
+        }
     }
 
     /// Its slot and the version in which it was found; the state is of that version or a newer one.
@@ -78,37 +91,52 @@ impl CatalogView<'_> {
     /// Pins the zone in the state in which it was found in this batch. `client`: whom it counts for, the prefix of an address that
     /// limits of clients are by. What was found in an earlier batch is not pinned, or another zone is.
     pub fn pin(&self, found: &Found, client: IpAddr) -> Result<PinnedZone, PinRefused> {
-        let Some((number, zone)) = found.zone() else {
-            return Err(found.absence().map_or(PinRefused::Nothing, PinRefused::Absent));
+        let seen = found.seen();
+        let (pins, packs, deltas, domain) = self.pinning();
+        let data = || {
+            if let Some((number, zone)) = seen.zone() {
+                let pack = Kept::take(packs, number.0, domain)?;
+                ZoneView::new(pack.get(), zone)?;
+                return Some(Pinned::Pack(pack, zone));
+            }
+            let (number, state) = seen.delta()?;
+            let delta = Kept::take(deltas, number.0, domain)?;
+            delta.get().view(state)?;
+            Some(Pinned::Delta(delta, state))
         };
-        let (pins, packs, domain) = self.pinning();
+        if seen.zone().is_none() && seen.delta().is_none() {
+            return Err(seen.absence().map_or(PinRefused::Nothing, PinRefused::Absent));
+        }
         let seat = Seat::take(pins, client)?;
-        // The list has a pack until its cell is emptied, which waits for the batch in which its number was found.
-        let pack = packs.get(number).filter(|pack| ZoneView::new(pack, zone).is_some());
-        let pack = Kept { pack: Some(pack.ok_or(PinRefused::Nothing)?), domain: domain.clone() };
-        Ok(PinnedZone { pack, zone, version: found.version(), _seat: seat })
+        let data = data().ok_or(PinRefused::Nothing)?;
+        Ok(PinnedZone { data, version: found.version(), _seat: seat })
     }
 }
 
-/// A pack that is handed to the domain, as unmapping one takes its time: not for a worker.
-struct Kept {
+/// A pack or a delta that is handed to the domain, as unmapping one takes its time: not for a worker.
+struct Kept<T: Numbered> {
     /// `None` only while it is dropped.
-    pack: Option<Arc<Pack>>,
+    thing: Option<Arc<T>>,
     domain: Domain,
 }
 
-impl Kept {
-    fn get(&self) -> &Pack {
-        self.pack.as_ref().expect("a pack until it is dropped")
+impl<T: Numbered> Kept<T> {
+    /// What has this number: the list has it until its cell is emptied, which waits for the batch in which the number was found.
+    fn take(list: &List<T>, number: u32, domain: &Domain) -> Option<Kept<T>> {
+        Some(Kept { thing: Some(list.get(number)?), domain: domain.clone() })
+    }
+
+    fn get(&self) -> &T {
+        self.thing.as_ref().expect("one until it is dropped")
     }
 }
 
-impl Drop for Kept {
+impl<T: Numbered> Drop for Kept<T> {
     fn drop(&mut self) {
-        let Some(pack) = self.pack.take() else { return };
+        let Some(thing) = self.thing.take() else { return };
         // Of two that drop it at once neither may count its octets: they bound what publishers wait for, and nothing else.
-        let octets = if Arc::strong_count(&pack) == 1 { pack.octets().len() } else { size_of_val(&pack) };
-        self.domain.retire_value(Box::new(pack), octets);
+        let octets = if Arc::strong_count(&thing) == 1 { thing.octets() } else { size_of_val(&thing) };
+        self.domain.retire_value(Box::new(thing), octets);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Slots, one a zone: what workers see of it, and in which version.
 //!
 //! ```text
-//! | view word u64 | version u64 |      nothing; or kind 1, pack number 31, zone number 32; or the address of an `Absent`
+//! | view word u64 | version u64 |      nothing; or 2, pack number 30, zone number 32; or 3, delta number 30, state 32; or the address of an `Absent`
 //!                       `-- of a zone that changes by parts: where its versions are, see `partition`
 //! ```
 //!
@@ -14,7 +14,7 @@ use sync::Domain;
 use sync::epoch::{Guard, Held, Word};
 use wire::{Name, NameBuf, SortKey};
 
-use super::packs::PackNumber;
+use super::numbered::{DeltaNumber, PackNumber};
 use super::partition::is_partitioned;
 
 /// Slots that stand for no zone: their versions are those of what is not there, see [`super::CatalogView::find`].
@@ -73,16 +73,22 @@ impl Absent {
 }
 
 /// What a view word says, without what it points at: as long as the batch lasts in which it was read it means the same.
-/// 0: nothing; the word of a zone of a pack, whose number is never 0; or below 2^32 why there is none.
+/// 0: nothing; the word of a zone of a pack or of a delta's state, whose numbers are never 0; or below 2^32 why there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen(u64);
+
+/// In the number of a view word: it says a delta and a state. Numbers of packs are below 2^30, as there are no more packs than zones.
+const DELTA: u64 = 1 << 62;
+/// Packs' numbers are below.
+const PACKS: u32 = 1 << 30;
 
 impl Seen {
     const NOT_LOADED: Seen = Seen(1);
     const EXPIRED: Seen = Seen(2);
 
+    /// What the number of a view word says.
     #[inline(always)]
-    pub(super) fn pack(word: u64) -> Seen {
+    pub(super) fn number(word: u64) -> Seen {
         Seen(word)
     }
 
@@ -102,7 +108,12 @@ impl Seen {
     #[inline(always)]
     pub(super) fn zone(self) -> Option<(PackNumber, u32)> {
         let (pack, zone) = pack_of(self.0);
-        (pack != PackNumber::default()).then_some((pack, zone))
+        (pack.0.wrapping_sub(1) < PACKS - 1).then_some((pack, zone))
+    }
+
+    /// The delta and its state, if it is one.
+    pub(super) fn delta(self) -> Option<(DeltaNumber, u32)> {
+        delta_of(self.0)
     }
 
     /// Why there is none.
@@ -129,10 +140,27 @@ pub(super) fn word_of(pack: PackNumber, zone: u32) -> u64 {
     u64::from(pack.0) << 32 | u64::from(zone)
 }
 
-/// The pack and the zone that the number of a view word says.
+/// The number that a view word says for a state of a delta.
+pub(super) fn word_of_delta(delta: DeltaNumber, state: u32) -> u64 {
+    DELTA | u64::from(delta.0) << 32 | u64::from(state)
+}
+
+/// The pack and the zone that the number of a view word says; for one of a delta the number of no pack.
 #[inline(always)]
 pub(super) fn pack_of(word: u64) -> (PackNumber, u32) {
     (PackNumber((word >> 32) as u32), word as u32)
+}
+
+/// The delta and the state that the number of a view word says, if it does.
+pub(super) fn delta_of(word: u64) -> Option<(DeltaNumber, u32)> {
+    (word & DELTA != 0).then_some((DeltaNumber(((word & !DELTA) >> 32) as u32), word as u32))
+}
+
+/// What a view word named by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Named {
+    Pack(PackNumber),
+    Delta(DeltaNumber),
 }
 
 impl Slot {
@@ -161,11 +189,15 @@ impl Slot {
         self.view.bits()
     }
 
-    /// Stores the view word; the version is stored after. Returns the pack that the word of before named.
-    pub(super) fn set(&self, held: Held<Box<Absent>>, domain: &Domain) -> Option<PackNumber> {
+    /// Stores the view word; the version is stored after. Returns what the word of before named.
+    pub(super) fn set(&self, held: Held<Box<Absent>>, domain: &Domain) -> Option<Named> {
         const NUMBER: u64 = 1 << 63;
         let old = self.view.replace(held, domain, size_of::<Absent>());
-        (old & NUMBER != 0).then(|| pack_of(old & !NUMBER).0)
+        let named = |word| match delta_of(word) {
+            Some((delta, _)) => Named::Delta(delta),
+            None => Named::Pack(pack_of(word).0),
+        };
+        (old & NUMBER != 0).then(|| named(old & !NUMBER))
     }
 }
 

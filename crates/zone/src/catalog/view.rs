@@ -2,12 +2,13 @@
 
 use super::depths::KeyLabels;
 use super::groups::Group;
-use super::packs::{PackList, PackNumber};
+use super::numbered::List;
 use super::partition::{PartSet, is_partitioned};
 use super::pins::Pins;
-use super::slots::{Absence, Absent, NOWHERE_SLOTS, Seen, SlotNumber, Version, pack_of};
+use super::slots::{Absence, Absent, NOWHERE_SLOTS, Seen, Slot, SlotNumber, Version, delta_of, pack_of};
 use super::table::Tag;
 use super::{Inner, Parts, root_hash};
+use crate::delta::Delta;
 use crate::index::Hash;
 use crate::lookup::ZoneView;
 use crate::pack::Pack;
@@ -43,21 +44,29 @@ pub struct Hit<'g> {
     /// What was found.
     pub found: Found,
     pack: Option<&'g Pack>,
+    /// Of a zone that is shown in a state of a delta, instead of the pack.
+    delta: Option<&'g Delta>,
 }
 
 impl<'g> Hit<'g> {
     /// The zone, if it is there and has data.
     #[inline(always)]
     pub fn zone(&self) -> Option<ZoneView<'g>> {
-        let (_, zone) = self.found.seen.zone()?;
+        let Some((_, zone)) = self.found.seen.zone() else { return self.in_state() };
         ZoneView::with_labels(self.pack?, zone, self.found.labels as usize)
+    }
+
+    #[cold]
+    fn in_state(&self) -> Option<ZoneView<'g>> {
+        let (_, state) = self.found.seen.delta()?;
+        self.delta?.view(state)
     }
 
     /// Why there are no data of a zone that is there.
     pub fn absence(&self) -> Option<Absence> {
-        match self.found.seen.zone() {
-            Some(_) => Some(Absence::NotLoaded),
-            None => self.found.seen.absence(),
+        match self.found.seen.zone().is_some() || self.found.seen.delta().is_some() {
+            true => Some(Absence::NotLoaded),
+            false => self.found.seen.absence(),
         }
     }
 }
@@ -69,14 +78,9 @@ impl Found {
         Version { slot: self.slot, number: self.version }
     }
 
-    /// The zone, if there is one with data, by the pack's number and its own.
-    pub(super) fn zone(&self) -> Option<(PackNumber, u32)> {
-        self.seen.zone()
-    }
-
-    /// Why there are no data of a zone that is there.
-    pub(super) fn absence(&self) -> Option<Absence> {
-        self.seen.absence()
+    /// What was seen of it.
+    pub(super) fn seen(&self) -> Seen {
+        self.seen
     }
 
     /// Whether there is no zone.
@@ -126,8 +130,8 @@ impl<'g> CatalogView<'g> {
     }
 
     /// What a pin is made of.
-    pub(super) fn pinning(&self) -> (&'g Arc<Pins>, &'g PackList, &'g Domain) {
-        (&self.inner.pins, &self.inner.pack_list, &self.inner.domain)
+    pub(super) fn pinning(&self) -> (&'g Arc<Pins>, &'g List<Pack>, &'g List<Delta>, &'g Domain) {
+        (&self.inner.pins, &self.inner.pack_list, &self.inner.delta_list, &self.inner.domain)
     }
 
     /// The same as it is now: with a table that was published after the batch began.
@@ -208,7 +212,10 @@ impl<'g> CatalogView<'g> {
             let Some(slot) = self.parts.slot(number) else { continue };
             let version = slot.version();
             let Some((seen, pack, apex)) = self.see(slot.view(&self.guard)) else {
-                unseen = Some(number);
+                match self.hit_in_state(number, key, labels) {
+                    None => unseen = Some(number),
+                    hit => return hit,
+                }
                 continue;
             };
             if apex == key {
@@ -218,10 +225,33 @@ impl<'g> CatalogView<'g> {
                 return Some(Hit {
                     found: Found { version, seen, slot: number, labels: labels as u8 },
                     pack,
+                    delta: None,
                 });
             }
         }
         self.hit_of_lost(unseen?, labels)
+    }
+
+    /// The zone of a slot that shows a state of a delta, if it has this key.
+    #[cold]
+    #[inline(never)]
+    fn hit_in_state(&self, number: SlotNumber, key: &[u8], labels: usize) -> Option<Hit<'g>> {
+        let slot = self.parts.slot(number)?;
+        let version = self.state_version(slot);
+        // It can have become one of a pack meanwhile.
+        let Some((seen, delta)) = self.see_delta(slot.view(&self.guard)) else {
+            let (seen, pack, apex) = self.see(slot.view(&self.guard))?;
+            let found = Found { version, seen, slot: number, labels: labels as u8 };
+            return (apex == key).then_some(Hit { found, pack, delta: None });
+        };
+        let found = Found { version, seen, slot: number, labels: labels as u8 };
+        (delta.apex_key() == key).then_some(Hit { found, pack: None, delta: Some(delta) })
+    }
+
+    /// What is taken note of as the version of a slot; what it shows is loaded after.
+    fn state_version(&self, slot: &Slot) -> u64 {
+        let word = slot.version();
+        if is_partitioned(word) { self.inner.blocks.state(word) } else { word }
     }
 
     /// A zone whose pack cannot be read any more, taken for the one that is looked for, as the hash is that: 38 bits of it are as good as a name where
@@ -230,17 +260,17 @@ impl<'g> CatalogView<'g> {
     #[inline(never)]
     fn hit_of_lost(&self, number: SlotNumber, labels: usize) -> Option<Hit<'g>> {
         self.lost(number)?;
-        let word = self.parts.slot(number)?.version();
-        let version = if is_partitioned(word) { self.inner.blocks.state(word) } else { word };
+        let version = self.state_version(self.parts.slot(number)?);
         let seen = Seen::absent(Absence::NotLoaded);
-        Some(Hit { found: Found { version, seen, slot: number, labels: labels as u8 }, pack: None })
+        let found = Found { version, seen, slot: number, labels: labels as u8 };
+        Some(Hit { found, ..Hit::default() })
     }
 
     /// The pack of a slot's zone, if nothing can be read there.
     fn lost(&self, slot: SlotNumber) -> Option<&'g Pack> {
         let Held::Number(word) = self.parts.slot(slot)?.view(&self.guard) else { return None };
         let (number, zone) = pack_of(word);
-        let pack = self.parts.packs.pack(number, &self.guard)?;
+        let pack = self.parts.packs.get(number.0, &self.guard)?;
         ZoneView::key_in(pack, zone).is_none().then_some(pack)
     }
 
@@ -249,28 +279,34 @@ impl<'g> CatalogView<'g> {
     #[inline(never)]
     fn hit_by_parts(&self, number: SlotNumber, key: &[u8], labels: usize) -> Option<Hit<'g>> {
         let slot = self.parts.slot(number)?;
-        let word = slot.version();
         // It can have become a plain version meanwhile.
-        let version = if is_partitioned(word) { self.inner.blocks.state(word) } else { word };
+        let version = self.state_version(slot);
         let Some((seen, pack, apex)) = self.see(slot.view(&self.guard)) else {
-            return self.hit_of_lost(number, labels);
+            return self.hit_in_state(number, key, labels).or_else(|| self.hit_of_lost(number, labels));
         };
         let found = Found { version, seen, slot: number, labels: labels as u8 };
-        (apex == key).then_some(Hit { found, pack })
+        (apex == key).then_some(Hit { found, pack, delta: None })
     }
 
-    /// What a view word says, the pack, and the key of the apex. Of a pack that cannot be read any more: nothing.
+    /// What a view word says, the pack, and the key of the apex. Of a pack that cannot be read any more, and of a delta: nothing.
     #[inline(always)]
     fn see(&self, held: Held<&'g Absent>) -> Option<(Seen, Option<&'g Pack>, &'g [u8])> {
         match held {
             Held::Number(word) => {
                 let (number, zone) = pack_of(word);
-                let pack = self.parts.packs.pack(number, &self.guard)?;
-                Some((Seen::pack(word), Some(pack), ZoneView::key_in(pack, zone)?))
+                let pack = self.parts.packs.get(number.0, &self.guard)?;
+                Some((Seen::number(word), Some(pack), ZoneView::key_in(pack, zone)?))
             }
             Held::Value(absent) => Some((Seen::absent(absent.why), None, &absent.key)),
             Held::Nothing => None,
         }
+    }
+
+    /// What a view word says of a state of a delta, and the delta.
+    fn see_delta(&self, held: Held<&'g Absent>) -> Option<(Seen, &'g Delta)> {
+        let Held::Number(word) = held else { return None };
+        let (number, _) = delta_of(word)?;
+        Some((Seen::number(word), self.parts.deltas.get(number.0, &self.guard)?))
     }
 
     /// The version word that a slot has; 0 for a slot that was never made.
@@ -301,8 +337,9 @@ impl<'g> CatalogView<'g> {
 
     /// The same again of what was found in this batch before, whatever is published meanwhile.
     pub fn hit(&self, found: &Found) -> Hit<'g> {
-        let pack = found.seen.zone().and_then(|(number, _)| self.parts.packs.pack(number, &self.guard));
-        Hit { found: *found, pack }
+        let pack = found.seen.zone().and_then(|(number, _)| self.parts.packs.get(number.0, &self.guard));
+        let delta = found.seen.delta().and_then(|(number, _)| self.parts.deltas.get(number.0, &self.guard));
+        Hit { found: *found, pack, delta }
     }
 
     /// Whether there may be zones below the name that is `key` cut to `labels` labels. False is certain, and holds as long as the version of the
@@ -340,7 +377,13 @@ impl<'g> CatalogView<'g> {
 
     /// What there is of a slot's zone. `None`: it has none.
     pub fn view_of(&self, slot: SlotNumber) -> Option<View<'g>> {
-        let Some((seen, pack, _)) = self.see(self.parts.slot(slot)?.view(&self.guard)) else {
+        let held = self.parts.slot(slot)?.view(&self.guard);
+        if let Some((seen, delta)) = self.see_delta(held) {
+            let zone = seen.delta().and_then(|(_, state)| delta.view(state));
+            let zone = zone.filter(|_| !delta.pack().is_damaged());
+            return Some(zone.map_or(View::Lost(delta.pack().id()), View::Zone));
+        }
+        let Some((seen, pack, _)) = self.see(held) else {
             // One that was written into has data, of which nobody knows what they are.
             return self.lost(slot).filter(|pack| pack.is_damaged()).map(|pack| View::Lost(pack.id()));
         };
@@ -369,7 +412,11 @@ impl<'g> CatalogView<'g> {
 
     /// Key of a slot's apex.
     pub(super) fn key_of(&self, slot: SlotNumber) -> Option<&'g [u8]> {
-        self.see(self.parts.slot(slot)?.view(&self.guard)).map(|(.., key)| key)
+        let held = self.parts.slot(slot)?.view(&self.guard);
+        match self.see_delta(held) {
+            Some((_, delta)) => Some(delta.apex_key()),
+            None => self.see(held).map(|(.., key)| key),
+        }
     }
 }
 
