@@ -25,6 +25,7 @@ pub mod command;
 mod commanded;
 pub mod controller;
 mod disk;
+#[allow(dead_code)] mod dynamic;
 pub mod effort;
 mod expiry;
 mod fault;

@@ -1,0 +1,2 @@
+//! q
+pub(crate) mod queue;

@@ -1,0 +1,151 @@
+//! What waits for one thread: bounded, in order, and whoever puts something in never waits.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Thread;
+use std::time::Instant;
+
+use sync::Mailbox;
+use sync::mailbox::Wake;
+
+/// Requests that wait: a thread that is so far behind does not catch up in a client's patience.
+pub(crate) const REQUESTS_MAX: usize = 4096;
+/// Octets of the same: as many messages of the largest kind as a small server can spare memory for.
+pub(crate) const REQUESTS_OCTETS_MAX: usize = 64 << 20;
+
+/// See the module.
+pub(crate) struct Queue<T> {
+    mailbox: Mailbox<(T, usize)>,
+    /// Those in it, and their octets.
+    waiting: AtomicUsize,
+    octets: AtomicUsize,
+    owner: OnceLock<Thread>,
+}
+
+impl<T> Queue<T> {
+    pub(crate) fn new() -> Queue<T> {
+        let (waiting, octets) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Queue { mailbox: Mailbox::new(), waiting, octets, owner: OnceLock::new() }
+    }
+
+    /// Puts in what takes so many octets.
+    ///
+    /// # Errors
+    ///
+    /// The thing, if too many wait, or too many octets, or the owner has ended.
+    pub(crate) fn push(&self, thing: T, octets: usize) -> Result<(), T> {
+        let waiting = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let before = self.octets.fetch_add(octets, Ordering::Relaxed);
+        if waiting >= REQUESTS_MAX || before.saturating_add(octets) > REQUESTS_OCTETS_MAX {
+            self.leave(octets);
+            return Err(thing);
+        }
+        match self.mailbox.push((thing, octets)) {
+            Ok(Wake::Awake) => Ok(()),
+            Ok(Wake::Needed) => {
+                if let Some(owner) = self.owner.get() {
+                    owner.unpark();
+                }
+                Ok(())
+            }
+            Err((thing, octets)) => {
+                self.leave(octets);
+                Err(thing)
+            }
+        }
+    }
+
+    /// One less waits.
+    fn leave(&self, octets: usize) {
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.octets.fetch_sub(octets, Ordering::Relaxed);
+    }
+
+    /// All that waits, first what came first; waits for the first thing, or until `until`. Called by the owner alone, which is whoever calls it first.
+    pub(crate) fn take(&self, until: Option<Instant>) -> Vec<T> {
+        let owner = self.owner.get_or_init(std::thread::current);
+        debug_assert_eq!(owner.id(), std::thread::current().id(), "one owner");
+        loop {
+            let all: Vec<T> = self
+                .mailbox
+                .take()
+                .map(|(thing, octets)| {
+                    self.leave(octets);
+                    thing
+                })
+                .collect();
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if !all.is_empty() || left.is_some_and(|left| left.is_zero()) {
+                return all;
+            }
+            if self.mailbox.prepare_to_sleep() {
+                match left {
+                    Some(left) => std::thread::park_timeout(left),
+                    None => std::thread::park(),
+                }
+                self.mailbox.awake();
+            }
+        }
+    }
+
+    /// Takes nothing any more. Returns what waits.
+    pub(crate) fn close(&self) -> Vec<T> {
+        self.mailbox.close().map(|(thing, _)| thing).collect()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    #[test]
+    fn in_order_and_bounded() {
+        let queue = Queue::new();
+        (0..REQUESTS_MAX).for_each(|number| queue.push(number, 1).unwrap());
+        assert_eq!(queue.push(7, 1), Err(7));
+        assert!(queue.take(None).into_iter().eq(0..REQUESTS_MAX));
+        queue.push(1, REQUESTS_OCTETS_MAX).unwrap();
+        assert_eq!(queue.push(2, 1), Err(2));
+        assert_eq!(queue.take(None), [1]);
+        queue.push(3, REQUESTS_OCTETS_MAX).unwrap();
+        assert_eq!((queue.close(), queue.push(4, 1)), (vec![3], Err(4)));
+    }
+
+    #[test]
+    fn the_owner_is_woken() {
+        let queue = Arc::new(Queue::new());
+        let owner = {
+            let queue = Arc::clone(&queue);
+            std::thread::spawn(move || {
+                let mut seen = Vec::new();
+                while seen.len() < 1000 {
+                    seen.extend(queue.take(None));
+                }
+                // Nothing more comes.
+                assert!(queue.take(Some(Instant::now() + Duration::from_millis(5))).is_empty());
+                seen
+            })
+        };
+        let pushers: Vec<_> = (0..4u32)
+            .map(|pusher| {
+                let queue = Arc::clone(&queue);
+                std::thread::spawn(move || {
+                    for number in 0..250 {
+                        queue.push(pusher * 1000 + number, 8).unwrap();
+                        if number % 16 == 0 {
+                            std::thread::yield_now();
+                        }
+                    }
+                })
+            })
+            .collect();
+        pushers.into_iter().for_each(|pusher| pusher.join().unwrap());
+        let seen = owner.join().unwrap();
+        for pusher in 0..4 {
+            assert!(seen.iter().copied().filter(|number| number / 1000 == pusher).is_sorted());
+        }
+    }
+}
