@@ -1,3 +1,33 @@
 //! From a request to change a zone to the change: dynamic updates (RFC 2136), who may make them, serials.
 //!
-//! It has no sockets, files, clock or threads: a request and a state of the zone come in, an answer and a [`zone::Change`] go out.
+//! ```text
+//! octets -> Request --\
+//! ZoneView -> Draft ---+-> Draft::update -> Applied: done, failed (why), commit first     for each update that waits
+//! Policy, Asker, now -/       `---------- -> Draft::into_change -> zone::Change            once a commit
+//! ```
+//!
+//! * [`request`]: the message, read once; [`response`]: what is answered; [`failure`]: why it is not done, in words.
+//! * [`draft`]: the zone with what this commit has changed so far; [`update`]: one message against it.
+//! * [`policy`]: who may change what; [`serial`]: what comes after a serial; [`signed`]: what signed zones take.
+//! * [`sig0`]: signatures of requests with keys of the zone (RFC 2931).
+//!
+//! It has no sockets, files, clock or threads: a request and a state of the zone come in, an answer and a [`zone::Change`] go out. Design:
+//! `docs/design/update.md`.
+
+pub mod draft;
+mod effect;
+pub mod failure;
+pub mod policy;
+mod prerequisite;
+pub mod request;
+pub mod response;
+pub mod serial;
+mod set;
+pub mod update;
+
+pub use draft::Draft;
+pub use failure::{Failure, Part, Why};
+pub use policy::{Asker, Policy};
+pub use request::Request;
+pub use serial::SerialStyle;
+pub use update::{Applied, Limits, Terms};
