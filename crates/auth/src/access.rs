@@ -112,6 +112,8 @@ pub struct Access {
     limits: Option<Arc<Limits>>,
     /// Some group has a rule for queries.
     has_group_queries: bool,
+    /// Zones are in their groups.
+    is_settled: bool,
     lists: Box<[List]>,
     defaults: [Rule; Kind::COUNT],
     /// Of group 1 and those after it.
@@ -126,6 +128,7 @@ impl Default for Access {
             is_open: true,
             limits: None,
             has_group_queries: false,
+            is_settled: true,
             lists: Box::default(),
             defaults: [All, Nobody, Nobody, Nobody, Nobody],
             groups: Box::default(),
@@ -156,6 +159,7 @@ impl Access {
             is_open,
             limits: None,
             has_group_queries,
+            is_settled: true,
             lists: lists.into(),
             defaults,
             groups: groups.into(),
@@ -166,6 +170,18 @@ impl Access {
     #[must_use]
     pub fn limited(self, limits: Option<Limits>) -> Access {
         Access { limits: limits.map(Arc::new), ..self }
+    }
+
+    /// The same; `is_settled`: all zones are in their groups. If not, other requests than queries wait: a zone may have rules for them that are not known yet.
+    #[must_use]
+    pub fn settled(self, is_settled: bool) -> Access {
+        Access { is_settled, ..self }
+    }
+
+    /// Whether all zones are in their groups.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.is_settled
     }
 
     /// How often clients may ask, if anybody is limited.

@@ -4,6 +4,7 @@
 
 use crate::access::{Asker, Decision, Kind};
 use crate::answer::{Outcome, Session};
+use crate::keys::KeyNumber;
 use crate::responder::Verdict;
 use crate::server::{Client, Server};
 use std::net::{IpAddr, Ipv4Addr};
@@ -16,7 +17,11 @@ use zone::catalog::{Group, SlotNumber};
 /// Who asks, and whether that is enough where no zone has a rule of its own.
 #[derive(Clone, Copy)]
 pub(crate) struct Admission {
-    asker: Asker<'static>,
+    address: IpAddr,
+    transport: Transport,
+    is_proved: bool,
+    /// Of the signature, which was verified.
+    key: Option<KeyNumber>,
     /// The COOKIE option of the query is answered.
     has_cookie: bool,
     by_default: Decision,
@@ -26,23 +31,43 @@ impl Default for Admission {
     /// That of nobody.
     fn default() -> Admission {
         let address = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-        let asker = Asker { address, transport: Transport::Udp, is_proved: false, key: None };
-        Admission { asker, has_cookie: false, by_default: Decision::Denied }
+        Admission {
+            address,
+            transport: Transport::Udp,
+            is_proved: false,
+            key: None,
+            has_cookie: false,
+            by_default: Decision::Denied,
+        }
     }
 }
 
 impl Admission {
-    /// That of a client. `has_good_cookie`: whether the COOKIE option of its query is a good one, if there is one that is answered.
-    pub(crate) fn of(server: &Server, client: &Client<'_>, has_good_cookie: Option<bool>) -> Admission {
-        let asker = Asker {
+    /// That of a client. `has_good_cookie`: whether the COOKIE option of its query is a good one, if there is one that is answered; `key`: what signed it.
+    pub(crate) fn of(
+        server: &Server,
+        client: &Client<'_>,
+        has_good_cookie: Option<bool>,
+        key: Option<KeyNumber>,
+    ) -> Admission {
+        let mut admission = Admission {
             address: client.address.ip(),
             transport: client.transport,
             is_proved: client.is_proved || has_good_cookie == Some(true),
-            // No keys are known yet.
-            key: None,
+            key,
+            has_cookie: has_good_cookie.is_some(),
+            by_default: Decision::Denied,
         };
-        let by_default = server.access.decide(Kind::Query, Group::default(), &asker);
-        Admission { asker, has_cookie: has_good_cookie.is_some(), by_default }
+        let asker = admission.asker(server);
+        admission.by_default = server.access.decide(Kind::Query, Group::default(), &asker);
+        admission
+    }
+
+    /// Who asks, as access lists want it. `server`: the one whose keys the number is of.
+    fn asker<'s>(&self, server: &'s Server) -> Asker<'s> {
+        let Admission { address, transport, is_proved, .. } = *self;
+        let key = self.key.and_then(|number| server.keys.get(number));
+        Asker { address, transport, is_proved, key: key.map(|key| key.name()) }
     }
 
     /// Whether zones without a rule of their own are for this client.
@@ -61,7 +86,7 @@ impl Admission {
     /// What is said where this became of a question.
     pub(crate) fn verdict(&self, outcome: Outcome) -> Verdict {
         match outcome {
-            Outcome::Unproved if !self.asker.transport.is_stream() => match self.has_cookie {
+            Outcome::Unproved if !self.transport.is_stream() => match self.has_cookie {
                 // It comes again with the cookie that it gets (RFC 7873 5.2.3).
                 true => Verdict::of(rcode::BADCOOKIE),
                 // It comes again over TCP.
@@ -89,7 +114,7 @@ impl Session<'_, '_, '_> {
         let admission = &self.buffers.admission;
         let group = self.catalog.group_of(slot);
         let decision = match group.is_for_some() {
-            true => self.server.access.decide(Kind::Query, group, &admission.asker),
+            true => self.server.access.decide(Kind::Query, group, &admission.asker(self.server)),
             false => admission.by_default,
         };
         outcome(decision)

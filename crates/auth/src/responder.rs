@@ -7,15 +7,17 @@ mod client;
 mod kept;
 mod limited;
 mod refusal;
+mod signed;
 
 use crate::answer::{Buffers, Outcome, Session, Stop};
 use crate::cache::{Cache, Given, Scope};
+use crate::chaos;
 use crate::counters::Counters;
 use crate::denial::Proofs;
+use crate::keys::KeyNumber;
 use crate::rate::{Limiter, Told};
 use crate::server::{Client, Server};
 use crate::tally::Tally;
-use crate::{chaos, tsig};
 use client::{bare_opt, octets_max, response_opt};
 use refusal::refusal;
 use std::sync::Arc;
@@ -37,6 +39,9 @@ pub struct Responder {
     /// Whether the query at hand, whose options were read, has a good cookie, if it has one that is answered; and what is said to that.
     has_good_cookie: Option<bool>,
     cookie: cookie::Reply,
+    /// Who signed the query at hand, while it is answered; and whether anybody did, which limits ask afterwards.
+    signer: Option<KeyNumber>,
+    is_signed: bool,
     /// What the cache wants to know of the answer at hand.
     given: Given,
     counters: Counters,
@@ -44,6 +49,15 @@ pub struct Responder {
     /// Answers that were given before.
     repeated: u64,
     limiter: Limiter,
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// A response of so many octets; 0 when none must be sent.
+    Octets(usize),
+    /// It asks for something else than an answer, and nothing was written: see [`Responder::request`].
+    Request,
 }
 
 /// What is known about a response before it is finished.
@@ -100,40 +114,38 @@ impl Responder {
     }
 
     /// Answers one query. `query`: a whole message as received. `response`: where the answer goes; its length bounds
-    /// it beside the transport's limit, and 512 octets fit every answer to a UDP query. Returns the octets of the
-    /// response; 0 when none must be sent.
+    /// it beside the transport's limit, and 512 octets fit every answer to a UDP query.
     ///
     /// Whatever the octets: no panic, no allocation, work bounded by the constants in [`crate::limits`] and the
     /// lengths of the buffers.
-    pub fn answer(
+    pub fn serve(
         &mut self,
         query: &[u8],
         catalog: &CatalogView<'_>,
         server: &Server,
         client: &Client<'_>,
         response: &mut [u8],
-    ) -> usize {
+    ) -> Answered {
         if self.cache.check(server) {
             self.buffers.negative.forget();
         }
         if !server.access.is_open() && !self.is_let_in(query, server, client) {
-            let octets = self.answer_unread(query, catalog, server, client, response);
-            return self.count_dropped(octets);
+            return self.answer_unread(query, catalog, server, client, response);
         }
         let octets = match PlainQuery::read(query, &mut self.buffers.places) {
             Some(plain) => {
                 self.tally.count(plain.qtype);
                 self.answer_plain(query, &plain, catalog, server, client, response)
             }
-            None => self.answer_unread(query, catalog, server, client, response),
+            None => return self.answer_unread(query, catalog, server, client, response),
         };
         self.count_dropped(octets)
     }
 
     #[inline(always)]
-    fn count_dropped(&mut self, octets: Option<usize>) -> usize {
+    fn count_dropped(&mut self, octets: Option<usize>) -> Answered {
         self.counters.dropped += u64::from(octets.is_none());
-        octets.unwrap_or(0)
+        Answered::Octets(octets.unwrap_or(0))
     }
 
     /// Answers a query that nothing is wrong with: as before, if it was answered before.
@@ -205,13 +217,22 @@ impl Responder {
         server: &Server,
         client: &Client<'_>,
         response: &mut [u8],
-    ) -> Option<usize> {
+    ) -> Answered {
         let query = Query::read(message, &mut self.buffers.places);
         match query.as_ref().and_then(|query| query.question) {
             Some(question) => self.tally.count(question.qtype),
             None => self.tally.count_nothing(),
         }
-        self.answer_other(&query?, catalog, server, client, response)
+        let octets = match &query {
+            None => None,
+            Some(query) if signed::kind_of(query).is_some() => return Answered::Request,
+            // What else is wrong with it goes before.
+            Some(query) if query.tsig.is_some() && query.fault.is_none() => {
+                self.answer_signed(query, catalog, server, client, response)
+            }
+            Some(query) => self.answer_other(query, catalog, server, client, response),
+        };
+        self.count_dropped(octets)
     }
 
     /// Answers, or refuses to, whatever else comes.
@@ -228,11 +249,9 @@ impl Responder {
         let refusal = match query.edns.as_ref().map(|edns| self.read_options(message, edns, server, client)) {
             // What has a wrong length is not sent back (RFC 7873 5.2.2).
             Some(Err(Malformed)) => Some(Verdict::of(rcode::FORMERR)),
-            Some(Ok(false)) => {
-                Some(refusal(query, client.transport, true).unwrap_or(Verdict::of(rcode::BADCOOKIE)))
-            }
-            Some(Ok(true)) => refusal(query, client.transport, self.has_good_cookie.is_some()),
-            None => refusal(query, client.transport, false),
+            Some(Ok(false)) => Some(refusal(query, true).unwrap_or(Verdict::of(rcode::BADCOOKIE))),
+            Some(Ok(true)) => refusal(query, self.has_good_cookie.is_some()),
+            None => refusal(query, false),
         };
         let refusal = refusal.or_else(|| self.refusal_of_client(query, server, client));
         self.respond(query, refusal, catalog, server, client, response)
@@ -359,7 +378,7 @@ impl Responder {
         self.counters.rcode(rcode);
     }
 
-    /// Adds OPT and TSIG and writes the header.
+    /// Adds OPT and writes the header.
     #[inline(always)]
     fn finish(
         &mut self,
@@ -374,11 +393,6 @@ impl Responder {
             opt.rcode = verdict.rcode;
             opt.ede = verdict.ede;
             opt.write(&mut out).ok()?;
-        }
-        if let Some(record) = &query.tsig
-            && verdict.rcode == rcode::NOTAUTH
-        {
-            tsig::refuse(query, record, &mut out);
         }
         // CD is for resolvers, and cleared (RFC 4035 3.1.6).
         let kept = query.flags & (header::OPCODE_MASK | header::RD);

@@ -1,6 +1,7 @@
 //! What a server is, apart from its zones, and who asks it.
 
 use crate::access::Access;
+use crate::keys::Keys;
 use crate::limits::NSID_OCTETS_MAX;
 use wire::cookie::Secrets;
 use wire::{Address, Transport};
@@ -28,6 +29,8 @@ pub struct Server {
     pub demands_cookies: bool,
     /// Who may ask.
     pub access: Access,
+    /// The keys that requests may be signed with (RFC 8945).
+    pub keys: Keys,
 }
 
 impl Default for Server {
@@ -44,6 +47,7 @@ impl Default for Server {
             cookies: None,
             demands_cookies: false,
             access: Access::default(),
+            keys: Keys::default(),
         }
     }
 }
@@ -90,8 +94,8 @@ pub struct Client<'c> {
     pub address: &'c Address,
     /// Whether the client was seen to receive there: by a handshake or a token. A good cookie is found by the responder.
     pub is_proved: bool,
-    /// Seconds since 1970, their lower 32 bits: cookies are compared as serial numbers (RFC 9018 4.3).
-    pub now: u32,
+    /// Seconds since 1970.
+    pub now: u64,
 }
 
 impl Client<'static> {

@@ -13,7 +13,7 @@ use wire::iana::rtype;
 
 const ZONE: &str = "@ 60 SOA . . 1 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\nwww 60 A 192.0.2.2\n";
 const CLIENT: &[u8; 8] = b"client--";
-const NOW: u32 = 1_800_000_000;
+const NOW: u64 = 1_800_000_000;
 
 fn kit(demands_cookies: bool) -> Kit {
     let server = Server { cookies: Secrets::new(&[[5; 16]]), demands_cookies, ..Server::default() };
@@ -32,7 +32,7 @@ fn query(data: &[u8]) -> Vec<u8> {
 }
 
 /// Asks from `address` at `now`.
-fn ask(kit: &Kit, query: &[u8], transport: Transport, address: &str, now: u32) -> Response {
+fn ask(kit: &Kit, query: &[u8], transport: Transport, address: &str, now: u64) -> Response {
     let address = SocketAddr::from((address.parse::<IpAddr>().unwrap(), 5353)).into();
     let client = Client { transport, address: &address, is_proved: transport.is_stream(), now };
     let mut buffer = vec![0; 4096];

@@ -18,7 +18,7 @@ use wire::iana::rtype;
 
 const ZONE: &str = "@ 60 SOA . . 1 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\nwww 60 A 192.0.2.2\nmail 60 A 192.0.2.3\n\
     cut 60 NS ns.cut\nns.cut 60 A 192.0.2.4\nfar.cut2 60 NS ns\n*.wild 60 A 192.0.2.5\nd 60 DNAME www\n";
-const NOW: u32 = 1_800_000_000;
+const NOW: u64 = 1_800_000_000;
 const CLIENT: &[u8; 8] = b"client--";
 const VICTIM: &str = "198.51.100.7";
 /// Divides a second of the limits' clock.

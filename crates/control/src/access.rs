@@ -11,26 +11,30 @@ use zone::catalog::Group;
 
 use crate::controller::{Changing, Controller};
 use crate::settings::access::Lists;
-use crate::settings::{Names, Settings};
+use crate::settings::{OwnLists, Settings};
 
 /// The groups that there ever were.
 #[derive(Default)]
 pub(crate) struct Groups {
     /// By number, group 1 first.
-    names: Vec<Names>,
-    groups: HashMap<Names, Group>,
+    names: Vec<OwnLists>,
+    groups: HashMap<OwnLists, Group>,
     /// Zones may be in groups: settings name lists for some, or did until now.
     pub(crate) is_live: bool,
+    /// The same with lists for queries.
+    pub(crate) has_queries: bool,
+    /// Zones were given their groups since the start. Before that only queries are let in: what else a zone does not allow is not known.
+    is_known: bool,
 }
 
 impl Groups {
-    /// None yet. `is_live`: zones may be in some all the same, which are not known any more.
-    pub(crate) fn new(is_live: bool) -> Groups {
-        Groups { is_live, ..Groups::default() }
+    /// None yet. `has_queries`: zones may be in some with lists for queries all the same, which are not known any more.
+    pub(crate) fn new(has_queries: bool) -> Groups {
+        Groups { is_live: has_queries, has_queries, ..Groups::default() }
     }
 
     /// The group of zones whose sections name these lists; 0 for none.
-    pub(crate) fn group(&self, names: &Names) -> Group {
+    pub(crate) fn group(&self, names: &OwnLists) -> Group {
         self.groups.get(names).copied().unwrap_or_default()
     }
 
@@ -38,17 +42,19 @@ impl Groups {
     fn enter(&mut self, settings: &Settings) -> Result<(), String> {
         for names in settings.own_lists() {
             self.is_live = true;
-            if self.groups.contains_key(names) {
+            self.has_queries |= names.has_queries();
+            if self.groups.contains_key(&names) {
                 continue;
             }
             if self.names.len() == Group::NUMBERS_MAX {
                 return Err(format!(
-                    "allow-query: zones have had more than {} different lists since the start; start anew",
+                    "allow-query and the like: zones have had more than {} different lists since the start; start anew",
                     Group::NUMBERS_MAX
                 ));
             }
             self.names.push(names.clone());
-            self.groups.insert(names.clone(), Group::new(self.names.len(), true));
+            let group = Group::new(self.names.len(), names.has_queries());
+            self.groups.insert(names, group);
         }
         Ok(())
     }
@@ -58,20 +64,25 @@ impl Groups {
         self.enter(settings)?;
         let lists = Lists::of(settings);
         let defaults = settings.access.kinds().map(|(_, names)| lists.rule(names));
-        let of_group = |names: &Names| -> GroupRules {
+        let of_group = |own: &OwnLists| -> GroupRules {
             let mut rules: GroupRules = Default::default();
-            rules[Kind::Query as usize] = Some(lists.rule(names));
+            // Without a zone that has lists for queries, none is looked at for them.
+            let is_meant = |kind| kind != Kind::Query as usize || self.has_queries;
+            for (kind, names) in own.kinds().filter(|(kind, names)| is_meant(*kind) && !names.is_empty()) {
+                rules[kind] = Some(lists.rule(names));
+            }
             rules
         };
         let groups = if self.is_live { self.names.iter().map(of_group).collect() } else { Vec::new() };
         let limits = settings.limits(&lists);
-        let access = Access::new(lists.lists, defaults, groups).map(|access| access.limited(limits));
+        let access = Access::new(lists.lists, defaults, groups)
+            .map(|access| access.limited(limits).settled(self.is_known));
         access.map_err(|fault| {
             // Settings with more of the others are not read.
             match fault {
                 TooMany::Lists => "too many [[acl]]",
                 TooMany::ListsOfRule => "too many lists for one kind of request",
-                TooMany::Groups => "too many different allow-query",
+                TooMany::Groups => "too many different lists of zones",
             }
             .into()
         })
@@ -83,7 +94,7 @@ impl Controller {
     /// before anything is published that says so.
     pub(crate) fn note_groups(&self, groups: &Groups) {
         let mut is_restricted = self.is_restricted.lock();
-        *is_restricted |= groups.is_live;
+        *is_restricted |= groups.has_queries;
         if *is_restricted {
             self.store_restricted(true);
         }
@@ -107,16 +118,20 @@ impl Controller {
         }
     }
 
-    /// No zone is in a group any more, if the settings have none: queries are answered without looking at groups from now on. After zones were given
-    /// their groups.
+    /// Zones have their groups. Where no zone is in one any more, or in none with lists for queries, these are not looked at from now on.
     pub(crate) fn settle_groups(&self, changing: &mut Changing) {
-        if !changing.groups.is_live || changing.settings.own_lists().next().is_some() {
+        let (is_live, has_queries) =
+            (changing.settings.own_lists().next().is_some(), changing.settings.has_own_queries());
+        let groups = &mut changing.groups;
+        if (is_live, has_queries, true) == (groups.is_live, groups.has_queries, groups.is_known) {
             return;
         }
-        changing.groups.is_live = false;
-        *self.is_restricted.lock() = false;
-        self.is_untidy.store(true, Ordering::SeqCst);
-        if let Ok(access) = changing.groups.access(&changing.settings) {
+        if groups.has_queries && !has_queries {
+            *self.is_restricted.lock() = false;
+            self.is_untidy.store(true, Ordering::SeqCst);
+        }
+        (groups.is_live, groups.has_queries, groups.is_known) = (is_live, has_queries, true);
+        if let Ok(access) = groups.access(&changing.settings) {
             let identity = (*self.identity.current()).clone();
             self.identity.publish(auth::Server { access, ..identity });
         }
@@ -127,6 +142,7 @@ impl Controller {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::settings::Names;
     use auth::Transport;
     use auth::access::{Asker, Decision};
     use std::path::Path;
@@ -143,7 +159,7 @@ mod tests {
             is_proved: false,
             key: None,
         };
-        access.decide(Kind::Query, groups.group(&Names::one(names)), &asker)
+        access.decide(Kind::Query, groups.group(&OwnLists::of_queries(&Names::one(names))), &asker)
     }
 
     const ZONE: &str = "[[zone]]\nname = \"a\"\nfile = \"x\"\n";
@@ -161,18 +177,49 @@ mod tests {
         assert!(!first.is_open() && groups.is_live);
         assert_eq!(decide(&first, &groups, "one", "10.0.0.1"), Decision::Allowed);
         assert_eq!(decide(&first, &groups, "one", "10.0.0.2"), Decision::Denied);
-        let number = groups.group(&Names::one("one"));
+        let number = groups.group(&OwnLists::of_queries(&Names::one("one")));
         assert!(number.number() == 1 && number.is_for_some());
         // Another list of the name: the same group. Another name: another group, and the one whose list is gone lets nobody in.
         let second = groups.access(&own("one", "10.0.0.2")).unwrap();
         assert_eq!(decide(&second, &groups, "one", "10.0.0.2"), Decision::Allowed);
         let third = groups.access(&own("two", "10.0.0.1")).unwrap();
-        assert_eq!(groups.group(&Names::one("one")), number);
+        assert_eq!(groups.group(&OwnLists::of_queries(&Names::one("one"))), number);
         assert_eq!(decide(&third, &groups, "two", "10.0.0.1"), Decision::Allowed);
         assert_eq!(decide(&third, &groups, "one", "10.0.0.1"), Decision::Denied);
         // While zones may be in groups these are looked at; afterwards not.
         assert!(!groups.access(&settings(ZONE)).unwrap().is_open());
-        groups.is_live = false;
+        (groups.is_live, groups.has_queries) = (false, false);
         assert!(groups.access(&settings(ZONE)).unwrap().is_open());
+    }
+
+    /// Lists for transfers alone cost queries nothing, and hold once zones are in their groups.
+    #[test]
+    fn lists_for_transfers() {
+        let text = format!(
+            "[[acl]]\nname = \"two\"\naddresses = \"10.0.0.1\"\n[access]\ntransfer = \"all\"\n\
+             {ZONE}allow-transfer = \"two\"\nallow-notify = \"all\"\n"
+        );
+        let settings = settings(&text);
+        let mut groups = Groups::default();
+        let early = groups.access(&settings).unwrap();
+        assert!(early.is_open() && !early.is_settled() && groups.is_live && !groups.has_queries);
+        groups.is_known = true;
+        let access = groups.access(&settings).unwrap();
+        let group = groups.group(&settings.own_lists().next().unwrap());
+        assert!(access.is_open() && access.is_settled() && !group.is_for_some() && group.number() == 1);
+        let decide = |kind, group, address: &str| {
+            let address = address.parse().unwrap();
+            access.decide(
+                kind,
+                group,
+                &Asker { address, transport: Transport::Tcp, is_proved: true, key: None },
+            )
+        };
+        assert_eq!(decide(Kind::Transfer, group, "10.0.0.1"), Decision::Allowed);
+        assert_eq!(decide(Kind::Transfer, group, "10.0.0.2"), Decision::Denied);
+        assert_eq!(decide(Kind::Transfer, Group::default(), "10.0.0.2"), Decision::Allowed);
+        assert_eq!(decide(Kind::Notify, group, "10.0.0.2"), Decision::Allowed);
+        assert_eq!(decide(Kind::Update, group, "10.0.0.1"), Decision::Denied);
+        assert_eq!(decide(Kind::Query, group, "10.0.0.2"), Decision::Allowed);
     }
 }

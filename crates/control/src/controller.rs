@@ -191,6 +191,7 @@ impl Controller {
             controller.note_groups(&changing.groups);
             controller.note_refuse(&changing.settings);
             controller.note_expiry(&changing.settings);
+            changing.settings.warn_of_secrets();
         }
         Ok(controller)
     }

@@ -58,7 +58,7 @@ impl Service for Answerer {
         self.identity.begin();
         self.zones.begin();
         if let (Some(identity), Some(zones)) = (self.identity.value(), self.zones.view()) {
-            let now = queries.now().wall as u32;
+            let now = queries.now().wall;
             let is_limited = identity.access.limits().is_some();
             if is_limited {
                 self.responder.set_time(queries.now().instant.saturating_duration_since(self.started));
@@ -95,7 +95,7 @@ fn answer_again(
     responder: &mut Responder,
     queries: &mut Queries<'_>,
     (zones, identity): (&CatalogView<'_>, &Server),
-    now: u32,
+    now: u64,
 ) -> u64 {
     for _ in 0..ATTEMPTS_MAX {
         responder.forget();

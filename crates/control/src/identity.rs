@@ -1,4 +1,4 @@
-//! What the settings let the server say about itself, and the secrets of its cookies.
+//! What the settings let the server say about itself, the secrets of its cookies, and its keys.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -75,7 +75,7 @@ impl IdentityReader {
 }
 
 /// What answers need to know of the server. `groups`: of zones with access lists of their own, which those of the settings are added to. Errors are lines
-/// for the operator: secrets that cannot be read.
+/// for the operator: secrets of cookies and keys that cannot be read.
 pub(crate) fn identity(settings: &Settings, groups: &mut Groups) -> Result<auth::Server, Vec<String>> {
     let server = &settings.server;
     let text = |text: &str| (!text.is_empty()).then(|| text.as_bytes().into());
@@ -92,6 +92,7 @@ pub(crate) fn identity(settings: &Settings, groups: &mut Groups) -> Result<auth:
         cookies: secrets(settings)?,
         demands_cookies: settings.cookies.demand,
         access: groups.access(settings).map_err(|line| vec![line])?,
+        keys: settings.all_keys()?,
     })
 }
 

@@ -139,6 +139,7 @@ fn new_settings(
     controller.note_groups(&changing.groups);
     controller.note_refuse(&settings);
     controller.note_expiry(&settings);
+    settings.warn_of_secrets();
     controller.identity.publish(identity);
     for line in emptied(controller, &settings, &wanted) {
         tracing::warn!("{line}");

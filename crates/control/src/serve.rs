@@ -71,7 +71,7 @@ fn run(start: Start) -> Result<(), Faults> {
     // What is stored is served before anything is looked at, unless lists say who may ask.
     let may_be_stored = settings.server.serve_stored
         && !settings.server.pack_directory.as_os_str().is_empty()
-        && settings.own_lists().next().is_none();
+        && !settings.has_own_queries();
     let wanted = match may_be_stored {
         true => None,
         false => Some(progress.show_while(|| all_wanted(&settings, &start.overrides, &progress))?),

@@ -16,7 +16,7 @@ use zone::catalog::Group;
 
 use crate::findings::Refuse;
 use crate::pattern::Pattern;
-use crate::settings::Names;
+use crate::settings::OwnLists;
 
 /// Where a zone's data come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ pub struct Sources {
 }
 
 /// What a section says of its zones beside where they are: who may ask, and what keeps them from being loaded.
-type Rules = (Names, Option<Refuse>);
+type Rules = (OwnLists, Option<Refuse>);
 
 /// The rules of the section of a source: a number among [`Sources`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -114,7 +114,7 @@ pub struct Allowed(u32);
 
 impl Sources {
     /// The number of what a section says of its zones: the access lists that it names, and from which severity on they are not loaded.
-    pub fn allowed(&mut self, names: &Names, refuse: Option<Refuse>) -> Allowed {
+    pub fn allowed(&mut self, names: &OwnLists, refuse: Option<Refuse>) -> Allowed {
         if names.is_empty() && refuse.is_none() {
             return Allowed::default();
         }
@@ -129,7 +129,7 @@ impl Sources {
     }
 
     /// Gives the access lists of sections their groups.
-    pub fn set_groups(&mut self, group: impl Fn(&Names) -> Group) {
+    pub fn set_groups(&mut self, group: impl Fn(&OwnLists) -> Group) {
         let named = self.allowed.iter_mut().filter(|((names, _), _)| !names.is_empty());
         named.for_each(|((names, _), own)| *own = group(names));
     }
@@ -312,9 +312,14 @@ impl Sources {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::settings::Names;
     use wire::NameBuf;
 
     const NONE: Allowed = Allowed(0);
+
+    fn lists(queries: &str) -> OwnLists {
+        OwnLists::of_queries(&Names::one(queries))
+    }
 
     #[test]
     fn sources_are_found_again() {
@@ -361,9 +366,9 @@ mod tests {
     fn what_is_refused_is_no_access_rule() {
         let mut sources = Sources::default();
         let rules = [
-            (Names::default(), None),
-            (Names::default(), Some(Refuse::Error)),
-            (Names::one("x"), Some(Refuse::Error)),
+            (OwnLists::default(), None),
+            (OwnLists::default(), Some(Refuse::Error)),
+            (lists("x"), Some(Refuse::Error)),
         ];
         let ids = rules.map(|(names, refuse)| {
             let allowed = sources.allowed(&names, refuse);
@@ -378,17 +383,17 @@ mod tests {
 
     #[test]
     fn the_same_file_by_other_rules_is_another_source() {
-        let (office, all) = (Names::one("office"), Names::one("all"));
+        let (office, all) = (lists("office"), lists("all"));
         let mut sources = Sources::default();
         let (office, all) = (sources.allowed(&office, None), sources.allowed(&all, None));
-        assert_eq!(sources.allowed(&Names::default(), None), NONE);
-        assert_eq!(sources.allowed(&Names::one("office"), None), office);
+        assert_eq!(sources.allowed(&OwnLists::default(), None), NONE);
+        assert_eq!(sources.allowed(&lists("office"), None), office);
         let pattern = Pattern::new(Path::new("z/{name}"));
         let ids = [NONE, office, all].map(|allowed| sources.pattern(&pattern, allowed));
         let paths = [NONE, office, office, all, NONE].map(|allowed| sources.path(Path::new("/x"), allowed));
         let embedded = sources.path(Path::new("/y"), NONE);
         assert!(paths[1] == paths[2] && paths[0] != paths[1] && paths[3] != paths[4]);
-        sources.set_groups(|names| Group::new(if *names == Names::one("all") { 7 } else { 8 }, true));
+        sources.set_groups(|names| Group::new(if *names == lists("all") { 7 } else { 8 }, true));
         let numbers = |ids: &[SourceId]| ids.iter().map(|id| sources.group(*id).number()).collect::<Vec<_>>();
         assert_eq!(numbers(&ids), [0, 8, 7]);
         assert_eq!(numbers(&paths), [0, 8, 8, 7, 0]);

@@ -254,12 +254,12 @@ impl Collection<'_> {
             self.named.insert(line);
             let path = pattern.path(name);
             return self.add(line, name, |sources| {
-                let allowed = sources.allowed(&zone.allow_query, Refuse::named(&zone.refuse));
+                let allowed = sources.allowed(&zone.own_lists(), Refuse::named(&zone.refuse));
                 sources.path(&path, allowed)
             });
         }
         let list = self.settings.path(&zone.names_file);
-        let allowed = self.zones.sources.allowed(&zone.allow_query, Refuse::named(&zone.refuse));
+        let allowed = self.zones.sources.allowed(&zone.own_lists(), Refuse::named(&zone.refuse));
         let text = match read_bounded(&list, NAMES_OCTETS_MAX) {
             Ok(text) => text,
             Err(problem) => {
@@ -287,7 +287,7 @@ impl Collection<'_> {
 
     fn add_directory(&mut self, line: usize, directory: &ZoneDirectorySettings) {
         let folder = self.settings.path(&directory.path);
-        let allowed = self.zones.sources.allowed(&directory.allow_query, Refuse::named(&directory.refuse));
+        let allowed = self.zones.sources.allowed(&directory.own_lists(), Refuse::named(&directory.refuse));
         let pattern = Pattern::in_folder(&folder, &directory.pattern);
         let files = match list(&folder) {
             Ok(files) => files,

@@ -29,8 +29,8 @@ pub use check::{Checked, Rejected, Verified, verify};
 pub use key::{Key, Keys, NoKeys};
 pub use mac::Mac;
 pub use record::{RECORD_OCTETS_MAX, Signature};
-pub use reply::Reply;
-pub use stream::{Incoming, Outgoing, Progress};
+pub use reply::{Detached, Reply};
+pub use stream::{Incoming, Outgoing, Progress, Signatures};
 
 use crate::iana::rcode;
 use std::fmt;

@@ -259,6 +259,16 @@ pub fn records(text: &str, origin: &Name) -> Result<Vec<RecordBuf>, Report> {
     Ok(records)
 }
 
+/// The octets of a text in base64 (RFC 4648 4) that blanks may split into pieces; `None` where it is none, or longer than RDATA can be.
+#[must_use]
+pub fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let (mut out, mut decoder) = (octets::Octets::new(), text::base64::Decoder::default());
+    for piece in text.split_ascii_whitespace() {
+        decoder.push(piece.as_bytes(), &mut out).ok()?;
+    }
+    decoder.is_whole().then(|| out.as_slice().to_vec())
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;

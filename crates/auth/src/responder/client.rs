@@ -29,7 +29,7 @@ impl Responder {
     /// of the query were read, if it has any.
     pub(super) fn admit(&mut self, edns: Option<&Edns>, server: &Server, client: &Client<'_>) -> bool {
         let has_good_cookie = edns.filter(|edns| !edns.options.is_empty()).and(self.has_good_cookie);
-        self.buffers.admission = Admission::of(server, client, has_good_cookie);
+        self.buffers.admission = Admission::of(server, client, has_good_cookie, self.signer);
         self.buffers.admission.is_let_in()
     }
 
@@ -69,7 +69,7 @@ impl Responder {
             && let Some(secrets) = &server.cookies
         {
             let cookie = Cookie::read(data)?;
-            let is_good = secrets.reply(&cookie, client.address.ip(), client.now, &mut self.cookie);
+            let is_good = secrets.reply(&cookie, client.address.ip(), client.now as u32, &mut self.cookie);
             self.has_good_cookie = Some(is_good);
             return Ok(is_good || !server.demands_cookies || client.transport.is_stream());
         }

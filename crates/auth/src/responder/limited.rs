@@ -4,7 +4,7 @@
 //! limits.
 
 use super::client::{bare_opt, octets_max};
-use super::{Responder, Verdict};
+use super::{Answered, Responder, Verdict};
 use crate::access::{Asker, Decision};
 use crate::answer::ToldBy;
 use crate::rate::{Kind, Limits};
@@ -33,25 +33,27 @@ impl Responder {
         self.limiter.show();
     }
 
-    /// As [`Responder::answer`], within the limits of the server.
+    /// As [`Responder::serve`], within the limits of the server.
     #[inline(never)]
-    pub fn answer_limited(
+    pub fn serve_limited(
         &mut self,
         query: &[u8],
         catalog: &CatalogView<'_>,
         server: &Server,
         client: &Client<'_>,
         response: &mut [u8],
-    ) -> usize {
-        // The option of a query before is none of this one.
-        self.has_good_cookie = None;
+    ) -> Answered {
+        // The option and the key of a query before are none of this one.
+        (self.has_good_cookie, self.is_signed) = (None, false);
         let (repeated, answers) = (self.repeated, self.counters.answers);
-        let octets = self.answer(query, catalog, server, client, response);
-        let Some(limits) = server.access.limits() else { return octets };
-        if client.is_proved || client.transport.is_stream() || self.has_good_cookie == Some(true) {
-            return octets;
+        let answered = self.serve(query, catalog, server, client, response);
+        let Answered::Octets(octets) = answered else { return answered };
+        let Some(limits) = server.access.limits() else { return answered };
+        let is_known = client.is_proved || client.transport.is_stream() || self.is_signed;
+        if is_known || self.has_good_cookie == Some(true) {
+            return answered;
         }
-        let Some(made) = response.get(..octets).and_then(Made::read) else { return octets };
+        let Some(made) = response.get(..octets).and_then(Made::read) else { return answered };
         let is_new = self.repeated == repeated;
         let (kind, token) = self.told(&made, is_new);
         if !self
@@ -59,13 +61,12 @@ impl Responder {
             .prepare(limits)
             .refuses(client.address, kind, token, || is_exempt(limits, server, client))
         {
-            return octets;
+            return answered;
         }
         let has_data = self.counters.answers != answers;
         self.uncount(kind, has_data, u16_at(response, 2));
         let octets = self.answer_refused(query, kind, server, client, response);
-        self.counters.dropped += u64::from(octets.is_none());
-        octets.unwrap_or(0)
+        self.count_dropped(octets)
     }
 
     /// What a response is to the limits, and what tells it from others of its kind. `is_new`: it was not kept, so that it is known what it was made from.

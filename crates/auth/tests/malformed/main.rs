@@ -78,12 +78,8 @@ impl Ways {
         let mut reader = self.catalog.reader();
         let mut length = 0;
         for transport in [Transport::Tcp, Transport::Udp] {
-            let client = Client {
-                transport,
-                address: &ADDRESS.into(),
-                is_proved: transport.is_stream(),
-                now: NOW as u32,
-            };
+            let client =
+                Client { transport, address: &ADDRESS.into(), is_proved: transport.is_stream(), now: NOW };
             let (responder, room, server) = (&mut self.responder, &mut self.room[..], &self.server);
             responder.forget();
             length = reader.with(|view| responder.answer(octets, view, server, &client, room));

@@ -4,15 +4,16 @@ use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use auth::access::{
-    KEYS_MAX, LISTS_MAX, List, ListFault, ListSource, PREFIXES_MAX, Prefix, PrefixFault, RULE_LISTS_MAX, Rule,
+    KEYS_MAX, Kind, LISTS_MAX, List, ListFault, ListSource, PREFIXES_MAX, Prefix, PrefixFault,
+    RULE_LISTS_MAX, Rule,
 };
 use auth::rate::Limits;
 use toml::Spanned;
 use toml::de::DeTable;
-use wire::Transport;
+use wire::{NameBuf, Transport};
 
 use super::problem::{Report, nearest};
-use super::sections::AclSettings;
+use super::sections::{AclSettings, ZoneDirectorySettings, ZoneSettings};
 use super::value::Names;
 use super::{AccessSettings, Settings};
 
@@ -44,8 +45,9 @@ impl<'s> Lists<'s> {
     /// The lists of settings without faults; those that have some let nobody in.
     pub(crate) fn of(settings: &'s Settings) -> Lists<'s> {
         let mut lists = Lists::default();
+        let keys = settings.key_names();
         for acl in settings.acls.iter().take(LISTS_MAX) {
-            if let Ok(list) = compile(acl) {
+            if let Ok(list) = compile(acl, &keys) {
                 lists.numbers.insert(&acl.name, lists.lists.len() as u16);
                 lists.lists.push(list);
             }
@@ -82,8 +84,8 @@ impl AccessSettings {
     }
 }
 
-/// Compiles a list, or says what is wrong with it.
-fn compile(acl: &AclSettings) -> Result<List, Vec<Fault>> {
+/// Compiles a list, or says what is wrong with it. `keys`: the names of those there are, in lower case.
+fn compile(acl: &AclSettings, keys: &HashSet<NameBuf>) -> Result<List, Vec<Fault>> {
     let mut faults = Vec::new();
     let mut source = ListSource { must_be_proved: acl.proved, ..ListSource::default() };
     for (at, text) in acl.addresses.texts().iter().enumerate() {
@@ -101,13 +103,12 @@ fn compile(acl: &AclSettings) -> Result<List, Vec<Fault>> {
             }
         }
     }
-    // No [[key]] can be written yet, so that no name of one is right.
     for (at, text) in acl.keys.texts().iter().enumerate() {
-        faults.push((
-            "keys",
-            Some(at),
-            format!("expected the name of a [[key]], found {text:?}; there are none"),
-        ));
+        let name = NameBuf::from_text(text).ok().map(|name| name.to_lowercase());
+        match name.filter(|name| keys.contains(name)) {
+            Some(name) => source.keys.push(name),
+            None => faults.push(("keys", Some(at), unknown_key(text, keys))),
+        }
     }
     let list = List::new(&source);
     match list {
@@ -116,6 +117,20 @@ fn compile(acl: &AclSettings) -> Result<List, Vec<Fault>> {
         Ok(_) => Err(faults),
         Err(_) if !faults.is_empty() => Err(faults),
         Err(fault) => Err(vec![list_fault(fault, acl)]),
+    }
+}
+
+/// The message about a name that no key has.
+fn unknown_key(text: &str, keys: &HashSet<NameBuf>) -> String {
+    // In this order the nearest is always the same.
+    let mut names: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    names.sort_unstable();
+    match nearest(text, names.iter().map(String::as_str)) {
+        Some(near) => format!("unknown [[key]] {text:?}; did you mean {near:?}?"),
+        None if names.is_empty() => {
+            format!("expected the name of a [[key]], found {text:?}; there are none")
+        }
+        None => format!("expected the name of a [[key]], found {text:?}"),
     }
 }
 
@@ -200,7 +215,7 @@ fn rule_faults(names: &Names, known: &HashSet<&str>) -> Vec<(Option<usize>, Stri
 impl Settings {
     /// Reports what is wrong with lists and with what names them. `table`: of the whole file, for the places.
     pub(super) fn check_access(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
-        let mut known = HashSet::new();
+        let (mut known, keys) = (HashSet::new(), self.key_names());
         for (at, acl) in self.acls.iter().enumerate() {
             let place = Place { table, section: "acl", at: Some(at) };
             let name = &*acl.name;
@@ -214,7 +229,7 @@ impl Settings {
             if let Some(text) = wrong {
                 place.report(report, "name", None, text);
             }
-            for (key, item, text) in compile(acl).err().unwrap_or_default() {
+            for (key, item, text) in compile(acl, &keys).err().unwrap_or_default() {
                 place.report(report, key, item, text);
             }
         }
@@ -233,10 +248,14 @@ impl Settings {
         }
         check("rate-limit", None, "exempt", &self.rate_limit.exempt);
         for (at, (_, zone)) in self.zones.iter().enumerate() {
-            check("zone", Some(at), "allow-query", &zone.allow_query);
+            for (key, names) in zone.kinds() {
+                check("zone", Some(at), key, names);
+            }
         }
         for (at, (_, directory)) in self.zone_directories.iter().enumerate() {
-            check("zone-directory", Some(at), "allow-query", &directory.allow_query);
+            for (key, names) in directory.kinds() {
+                check("zone-directory", Some(at), key, names);
+            }
         }
     }
 
@@ -259,23 +278,102 @@ impl Settings {
     }
 
     /// The lists that sections of zones name for themselves, each time that one does.
-    pub(crate) fn own_lists(&self) -> impl Iterator<Item = &Names> {
+    pub(crate) fn own_lists(&self) -> impl Iterator<Item = OwnLists> {
+        let zones = self.zones.iter().map(|(_, zone)| zone.kinds());
+        let directories = self.zone_directories.iter().map(|(_, directory)| directory.kinds());
+        let is_some = |kinds: &OwnKinds<'_>| kinds.iter().any(|(_, names)| !names.is_empty());
+        zones.chain(directories).filter(is_some).map(|kinds| OwnLists::of(&kinds))
+    }
+
+    /// Whether sections of zones name lists for queries: what is kept of zones may not be served before these are known.
+    pub(crate) fn has_own_queries(&self) -> bool {
         let zones = self.zones.iter().map(|(_, zone)| &zone.allow_query);
         let directories = self.zone_directories.iter().map(|(_, directory)| &directory.allow_query);
-        zones.chain(directories).filter(|names| !names.is_empty())
+        zones.chain(directories).any(|names| !names.is_empty())
+    }
+}
+
+/// What sections of zones name for themselves, by key.
+type OwnKinds<'s> = [(&'static str, &'s Names); OwnLists::KINDS];
+
+/// The access lists that a section of zones names for itself, by kind of request as [`Kind`] numbers them; none: what `[access]` says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct OwnLists([Names; OwnLists::KINDS]);
+
+impl OwnLists {
+    /// Kinds that zones have rules for: all but recursion, which is about zones of others.
+    pub const KINDS: usize = Kind::COUNT - 1;
+
+    fn of(kinds: &OwnKinds<'_>) -> OwnLists {
+        OwnLists(kinds.map(|(_, names)| names.clone()))
+    }
+
+    /// Those of queries alone.
+    #[cfg(test)]
+    pub(crate) fn of_queries(names: &Names) -> OwnLists {
+        let mut lists = OwnLists::default();
+        lists.0[Kind::Query as usize] = names.clone();
+        lists
+    }
+
+    /// Whether it names none.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(Names::is_empty)
+    }
+
+    /// Whether it names some for queries.
+    pub fn has_queries(&self) -> bool {
+        !self.0[Kind::Query as usize].is_empty()
+    }
+
+    /// What it names for each kind.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = (usize, &Names)> {
+        self.0.iter().enumerate()
+    }
+}
+
+impl ZoneSettings {
+    fn kinds(&self) -> OwnKinds<'_> {
+        [
+            ("allow-query", &self.allow_query),
+            ("allow-transfer", &self.allow_transfer),
+            ("allow-update", &self.allow_update),
+            ("allow-notify", &self.allow_notify),
+        ]
+    }
+
+    /// The access lists that it names for its zones.
+    pub(crate) fn own_lists(&self) -> OwnLists {
+        OwnLists::of(&self.kinds())
+    }
+}
+
+impl ZoneDirectorySettings {
+    fn kinds(&self) -> OwnKinds<'_> {
+        [
+            ("allow-query", &self.allow_query),
+            ("allow-transfer", &self.allow_transfer),
+            ("allow-update", &self.allow_update),
+            ("allow-notify", &self.allow_notify),
+        ]
+    }
+
+    /// The access lists that it names for its zones.
+    pub(crate) fn own_lists(&self) -> OwnLists {
+        OwnLists::of(&self.kinds())
     }
 }
 
 /// A section of the file, one of several if it has a number.
-struct Place<'t> {
-    table: &'t DeTable<'t>,
-    section: &'static str,
-    at: Option<usize>,
+pub(super) struct Place<'t> {
+    pub(super) table: &'t DeTable<'t>,
+    pub(super) section: &'static str,
+    pub(super) at: Option<usize>,
 }
 
 impl Place<'_> {
     /// Reports a problem of a key of the section, or of an item of its list, as near to it as there is something written.
-    fn report(&self, report: &mut Report<'_>, key: &str, item: Option<usize>, text: String) {
+    pub(super) fn report(&self, report: &mut Report<'_>, key: &str, item: Option<usize>, text: String) {
         let Some(section) = self.table.get(self.section) else { return };
         let one = self.at.and_then(|at| section.get_ref().as_array()?.get(at)).unwrap_or(section);
         let value: Option<&Spanned<_>> = one.get_ref().as_table().and_then(|table| table.get(key));

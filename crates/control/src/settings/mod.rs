@@ -9,18 +9,20 @@ use toml::de::{DeTable, DeValue};
 
 pub(crate) mod access;
 mod declare;
+pub(crate) mod keys;
 mod manual;
 mod problem;
 mod sections;
 mod value;
 
+pub use access::OwnLists;
 pub use manual::{man_page, markdown};
 pub use problem::Problem;
 pub use sections::{
-    AccessSettings, AclSettings, ControlSettings, CookieSettings, LogSettings, RateLimitSettings,
-    ServerSettings, TcpSettings, ZoneDirectorySettings, ZoneSettings,
+    AccessSettings, AclSettings, ControlSettings, CookieSettings, KeySettings, LogSettings,
+    RateLimitSettings, ServerSettings, TcpSettings, ZoneDirectorySettings, ZoneSettings,
 };
-pub use value::{Names, Pinning, address};
+pub use value::{Names, Pinning, Secret, address};
 
 use declare::{Section, unknown};
 use problem::Report;
@@ -45,6 +47,8 @@ pub struct Settings {
     pub access: AccessSettings,
     /// `[[acl]]`
     pub acls: Vec<AclSettings>,
+    /// `[[key]]`
+    pub keys: Vec<KeySettings>,
     /// `[rate-limit]`
     pub rate_limit: RateLimitSettings,
     /// `[control]`
@@ -96,12 +100,13 @@ impl Settings {
     }
 
     fn from_table(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
-        const SECTIONS: [&str; 10] = [
+        const SECTIONS: [&str; 11] = [
             "server",
             "tcp",
             "cookies",
             "access",
             "acl",
+            "key",
             "rate-limit",
             "control",
             "log",
@@ -126,6 +131,10 @@ impl Settings {
                     let acls = read_each(value, report, |_| Ok(()));
                     settings.acls = acls.into_iter().map(|(_, acl)| acl).collect();
                 }
+                "key" => {
+                    let keys = read_each(value, report, keys::check);
+                    settings.keys = keys.into_iter().map(|(_, key)| key).collect();
+                }
                 "rate-limit" => settings.rate_limit = Section::read(value, report),
                 "control" => settings.control = Section::read(value, report),
                 "log" => settings.log = Section::read(value, report),
@@ -135,6 +144,7 @@ impl Settings {
             }
         }
         settings.check_access(table, report);
+        settings.check_keys(table, report);
         settings
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use wire::NameBuf;
 
 use super::declare::section;
-use super::value::{Names, Pinning, Range};
+use super::value::{Names, Pinning, Range, Secret};
 use crate::findings::Refuse;
 
 /// Port of the addresses that are listened on unless others are set: one that needs no rights.
@@ -126,11 +126,11 @@ const RULE: &str = "\"all\", \"nobody\" or the name of an [[acl]]";
 
 section! {
     /// Which clients may make requests, by kind. Of several lists one that lets a client in is enough. What zones say for themselves
-    /// (`allow-query`) goes before.
+    /// (`allow-query` and the like) goes before.
     pub struct AccessSettings in "access" {
         /// Ordinary queries; also those in class CH.
         query: Names = Names::one("all"), Range::Texts(RULE), live;
-        /// Transfers of zones. None are given yet: they are refused whoever asks.
+        /// Transfers of zones (AXFR, IXFR).
         transfer: Names = Names::one("nobody"), Range::Texts(RULE), live;
         /// Dynamic updates. None are taken yet.
         update: Names = Names::one("nobody"), Range::Texts(RULE), live;
@@ -151,14 +151,41 @@ section! {
         addresses: Names = Names::default(), Range::TextsOrNone(
             "an address or prefix such as \"192.0.2.1\", \"2001:db8::/32\" or \"!192.0.2.0/24\""
         ), live;
-        /// Keys of which one must have signed the request (TSIG). Empty: it may be signed or not. There are no `[[key]]` yet, so that
-        /// none can be named.
+        /// Keys of which one must have signed the request (TSIG). Empty: it may be signed or not.
         keys: Names = Names::default(), Range::TextsOrNone("the name of a [[key]]"), live;
         /// How the request must have come: `udp`, `tcp`, `tls`, `https`, `quic`. Empty: any way.
         transports: Names = Names::default(), Range::TextsOrNone("a transport such as \"tcp\""), live;
         /// Whether the client must have shown that it receives at its address: by TCP, or over UDP by a good DNS cookie. One that has not
         /// is told to come again, with the cookie that it gets or over TCP.
         proved: bool = false, Range::Any, live;
+    }
+}
+
+/// What `algorithm` of a key may be.
+const ALGORITHMS: &[&str] = &[
+    "hmac-sha256",
+    "hmac-sha512",
+    "hmac-sha384",
+    "hmac-sha224",
+    "hmac-sha1",
+    "hmac-md5",
+    "hmac-sha256-128",
+    "hmac-sha384-192",
+    "hmac-sha512-256",
+];
+
+section! {
+    /// A key that this server and others share, by which they know each other's messages (TSIG, RFC 8945). Lists of clients name it (`keys` in `[[acl]]`). Its
+    /// name and algorithm must be the same on both ends.
+    pub struct KeySettings in "key" {
+        /// Its name, a domain name.
+        name: Option<NameBuf> = None, Range::Any, live;
+        /// How messages are signed. `hmac-md5` and `hmac-sha1` are for others that have nothing better.
+        algorithm: String = "hmac-sha256".into(), Range::OneOf(ALGORITHMS), live;
+        /// The secret in base64, as `tsig-keygen` and `keymgr -t` make it. Whoever can read this file has it.
+        secret: Secret = Secret::default(), Range::Any, live;
+        /// Instead: a file that has it, on one line; `#` begins a comment. Nobody but its owner and group may have any rights to it.
+        secret_file: PathBuf = PathBuf::new(), Range::Any, live;
     }
 }
 
@@ -237,6 +264,12 @@ section! {
         pack: PathBuf = PathBuf::new(), Range::Any, live;
         /// Which clients may query the zone, instead of those that `query` in `[access]` lets in. Left out: those.
         allow_query: Names = Names::default(), Range::Texts(RULE), live;
+        /// Which clients may have the zone transferred (AXFR, IXFR), instead of those that `transfer` in `[access]` lets in. Left out: those.
+        allow_transfer: Names = Names::default(), Range::Texts(RULE), live;
+        /// Which clients may change the zone by dynamic updates, instead of those that `update` in `[access]` lets in. Left out: those.
+        allow_update: Names = Names::default(), Range::Texts(RULE), live;
+        /// Which clients may say that the zone has changed, instead of those that `notify` in `[access]` lets in. Left out: those.
+        allow_notify: Names = Names::default(), Range::Texts(RULE), live;
         /// From which severity on what is wrong keeps one of these zones from being loaded, instead of `refuse` in `[server]`. Left out: that.
         refuse: String = String::new(), Range::OneOf(Refuse::WORDS), live;
     }
@@ -253,6 +286,12 @@ section! {
         pattern: String = "{name}.zone".into(), Range::Any, live;
         /// Which clients may query the zones, instead of those that `query` in `[access]` lets in. Left out: those.
         allow_query: Names = Names::default(), Range::Texts(RULE), live;
+        /// Which clients may have the zones transferred (AXFR, IXFR), instead of those that `transfer` in `[access]` lets in. Left out: those.
+        allow_transfer: Names = Names::default(), Range::Texts(RULE), live;
+        /// Which clients may change the zones by dynamic updates, instead of those that `update` in `[access]` lets in. Left out: those.
+        allow_update: Names = Names::default(), Range::Texts(RULE), live;
+        /// Which clients may say that the zones have changed, instead of those that `notify` in `[access]` lets in. Left out: those.
+        allow_notify: Names = Names::default(), Range::Texts(RULE), live;
         /// From which severity on what is wrong keeps one of these zones from being loaded, instead of `refuse` in `[server]`. Left out: that.
         refuse: String = String::new(), Range::OneOf(Refuse::WORDS), live;
     }

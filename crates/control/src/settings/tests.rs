@@ -115,7 +115,8 @@ fn access_lists() {
         settings.access.kinds().map(|(_, names)| texts(names)),
         ["office streams", "office", "nobody", "nobody", "nobody"]
     );
-    assert_eq!(settings.own_lists().map(texts).collect::<Vec<_>>(), ["all"]);
+    let own: Vec<OwnLists> = settings.own_lists().collect();
+    assert_eq!(own, [OwnLists::of_queries(&Names::one("all"))]);
     assert_eq!(settings.acls.len(), 2);
     assert!(settings.acls[1].proved && settings.acls[1].addresses.is_empty());
     assert_eq!(texts(&read("").access.query), "all");

@@ -196,6 +196,36 @@ impl Value for Names {
     }
 }
 
+/// A text that is shown nowhere: neither in messages about it nor in debugging output.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(Box<str>);
+
+impl Secret {
+    /// The text as it was written; empty: not set.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_empty() { "no secret" } else { "a secret" })
+    }
+}
+
+impl Value for Secret {
+    fn expected(_: Range) -> String {
+        "text in base64".into()
+    }
+    fn read(value: &DeValue<'_>, _: Range) -> Option<Self> {
+        // Whether it is base64 is looked at later, by who does not repeat it.
+        value.as_str().map(|text| Secret(text.into()))
+    }
+    fn show(&self) -> String {
+        "\"\"".into()
+    }
+}
+
 /// Empty: not set.
 impl Value for PathBuf {
     fn expected(_: Range) -> String {

@@ -3,7 +3,7 @@
 use super::check::begin;
 use super::mac::{Context, Mac};
 use super::record::{Stamp, append};
-use super::{FUDGE_SECONDS, Key, Outgoing, Signature};
+use super::{FUDGE_SECONDS, Key, Outgoing, Signature, Signatures};
 use crate::header::{self, HEADER_OCTETS, u16_at};
 use crate::iana::rcode;
 use crate::record::skip_name;
@@ -36,6 +36,12 @@ impl<'k> Reply<'k> {
     /// Most octets that signing adds.
     pub fn octets(&self) -> usize {
         self.key.octets()
+    }
+
+    /// The same without its key, for who replies when the keys may be others.
+    pub fn detached(&self) -> Detached {
+        let Reply { request, error, request_times, .. } = *self;
+        Detached { request, error, request_times }
     }
 
     /// A stream of messages as the response.
@@ -84,6 +90,32 @@ impl<'k> Reply<'k> {
         }
         let mac = context.finish().cut(self.mac_octets());
         Some((append(buffer, octets, self.key, &stamp, &mac)?, mac))
+    }
+}
+
+/// A [`Reply`] that does not hold its key: the one that is handed over must be that of the request.
+#[derive(Clone, Copy, Debug)]
+pub struct Detached {
+    request: Mac,
+    error: u16,
+    request_times: Option<(u64, u16)>,
+}
+
+impl Detached {
+    /// The reply with the key of the request.
+    pub fn with(self, key: &Key) -> Reply<'_> {
+        let Detached { request, error, request_times } = self;
+        Reply { key, request, error, request_times }
+    }
+
+    /// The MAC of the request.
+    pub(super) fn request(&self) -> Mac {
+        self.request
+    }
+
+    /// What signs a stream of messages as the response.
+    pub fn stream(self) -> Signatures {
+        Signatures::new(self)
     }
 }
 

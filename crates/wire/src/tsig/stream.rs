@@ -3,7 +3,7 @@
 use super::check::begin;
 use super::mac::{Context, Mac};
 use super::record::digest_mac;
-use super::{Fault, Key, Reply, UNSIGNED_MAX};
+use super::{Detached, Fault, Key, Reply, UNSIGNED_MAX};
 use crate::iana::rcode;
 
 /// Signs the messages of a stream one after the other, each of them (RFC 8945 5.3.1).
@@ -33,6 +33,29 @@ impl<'k> Outgoing<'k> {
         let (octets, mac) = self.reply.finish(context, buffer, octets, now, self.is_first)?;
         self.before = mac;
         self.is_first = false;
+        Some(octets)
+    }
+}
+
+/// An [`Outgoing`] that does not hold its key, which is handed over with each message: for streams that live longer than the keys they began with.
+#[derive(Clone, Debug)]
+pub struct Signatures {
+    reply: Detached,
+    before: Mac,
+    is_first: bool,
+}
+
+impl Signatures {
+    pub(super) fn new(reply: Detached) -> Signatures {
+        Signatures { before: reply.request(), reply, is_first: true }
+    }
+
+    /// Signs the next message with the key of the request; see [`Outgoing::append`].
+    pub fn append(&mut self, key: &Key, buffer: &mut [u8], octets: usize, now: u64) -> Option<usize> {
+        let Signatures { reply, before, is_first } = *self;
+        let mut outgoing = Outgoing { reply: reply.with(key), before, is_first };
+        let octets = outgoing.append(buffer, octets, now)?;
+        (self.before, self.is_first) = (outgoing.before, false);
         Some(octets)
     }
 }

@@ -1,0 +1,210 @@
+//! Signed messages (TSIG, RFC 8945), and requests for something else than an answer. A signature is verified here, once, whatever it signs; plain queries
+//! have none and never come here.
+
+use super::client::octets_max;
+use super::{Answered, Responder, Verdict};
+use crate::access::{Asker, Kind};
+use crate::request::{Envelope, Opt, Request, Signer};
+use crate::server::{Client, Server};
+use std::sync::Arc;
+use wire::edns::{self, OPT_OCTETS};
+use wire::header::{self, u16_at};
+use wire::iana::{opcode, rtype};
+use wire::name::NAME_OCTETS_MAX;
+use wire::query::Query;
+use wire::tsig::{self, Fault};
+use wire::{Name, Transport};
+use zone::CatalogView;
+
+/// What a message asks for, if that is something else than an answer. `None`: a query, or what nobody carries out.
+pub(super) fn kind_of(query: &Query<'_>) -> Option<Kind> {
+    match header::opcode(query.flags) {
+        opcode::QUERY => {
+            let qtype = query.question?.qtype;
+            (query.fault.is_none() && matches!(qtype, rtype::AXFR | rtype::IXFR)).then_some(Kind::Transfer)
+        }
+        opcode::NOTIFY => Some(Kind::Notify),
+        opcode::UPDATE => Some(Kind::Update),
+        _ => None,
+    }
+}
+
+impl Responder {
+    /// Answers a query whose TSIG record could be read, once that is verified; within the client's room for what it takes, with the signature.
+    #[cold]
+    pub(super) fn answer_signed(
+        &mut self,
+        query: &Query<'_>,
+        catalog: &CatalogView<'_>,
+        server: &Server,
+        client: &Client<'_>,
+        response: &mut [u8],
+    ) -> Option<usize> {
+        let unsigned = Query { tsig: None, ..*query };
+        let limit = octets_max(query.edns.as_ref(), server, client.transport).min(response.len());
+        let response = &mut response[..limit];
+        match tsig::verify(query.message, &server.keys, client.now) {
+            Ok(verified) => {
+                let end = query.question.map_or(header::HEADER_OCTETS, |question| question.end);
+                let least = end + if query.edns.is_some() { OPT_OCTETS } else { 0 };
+                let room = limit.saturating_sub(verified.reply.octets()).max(least).min(limit);
+                self.signer = server.keys.number(verified.key.name());
+                self.is_signed = true;
+                let octets = self.answer_other(&unsigned, catalog, server, client, &mut response[..room]);
+                self.signer = None;
+                verified.reply.append(response, octets?, client.now)
+            }
+            Err(rejected) => {
+                let refusal = Verdict::of(rejected.fault.rcode());
+                self.has_good_cookie = None;
+                let octets = self.respond(&unsigned, Some(refusal), catalog, server, client, response)?;
+                // Without room for the record that says what is wrong, the code says it alone.
+                Some(rejected.append(response, octets, client.now).unwrap_or(octets))
+            }
+        }
+    }
+
+    /// Reads a message of which [`Responder::serve`] said that it is a request. What is wrong with it is answered: then it gives the octets of that response, 0
+    /// for none.
+    pub fn request<'m, 's>(
+        &mut self,
+        message: &'m [u8],
+        server: &'s Server,
+        client: &Client<'_>,
+        response: &mut [u8],
+    ) -> Result<Request<'m, 's>, usize> {
+        let query = Query::read(message, &mut self.buffers.places).ok_or(0usize)?;
+        let kind = kind_of(&query).ok_or(0usize)?;
+        let mut envelope = Envelope::of(&query, octets_max(query.edns.as_ref(), server, client.transport));
+        let mut is_proved = client.is_proved;
+        let mut fault = query.fault.is_some() || query.question.is_none();
+        if let Some(edns) = &query.edns {
+            match self.read_options(message, edns, server, client) {
+                Ok(_) => is_proved |= self.has_good_cookie == Some(true),
+                Err(_) => fault = true,
+            }
+            envelope.opt = Some(Opt {
+                udp_payload_octets: server.udp_payload_octets,
+                dnssec_ok: edns.dnssec_ok,
+                cookie: self.cookie().copied(),
+            });
+        }
+        let mut refuse = |responder: &mut Responder, envelope: &Envelope, rcode| {
+            responder.count_reply(rcode);
+            envelope.write(response, rcode, None, client.now)
+        };
+        if fault {
+            return Err(refuse(self, &envelope, wire::iana::rcode::FORMERR));
+        }
+        if query.edns.is_some_and(|edns| edns.version != edns::VERSION) {
+            return Err(refuse(self, &envelope, wire::iana::rcode::BADVERS));
+        }
+        let (mut key, mut octets, mut is_sig0) = (None, message.len(), false);
+        match tsig::verify(message, &server.keys, client.now) {
+            Ok(verified) => {
+                octets = verified.octets;
+                key = server.keys.number(verified.key.name()).and_then(|number| server.keys.get(number));
+                envelope.signer =
+                    key.map(|key| Signer { key: Arc::clone(key), reply: verified.reply.detached() });
+            }
+            Err(rejected) => match rejected.fault {
+                Fault::Unsigned => {}
+                // Who knows the keys of the zone judges it.
+                Fault::Sig0 if kind == Kind::Update => is_sig0 = true,
+                fault => {
+                    let octets = refuse(self, &envelope, fault.rcode());
+                    let room = response.len().min(envelope.limit);
+                    return Err(rejected.append(&mut response[..room], octets, client.now).unwrap_or(octets));
+                }
+            },
+        }
+        let asker = Asker {
+            address: client.address.ip(),
+            transport: client.transport,
+            is_proved,
+            key: key.map(|key| key.name()),
+        };
+        let qtype = query.question.map_or(0, |question| question.qtype);
+        let qclass = query.question.map_or(0, |question| question.qclass);
+        Ok(Request { message, octets, kind, qtype, qclass, key, is_sig0, asker, envelope })
+    }
+
+    /// Says what is said to a request that nobody carries out. Returns the octets of the response.
+    #[cold]
+    pub fn decline(
+        &mut self,
+        message: &[u8],
+        server: &Server,
+        client: &Client<'_>,
+        response: &mut [u8],
+    ) -> usize {
+        let request = match self.request(message, server, client, response) {
+            Ok(request) => request,
+            Err(octets) => return octets,
+        };
+        let (rcode, ede) = match request.kind {
+            Kind::Transfer if request.is_unfit(client.transport) => (wire::iana::rcode::FORMERR, None),
+            Kind::Transfer => (wire::iana::rcode::REFUSED, Some(wire::iana::ede::PROHIBITED)),
+            _ => (wire::iana::rcode::NOTIMP, Some(wire::iana::ede::NOT_SUPPORTED)),
+        };
+        self.count_reply(rcode);
+        request.envelope.write(response, rcode, ede, client.now)
+    }
+
+    /// Counts the response to a request, which somebody else made.
+    pub fn count_reply(&mut self, rcode: u16) {
+        self.counters.rcode(rcode);
+    }
+
+    /// As [`Responder::serve`], for who carries out no requests: they are [declined](Responder::decline).
+    pub fn answer(
+        &mut self,
+        query: &[u8],
+        catalog: &CatalogView<'_>,
+        server: &Server,
+        client: &Client<'_>,
+        response: &mut [u8],
+    ) -> usize {
+        match self.serve(query, catalog, server, client, response) {
+            Answered::Octets(octets) => octets,
+            Answered::Request => self.decline(query, server, client, response),
+        }
+    }
+
+    /// The same for [`Responder::serve_limited`].
+    pub fn answer_limited(
+        &mut self,
+        query: &[u8],
+        catalog: &CatalogView<'_>,
+        server: &Server,
+        client: &Client<'_>,
+        response: &mut [u8],
+    ) -> usize {
+        match self.serve_limited(query, catalog, server, client, response) {
+            Answered::Octets(octets) => octets,
+            Answered::Request => self.decline(query, server, client, response),
+        }
+    }
+}
+
+impl Request<'_, '_> {
+    /// Whether a transfer cannot be asked for like this: AXFR is not defined over UDP (RFC 5936 4.2).
+    #[must_use]
+    pub fn is_unfit(&self, transport: Transport) -> bool {
+        self.qtype == rtype::AXFR && !transport.is_stream()
+    }
+
+    /// The name asked about.
+    #[must_use]
+    pub fn name(&self) -> &Name {
+        let end = self.envelope.question_octets().saturating_sub(4).min(NAME_OCTETS_MAX);
+        let octets = self.envelope.question().get(..end).unwrap_or_default();
+        Name::from_wire(octets).unwrap_or(Name::root())
+    }
+
+    /// The flags of its header.
+    #[must_use]
+    pub fn flags(&self) -> u16 {
+        u16_at(self.message, 2)
+    }
+}
