@@ -205,13 +205,7 @@ impl<'z> Draft<'z> {
 
     /// Adds a record, which takes the place of others where its type says so ([`replaces`]), and sets the TTL of the RRset. A record that is there keeps
     /// its letters.
-    pub(crate) fn add(
-        &mut self,
-        place: usize,
-        id: SetId,
-        ttl: u32,
-        rdata: &[u8],
-    ) -> Result<(), Damaged> {
+    pub(crate) fn add(&mut self, place: usize, id: SetId, ttl: u32, rdata: &[u8]) -> Result<(), Damaged> {
         let new = Rdata::new(id.rtype, rdata);
         let set = self.set(place, id)?;
         let (old_ttl, is_there) = (set.ttl, set.find(&new).is_ok());

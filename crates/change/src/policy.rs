@@ -195,10 +195,7 @@ struct Known {
 impl Known {
     fn of(asker: &Asker<'_>) -> Known {
         let is_stream = asker.transport != Transport::Udp;
-        Known {
-            key: asker.key.map(SortKey::of),
-            address: is_stream.then(|| reverse(asker.address)),
-        }
+        Known { key: asker.key.map(SortKey::of), address: is_stream.then(|| reverse(asker.address)) }
     }
 
     fn is(&self, identity: &Identity) -> bool {

@@ -25,7 +25,8 @@ pub mod command;
 mod commanded;
 pub mod controller;
 mod disk;
-#[allow(dead_code)] mod dynamic;
+#[allow(dead_code)]
+mod dynamic;
 pub mod effort;
 mod expiry;
 mod fault;

@@ -3,7 +3,7 @@
 //! ```text
 //!             table: open addressing, u64 cells              slots: chunks that never move              packs: chunks that never move
 //! name hash -> | hash 38 | slot 26 | ------------------> | view word u64 | version u64 |     .---> | pack pointer | …
-//!                                                            `-- a zone of a pack, a state of a delta, or an absent zone
+//!                                                            `-- a zone of a pack, one of its states, or an absent zone
 //! ```
 //!
 //! A worker begins a batch with its [`CatalogReader`] and sees the zones through a [`CatalogView`]; it takes no lock. Changes are made by
@@ -23,10 +23,10 @@ mod numbered;
 mod partition;
 mod pins;
 mod slots;
+mod states;
 mod table;
 mod view;
 
-use crate::delta::Delta;
 use crate::index::Hash;
 use crate::pack::Pack;
 use std::sync::Arc;
@@ -42,13 +42,14 @@ use pins::Pins;
 use slots::{CHUNK_SLOTS, NOWHERE_SLOTS, Slot, SlotDirectory};
 use table::{Table, Tag};
 
-pub use change::{Changed, DeltaHold, PackHold, State, ViewSource};
+pub use change::{Changed, PackHold, State, StatesHold, ViewSource};
 pub use depths::KeyLabels;
 pub use groups::Group;
-pub use numbered::{DeltaNumber, PackNumber};
+pub use numbered::{PackNumber, StatesNumber};
 pub use partition::{PARTITIONED_MAX, PartSet};
 pub use pins::{PINS_MAX, PINS_PER_CLIENT_MAX, PinCounts, PinRefused, PinnedZone};
 pub use slots::{Absence, FIRST_SLOT, SlotNumber, Version};
+pub use states::States;
 pub use view::{CatalogView, Found, Hit, View};
 
 /// Zones of a catalog at most: slot numbers have 26 bits in cells.
@@ -85,7 +86,7 @@ struct Inner {
     /// What is taken for longer than a batch.
     pins: Arc<Pins>,
     pack_list: Arc<List<Pack>>,
-    delta_list: Arc<List<Delta>>,
+    states_list: Arc<List<States>>,
     /// Versions of zones that change by parts.
     blocks: Blocks,
     /// Held while one waits for the writer.
@@ -99,7 +100,7 @@ struct Parts {
     table: Arc<Table>,
     slots: SlotDirectory,
     packs: Directory<Pack>,
-    deltas: Directory<Delta>,
+    states: Directory<States>,
 }
 
 /// A worker's way to the zones; owned by one thread.
@@ -125,13 +126,13 @@ impl Catalog {
             table: Arc::new(Table::with_room(0)),
             slots: [new_chunk()].into(),
             packs: Directory::default(),
-            deltas: Directory::default(),
+            states: Directory::default(),
         };
         for slot in &parts.slots[0][..NOWHERE_SLOTS as usize] {
             slot.raise(next_version());
         }
-        let (pack_list, delta_list) = (List::new("packs"), List::new("deltas"));
-        let writer = change::Writer::new(domain.reader(), Arc::clone(&pack_list), Arc::clone(&delta_list));
+        let (pack_list, states_list) = (List::new("packs"), List::new("states"));
+        let writer = change::Writer::new(domain.reader(), Arc::clone(&pack_list), Arc::clone(&states_list));
         let inner = Inner {
             seed,
             parts: Cell::new(&domain, Arc::new(parts)),
@@ -140,7 +141,7 @@ impl Catalog {
             groups: Groups::default(),
             pins: Pins::new(),
             pack_list,
-            delta_list,
+            states_list,
             blocks: Blocks::default(),
             turn: Mutex::named("catalog turn", ()),
             writer: Mutex::named("catalog", writer),

@@ -2,29 +2,20 @@
 use crate::lookup::ZoneView;
 use crate::pack::Pack;
 use std::sync::Arc;
-/// Changes.
-pub struct Delta {
+/// Changed.
+#[derive(Clone)]
+pub struct Changed {
     pack: Arc<Pack>,
 }
-impl Delta {
-    /// Id.
-    pub fn id(&self) -> u64 {
-        0
-    }
-    /// Octets.
-    pub fn octets(&self) -> usize {
-        0
-    }
+impl Changed {
     /// Pack.
     pub fn pack(&self) -> &Arc<Pack> {
         &self.pack
     }
-    /// Key.
-    pub fn apex_key(&self) -> &[u8] {
-        &[]
-    }
+}
+impl<'p> ZoneView<'p> {
     /// View.
-    pub fn view(&self, _state: u32) -> Option<ZoneView<'_>> {
-        None
+    pub fn of_changed(changed: &'p Changed) -> Option<ZoneView<'p>> {
+        ZoneView::new(&changed.pack, 0)
     }
 }

@@ -85,7 +85,8 @@ fn addresses_name_themselves_over_streams() {
 
 #[test]
 fn senders_that_nothing_is_granted_to_are_not_known() {
-    let policy = Policy::new(["deny a. zonesub ANY", "grant b. name x.example. A", "grant * self *"]).unwrap();
+    let policy =
+        Policy::new(["deny a. zonesub ANY", "grant b. name x.example. A", "grant * self *"]).unwrap();
     let knows = |key: Option<&str>| {
         let key = key.map(name);
         policy.knows(&asker(key.as_ref(), "::1", Transport::Udp))

@@ -3,15 +3,15 @@
 use super::depths::DepthCounts;
 use super::groups::Group;
 use super::growth::{Growth, label_count};
-use super::numbered::{DeltaNumber, List, Numbers, PackNumber};
+use super::numbered::{List, Numbers, PackNumber, StatesNumber};
 use super::partition::{Owners, PartSet, block_of, word_of as word_of_block};
 use super::slots::{
-    Absence, Absent, CHUNK_SLOTS, NOWHERE_SLOTS, Named, Slot, SlotNumber, word_of, word_of_delta,
+    Absence, Absent, CHUNK_SLOTS, NOWHERE_SLOTS, Named, Slot, SlotNumber, word_of, word_of_state,
 };
+use super::states::States;
 use super::table::{Table, Tag};
 use super::view::{CatalogView, nowhere};
 use super::{Catalog, Inner, Parts, ZONES_MAX, for_each_ancestor, new_chunk, next_version, root_hash};
-use crate::delta::Delta;
 use crate::index::Hash;
 use crate::lookup::ZoneView;
 use crate::pack::Pack;
@@ -36,8 +36,8 @@ type Locked<'i> = sync::Guard<MutexGuard<'i, Writer>>;
 pub enum ViewSource {
     /// A zone of a pack.
     Pack(PackNumber, u32),
-    /// A zone in a state of its delta.
-    Delta(DeltaNumber, u32),
+    /// A zone that changes, in one of its states.
+    States(StatesNumber, u32),
     /// No data: answers are SERVFAIL.
     Absent(Absence),
 }
@@ -72,7 +72,7 @@ pub(super) struct Writer {
 /// What view words name by number.
 struct Shown {
     packs: Numbers<Pack>,
-    deltas: Numbers<Delta>,
+    states: Numbers<States>,
 }
 
 impl Shown {
@@ -87,15 +87,12 @@ impl Shown {
                 self.packs.use_again(number.0);
                 Held::Number(word_of(number, zone))
             }
-            ViewSource::Delta(number, state) => {
-                let delta = self.deltas.get(number.0);
-                assert!(delta.apex_key() == key, "a delta is of another zone");
-                assert!(
-                    delta.view(state).is_some() || delta.pack().is_damaged(),
-                    "a delta has no such state"
-                );
-                self.deltas.use_again(number.0);
-                Held::Number(word_of_delta(number, state))
+            ViewSource::States(number, state) => {
+                let states = self.states.get(number.0);
+                assert!(states.apex_key() == key, "states of another zone");
+                assert!(states.get(state).is_some(), "a zone has no such state");
+                self.states.use_again(number.0);
+                Held::Number(word_of_state(number, state))
             }
             ViewSource::Absent(why) => Held::Value(Box::new(Absent::new(apex, why))),
         }
@@ -105,7 +102,7 @@ impl Shown {
     fn let_go(&mut self, named: Option<Named>, parts: &Parts, inner: &Arc<Inner>) {
         match named {
             Some(Named::Pack(number)) => self.packs.let_go(number.0, &parts.packs, inner),
-            Some(Named::Delta(number)) => self.deltas.let_go(number.0, &parts.deltas, inner),
+            Some(Named::States(number)) => self.states.let_go(number.0, &parts.states, inner),
             None => {}
         }
     }
@@ -131,23 +128,23 @@ impl Drop for PackHold {
     }
 }
 
-/// A delta that was added, which stays as long as this does or a slot shows one of its states.
-pub struct DeltaHold {
+/// States that were added, which stay as long as this does or a slot shows one of them.
+pub struct StatesHold {
     inner: Arc<Inner>,
-    number: DeltaNumber,
+    number: StatesNumber,
 }
 
-impl DeltaHold {
-    /// Its number.
-    pub fn number(&self) -> DeltaNumber {
+impl StatesHold {
+    /// Their number.
+    pub fn number(&self) -> StatesNumber {
         self.number
     }
 }
 
-impl Drop for DeltaHold {
+impl Drop for StatesHold {
     fn drop(&mut self) {
         let directory = self.inner.parts.current();
-        self.inner.lock().shown.deltas.let_go(self.number.0, &directory.deltas, &self.inner);
+        self.inner.lock().shown.states.let_go(self.number.0, &directory.states, &self.inner);
     }
 }
 
@@ -164,16 +161,16 @@ impl Catalog {
         PackHold { inner: Arc::clone(inner), number: PackNumber(number) }
     }
 
-    /// Adds a delta, of which slots can then show states. Costs nothing where the catalog has it already.
-    pub fn add_delta(&self, delta: Arc<Delta>) -> DeltaHold {
+    /// Adds states, of which slots can then show each. Costs nothing where the catalog has them already.
+    pub fn add_states(&self, states: Arc<States>) -> StatesHold {
         let inner = &self.inner;
         let mut writer = inner.lock();
         let parts = inner.parts.current();
-        let number = writer.shown.deltas.add(delta, &parts.deltas, |deltas| {
-            inner.publish_parts(Parts { deltas, ..Parts::clone(&parts) });
+        let number = writer.shown.states.add(states, &parts.states, |states| {
+            inner.publish_parts(Parts { states, ..Parts::clone(&parts) });
         });
         drop(writer);
-        DeltaHold { inner: Arc::clone(inner), number: DeltaNumber(number) }
+        StatesHold { inner: Arc::clone(inner), number: StatesNumber(number) }
     }
 
     /// Adds zones; returns their slots in the same order. A zone that is there already shows what is given from now on.
@@ -184,7 +181,7 @@ impl Catalog {
     ///
     /// # Panics
     ///
-    /// If a pack or a delta is not held, does not have the zone or the state, or has another one under its number; with more than [`ZONES_MAX`] zones.
+    /// If a pack or states are not held, do not have the zone or the state, or have another one under that number; with more than [`ZONES_MAX`] zones.
     pub fn insert<N: Deref<Target = Name>>(&self, zones: &[(N, ViewSource)]) -> Vec<SlotNumber> {
         self.insert_each(zones, |_| None)
     }
@@ -301,7 +298,7 @@ impl Catalog {
 }
 
 impl Writer {
-    pub(super) fn new(reader: Reader, packs: Arc<List<Pack>>, deltas: Arc<List<Delta>>) -> Writer {
+    pub(super) fn new(reader: Reader, packs: Arc<List<Pack>>, states: Arc<List<States>>) -> Writer {
         Writer {
             reader,
             growth: Growth::default(),
@@ -309,7 +306,7 @@ impl Writer {
             depths: DepthCounts::default(),
             shown: Shown {
                 packs: Numbers::new(packs, "free packs"),
-                deltas: Numbers::new(deltas, "free deltas"),
+                states: Numbers::new(states, "free states"),
             },
             owners: Owners::default(),
             slots_used: NOWHERE_SLOTS,

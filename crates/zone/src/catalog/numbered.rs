@@ -1,4 +1,4 @@
-//! Packs and deltas by number, as view words name them.
+//! Packs and states by number, as view words name them.
 //!
 //! The number of a thing is stored in its cell before any view word names it. When the last view word that named it is gone the cell is emptied once no
 //! reader can have that word; the thing is dropped, and the number used again, once no reader can have loaded it from the cell.
@@ -7,7 +7,7 @@
 //! so in the batch in which a number was found the list has what it means.
 #![allow(unsafe_code)] // things that the domain of the catalog keeps alive; see `Directory::get`
 
-use crate::delta::Delta;
+use super::states::States;
 use crate::pack::Pack;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -21,9 +21,9 @@ use super::Inner;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PackNumber(pub(super) u32);
 
-/// The number of a delta in a catalog; 0 is nobody's.
+/// The number of a states in a catalog; 0 is nobody's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct DeltaNumber(pub(super) u32);
+pub struct StatesNumber(pub(super) u32);
 
 /// What view words name by number.
 pub(super) trait Numbered: Send + Sync + 'static {
@@ -44,13 +44,13 @@ impl Numbered for Pack {
     }
 }
 
-impl Numbered for Delta {
+impl Numbered for States {
     fn id(&self) -> u64 {
-        Delta::id(self)
+        States::id(self)
     }
 
     fn octets(&self) -> usize {
-        Delta::octets(self)
+        States::octets(self)
     }
 }
 

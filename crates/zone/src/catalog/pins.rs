@@ -3,7 +3,7 @@
 //! ```text
 //!  batch: find -> Found -- pin --> PinnedZone ----------------------------------> dropped
 //!                                  | Arc of pack  counts as one of the catalog's     `- the Arc goes to the domain, whether or not others have it;
-//!                                  |   or delta   and one of its client's               the collector drops it, and with the last one the pages
+//!                                  |   or states  and one of its client's               the collector drops it, and with the last one the pages
 //!                                  `- seat
 //! ```
 //!
@@ -16,8 +16,8 @@
 use super::CatalogView;
 use super::numbered::{List, Numbered};
 use super::slots::{Absence, Version};
+use super::states::States;
 use super::view::Found;
-use crate::delta::Delta;
 use crate::lookup::ZoneView;
 use crate::pack::Pack;
 use std::collections::HashMap;
@@ -67,8 +67,8 @@ pub struct PinnedZone {
 enum Pinned {
     /// A zone of a pack.
     Pack(Kept<Pack>, u32),
-    /// A state of a delta.
-    Delta(Kept<Delta>, u32),
+    /// A state of a zone that changes.
+    States(Kept<States>, u32),
 }
 
 impl PinnedZone {
@@ -77,7 +77,7 @@ impl PinnedZone {
     pub fn view(&self) -> Option<ZoneView<'_>> {
         match &self.data {
             Pinned::Pack(pack, zone) => ZoneView::new(pack.get(), *zone),
-            Pinned::Delta(delta, state) => delta.get().view(*state),
+            Pinned::States(states, state) => states.get().view(*state),
         }
     }
 
@@ -92,19 +92,19 @@ impl CatalogView<'_> {
     /// limits of clients are by. What was found in an earlier batch is not pinned, or another zone is.
     pub fn pin(&self, found: &Found, client: IpAddr) -> Result<PinnedZone, PinRefused> {
         let seen = found.seen();
-        let (pins, packs, deltas, domain) = self.pinning();
+        let (pins, packs, states, domain) = self.pinning();
         let data = || {
             if let Some((number, zone)) = seen.zone() {
                 let pack = Kept::take(packs, number.0, domain)?;
                 ZoneView::new(pack.get(), zone)?;
                 return Some(Pinned::Pack(pack, zone));
             }
-            let (number, state) = seen.delta()?;
-            let delta = Kept::take(deltas, number.0, domain)?;
-            delta.get().view(state)?;
-            Some(Pinned::Delta(delta, state))
+            let (number, state) = seen.states()?;
+            let states = Kept::take(states, number.0, domain)?;
+            states.get().view(state)?;
+            Some(Pinned::States(states, state))
         };
-        if seen.zone().is_none() && seen.delta().is_none() {
+        if seen.zone().is_none() && seen.states().is_none() {
             return Err(seen.absence().map_or(PinRefused::Nothing, PinRefused::Absent));
         }
         let seat = Seat::take(pins, client)?;
@@ -113,7 +113,7 @@ impl CatalogView<'_> {
     }
 }
 
-/// A pack or a delta that is handed to the domain, as unmapping one takes its time: not for a worker.
+/// A pack or states that are handed to the domain, as unmapping one takes its time: not for a worker.
 struct Kept<T: Numbered> {
     /// `None` only while it is dropped.
     thing: Option<Arc<T>>,

@@ -1,7 +1,7 @@
 //! Slots, one a zone: what workers see of it, and in which version.
 //!
 //! ```text
-//! | view word u64 | version u64 |      nothing; or 2, pack number 30, zone number 32; or 3, delta number 30, state 32; or the address of an `Absent`
+//! | view word u64 | version u64 |      nothing; or 2, pack number 30, zone number 32; or 3, states number 30, state 32; or the address of an `Absent`
 //!                       `-- of a zone that changes by parts: where its versions are, see `partition`
 //! ```
 //!
@@ -14,7 +14,7 @@ use sync::Domain;
 use sync::epoch::{Guard, Held, Word};
 use wire::{Name, NameBuf, SortKey};
 
-use super::numbered::{DeltaNumber, PackNumber};
+use super::numbered::{PackNumber, StatesNumber};
 use super::partition::is_partitioned;
 
 /// Slots that stand for no zone: their versions are those of what is not there, see [`super::CatalogView::find`].
@@ -73,12 +73,12 @@ impl Absent {
 }
 
 /// What a view word says, without what it points at: as long as the batch lasts in which it was read it means the same.
-/// 0: nothing; the word of a zone of a pack or of a delta's state, whose numbers are never 0; or below 2^32 why there is none.
+/// 0: nothing; the word of a zone of a pack or of a state, whose numbers are never 0; or below 2^32 why there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen(u64);
 
-/// In the number of a view word: it says a delta and a state. Numbers of packs are below 2^30, as there are no more packs than zones.
-const DELTA: u64 = 1 << 62;
+/// In the number of a view word: it says states and one of them. Numbers of packs are below 2^30, as there are no more packs than zones.
+const STATES: u64 = 1 << 62;
 /// Packs' numbers are below.
 const PACKS: u32 = 1 << 30;
 
@@ -111,9 +111,9 @@ impl Seen {
         (pack.0.wrapping_sub(1) < PACKS - 1).then_some((pack, zone))
     }
 
-    /// The delta and its state, if it is one.
-    pub(super) fn delta(self) -> Option<(DeltaNumber, u32)> {
-        delta_of(self.0)
+    /// The states and which of them, if it is one.
+    pub(super) fn states(self) -> Option<(StatesNumber, u32)> {
+        state_of_word(self.0)
     }
 
     /// Why there is none.
@@ -140,27 +140,27 @@ pub(super) fn word_of(pack: PackNumber, zone: u32) -> u64 {
     u64::from(pack.0) << 32 | u64::from(zone)
 }
 
-/// The number that a view word says for a state of a delta.
-pub(super) fn word_of_delta(delta: DeltaNumber, state: u32) -> u64 {
-    DELTA | u64::from(delta.0) << 32 | u64::from(state)
+/// The number that a view word says for one of a zone's states.
+pub(super) fn word_of_state(states: StatesNumber, state: u32) -> u64 {
+    STATES | u64::from(states.0) << 32 | u64::from(state)
 }
 
-/// The pack and the zone that the number of a view word says; for one of a delta the number of no pack.
+/// The pack and the zone that the number of a view word says; for one of states the number of no pack.
 #[inline(always)]
 pub(super) fn pack_of(word: u64) -> (PackNumber, u32) {
     (PackNumber((word >> 32) as u32), word as u32)
 }
 
-/// The delta and the state that the number of a view word says, if it does.
-pub(super) fn delta_of(word: u64) -> Option<(DeltaNumber, u32)> {
-    (word & DELTA != 0).then_some((DeltaNumber(((word & !DELTA) >> 32) as u32), word as u32))
+/// The states and which of them the number of a view word says, if it does.
+pub(super) fn state_of_word(word: u64) -> Option<(StatesNumber, u32)> {
+    (word & STATES != 0).then_some((StatesNumber(((word & !STATES) >> 32) as u32), word as u32))
 }
 
 /// What a view word named by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Named {
     Pack(PackNumber),
-    Delta(DeltaNumber),
+    States(StatesNumber),
 }
 
 impl Slot {
@@ -193,8 +193,8 @@ impl Slot {
     pub(super) fn set(&self, held: Held<Box<Absent>>, domain: &Domain) -> Option<Named> {
         const NUMBER: u64 = 1 << 63;
         let old = self.view.replace(held, domain, size_of::<Absent>());
-        let named = |word| match delta_of(word) {
-            Some((delta, _)) => Named::Delta(delta),
+        let named = |word| match state_of_word(word) {
+            Some((states, _)) => Named::States(states),
             None => Named::Pack(pack_of(word).0),
         };
         (old & NUMBER != 0).then(|| named(old & !NUMBER))

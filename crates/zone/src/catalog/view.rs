@@ -5,10 +5,10 @@ use super::groups::Group;
 use super::numbered::List;
 use super::partition::{PartSet, is_partitioned};
 use super::pins::Pins;
-use super::slots::{Absence, Absent, NOWHERE_SLOTS, Seen, Slot, SlotNumber, Version, delta_of, pack_of};
+use super::slots::{Absence, Absent, NOWHERE_SLOTS, Seen, Slot, SlotNumber, Version, pack_of, state_of_word};
+use super::states::States;
 use super::table::Tag;
 use super::{Inner, Parts, root_hash};
-use crate::delta::Delta;
 use crate::index::Hash;
 use crate::lookup::ZoneView;
 use crate::pack::Pack;
@@ -44,8 +44,8 @@ pub struct Hit<'g> {
     /// What was found.
     pub found: Found,
     pack: Option<&'g Pack>,
-    /// Of a zone that is shown in a state of a delta, instead of the pack.
-    delta: Option<&'g Delta>,
+    /// Of a zone that changes, instead of the pack.
+    states: Option<&'g States>,
 }
 
 impl<'g> Hit<'g> {
@@ -58,13 +58,13 @@ impl<'g> Hit<'g> {
 
     #[cold]
     fn in_state(&self) -> Option<ZoneView<'g>> {
-        let (_, state) = self.found.seen.delta()?;
-        self.delta?.view(state)
+        let (_, state) = self.found.seen.states()?;
+        self.states?.view(state)
     }
 
     /// Why there are no data of a zone that is there.
     pub fn absence(&self) -> Option<Absence> {
-        match self.found.seen.zone().is_some() || self.found.seen.delta().is_some() {
+        match self.found.seen.zone().is_some() || self.found.seen.states().is_some() {
             true => Some(Absence::NotLoaded),
             false => self.found.seen.absence(),
         }
@@ -130,8 +130,8 @@ impl<'g> CatalogView<'g> {
     }
 
     /// What a pin is made of.
-    pub(super) fn pinning(&self) -> (&'g Arc<Pins>, &'g List<Pack>, &'g List<Delta>, &'g Domain) {
-        (&self.inner.pins, &self.inner.pack_list, &self.inner.delta_list, &self.inner.domain)
+    pub(super) fn pinning(&self) -> (&'g Arc<Pins>, &'g List<Pack>, &'g List<States>, &'g Domain) {
+        (&self.inner.pins, &self.inner.pack_list, &self.inner.states_list, &self.inner.domain)
     }
 
     /// The same as it is now: with a table that was published after the batch began.
@@ -225,27 +225,27 @@ impl<'g> CatalogView<'g> {
                 return Some(Hit {
                     found: Found { version, seen, slot: number, labels: labels as u8 },
                     pack,
-                    delta: None,
+                    states: None,
                 });
             }
         }
         self.hit_of_lost(unseen?, labels)
     }
 
-    /// The zone of a slot that shows a state of a delta, if it has this key.
+    /// The zone of a slot that shows one of its states, if it has this key.
     #[cold]
     #[inline(never)]
     fn hit_in_state(&self, number: SlotNumber, key: &[u8], labels: usize) -> Option<Hit<'g>> {
         let slot = self.parts.slot(number)?;
         let version = self.state_version(slot);
         // It can have become one of a pack meanwhile.
-        let Some((seen, delta)) = self.see_delta(slot.view(&self.guard)) else {
+        let Some((seen, states)) = self.see_state(slot.view(&self.guard)) else {
             let (seen, pack, apex) = self.see(slot.view(&self.guard))?;
             let found = Found { version, seen, slot: number, labels: labels as u8 };
-            return (apex == key).then_some(Hit { found, pack, delta: None });
+            return (apex == key).then_some(Hit { found, pack, states: None });
         };
         let found = Found { version, seen, slot: number, labels: labels as u8 };
-        (delta.apex_key() == key).then_some(Hit { found, pack: None, delta: Some(delta) })
+        (states.apex_key() == key).then_some(Hit { found, pack: None, states: Some(states) })
     }
 
     /// What is taken note of as the version of a slot; what it shows is loaded after.
@@ -285,10 +285,10 @@ impl<'g> CatalogView<'g> {
             return self.hit_in_state(number, key, labels).or_else(|| self.hit_of_lost(number, labels));
         };
         let found = Found { version, seen, slot: number, labels: labels as u8 };
-        (apex == key).then_some(Hit { found, pack, delta: None })
+        (apex == key).then_some(Hit { found, pack, states: None })
     }
 
-    /// What a view word says, the pack, and the key of the apex. Of a pack that cannot be read any more, and of a delta: nothing.
+    /// What a view word says, the pack, and the key of the apex. Of a pack that cannot be read any more, and of a zone that changes: nothing.
     #[inline(always)]
     fn see(&self, held: Held<&'g Absent>) -> Option<(Seen, Option<&'g Pack>, &'g [u8])> {
         match held {
@@ -302,11 +302,11 @@ impl<'g> CatalogView<'g> {
         }
     }
 
-    /// What a view word says of a state of a delta, and the delta.
-    fn see_delta(&self, held: Held<&'g Absent>) -> Option<(Seen, &'g Delta)> {
+    /// What a view word says of a zone that changes, and its states.
+    fn see_state(&self, held: Held<&'g Absent>) -> Option<(Seen, &'g States)> {
         let Held::Number(word) = held else { return None };
-        let (number, _) = delta_of(word)?;
-        Some((Seen::number(word), self.parts.deltas.get(number.0, &self.guard)?))
+        let (number, _) = state_of_word(word)?;
+        Some((Seen::number(word), self.parts.states.get(number.0, &self.guard)?))
     }
 
     /// The version word that a slot has; 0 for a slot that was never made.
@@ -338,8 +338,8 @@ impl<'g> CatalogView<'g> {
     /// The same again of what was found in this batch before, whatever is published meanwhile.
     pub fn hit(&self, found: &Found) -> Hit<'g> {
         let pack = found.seen.zone().and_then(|(number, _)| self.parts.packs.get(number.0, &self.guard));
-        let delta = found.seen.delta().and_then(|(number, _)| self.parts.deltas.get(number.0, &self.guard));
-        Hit { found: *found, pack, delta }
+        let states = found.seen.states().and_then(|(number, _)| self.parts.states.get(number.0, &self.guard));
+        Hit { found: *found, pack, states }
     }
 
     /// Whether there may be zones below the name that is `key` cut to `labels` labels. False is certain, and holds as long as the version of the
@@ -378,10 +378,11 @@ impl<'g> CatalogView<'g> {
     /// What there is of a slot's zone. `None`: it has none.
     pub fn view_of(&self, slot: SlotNumber) -> Option<View<'g>> {
         let held = self.parts.slot(slot)?.view(&self.guard);
-        if let Some((seen, delta)) = self.see_delta(held) {
-            let zone = seen.delta().and_then(|(_, state)| delta.view(state));
-            let zone = zone.filter(|_| !delta.pack().is_damaged());
-            return Some(zone.map_or(View::Lost(delta.pack().id()), View::Zone));
+        if let Some((seen, states)) = self.see_state(held) {
+            let (_, state) = seen.states()?;
+            let pack = states.get(state)?.pack();
+            let zone = states.view(state).filter(|_| !pack.is_damaged());
+            return Some(zone.map_or(View::Lost(pack.id()), View::Zone));
         }
         let Some((seen, pack, _)) = self.see(held) else {
             // One that was written into has data, of which nobody knows what they are.
@@ -413,8 +414,8 @@ impl<'g> CatalogView<'g> {
     /// Key of a slot's apex.
     pub(super) fn key_of(&self, slot: SlotNumber) -> Option<&'g [u8]> {
         let held = self.parts.slot(slot)?.view(&self.guard);
-        match self.see_delta(held) {
-            Some((_, delta)) => Some(delta.apex_key()),
+        match self.see_state(held) {
+            Some((_, states)) => Some(states.apex_key()),
             None => self.see(held).map(|(.., key)| key),
         }
     }
