@@ -1,2 +1,21 @@
-//! q
-pub(crate) mod queue;
+//! Zones that change in place: one thread, the *changer*, owns all that changes them. `docs/design/dynamic.md` is its design.
+//!
+//! ```text
+//! worker --Update--> Queue --all that waits--> Changer: drafts -> deltas -> log -> publish -> replies
+//! ```
+//!
+//! * [`queue`]: what waits for it; [`update`]: one request; [`recent`]: those that come again.
+//! * [`changer`]: the thread; [`group`]: what becomes durable together; [`zone`]: one zone that changes; [`base`]: what its log begins with.
+//! * [`recover`]: at a start.
+
+mod base;
+mod changer;
+mod group;
+mod queue;
+mod recent;
+mod recover;
+mod update;
+mod zone;
+
+pub(crate) use changer::Dynamic;
+pub(crate) use update::Update;

@@ -1,0 +1,113 @@
+//! One zone that changes: its delta, and what its slot shows of it.
+
+use std::sync::Arc;
+
+use wire::{Name, NameBuf};
+use zone::catalog::{CatalogView, PartSet, SlotNumber, State, States, StatesHold, ViewSource};
+use zone::delta::{Applied, Changed, DeltaWriter, Refused};
+use zone::{Catalog, Change, Pack, ZoneView};
+
+/// A zone that changes. Owned by the changer.
+pub(super) struct DynamicZone {
+    /// Its name, lower-case.
+    name: NameBuf,
+    writer: DeltaWriter,
+    /// Where it is shown, and what was shown there last.
+    place: Option<(SlotNumber, State)>,
+    /// What the slot shows states of, once it does.
+    states: Option<(Arc<States>, StatesHold)>,
+    /// Whether the log has what its changes begin from.
+    pub(super) is_based: bool,
+}
+
+/// The slot shows something else than was published last: the zone was removed, or somebody else has published it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Gone;
+
+impl DynamicZone {
+    /// A zone as it is in a pack, not shown yet. `None`: it cannot be read there.
+    pub(super) fn new(pack: Arc<Pack>, number: u32) -> Option<DynamicZone> {
+        let writer = DeltaWriter::new(pack, number)?;
+        let name = ZoneView::of_changed(writer.newest())?.apex().to_owned();
+        Some(DynamicZone { name, writer, place: None, states: None, is_based: false })
+    }
+
+    /// A zone as it is served now, from which it goes on. `pack`: finds where its data are. `None`: it has none.
+    pub(super) fn adopt(
+        catalog: &Catalog,
+        name: &Name,
+        pack: impl FnOnce(&CatalogView<'_>, SlotNumber) -> Option<(Arc<Pack>, u32)>,
+    ) -> Option<DynamicZone> {
+        let mut reader = catalog.reader();
+        let slot = reader.with(|view| view.slot_named(name))?;
+        // First, so that nothing older than it is changed.
+        let state = catalog.state_of(slot)?;
+        let (pack, number) = reader.with(|view| pack(view, slot))?;
+        let mut zone = DynamicZone::new(pack, number)?;
+        zone.place = Some((slot, state));
+        Some(zone)
+    }
+
+    /// Its name, lower-case.
+    pub(super) fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// The newest state, which may not be published yet.
+    pub(super) fn newest(&self) -> Option<ZoneView<'_>> {
+        ZoneView::of_changed(self.writer.newest())
+    }
+
+    /// The pack below.
+    pub(super) fn pack(&self) -> &Arc<Pack> {
+        self.writer.newest().pack()
+    }
+
+    /// Whether its slot still shows what was published last.
+    pub(super) fn is_shown(&self, catalog: &Catalog) -> bool {
+        self.place.is_some_and(|(slot, state)| catalog.state_of(slot) == Some(state))
+    }
+
+    /// Makes the next state, which nobody sees yet.
+    pub(super) fn apply(&mut self, change: &Change) -> Result<Applied, Refused> {
+        self.writer.apply(change)
+    }
+
+    /// Takes back the newest state, which was not published.
+    pub(super) fn take_back(&mut self, state: u32) {
+        self.writer.take_back(state);
+    }
+
+    /// Has the slot show a state from now on, in which `parts` differ from what it shows.
+    pub(super) fn publish(&mut self, catalog: &Catalog, newest: Changed, parts: PartSet) -> Result<(), Gone> {
+        let (slot, expected) = self.place.ok_or(Gone)?;
+        let source = self.source(catalog, newest).ok_or(Gone)?;
+        catalog.publish_parts(slot, expected, source, parts).map_err(|_| Gone)?;
+        self.place = catalog.state_of(slot).map(|state| (slot, state));
+        Ok(())
+    }
+
+    /// Shows the newest state of a zone that is not shown yet, in whatever slot it has, or in a new one: says whether that.
+    pub(super) fn show(&mut self, catalog: &Catalog) -> Option<bool> {
+        let newest = self.writer.newest().clone();
+        let source = self.source(catalog, newest)?;
+        let there = catalog.reader().with(|view| view.slot_named(&self.name));
+        let slot = catalog.insert(&[(&*self.name, source)])[0];
+        self.place = catalog.state_of(slot).map(|state| (slot, state));
+        Some(there.is_none())
+    }
+
+    /// What a slot shows for this state.
+    fn source(&mut self, catalog: &Catalog, newest: Changed) -> Option<ViewSource> {
+        let added = self.states.as_ref().and_then(|(states, hold)| Some((states.add(newest.clone())?, hold.number())));
+        if let Some((state, number)) = added {
+            return Some(ViewSource::States(number, state));
+        }
+        // The first, or there are as many as may be.
+        let states = States::new(newest)?;
+        let hold = catalog.add_states(Arc::clone(&states));
+        let source = ViewSource::States(hold.number(), 0);
+        self.states = Some((states, hold));
+        Some(source)
+    }
+}
