@@ -1,3 +1,19 @@
 //! What was acknowledged stays: the write-ahead log of all zones, its checkpoints, and the history of each zone for IXFR.
 //!
+//! ```text
+//! Entry --Committer--> Log --> segments          a start: Recovery -> records in order, zones that lost some
+//! ```
+//!
 //! It knows names, serials and octets of records, and nothing of what zones are made of. Design: `docs/design/journal.md`.
+
+pub mod commit;
+pub mod disk;
+pub mod log;
+mod octets;
+pub mod record;
+mod sum;
+
+pub use commit::{Committer, Outcome, Refusal};
+pub use log::{Log, Recovery};
+pub use record::{Body, Entry, Record};
+pub use sum::Identity;
