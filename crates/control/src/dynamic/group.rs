@@ -1,60 +1,75 @@
-//! What becomes durable together: commits of zones, the records of the log that say them, and the replies that wait for that.
+//! What becomes durable: one zone's part of a group, with the replies that wait for it; and what is told of it.
 
-use journal::{Body, Entry};
+use std::sync::Arc;
+
+use journal::commit::Condition;
+use journal::{Body, Entry, Outcome, Refusal, TooLarge};
+use sync::Mutex;
 use wire::NameBuf;
 use zone::catalog::PartSet;
 use zone::delta::Changed;
 
 use super::update::{Said, Update};
 
-/// One zone's part of a group.
+/// What waits for a record of the log.
+pub(super) enum Payload {
+    /// Nothing: it is what a commit of the same zone that comes after begins from.
+    Base,
+    /// A version of a zone.
+    Commit(Commit),
+}
+
+/// A version of a zone, or requests that changed nothing.
 pub(super) struct Commit {
     /// The zone, lower-case.
     pub(super) zone: NameBuf,
-    /// Its new states, the oldest first: those that are taken back if the group does not become durable.
-    pub(super) states: Vec<u32>,
-    /// The newest of them, and what differs from what is shown. `None`: nothing does.
-    pub(super) newest: Option<(Changed, PartSet)>,
-    /// Whether the group says what its changes begin from.
-    pub(super) has_base: bool,
+    /// Its state, and what differs from the state before. `None`: nothing has changed.
+    pub(super) version: Option<(Changed, PartSet)>,
     /// What is said, in the order in which requests came.
     pub(super) replies: Vec<(Update, Said)>,
 }
 
-impl Commit {
-    pub(super) fn new(zone: NameBuf) -> Commit {
-        Commit { zone, states: Vec::new(), newest: None, has_base: false, replies: Vec::new() }
+/// What has become of payloads.
+pub(super) enum Event {
+    /// They are on the disk.
+    Committed(Vec<Payload>),
+    /// They are not and will never be; the newest first.
+    Refused(Vec<Payload>, Refusal),
+    /// The log is in another condition.
+    Condition(Condition),
+}
+
+/// Events in their order, for the changer, which asks for them on its own thread.
+#[derive(Clone)]
+pub(super) struct Events(Arc<Mutex<Vec<Event>>>);
+
+impl Events {
+    pub(super) fn new() -> Events {
+        Events(Arc::new(Mutex::named("log events", Vec::new())))
+    }
+
+    /// All since the last call.
+    pub(super) fn take(&self) -> Vec<Event> {
+        std::mem::take(&mut self.0.lock())
     }
 }
 
-/// See the module.
-#[derive(Default)]
-pub(super) struct Group {
-    pub(super) commits: Vec<Commit>,
-    entries: Vec<Entry>,
-    octets: usize,
-}
-
-impl Group {
-    /// Whether no more fits.
-    pub(super) fn is_full(&self) -> bool {
-        self.octets >= journal::GROUP_OCTETS_MAX / 2
+impl Outcome<Payload> for Events {
+    fn committed(&self, _: u64, payloads: Vec<Payload>) {
+        self.0.lock().push(Event::Committed(payloads));
     }
 
-    /// Adds a record.
-    pub(super) fn add(&mut self, entry: Entry) {
-        self.octets += entry.octets();
-        self.entries.push(entry);
+    fn refused(&self, payloads: Vec<Payload>, why: Refusal) {
+        self.0.lock().push(Event::Refused(payloads, why));
     }
 
-    /// The records.
-    pub(super) fn entries(&self) -> Vec<&Entry> {
-        self.entries.iter().collect()
+    fn condition(&self, condition: &Condition) {
+        self.0.lock().push(Event::Condition(condition.clone()));
     }
 }
 
 /// The record of a change. `time`: seconds since 1970.
-pub(super) fn entry(change: &zone::Change, time: u64) -> Result<Entry, journal::TooLarge> {
+pub(super) fn entry(change: &zone::Change, time: u64) -> Result<Entry, TooLarge> {
     let body = Body::Difference { removed: change.removed().octets(), added: change.added().octets() };
     Entry::new(change.zone(), change.serial_before(), change.serial_after(), time, body)
 }

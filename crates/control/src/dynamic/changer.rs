@@ -1,0 +1,411 @@
+//! The changer: the thread that owns all that changes zones in place.
+//!
+//! ```text
+//! take all that waits -> by zone -> Draft: each update all or nothing -> Change -> delta: next state, seen by nobody
+//!                                                                           `-> record of the log
+//! write and sync -> publish -> replies            failed: states taken back, newest first; SERVFAIL when that is certain
+//! ```
+
+use std::collections::HashMap;
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use change::draft::NoChange;
+use change::{Applied, Draft, Failure, Limits, Request, SerialStyle, Terms};
+use journal::commit::{Condition, TICK};
+use journal::{Committer, Entry, Recovery, Refusal};
+use wire::iana::{ede, rcode};
+use wire::{Name, NameBuf};
+use zone::catalog::View;
+
+use super::base;
+use super::group::{Commit, Event, Events, Payload, entry};
+use super::queue::Queue;
+use super::recent::{Known, Recent};
+use super::update::{Said, Update};
+use super::zone::DynamicZone;
+use crate::controller::Controller;
+use crate::repeated::Repeated;
+
+/// How long after the last group the log is looked at again, so that it marks the end of that one.
+const QUIET: Duration = Duration::from_secs(3);
+/// Differences that one zone makes of what waits for it, at most: each is a version. What is left waits for the next turn.
+const VERSIONS_A_TURN: usize = 64;
+
+/// Zones that change, as others see it: what waits for the changer.
+pub(crate) struct Dynamic {
+    queue: Queue<Update>,
+    thread: OnceLock<JoinHandle<()>>,
+}
+
+impl Dynamic {
+    /// Before there is a thread.
+    pub(crate) fn new() -> Dynamic {
+        Dynamic { queue: Queue::new(), thread: OnceLock::new() }
+    }
+
+    /// Takes a request.
+    ///
+    /// # Errors
+    ///
+    /// The request, if too many wait, or there is no changer.
+    pub(crate) fn request(&self, update: Update) -> Result<(), Update> {
+        if self.thread.get().is_none() {
+            return Err(update);
+        }
+        let octets = update.octets();
+        self.queue.push(update, octets)
+    }
+
+    /// Starts the changer with what a start found: its zones and its log.
+    pub(super) fn start(
+        controller: &Arc<Controller>,
+        zones: HashMap<NameBuf, DynamicZone>,
+        recovery: Recovery,
+    ) -> std::io::Result<()> {
+        let changer = Changer {
+            controller: Arc::clone(controller),
+            zones,
+            log: Log::Read(Some(recovery)),
+            recent: Recent::default(),
+            condition: Condition::Ready,
+            last: None,
+            said: Repeated::default(),
+        };
+        let thread = std::thread::Builder::new().name("changer".into()).spawn(move || changer.run())?;
+        let _ = controller.dynamic.thread.set(thread);
+        Ok(())
+    }
+
+    /// Ends the changer, once what waits is done.
+    pub(crate) fn stop(&self) {
+        // What still comes is not taken.
+        drop(self.queue.close());
+    }
+}
+
+/// The log: not written to before the first change, as most servers have none.
+enum Log {
+    /// As it was found.
+    Read(Option<Recovery>),
+    /// Begun.
+    Open(Open),
+}
+
+struct Open {
+    committer: Arc<Committer<Payload>>,
+    events: Events,
+    _preparer: journal::log::Preparer,
+}
+
+/// What waits for one zone.
+type Waiting = VecDeque<(Request, Update)>;
+
+struct Changer {
+    controller: Arc<Controller>,
+    /// By name in lower case.
+    zones: HashMap<NameBuf, DynamicZone>,
+    log: Log,
+    recent: Recent,
+    condition: Condition,
+    /// When something was committed last.
+    last: Option<Instant>,
+    /// That the log cannot be written.
+    said: Repeated,
+}
+
+/// Seconds since 1970.
+fn wall() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+impl Changer {
+    fn run(mut self) {
+        let started = Instant::now();
+        loop {
+            let now = Instant::now();
+            let is_busy = self.condition != Condition::Ready || self.last.is_some_and(|last| now - last < QUIET);
+            let until = is_busy.then(|| now + TICK);
+            let Some(updates) = self.controller.dynamic.queue.take(until) else { return };
+            self.turn(updates);
+            if let Log::Open(open) = &self.log
+                && is_busy
+            {
+                open.committer.tick(started.elapsed());
+                self.look_at_events();
+            }
+        }
+    }
+
+    /// Does all that was taken from the queue.
+    fn turn(&mut self, updates: Vec<Update>) {
+        let mut waiting: HashMap<NameBuf, Waiting> = HashMap::new();
+        let mut order: Vec<NameBuf> = Vec::new();
+        for update in updates {
+            match self.recent.look(&update) {
+                Known::New => {}
+                // The one that came before is replied to.
+                Known::Waits => continue,
+                Known::Said(said) => {
+                    update.reply(said, wall());
+                    continue;
+                }
+            }
+            let request = match Request::read(&update.message) {
+                Ok(request) => request,
+                Err(failure) => {
+                    self.reply(update, Said::from(&failure));
+                    continue;
+                }
+            };
+            let zone = request.zone().to_lowercase();
+            let queue = waiting.entry(zone.clone()).or_insert_with(|| {
+                order.push(zone);
+                VecDeque::new()
+            });
+            queue.push_back((request, update));
+        }
+        self.recent.end_look();
+        while !waiting.is_empty() {
+            for name in &order {
+                if let Some(requests) = waiting.get_mut(name) {
+                    self.work_out(name, requests);
+                    if requests.is_empty() {
+                        waiting.remove(name);
+                    }
+                }
+            }
+            self.commit();
+        }
+    }
+
+    fn reply(&mut self, update: Update, said: Said) {
+        self.recent.done(&update, said);
+        update.reply(said, wall());
+    }
+
+    fn reply_all(&mut self, requests: impl IntoIterator<Item = Update>, said: Said) {
+        requests.into_iter().for_each(|update| self.reply(update, said));
+    }
+
+    /// Works out what waits for a zone, and has it wait for the disk; what cannot be done is replied to at once.
+    fn work_out(&mut self, name: &Name, requests: &mut Waiting) {
+        let all = |requests: &mut Waiting| requests.drain(..).map(|(_, update)| update).collect::<Vec<_>>();
+        if let Err(said) = self.open_log() {
+            return self.reply_all(all(requests), said);
+        }
+        if let Err(said) = self.enter(name) {
+            return self.reply_all(all(requests), said);
+        }
+        for _ in 0..VERSIONS_A_TURN {
+            if requests.is_empty() {
+                return;
+            }
+            if let Err((said, replies)) = self.make_version(name, requests) {
+                self.reply_all(replies, said);
+                return self.reply_all(all(requests), said);
+            }
+        }
+    }
+
+    /// Makes one version of a zone of what waits for it, and has it wait for the disk.
+    fn make_version(&mut self, name: &Name, requests: &mut Waiting) -> Result<(), (Said, Vec<Update>)> {
+        let now = wall();
+        let damaged = |replies: Vec<(Update, Said)>| {
+            tracing::error!(zone = %name, "zone {name}: its pack cannot be read: not updated");
+            (Said::not_now(), replies.into_iter().map(|(update, _)| update).collect::<Vec<_>>())
+        };
+        let Some(zone) = self.zones.get_mut(name) else { return Err((Said::not_now(), Vec::new())) };
+        let mut replies: Vec<(Update, Said)> = Vec::new();
+        let Some(view) = zone.newest() else { return Err(damaged(replies)) };
+        let terms = Terms { policy: None, limits: Limits::default(), now };
+        let Ok(mut draft) = Draft::new(view) else { return Err(damaged(replies)) };
+        while let Some((request, update)) = requests.pop_front() {
+            match draft.update(&request, &update.asker(), &terms) {
+                Ok(Applied::Done) => replies.push((update, Said::DONE)),
+                Ok(Applied::Failed(failure)) => {
+                    say_failure(name, &update, &failure);
+                    replies.push((update, Said::from(&failure)));
+                }
+                Ok(Applied::CommitFirst) => {
+                    requests.push_front((request, update));
+                    break;
+                }
+                Err(change::draft::Damaged) => {
+                    replies.push((update, Said::not_now()));
+                    return Err(damaged(replies));
+                }
+            }
+        }
+        let change = match draft.into_change(SerialStyle::Increment, now) {
+            Ok(change) => Some(change),
+            Err(NoChange::Nothing) => None,
+            Err(NoChange::Damaged) => return Err(damaged(replies)),
+        };
+        let failed = |replies: Vec<(Update, Said)>| {
+            (Said::FAILED, replies.into_iter().map(|(update, _)| update).collect::<Vec<_>>())
+        };
+        let Log::Open(open) = &self.log else { return Err(failed(replies)) };
+        let mut commit = Commit { zone: name.to_owned(), version: None, replies: Vec::new() };
+        let mut record = None;
+        if let Some(change) = &change {
+            if !zone.is_based {
+                let Some(base) = base_of(&self.controller, zone, now) else { return Err(failed(replies)) };
+                if open.committer.enqueue(Some(Arc::new(base)), Payload::Base).is_err() {
+                    return Err(failed(replies));
+                }
+                zone.is_based = true;
+            }
+            let Ok(entry) = entry(change, now) else { return Err(failed(replies)) };
+            record = Some(Arc::new(entry));
+            match zone.apply(change) {
+                Ok(applied) => commit.version = Some((applied.changed, applied.parts)),
+                Err(refused) => {
+                    tracing::error!(zone = %name, "zone {name}: an update that was worked out does not fit: {refused:?}");
+                    return Err(failed(replies));
+                }
+            }
+        }
+        commit.replies = replies;
+        match open.committer.enqueue(record, Payload::Commit(commit)) {
+            Ok(_) => Ok(()),
+            Err(refused) => {
+                if let Payload::Commit(commit) = refused.payload {
+                    self.take_back(commit);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes sure that the zone is one that changes, as its slot shows it.
+    fn enter(&mut self, name: &Name) -> Result<(), Said> {
+        let catalog = &self.controller.catalog;
+        if let Some(zone) = self.zones.get(name) {
+            if zone.is_shown(catalog) || zone.has_unpublished() {
+                return Ok(());
+            }
+            self.zones.remove(name);
+        }
+        match DynamicZone::adopt(catalog, name, |view, slot| self.controller.pack_of_slot(view, slot)) {
+            Some(zone) => {
+                self.zones.insert(name.to_owned(), zone);
+                Ok(())
+            }
+            None => {
+                let absent = catalog.reader().with(|view| {
+                    view.slot_named(name).is_some_and(|slot| !matches!(view.view_of(slot), Some(View::Zone(_))))
+                });
+                Err(if absent { Said::not_now() } else { Said { rcode: rcode::NOTAUTH, ede: Some(ede::NOT_AUTHORITATIVE) } })
+            }
+        }
+    }
+
+    /// Makes sure that the log can be written.
+    fn open_log(&mut self) -> Result<(), Said> {
+        if let Log::Read(recovery) = &mut self.log {
+            let Some(recovery) = recovery.take() else { return Err(Said::not_now()) };
+            let begun = recovery.begin().and_then(|log| {
+                let events = Events::new();
+                let preparer = log.start_preparer(|| {})?;
+                Ok(Open { committer: Arc::new(Committer::new(log, Box::new(events.clone()))), events, _preparer: preparer })
+            });
+            match begun {
+                Ok(open) => self.log = Log::Open(open),
+                Err(error) => {
+                    tracing::error!(%error, "the log of changes cannot be begun: {error}; no zone is updated until the next start");
+                    return Err(Said::not_now());
+                }
+            }
+        }
+        match self.condition {
+            Condition::Ready => Ok(()),
+            _ => Err(Said::not_now()),
+        }
+    }
+
+    /// Has all that waits for the disk be written, and goes on with what came of it.
+    fn commit(&mut self) {
+        let Log::Open(open) = &self.log else { return };
+        open.committer.run();
+        self.last = Some(Instant::now());
+        self.look_at_events();
+    }
+
+    fn look_at_events(&mut self) {
+        let Log::Open(open) = &self.log else { return };
+        for event in open.events.take() {
+            match event {
+                Event::Committed(payloads) => payloads.into_iter().for_each(|payload| self.committed(payload)),
+                Event::Refused(payloads, why) => self.refused(payloads, &why),
+                Event::Condition(condition) => self.note(condition),
+            }
+        }
+    }
+
+    /// Publishes what is on the disk, and replies.
+    fn committed(&mut self, payload: Payload) {
+        let Payload::Commit(commit) = payload else { return };
+        if let Some((changed, parts)) = commit.version {
+            let Some(zone) = self.zones.get_mut(&commit.zone) else { return };
+            self.controller.make_room();
+            if zone.publish(&self.controller.catalog, changed, parts).is_err() {
+                tracing::warn!(zone = %commit.zone, "zone {}: updated, and then it was not served any more as it had been", commit.zone);
+                self.zones.remove(&commit.zone);
+            }
+        }
+        for (update, said) in commit.replies {
+            self.reply(update, said);
+        }
+    }
+
+    fn refused(&mut self, payloads: Vec<Payload>, why: &Refusal) {
+        for payload in payloads {
+            match payload {
+                Payload::Commit(commit) => self.take_back(commit),
+                // Which zone it was of is not known: all say once more what they begin from, with their next change.
+                Payload::Base => self.zones.values_mut().for_each(|zone| zone.is_based = false),
+            }
+        }
+        tracing::debug!("updates are refused: {why}");
+    }
+
+    /// Undoes what is not on the disk and never will be, and says so.
+    fn take_back(&mut self, commit: Commit) {
+        if let Some((changed, _)) = &commit.version
+            && let Some(zone) = self.zones.get_mut(&commit.zone)
+        {
+            zone.take_back(changed.state());
+        }
+        self.reply_all(commit.replies.into_iter().map(|(update, _)| update), Said::not_now());
+    }
+
+    fn note(&mut self, condition: Condition) {
+        match &condition {
+            Condition::Ready => tracing::info!("the log of changes can be written again; zones are updated"),
+            Condition::Undecided(error) | Condition::Full(Some(error)) => {
+                tracing::error!(error, "the log of changes cannot be written: {error}; updates get SERVFAIL, zones are served as they were");
+            }
+            Condition::Full(None) => {
+                tracing::error!("the log of changes is full; updates get SERVFAIL, zones are served as they were");
+            }
+        }
+        self.condition = condition;
+    }
+}
+
+/// What is said of an update that is not done.
+fn say_failure(zone: &Name, update: &Update, failure: &Failure) {
+    let (address, key) = (update.client, update.key_name().map(ToString::to_string));
+    let by = key.as_ref().map_or_else(|| address.to_string(), |key| format!("{address}, key {key}"));
+    tracing::info!(zone = %zone, address = %address, "zone {zone}: update of {by} not done: {failure}");
+}
+
+/// What the changes of a zone begin from. `None`: it is large and nowhere on the disk.
+fn base_of(controller: &Controller, zone: &DynamicZone, now: u64) -> Option<Entry> {
+    let stored = controller.store_base(zone.pack());
+    let view = zone.newest()?;
+    base::entry(&view, stored.as_deref(), now)
+}
