@@ -13,10 +13,11 @@ mod denial;
 mod glue;
 mod known;
 mod pool;
-mod rrset;
+pub(crate) mod rrset;
 
 use crate::block::{self, DIRECTORY_ROW_OCTETS, NAMES_MAX};
 use crate::contents::{Contents, Flags, NodeRef};
+use crate::delta::OWN_NUMBERS;
 use crate::index::{self, Hash};
 use crate::lookup::key_prefix;
 use crate::pack::{Backing, NSEC_ROW_OCTETS, ZoneRow};
@@ -32,7 +33,7 @@ use wire::{Name, NameBuf};
 const ANONYMOUS_OCTETS_MIN: usize = 1 << 20;
 
 /// Whether a time is before another, both in seconds modulo 2^32 (RFC 1982).
-fn is_before(time: u32, other: u32) -> bool {
+pub(crate) fn is_before(time: u32, other: u32) -> bool {
     (time.wrapping_sub(other) as i32) < 0
 }
 
@@ -66,7 +67,7 @@ pub enum Problem {
         /// The name.
         owner: NameBuf,
     },
-    /// The pack would pass the reach of its references (16 GiB of names or of data, 2^32 names).
+    /// The pack would pass the reach of its references (16 GiB of names or of data, 2^31 names).
     PackFull,
     /// The pack that the zone is copied from is not sound.
     Damaged,
@@ -96,7 +97,7 @@ impl std::fmt::Display for Problem {
 }
 
 /// Most octets of the references of one name: 16 names of this size with the longest keys have ends of 16 bits.
-const REFERENCES_OCTETS_MAX: usize = 3500;
+pub(crate) const REFERENCES_OCTETS_MAX: usize = 3500;
 const _: () = assert!(NAMES_MAX * (REFERENCES_OCTETS_MAX + KEY_OCTETS_MAX + 4) <= u16::MAX as usize);
 
 /// Builds one pack.
@@ -259,9 +260,9 @@ impl PackBuilder {
     }
 }
 
-/// Whether names of so many more blocks would have numbers beyond 32 bits.
+/// Whether names of so many more blocks would have numbers that are those of a delta.
 fn is_full(first_block: u32, blocks: usize) -> bool {
-    u64::from(first_block) + blocks as u64 >= u64::from(u32::MAX >> 4)
+    u64::from(first_block) + blocks as u64 >= u64::from(OWN_NUMBERS) / NAMES_MAX as u64
 }
 
 /// How many problems of one zone are reported.
@@ -566,12 +567,16 @@ fn apex_place(pack: &mut PackBuilder, contents: &Contents) -> u32 {
 
 /// Serial, and the TTL of negative answers: the lower of the record's own and its MINIMUM (RFC 2308 5).
 fn soa_numbers(soa: crate::contents::RRsetRef<'_>) -> Option<(u32, u32)> {
-    let rdata = soa.records().next()?.rdata;
+    soa_numbers_of(soa.ttl(), soa.records().next()?.rdata)
+}
+
+/// The same of the TTL and the RDATA.
+pub(crate) fn soa_numbers_of(ttl: u32, rdata: &[u8]) -> Option<(u32, u32)> {
     let (_, rest) = Name::split_from(rdata).ok()?;
     let (_, rest) = Name::split_from(rest).ok()?;
     let (words, []) = rest.as_chunks::<4>() else { return None };
     let [serial, _, _, _, minimum] = words else { return None };
-    Some((u32::from_be_bytes(*serial), soa.ttl().min(u32::from_be_bytes(*minimum))))
+    Some((u32::from_be_bytes(*serial), ttl.min(u32::from_be_bytes(*minimum))))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! * [`build`]: from contents to packs.
 //! * [`change`]: what leads from one version to the next.
 //! * [`check`]: semantic checks of contents.
+//! * [`delta`]: what has changed in a zone since its pack was made.
 //! * [`lookup`]: from a name to a node of a zone; [`catalog`]: from a name to a zone.
 //! * [`naive`]: the reference model that property tests compare lookup with.
 //!
@@ -30,5 +31,6 @@ pub use build::{PackBuilder, TextStamp};
 pub use catalog::{Catalog, CatalogReader, CatalogView};
 pub use change::{Change, Record, Records};
 pub use contents::{Contents, ContentsBuilder, Flags};
+pub use delta::{Changed, Delta, DeltaWriter};
 pub use lookup::{Crawl, Data, Denial, Match, MatchKind, Node, RRset, ZoneView};
 pub use pack::{Backing, Pack};

@@ -3,24 +3,34 @@
 //! The walk goes from the apex down, one index probe a label, and stops at the first zone cut (RFC 1034
 //! 4.3.2 step 3b), at a DNAME (RFC 6672 3.2) or where the name ends to exist (RFC 4592 3.3.1).
 
+mod changed;
 mod crawl;
+mod glue;
+mod merged;
 mod node;
 mod order;
+mod proof;
 
 pub use crawl::{Crawl, Damaged, Owner, Step};
+pub use glue::{LiveGlue, LiveGroup};
 pub use node::{Data, Node, RRset};
 pub use order::{Nsec3, key_prefix};
+pub use proof::Ranked;
+
+pub(crate) use changed::Standing;
+pub(crate) use merged::{Merged, MergedBack};
 
 use crate::block::{Block, DIRECTORY_ROW_OCTETS, NAMES_MAX};
 use crate::contents::Flags;
+use crate::delta::Changed;
 use crate::index::{self, Hash};
 use crate::pack::{Pack, ZONE_ROW_OCTETS, ZoneRow};
 use crate::section::{Section, u32_at};
 use crate::shape::Shape;
 use wire::{Name, SortKey};
 
-/// What is seen of a zone, and all that answers are made from: where its names are, what proves their absence, a few numbers. Today it stands on
-/// one pack.
+/// What is seen of a zone, and all that answers are made from: where its names are, what proves their absence, a few numbers. It stands on
+/// a pack, and where the zone has changed since, on a delta over it: which of the two is decided once a walk.
 #[derive(Clone, Copy)]
 pub struct ZoneView<'p> {
     pack: &'p Pack,
@@ -30,6 +40,8 @@ pub struct ZoneView<'p> {
     apex: &'p Name,
     apex_key: &'p [u8],
     apex_labels: usize,
+    /// What has changed since the pack was made.
+    changed: Option<&'p Changed>,
 }
 
 /// What proves that names and types are absent from a zone.
@@ -83,7 +95,18 @@ impl<'p> ZoneView<'p> {
     pub(crate) fn with_labels(pack: &'p Pack, number: u32, apex_labels: usize) -> Option<ZoneView<'p>> {
         let row = pack.zone_octets(number)?;
         let (apex, apex_key) = pack.apex_at(u32_at(row, 0))?;
-        Some(ZoneView { pack, row, number, apex, apex_key, apex_labels })
+        Some(ZoneView { pack, row, number, apex, apex_key, apex_labels, changed: None })
+    }
+
+    /// A zone in a state of its delta.
+    pub fn of_changed(changed: &'p Changed) -> Option<ZoneView<'p>> {
+        let view = ZoneView::new(changed.pack(), changed.number())?;
+        Some(ZoneView { row: changed.row_octets(), changed: Some(changed), ..view })
+    }
+
+    /// The state of the delta that this shows; `None`: the zone is as in its pack.
+    pub fn changed(&self) -> Option<&'p Changed> {
+        self.changed
     }
 
     /// Key of the apex of zone `number` of `pack`.
@@ -116,10 +139,16 @@ impl<'p> ZoneView<'p> {
         self.apex.octets().as_ptr() as usize
     }
 
-    /// What tells numbers of nodes apart: no two packs of a process ever have the same.
+    /// Which pack it stands on, see [`Pack::id`].
     #[inline(always)]
     pub fn pack_id(&self) -> u64 {
         self.pack.id()
+    }
+
+    /// What tells numbers of nodes and of NSEC3 records apart: no two packs, and no two deltas, of a process ever have the same.
+    #[inline(always)]
+    pub fn numbers_id(&self) -> u64 {
+        self.changed.map_or(self.pack.id(), Changed::id)
     }
 
     /// Its number in the pack.
@@ -178,6 +207,14 @@ impl<'p> ZoneView<'p> {
     /// The apex's node; `None` in a damaged pack.
     #[inline(always)]
     pub fn apex_node(&self) -> Option<Node<'p>> {
+        if let Some(changed) = self.changed {
+            return self.apex_changed(changed);
+        }
+        self.apex_in_pack()
+    }
+
+    #[inline(always)]
+    fn apex_in_pack(&self) -> Option<Node<'p>> {
         let first = self.node(self.first_block() * NAMES_MAX as u32)?;
         (first.prefix.is_empty() && first.suffix.is_empty()).then_some(first)
     }
@@ -186,7 +223,10 @@ impl<'p> ZoneView<'p> {
     /// `None` in a damaged pack. Cost: an index probe for each label below the apex that exists, and one more.
     #[inline(always)]
     pub fn walk(&self, key: &SortKey) -> Option<Match<'p>> {
-        let mut node = self.apex_node()?;
+        if let Some(changed) = self.changed {
+            return self.walk_changed(changed, key);
+        }
+        let mut node = self.apex_in_pack()?;
         let mut hash = Hash::of_apex(self.pack.seed(), self.number);
         let mut labels = self.apex_labels;
         let wanted = key.label_count();
@@ -220,11 +260,17 @@ impl<'p> ZoneView<'p> {
         let length = encloser.node.copy_key(&mut key);
         key.get_mut(length..length + 2)?.copy_from_slice(b"*\0");
         let hash = encloser.hash.extend(b"*\0\0\0\0\0\0\0", 0, 2);
+        if let Some(changed) = self.changed {
+            return self.child_changed(changed, hash, &key[..length + 2], Standing::AUTHORITATIVE);
+        }
         self.probe(hash, &key[..length + 2])
     }
 
-    /// Finds the name with this key relative to the apex, whatever is above it.
+    /// Finds the name with this key relative to the apex, whatever is above it; its flags say what that is.
     pub fn find(&self, relative: &[u8]) -> Option<Node<'p>> {
+        if let Some(changed) = self.changed {
+            return self.find_changed(changed, relative);
+        }
         if relative.is_empty() {
             return self.apex_node();
         }
@@ -250,12 +296,12 @@ impl<'p> ZoneView<'p> {
         })
     }
 
-    /// Name number `reference` if it is one of this zone.
+    /// Name number `reference` if it is one of this zone. Where the zone has changed since the pack was made, its flags are as they were stored.
     #[inline(always)]
     pub fn node(&self, reference: u32) -> Option<Node<'p>> {
         let number = (reference / NAMES_MAX as u32).wrapping_sub(self.first_block());
         if number >= self.block_count() {
-            return None;
+            return self.own_node(reference);
         }
         let block = self.block(number)?;
         self.node_in(&block, number, reference as usize % NAMES_MAX)
@@ -278,6 +324,7 @@ impl<'p> ZoneView<'p> {
         let shape = Shape::at(self.pack.section(Section::Shapes).get(offset..)?)?;
         let (references, suffix) = rest.split_at_checked(shape.reference_octets())?;
         let reference = (self.first_block() + number) * NAMES_MAX as u32 + slot as u32;
-        Some(Node { pack: self.pack, shape, references, prefix: block.prefix(), suffix, reference })
+        let flags = shape.flags();
+        Some(Node { pack: self.pack, shape, references, prefix: block.prefix(), suffix, reference, flags })
     }
 }

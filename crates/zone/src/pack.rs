@@ -80,6 +80,11 @@ impl Backing {
 /// The next number of [`Pack::id`].
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
+/// A number that no pack and no delta of this process has or had. Never 0.
+pub(crate) fn next_id() -> u64 {
+    NEXT_ID.fetch_add(1, Ordering::Relaxed)
+}
+
 /// An opened pack.
 pub struct Pack {
     id: u64,
@@ -229,8 +234,7 @@ impl Pack {
             // become zeros, see `Mapping`), and are freed only with it; the slice leaves this struct only with the lifetime of a borrow of it (`Pack::section`).
             sections[section as usize] = unsafe { std::slice::from_raw_parts(slice.as_ptr(), slice.len()) };
         }
-        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        let pack = Pack { id, header, sections, backing };
+        let pack = Pack { id: next_id(), header, sections, backing };
         pack.check_bounds()?;
         Ok(pack)
     }

@@ -24,6 +24,8 @@ pub enum Storage {
     Aaaa = 1,
     /// A fragment in the pool: four octets that say where.
     Pool = 2,
+    /// A fragment among the node's own octets, in a delta only: four octets that say where, counted from the references.
+    Own = 3,
 }
 
 impl Storage {
@@ -31,7 +33,7 @@ impl Storage {
     #[inline(always)]
     pub fn octets(self) -> usize {
         match self {
-            Storage::A | Storage::Pool => 4,
+            Storage::A | Storage::Pool | Storage::Own => 4,
             Storage::Aaaa => 16,
         }
     }
@@ -42,6 +44,7 @@ impl Storage {
             0 => Some(Storage::A),
             1 => Some(Storage::Aaaa),
             2 => Some(Storage::Pool),
+            3 => Some(Storage::Own),
             _ => None,
         }
     }

@@ -213,9 +213,14 @@ impl<'p> Copy<'p> {
             let at = self.references.len();
             let storage = row.storage()?;
             let octets = old.get(at..at + storage.octets())?;
-            if storage != Storage::Pool {
-                self.references.extend_from_slice(octets);
-                continue;
+            match storage {
+                Storage::A | Storage::Aaaa => {
+                    self.references.extend_from_slice(octets);
+                    continue;
+                }
+                Storage::Pool => {}
+                // Of deltas alone.
+                Storage::Own => return None,
             }
             let place = self.fragment(to, u32_at(octets, 0))?;
             self.references.extend_from_slice(&place.to_le_bytes());

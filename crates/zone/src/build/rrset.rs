@@ -96,7 +96,7 @@ impl<'c> ZoneBuild<'c> {
 }
 
 /// Encodes RRsets; buffers are used again from set to set.
-pub(super) struct Encoder<'c> {
+pub(crate) struct Encoder<'c> {
     apex: &'c [u8],
     owner_key: &'c [u8],
     /// Octets of the owner in wire form; 0 where nothing may point at it.
@@ -113,7 +113,7 @@ pub(super) struct Encoder<'c> {
 
 /// Buffers of an [`Encoder`], to be used again.
 #[derive(Default)]
-pub(super) struct Room {
+pub(crate) struct Room {
     owner: Vec<u8>,
     rendered: Vec<u8>,
     ends: Vec<usize>,
@@ -133,7 +133,7 @@ struct Written<'c> {
 
 impl<'c> Encoder<'c> {
     /// An encoder for the zone `apex`.
-    pub(super) fn new(apex: &'c Name, room: Room) -> Encoder<'c> {
+    pub(crate) fn new(apex: &'c Name, room: Room) -> Encoder<'c> {
         let Room { owner, rendered, ends, places, out } = room;
         Encoder {
             apex: apex.octets(),
@@ -148,21 +148,26 @@ impl<'c> Encoder<'c> {
         }
     }
 
-    pub(super) fn into_room(self) -> Room {
+    pub(crate) fn into_room(self) -> Room {
         let Encoder { owner, rendered, ends, places, out, .. } = self;
         Room { owner, rendered, ends, places, out }
     }
 
     /// Says whose RRsets come next.
     pub(super) fn start_owner(&mut self, node: NodeRef<'c>) {
+        self.start_name(node.key(), node.flags());
+    }
+
+    /// The same by the owner's key relative to the apex, and its flags.
+    pub(crate) fn start_name(&mut self, key: &'c [u8], flags: Flags) {
         self.owner.clear();
         self.owner_octets = 0;
         // The owner of a wildcard's records is the query name when they are sent, so nothing may point at it;
         // pointers at the apex are written as such.
-        if node.flags().has_any(Flags(Flags::WILDCARD.0 | Flags::APEX.0)) {
+        if flags.has_any(Flags(Flags::WILDCARD.0 | Flags::APEX.0)) {
             return;
         }
-        self.owner_key = node.key();
+        self.owner_key = key;
         // A label takes as many octets in a key as on the wire, but for escapes: 1 and the escaped octet.
         let escapes = escape_count(self.owner_key);
         self.owner_octets = self.owner_key.len() - escapes + self.apex.len();
@@ -205,27 +210,36 @@ impl<'c> Encoder<'c> {
         set: RRsetRef<'c>,
         signatures: Option<RRsetRef<'c>>,
     ) -> Option<u32> {
-        self.render(set);
-        self.out.clear();
         let covering =
             signatures.iter().flat_map(|set| set.records()).filter_map(|record| record.rdata.get(2..));
-        if !fragment::encode(&self.rendered, &self.ends, &self.places, covering, &mut self.out) {
-            return None;
-        }
+        self.encode(set.rtype(), set.records().map(|record| record.rdata), covering)?;
         // Signed sets are different from each other: a signature covers the owner too.
         Some(if signatures.is_some() { pack.pool.push(&self.out) } else { pack.pool.place_of(&self.out) })
     }
 
+    /// The fragment of these records, by octets of their RDATA in order, and signatures without the covered type; `None` when it fits no message.
+    pub(crate) fn encode<'s>(
+        &mut self,
+        rtype: u16,
+        records: impl Iterator<Item = &'c [u8]>,
+        signatures: impl Iterator<Item = &'s [u8]> + Clone,
+    ) -> Option<&[u8]> {
+        self.render(rtype, records);
+        self.out.clear();
+        let fits = fragment::encode(&self.rendered, &self.ends, &self.places, signatures, &mut self.out);
+        fits.then_some(&*self.out)
+    }
+
     /// Renders all RDATA of a set, names compressed where RFC 3597 4 lets senders do it.
-    fn render(&mut self, set: RRsetRef<'c>) {
+    fn render(&mut self, rtype: u16, records: impl Iterator<Item = &'c [u8]>) {
         self.rendered.clear();
         self.ends.clear();
         self.places.clear();
         self.names.clear();
-        let Compressible { before, names } = compressible(set.rtype());
-        for (number, record) in set.records().enumerate() {
+        let Compressible { before, names } = compressible(rtype);
+        for (number, rdata) in records.enumerate() {
             let heads = FIRST_RDATA_AT + number * RECORD_HEAD_OCTETS;
-            let mut rest = record.rdata;
+            let mut rest = rdata;
             if let Some((head, tail)) = rest.split_at_checked(before) {
                 self.rendered.extend_from_slice(head);
                 rest = tail;

@@ -5,22 +5,28 @@
 //! hashes are no names of the zone (RFC 5155 7.2.8). Glue and occluded names are among them, and each RRset comes once. Who needs
 //! another order, or has a name instead of a place, asks [`ZoneView::cursor`].
 
+use super::merged::At;
 use super::{Node, RRset, ZoneView};
 use crate::block::NAMES_MAX;
+use crate::delta::Changed;
 use dnssec::nsec3::{HASH_OCTETS, LABEL_OCTETS, hash_of_label, owner_label};
 use wire::iana::rtype;
 use wire::sort_key::{KEY_OCTETS_MAX, write_labels};
 
-/// A place in a zone: the RRset that comes next. Means something in the zone and the pack in which it was found.
+/// A place in a zone: the RRset that comes next. Means something in the zone and the pack in which it was found, and in that state of its delta.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Crawl {
     /// Number of the name, counted from the first of the zone's first block; in the chain the rank of the hash.
-    at: u64,
+    at: u32,
+    /// The same of what has changed since the pack was made: the next entry of the delta; 0 before the first step there.
+    entry: u32,
     /// RRsets of the name that are behind.
     rrset: u32,
     /// Whether all names are behind.
     is_in_chain: bool,
 }
+
+const _: () = assert!(size_of::<Crawl>() == 16);
 
 /// The pack is damaged: what was read so far is not the whole zone, and cannot be completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,15 +75,15 @@ impl Crawl {
     /// each empty non-terminal. A copy of before is the way back to it.
     #[allow(clippy::should_implement_trait)] // The zone is lent anew for each step, which an iterator's cannot be.
     pub fn next<'p>(&mut self, zone: &ZoneView<'p>) -> Result<Option<Step<'p>>, Damaged> {
+        if let Some(changed) = zone.changed {
+            return self.next_changed(zone, changed);
+        }
         while !self.is_in_chain {
-            let (number, slot) = (self.at / NAMES_MAX as u64, self.at as usize % NAMES_MAX);
-            let number = match u32::try_from(number) {
-                Ok(number) if number < zone.block_count() => number,
-                _ => {
-                    *self = Crawl { is_in_chain: true, ..Crawl::default() };
-                    break;
-                }
-            };
+            let (number, slot) = (self.at / NAMES_MAX as u32, self.at as usize % NAMES_MAX);
+            if number >= zone.block_count() {
+                *self = Crawl { is_in_chain: true, ..Crawl::default() };
+                break;
+            }
             let block = zone.block(number).ok_or(Damaged)?;
             if slot < block.count() {
                 let node = zone.node_in(&block, number, slot).ok_or(Damaged)?;
@@ -86,16 +92,54 @@ impl Crawl {
                 }
                 (self.at, self.rrset) = (self.at + 1, 0);
             } else {
-                self.at = (u64::from(number) + 1) * NAMES_MAX as u64;
+                self.at = (number + 1) * NAMES_MAX as u32;
             }
         }
-        if !zone.has_nsec3_chain() || self.at >= u64::from(zone.row().denial_count) {
+        if !zone.has_nsec3_chain() || self.at >= zone.row().denial_count {
             return Ok(None);
         }
-        let record = zone.nsec3(self.at as u32).ok_or(Damaged)?;
+        let record = zone.nsec3_in_pack(self.at).ok_or(Damaged)?;
         self.at += 1;
         let rrset = record.rrset().ok_or(Damaged)?;
         Ok(Some(Step { owner: Owner::Hash(record.hash), rrset }))
+    }
+
+    /// The same in a zone that has changed since its pack was made. Names that come later do not disturb it: this state does not see them.
+    #[cold]
+    fn next_changed<'p>(
+        &mut self,
+        zone: &ZoneView<'p>,
+        changed: &'p Changed,
+    ) -> Result<Option<Step<'p>>, Damaged> {
+        if self.entry == 0 {
+            self.set(At::start(changed));
+        }
+        while !self.is_in_chain {
+            let Some(here) = zone.next_name(changed, At { place: self.at, entry: self.entry })? else {
+                *self = Crawl { is_in_chain: true, ..Crawl::default() };
+                self.set(zone.chain_start(changed));
+                break;
+            };
+            // Behind names that are gone.
+            self.set(here.at);
+            if let Some(rrset) = self.next_of(zone, &here.node)? {
+                return Ok(Some(Step { owner: Owner::Name(here.node), rrset }));
+            }
+            self.set(here.after);
+            self.rrset = 0;
+        }
+        if !zone.has_nsec3_chain() {
+            return Ok(None);
+        }
+        let at = At { place: self.at, entry: self.entry };
+        let Some((record, after)) = zone.next_record(changed, at)? else { return Ok(None) };
+        self.set(after);
+        let rrset = record.rrset().ok_or(Damaged)?;
+        Ok(Some(Step { owner: Owner::Hash(record.hash), rrset }))
+    }
+
+    fn set(&mut self, at: At) {
+        (self.at, self.entry) = (at.place, at.entry);
     }
 
     /// The next RRset of a name.

@@ -1,28 +1,38 @@
 //! A name of a zone and its RRsets.
 
 use crate::contents::Flags;
+use crate::delta::OWN_NUMBERS;
 use crate::fragment::{Fragment, Glue};
 use crate::pack::Pack;
 use crate::section::u32_at;
 use crate::shape::{Row, Shape, Storage};
 use std::cmp::Ordering;
 
-/// One name of a zone in a pack.
+/// One name of a zone, in a pack or in a delta over it.
 #[derive(Clone, Copy)]
 pub struct Node<'p> {
     pub(super) pack: &'p Pack,
     pub(super) shape: Shape<'p>,
+    /// To the end of its octets: of a node in a delta its own fragments follow.
     pub(super) references: &'p [u8],
     pub(super) prefix: &'p [u8],
     pub(super) suffix: &'p [u8],
     pub(super) reference: u32,
+    /// Those of its shape; where a cut or a DNAME above has come or gone since it was stored, as they are now.
+    pub(super) flags: Flags,
 }
 
 impl<'p> Node<'p> {
     /// What it is.
     #[inline(always)]
     pub fn flags(&self) -> Flags {
-        self.shape.flags()
+        self.flags
+    }
+
+    /// Whether it is in a delta.
+    #[inline(always)]
+    pub(crate) fn is_own(&self) -> bool {
+        self.reference >= OWN_NUMBERS
     }
 
     /// Its number, with which [`ZoneView::node`] finds it again.
@@ -69,6 +79,43 @@ impl<'p> Node<'p> {
         }
     }
 
+    /// Whether it is below `other`.
+    pub(super) fn is_below(&self, other: &Node<'_>) -> bool {
+        let mut own = self.prefix.iter().chain(self.suffix);
+        let is_under = other.prefix.iter().chain(other.suffix).all(|octet| own.next() == Some(octet));
+        is_under && own.next().is_some()
+    }
+
+    /// What its shape says of each RRset, how it is stored, and the octets: among the references or, of a fragment of its own, that and what follows.
+    pub(crate) fn stored_sets(&self) -> impl Iterator<Item = (Row, Storage, &'p [u8])> + use<'p> {
+        let references = self.references;
+        let mut at = self.fixed_octets();
+        self.shape.rows().map_while(move |row| {
+            let storage = row.storage()?;
+            let octets = references.get(at..at + storage.octets())?;
+            at += storage.octets();
+            match storage {
+                Storage::Own => Some((row, storage, references.get(u32_at(octets, 0) as usize..)?)),
+                _ => Some((row, storage, octets)),
+            }
+        })
+    }
+
+    /// Its flags as they were stored, whatever has come or gone above it since.
+    pub(crate) fn stored_flags(&self) -> Flags {
+        self.shape.flags()
+    }
+
+    /// Whether it has an RRset of this type.
+    pub(crate) fn has(&self, rtype: u16) -> bool {
+        self.shape.rows().any(|row| row.rtype() == rtype)
+    }
+
+    /// The rank of its NSEC3 record as it was stored.
+    pub(crate) fn stored_rank(&self) -> Option<u32> {
+        self.shape.flags().has(Flags::HASHED).then(|| u32_at(self.references, 0))
+    }
+
     /// The RRset of one type, signatures with it. There is no RRset of type RRSIG.
     #[inline(always)]
     pub fn rrset(&self, rtype: u16) -> Option<RRset<'p>> {
@@ -98,7 +145,7 @@ impl<'p> Node<'p> {
     /// Octets of the references that belong to no RRset.
     #[inline(always)]
     fn fixed_octets(&self) -> usize {
-        let flags = self.flags();
+        let flags = self.shape.flags();
         4 * (usize::from(flags.has(Flags::HASHED)) + usize::from(flags.has(Flags::GLUE)))
     }
 
@@ -108,6 +155,7 @@ impl<'p> Node<'p> {
         let data = match storage {
             Storage::A | Storage::Aaaa => Data::Inline(octets),
             Storage::Pool => Data::Fragment(Fragment::at(self.pack.pool(u32_at(octets, 0)))?),
+            Storage::Own => Data::Fragment(Fragment::at(self.references.get(u32_at(octets, 0) as usize..)?)?),
         };
         Some(RRset { row, data })
     }
