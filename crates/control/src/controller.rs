@@ -6,13 +6,14 @@
 //!
 //! `zones`: what is known of each beside its data; `held`: the packs in use; `arrange`: which zones there are and which are looked at;
 //! `change`: loading and taking; `said`: which zones that was; `merge`: packs kept few; `gone`: what packs have and is not served;
-//! `lost`: packs that are damaged while they are served.
+//! `dynamic`: what zones that change need of it; `lost`: packs that are damaged while they are served.
 
 mod arrange;
 mod by_parts;
 mod change;
 #[cfg(test)]
 mod crash;
+mod dynamic;
 mod gone;
 mod held;
 mod lost;
@@ -39,6 +40,7 @@ pub(crate) use zones::Zones;
 
 use crate::access::Groups;
 use crate::commanded::Commanded;
+use crate::dynamic::Dynamic;
 use crate::effort::Effort;
 use crate::handler::Shown;
 use crate::identity::{Identity, identity};
@@ -111,6 +113,8 @@ pub struct Controller {
     is_merge_due: AtomicBool,
     /// See [`PackFolder::is_restricted`], at the start.
     was_restricted: bool,
+    /// Zones that change in place.
+    pub(crate) dynamic: Dynamic,
     /// What it is to be. Held while that is stored.
     pub(crate) is_restricted: Mutex<bool>,
 }
@@ -184,6 +188,7 @@ impl Controller {
             expiry: OnceLock::new(),
             is_merge_due: AtomicBool::new(false),
             was_restricted,
+            dynamic: Dynamic::new(),
             is_restricted: Mutex::named("restricted", was_restricted),
         };
         {

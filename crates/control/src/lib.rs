@@ -25,7 +25,6 @@ pub mod command;
 mod commanded;
 pub mod controller;
 mod disk;
-#[allow(dead_code)]
 mod dynamic;
 pub mod effort;
 mod expiry;

@@ -198,6 +198,11 @@ impl PackFolder {
         }
     }
 
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The lock, for the server that is to take over; `None` where the folder could not be locked.
     pub(crate) fn lock(&self) -> io::Result<Option<File>> {
         self.lock.as_ref().map(File::try_clone).transpose()

@@ -116,6 +116,7 @@ fn run(start: Start) -> Result<(), Faults> {
             Some(progress.show_while(|| controller.announce(&mut changing, wanted, &progress)).0)
         }
     };
+    crate::dynamic::start(&controller)?;
     run_workers(&controller, server).map_err(|error| format!("cannot start a worker: {error}"))?;
     if is_served {
         controller.say_what_is_stored();

@@ -277,6 +277,11 @@ impl Pack {
         self.id
     }
 
+    /// The checksum of its header, which has those of all sections: what it has, told from all others by chance alone.
+    pub fn checksum(&self) -> u64 {
+        u64_at(self.octets(), 32)
+    }
+
     /// A section's octets.
     #[inline(always)]
     pub fn section(&self, section: Section) -> &[u8] {

@@ -207,7 +207,7 @@ impl Controller {
     }
 
     /// Waits until garbage of the catalog is less than its bounds; with a reader that does not move on that can be long.
-    pub(super) fn make_room(&self) {
+    pub(crate) fn make_room(&self) {
         let domain = self.catalog.domain();
         if domain.wait_for_room(Instant::now() + ROOM_WAIT) {
             return;

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use journal::{Body, Entry};
-use wire::{Name, NameBuf};
+use wire::Name;
 use zone::contents::SourcePosition;
 use zone::{ContentsBuilder, Crawl, Pack, PackBuilder, Records, TextStamp, ZoneView};
 
@@ -25,13 +25,14 @@ fn records(zone: &ZoneView<'_>, octets_max: usize) -> Option<Records> {
     let mut labels = [0; wire::name::NAME_OCTETS_MAX];
     while let Some(step) = crawl.next(zone).ok()? {
         let octets = step.owner.write_labels(&mut labels)?;
-        let owner = NameBuf::from_wire(&[&labels[..octets], zone.apex().octets()].concat()).ok()?;
+        let owner = [&labels[..octets], zone.apex().octets()].concat();
+        let owner = Name::from_wire(&owner).ok()?;
         let rrset = &step.rrset;
-        for rdata in rrset.rdata(&owner, zone.apex())? {
-            records.push(&owner, rrset.rtype(), rrset.ttl(), &rdata);
+        for rdata in rrset.rdata(owner, zone.apex())? {
+            records.push(owner, rrset.rtype(), rrset.ttl(), &rdata);
         }
         for rdata in rrset.signature_rdata() {
-            records.push(&owner, wire::iana::rtype::RRSIG, rrset.ttl(), &rdata);
+            records.push(owner, wire::iana::rtype::RRSIG, rrset.ttl(), &rdata);
         }
         if records.octets().len() > octets_max {
             return None;

@@ -27,7 +27,6 @@ use super::recent::{Known, Recent};
 use super::update::{Said, Update};
 use super::zone::DynamicZone;
 use crate::controller::Controller;
-use crate::repeated::Repeated;
 
 /// How long after the last group the log is looked at again, so that it marks the end of that one.
 const QUIET: Duration = Duration::from_secs(3);
@@ -72,7 +71,6 @@ impl Dynamic {
             recent: Recent::default(),
             condition: Condition::Ready,
             last: None,
-            said: Repeated::default(),
         };
         let thread = std::thread::Builder::new().name("changer".into()).spawn(move || changer.run())?;
         let _ = controller.dynamic.thread.set(thread);
@@ -81,8 +79,7 @@ impl Dynamic {
 
     /// Ends the changer, once what waits is done.
     pub(crate) fn stop(&self) {
-        // What still comes is not taken.
-        drop(self.queue.close());
+        self.queue.close();
     }
 }
 
@@ -112,8 +109,6 @@ struct Changer {
     condition: Condition,
     /// When something was committed last.
     last: Option<Instant>,
-    /// That the log cannot be written.
-    said: Repeated,
 }
 
 /// Seconds since 1970.
@@ -284,7 +279,10 @@ impl Changer {
     fn enter(&mut self, name: &Name) -> Result<(), Said> {
         let catalog = &self.controller.catalog;
         if let Some(zone) = self.zones.get(name) {
-            if zone.is_shown(catalog) || zone.has_unpublished() {
+            if zone.fault.is_some() {
+                return Err(Said::not_now());
+            }
+            if zone.is_waiting() || zone.is_shown(catalog) {
                 return Ok(());
             }
             self.zones.remove(name);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use journal::commit::Condition;
-use journal::{Body, Entry, Outcome, Refusal, TooLarge};
+use journal::record::TooLarge;
+use journal::{Body, Entry, Outcome, Refusal};
 use sync::Mutex;
 use wire::NameBuf;
 use zone::catalog::PartSet;

@@ -18,4 +18,5 @@ mod update;
 mod zone;
 
 pub(crate) use changer::Dynamic;
+pub(crate) use recover::start;
 pub(crate) use update::Update;

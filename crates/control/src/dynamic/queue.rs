@@ -1,7 +1,7 @@
 //! What waits for one thread: bounded, in order, and whoever puts something in never waits.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::Thread;
 use std::time::Instant;
 
@@ -20,12 +20,14 @@ pub(crate) struct Queue<T> {
     waiting: AtomicUsize,
     octets: AtomicUsize,
     owner: OnceLock<Thread>,
+    is_closed: AtomicBool,
 }
 
 impl<T> Queue<T> {
     pub(crate) fn new() -> Queue<T> {
         let (waiting, octets) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Queue { mailbox: Mailbox::new(), waiting, octets, owner: OnceLock::new() }
+        let is_closed = AtomicBool::new(false);
+        Queue { mailbox: Mailbox::new(), waiting, octets, owner: OnceLock::new(), is_closed }
     }
 
     /// Puts in what takes so many octets.
@@ -40,12 +42,14 @@ impl<T> Queue<T> {
             self.leave(octets);
             return Err(thing);
         }
+        if self.is_closed.load(Ordering::Acquire) {
+            self.leave(octets);
+            return Err(thing);
+        }
         match self.mailbox.push((thing, octets)) {
             Ok(Wake::Awake) => Ok(()),
             Ok(Wake::Needed) => {
-                if let Some(owner) = self.owner.get() {
-                    owner.unpark();
-                }
+                self.wake();
                 Ok(())
             }
             Err((thing, octets)) => {
@@ -55,14 +59,21 @@ impl<T> Queue<T> {
         }
     }
 
+    fn wake(&self) {
+        if let Some(owner) = self.owner.get() {
+            owner.unpark();
+        }
+    }
+
     /// One less waits.
     fn leave(&self, octets: usize) {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         self.octets.fetch_sub(octets, Ordering::Relaxed);
     }
 
-    /// All that waits, first what came first; waits for the first thing, or until `until`. Called by the owner alone, which is whoever calls it first.
-    pub(crate) fn take(&self, until: Option<Instant>) -> Vec<T> {
+    /// All that waits, first what came first; waits for the first thing, or until `until`. `None`: it is closed, and all was taken. Called by the owner alone,
+    /// which is whoever calls it first.
+    pub(crate) fn take(&self, until: Option<Instant>) -> Option<Vec<T>> {
         let owner = self.owner.get_or_init(std::thread::current);
         debug_assert_eq!(owner.id(), std::thread::current().id(), "one owner");
         loop {
@@ -76,7 +87,10 @@ impl<T> Queue<T> {
                 .collect();
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             if !all.is_empty() || left.is_some_and(|left| left.is_zero()) {
-                return all;
+                return Some(all);
+            }
+            if self.is_closed.load(Ordering::Acquire) {
+                return None;
             }
             if self.mailbox.prepare_to_sleep() {
                 match left {
@@ -88,9 +102,10 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Takes nothing any more. Returns what waits.
-    pub(crate) fn close(&self) -> Vec<T> {
-        self.mailbox.close().map(|(thing, _)| thing).collect()
+    /// Has the owner end once it has taken what waits; later pushes fail, or are dropped.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.wake();
     }
 }
 
@@ -106,12 +121,13 @@ mod tests {
         let queue = Queue::new();
         (0..REQUESTS_MAX).for_each(|number| queue.push(number, 1).unwrap());
         assert_eq!(queue.push(7, 1), Err(7));
-        assert!(queue.take(None).into_iter().eq(0..REQUESTS_MAX));
+        assert!(queue.take(None).unwrap().into_iter().eq(0..REQUESTS_MAX));
         queue.push(1, REQUESTS_OCTETS_MAX).unwrap();
         assert_eq!(queue.push(2, 1), Err(2));
-        assert_eq!(queue.take(None), [1]);
+        assert_eq!(queue.take(None).unwrap(), [1]);
         queue.push(3, REQUESTS_OCTETS_MAX).unwrap();
-        assert_eq!((queue.close(), queue.push(4, 1)), (vec![3], Err(4)));
+        queue.close();
+        assert_eq!((queue.push(4, 1), queue.take(None), queue.take(None)), (Err(4), Some(vec![3]), None));
     }
 
     #[test]
@@ -122,10 +138,10 @@ mod tests {
             std::thread::spawn(move || {
                 let mut seen = Vec::new();
                 while seen.len() < 1000 {
-                    seen.extend(queue.take(None));
+                    seen.extend(queue.take(None).unwrap());
                 }
                 // Nothing more comes.
-                assert!(queue.take(Some(Instant::now() + Duration::from_millis(5))).is_empty());
+                assert_eq!(queue.take(Some(Instant::now() + Duration::from_millis(5))), Some(vec![]));
                 seen
             })
         };

@@ -18,6 +18,10 @@ pub(super) struct DynamicZone {
     states: Option<(Arc<States>, StatesHold)>,
     /// Whether the log has what its changes begin from.
     pub(super) is_based: bool,
+    /// States that are not published and not taken back.
+    waiting: usize,
+    /// Why it takes no updates: what the log has of it does not fit together.
+    pub(super) fault: Option<String>,
 }
 
 /// The slot shows something else than was published last: the zone was removed, or somebody else has published it.
@@ -28,8 +32,8 @@ impl DynamicZone {
     /// A zone as it is in a pack, not shown yet. `None`: it cannot be read there.
     pub(super) fn new(pack: Arc<Pack>, number: u32) -> Option<DynamicZone> {
         let writer = DeltaWriter::new(pack, number)?;
-        let name = ZoneView::of_changed(writer.newest())?.apex().to_owned();
-        Some(DynamicZone { name, writer, place: None, states: None, is_based: false })
+        let name = ZoneView::of_changed(writer.newest_box())?.apex().to_owned();
+        Some(DynamicZone { name, writer, place: None, states: None, is_based: false, waiting: 0, fault: None })
     }
 
     /// A zone as it is served now, from which it goes on. `pack`: finds where its data are. `None`: it has none.
@@ -55,12 +59,12 @@ impl DynamicZone {
 
     /// The newest state, which may not be published yet.
     pub(super) fn newest(&self) -> Option<ZoneView<'_>> {
-        ZoneView::of_changed(self.writer.newest())
+        ZoneView::of_changed(self.writer.newest_box())
     }
 
     /// The pack below.
     pub(super) fn pack(&self) -> &Arc<Pack> {
-        self.writer.newest().pack()
+        self.writer.newest_box().pack()
     }
 
     /// Whether its slot still shows what was published last.
@@ -70,26 +74,44 @@ impl DynamicZone {
 
     /// Makes the next state, which nobody sees yet.
     pub(super) fn apply(&mut self, change: &Change) -> Result<Applied, Refused> {
-        self.writer.apply(change)
+        let applied = self.writer.apply(change)?;
+        self.waiting += 1;
+        Ok(applied)
+    }
+
+    /// Whether states of it wait for the disk.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waiting > 0
     }
 
     /// Takes back the newest state, which was not published.
     pub(super) fn take_back(&mut self, state: u32) {
-        self.writer.take_back(state);
+        let is_back = self.writer.take_back(state);
+        debug_assert!(is_back, "newest first");
+        self.waiting = self.waiting.saturating_sub(1);
+    }
+
+    /// The newest state is durable already: it is what the log has.
+    pub(super) fn replayed(&mut self) {
+        self.writer.published(self.writer.newest_box().state());
+        self.waiting = 0;
     }
 
     /// Has the slot show a state from now on, in which `parts` differ from what it shows.
     pub(super) fn publish(&mut self, catalog: &Catalog, newest: Changed, parts: PartSet) -> Result<(), Gone> {
         let (slot, expected) = self.place.ok_or(Gone)?;
+        let state = newest.state();
         let source = self.source(catalog, newest).ok_or(Gone)?;
         catalog.publish_parts(slot, expected, source, parts).map_err(|_| Gone)?;
+        self.writer.published(state);
+        self.waiting = self.waiting.saturating_sub(1);
         self.place = catalog.state_of(slot).map(|state| (slot, state));
         Ok(())
     }
 
     /// Shows the newest state of a zone that is not shown yet, in whatever slot it has, or in a new one: says whether that.
     pub(super) fn show(&mut self, catalog: &Catalog) -> Option<bool> {
-        let newest = self.writer.newest().clone();
+        let newest = self.writer.newest_box().clone();
         let source = self.source(catalog, newest)?;
         let there = catalog.reader().with(|view| view.slot_named(&self.name));
         let slot = catalog.insert(&[(&*self.name, source)])[0];
