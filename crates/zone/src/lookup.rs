@@ -122,6 +122,11 @@ impl<'p> ZoneView<'p> {
         self.pack.id()
     }
 
+    /// Whether it is read from a mapped file, and so may wait for a disk.
+    pub fn is_mapped(&self) -> bool {
+        self.pack.is_mapped()
+    }
+
     /// Its number in the pack.
     pub fn number(&self) -> u32 {
         self.number
