@@ -14,6 +14,7 @@ pub mod address;
 pub mod builder;
 pub mod cookie;
 pub mod edns;
+pub mod envelope;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod header;

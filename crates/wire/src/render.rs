@@ -77,6 +77,11 @@ impl<'b> Renderer<'b> {
         self.at
     }
 
+    /// Most octets of the message.
+    pub fn limit(&self) -> usize {
+        self.octets.len()
+    }
+
     /// What was written so far.
     #[inline(always)]
     pub fn message(&self) -> &[u8] {

@@ -80,6 +80,11 @@ impl Records {
         })
     }
 
+    /// The record that begins at octet `at`, and where the next one does; `None` at the end, and where none begins.
+    pub fn at(&self, at: usize) -> Option<(Record<'_>, usize)> {
+        read(&self.octets, at)
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.octets.is_empty()

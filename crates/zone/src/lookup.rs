@@ -151,6 +151,16 @@ impl<'p> ZoneView<'p> {
         self.changed.map_or(self.pack.id(), Changed::id)
     }
 
+    /// Whether something has changed in it since its pack was made, or may.
+    pub fn is_changed(&self) -> bool {
+        self.changed.is_some()
+    }
+
+    /// Whether it is read from a mapped file, and so may wait for a disk.
+    pub fn is_mapped(&self) -> bool {
+        self.pack.is_mapped()
+    }
+
     /// Its number in the pack.
     pub fn number(&self) -> u32 {
         self.number

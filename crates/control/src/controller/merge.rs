@@ -140,6 +140,8 @@ impl Controller {
                     // The state first: if the zone is then of this pack, any later change is one of the state.
                     let Some(state) = self.catalog.state_of(slot) else { continue };
                     if let Some(View::Zone(zone)) = view.view_of(slot)
+                        // One that changes in place stays where its changes are.
+                        && !zone.is_changed()
                         && zone.pack_id() == pack.pack.id()
                         && zone.row().first_block == row.first_block
                     {
