@@ -35,6 +35,8 @@ pub struct Draft<'z> {
     serial: u32,
     /// Whether an update brought the SOA record that the zone has now.
     brought_soa: bool,
+    /// Whether the zone is signed: its SOA record is.
+    is_signed: bool,
 }
 
 /// A name that was asked for.
@@ -90,15 +92,22 @@ impl<'z> Draft<'z> {
             steps: Vec::new(),
             serial: 0,
             brought_soa: false,
+            is_signed: false,
         };
         let soa = draft.rrset(&[], rtype::SOA)?.ok_or(Damaged)?;
         draft.serial = soa.first().and_then(|rdata| soa_serial(rdata)).ok_or(Damaged)?;
+        draft.is_signed = draft.ids(0)?.contains(&SetId::signatures(rtype::SOA));
         Ok(draft)
     }
 
     /// The zone as it was.
     pub fn view(&self) -> &ZoneView<'z> {
         &self.view
+    }
+
+    /// Whether the zone is signed, which is: its SOA record. Single signatures that were left somewhere make no signed zone.
+    pub fn is_signed(&self) -> bool {
+        self.is_signed
     }
 
     /// The serial that the zone has or was brought.
@@ -205,13 +214,7 @@ impl<'z> Draft<'z> {
 
     /// Adds a record, which takes the place of others where its type says so ([`replaces`]), and sets the TTL of the RRset. A record that is there keeps
     /// its letters.
-    pub(crate) fn add(
-        &mut self,
-        place: usize,
-        id: SetId,
-        ttl: u32,
-        rdata: &[u8],
-    ) -> Result<(), Damaged> {
+    pub(crate) fn add(&mut self, place: usize, id: SetId, ttl: u32, rdata: &[u8]) -> Result<(), Damaged> {
         let new = Rdata::new(id.rtype, rdata);
         let set = self.set(place, id)?;
         let (old_ttl, is_there) = (set.ttl, set.find(&new).is_ok());

@@ -96,7 +96,9 @@ impl Failure {
     /// The response code.
     pub fn rcode(&self) -> u16 {
         match self.why {
-            Why::Malformed(_) | Why::NoUpdate | Why::ZoneSection | Why::Form | Why::Rdata(_) => rcode::FORMERR,
+            Why::Malformed(_) | Why::NoUpdate | Why::ZoneSection | Why::Form | Why::Rdata(_) => {
+                rcode::FORMERR
+            }
             Why::ZoneClass => rcode::NOTAUTH,
             Why::NotZone => rcode::NOTZONE,
             Why::NameMissing => rcode::NXDOMAIN,
@@ -162,7 +164,11 @@ impl fmt::Display for Why {
             Why::NameFull(most) => return write!(f, "name would have more than {most} records"),
             Why::RRsetTooLarge => "RRset would not fit into a message",
             Why::NotByUpdate(rtype) => {
-                return write!(f, "{} not changed by update: reload or transfer the zone", rtype::Text(*rtype));
+                return write!(
+                    f,
+                    "{} not changed by update: reload or transfer the zone",
+                    rtype::Text(*rtype)
+                );
             }
             Why::Signed(what) => return what.fmt(f),
         })

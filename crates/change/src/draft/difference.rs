@@ -87,9 +87,7 @@ fn compare(
         let ttl = match place.touched(SetId::of(id.covered)) {
             Some(covered) if id.rtype == rtype::RRSIG && !covered.now.records.is_empty() => covered.now.ttl,
             Some(_) if id.rtype == rtype::RRSIG => now.ttl,
-            None if id.rtype == rtype::RRSIG => {
-                covered_ttl(view, place, id.covered)?.unwrap_or(now.ttl)
-            }
+            None if id.rtype == rtype::RRSIG => covered_ttl(view, place, id.covered)?.unwrap_or(now.ttl),
             _ => now.ttl,
         };
         push_missing(&owner, id.rtype, (&before, before.ttl), (now, ttl), removed);
