@@ -12,6 +12,7 @@ mod stored;
 
 use crate::set::{Rdata, Set, SetId, replaces};
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use wire::iana::rtype;
 use zone::change::soa_serial;
 use zone::{Node, RRset, ZoneView};
@@ -258,10 +259,33 @@ impl<'z> Draft<'z> {
 
     /// Whether an RRset has other records or another TTL than in the zone.
     pub(crate) fn differs(&mut self, place: usize, id: SetId) -> Result<bool, Damaged> {
-        let before = stored::set(&self.view, &self.places[place], id)?;
+        let before = self.stored(place, id)?;
         let now = self.set(place, id)?;
         let is_same = before.records.iter().map(Rdata::folded).eq(now.records.iter().map(Rdata::folded));
         Ok(!is_same || (before.ttl != now.ttl && !now.records.is_empty()))
+    }
+
+    /// An RRset as the zone has it.
+    pub(crate) fn stored(&self, place: usize, id: SetId) -> Result<Set, Damaged> {
+        stored::set(&self.view, &self.places[place], id)
+    }
+
+    /// Keys of the names of the draft that have this RRset now, in order.
+    pub(crate) fn drafted_with(&self, id: SetId) -> Vec<Box<[u8]>> {
+        let has = |place: &Place<'_>| place.touched(id).is_some_and(|set| !set.now.records.is_empty());
+        self.names.iter().filter(|(_, at)| has(&self.places[**at])).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Keys of the names of the draft below one.
+    pub(crate) fn drafted_below(&self, key: &[u8]) -> Vec<Box<[u8]>> {
+        let range = (Bound::Excluded(key), Bound::Unbounded);
+        let names = self.names.range::<[u8], _>(range).map(|(name, _)| name);
+        names.take_while(|name| name.starts_with(key)).cloned().collect()
+    }
+
+    /// Whether a name is in the draft.
+    pub(crate) fn is_drafted(&self, key: &[u8]) -> bool {
+        self.names.contains_key(key)
     }
 
     /// Says that the update has brought an SOA record.

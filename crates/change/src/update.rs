@@ -93,7 +93,7 @@ impl Draft<'_> {
         self.permit_cleansing(request, permission)?;
         self.take_effect(request, &terms.limits)?;
         self.settle(mark)?;
-        Ok(())
+        self.check_signed(mark, terms.now)
     }
 }
 

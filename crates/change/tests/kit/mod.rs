@@ -6,6 +6,8 @@
 //! ```
 #![allow(dead_code, clippy::unwrap_used)] // each test file uses its part
 
+pub mod sign;
+
 use change::{Applied, Asker, Draft, Limits, Policy, Request, Terms};
 use wire::iana::{class, rcode, rtype};
 use wire::{NameBuf, Transport};
