@@ -12,6 +12,7 @@ mod stored;
 
 use crate::set::{Rdata, Set, SetId, replaces};
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use wire::iana::rtype;
 use zone::change::soa_serial;
 use zone::{Node, RRset, ZoneView};
@@ -35,6 +36,8 @@ pub struct Draft<'z> {
     serial: u32,
     /// Whether an update brought the SOA record that the zone has now.
     brought_soa: bool,
+    /// Whether the zone is signed: its SOA record is.
+    is_signed: bool,
 }
 
 /// A name that was asked for.
@@ -90,15 +93,22 @@ impl<'z> Draft<'z> {
             steps: Vec::new(),
             serial: 0,
             brought_soa: false,
+            is_signed: false,
         };
         let soa = draft.rrset(&[], rtype::SOA)?.ok_or(Damaged)?;
         draft.serial = soa.first().and_then(|rdata| soa_serial(rdata)).ok_or(Damaged)?;
+        draft.is_signed = draft.ids(0)?.contains(&SetId::signatures(rtype::SOA));
         Ok(draft)
     }
 
     /// The zone as it was.
     pub fn view(&self) -> &ZoneView<'z> {
         &self.view
+    }
+
+    /// Whether the zone is signed, which is: its SOA record. Single signatures that were left somewhere make no signed zone.
+    pub fn is_signed(&self) -> bool {
+        self.is_signed
     }
 
     /// The serial that the zone has or was brought.
@@ -249,10 +259,33 @@ impl<'z> Draft<'z> {
 
     /// Whether an RRset has other records or another TTL than in the zone.
     pub(crate) fn differs(&mut self, place: usize, id: SetId) -> Result<bool, Damaged> {
-        let before = stored::set(&self.view, &self.places[place], id)?;
+        let before = self.stored(place, id)?;
         let now = self.set(place, id)?;
         let is_same = before.records.iter().map(Rdata::folded).eq(now.records.iter().map(Rdata::folded));
         Ok(!is_same || (before.ttl != now.ttl && !now.records.is_empty()))
+    }
+
+    /// An RRset as the zone has it.
+    pub(crate) fn stored(&self, place: usize, id: SetId) -> Result<Set, Damaged> {
+        stored::set(&self.view, &self.places[place], id)
+    }
+
+    /// Keys of the names of the draft that have this RRset now, in order.
+    pub(crate) fn drafted_with(&self, id: SetId) -> Vec<Box<[u8]>> {
+        let has = |place: &Place<'_>| place.touched(id).is_some_and(|set| !set.now.records.is_empty());
+        self.names.iter().filter(|(_, at)| has(&self.places[**at])).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Keys of the names of the draft below one.
+    pub(crate) fn drafted_below(&self, key: &[u8]) -> Vec<Box<[u8]>> {
+        let range = (Bound::Excluded(key), Bound::Unbounded);
+        let names = self.names.range::<[u8], _>(range).map(|(name, _)| name);
+        names.take_while(|name| name.starts_with(key)).cloned().collect()
+    }
+
+    /// Whether a name is in the draft.
+    pub(crate) fn is_drafted(&self, key: &[u8]) -> bool {
+        self.names.contains_key(key)
     }
 
     /// Says that the update has brought an SOA record.

@@ -2,14 +2,15 @@
 
 use crate::draft::{Draft, Mark};
 use crate::failure::{Failure, Part, Why};
-use crate::policy::{Asker, Decision};
+use crate::policy::{Decision, Permission};
 use crate::request::{Entry, Request};
 use crate::serial::is_greater;
 use crate::set::{Rdata, SetId};
-use crate::update::{Limits, Stop, Terms};
+use crate::update::{Limits, Stop};
 use wire::iana::{class, rtype};
 use zone::change::soa_serial;
 use zone::contents::served_ttl;
+use zone::fragment::SIGNATURES_MAX;
 
 /// Most octets of an RRset with its signatures, heads of records included: it has to fit into a message beside the question, a long owner and OPT.
 const RRSET_OCTETS_MAX: usize = 64_000;
@@ -17,9 +18,9 @@ const RRSET_OCTETS_MAX: usize = 64_000;
 const RECORD_HEAD_OCTETS: usize = 12;
 
 /// Whether any rule grants the sender anything. Before all else: what comes after tells what is in the zone.
-pub(crate) fn permit_sender(asker: &Asker<'_>, terms: &Terms<'_>) -> Result<(), Stop> {
-    match terms.policy {
-        Some(policy) if !policy.knows(asker) => Err(Why::Nobody.into()),
+pub(crate) fn permit_sender(permission: Option<&Permission<'_>>) -> Result<(), Stop> {
+    match permission {
+        Some(permission) if !permission.is_known() => Err(Why::Nobody.into()),
         _ => Ok(()),
     }
 }
@@ -70,12 +71,12 @@ impl Draft<'_> {
     }
 
     /// Checks what can be said without a look at the zone.
-    pub(crate) fn permit(&self, request: &Request, asker: &Asker<'_>, terms: &Terms<'_>) -> Result<(), Stop> {
-        let Some(policy) = terms.policy else { return Ok(()) };
+    pub(crate) fn permit(&self, request: &Request, permission: Option<&Permission<'_>>) -> Result<(), Stop> {
+        let Some(permission) = permission else { return Ok(()) };
         for (entry, number) in request.updates().zip(1..) {
             let decision = match is_cleansing(&entry) {
-                true => policy.decide_any(asker, entry.key),
-                false => policy.decide(asker, entry.key, entry.rtype),
+                true => permission.decide_any(entry.key),
+                false => permission.decide(entry.key, entry.rtype),
             };
             check_decision(decision, entry.rtype).map_err(at(number))?;
         }
@@ -86,15 +87,14 @@ impl Draft<'_> {
     pub(crate) fn permit_cleansing(
         &mut self,
         request: &Request,
-        asker: &Asker<'_>,
-        terms: &Terms<'_>,
+        permission: Option<&Permission<'_>>,
     ) -> Result<(), Stop> {
-        let Some(policy) = terms.policy else { return Ok(()) };
+        let Some(permission) = permission else { return Ok(()) };
         for (entry, number) in request.updates().zip(1..).filter(|(entry, _)| is_cleansing(entry)) {
             let relative = &entry.key[self.view().apex_key().len()..];
             let place = self.place(relative)?;
             for id in self.ids(place)?.into_iter().filter(|id| !stays(relative, id.rtype)) {
-                check_decision(policy.decide(asker, entry.key, id.rtype), id.rtype).map_err(at(number))?;
+                check_decision(permission.decide(entry.key, id.rtype), id.rtype).map_err(at(number))?;
             }
         }
         Ok(())
@@ -124,7 +124,7 @@ impl Draft<'_> {
         fail: impl Fn(Why) -> Stop,
     ) -> Result<(), Stop> {
         let rtype = entry.rtype;
-        if !self.view().is_signed() && matches!(rtype, rtype::RRSIG | rtype::NSEC | rtype::NSEC3) {
+        if !self.is_signed() && matches!(rtype, rtype::RRSIG | rtype::NSEC | rtype::NSEC3) {
             return Err(fail(Why::NotByUpdate(rtype)));
         }
         if self.is_beside_cname(place, rtype)? {
@@ -200,8 +200,9 @@ impl Draft<'_> {
             if octets == 0 {
                 self.clear(place, signatures)?;
             }
-            octets += octets_of(&self.set(place, signatures)?.records);
-            if octets > RRSET_OCTETS_MAX {
+            let signatures = &self.set(place, signatures)?.records;
+            octets += octets_of(signatures);
+            if octets > RRSET_OCTETS_MAX || signatures.len() > SIGNATURES_MAX {
                 return Err(Why::RRsetTooLarge.into());
             }
             if id == SetId::of(rtype::NSEC3PARAM) && self.key(place).is_empty() && self.differs(place, id)? {

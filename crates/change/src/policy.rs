@@ -124,24 +124,35 @@ impl Policy {
         Ok(Policy { rules: rules? })
     }
 
+    /// What the policy says of this sender.
+    pub fn of(&self, asker: &Asker<'_>) -> Permission<'_> {
+        Permission { rules: &self.rules, asker: Known::of(asker) }
+    }
+}
+
+/// A policy as it is for one sender.
+pub struct Permission<'p> {
+    rules: &'p [Rule],
+    asker: Known,
+}
+
+impl Permission<'_> {
     /// Whether any rule could grant the sender anything.
-    pub fn knows(&self, asker: &Asker<'_>) -> bool {
-        let asker = Known::of(asker);
+    pub fn is_known(&self) -> bool {
+        let asker = &self.asker;
         self.rules.iter().any(|rule| rule.is_grant && asker.is(&rule.identity) && asker.can_be(&rule.names))
     }
 
     /// Whether the sender may change RRsets of type `rtype` at the name with this key, counted from the root.
-    pub fn decide(&self, asker: &Asker<'_>, key: &[u8], rtype: u16) -> Decision {
-        let asker = Known::of(asker);
-        self.decision(|rule| rule.misfit(&asker, key, Some(rtype)).is_none())
+    pub fn decide(&self, key: &[u8], rtype: u16) -> Decision {
+        self.decision(|rule| rule.misfit(&self.asker, key, Some(rtype)).is_none())
     }
 
-    /// Whether the sender may change RRsets of some types at the name. Which ones, [`Policy::decide`] says.
-    pub fn decide_any(&self, asker: &Asker<'_>, key: &[u8]) -> Decision {
-        let asker = Known::of(asker);
+    /// Whether the sender may change RRsets of some types at the name. Which ones, [`Permission::decide`] says.
+    pub fn decide_any(&self, key: &[u8]) -> Decision {
         // Denied is only what a rule denies in all types, before any that grants.
         self.decision(|rule| {
-            rule.misfit(&asker, key, None).is_none() && (rule.is_grant || rule.types == Types::All)
+            rule.misfit(&self.asker, key, None).is_none() && (rule.is_grant || rule.types == Types::All)
         })
     }
 

@@ -1,7 +1,8 @@
 //! One update against a draft: the order of what is checked, and all or nothing.
 
-use crate::draft::{Damaged, Draft};
-use crate::failure::Failure;
+use crate::draft::{Damaged, Draft, Mark};
+use crate::effect::permit_sender;
+use crate::failure::{Failure, Why};
 use crate::policy::{Asker, Policy};
 use crate::request::Request;
 use wire::iana::rtype;
@@ -81,16 +82,18 @@ impl Draft<'_> {
         request: &Request,
         asker: &Asker<'_>,
         terms: &Terms<'_>,
-        mark: crate::draft::Mark,
+        mark: Mark,
     ) -> Result<(), Stop> {
-        crate::effect::permit_sender(asker, terms)?;
+        let permission = terms.policy.map(|policy| policy.of(asker));
+        let permission = permission.as_ref();
+        permit_sender(permission)?;
         self.prescan(request)?;
-        self.permit(request, asker, terms)?;
+        self.permit(request, permission)?;
         self.check_prerequisites(request)?;
-        self.permit_cleansing(request, asker, terms)?;
+        self.permit_cleansing(request, permission)?;
         self.take_effect(request, &terms.limits)?;
         self.settle(mark)?;
-        Ok(())
+        self.check_signed(mark, terms.now)
     }
 }
 
@@ -106,8 +109,8 @@ impl From<Failure> for Stop {
     }
 }
 
-impl From<crate::failure::Why> for Stop {
-    fn from(why: crate::failure::Why) -> Stop {
+impl From<Why> for Stop {
+    fn from(why: Why) -> Stop {
         Stop::Failure(why.into())
     }
 }

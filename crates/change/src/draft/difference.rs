@@ -47,7 +47,7 @@ impl Draft<'_> {
     fn soa_records(&mut self, style: SerialStyle, now: u64) -> Result<(Records, Records), Damaged> {
         let apex = self.place(&[])?;
         let id = SetId::of(rtype::SOA);
-        let before = stored::set(&self.view, &self.places[apex], id)?;
+        let before = self.stored(apex, id)?;
         let (mut removed, mut added) = (Records::default(), Records::default());
         let owner = self.view.apex();
         let rdata = before.records.first().ok_or(Damaged)?.written();

@@ -86,7 +86,7 @@ fn identity(word: &str) -> Result<Identity, RuleFault> {
 }
 
 fn key(word: Option<&str>) -> Result<Box<[u8]>, RuleFault> {
-    let word = word.unwrap_or_default();
+    let word = word.ok_or(RuleFault::Name(String::new()))?;
     let name = NameBuf::from_text(word).map_err(|_| RuleFault::Name(word.to_string()))?;
     Ok(SortKey::of(&name).octets().into())
 }

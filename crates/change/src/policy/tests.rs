@@ -46,7 +46,7 @@ fn first_rule_that_fits_decides() {
         let key = (!key.is_empty()).then(|| name(key));
         let asker = asker(key.as_ref(), "192.0.2.1", Transport::Udp);
         let owner = name(owner);
-        let decision = policy.decide(&asker, SortKey::of(&owner).octets(), rtype);
+        let decision = policy.of(&asker).decide(SortKey::of(&owner).octets(), rtype);
         assert_eq!((decision.rule, decision.is_granted), (rule, is_granted), "{key:?} {owner}");
         let explained = policy.explain(&asker, &owner, rtype);
         assert_eq!(explained.is_granted, is_granted, "{explained}");
@@ -61,7 +61,7 @@ fn usual_types_are_not_those_of_structure() {
     for (rtype, is_granted) in
         [(rtype::A, true), (65_280, true), (rtype::NS, false), (rtype::RRSIG, false), (rtype::DS, false)]
     {
-        assert_eq!(policy.decide(&asker, b"example\0", rtype).is_granted, is_granted, "{rtype}");
+        assert_eq!(policy.of(&asker).decide(b"example\0", rtype).is_granted, is_granted, "{rtype}");
     }
 }
 
@@ -76,7 +76,7 @@ fn addresses_name_themselves_over_streams() {
         let key = SortKey::of(&name(owner));
         let ask = |transport| {
             let asker = asker(None, address, transport);
-            (policy.knows(&asker), policy.decide(&asker, key.octets(), rtype::PTR).is_granted)
+            (policy.of(&asker).is_known(), policy.of(&asker).decide(key.octets(), rtype::PTR).is_granted)
         };
         assert_eq!(ask(Transport::Tcp), (true, true));
         assert_eq!(ask(Transport::Udp), (false, false), "an address over UDP can be forged");
@@ -89,11 +89,12 @@ fn senders_that_nothing_is_granted_to_are_not_known() {
         Policy::new(["deny a. zonesub ANY", "grant b. name x.example. A", "grant * self *"]).unwrap();
     let knows = |key: Option<&str>| {
         let key = key.map(name);
-        policy.knows(&asker(key.as_ref(), "::1", Transport::Udp))
+        policy.of(&asker(key.as_ref(), "::1", Transport::Udp)).is_known()
     };
     assert_eq!((knows(Some("b.")), knows(Some("c.")), knows(None)), (true, true, false));
     let of = |key, owner: &str| {
-        policy.decide_any(&asker(Some(&name(key)), "::1", Transport::Udp), SortKey::of(&name(owner)).octets())
+        let asker = asker(Some(&name(key)), "::1", Transport::Udp);
+        policy.of(&asker).decide_any(SortKey::of(&name(owner)).octets())
     };
     assert_eq!(of("b.", "x.example."), Decision { is_granted: true, rule: Some(2) });
     assert_eq!(of("b.", "y.example."), Decision { is_granted: false, rule: None });

@@ -1,0 +1,90 @@
+//! Signatures over RRsets that an update changed (RFC 4035 2.2, 5.3).
+
+use super::{Affected, Standing};
+use crate::draft::Draft;
+use crate::failure::Unsigned;
+use crate::set::{Rdata, SetId};
+use crate::update::Stop;
+use dnssec::CanonicalSet;
+use dnssec::key::Dnskey;
+use dnssec::verify::{Rrsig, Source};
+use wire::iana::rtype;
+use wire::{Name, NameBuf};
+
+/// Most signatures that are verified for one update: what a message of 64 KiB can bring of the shortest, and a tenth of a second.
+const SIGNATURES_MAX: usize = 1_024;
+/// Most keys of one tag and algorithm that are tried for a signature: tags collide by accident once in thousands of keys, and by intent to cost time.
+const KEYS_OF_TAG_MAX: usize = 4;
+
+/// What signatures are verified with.
+struct Verifier {
+    apex: NameBuf,
+    /// RDATA of the DNSKEY records, as they are after the update.
+    keys: Vec<Rdata>,
+    now: u32,
+    left: usize,
+    canonical: CanonicalSet,
+    buffer: Vec<u8>,
+}
+
+impl Draft<'_> {
+    /// Checks that each RRset has signatures just where it must, and that all of them verify.
+    pub(super) fn verify(&mut self, affected: &Affected, now: u32) -> Result<(), Stop> {
+        let apex = self.place(&[])?;
+        let mut verifier = Verifier {
+            apex: self.view().apex().to_owned(),
+            keys: self.set(apex, SetId::of(rtype::DNSKEY))?.records.clone(),
+            now,
+            left: SIGNATURES_MAX,
+            canonical: CanonicalSet::new(),
+            buffer: Vec::new(),
+        };
+        for &(place, rtype) in &affected.verified {
+            if self.set(place, SetId::of(rtype))?.records.is_empty() {
+                continue;
+            }
+            let key = self.key(place).to_vec();
+            let is_signed = rtype == rtype::NSEC3
+                || match self.standing(&key)? {
+                    Standing::Authoritative => true,
+                    Standing::Cut => matches!(rtype, rtype::DS | rtype::NSEC),
+                    Standing::Occluded => false,
+                };
+            let signatures = self.set(place, SetId::signatures(rtype))?.records.clone();
+            match (is_signed, signatures.is_empty()) {
+                (true, true) => return Err(Unsigned::Missing(rtype).into()),
+                (false, false) => return Err(Unsigned::Stray(rtype).into()),
+                (false, true) => continue,
+                (true, false) => {}
+            }
+            let owner = self.name_of(&key)?;
+            let set = self.set(place, SetId::of(rtype))?;
+            let ttl = set.ttl;
+            verifier.canonical.fill(rtype, set.records.iter().map(Rdata::folded));
+            for signature in &signatures {
+                verifier.left = verifier.left.checked_sub(1).ok_or(Unsigned::TooMuch)?;
+                if !verifier.is_valid(&owner, (rtype, ttl), signature.written()) {
+                    return Err(Unsigned::Invalid(rtype).into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Verifier {
+    fn is_valid(&mut self, owner: &Name, (rtype, ttl): (u16, u32), rdata: &[u8]) -> bool {
+        let Some(signature) = Rrsig::parse(rdata) else { return false };
+        let is_right =
+            signature.check(owner, rtype, self.now) == Ok(Source::Owner) && signature.original_ttl == ttl;
+        if !is_right || !signature.signer.eq_ignore_case(&self.apex) {
+            return false;
+        }
+        let keys = self.keys.iter().filter_map(|rdata| Dnskey::parse(rdata.written()));
+        let fitting = keys.filter(|key| {
+            key.is_zone_key() && key.tag == signature.key_tag && key.algorithm == signature.algorithm
+        });
+        let (canonical, buffer) = (&self.canonical, &mut self.buffer);
+        fitting.take(KEYS_OF_TAG_MAX).any(|key| signature.verify(owner, canonical, &key, buffer).is_ok())
+    }
+}

@@ -1,0 +1,264 @@
+//! Signed zones take just those updates that leave them validly signed, as the checks of whole zones see it.
+#![allow(clippy::unwrap_used)]
+
+mod kit;
+
+use change::failure::Unsigned;
+use change::{Applied, Draft, SerialStyle, Why};
+use kit::sign::{Proof, Record, Signer, contents};
+use kit::*;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use wire::iana::{class, rtype};
+use zone::Change;
+use zone::check::{Options, Severity, check};
+
+/// Adds to a message what leads from one zone to another, in the order of RFC 2136 2.5: deletions, then additions.
+fn difference(before: &[Record], after: &[Record]) -> Vec<(Record, u16)> {
+    let set = |records: &[Record]| records.iter().map(key_of).collect::<BTreeSet<_>>();
+    let (old, new) = (set(before), set(after));
+    let gone = before.iter().filter(|record| !new.contains(&key_of(record)) && record.1 != rtype::SOA);
+    let come = after.iter().filter(|record| !old.contains(&key_of(record)));
+    let gone = gone.map(|record| (record.clone(), class::NONE));
+    gone.chain(come.map(|record| (record.clone(), class::IN))).collect()
+}
+
+fn key_of(record: &Record) -> (String, u16, u32, Vec<u8>) {
+    (record.0.to_string().to_lowercase(), record.1, record.2, record.3.clone())
+}
+
+fn message_of(entries: &[(Record, u16)]) -> Message {
+    let mut message = Message::new();
+    for ((owner, rtype, ttl, rdata), class) in entries {
+        let ttl = if *class == class::IN { *ttl } else { 0 };
+        message.push(2, owner, (*rtype, *class, ttl), rdata);
+    }
+    message
+}
+
+/// What comes of the entries; the zone afterwards if they are taken.
+fn update(before: &[Record], entries: &[(Record, u16)]) -> Result<Vec<Record>, Why> {
+    let pack = pack(before);
+    let mut draft = Draft::new(view(&pack)).unwrap();
+    match draft.update(&message_of(entries).request(), &somebody(), &terms(None)).unwrap() {
+        Applied::Done => Ok(match draft.into_change(SerialStyle::Increment, NOW) {
+            Ok(change) => apply_change(before, &change),
+            Err(_) => before.to_vec(),
+        }),
+        Applied::Failed(failure) => Err(failure.why),
+        Applied::CommitFirst => panic!("commit first"),
+    }
+}
+
+fn apply_change(before: &[Record], change: &Change) -> Vec<Record> {
+    let mut records: BTreeSet<_> = before.iter().map(key_of).collect();
+    for record in change.removed().iter() {
+        let key = (record.owner.to_string(), record.rtype, record.ttl, record.rdata.to_vec());
+        assert!(records.remove(&key), "{key:?} was there");
+    }
+    for record in change.added().iter() {
+        let key = (record.owner.to_string(), record.rtype, record.ttl, record.rdata.to_vec());
+        assert!(records.insert(key), "it was not there");
+    }
+    records.into_iter().map(|(owner, rtype, ttl, rdata)| (name(&owner), rtype, ttl, rdata)).collect()
+}
+
+/// What is wrong with signatures and proofs of a zone.
+fn faults(records: &[Record]) -> Vec<String> {
+    let mut faults = Vec::new();
+    check(&contents(records), &Options { now: Some(NOW), ..Options::default() }, &mut |finding| {
+        let id = finding.check.id();
+        let is_ours = ["rrsig-", "nsec", "denial-"].iter().any(|begin| id.starts_with(begin));
+        if is_ours && finding.severity >= Severity::Error {
+            faults.push(format!("{finding}"));
+        }
+    });
+    faults
+}
+
+fn soa(serial: u32) -> String {
+    format!("@ 60 SOA ns hostmaster {serial} 3600 600 86400 60")
+}
+
+const BASE: &str = "
+    @      60 NS ns
+    ns     60 A  192.0.2.53
+    a      60 A  192.0.2.1
+    b.c    60 A  192.0.2.2
+    sub    60 NS ns.sub
+    ns.sub 60 A  192.0.2.3
+";
+
+fn zone(serial: u32, text: &str) -> Vec<Record> {
+    records(&format!("{}\n{text}", soa(serial)))
+}
+
+#[track_caller]
+fn refused(before: &[Record], entries: &[(Record, u16)], expected: Unsigned) {
+    assert_eq!(update(before, entries).err(), Some(Why::Signed(expected)));
+}
+
+#[test]
+fn updates_bring_what_they_change() {
+    let signer = Signer::new(7, 257);
+    for proof in [Proof::Nsec, Proof::Nsec3 { opt_out: false }, Proof::Nsec3 { opt_out: true }] {
+        let before = signer.zone(&zone(7, BASE), proof);
+        assert_eq!(faults(&before), Vec::<String>::new());
+        let more = signer.zone(&zone(8, &format!("{BASE}\nnew 60 A 192.0.2.9")), proof);
+        let whole = difference(&before, &more);
+        let after = update(&before, &whole).unwrap();
+        assert_eq!(difference(&after, &more).len(), 0);
+        // Without one of its parts.
+        let without = |is_it: &dyn Fn(&Record) -> bool| -> Vec<_> {
+            let part: Vec<_> = whole
+                .iter()
+                .filter(|(record, class)| *class == class::NONE || !is_it(record))
+                .cloned()
+                .collect();
+            assert!(part.len() < whole.len());
+            part
+        };
+        let covers = |record: &Record, covered: u16| {
+            record.1 == rtype::RRSIG && record.3[..2] == covered.to_be_bytes()
+        };
+        refused(&before, &without(&|record| record.1 == rtype::SOA), Unsigned::Soa);
+        refused(&before, &without(&|record| covers(record, rtype::A)), Unsigned::Missing(rtype::A));
+        refused(&before, &without(&|record| covers(record, rtype::SOA)), Unsigned::Missing(rtype::SOA));
+        let (proof_type, owner) = match proof {
+            Proof::Nsec => (rtype::NSEC, name("new")),
+            Proof::Nsec3 { .. } => (rtype::NSEC3, name("@")),
+        };
+        let is_proof =
+            |record: &Record| record.1 == proof_type && (proof_type == rtype::NSEC3 || record.0 == owner);
+        // Of NSEC3 all are left out, the changed one too: what covered the name says that it is not there.
+        assert!(matches!(update(&before, &without(&is_proof)), Err(Why::Signed(_))));
+        // Signatures by another key, and of another time.
+        let other = Signer::new(8, 257).zone(&zone(8, &format!("{BASE}\nnew 60 A 192.0.2.9")), proof);
+        let entries: Vec<_> = difference(&before, &other)
+            .into_iter()
+            .filter(|(record, _)| record.1 != rtype::DNSKEY && !covers(record, rtype::DNSKEY))
+            .collect();
+        assert!(matches!(update(&before, &entries), Err(Why::Signed(Unsigned::Invalid(_)))));
+        let pack = pack(&before);
+        let mut draft = Draft::new(view(&pack)).unwrap();
+        let late = change::Terms { now: u64::from(sign::EXPIRATION) + 1, ..terms(None) };
+        let applied = draft.update(&message_of(&whole).request(), &somebody(), &late).unwrap();
+        assert!(
+            matches!(applied, Applied::Failed(failure) if matches!(failure.why, Why::Signed(Unsigned::Invalid(_))))
+        );
+        // What changes nothing needs nothing; a key may come, and not go.
+        assert_eq!(update(&before, &difference(&before, &before)).unwrap().len(), before.len());
+        let mut keys = zone(8, BASE);
+        keys.push((name("@"), rtype::DNSKEY, 60, Signer::new(9, 256).key().to_vec()));
+        let with_key = signer.zone(&keys, proof);
+        assert!(update(&before, &difference(&before, &with_key)).is_ok());
+        let again = signer.zone(&zone(9, BASE), proof);
+        refused(&with_key, &difference(&with_key, &again), Unsigned::KeyGone);
+    }
+}
+
+#[test]
+fn the_chain_itself_does_not_change() {
+    let signer = Signer::new(7, 257);
+    let before = signer.zone(&zone(7, BASE), Proof::Nsec3 { opt_out: false });
+    let mut entries = difference(&before, &signer.zone(&zone(8, BASE), Proof::Nsec3 { opt_out: false }));
+    entries.push(((name("@"), rtype::NSEC3PARAM, 0, vec![1, 0, 0, 0, 0]), class::IN));
+    assert_eq!(update(&before, &entries).err(), Some(Why::NotByUpdate(rtype::NSEC3PARAM)));
+}
+
+const OWNERS: [&str; 12] = ["@", "a", "b.a", "c", "x.c", "y.x.c", "d", "*.d", "e.f.g", "g", "z", "z.z.z"];
+
+fn record() -> impl Strategy<Value = (usize, u8, u8)> {
+    (0..OWNERS.len(), 0..10u8, any::<u8>())
+}
+
+/// Lines of records that may stand together.
+fn lines(picks: &[(usize, u8, u8)]) -> String {
+    let mut text = String::from("@ 60 NS ns\nns 60 A 192.0.2.53\n");
+    for (owner, kind, number) in picks {
+        let owner = OWNERS[*owner];
+        text += &match kind {
+            0 if owner != "@" => format!("{owner} 60 NS ns{}.{owner}\n", number % 2),
+            1 if owner != "@" => format!("{owner} 60 NS ns\n{owner} 60 DS 1 15 2 {}\n", "ab".repeat(32)),
+            2 if owner != "@" && number % 3 == 0 => format!("{owner} 60 DNAME target\n"),
+            3 => format!("{owner} 60 TXT {}\n", number % 3),
+            4 => format!("{owner} 60 MX 1 ns\n"),
+            _ => format!("{owner} 60 A 192.0.2.{}\n", number % 4),
+        };
+    }
+    text
+}
+
+fn proof() -> impl Strategy<Value = Proof> {
+    prop_oneof![
+        Just(Proof::Nsec),
+        Just(Proof::Nsec3 { opt_out: false }),
+        Just(Proof::Nsec3 { opt_out: true })
+    ]
+}
+
+/// One DNAME a name.
+fn tidy(mut records: Vec<Record>) -> Vec<Record> {
+    let mut seen = BTreeSet::new();
+    records.retain(|record| seen.insert(key_of(record)));
+    records
+}
+
+fn check_updates(
+    before: &[(usize, u8, u8)],
+    changed: &[(usize, u8, u8)],
+    kept: usize,
+    proof: Proof,
+    left_out: &[prop::sample::Index],
+) {
+    let signer = Signer::new(7, 257);
+    let after: Vec<_> = before.iter().take(kept).chain(changed).copied().collect();
+    let before = tidy(signer.zone(&zone(7, &lines(before)), proof));
+    let after = tidy(signer.zone(&zone(8, &lines(&after)), proof));
+    assert_eq!((faults(&before), faults(&after)), (vec![], vec![]), "the signer is right");
+    let whole = difference(&before, &after);
+    let result = update(&before, &whole);
+    let result = result.unwrap_or_else(|why| panic!("{why}\n{whole:?}"));
+    assert_eq!(difference(&result, &after).len() + difference(&after, &result).len(), 0);
+    // Parts of it are taken if all is well afterwards.
+    for index in left_out {
+        let mut part = whole.clone();
+        part.remove(index.index(part.len()));
+        if let Ok(result) = update(&before, &part) {
+            assert_eq!(faults(&result), Vec::<String>::new(), "{:?}", whole[index.index(whole.len())]);
+        }
+    }
+}
+
+fn picks(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<(usize, u8, u8)>> {
+    prop::collection::vec(record(), count)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_taken_leaves_the_zone_signed(
+        before in picks(0..12), changed in picks(0..4), kept in 0..12usize, proof in proof(),
+        left_out in prop::collection::vec(any::<prop::sample::Index>(), 6)
+    ) {
+        check_updates(&before, &changed, kept, proof, &left_out);
+    }
+}
+
+mod long {
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
+
+        #[test]
+        #[ignore = "long"]
+        fn what_is_taken_leaves_the_zone_signed(
+            before in picks(0..12), changed in picks(0..4), kept in 0..12usize, proof in proof(),
+            left_out in prop::collection::vec(any::<prop::sample::Index>(), 6)
+        ) {
+            check_updates(&before, &changed, kept, proof, &left_out);
+        }
+    }
+}
