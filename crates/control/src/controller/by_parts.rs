@@ -39,6 +39,9 @@ impl Controller {
         let zones = self.zones.read();
         let (pack, number) = reader.with(|view| {
             let View::Zone(zone) = view.view_of(slot)? else { return None };
+            if zone.is_changed() {
+                return None;
+            }
             let held = zones.packs.get(zone.pack_id())?;
             // Who writes into such a pack has changed what answers were made from.
             let is_operators = matches!(held.kind, Kind::Operators(_));

@@ -231,6 +231,9 @@ impl Controller {
             return self.take_broken(zones, job, Err(vec![line]), change);
         }
         let mut reader = self.catalog.reader();
+        if let Some(mark) = reader.with(|view| zones.mark_of_changed(view, &job.name)) {
+            return self.take_beside_changes(zones, job, &loaded, mark, change);
+        }
         let (slot, old) = reader.with(|view| {
             let slot = zones.slot(view, &job.name);
             let old = slot.map(|slot| warn(zones, view, slot, job, &loaded, change));
@@ -287,6 +290,26 @@ impl Controller {
         zones.set_rare(slot, is_rare.then_some(Rare { includes, problem: None, own }));
         zones.findings.set(slot, loaded.findings.lines);
         change.loaded += 1;
+    }
+
+    /// A zone was loaded that has changed in place since its text was read: that is what is served still. `mark`: of the text that it began from.
+    fn take_beside_changes(
+        &self,
+        zones: &mut Zones,
+        job: &Job,
+        loaded: &Loaded,
+        mark: u64,
+        change: &mut Change,
+    ) {
+        let is_same = loaded.origin == Origin::Stored || (mark != 0 && loaded.stamp.mark == mark);
+        if !is_same {
+            let line = format!(
+                "{}: was edited, and the zone has been changed by updates since it was read: not loaded, as that would undo them",
+                job.source
+            );
+            return self.take_broken(zones, job, Err(vec![line]), change);
+        }
+        change.unchanged += 1;
     }
 
     /// Shows what the pack folder has of a zone whose file could not be loaded and that has no data: better than none.

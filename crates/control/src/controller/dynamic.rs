@@ -30,8 +30,10 @@ impl Controller {
 
     /// The packs of the folder by their checksums: those in use, or all there are, where none is yet.
     pub(crate) fn packs_by_checksum(&self) -> HashMap<u64, Arc<Pack>> {
-        let used: Vec<Arc<StoredPack>> = self.zones.read().packs.iter().map(|held| Arc::clone(&held.pack)).collect();
-        let all = if used.is_empty() { self.folder().map(PackFolder::stored).unwrap_or_default() } else { used };
+        let used: Vec<Arc<StoredPack>> =
+            self.zones.read().packs.iter().map(|held| Arc::clone(&held.pack)).collect();
+        let all =
+            if used.is_empty() { self.folder().map(PackFolder::stored).unwrap_or_default() } else { used };
         all.iter().map(|stored| (stored.pack.checksum(), Arc::clone(&stored.pack))).collect()
     }
 

@@ -105,6 +105,14 @@ impl Zones {
         Zones { gone, ..Zones::default() }
     }
 
+    /// The mark of the text that a zone began from which has changed in place since; `None`: it has not.
+    pub(super) fn mark_of_changed(&self, view: &CatalogView<'_>, name: &Name) -> Option<u64> {
+        match view.view_of(self.slot(view, name)?)? {
+            View::Zone(zone) if zone.is_changed() => Some(zone.row().text_mark),
+            _ => None,
+        }
+    }
+
     /// All zones there are.
     pub(crate) fn count(&self) -> usize {
         self.shown + self.awaited.values().filter(|awaited| awaited.slot.is_none()).count()

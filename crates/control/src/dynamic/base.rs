@@ -59,7 +59,9 @@ pub(super) fn pack_of(apex: &Name, contents: &[u8]) -> Option<Arc<Pack>> {
     let records = Records::from_octets(records.to_vec()).ok()?;
     let mut builder = ContentsBuilder::new(apex);
     for record in records.iter() {
-        builder.push(record.owner, false, record.rtype, record.ttl, record.rdata, SourcePosition::default()).ok()?;
+        builder
+            .push(record.owner, false, record.rtype, record.ttl, record.rdata, SourcePosition::default())
+            .ok()?;
     }
     let contents = builder.finish();
     let stamp = TextStamp { mark: u64::from_le_bytes(*mark), ..TextStamp::default() };

@@ -8,7 +8,8 @@
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -16,6 +17,7 @@ use change::draft::NoChange;
 use change::{Applied, Draft, Failure, Limits, Request, SerialStyle, Terms};
 use journal::commit::{Condition, TICK};
 use journal::{Committer, Entry, Recovery, Refusal};
+use sync::Mutex;
 use wire::iana::{ede, rcode};
 use wire::{Name, NameBuf};
 use zone::catalog::View;
@@ -36,13 +38,18 @@ const VERSIONS_A_TURN: usize = 64;
 /// Zones that change, as others see it: what waits for the changer.
 pub(crate) struct Dynamic {
     queue: Queue<Update>,
-    thread: OnceLock<JoinHandle<()>>,
+    is_running: AtomicBool,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Dynamic {
     /// Before there is a thread.
     pub(crate) fn new() -> Dynamic {
-        Dynamic { queue: Queue::new(), thread: OnceLock::new() }
+        Dynamic {
+            queue: Queue::new(),
+            is_running: AtomicBool::new(false),
+            thread: Mutex::named("changer", None),
+        }
     }
 
     /// Takes a request.
@@ -51,7 +58,7 @@ impl Dynamic {
     ///
     /// The request, if too many wait, or there is no changer.
     pub(crate) fn request(&self, update: Update) -> Result<(), Update> {
-        if self.thread.get().is_none() {
+        if !self.is_running.load(Ordering::Acquire) {
             return Err(update);
         }
         let octets = update.octets();
@@ -73,13 +80,18 @@ impl Dynamic {
             last: None,
         };
         let thread = std::thread::Builder::new().name("changer".into()).spawn(move || changer.run())?;
-        let _ = controller.dynamic.thread.set(thread);
+        *controller.dynamic.thread.lock() = Some(thread);
+        controller.dynamic.is_running.store(true, Ordering::Release);
         Ok(())
     }
 
-    /// Ends the changer, once what waits is done.
+    /// Ends the changer, once what waits is done; waits for that.
     pub(crate) fn stop(&self) {
         self.queue.close();
+        if let Some(thread) = self.thread.lock().take() {
+            // What it had to say of a panic it has said.
+            let _ = thread.join();
+        }
     }
 }
 
@@ -121,7 +133,8 @@ impl Changer {
         let started = Instant::now();
         loop {
             let now = Instant::now();
-            let is_busy = self.condition != Condition::Ready || self.last.is_some_and(|last| now - last < QUIET);
+            let is_busy =
+                self.condition != Condition::Ready || self.last.is_some_and(|last| now - last < QUIET);
             let until = is_busy.then(|| now + TICK);
             let Some(updates) = self.controller.dynamic.queue.take(until) else { return };
             self.turn(updates);
@@ -294,9 +307,14 @@ impl Changer {
             }
             None => {
                 let absent = catalog.reader().with(|view| {
-                    view.slot_named(name).is_some_and(|slot| !matches!(view.view_of(slot), Some(View::Zone(_))))
+                    view.slot_named(name)
+                        .is_some_and(|slot| !matches!(view.view_of(slot), Some(View::Zone(_))))
                 });
-                Err(if absent { Said::not_now() } else { Said { rcode: rcode::NOTAUTH, ede: Some(ede::NOT_AUTHORITATIVE) } })
+                Err(if absent {
+                    Said::not_now()
+                } else {
+                    Said { rcode: rcode::NOTAUTH, ede: Some(ede::NOT_AUTHORITATIVE) }
+                })
             }
         }
     }
@@ -308,7 +326,11 @@ impl Changer {
             let begun = recovery.begin().and_then(|log| {
                 let events = Events::new();
                 let preparer = log.start_preparer(|| {})?;
-                Ok(Open { committer: Arc::new(Committer::new(log, Box::new(events.clone()))), events, _preparer: preparer })
+                Ok(Open {
+                    committer: Arc::new(Committer::new(log, Box::new(events.clone()))),
+                    events,
+                    _preparer: preparer,
+                })
             });
             match begun {
                 Ok(open) => self.log = Log::Open(open),
@@ -336,7 +358,9 @@ impl Changer {
         let Log::Open(open) = &self.log else { return };
         for event in open.events.take() {
             match event {
-                Event::Committed(payloads) => payloads.into_iter().for_each(|payload| self.committed(payload)),
+                Event::Committed(payloads) => {
+                    payloads.into_iter().for_each(|payload| self.committed(payload))
+                }
                 Event::Refused(payloads, why) => self.refused(payloads, &why),
                 Event::Condition(condition) => self.note(condition),
             }
@@ -384,10 +408,15 @@ impl Changer {
         match &condition {
             Condition::Ready => tracing::info!("the log of changes can be written again; zones are updated"),
             Condition::Undecided(error) | Condition::Full(Some(error)) => {
-                tracing::error!(error, "the log of changes cannot be written: {error}; updates get SERVFAIL, zones are served as they were");
+                tracing::error!(
+                    error,
+                    "the log of changes cannot be written: {error}; updates get SERVFAIL, zones are served as they were"
+                );
             }
             Condition::Full(None) => {
-                tracing::error!("the log of changes is full; updates get SERVFAIL, zones are served as they were");
+                tracing::error!(
+                    "the log of changes is full; updates get SERVFAIL, zones are served as they were"
+                );
             }
         }
         self.condition = condition;

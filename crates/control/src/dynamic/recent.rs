@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn the_second_hears_what_the_first_heard() {
-        let (client, other): (SocketAddr, SocketAddr) = (([127, 0, 0, 1], 1).into(), ([127, 0, 0, 1], 2).into());
+        let (client, other): (SocketAddr, SocketAddr) =
+            (([127, 0, 0, 1], 1).into(), ([127, 0, 0, 1], 2).into());
         let mut recent = Recent::default();
         assert_eq!(recent.look_at(client, b"one"), Known::New);
         assert_eq!(recent.look_at(client, b"one"), Known::Waits);
@@ -88,8 +89,14 @@ mod tests {
         recent.end_look();
         recent.done_with(client, b"one", Said::DONE);
         // It came before the reply left.
-        assert_eq!((recent.look_at(client, b"one"), recent.look_at(client, b"two")), (Known::Said(Said::DONE), Known::Waits));
+        assert_eq!(
+            (recent.look_at(client, b"one"), recent.look_at(client, b"two")),
+            (Known::Said(Said::DONE), Known::Waits)
+        );
         recent.end_look();
-        assert_eq!((recent.look_at(client, b"one"), recent.look_at(client, b"two")), (Known::New, Known::Waits));
+        assert_eq!(
+            (recent.look_at(client, b"one"), recent.look_at(client, b"two")),
+            (Known::New, Known::Waits)
+        );
     }
 }

@@ -60,14 +60,18 @@ impl Replay<'_> {
     fn take(&mut self, recovery: &Recovery, group: u64, record: &Record<'_>) {
         let name = record.zone.to_lowercase();
         match record.body {
-            Body::Contents(contents) => self.begin(name, base::pack_of(record.zone, contents).map(|pack| (pack, 0))),
+            Body::Contents(contents) => {
+                self.begin(name, base::pack_of(record.zone, contents).map(|pack| (pack, 0)))
+            }
             Body::Pack { number, checksum } => {
                 let packs = self.packs.get_or_insert_with(|| self.controller.packs_by_checksum());
                 let pack = packs.get(&checksum).cloned();
                 self.begin(name, pack.map(|pack| (pack, number as u32)));
             }
             Body::Difference { removed, added } => {
-                let Some(zone) = self.zones.get_mut(&name).filter(|zone| zone.fault.is_none()) else { return };
+                let Some(zone) = self.zones.get_mut(&name).filter(|zone| zone.fault.is_none()) else {
+                    return;
+                };
                 let lost = recovery.suffers(record.zone, group.saturating_sub(1));
                 zone.fault = lost.map(|lost| format!("the log lost changes of it ({lost})"));
                 if zone.fault.is_none() {
@@ -98,10 +102,14 @@ impl Replay<'_> {
 /// Applies what the log says has changed. The error: it does not fit what is there.
 fn apply(zone: &mut DynamicZone, serial_before: u32, removed: &[u8], added: &[u8]) -> Result<(), String> {
     let records = |octets: &[u8]| Records::from_octets(octets.to_vec()).map_err(|error| error.to_string());
-    let change = Change::new(records(removed)?, records(added)?).map_err(|_| "a change without SOA".to_owned())?;
+    let change =
+        Change::new(records(removed)?, records(added)?).map_err(|_| "a change without SOA".to_owned())?;
     let serial = zone.newest().ok_or("its pack cannot be read")?.row().serial;
     if change.serial_before() != serial || serial_before != serial {
-        return Err(format!("the log has a change of serial {}, and it has {serial}", change.serial_before()));
+        return Err(format!(
+            "the log has a change of serial {}, and it has {serial}",
+            change.serial_before()
+        ));
     }
     zone.apply(&change).map_err(|refused| format!("a change in the log does not fit: {refused:?}"))?;
     zone.replayed();

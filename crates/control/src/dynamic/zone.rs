@@ -33,7 +33,15 @@ impl DynamicZone {
     pub(super) fn new(pack: Arc<Pack>, number: u32) -> Option<DynamicZone> {
         let writer = DeltaWriter::new(pack, number)?;
         let name = ZoneView::of_changed(writer.newest_box())?.apex().to_owned();
-        Some(DynamicZone { name, writer, place: None, states: None, is_based: false, waiting: 0, fault: None })
+        Some(DynamicZone {
+            name,
+            writer,
+            place: None,
+            states: None,
+            is_based: false,
+            waiting: 0,
+            fault: None,
+        })
     }
 
     /// A zone as it is served now, from which it goes on. `pack`: finds where its data are. `None`: it has none.
@@ -121,7 +129,10 @@ impl DynamicZone {
 
     /// What a slot shows for this state.
     fn source(&mut self, catalog: &Catalog, newest: Changed) -> Option<ViewSource> {
-        let added = self.states.as_ref().and_then(|(states, hold)| Some((states.add(newest.clone())?, hold.number())));
+        let added = self
+            .states
+            .as_ref()
+            .and_then(|(states, hold)| Some((states.add(newest.clone())?, hold.number())));
         if let Some((state, number)) = added {
             return Some(ViewSource::States(number, state));
         }

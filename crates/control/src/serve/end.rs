@@ -34,6 +34,7 @@ pub(super) fn finish(
     if let Some(running) = running {
         running.stop(STOP_PATIENCE);
     }
+    controller.dynamic.stop();
     tracing::info!("stopped");
     Ok(())
 }
