@@ -218,6 +218,11 @@ impl PackFolder {
         self.is_held.load(Ordering::SeqCst)
     }
 
+    /// Whether no other server than this one, and the one it takes over from, uses it.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.lock.is_some()
+    }
+
     /// Whether packs can be stored and removed.
     pub fn is_writable(&self) -> bool {
         self.lock.is_some() && !self.is_held()

@@ -162,6 +162,7 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
     let (change, is_empty) = taking.load(&controller)?;
     first.is_empty = is_empty;
     check_first_load(&controller, &change, &first)?;
+    crate::dynamic::start(&controller)?;
     // Last, as what comes to a socket that is new waits for the workers.
     let handed = std::mem::take(&mut taking.sockets);
     let server = Server::bind_handed(&listen, handed)?;

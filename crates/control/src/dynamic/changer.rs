@@ -39,17 +39,18 @@ const VERSIONS_A_TURN: usize = 64;
 pub(crate) struct Dynamic {
     queue: Queue<Update>,
     is_running: AtomicBool,
+    /// See [`Dynamic::hold`].
+    is_held: AtomicBool,
+    /// Whether the log is begun, for others.
+    is_open: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Dynamic {
     /// Before there is a thread.
     pub(crate) fn new() -> Dynamic {
-        Dynamic {
-            queue: Queue::new(),
-            is_running: AtomicBool::new(false),
-            thread: Mutex::named("changer", None),
-        }
+        let (is_running, is_held, is_open) = <[AtomicBool; 3]>::default().into();
+        Dynamic { queue: Queue::new(), is_running, is_held, is_open, thread: Mutex::named("changer", None) }
     }
 
     /// Takes a request.
@@ -65,20 +66,40 @@ impl Dynamic {
         self.queue.push(update, octets)
     }
 
+    /// Has the changer write nothing until what this gives is dropped, as another server is to take over, which reads the log. The error: it is not done
+    /// with what it writes.
+    pub(crate) fn hold(&self) -> Result<Held<'_>, &'static str> {
+        self.is_held.store(true, Ordering::SeqCst);
+        let held = Held(self);
+        let until = Instant::now() + HOLD_PATIENCE;
+        while self.is_open.load(Ordering::SeqCst) {
+            if Instant::now() > until {
+                return Err("the log of changes is being written, or cannot be written");
+            }
+            self.queue.wake();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(held)
+    }
+
     /// Starts the changer with what a start found: its zones and its log.
     pub(super) fn start(
         controller: &Arc<Controller>,
         zones: HashMap<NameBuf, DynamicZone>,
-        recovery: Recovery,
+        recovery: Option<Recovery>,
     ) -> std::io::Result<()> {
-        let changer = Changer {
+        let mut changer = Changer {
             controller: Arc::clone(controller),
             zones,
-            log: Log::Read(Some(recovery)),
+            log: Log::Read(recovery),
             recent: Recent::default(),
             condition: Condition::Ready,
             last: None,
         };
+        // What was read may be in memory alone: where there is anything it is made sure of before anybody is told.
+        if !changer.zones.is_empty() {
+            let _ = changer.open_log();
+        }
         let thread = std::thread::Builder::new().name("changer".into()).spawn(move || changer.run())?;
         *controller.dynamic.thread.lock() = Some(thread);
         controller.dynamic.is_running.store(true, Ordering::Release);
@@ -95,10 +116,24 @@ impl Dynamic {
     }
 }
 
+/// The changer writes nothing as long as this lives.
+pub(crate) struct Held<'d>(&'d Dynamic);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.is_held.store(false, Ordering::SeqCst);
+    }
+}
+
+/// How long an upgrade waits for the changer: some syncs of a busy disk.
+const HOLD_PATIENCE: Duration = Duration::from_secs(10);
+
 /// The log: not written to before the first change, as most servers have none.
 enum Log {
     /// As it was found.
     Read(Option<Recovery>),
+    /// Another server could have it: it is to be read again.
+    Closed,
     /// Begun.
     Open(Open),
 }
@@ -144,6 +179,18 @@ impl Changer {
                 open.committer.tick(started.elapsed());
                 self.look_at_events();
             }
+        }
+    }
+
+    /// Closes the log if that is asked for, and all that is written is decided.
+    fn hold(&mut self) {
+        let dynamic = &self.controller.dynamic;
+        if dynamic.is_held.load(Ordering::SeqCst)
+            && matches!(self.log, Log::Open(_))
+            && self.condition == Condition::Ready
+        {
+            self.log = Log::Closed;
+            dynamic.is_open.store(false, Ordering::SeqCst);
         }
     }
 
@@ -321,6 +368,18 @@ impl Changer {
 
     /// Makes sure that the log can be written.
     fn open_log(&mut self) -> Result<(), Said> {
+        if self.controller.dynamic.is_held.load(Ordering::SeqCst) || self.controller.is_held() {
+            return Err(Said::not_now());
+        }
+        if let Log::Closed = self.log {
+            match super::recover::read(&self.controller) {
+                Ok(recovery) => self.log = Log::Read(recovery),
+                Err(error) => {
+                    tracing::error!(error, "{error}; no zone is updated");
+                    return Err(Said::not_now());
+                }
+            }
+        }
         if let Log::Read(recovery) = &mut self.log {
             let Some(recovery) = recovery.take() else { return Err(Said::not_now()) };
             let begun = recovery.begin().and_then(|log| {
@@ -333,7 +392,10 @@ impl Changer {
                 })
             });
             match begun {
-                Ok(open) => self.log = Log::Open(open),
+                Ok(open) => {
+                    self.log = Log::Open(open);
+                    self.controller.dynamic.is_open.store(true, Ordering::SeqCst);
+                }
                 Err(error) => {
                     tracing::error!(%error, "the log of changes cannot be begun: {error}; no zone is updated until the next start");
                     return Err(Said::not_now());

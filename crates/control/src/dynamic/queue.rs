@@ -59,7 +59,8 @@ impl<T> Queue<T> {
         }
     }
 
-    fn wake(&self) {
+    /// Has the owner look, though nothing came.
+    pub(crate) fn wake(&self) {
         if let Some(owner) = self.owner.get() {
             owner.unpark();
         }
@@ -71,7 +72,7 @@ impl<T> Queue<T> {
         self.octets.fetch_sub(octets, Ordering::Relaxed);
     }
 
-    /// All that waits, first what came first; waits for the first thing, or until `until`. `None`: it is closed, and all was taken. Called by the owner alone,
+    /// All that waits, first what came first; waits for the first thing, until `until`, or for [`Queue::wake`]; nothing may have come then. `None`: it is closed, and all was taken. Called by the owner alone,
     /// which is whoever calls it first.
     pub(crate) fn take(&self, until: Option<Instant>) -> Option<Vec<T>> {
         let owner = self.owner.get_or_init(std::thread::current);
@@ -98,6 +99,9 @@ impl<T> Queue<T> {
                     None => std::thread::park(),
                 }
                 self.mailbox.awake();
+                if self.mailbox.is_empty() && !self.is_closed.load(Ordering::Acquire) {
+                    return Some(Vec::new());
+                }
             }
         }
     }

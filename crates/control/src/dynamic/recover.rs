@@ -22,14 +22,11 @@ const FOLDER: &str = "journal";
 /// Reads the log, shows what it has, and starts the changer; nothing where nothing can be stored. To be called when what packs have is shown, and before
 /// anybody is answered. The error: the log cannot be read at all.
 pub(crate) fn start(controller: &Arc<Controller>) -> Result<(), String> {
-    let Some(folder) = controller.writable_folder() else { return Ok(()) };
-    let path: PathBuf = folder.path().join(FOLDER);
-    let recovery = Recovery::open(Arc::new(System), &path, Options::default(), Start::default())
-        .map_err(|error| format!("the log of changes cannot be read: {error}"))?;
+    let Some(recovery) = read(controller)? else { return Ok(()) };
     let mut replay = Replay { controller, packs: None, zones: HashMap::new() };
     recovery
         .replay(&mut |group, record| replay.take(&recovery, group, record))
-        .map_err(|error| format!("{}: {error}", path.display()))?;
+        .map_err(|error| format!("the log of changes cannot be read: {error}"))?;
     for lost in recovery.lost() {
         tracing::error!("the log of changes is damaged: {lost}");
     }
@@ -44,9 +41,18 @@ pub(crate) fn start(controller: &Arc<Controller>) -> Result<(), String> {
     }
     if !zones.is_empty() {
         let changed = count(zones.len(), "zone");
-        tracing::info!(zones = zones.len(), "{changed} as changed by updates, from {}", path.display());
+        tracing::info!(zones = zones.len(), "{changed} as changed by updates");
     }
-    Dynamic::start(controller, zones, recovery).map_err(|error| format!("cannot start the changer: {error}"))
+    Dynamic::start(controller, zones, Some(recovery))
+        .map_err(|error| format!("cannot start the changer: {error}"))
+}
+
+/// Reads the log. `None`: there can be none, as nothing is stored.
+pub(super) fn read(controller: &Controller) -> Result<Option<Recovery>, String> {
+    let Some(folder) = controller.folder().filter(|folder| folder.is_ours()) else { return Ok(None) };
+    let path: PathBuf = folder.path().join(FOLDER);
+    let recovery = Recovery::open(Arc::new(System), &path, Options::default(), Start::default());
+    recovery.map(Some).map_err(|error| format!("the log of changes cannot be read: {error}"))
 }
 
 struct Replay<'c> {
