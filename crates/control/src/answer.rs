@@ -190,6 +190,7 @@ impl Zones {
                 {
                     line.findings = vec![format!("{all}; `zonda ctl reload --force {name}` shows them")];
                 }
+                line.transfers = controller.transfers.of(name);
                 Some(line)
             }
             None if self.by_command(name) == Some(ByCommand::Removed) => Some(removed_line(name)),
@@ -234,6 +235,7 @@ impl Zones {
             errors: row.errors,
             warnings: row.warnings,
             findings: Vec::new(),
+            transfers: None,
         })
     }
 
@@ -366,7 +368,7 @@ fn stats(controller: &Controller) -> Stats {
         rcodes: rcodes.map(|(code, responses)| counted((&rcode_name(code), "", *responses))).collect(),
         limited: limited.each().map(counted).collect(),
         transport: transport.each().map(counted).collect(),
-        zones: pins(controller).map(counted).to_vec(),
+        zones: pins(controller).map(counted).into_iter().chain(controller.transfers.counts()).collect(),
         memory: memory(controller),
     }
 }

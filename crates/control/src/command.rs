@@ -247,6 +247,52 @@ pub struct ZoneLine {
     /// Some of these, as lines, where they are still known; in lists none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
+    /// Who got it, if anybody ever asked for it; in lists nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<TransfersOut>,
+}
+
+/// Transfers of a zone to others since the start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransfersOut {
+    /// Under way.
+    pub now: usize,
+    /// Begun.
+    pub begun: u64,
+    /// Sent to their end.
+    pub completed: u64,
+    /// Broken off.
+    pub broken: u64,
+    /// Requests that got none.
+    pub refused: u64,
+    /// Octets sent.
+    pub octets: u64,
+    /// The last one that is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<TransferLine>,
+}
+
+/// A transfer that is over.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransferLine {
+    /// Address of who got it.
+    pub client: String,
+    /// The key of its request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// `AXFR`, `IXFR`, or `SOA` where there was nothing newer.
+    pub what: String,
+    /// The serial of what was sent.
+    pub serial: u32,
+    /// Records sent.
+    pub records: u64,
+    /// Octets sent.
+    pub octets: u64,
+    /// When it was over, in seconds since 1970.
+    pub at: u64,
+    /// Why it is not complete, if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 impl ZoneLine {

@@ -48,6 +48,7 @@ use crate::limited::Watch;
 use crate::packs::PackFolder;
 use crate::settings::Settings;
 use crate::system::random;
+use crate::transfers::Transfers;
 use crate::wanted::Wanted;
 
 /// What the command line says, which goes before the settings file.
@@ -95,6 +96,10 @@ pub struct Controller {
     /// Who is limited, as it was seen last.
     pub(crate) limited: Mutex<Watch>,
     pub(crate) running: Mutex<Option<Running>>,
+    /// What others get of our zones.
+    pub(crate) transfers: Arc<Transfers>,
+    /// What renders transfers that may wait for a disk, once there are workers; after these, as streams that end without it are broken off.
+    pub(crate) renderer: OnceLock<net::Renderer>,
     /// Workers that come before what loads: 0 until something is served.
     spared: AtomicUsize,
     /// Whether packs may be in disorder since they were last tidied.
@@ -179,6 +184,8 @@ impl Controller {
             shown: RwLock::named("counts", Vec::new()),
             limited: Mutex::named("limited", Watch::default()),
             running: Mutex::named("workers", None),
+            transfers: Arc::new(Transfers::new()),
+            renderer: OnceLock::new(),
             spared: AtomicUsize::new(0),
             is_untidy: AtomicBool::new(false),
             tidying: RwLock::named("tidying", ()),

@@ -4,18 +4,20 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use auth::rate::Told;
-use auth::{Client, LiveCounters, Responder, Server, Tally};
+use auth::{Answered, Client, LiveCounters, Responder, Server, Tally};
 use net::{Driver, Queries, Service};
 use zone::{CatalogReader, CatalogView};
 
 use crate::identity::IdentityReader;
 use crate::mappings;
+use crate::requests::Requests;
 
 /// The service of one worker.
 pub struct Answerer {
     zones: CatalogReader,
     identity: IdentityReader,
     responder: Responder,
+    requests: Requests,
     counts: Arc<LiveCounters>,
     /// The moment that limits count their time from.
     started: Instant,
@@ -40,12 +42,18 @@ pub struct Shown {
 
 impl Answerer {
     /// Answers from the zones that `zones` sees, as the server that `identity` says, and shows what it does in `shown`, going on from
-    /// the counts there. `workers`: how many there are, which share the limits.
-    pub fn new(zones: CatalogReader, identity: IdentityReader, shown: &Shown, workers: usize) -> Answerer {
+    /// the counts there. `workers`: how many there are, which share the limits. `requests`: what carries out what is no query.
+    pub fn new(
+        zones: CatalogReader,
+        identity: IdentityReader,
+        shown: &Shown,
+        requests: Requests,
+        workers: usize,
+    ) -> Answerer {
         let counts = Arc::clone(&shown.counts);
         let (tally, told) = (Arc::clone(&shown.tally), Arc::clone(&shown.told));
         let responder = Responder::counting_from(counts.read(), tally, workers as u32, told);
-        Answerer { zones, identity, responder, counts, started: Instant::now(), lost: 0 }
+        Answerer { zones, identity, responder, requests, counts, started: Instant::now(), lost: 0 }
     }
 }
 
@@ -54,7 +62,7 @@ impl Service for Answerer {
     type Message = std::convert::Infallible;
 
     #[inline]
-    fn queries(&mut self, queries: &mut Queries<'_>, _: &mut Driver<'_, Self::Message>) {
+    fn queries(&mut self, queries: &mut Queries<'_>, driver: &mut Driver<'_, Self::Message>) {
         self.identity.begin();
         self.zones.begin();
         if let (Some(identity), Some(zones)) = (self.identity.value(), self.zones.view()) {
@@ -67,14 +75,21 @@ impl Service for Answerer {
                 let context = item.context;
                 let (transport, is_proved) = (context.transport, context.is_proved);
                 let client = Client { transport, address: &context.client, is_proved, now };
-                let octets = match is_limited {
-                    false => self.responder.answer(item.query, &zones, identity, &client, item.room),
-                    true => self.responder.answer_limited(item.query, &zones, identity, &client, item.room),
+                let answered = match is_limited {
+                    false => self.responder.serve(item.query, &zones, identity, &client, item.room),
+                    true => self.responder.serve_limited(item.query, &zones, identity, &client, item.room),
                 };
-                item.answer(octets);
+                match answered {
+                    Answered::Octets(octets) => item.answer(octets),
+                    Answered::Request => {
+                        let responder = &mut self.responder;
+                        self.requests.carry_out(item, (&zones, identity), &client, responder, driver);
+                    }
+                }
             }
             if mappings::begun() != self.lost {
-                self.lost = answer_again(&mut self.responder, queries, (&zones, identity), now);
+                let seen = (&zones, identity);
+                self.lost = answer_again(&mut self.responder, &self.requests, queries, seen, now, driver);
             }
             if is_limited {
                 self.responder.show_limited();
@@ -93,9 +108,11 @@ impl Service for Answerer {
 #[inline(never)]
 fn answer_again(
     responder: &mut Responder,
+    requests: &Requests,
     queries: &mut Queries<'_>,
     (zones, identity): (&CatalogView<'_>, &Server),
     now: u64,
+    driver: &mut Driver<'_, std::convert::Infallible>,
 ) -> u64 {
     for _ in 0..ATTEMPTS_MAX {
         responder.forget();
@@ -104,8 +121,10 @@ fn answer_again(
         while let Some(item) = queries.next() {
             let (transport, is_proved) = (item.context.transport, item.context.is_proved);
             let client = Client { transport, address: &item.context.client, is_proved, now };
-            let octets = responder.answer(item.query, zones, identity, &client, item.room);
-            item.answer(octets);
+            match responder.serve(item.query, zones, identity, &client, item.room) {
+                Answered::Octets(octets) => item.answer(octets),
+                Answered::Request => requests.carry_out(item, (zones, identity), &client, responder, driver),
+            }
         }
         if mappings::begun() == lost {
             return lost;

@@ -47,6 +47,7 @@ pub mod progress;
 pub mod read;
 pub mod reload;
 mod repeated;
+mod requests;
 pub mod serve;
 pub mod settings;
 pub mod socket;
@@ -54,6 +55,7 @@ pub mod sources;
 pub mod stamp;
 pub mod system;
 pub mod text;
+mod transfers;
 pub mod upgrade;
 pub mod wanted;
 

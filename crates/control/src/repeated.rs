@@ -124,6 +124,7 @@ impl Watch {
             repeated.look(kind.count(&counts), now).into_iter().for_each(|due| kind.say(due));
         }
         self.limited.look(controller, now);
+        controller.transfers.say(now);
     }
 }
 

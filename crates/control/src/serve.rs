@@ -22,6 +22,7 @@ use crate::fault::Faults;
 use crate::handler::{Answerer, Shown};
 use crate::locks::AtExit;
 use crate::progress::Progress;
+use crate::requests::Requests;
 use crate::settings::Settings;
 use crate::text::{Span, count};
 use crate::upgrade::take::{Taking, offered};
@@ -214,8 +215,12 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
     let workers = server.worker_count();
     let shown: Vec<Shown> = (0..workers).map(|_| Shown::default()).collect();
     let (of_workers, owner) = (shown.clone(), Arc::clone(controller));
+    let renderer = net::Renderer::start()?;
+    let requests = Requests::new(&controller.transfers, renderer.queue());
+    let _ = controller.renderer.set(renderer);
     let running = server.start(move |worker| {
-        Answerer::new(owner.catalog.reader(), owner.identity.reader(), &of_workers[worker], workers)
+        let (zones, identity) = (owner.catalog.reader(), owner.identity.reader());
+        Answerer::new(zones, identity, &of_workers[worker], requests.clone(), workers)
     })?;
     *controller.shown.write() = shown;
     *controller.running.lock() = Some(running);

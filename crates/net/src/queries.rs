@@ -152,15 +152,15 @@ impl<'a> Queries<'a> {
     }
 
     /// Has all items come again, and takes back what was said of them: nothing is sent of those that are not answered then. For who finds that what
-    /// it has answered from was not as it should be; whoever took a ticket or began a stream cannot.
+    /// it has answered from was not as it should be. What was promised stays: items with a ticket or a stream come too, and whatever is said of them then is nothing.
     #[cold]
     pub fn rewind(&mut self) {
-        debug_assert!(
-            self.batch.outcomes.iter().all(|outcome| *outcome < STREAM),
-            "answers are taken back, no promises"
-        );
         (self.next, self.cursor, self.blocked) = (0, 0, false);
-        self.batch.outcomes.fill(DROPPED);
+        self.batch
+            .outcomes
+            .iter_mut()
+            .filter(|outcome| **outcome < STREAM)
+            .for_each(|outcome| *outcome = DROPPED);
     }
 
     /// Query, context, outcome and response of each item that the service was offered.
@@ -216,6 +216,12 @@ impl Item<'_> {
         if self.rooms.stride == 0 {
             *self.cursor += self.rooms.prefix + octets;
         }
+    }
+
+    /// Whether somebody has a ticket for it, or a stream was begun: it comes again after [`Queries::rewind`].
+    #[must_use]
+    pub fn is_promised(&self) -> bool {
+        *self.outcome >= STREAM
     }
 
     /// Sends nothing.

@@ -7,7 +7,7 @@ use control::Settings;
 use control::client::ask;
 use control::command::{
     ByCommand, ChangeLine, Count, Locks, LogLevel, Memory, RateLimit, Reply, Request, Stats, Status,
-    Upgraded, ZoneLine, ZoneState,
+    TransferLine, TransfersOut, Upgraded, ZoneLine, ZoneState,
 };
 use control::findings::summary;
 use control::text::{Seconds, Span, count, grouped, octets};
@@ -406,6 +406,31 @@ fn zone_text(zone: &ZoneLine) -> String {
     }
     for finding in &zone.findings {
         text += &format!("finding   {finding}\n");
+    }
+    text + &zone.transfers.as_ref().map_or_else(String::new, transfers_text)
+}
+
+/// Who got a zone.
+fn transfers_text(transfers: &TransfersOut) -> String {
+    let TransfersOut { now, begun, completed, broken, refused, octets: sent, last } = transfers;
+    let mut text = format!(
+        "sent      {}: {} complete, {} broken off, {now} under way; {}; {} refused\n",
+        count(*begun as usize, "transfer"),
+        grouped(*completed),
+        grouped(*broken),
+        octets(*sent),
+        grouped(*refused)
+    );
+    if let Some(last) = last {
+        let at = Timestamp(last.at as u32);
+        let key = last.key.as_ref().map_or_else(String::new, |key| format!(", key {key}"));
+        let problem =
+            last.problem.as_ref().map_or_else(String::new, |problem| format!("; broken off: {problem}"));
+        let TransferLine { client, what, serial, records, .. } = last;
+        text += &format!(
+            "sent last {what} of serial {serial}, {}, to {client}{key} at {at:#}{problem}\n",
+            count(*records as usize, "record")
+        );
     }
     text
 }

@@ -8,6 +8,11 @@ pub trait History: Send + Sync {
     /// The changes that lead from version `from` of `zone` to version `to`, which are not the same; `None` where they are not all there.
     /// May wait for a disk.
     fn changes(&self, zone: &Name, from: u32, to: u32) -> Option<Box<dyn Changes>>;
+
+    /// Whether it never waits for a disk, and so may be asked by a worker, over UDP.
+    fn is_in_memory(&self) -> bool {
+        false
+    }
 }
 
 /// Changes, one after another.
@@ -30,5 +35,9 @@ pub struct NoHistory;
 impl History for NoHistory {
     fn changes(&self, _: &Name, _: u32, _: u32) -> Option<Box<dyn Changes>> {
         None
+    }
+
+    fn is_in_memory(&self) -> bool {
+        true
     }
 }

@@ -1,0 +1,230 @@
+//! What is asked for that is no answer, carried out: transfers. Updates and notices are declined so far.
+
+use std::sync::Arc;
+
+use auth::access::{Decision, Kind};
+use auth::{Client, Request, Responder, Server};
+use net::{Ahead, Driver, Item, Messages, RenderQueue};
+use transfer::outgoing::{NoHistory, Transfer};
+use wire::iana::{class, ede, rcode, rtype};
+use wire::message::Message;
+use wire::name::NAME_OCTETS_MAX;
+use wire::render::Section;
+use wire::{Name, SortKey};
+use zone::CatalogView;
+use zone::catalog::{Absence, Found, PinRefused};
+use zone::change::soa_serial;
+
+use crate::transfers::{Here, Transfers};
+
+/// What a worker carries requests out with.
+#[derive(Clone)]
+pub struct Requests {
+    transfers: Arc<Transfers>,
+    renderer: RenderQueue,
+}
+
+/// What is said to a request that is not carried out: response code, extended error, and why, for the log.
+#[derive(Clone, Copy)]
+struct Refusal {
+    rcode: u16,
+    ede: Option<u16>,
+    why: &'static str,
+    /// Whether it is about a zone of ours.
+    is_ours: bool,
+}
+
+/// A zone that may be sent.
+struct Zone {
+    found: Found,
+    /// The serial that the client has; `None`: AXFR.
+    from: Option<u32>,
+}
+
+impl Requests {
+    pub(crate) fn new(transfers: &Arc<Transfers>, renderer: RenderQueue) -> Requests {
+        Requests { transfers: Arc::clone(transfers), renderer }
+    }
+
+    /// Carries out what an item asks for, or says why not.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn carry_out<M>(
+        &self,
+        item: Item<'_>,
+        (zones, server): (&CatalogView<'_>, &Server),
+        client: &Client<'_>,
+        responder: &mut Responder,
+        driver: &mut Driver<'_, M>,
+    ) {
+        if item.is_promised() {
+            return;
+        }
+        match responder.request(item.query, server, client, item.room) {
+            Err(octets) => item.answer(octets),
+            Ok(request) if request.kind == Kind::Transfer => {
+                self.transfer(item, &request, (zones, server), client, responder, driver);
+            }
+            Ok(_) => {
+                let octets = responder.decline(item.query, server, client, item.room);
+                item.answer(octets);
+            }
+        }
+    }
+
+    fn transfer<M>(
+        &self,
+        mut item: Item<'_>,
+        request: &Request<'_, '_>,
+        (zones, server): (&CatalogView<'_>, &Server),
+        client: &Client<'_>,
+        responder: &mut Responder,
+        driver: &mut Driver<'_, M>,
+    ) {
+        let begun = zone_of(request, zones, server, client)
+            .and_then(|zone| self.begin(&zone, request, zones, client, driver, &mut item));
+        let (rcode, octets) = match begun {
+            Ok(None) => return responder.count_reply(rcode::NOERROR),
+            Ok(Some(octets)) => (rcode::NOERROR, octets),
+            Err(Refusal { rcode, ede, why, is_ours }) => {
+                if rcode != rcode::NOERROR {
+                    self.transfers.refuse(request.name(), client.address.ip(), why, is_ours);
+                }
+                let flags = if rcode == rcode::NOERROR { wire::header::TC } else { 0 };
+                let said = (rcode, ede, flags);
+                (rcode, request.envelope.write_with(item.room, said, client.now, |_| true))
+            }
+        };
+        responder.count_reply(rcode);
+        item.answer(octets);
+    }
+
+    /// Begins a stream, or writes a datagram and says of how many octets.
+    fn begin<M>(
+        &self,
+        zone: &Zone,
+        request: &Request<'_, '_>,
+        zones: &CatalogView<'_>,
+        client: &Client<'_>,
+        driver: &mut Driver<'_, M>,
+        item: &mut Item<'_>,
+    ) -> Result<Option<usize>, Refusal> {
+        let ip = client.address.ip();
+        let busy = |rcode, why| Refusal { rcode, ede: Some(ede::OTHER), why, is_ours: true };
+        let pinned = zones.pin(&zone.found, driver.prefix_of(ip)).map_err(|refused| match refused {
+            PinRefused::Client => busy(rcode::REFUSED, "as many transfers as a client network may have"),
+            PinRefused::Full => busy(rcode::SERVFAIL, "as many transfers as there may be"),
+            PinRefused::Absent(absence) => absent(absence),
+            PinRefused::Nothing => busy(rcode::SERVFAIL, "the zone cannot be read"),
+        })?;
+        let (is_stream, envelope) = (client.transport.is_stream(), request.envelope.clone());
+        let waits = zone.from.is_some() && !self.transfers.history.is_in_memory();
+        let transfer = match zone.from {
+            None => Transfer::axfr(pinned, envelope),
+            Some(from) if waits && !is_stream => Transfer::ixfr(pinned, envelope, from, Arc::new(NoHistory)),
+            Some(from) => Transfer::ixfr(pinned, envelope, from, Arc::clone(&self.transfers.history)),
+        };
+        let key = request.key.map(|key| key.name());
+        let mut tracked = self
+            .transfers
+            .begin(transfer, request.name(), ip, key)
+            .map_err(|_| busy(rcode::SERVFAIL, "as many transfers as a zone may have"))?;
+        if !is_stream {
+            return match tracked.datagram(item.room) {
+                0 => Err(busy(rcode::SERVFAIL, "the zone cannot be read")),
+                octets => Ok(Some(octets)),
+            };
+        }
+        let messages: Box<dyn Messages> = match tracked.transfer.is_in_memory() && !waits {
+            true => Box::new(Here(tracked)),
+            false => {
+                let ahead = self.renderer.ahead(tracked);
+                Box::<Ahead>::new(
+                    ahead.map_err(|_| busy(rcode::SERVFAIL, "as many transfers as there may be"))?,
+                )
+            }
+        };
+        let begun = item.stream(driver, messages);
+        begun
+            .map(|()| None)
+            .map_err(|_| busy(rcode::REFUSED, "as many transfers as a connection or a worker may have"))
+    }
+}
+
+/// The zone that a transfer is of, once it is known that the client may have it.
+fn zone_of(
+    request: &Request<'_, '_>,
+    zones: &CatalogView<'_>,
+    server: &Server,
+    client: &Client<'_>,
+) -> Result<Zone, Refusal> {
+    let name = request.name();
+    let refusal = |rcode, ede, why, is_ours| Refusal { rcode, ede, why, is_ours };
+    let labels = name.label_count();
+    let found = zones.find(&SortKey::of(name), labels).found;
+    if found.is_nothing() || usize::from(found.labels) != labels {
+        return Err(refusal(rcode::NOTAUTH, Some(ede::NOT_AUTHORITATIVE), "there is no such zone", false));
+    }
+    if !server.access.is_settled() {
+        let why = "it is not known yet which access lists zones have";
+        return Err(refusal(rcode::SERVFAIL, Some(ede::NOT_READY), why, true));
+    }
+    let group = zones.group_of(found.version().slot);
+    match server.access.decide(Kind::Transfer, group, &request.asker) {
+        Decision::Allowed => {}
+        // It comes again over TCP, which proves its address.
+        Decision::Unproved if !client.transport.is_stream() => {
+            return Err(refusal(rcode::NOERROR, None, "", true));
+        }
+        _ => {
+            let why = match request.asker.key {
+                Some(_) => "access lists do not let its address, with the key that signed it, in",
+                None => "access lists do not let its address in, unsigned",
+            };
+            return Err(refusal(rcode::REFUSED, Some(ede::PROHIBITED), why, true));
+        }
+    }
+    let malformed = |why| refusal(rcode::FORMERR, None, why, true);
+    if request.qclass != class::IN || request.is_unfit(client.transport) {
+        return Err(malformed("a transfer in another class than IN, or an AXFR over UDP"));
+    }
+    let from = match request.qtype {
+        rtype::IXFR => {
+            let serial = serial_of(request, name);
+            Some(serial.ok_or(malformed("an IXFR without the SOA record of the zone"))?)
+        }
+        _ => None,
+    };
+    Ok(Zone { found, from })
+}
+
+/// The serial of the version that an IXFR says the client has: that of the one SOA record in its authority section (RFC 1995 3).
+fn serial_of(request: &Request<'_, '_>, zone: &Name) -> Option<u32> {
+    let message = Message::read(request.message).ok()?;
+    let mut serials = Vec::new();
+    for record in message.records().ok()? {
+        let record = record.ok()?;
+        let mut owner = [0; NAME_OCTETS_MAX];
+        if record.section == Section::Authority
+            && record.view.rtype == rtype::SOA
+            && record.view.class == class::IN
+            && record.owner_name(&mut owner).ok()?.eq_ignore_case(zone)
+        {
+            // Its two names may be compressed; the numbers are its end.
+            serials.push(soa_serial(record.view.rdata)?);
+        }
+    }
+    match serials[..] {
+        [serial] => Some(serial),
+        _ => None,
+    }
+}
+
+/// What is said of a zone without data.
+fn absent(absence: Absence) -> Refusal {
+    let (ede, why) = match absence {
+        Absence::Expired => (ede::INVALID_DATA, "the zone has expired"),
+        Absence::NotLoaded => (ede::NOT_READY, "the zone is not loaded"),
+    };
+    Refusal { rcode: rcode::SERVFAIL, ede: Some(ede), why, is_ours: true }
+}
