@@ -9,6 +9,7 @@
 //! * [`request`]: the message, read once; [`response`]: what is answered; [`failure`]: why it is not done, in words.
 //! * [`draft`]: the zone with what this commit has changed so far; [`update`]: one message against it.
 //! * [`policy`]: who may change what; [`serial`]: what comes after a serial; `signed`: what signed zones take.
+//! * [`sig0`]: signatures of requests with keys of the zone (RFC 2931).
 //!
 //! It has no sockets, files, clock or threads: a request and a state of the zone come in, an answer and a [`zone::Change`] go out. Design:
 //! `docs/design/update.md`.
@@ -22,6 +23,7 @@ pub mod request;
 pub mod response;
 pub mod serial;
 mod set;
+pub mod sig0;
 mod signed;
 pub mod update;
 

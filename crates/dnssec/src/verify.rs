@@ -149,6 +149,23 @@ impl<'a> Rrsig<'a> {
         verify_octets(self.algorithm, key.public_key, buffer, self.signature)
     }
 
+    /// Verifies the signature of a SIG(0) record (RFC 2931 3.1) over a message with `key`. `parts`: the message without that record, as its sender had
+    /// it; `buffer` is working space.
+    pub fn verify_message(
+        &self,
+        parts: &[&[u8]],
+        key: &Dnskey<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        if key.algorithm != self.algorithm || key.tag != self.key_tag {
+            return Err(Fault::WrongKey);
+        }
+        buffer.clear();
+        buffer.extend_from_slice(self.signed_fields);
+        parts.iter().for_each(|part| buffer.extend_from_slice(part));
+        verify_octets(self.algorithm, key.public_key, buffer, self.signature)
+    }
+
     /// Replaces `buffer` by the octets that are signed (RFC 4034 3.1.8.1).
     fn write_signed_data(&self, owner: &Name, set: &CanonicalSet, buffer: &mut Vec<u8>) -> Result<(), Fault> {
         buffer.clear();

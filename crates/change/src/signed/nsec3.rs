@@ -5,9 +5,11 @@
 use super::{Affected, NAMES_BELOW_MAX, Standing, is_of_chain};
 use crate::draft::Draft;
 use crate::failure::Unsigned;
-use crate::set::SetId;
+use crate::set::{Set, SetId};
 use crate::update::Stop;
 use dnssec::nsec3::{Hash, Nsec3, Nsec3Params, hash_of_label, owner_label};
+use std::collections::BTreeSet;
+use wire::Name;
 use wire::iana::rtype;
 use wire::sort_key::KEY_OCTETS_MAX;
 
@@ -40,16 +42,43 @@ impl<'z> Draft<'z> {
             }
         }
         ring.drafted.sort_unstable();
+        let mut hashed = BTreeSet::new();
         for key in self.hashed_names(affected)? {
-            self.check_nsec3_types(&key, &ring)?;
+            hashed.insert(self.check_nsec3_types(&key, &ring)?);
         }
         for &(place, _) in affected.sets.iter().filter(|(_, id)| *id == NSEC3) {
             let hash = hash_of_key(self.key(place)).ok_or(Unsigned::StrayProof)?;
-            if self.link(&hash, &ring)?.is_some() {
-                self.check_nsec3_link(&hash, &ring)?;
+            let stored = ring.link_of(&self.stored(place, NSEC3)?);
+            let now = self.link(&hash, &ring)?;
+            let types = |link: &Option<Link>| link.as_ref().map(|link| link.types.clone());
+            if types(&stored) != types(&now) && !hashed.contains(&hash) {
+                // Of a name that did not change, and was right before.
+                return Err(Unsigned::StrayProof.into());
             }
             let before = self.nsec3_before(&hash, &ring)?;
             self.check_nsec3_link(&before, &ring)?;
+            if now.is_some() {
+                self.check_nsec3_link(&hash, &ring)?;
+            }
+            self.check_opt_out(&hash, &before, &ring)?;
+        }
+        Ok(())
+    }
+
+    /// Whether insecure delegations that were let out are so still: where the record at a hash, or what covered it, says that there may be some, that which is
+    /// there now says so, or if nothing is, the one before.
+    fn check_opt_out(&mut self, hash: &Hash, before: &Hash, ring: &Ring<'_>) -> Result<(), Stop> {
+        let was = self.view().nsec3_for(hash).and_then(|(record, _)| record.rrset());
+        let rdatas = was.map(|rrset| rrset.rdata(Name::root(), Name::root()).ok_or(Stop::Damaged));
+        let rdatas = rdatas.transpose()?.unwrap_or_default();
+        let was_opt_out =
+            rdatas.iter().filter_map(|rdata| ring.parse(rdata)).any(|record| record.is_opt_out());
+        let now = match self.link(hash, ring)? {
+            Some(link) => Some(link),
+            None => self.link(before, ring)?,
+        };
+        if was_opt_out && !now.is_some_and(|link| link.is_opt_out) {
+            return Err(Unsigned::Chain.into());
         }
         Ok(())
     }
@@ -79,8 +108,8 @@ impl<'z> Draft<'z> {
         Ok(keys)
     }
 
-    /// Whether a name has an NSEC3 record just if it has to, and of its types.
-    fn check_nsec3_types(&mut self, key: &[u8], ring: &Ring<'_>) -> Result<(), Stop> {
+    /// Whether a name has an NSEC3 record just if it has to, and of its types; returns its hash.
+    fn check_nsec3_types(&mut self, key: &[u8], ring: &Ring<'_>) -> Result<Hash, Stop> {
         let place = self.place(key)?;
         let standing = self.standing(key)?;
         let types = self.proved_types(place, standing)?;
@@ -91,9 +120,9 @@ impl<'z> Draft<'z> {
         };
         let hash = ring.params.hash(&self.name_of(key)?);
         match (is_there, self.link(&hash, ring)?) {
-            (false, None) => Ok(()),
+            (false, None) => Ok(hash),
             (false, Some(_)) => Err(Unsigned::StrayProof.into()),
-            (true, Some(link)) if link.types == types => Ok(()),
+            (true, Some(link)) if link.types == types => Ok(hash),
             (true, Some(_)) => Err(Unsigned::Types.into()),
             (true, None) => {
                 let may_be_left_out =
@@ -101,7 +130,7 @@ impl<'z> Draft<'z> {
                 let before = self.nsec3_before(&hash, ring)?;
                 let covering = self.link(&before, ring)?;
                 match may_be_left_out && covering.is_some_and(|link| link.is_opt_out) {
-                    true => Ok(()),
+                    true => Ok(hash),
                     false => Err(Unsigned::Types.into()),
                 }
             }
@@ -137,15 +166,7 @@ impl<'z> Draft<'z> {
         let mut key = owner_label(hash).to_vec();
         key.push(0);
         let place = self.place(&key)?;
-        let records = &self.set(place, NSEC3)?.records;
-        let found = records.iter().find_map(|rdata| {
-            Nsec3::parse(rdata.written()).ok().filter(|record| record.params == ring.params)
-        });
-        Ok(found.map(|record| Link {
-            next: *record.next,
-            is_opt_out: record.is_opt_out(),
-            types: record.types.types().collect(),
-        }))
+        Ok(ring.link_of(self.set(place, NSEC3)?))
     }
 
     /// Whether the record of a hash leads to the next one.
@@ -178,6 +199,22 @@ impl<'z> Draft<'z> {
         };
         // The nearest before; else the ring goes on from its end.
         stored.into_iter().chain(own).max_by_key(|other| (other < hash, *other)).ok_or(Unsigned::Chain.into())
+    }
+}
+
+impl Ring<'_> {
+    /// A record, if it has the parameters of the zone.
+    fn parse<'r>(&self, rdata: &'r [u8]) -> Option<Nsec3<'r>> {
+        Nsec3::parse(rdata).ok().filter(|record| record.params == self.params)
+    }
+
+    fn link_of(&self, set: &Set) -> Option<Link> {
+        let record = set.records.iter().find_map(|rdata| self.parse(rdata.written()))?;
+        Some(Link {
+            next: *record.next,
+            is_opt_out: record.is_opt_out(),
+            types: record.types.types().collect(),
+        })
     }
 }
 

@@ -142,7 +142,8 @@ fn nsec3(zone: &Contents, opt_out: bool) -> Vec<Record> {
     let is_insecure = |node: NodeRef<'_>| node.flags().has(Flags::CUT) && node.rrset(rtype::DS).is_none();
     let mut hashes: Vec<_> = zone
         .nodes()
-        .filter(|node| !node.flags().has(Flags::OCCLUDED) && !(opt_out && is_insecure(*node)))
+        .filter(|node| !node.flags().has(Flags::OCCLUDED))
+        .filter(|node| !opt_out || !is_insecure(*node))
         .map(|node| (params.hash(&node.name()), node))
         .collect();
     hashes.sort_by_key(|(hash, _)| *hash);
