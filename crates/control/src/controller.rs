@@ -119,7 +119,7 @@ pub struct Controller {
     /// See [`PackFolder::is_restricted`], at the start.
     was_restricted: bool,
     /// Zones that change in place.
-    pub(crate) dynamic: Dynamic,
+    pub(crate) dynamic: Arc<Dynamic>,
     /// What it is to be. Held while that is stored.
     pub(crate) is_restricted: Mutex<bool>,
 }
@@ -195,7 +195,7 @@ impl Controller {
             expiry: OnceLock::new(),
             is_merge_due: AtomicBool::new(false),
             was_restricted,
-            dynamic: Dynamic::new(),
+            dynamic: Arc::new(Dynamic::new()),
             is_restricted: Mutex::named("restricted", was_restricted),
         };
         {

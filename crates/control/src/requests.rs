@@ -1,5 +1,6 @@
-//! What is asked for that is no answer, carried out: transfers. Updates and notices are declined so far.
+//! What is asked for that is no answer, carried out: transfers here, updates by the changer. Notices are declined so far.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use auth::access::{Decision, Kind};
@@ -15,12 +16,14 @@ use zone::CatalogView;
 use zone::catalog::{Absence, Found, PinRefused};
 use zone::change::soa_serial;
 
+use crate::dynamic::{Dynamic, Update};
 use crate::transfers::{Here, Transfers};
 
 /// What a worker carries requests out with.
 #[derive(Clone)]
 pub struct Requests {
     transfers: Arc<Transfers>,
+    dynamic: Arc<Dynamic>,
     renderer: RenderQueue,
 }
 
@@ -42,8 +45,8 @@ struct Zone {
 }
 
 impl Requests {
-    pub(crate) fn new(transfers: &Arc<Transfers>, renderer: RenderQueue) -> Requests {
-        Requests { transfers: Arc::clone(transfers), renderer }
+    pub(crate) fn new(transfers: &Arc<Transfers>, dynamic: &Arc<Dynamic>, renderer: RenderQueue) -> Requests {
+        Requests { transfers: Arc::clone(transfers), dynamic: Arc::clone(dynamic), renderer }
     }
 
     /// Carries out what an item asks for, or says why not.
@@ -65,11 +68,50 @@ impl Requests {
             Ok(request) if request.kind == Kind::Transfer => {
                 self.transfer(item, &request, (zones, server), client, responder, driver);
             }
+            Ok(request) if request.kind == Kind::Update => {
+                self.update(item, &request, (zones, server), client, responder, driver);
+            }
             Ok(_) => {
                 let octets = responder.decline(item.query, server, client, item.room);
                 item.answer(octets);
             }
         }
+    }
+
+    /// Hands an update to the changer, which replies when it is durable.
+    fn update<M>(
+        &self,
+        mut item: Item<'_>,
+        request: &Request<'_, '_>,
+        (zones, server): (&CatalogView<'_>, &Server),
+        client: &Client<'_>,
+        responder: &mut Responder,
+        driver: &mut Driver<'_, M>,
+    ) {
+        let busy = |why| Refusal { rcode: rcode::SERVFAIL, ede: Some(ede::OTHER), why, is_ours: true };
+        let taken = let_in(request, Kind::Update, zones, server, client).and_then(|_| {
+            let proved = client.is_proved || request.key.is_some();
+            let ticket = item.later(driver, 0, proved).map_err(|_| busy("as many updates as may wait"))?;
+            let update = Update {
+                message: request.message.into(),
+                client: SocketAddr::new(client.address.ip(), client.address.port()),
+                transport: client.transport,
+                key: request.key.cloned(),
+                envelope: request.envelope.clone(),
+                ticket,
+            };
+            let Err(update) = self.dynamic.request(update) else { return Ok(()) };
+            let said = (rcode::SERVFAIL, Some(ede::OTHER));
+            let write = |room: &mut [u8]| request.envelope.write(room, said.0, said.1, client.now);
+            // Its row is there; if the worker has no room for the reply the client hears nothing, and comes again.
+            let _ = driver.reply(update.ticket, write);
+            Ok(())
+        });
+        let Err(Refusal { rcode, ede, .. }) = taken else { return };
+        let flags = if rcode == rcode::NOERROR { wire::header::TC } else { 0 };
+        let octets = request.envelope.write_with(item.room, (rcode, ede, flags), client.now, |_| true);
+        responder.count_reply(rcode);
+        item.answer(octets);
     }
 
     fn transfer<M>(
@@ -151,13 +193,14 @@ impl Requests {
     }
 }
 
-/// The zone that a transfer is of, once it is known that the client may have it.
-fn zone_of(
+/// The zone that a request is about, once it is known that the client may ask for that.
+fn let_in(
     request: &Request<'_, '_>,
+    kind: Kind,
     zones: &CatalogView<'_>,
     server: &Server,
     client: &Client<'_>,
-) -> Result<Zone, Refusal> {
+) -> Result<Found, Refusal> {
     let name = request.name();
     let refusal = |rcode, ede, why, is_ours| Refusal { rcode, ede, why, is_ours };
     let labels = name.label_count();
@@ -170,20 +213,30 @@ fn zone_of(
         return Err(refusal(rcode::SERVFAIL, Some(ede::NOT_READY), why, true));
     }
     let group = zones.group_of(found.version().slot);
-    match server.access.decide(Kind::Transfer, group, &request.asker) {
-        Decision::Allowed => {}
+    match server.access.decide(kind, group, &request.asker) {
+        Decision::Allowed => Ok(found),
         // It comes again over TCP, which proves its address.
-        Decision::Unproved if !client.transport.is_stream() => {
-            return Err(refusal(rcode::NOERROR, None, "", true));
-        }
+        Decision::Unproved if !client.transport.is_stream() => Err(refusal(rcode::NOERROR, None, "", true)),
         _ => {
             let why = match request.asker.key {
                 Some(_) => "access lists do not let its address, with the key that signed it, in",
                 None => "access lists do not let its address in, unsigned",
             };
-            return Err(refusal(rcode::REFUSED, Some(ede::PROHIBITED), why, true));
+            Err(refusal(rcode::REFUSED, Some(ede::PROHIBITED), why, true))
         }
     }
+}
+
+/// The zone that a transfer is of, once it is known that the client may have it.
+fn zone_of(
+    request: &Request<'_, '_>,
+    zones: &CatalogView<'_>,
+    server: &Server,
+    client: &Client<'_>,
+) -> Result<Zone, Refusal> {
+    let found = let_in(request, Kind::Transfer, zones, server, client)?;
+    let name = request.name();
+    let refusal = |rcode, ede, why, is_ours| Refusal { rcode, ede, why, is_ours };
     let malformed = |why| refusal(rcode::FORMERR, None, why, true);
     if request.qclass != class::IN || request.is_unfit(client.transport) {
         return Err(malformed("a transfer in another class than IN, or an AXFR over UDP"));

@@ -216,7 +216,7 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
     let shown: Vec<Shown> = (0..workers).map(|_| Shown::default()).collect();
     let (of_workers, owner) = (shown.clone(), Arc::clone(controller));
     let renderer = net::Renderer::start()?;
-    let requests = Requests::new(&controller.transfers, renderer.queue());
+    let requests = Requests::new(&controller.transfers, &controller.dynamic, renderer.queue());
     let _ = controller.renderer.set(renderer);
     let running = server.start(move |worker| {
         let (zones, identity) = (owner.catalog.reader(), owner.identity.reader());
