@@ -14,6 +14,7 @@
 
 mod cells;
 mod column;
+mod condense;
 mod copy;
 mod intervals;
 mod keys;
