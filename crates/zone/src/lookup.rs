@@ -12,6 +12,7 @@ mod order;
 mod proof;
 
 pub use crawl::{Crawl, Damaged, Owner, Step};
+pub(crate) use glue::server_name;
 pub use glue::{LiveGlue, LiveGroup};
 pub use node::{Data, Node, RRset};
 pub use order::{Nsec3, key_prefix};
