@@ -262,7 +262,8 @@ impl<'p> ZoneView<'p> {
         key.get_mut(length..length + 2)?.copy_from_slice(b"*\0");
         let hash = encloser.hash.extend(b"*\0\0\0\0\0\0\0", 0, 2);
         if let Some(changed) = self.changed {
-            return self.child_changed(changed, hash, &key[..length + 2], Standing::AUTHORITATIVE);
+            let standing = Standing::below(encloser.node.flags);
+            return self.child_changed(changed, hash, &key[..length + 2], standing);
         }
         self.probe(hash, &key[..length + 2])
     }
