@@ -112,6 +112,8 @@ pub struct PackBuilder {
     pool: Pool,
     nsec: Vec<u8>,
     nsec3: Vec<u8>,
+    /// Hashes of name servers of cuts, in any order.
+    servers: Vec<u32>,
     /// Hash of every name, zone after zone.
     hashes: Vec<Hash>,
     /// For each zone: the number of its first name, and how many it has.
@@ -137,6 +139,7 @@ struct Mark {
     blocks: usize,
     nsec: usize,
     nsec3: usize,
+    servers: usize,
 }
 
 impl PackBuilder {
@@ -153,6 +156,7 @@ impl PackBuilder {
             pool: Pool::new(seed),
             nsec: Vec::new(),
             nsec3: Vec::new(),
+            servers: Vec::new(),
             hashes: Vec::new(),
             numbers: Vec::new(),
             moved: copy::Moved::default(),
@@ -190,6 +194,7 @@ impl PackBuilder {
             blocks: self.blocks.len(),
             nsec: self.nsec.len(),
             nsec3: self.nsec3.len(),
+            servers: self.servers.len(),
         }
     }
 
@@ -200,6 +205,7 @@ impl PackBuilder {
         self.blocks.truncate(mark.blocks);
         self.nsec.truncate(mark.nsec);
         self.nsec3.truncate(mark.nsec3);
+        self.servers.truncate(mark.servers);
         self.block.clear();
     }
 
@@ -221,7 +227,11 @@ impl PackBuilder {
     /// Octets that the pack would have if it were finished now, but for the fill between its sections.
     pub fn octets(&self) -> usize {
         let index = self.hashes.len().div_ceil(index::LOAD as usize) * index::BUCKET_OCTETS;
-        let names = self.directory.len() + self.blocks.len() + self.nsec.len() + self.nsec3.len();
+        let names = self.directory.len()
+            + self.blocks.len()
+            + self.nsec.len()
+            + self.nsec3.len()
+            + 4 * self.servers.len();
         let shapes = self.shapes.octets.len() + 4 * self.shapes.offsets.len();
         HEADER_OCTETS + self.zones.len() + index + names + shapes + self.pool.len()
     }
@@ -245,6 +255,9 @@ impl PackBuilder {
         drop(self.hashes);
         let mut offsets = Vec::with_capacity(4 * self.shapes.offsets.len());
         self.shapes.offsets.iter().for_each(|offset| offsets.extend_from_slice(&offset.to_le_bytes()));
+        let mut servers = self.servers;
+        servers.sort_unstable();
+        servers.dedup();
         let sections: [Vec<u8>; Section::COUNT] = [
             self.zones,
             index.finish(),
@@ -255,6 +268,7 @@ impl PackBuilder {
             self.pool.finish(),
             self.nsec,
             self.nsec3,
+            servers.iter().flat_map(|hash| hash.to_le_bytes()).collect(),
         ];
         Ok(assemble(self.seed, sections))
     }

@@ -12,6 +12,7 @@ mod order;
 mod proof;
 
 pub use crawl::{Crawl, Damaged, Owner, Step};
+pub(crate) use glue::server_name;
 pub use glue::{LiveGlue, LiveGroup};
 pub use node::{Data, Node, RRset};
 pub use order::{Nsec3, key_prefix};
@@ -271,7 +272,8 @@ impl<'p> ZoneView<'p> {
         key.get_mut(length..length + 2)?.copy_from_slice(b"*\0");
         let hash = encloser.hash.extend(b"*\0\0\0\0\0\0\0", 0, 2);
         if let Some(changed) = self.changed {
-            return self.child_changed(changed, hash, &key[..length + 2], Standing::AUTHORITATIVE);
+            let standing = Standing::below(encloser.node.flags);
+            return self.child_changed(changed, hash, &key[..length + 2], standing);
         }
         self.probe(hash, &key[..length + 2])
     }

@@ -6,6 +6,7 @@
 #![allow(unsafe_code)] // `Pack` keeps slices of the octets that it owns, see `Pack::open`
 
 use crate::fragment::POOL_ALIGNMENT;
+use crate::index::Hash;
 use crate::section::{self, Header, PackError, Section, u16_at, u32_at, u64_at};
 use std::sync::atomic::{AtomicU64, Ordering};
 use wire::{Name, SortKey};
@@ -17,6 +18,14 @@ pub const ZONE_ROW_OCTETS: usize = 64;
 pub const NSEC_ROW_OCTETS: usize = 12;
 /// Octets of a row in the section of NSEC3 records: hash, place of the fragment, TTL.
 pub const NSEC3_ROW_OCTETS: usize = 28;
+/// Among the hashes of servers: there are cuts whose servers are not listed, so every name may be one.
+pub(crate) const ANY_SERVER: u32 = 0;
+
+/// The hash of a name server's whole key. It is the same in all packs, so that zones can be copied.
+pub(crate) fn server_hash(key: &[u8]) -> u32 {
+    Hash::of_apex(0, 0).extend(key, 0, key.len()).word()
+}
+
 /// A reference that points nowhere.
 pub const NOWHERE: u32 = u32::MAX;
 
@@ -247,6 +256,7 @@ impl Pack {
             (Section::ShapeOffsets, 4),
             (Section::Nsec, NSEC_ROW_OCTETS),
             (Section::Nsec3, NSEC3_ROW_OCTETS),
+            (Section::Servers, 4),
         ];
         for (section, octets) in rows {
             if !self.section(section).len().is_multiple_of(octets) {
@@ -309,6 +319,15 @@ impl Pack {
     /// Whether nothing in it can be believed any more: see [`Mapping::is_damaged`]. Whoever makes something lasting of what it reads here asks after.
     pub fn is_damaged(&self) -> bool {
         self.mapping().is_some_and(Mapping::is_damaged)
+    }
+
+    /// Whether an NS record of a zone cut points at the name with this [hash](server_hash), be it there or not. Other names have the same hash once in a
+    /// while.
+    pub(crate) fn has_server(&self, hash: u32) -> bool {
+        let hashes = self.section(Section::Servers).as_chunks::<4>().0;
+        let has =
+            |hash: u32| hashes.binary_search_by_key(&hash, |octets| u32::from_le_bytes(*octets)).is_ok();
+        has(hash) || has(ANY_SERVER)
     }
 
     /// The seed of the index.

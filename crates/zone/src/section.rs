@@ -8,7 +8,7 @@ use std::ops::Range;
 /// The first octets of every pack.
 pub const MAGIC: [u8; 8] = *b"ZONDAPK\n";
 /// Version of the format; a reader takes no other.
-pub const FORMAT_VERSION: u32 = 4;
+pub const FORMAT_VERSION: u32 = 5;
 /// Sections begin at multiples of this: a cache line, so that an index bucket is one.
 pub const SECTION_ALIGNMENT: usize = 64;
 /// Octets of the header, section table included.
@@ -36,11 +36,13 @@ pub enum Section {
     Nsec,
     /// Hashes of NSEC3 records in order, each with its RRset; see [`crate::lookup::Nsec3`].
     Nsec3,
+    /// Hashes of the names that NS records of cuts point at, see [`crate::Pack::has_server`].
+    Servers,
 }
 
 impl Section {
     /// How many there are.
-    pub const COUNT: usize = 9;
+    pub const COUNT: usize = 10;
 
     /// All, in stored order.
     pub const ALL: [Section; Section::COUNT] = [
@@ -53,6 +55,7 @@ impl Section {
         Section::Pool,
         Section::Nsec,
         Section::Nsec3,
+        Section::Servers,
     ];
 
     /// Its name for reports.
@@ -67,6 +70,7 @@ impl Section {
             Section::Pool => "pool",
             Section::Nsec => "nsec",
             Section::Nsec3 => "nsec3",
+            Section::Servers => "servers",
         }
     }
 }
@@ -225,7 +229,7 @@ pub fn decode_header(pack: &[u8]) -> Result<Header, PackError> {
         sections[*section as usize] = (start..end, u64_at(row, 16));
     }
     if pack[written..].iter().any(|octet| *octet != 0) {
-        return Err(PackError::SectionBounds { section: Section::Nsec3.name() });
+        return Err(PackError::SectionBounds { section: Section::Servers.name() });
     }
     Ok(Header { seed: u64_at(octets, 24), octets: length, sections })
 }

@@ -13,15 +13,21 @@ use crate::block::{self, DIRECTORY_ROW_OCTETS, NAMES_MAX};
 use crate::contents::Flags;
 use crate::fragment;
 use crate::index::Hash;
-use crate::lookup::{Node, ZoneView, key_prefix};
-use crate::pack::{NOWHERE, NSEC_ROW_OCTETS, NSEC3_ROW_OCTETS, Pack, ZoneRow};
+use crate::lookup::{Node, ZoneView, key_prefix, server_name};
+use crate::pack::{ANY_SERVER, NOWHERE, NSEC_ROW_OCTETS, NSEC3_ROW_OCTETS, Pack, ZoneRow, server_hash};
 use crate::section::{Section, u32_at};
 use crate::shape::Storage;
+use wire::SortKey;
+use wire::iana::rtype;
+use wire::name::NAME_OCTETS_MAX;
 use wire::sort_key::KEY_OCTETS_MAX;
 
 /// Places remembered of what was copied last: delegations beside each other name the same servers. A power of two;
 /// eight kilobytes stay in the nearest cache.
 const REMEMBERED: usize = 1024;
+
+/// Name servers of a cut that are listed: to uncompress names of a set takes time that grows with its square.
+const SERVERS_LISTED_MAX: usize = 128;
 
 /// Octets by which a block can grow: numbers of shapes have up to three octets more, its ends twice as many, its fill three.
 const GROWTH_MAX: usize = NAMES_MAX * 4 + 3;
@@ -222,10 +228,33 @@ impl<'p> Copy<'p> {
                 // Of deltas alone.
                 Storage::Own => return None,
             }
+            if row.rtype() == rtype::NS && !flags.has(Flags::APEX) {
+                self.servers(to, node, u32_at(octets, 0))?;
+            }
             let place = self.fragment(to, u32_at(octets, 0))?;
             self.references.extend_from_slice(&place.to_le_bytes());
         }
         (self.references.len() == old.len()).then_some(())
+    }
+
+    /// Takes note of the name servers of a cut in this zone, unless those at this place were met before.
+    fn servers(&self, to: &mut PackBuilder, cut: &Node<'p>, place: u32) -> Option<()> {
+        if to.moved.find(place).is_some() {
+            return Some(());
+        }
+        let servers = fragment::Fragment::at(self.from.pool(place))?;
+        if servers.len() > SERVERS_LISTED_MAX {
+            to.servers.push(ANY_SERVER);
+            return Some(());
+        }
+        let mut name = [0; NAME_OCTETS_MAX];
+        for number in 0..servers.len() {
+            let Some(name) = server_name(&self.zone, cut, &servers, number, &mut name) else { continue };
+            if name.is_at_or_below(self.zone.apex()) {
+                to.servers.push(server_hash(SortKey::of(name).octets()));
+            }
+        }
+        Some(())
     }
 
     /// Copies the fragment at `place`; returns its new place.

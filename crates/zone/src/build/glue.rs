@@ -4,6 +4,7 @@ use super::{PackBuilder, ZoneBuild};
 use crate::contents::{Contents, Flags, NodeRef, RRsetRef};
 use crate::fragment::{GlueGroup, RECORDS_MAX, encode_glue};
 use crate::lookup::key_prefix;
+use crate::pack::server_hash;
 use wire::iana::rtype;
 use wire::{Name, SortKey};
 
@@ -81,6 +82,7 @@ impl<'c> ZoneBuild<'c> {
             self.names.key.set(name);
             let Some(relative) = self.names.key.octets().strip_prefix(contents.apex_key()) else { continue };
             let in_domain = relative.starts_with(cut.key());
+            pack.servers.push(server_hash(self.names.key.octets()));
             let Some(node) = self.names.find_or_synthesize(contents) else { continue };
             let addresses = [rtype::A, rtype::AAAA].into_iter().filter_map(|rtype| node.rrset(rtype));
             let authoritative = !node.flags().has_any(Flags(Flags::OCCLUDED.0 | Flags::CUT.0));
@@ -108,6 +110,19 @@ impl<'c> ZoneBuild<'c> {
         let mut list = Vec::new();
         encode_glue(&groups, &mut list);
         Some(pack.pool.place_of(&list))
+    }
+}
+
+impl<'c> ZoneBuild<'c> {
+    /// Takes note of those of these name servers that are in the zone.
+    pub(super) fn note_servers(&mut self, pack: &mut PackBuilder, servers: RRsetRef<'c>) {
+        let apex = self.contents.apex().octets();
+        for server in servers.records().filter(|server| ends_with_apex(server.rdata, apex)) {
+            if let Ok(name) = Name::from_wire(server.rdata) {
+                self.names.key.set(name);
+                pack.servers.push(server_hash(self.names.key.octets()));
+            }
+        }
     }
 }
 

@@ -39,6 +39,10 @@ impl<'c> ZoneBuild<'c> {
         if let Some(signatures) = signatures {
             self.note_signatures(signatures);
         }
+        if rtype == rtype::NS && node.flags().has(Flags::OCCLUDED) {
+            // What is above may go while the pack is served.
+            self.note_servers(pack, set);
+        }
         let place = match signatures {
             None if rtype == rtype::NS && node.flags().has(Flags::CUT) => self.servers(pack, node, set),
             _ => self.rrset.place(pack, set, signatures),

@@ -10,11 +10,6 @@ pub struct Rebuild {
 }
 
 impl Rebuild {
-    /// A copy onto the same pack, without what is past. `shown`: the state that is published now.
-    pub fn copy(shown: &Changed) -> Rebuild {
-        Rebuild { to: DeltaWriter { newest: shown.clone() } }
-    }
-
     /// Onto zone `number` of a pack that was made of the state `pinned`, which was published. `None` if there is no such zone.
     pub fn onto(pack: Arc<Pack>, number: u32, pinned: &Changed) -> Option<Rebuild> {
         let _ = (pack, number, pinned);

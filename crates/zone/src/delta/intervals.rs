@@ -37,6 +37,11 @@ impl Intervals {
         words[at / 64].fetch_or(1 << (at % 64), Ordering::Release);
     }
 
+    /// Sets the bits of the rows from `first` to `last`.
+    pub(super) fn set_all(&self, first: u32, last: u32) {
+        (first..=last).for_each(|row| self.set(row));
+    }
+
     /// Octets of the chunks that were made, and of their list.
     pub(super) fn octets(&self) -> usize {
         let made = self.chunks.iter().filter(|chunk| chunk.get().is_some()).count();

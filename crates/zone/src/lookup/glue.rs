@@ -124,7 +124,7 @@ impl<'p> Iterator for LiveGlue<'p> {
 }
 
 /// The name that record `number` of an NS RRset of `cut` says, uncompressed.
-fn server_name<'n>(
+pub(crate) fn server_name<'n>(
     zone: &ZoneView<'_>,
     cut: &Node<'_>,
     servers: &Fragment<'_>,

@@ -106,6 +106,11 @@ impl<'p> Node<'p> {
         self.shape.flags()
     }
 
+    /// Octets of its references.
+    pub(crate) fn shape_reference_octets(&self) -> usize {
+        self.shape.reference_octets()
+    }
+
     /// Whether it has an RRset of this type.
     pub(crate) fn has(&self, rtype: u16) -> bool {
         self.shape.rows().any(|row| row.rtype() == rtype)

@@ -241,6 +241,11 @@ pub struct Nsec3<'p> {
 }
 
 impl<'p> Nsec3<'p> {
+    /// Octets that begin with the fragment of its RRset.
+    pub(crate) fn octets(&self) -> &'p [u8] {
+        self.fragment
+    }
+
     /// The RRset.
     pub fn rrset(&self) -> Option<RRset<'p>> {
         let data = Data::Fragment(Fragment::at(self.fragment)?);

@@ -146,6 +146,15 @@ impl<'p> ZoneView<'p> {
         Some((found, found.hash == hash))
     }
 
+    /// The NSEC3 record with exactly this hash.
+    pub(crate) fn nsec3_exact(&self, changed: &'p Changed, hash: &[u8; HASH_OCTETS]) -> Option<Nsec3<'p>> {
+        match changed.hash(hash) {
+            Seen::AsInPack => self.nsec3_in_pack(self.nsec3_rank(hash)?).filter(|record| record.hash == hash),
+            Seen::Gone => None,
+            Seen::Node(row, key, octets) => own_nsec3(row, key, octets),
+        }
+    }
+
     /// The record of the pack, as it is now; `None` if it has gone.
     fn record_now(&self, changed: &'p Changed, record: Nsec3<'p>) -> Option<Nsec3<'p>> {
         match changed.hash(record.hash) {

@@ -4,6 +4,9 @@
 
 use std::collections::BTreeSet;
 
+pub mod change;
+pub mod said;
+
 use dnssec::bitmap::write_types;
 use dnssec::nsec3::{Nsec3Params, owner_label};
 use proptest::prelude::*;

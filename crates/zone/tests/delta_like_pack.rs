@@ -1,0 +1,103 @@
+//! Random zones through random changes: a pack with a delta says all that a pack says which is made anew of the same records.
+#![allow(clippy::unwrap_used)]
+
+mod kit;
+
+use kit::change::{State, change, pack, state};
+use kit::said::check_same;
+use kit::{Denial, Draft, apex, drafts, labels, model_of, questions};
+use proptest::prelude::*;
+use std::sync::Arc;
+use wire::{Name, NameBuf};
+use zone::delta::{Changed, Refused};
+use zone::{DeltaWriter, ZoneView};
+
+/// The zone's number in packs of the kit.
+const NUMBER: u32 = 1;
+
+/// One step: which drafts come or go, what else changes, and what becomes of it.
+#[derive(Clone, Debug)]
+struct Step {
+    toggled: Vec<usize>,
+    salt: u64,
+    /// 0: it is taken back.
+    fate: u8,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (prop::collection::vec(0..64usize, 1..10), 0..4u64, 0..4u8)
+        .prop_map(|(toggled, salt, fate)| Step { toggled, salt, fate });
+    prop::collection::vec(step, 1..8)
+}
+
+/// Names to ask for: of both states, and some more.
+fn names(states: &[&State], apex: &Name, more: &[Vec<u8>]) -> Vec<NameBuf> {
+    let records: Vec<_> = states
+        .iter()
+        .flat_map(|state| state.iter().map(|(owner, rtype, _, rdata)| (owner.name(), *rtype, rdata.clone())))
+        .collect();
+    let all = questions(&model_of(&records, apex), apex, more);
+    let step = all.len().div_ceil(120).max(1);
+    all.into_iter().step_by(step).collect()
+}
+
+fn check(drafts: &[Draft], apex: &Name, denial: Denial, steps: &[Step], more: &[Vec<u8>]) {
+    let mut is_in: Vec<bool> = (0..drafts.len()).map(|at| at % 2 == 0).collect();
+    let chosen = |is_in: &[bool]| -> Vec<Draft> {
+        drafts.iter().zip(is_in).filter(|(_, is_in)| **is_in).map(|(draft, _)| draft.clone()).collect()
+    };
+    let mut now = state(&chosen(&is_in), apex, denial, 1, 0);
+    let mut writer = DeltaWriter::new(Arc::new(pack(&now, apex, 7)), NUMBER).unwrap();
+    let mut held: Vec<(Changed, State)> = vec![(writer.newest_box().clone(), now.clone())];
+    for (serial, step) in (2..).zip(steps) {
+        let was_in = is_in.clone();
+        for &at in &step.toggled {
+            if let Some(is_in) = is_in.get_mut(at) {
+                *is_in = !*is_in;
+            }
+        }
+        let next = state(&chosen(&is_in), apex, denial, serial, step.salt);
+        let made = change(&now, &next);
+        let applied = writer.apply(&made).unwrap();
+        let asked = names(&[&now, &next], apex, more);
+        let fresh = pack(&next, apex, 9);
+        let fresh_view = ZoneView::new(&fresh, NUMBER).unwrap();
+        check_same(&ZoneView::of_changed(&applied.changed).unwrap(), &fresh_view, &asked);
+        assert!(matches!(writer.apply(&made), Err(Refused::NotThere(0))), "it is of another state");
+        if step.fate == 0 {
+            assert!(writer.take_back(applied.changed.state()) && !writer.take_back(applied.changed.state()));
+            is_in = was_in;
+            let before = pack(&now, apex, 9);
+            check_same(&writer.newest(), &ZoneView::new(&before, NUMBER).unwrap(), &asked);
+        } else {
+            now = next;
+            held.push((applied.changed, now.clone()));
+            if step.fate > 1 {
+                writer.published(writer.newest_box().state());
+                assert!(!writer.take_back(writer.newest_box().state()));
+            }
+        }
+    }
+    // What was seen before is seen still.
+    for (changed, state) in &held {
+        let fresh = pack(state, apex, 3);
+        let asked = names(&[state, &now], apex, more);
+        let view = ZoneView::of_changed(changed).unwrap();
+        check_same(&view, &ZoneView::new(&fresh, NUMBER).unwrap(), &asked);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn says_what_a_new_pack_says(
+        drafts in drafts(),
+        number in 0..5u8,
+        denial in prop::sample::select(vec![Denial::None, Denial::Nsec, Denial::Nsec3]),
+        steps in steps(),
+        more in prop::collection::vec(labels(), 0..20),
+    ) {
+        check(&drafts, &apex(number), denial, &steps, &more);
+    }
+}
