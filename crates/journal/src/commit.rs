@@ -13,36 +13,38 @@
 //! | full | queues for [`FULL_PATIENCE`], then refuses, but for what is urgent | waits as long, then is refused |
 //!
 //! [`Outcome`] is called by one thread at a time, without any lock of this module held; so the order of its calls is that of the queue.
-//! There is no clock and no thread here: [`Committer::tick`] is called about once a [`TICK`].
+//! There is no clock and no thread here: [`Committer::tick`] is called about once a [`TICK`]. A sync may take long, and be somebody's who only
+//! wanted to queue: nothing of this is called by a thread that answers queries.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sync::Mutex;
 
-use crate::log::{AppendError, GROUP_OCTETS_MAX, Log, Status, Urgency};
-use crate::record::{Entry, RECORD_OCTETS_MAX};
+use crate::log::{AppendError, Log, Status, Urgency};
+use crate::record::Entry;
 
+mod queue;
 #[cfg(test)]
 mod tests;
 
-/// Commits that may wait: a disk that is that far behind does not catch up in a client's patience.
-pub const WAITING_MAX: usize = 4096;
-/// Octets of theirs.
-pub const WAITING_OCTETS_MAX: usize = RECORD_OCTETS_MAX;
+pub use queue::{Generation, NOTES_OCTETS_MAX, WAITING_MAX, WAITING_OCTETS_MAX};
+use queue::{Group, Queue, Waiting};
+
 /// How long commits wait for a segment that is free.
 pub const FULL_PATIENCE: Duration = Duration::from_secs(2);
 /// How often [`Committer::tick`] should be called.
 pub const TICK: Duration = Duration::from_millis(100);
-/// Between two attempts to make an undecided group void.
+/// Between two attempts to decide on a group.
 pub const DECIDE_PAUSE: Duration = Duration::from_secs(1);
 /// Quiet for so long, an empty group shows that the last one was whole: else damage to it would look as if it had never been acknowledged.
 pub const MARK_PAUSE: Duration = Duration::from_secs(1);
+/// How long what need not be synced waits for a group with which it goes.
+pub const NOTE_PAUSE: Duration = Duration::from_secs(60);
 
 /// Why something was not committed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// A write or a sync has failed.
     Failed,
@@ -50,6 +52,8 @@ pub enum Refusal {
     Full,
     /// [`WAITING_MAX`] or [`WAITING_OCTETS_MAX`] wait already.
     Behind,
+    /// It was worked out on something that has been taken back since: to be worked out again.
+    Stale,
 }
 
 impl fmt::Display for Refusal {
@@ -58,6 +62,7 @@ impl fmt::Display for Refusal {
             Refusal::Failed => "the log cannot be written",
             Refusal::Full => "the log has no room",
             Refusal::Behind => "too many changes wait for the disk",
+            Refusal::Stale => "what it stands on was taken back",
         })
     }
 }
@@ -69,7 +74,7 @@ impl std::error::Error for Refusal {}
 pub enum Condition {
     /// Changes are taken.
     Ready,
-    /// A group is undecided, with what the system said; changes are refused.
+    /// A group is undecided, with what the system said; changes are refused. Also after a start, until [`Log::decide`] has succeeded.
     Undecided(String),
     /// No segment is free; with what the system said when one was to be made, if it did.
     Full(Option<String>),
@@ -80,41 +85,17 @@ pub trait Outcome<T>: Send + Sync {
     /// These are on the disk, with all before them. In the order in which they were queued. `group`: the last of the log that is on the disk.
     fn committed(&self, group: u64, payloads: Vec<T>);
 
-    /// These are not in the log and will never be: to be taken back in this order, newest first.
+    /// These are not in the log and will never be: to be taken back in this order, newest first, before this returns.
     fn refused(&self, payloads: Vec<T>, why: Refusal);
 
-    /// The condition is another one; or an attempt to end it failed again. Called with nothing else on its way.
+    /// The condition is another one, or an attempt to end it failed again.
     fn condition(&self, condition: &Condition);
-}
-
-/// One that waits.
-struct Waiting<T> {
-    entry: Option<Arc<Entry>>,
-    payload: T,
-    is_urgent: bool,
-}
-
-struct Queue<T> {
-    waiting: VecDeque<Waiting<T>>,
-    /// Of the entries that wait.
-    octets: usize,
-    condition: Condition,
-    /// Whether somebody is at it, who looks again before he leaves.
-    is_committing: bool,
-    /// Payloads of the group that is undecided, in order.
-    undecided: Vec<T>,
-    /// When the condition was seen first by `tick`, and when the next attempt is due.
-    since: Option<Duration>,
-    /// Whether the log is full for longer than anybody waits.
-    is_refusing: bool,
-    /// Whether the last group has records, and when it was seen first by `tick`.
-    unmarked: Option<Option<Duration>>,
-    last_group: u64,
 }
 
 /// See the module.
 pub struct Committer<T> {
     queue: Mutex<Queue<T>>,
+    /// Never locked while the queue is.
     log: Mutex<Log>,
     outcome: Box<dyn Outcome<T>>,
 }
@@ -128,7 +109,7 @@ pub struct Refused<T> {
     pub why: Refusal,
 }
 
-/// Something is queued. Nothing may happen before [`Queued::commit`] is called, which is done without the zone's lock.
+/// Something is queued. It is committed when [`Queued::commit`] is called, without the zone's lock, or with what others queue.
 #[must_use = "what is queued is committed by `commit`"]
 pub struct Queued<'c, T> {
     committer: &'c Committer<T>,
@@ -151,68 +132,52 @@ impl<T> Drop for Turn<'_, T> {
 }
 
 impl<T> Committer<T> {
-    /// For a log that was begun.
+    /// For a log that was begun. If it is not decided yet ([`Log::decide`]), ticks do it.
     pub fn new(log: Log, outcome: Box<dyn Outcome<T>>) -> Committer<T> {
-        let queue = Queue {
-            waiting: VecDeque::new(),
-            octets: 0,
-            condition: Condition::Ready,
-            is_committing: false,
-            undecided: Vec::new(),
-            since: None,
-            is_refusing: false,
-            unmarked: Some(None),
-            last_group: log.status().next - 1,
-        };
+        let queue = Queue::new(condition_of(&log), log.status().next - 1);
         Committer { queue: Mutex::named("commits that wait", queue), log: Mutex::named("log", log), outcome }
+    }
+
+    /// To be asked for under the zone's lock, before a change is worked out: it says which changes before it stand.
+    pub fn generation(&self) -> Generation {
+        self.queue.lock().generation
     }
 
     /// Queues a change, or with no `entry` something that only waits for all that was queued before. Changes of one zone are queued in the
     /// order of their serials: under the zone's lock. The error: it is refused, nothing was done with it.
-    pub fn enqueue(&self, entry: Option<Arc<Entry>>, payload: T) -> Result<Queued<'_, T>, Refused<T>> {
-        self.enqueue_as(Waiting { entry, payload, is_urgent: false })
+    pub fn enqueue(
+        &self,
+        generation: Generation,
+        entry: Option<Arc<Entry>>,
+        payload: T,
+    ) -> Result<Queued<'_, T>, Refused<T>> {
+        let waiting = Waiting { entry, payload, is_urgent: false };
+        self.queue.lock().push(generation, waiting).map(|()| Queued { committer: self })
     }
 
     /// Queues what a checkpoint needs to go on: it may take the log's last segments, and go before others. No change of its zone may wait.
-    pub fn enqueue_urgent(&self, entry: Arc<Entry>, payload: T) -> Result<Queued<'_, T>, Refused<T>> {
-        self.enqueue_as(Waiting { entry: Some(entry), payload, is_urgent: true })
+    pub fn enqueue_urgent(
+        &self,
+        generation: Generation,
+        entry: Arc<Entry>,
+        payload: T,
+    ) -> Result<Queued<'_, T>, Refused<T>> {
+        let waiting = Waiting { entry: Some(entry), payload, is_urgent: true };
+        self.queue.lock().push(generation, waiting).map(|()| Queued { committer: self })
     }
 
-    fn enqueue_as(&self, waiting: Waiting<T>) -> Result<Queued<'_, T>, Refused<T>> {
-        let octets = waiting.octets();
-        let mut queue = self.queue.lock();
-        let is_behind = queue.waiting.len() >= WAITING_MAX
-            || !queue.waiting.is_empty() && queue.octets + octets > WAITING_OCTETS_MAX;
-        let why = match queue.condition {
-            Condition::Undecided(_) => Some(Refusal::Failed),
-            _ if waiting.is_urgent => None,
-            Condition::Full(_) if queue.is_refusing => Some(Refusal::Full),
-            _ if is_behind => Some(Refusal::Behind),
-            _ => None,
-        };
-        match why {
-            Some(why) => Err(Refused { payload: waiting.payload, why }),
-            None => {
-                queue.octets += octets;
-                queue.waiting.push_back(waiting);
-                Ok(Queued { committer: self })
-            }
-        }
+    /// Has a record written that nobody waits for: with the next group, or after [`NOTE_PAUSE`]. It goes before all that is queued later, and
+    /// is not taken back when a group fails, but written again: what it says may be published at once. `payload` comes back when it is on the
+    /// disk. The error: there is no room for it, see [`NOTES_OCTETS_MAX`].
+    pub fn note(&self, entry: Arc<Entry>, payload: T) -> Result<(), Refused<T>> {
+        self.queue.lock().note(Waiting { entry: Some(entry), payload, is_urgent: false })
     }
 
     /// Commits what waits until nothing does, unless somebody is at it.
     pub fn run(&self) {
         if let Some(turn) = self.turn() {
-            self.run_in(&turn);
-            drop(turn);
-            // What was queued between the last look and the end of the turn.
-            self.run_left();
+            self.run_in(turn);
         }
-    }
-
-    fn turn(&self) -> Option<Turn<'_, T>> {
-        let mut queue = self.queue.lock();
-        if std::mem::replace(&mut queue.is_committing, true) { None } else { Some(Turn(self)) }
     }
 
     /// To be called about once a [`TICK`]. `now`: time since anything, that does not go back.
@@ -222,11 +187,9 @@ impl<T> Committer<T> {
         match condition {
             Condition::Undecided(_) => self.decide(now),
             Condition::Full(_) => self.be_full(now),
-            Condition::Ready => self.mark(now),
+            Condition::Ready => self.be_quiet(now),
         }
-        self.run_in(&turn);
-        drop(turn);
-        self.run_left();
+        self.run_in(turn);
     }
 
     /// Says that no group before `first` is needed any more, see [`Log::release`].
@@ -251,117 +214,92 @@ impl<T> Committer<T> {
         with(&self.log.lock())
     }
 
-    fn run_left(&self) {
-        while self.is_work_left() {
-            let Some(turn) = self.turn() else { return };
-            self.run_in(&turn);
+    /// Goes on in a log that was opened anew, as another program may have written to it: after an upgrade that did not come about. `None`:
+    /// somebody commits, or something waits or is undecided; then it is as before.
+    pub fn exchange(&self, log: Log) -> Option<Log> {
+        let turn = self.turn()?;
+        if self.condition() != (Condition::Ready, 0) {
+            return None;
         }
+        let (condition, last) = (condition_of(&log), log.status().next - 1);
+        let old = std::mem::replace(&mut *self.log.lock(), log);
+        {
+            let mut queue = self.queue.lock();
+            (queue.condition, queue.last_group) = (condition, last);
+        }
+        self.run_in(turn);
+        Some(old)
     }
 
-    fn is_work_left(&self) -> bool {
-        let queue = self.queue.lock();
-        let is_possible = match queue.condition {
-            Condition::Ready => !queue.waiting.is_empty(),
-            // The next `tick` goes on, or `release`.
-            Condition::Undecided(_) | Condition::Full(_) => false,
-        };
-        is_possible && !queue.is_committing
+    fn turn(&self) -> Option<Turn<'_, T>> {
+        let mut queue = self.queue.lock();
+        if std::mem::replace(&mut queue.is_committing, true) { None } else { Some(Turn(self)) }
+    }
+
+    /// Commits until nothing waits; looks again when the turn is over, as others leave what they queue to whoever has it.
+    fn run_in(&self, turn: Turn<'_, T>) {
+        let mut turn = Some(turn);
+        while let Some(held) = turn.take() {
+            self.commit_all();
+            drop(held);
+            if self.queue.lock().is_work_left() {
+                turn = self.turn();
+            }
+        }
     }
 
     /// Commits group after group.
-    fn run_in(&self, _: &Turn<'_, T>) {
+    fn commit_all(&self) {
         self.leave_full();
-        while let Some((group, urgency)) = self.take_group() {
-            let entries: Vec<&Entry> = group.iter().filter_map(|waiting| waiting.entry.as_deref()).collect();
-            if entries.is_empty() {
-                let last = self.queue.lock().last_group;
-                self.outcome.committed(last, group.into_iter().map(|waiting| waiting.payload).collect());
-                continue;
-            }
-            let appended = self.log.lock().append(&entries, urgency);
-            match appended {
-                Ok(number) => {
-                    {
-                        let mut queue = self.queue.lock();
-                        queue.last_group = number;
-                        queue.unmarked = Some(None);
-                    }
-                    self.outcome
-                        .committed(number, group.into_iter().map(|waiting| waiting.payload).collect());
-                }
-                Err(AppendError::Full) => {
-                    self.put_back(group);
-                    // Those that may take the last segments go on.
-                    if urgency == Urgency::Last {
-                        return;
-                    }
-                }
-                Err(error) => {
-                    self.fail(&error, group.into_iter().map(|waiting| waiting.payload).collect());
-                    return;
-                }
+        loop {
+            let group = self.queue.lock().take_group();
+            let Some(group) = group else { return };
+            if !self.commit(group) {
+                return;
             }
         }
     }
 
-    /// What goes into the next group, in order; `None`: nothing, or nothing can be written.
-    fn take_group(&self) -> Option<(Vec<Waiting<T>>, Urgency)> {
-        let mut queue = self.queue.lock();
-        if queue.waiting.is_empty() {
-            return None;
+    /// Commits a group. Whether there may be more to do.
+    fn commit(&self, group: Group<T>) -> bool {
+        let entries = group.entries();
+        if entries.is_empty() {
+            let last = self.queue.lock().last_group;
+            self.outcome.committed(last, group.into_payloads());
+            return true;
         }
-        let is_full = match queue.condition {
-            Condition::Ready => false,
-            Condition::Full(_) => true,
-            Condition::Undecided(_) => return None,
-        };
-        if is_full {
-            return queue.take_urgent().map(|group| (group, Urgency::Last));
-        }
-        let mut octets = 0;
-        let mut count = 0;
-        for waiting in &queue.waiting {
-            if count > 0 && octets + waiting.octets() > GROUP_OCTETS_MAX {
-                break;
+        let urgency = group.urgency;
+        let appended = self.log.lock().append(&entries, urgency);
+        match appended {
+            Ok(number) => {
+                self.queue.lock().note_group(number);
+                self.outcome.committed(number, group.into_payloads());
+                true
             }
-            (octets, count) = (octets + waiting.octets(), count + 1);
-        }
-        queue.octets -= octets;
-        let group: Vec<Waiting<T>> = queue.waiting.drain(..count).collect();
-        let is_urgent = group.iter().all(|waiting| waiting.is_urgent);
-        Some((group, if is_urgent { Urgency::Last } else { Urgency::Ordinary }))
-    }
-
-    /// The log had no room for a group: it waits, in its place.
-    fn put_back(&self, group: Vec<Waiting<T>>) {
-        let error = self.log.lock().room_error();
-        let mut queue = self.queue.lock();
-        for waiting in group.into_iter().rev() {
-            queue.octets += waiting.octets();
-            queue.waiting.push_front(waiting);
-        }
-        if queue.condition == Condition::Ready {
-            (queue.since, queue.is_refusing) = (None, false);
-            queue.condition = Condition::Full(error);
+            Err(AppendError::Full) => {
+                let error = self.log.lock().room_error();
+                self.queue.lock().put_back(group, error);
+                // Those that may take the last segments go on.
+                urgency == Urgency::Ordinary
+            }
+            Err(error) => {
+                self.fail(&error, group);
+                false
+            }
         }
     }
 
     /// A group may be on the disk or not: its payloads are kept, all that is queued is refused.
-    fn fail(&self, error: &AppendError, payloads: Vec<T>) {
+    fn fail(&self, error: &AppendError, group: Group<T>) {
         let condition = Condition::Undecided(error.to_string());
-        let queued = {
-            let mut queue = self.queue.lock();
-            queue.condition = condition.clone();
-            (queue.since, queue.undecided) = (None, payloads);
-            queue.take_all()
-        };
+        let queued = self.queue.lock().fail(condition.clone(), group);
         if !queued.is_empty() {
             self.outcome.refused(queued, Refusal::Failed);
         }
         self.outcome.condition(&condition);
     }
 
-    /// Tries to make the group void that is undecided.
+    /// Tries to decide on the group that is undecided.
     fn decide(&self, now: Duration) {
         {
             let mut queue = self.queue.lock();
@@ -370,14 +308,16 @@ impl<T> Committer<T> {
             }
             queue.since = Some(now + DECIDE_PAUSE);
         }
-        let decided = self.log.lock().decide();
+        let (decided, last) = {
+            let mut log = self.log.lock();
+            (log.decide(), log.status().next - 1)
+        };
         if let Err(error) = decided {
             let condition = Condition::Undecided(error.to_string());
             self.queue.lock().condition = condition.clone();
             return self.outcome.condition(&condition);
         }
-        let last = self.log.lock().status().next - 1;
-        let payloads = {
+        let payloads: Vec<T> = {
             let mut queue = self.queue.lock();
             (queue.last_group, queue.since) = (last, None);
             std::mem::take(&mut queue.undecided)
@@ -386,20 +326,17 @@ impl<T> Committer<T> {
             self.outcome.refused(payloads.into_iter().rev().collect(), Refusal::Failed);
         }
         // Only now may others come: they are worked out on what is left.
-        self.queue.lock().condition = Condition::Ready;
+        self.queue.lock().become_ready();
         self.outcome.condition(&Condition::Ready);
     }
 
     /// Goes on if there is room again.
     fn leave_full(&self) {
-        if !matches!(self.queue.lock().condition, Condition::Full(_)) || !self.log.lock().has_room() {
+        let is_full = matches!(self.queue.lock().condition, Condition::Full(_));
+        if !is_full || !self.log.lock().has_room() {
             return;
         }
-        let was_said = {
-            let mut queue = self.queue.lock();
-            (queue.condition, queue.since) = (Condition::Ready, None);
-            std::mem::take(&mut queue.is_refusing)
-        };
+        let was_said = self.queue.lock().become_ready();
         if was_said {
             self.outcome.condition(&Condition::Ready);
         }
@@ -409,18 +346,18 @@ impl<T> Committer<T> {
     fn be_full(&self, now: Duration) {
         self.leave_full();
         let error = self.log.lock().room_error();
-        let mut queue = self.queue.lock();
-        if queue.condition == Condition::Ready {
-            return;
-        }
-        if now.saturating_sub(*queue.since.get_or_insert(now)) < FULL_PATIENCE {
-            return;
-        }
-        let condition = Condition::Full(error);
-        let is_new = !std::mem::replace(&mut queue.is_refusing, true) || queue.condition != condition;
-        queue.condition = condition.clone();
-        let queued = queue.take_all();
-        drop(queue);
+        let (queued, condition, is_new) = {
+            let mut queue = self.queue.lock();
+            if queue.condition == Condition::Ready
+                || now.saturating_sub(*queue.since.get_or_insert(now)) < FULL_PATIENCE
+            {
+                return;
+            }
+            let condition = Condition::Full(error);
+            let is_new = !std::mem::replace(&mut queue.is_refusing, true) || queue.condition != condition;
+            queue.condition = condition.clone();
+            (queue.take_all(), condition, is_new)
+        };
         if !queued.is_empty() {
             self.outcome.refused(queued, Refusal::Full);
         }
@@ -429,46 +366,36 @@ impl<T> Committer<T> {
         }
     }
 
-    /// Writes an empty group after a while of quiet.
-    fn mark(&self, now: Duration) {
-        {
+    /// After a while of quiet: writes notes, and an empty group behind the last one that has records.
+    fn be_quiet(&self, now: Duration) {
+        let group = {
             let mut queue = self.queue.lock();
-            let Some(seen) = &mut queue.unmarked else { return };
-            let seen = *seen.get_or_insert(now);
-            if !queue.waiting.is_empty() || now.saturating_sub(seen) < MARK_PAUSE {
+            if queue.is_note_due(now) {
+                queue.take_notes()
+            } else if queue.is_mark_due(now) {
+                Group::empty()
+            } else {
                 return;
             }
-            queue.unmarked = None;
-        }
-        let appended = self.log.lock().append(&[], Urgency::Ordinary);
+        };
+        let appended = self.log.lock().append(&group.entries(), Urgency::Ordinary);
         match appended {
-            Ok(number) => self.queue.lock().last_group = number,
+            Ok(number) if group.is_empty() => self.queue.lock().last_group = number,
+            Ok(number) => {
+                self.queue.lock().note_group(number);
+                self.outcome.committed(number, group.into_payloads());
+            }
             // It is worth no segment that others may need.
-            Err(AppendError::Full) => {}
-            Err(error) => self.fail(&error, Vec::new()),
+            Err(AppendError::Full) => self.queue.lock().put_back_notes(group),
+            Err(error) => self.fail(&error, group),
         }
     }
 }
 
-impl<T> Waiting<T> {
-    fn octets(&self) -> usize {
-        self.entry.as_ref().map_or(0, |entry| entry.octets())
-    }
-}
-
-impl<T> Queue<T> {
-    /// All payloads that wait, newest first.
-    fn take_all(&mut self) -> Vec<T> {
-        self.octets = 0;
-        self.waiting.drain(..).rev().map(|waiting| waiting.payload).collect()
-    }
-
-    /// Those that are urgent, in order.
-    fn take_urgent(&mut self) -> Option<Vec<Waiting<T>>> {
-        let (urgent, rest): (VecDeque<_>, VecDeque<_>) =
-            self.waiting.drain(..).partition(|waiting| waiting.is_urgent);
-        self.waiting = rest;
-        self.octets -= urgent.iter().map(Waiting::octets).sum::<usize>();
-        (!urgent.is_empty()).then(|| urgent.into())
+fn condition_of(log: &Log) -> Condition {
+    if log.is_undecided() {
+        Condition::Undecided("the last group is to be written again".to_owned())
+    } else {
+        Condition::Ready
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! Recovery::open  reads what is there --replay--> records in order     suffers: zones that lost some
-//!      `-begin--> Log --append--> a group, written and synced          an error: undecided, until `decide` has made it void
+//!      `-begin--> Log --decide--> the last group is on the disk for sure
+//!                      `-append--> a group, written and synced          an error: undecided, until `decide` has made it void
 //!                      `-release--> segments before a group are free
 //! ```
 //!
@@ -99,6 +100,8 @@ struct Used {
     /// The last group that it may have.
     last: u64,
     fate: Fate,
+    /// Whether it has nothing that is needed once the group is decided that a start writes again.
+    is_superseded: bool,
 }
 
 /// Zones of a commit, as hashes; `None`: unknown, or too many to name.
@@ -144,6 +147,8 @@ pub struct Log {
     first: u64,
     next: u64,
     undecided: bool,
+    /// The group that a start writes again, until it has done so.
+    again: Option<(GroupHead, Vec<u8>)>,
     /// The last group of each zone since the checkpoint before, by the hash of its name.
     zones: HashMap<u64, u64>,
     /// Zones of the two commits before the next.
@@ -188,17 +193,27 @@ impl Log {
         Ok(last)
     }
 
-    /// Makes the group void that is undecided: a segment of a new epoch says that it begins with its number. An error: it is as undecided as
-    /// before; to be tried again after a while. Where nothing is undecided it does nothing.
+    /// Decides on the group that is undecided: a segment of a new epoch says that it begins with its number. After a failed write it is void;
+    /// after a start, it is the last group once more. An error: it is as undecided as before; to be tried again after a while. Where nothing
+    /// is undecided it does nothing.
     pub fn decide(&mut self) -> Result<(), AppendError> {
         if !self.undecided {
             return Ok(());
         }
         let number = self.next;
-        self.begin_epoch(number, None)?;
-        self.undecided = false;
-        self.next = number + 1;
-        self.note_commit(Some(Vec::new()));
+        let again = self.again.take();
+        if let Err(error) = self.begin_epoch(number, again.as_ref()) {
+            self.again = again;
+            return Err(error);
+        }
+        (self.undecided, self.next) = (false, number + 1);
+        if again.is_none() {
+            self.note_commit(Some(Vec::new()));
+        }
+        let segments = &self.segments;
+        for used in self.used.extract_if(.., |used| used.is_superseded) {
+            segments.give_back(used.segment, used.fate);
+        }
         Ok(())
     }
 
@@ -216,7 +231,7 @@ impl Log {
     }
 
     /// Says that no group before `first` is needed any more: packs and checkpoints that are on the disk have all of them, and the anchor
-    /// says so. Their segments are free, those of failures are removed and damaged ones are put aside.
+    /// says so. It is one more than a number that `append` returned: a commit may have several. Their segments are free, those of failures are removed and damaged ones are put aside.
     pub fn release(&mut self, first: u64) {
         self.first = self.first.max(first.min(self.next));
         let first = self.first;
@@ -282,6 +297,10 @@ impl Log {
         }
         self.here.clear();
         for entry in entries {
+            if !entry.is_change() {
+                entry.write(0, &mut self.buffer);
+                continue;
+            }
             let zone = key.zone(entry.record().zone);
             // A zone that has several records in a group names the group itself.
             let is_first = self.here.insert(zone);
@@ -372,7 +391,7 @@ impl Log {
     fn go_on_in_at(&mut self, segment: Segment, first: u64) -> Result<(), AppendError> {
         let term = Term { epoch: self.epoch, first };
         if let Some(Current { segment, .. }) = self.current.take() {
-            self.used.push(Used { segment, last: first - 1, fate: Fate::Free });
+            self.used.push(Used { segment, last: first - 1, fate: Fate::Free, is_superseded: false });
         }
         let head = SegmentHead { term, identity: self.identity }.write(segment.number);
         let result = segment.file.write_at(&head, 0);
@@ -397,14 +416,14 @@ impl Log {
     /// After a failure nothing is written to the current segment any more. `last`: the group that it may have.
     fn give_up(&mut self, error: io::Error, last: u64) -> AppendError {
         if let Some(Current { segment, .. }) = self.current.take() {
-            self.used.push(Used { segment, last, fate: Fate::Remove });
+            self.used.push(Used { segment, last, fate: Fate::Remove, is_superseded: false });
         }
         AppendError::Undecided(error)
     }
 
     /// Begins a segment of a new epoch with group `number`: this one, or an empty one. What an epoch before has from that number on is void
     /// when this is on the disk.
-    fn begin_epoch(&mut self, number: u64, group: Option<(GroupHead, &[u8])>) -> Result<(), AppendError> {
+    fn begin_epoch(&mut self, number: u64, group: Option<&(GroupHead, Vec<u8>)>) -> Result<(), AppendError> {
         let mut taken = self.segments.take(1, 0).ok_or(AppendError::Full)?;
         let Some(segment) = taken.pop() else { return Err(AppendError::Full) };
         self.epoch += 1;
@@ -414,7 +433,7 @@ impl Log {
             Some((head, body)) => {
                 self.buffer.truncate(GROUP_HEAD_OCTETS);
                 self.buffer.extend_from_slice(body);
-                GroupHead { term, ..head }
+                GroupHead { term, ..*head }
             }
             None => self.head(number, 0, term),
         };
@@ -433,7 +452,7 @@ impl Log {
             return Err(AppendError::Undecided(error));
         }
         if let Some(Current { segment, .. }) = self.current.take() {
-            self.used.push(Used { segment, last: number, fate: Fate::Free });
+            self.used.push(Used { segment, last: number, fate: Fate::Free, is_superseded: false });
         }
         self.current = Some(Current { segment, term, page: 1 + self.buffer.len() / PAGE_OCTETS });
         Ok(())

@@ -17,10 +17,12 @@ use crate::octets::{Reader, put};
 
 /// Octets before the zone's name.
 const HEAD_OCTETS: usize = 32;
+/// The kind of [`Body::Checked`].
+const KIND_CHECKED: u8 = 5;
 /// Records begin at multiples of this.
 const ALIGNMENT: usize = 8;
-/// Most octets of a record: the largest difference that is worth the log. What is larger comes as a pack.
-pub const RECORD_OCTETS_MAX: usize = 64 << 20;
+/// Most octets of a record: four segments, which a log of the usual size has free. What is larger comes as a pack.
+pub const RECORD_OCTETS_MAX: usize = 16 << 20;
 
 /// What has become of a zone. Records are in wire form without compression, one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +65,8 @@ pub struct Record<'r> {
     pub serial_after: u32,
     /// When it was committed, in seconds since 1970.
     pub time: u64,
-    /// The group in which the zone had its last record before; 0: none since the checkpoint before. It may be the same group.
+    /// The group in which the zone had its last record before, those that say when it was checked aside; 0: none since the checkpoint
+    /// before. It may be the same group.
     pub group_before: u64,
     /// What has changed.
     pub body: Body<'r>,
@@ -92,7 +95,7 @@ impl<'r> Record<'r> {
             }
             3 => Body::Pack { number: reader.u64()?, checksum: reader.u64()? },
             4 => Body::Removed,
-            5 => Body::Checked { time: reader.u64()?, expiry: reader.u32()? },
+            KIND_CHECKED => Body::Checked { time: reader.u64()?, expiry: reader.u32()? },
             _ => return None,
         };
         if reader.rest().len() >= ALIGNMENT {
@@ -159,7 +162,7 @@ impl Entry {
             Body::Checked { time, expiry } => {
                 numbers.extend(time.to_le_bytes());
                 numbers.extend(expiry.to_le_bytes());
-                (5, [&[], &[]])
+                (KIND_CHECKED, [&[], &[]])
             }
         };
         let name = zone.octets();
@@ -185,6 +188,11 @@ impl Entry {
     /// The record, with no group before.
     pub fn record(&self) -> Record<'_> {
         Record::read(&self.octets).expect("made by `new`").0
+    }
+
+    /// Whether it changes the zone: one that says only when it was checked does not, and its loss is no harm.
+    pub(crate) fn is_change(&self) -> bool {
+        self.octets[4] != KIND_CHECKED
     }
 
     /// Octets that it takes in the log.

@@ -81,9 +81,9 @@ impl SegmentHead {
     }
 }
 
-/// The key of a page of a segment.
+/// The key of a page of a segment, in this version of the format: what another wrote is no group of this one.
 pub(crate) fn place(identity: &Identity, segment: u32, page: usize) -> Key {
-    Key::new(identity).at(u64::from(segment) << 32 | page as u64)
+    Key::new(identity).at(u64::from(FORMAT_VERSION)).at(u64::from(segment) << 32 | page as u64)
 }
 
 /// What begins a group. Its checksum says that all of it is as it was written at this place.

@@ -18,10 +18,10 @@ use wire::Name;
 
 use super::format::{GroupHead, NoHead, SegmentHead, place};
 use super::scan::{Found, scan};
-use super::segments::{Fate, Segment, Segments, is_possible, number_of};
+use super::segments::{ASIDE, Fate, NEW, Segment, Segments, is_possible, number_of};
 use super::{Log, Options, Status, Used, Zones};
 use crate::disk::{Disk, PAGE_OCTETS};
-use crate::record::Record;
+use crate::record::{Body, Record};
 use crate::sum::{Identity, Key};
 
 /// What a start knows of the log before it has read it: from the anchor, packs and checkpoints.
@@ -29,10 +29,12 @@ use crate::sum::{Identity, Key};
 pub struct Start {
     /// The log's identity, as the anchor has it.
     pub identity: Option<Identity>,
-    /// The first group that is needed: packs and checkpoints have all before.
+    /// The first group that is needed: packs and checkpoints have all before. See [`Log::release`].
     pub first: u64,
-    /// The last group of which a pack or a checkpoint has something; 0: none.
+    /// The last group of which a pack or a checkpoint has something; 0: none. New ones get higher numbers.
     pub known: u64,
+    /// The last epoch that the anchor knows of; 0: none.
+    pub epoch: u32,
 }
 
 /// A place in the log, for messages.
@@ -140,6 +142,7 @@ pub struct Recovery {
     identity: Identity,
     first: u64,
     known: u64,
+    epoch: u32,
     reads: Vec<Read>,
     next_segment: u32,
     commits: Vec<Commit>,
@@ -164,8 +167,12 @@ impl Recovery {
         let io = |error| OpenError::Io(folder.to_owned(), error);
         disk.make_folder(folder).map_err(io)?;
         let mut numbers: Vec<u32> = Vec::new();
+        let mut next_segment = 1;
         for name in disk.names(folder).map_err(io)? {
-            numbers.extend(name.to_str().and_then(number_of));
+            let name = name.to_string_lossy();
+            numbers.extend(number_of(&name));
+            next_segment = number_of(name.trim_start_matches(ASIDE))
+                .map_or(next_segment, |number| next_segment.max(number + 1));
         }
         numbers.sort_unstable();
         let mut recovery = Recovery {
@@ -176,7 +183,8 @@ impl Recovery {
             first: start.first.max(1),
             known: start.known,
             reads: Vec::new(),
-            next_segment: numbers.last().map_or(1, |last| last + 1),
+            next_segment,
+            epoch: start.epoch,
             commits: Vec::new(),
             lost: Vec::new(),
             last: 0,
@@ -341,8 +349,18 @@ impl Recovery {
                 let page = read.groups.iter().find(is_it).map(|found| found.page)?;
                 Some(Place { path: self.path(read.segment.number), octet: (page * PAGE_OCTETS) as u64 })
             });
+            let place = place.or_else(|| self.place_behind(first - 1));
             self.lost.push(Lost { first, last, place, zones: None });
         }
+    }
+
+    /// Where the group after this one would be, if it is in the same segment.
+    fn place_behind(&self, number: u64) -> Option<Place> {
+        let commit = self.commits.iter().find(|commit| commit.last() == number)?;
+        let At { read, found } = commit.parts.last()?;
+        let octet = (found.page + found.head.pages()) * PAGE_OCTETS;
+        let path = self.path(self.reads[*read].segment.number);
+        (octet < self.options.segment_octets).then_some(Place { path, octet: octet as u64 })
     }
 
     /// Reads all records once: which zones have which groups, and whose the lost ones were.
@@ -356,6 +374,9 @@ impl Recovery {
             let mut here = HashSet::new();
             let (last, body) = (commit.last(), self.body(commit)?);
             for (record, _) in Record::all(&body.octets[body.records..]) {
+                if matches!(record.body, Body::Checked { .. }) {
+                    continue;
+                }
                 let zone = key.zone(record.zone);
                 here.insert(zone);
                 zones.insert(zone, last);
@@ -484,81 +505,82 @@ impl Recovery {
         parts.map(|at| u64::from(at.found.head.octets)).sum()
     }
 
-    /// Begins a new epoch, in which the last group is written again and synced: what was read may have been in memory alone. Only when this
-    /// has succeeded may anything be told of what was read. Makes the first segments if there are none.
-    pub fn begin(mut self) -> io::Result<Log> {
-        for name in self.disk.names(&self.folder)? {
-            if name.to_string_lossy().starts_with("new-") {
-                self.disk.remove(&self.folder.join(name))?;
+    /// Goes on with the log: in a new epoch, in which the last group is written again, as what was read may have been in memory alone. This is
+    /// done by [`Log::decide`], before which nothing is appended; where that fails, what was read can be served, and it is tried again.
+    pub fn begin(mut self) -> Log {
+        for name in self.disk.names(&self.folder).unwrap_or_default() {
+            if name.to_string_lossy().starts_with(NEW) {
+                // It would be made anew, or is in nobody's way.
+                let _ = self.disk.remove(&self.folder.join(name));
             }
         }
         let last = self.commits.last().filter(|commit| commit.last() == self.last);
         let last = last.and_then(|commit| commit.parts.last().copied());
-        let group = match last {
-            Some(at) => Some((
-                at.found.head,
-                self.body(&Commit { first: at.found.head.number, parts: vec![at] })?.octets,
-            )),
-            None => None,
-        };
-        let epoch = self.reads.iter().filter_map(|read| read.term).map(|term| term.epoch).max().unwrap_or(0);
-        let number = if group.is_some() { self.last } else { self.next() };
-        let (free, used) = self.sort_segments();
-        let segments = Segments::new(
-            Arc::clone(&self.disk),
-            &self.folder,
-            self.options,
-            free,
-            used.len(),
-            self.next_segment,
-        );
-        let segments = Arc::new(segments);
-        while segments.prepare()? {}
-        let mut log = Log {
-            segments,
+        let again = last.and_then(|at| {
+            let commit = Commit { first: at.found.head.number, parts: vec![at] };
+            Some((at.found.head, self.body(&commit).ok()?.octets))
+        });
+        let epochs = self.reads.iter().filter_map(|read| read.term).map(|term| term.epoch);
+        let epoch = epochs.max().unwrap_or(0).max(self.epoch);
+        let number = if again.is_some() { self.last } else { self.next() };
+        let (free, used) = self.sort_segments(again.as_ref().map(|_| number));
+        let disk = Arc::clone(&self.disk);
+        let has_free = !free.is_empty();
+        let segments = Segments::new(disk, &self.folder, self.options, free, used.len(), self.next_segment);
+        if !has_free {
+            // What fails is said by `Log::room_error`, and tried again.
+            let _ = segments.prepare();
+        }
+        Log {
+            segments: Arc::new(segments),
             identity: self.identity,
             epoch,
             current: None,
             used,
             first: self.first.min(number),
             next: number,
-            undecided: false,
+            undecided: true,
+            again,
             zones: std::mem::take(&mut self.zones),
             named: std::mem::take(&mut self.last_zones),
             counted: Status::default(),
             buffer: Vec::new(),
             here: HashSet::new(),
-        };
-        let group = group.as_ref().map(|(head, body)| (*head, body.as_slice()));
-        let is_again = group.is_some();
-        log.begin_epoch(number, group).map_err(|error| io::Error::other(error.to_string()))?;
-        if !is_again {
-            log.note_commit(Some(Vec::new()));
         }
-        log.next = number + 1;
-        Ok(log)
     }
 
-    /// Segments that are free, and those that have groups which are needed.
-    fn sort_segments(&mut self) -> (Vec<Segment>, Vec<Used>) {
+    /// Segments that are free, and those that have groups which are needed. `again`: the group that is written again.
+    fn sort_segments(&mut self, again: Option<u64>) -> (Vec<Segment>, Vec<Used>) {
+        let mut needed: HashMap<usize, Vec<u64>> = HashMap::new();
+        for at in self.commits.iter().flat_map(|commit| &commit.parts) {
+            needed.entry(at.read).or_default().push(at.found.head.number);
+        }
         let (mut free, mut used) = (Vec::new(), Vec::new());
-        let is_lost = |number: u64| self.lost.iter().any(|lost| (lost.first..=lost.last).contains(&number));
-        for read in std::mem::take(&mut self.reads) {
-            let last = read.groups.iter().map(|found| found.head.number).max();
-            let is_damaged = read.groups.iter().any(|found| !found.is_whole && is_lost(found.head.number))
-                || read.unreadable.is_some()
-                || matches!(read.head, Err(NoHead::Damaged)) && !self.lost.is_empty();
+        for (at, read) in std::mem::take(&mut self.reads).into_iter().enumerate() {
+            let numbers = needed.remove(&at).unwrap_or_default();
+            let is_damaged = self.is_damaged(&read, &numbers);
             let segment = read.segment;
             if is_damaged || read.is_odd {
                 let fate = if is_damaged { Fate::PutAside } else { Fate::Remove };
-                used.push(Used { segment, last: last.unwrap_or(0).max(self.last), fate });
-            } else if let Some(last) = last.filter(|last| *last >= self.first) {
-                used.push(Used { segment, last, fate: Fate::Free });
+                used.push(Used { segment, last: self.last, fate, is_superseded: false });
+            } else if let Some(last) = numbers.iter().copied().max() {
+                let is_superseded = numbers.iter().all(|number| Some(*number) == again);
+                used.push(Used { segment, last, fate: Fate::Free, is_superseded });
             } else {
                 free.push(segment);
             }
         }
         (free, used)
+    }
+
+    /// Whether a segment has, or may have had, something that is lost. `numbers`: the groups of it that are needed.
+    fn is_damaged(&self, read: &Read, numbers: &[u64]) -> bool {
+        let is_lost = |number: u64| self.lost.iter().any(|lost| (lost.first..=lost.last).contains(&number));
+        let is_beside = |number: &u64| is_lost(number + 1) || is_lost(number - 1);
+        read.unreadable.is_some()
+            || read.groups.iter().any(|found| !found.is_whole && is_lost(found.head.number))
+            || numbers.iter().any(is_beside)
+            || matches!(read.head, Err(NoHead::Damaged)) && !self.lost.is_empty()
     }
 }
 

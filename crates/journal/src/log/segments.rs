@@ -25,7 +25,11 @@ pub(crate) const RESERVED: usize = 2;
 /// Free segments that are made ahead: as many again, so that a minute's burst finds them.
 const FREE_WANTED: usize = 2 * RESERVED;
 /// Damaged segments that are put aside; later ones are removed, so that a failing disk does not fill itself.
-const ASIDE_MAX: usize = 16;
+const ASIDE_MAX: usize = 4;
+/// What their names begin with.
+pub(crate) const ASIDE: &str = "damaged-";
+/// What the name of a segment begins with that is not full of zeros yet.
+pub(crate) const NEW: &str = "new-";
 /// How long to wait after a segment could not be made.
 const RETRY: Duration = Duration::from_secs(1);
 /// Octets that are written at a time while a segment is filled with zeros.
@@ -55,7 +59,6 @@ struct Pool {
     /// All that are there, free or not.
     count: usize,
     next: u32,
-    aside: usize,
     /// Why none could be made when it was last tried.
     error: Option<String>,
 }
@@ -140,7 +143,7 @@ impl Segments {
                 return;
             }
             Fate::PutAside if self.has_room_aside() => {
-                let name = format!("damaged-{}", file_name(segment.number));
+                let name = format!("{ASIDE}{}", file_name(segment.number));
                 let _ = self.disk.rename(&self.path(segment.number), &self.folder.join(name));
             }
             Fate::PutAside | Fate::Remove => drop(self.disk.remove(&self.path(segment.number))),
@@ -150,9 +153,8 @@ impl Segments {
     }
 
     fn has_room_aside(&self) -> bool {
-        let mut pool = self.pool.lock();
-        pool.aside += 1;
-        pool.aside <= ASIDE_MAX
+        let names = self.disk.names(&self.folder).unwrap_or_default();
+        names.iter().filter(|name| name.to_string_lossy().starts_with(ASIDE)).count() < ASIDE_MAX
     }
 
     pub(crate) fn sync_folder(&self) -> io::Result<()> {
@@ -192,7 +194,7 @@ impl Segments {
     }
 
     fn make(&self, number: u32) -> io::Result<Segment> {
-        let new = self.folder.join(format!("new-{number:08}"));
+        let new = self.folder.join(format!("{NEW}{number:08}"));
         let path = self.path(number);
         let make = || -> io::Result<Segment> {
             let file = self.disk.create(&new)?;
