@@ -13,18 +13,20 @@ use zonda_tests::server::{Kind, Server, signal};
 use zonda_tests::zone::ZoneFile;
 
 const KEY: &str = "c2VjcmV0IG9mIHRoZSB0ZXN0cw==";
-const ZONE: &str = "$TTL 60\n@ SOA ns host 1 3600 600 86400 60\n@ NS ns\nns A 192.0.2.1\nwww A 192.0.2.2\nwww TXT kept\n";
+const ZONE: &str =
+    "$TTL 60\n@ SOA ns host 1 3600 600 86400 60\n@ NS ns\nns A 192.0.2.1\nwww A 192.0.2.2\nwww TXT kept\n";
 
 /// Settings of dynamic zones: their files are in `folder`, which also has packs and journal.
 fn settings(folder: &Path, zones: usize) -> String {
     let path = folder.display();
     let mut text = format!(
         "pack-directory = \"{path}/packs\"\n\n[[key]]\nname = \"own.\"\nalgorithm = \"hmac-sha256\"\nsecret = \"{KEY}\"\n\n\
-         [[update-policy]]\nname = \"own\"\nrules = [\"grant own. zonesub ANY\"]\n\n\
-         [[acl]]\nname = \"own\"\nkeys = [\"own.\"]\n\n[access]\nupdate = [\"own\"]\n"
+         [[acl]]\nname = \"own\"\nkeys = [\"own.\"]\n"
     );
     for zone in 0..zones {
-        text += &format!("\n[[zone]]\nname = \"z{zone}.test.\"\nfile = \"{path}/zone\"\nupdate-policy = \"own\"\n");
+        text += &format!(
+            "\n[[zone]]\nname = \"z{zone}.test.\"\nfile = \"{path}/zone\"\nallow-update = \"own\"\n"
+        );
     }
     text
 }
@@ -67,7 +69,8 @@ fn update(server: &Server, script: &str) -> (bool, String) {
     let script = format!("server 127.0.0.1 {}\n{script}\nsend\n", server.address.port());
     child.stdin.take().expect("a pipe").write_all(script.as_bytes()).expect("a script");
     let output = child.wait_with_output().expect("an end");
-    let words = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let words =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     (output.status.success(), words)
 }
 
@@ -104,11 +107,18 @@ fn updates_are_served_and_survive() {
     done(&server, "zone z0.test.\nupdate add new.z0.test. 60 A 192.0.2.9");
     assert_eq!(data(&server, "new.z0.test.", rtype::A), [[192, 0, 2, 9]]);
     assert_eq!(serial(&server, "z0.test."), 2);
-    done(&server, "zone z0.test.\nprereq yxdomain new.z0.test.\nupdate delete www.z0.test. A\nupdate add new.z0.test. 60 A 192.0.2.10");
+    done(
+        &server,
+        "zone z0.test.\nprereq yxdomain new.z0.test.\nupdate delete www.z0.test. A\nupdate add new.z0.test. 60 A 192.0.2.10",
+    );
     assert_eq!(data(&server, "new.z0.test.", rtype::A), [[192, 0, 2, 9], [192, 0, 2, 10]]);
     assert!(data(&server, "www.z0.test.", rtype::A).is_empty());
     assert_eq!(data(&server, "www.z0.test.", rtype::TXT), [b"\x04kept"]);
-    refused(&server, "zone z0.test.\nprereq nxdomain new.z0.test.\nupdate add no.z0.test. 60 A 192.0.2.1", "YXDOMAIN");
+    refused(
+        &server,
+        "zone z0.test.\nprereq nxdomain new.z0.test.\nupdate add no.z0.test. 60 A 192.0.2.1",
+        "YXDOMAIN",
+    );
     refused(&server, "zone static.test.\nupdate add no.static.test. 60 A 192.0.2.1", "REFUSED");
     refused(&server, "zone other.test.\nupdate add no.other.test. 60 A 192.0.2.1", "NOTAUTH");
     // Nothing changes: no new serial.
@@ -118,7 +128,10 @@ fn updates_are_served_and_survive() {
     let server = bed.start();
     assert_eq!((serial(&server, "z0.test."), serial(&server, "static.test.")), (3, 1));
     assert_eq!(data(&server, "new.z0.test.", rtype::A), [[192, 0, 2, 9], [192, 0, 2, 10]]);
-    assert!(data(&server, "www.z0.test.", rtype::A).is_empty() && data(&server, "no.z0.test.", rtype::A).is_empty());
+    assert!(
+        data(&server, "www.z0.test.", rtype::A).is_empty()
+            && data(&server, "no.z0.test.", rtype::A).is_empty()
+    );
     // It goes on from there, and names that came can go.
     done(&server, "zone z0.test.\nupdate delete new.z0.test.");
     let gone = ask(server.address, Transport::Udp, &Query::new("new.z0.test.", rtype::A));
@@ -136,8 +149,13 @@ fn killed(seed: u64, rounds: usize, zones: usize) {
         for (zone, (acknowledged, sent)) in numbers.iter_mut().enumerate() {
             let halves = ["a", "b"].map(|half| data(&server, &format!("{half}.z{zone}.test."), rtype::A));
             assert_eq!(halves[0], halves[1], "zone {zone}: half of an update");
-            let number = halves[0].first().map_or(0, |rdata| u32::from_be_bytes(rdata[..].try_into().expect("an address")));
-            assert!((*acknowledged..=*sent).contains(&number), "zone {zone}: {number}, not {acknowledged} to {sent}");
+            let number = halves[0]
+                .first()
+                .map_or(0, |rdata| u32::from_be_bytes(rdata[..].try_into().expect("an address")));
+            assert!(
+                (*acknowledged..=*sent).contains(&number),
+                "zone {zone}: {number}, not {acknowledged} to {sent}"
+            );
             (*acknowledged, *sent) = (number, number);
         }
         let end = std::time::Instant::now() + Duration::from_millis(random.below(120) as u64);
@@ -147,16 +165,21 @@ fn killed(seed: u64, rounds: usize, zones: usize) {
             numbers[zone].1 = next;
             let address = std::net::Ipv4Addr::from(next);
             let halves = ["a", "b"].map(|half| {
-                format!("update delete {half}.z{zone}.test. A\nupdate add {half}.z{zone}.test. 60 A {address}\n")
+                format!(
+                    "update delete {half}.z{zone}.test. A\nupdate add {half}.z{zone}.test. 60 A {address}\n"
+                )
             });
             done(&server, &format!("zone z{zone}.test.\n{}{}", halves[0], halves[1]));
             numbers[zone].0 = next;
         }
         let zone = random.below(zones);
         numbers[zone].1 += 1;
-        let script = format!("zone z{zone}.test.\nupdate delete a.z{zone}.test. A\nupdate delete b.z{zone}.test. A\n");
+        let script =
+            format!("zone z{zone}.test.\nupdate delete a.z{zone}.test. A\nupdate delete b.z{zone}.test. A\n");
         let address = std::net::Ipv4Addr::from(numbers[zone].1);
-        let script = format!("{script}update add a.z{zone}.test. 60 A {address}\nupdate add b.z{zone}.test. 60 A {address}\n");
+        let script = format!(
+            "{script}update add a.z{zone}.test. 60 A {address}\nupdate add b.z{zone}.test. 60 A {address}\n"
+        );
         std::thread::scope(|scope| {
             let server = &server;
             scope.spawn(move || update(server, &script));

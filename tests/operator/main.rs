@@ -2,6 +2,7 @@
 
 mod control_socket;
 mod counts;
+mod dynamic;
 mod hostile;
 mod install;
 mod killed;

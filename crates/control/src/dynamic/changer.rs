@@ -139,7 +139,7 @@ enum Log {
 }
 
 struct Open {
-    committer: Arc<Committer<Payload>>,
+    committer: Committer<Payload>,
     events: Events,
     _preparer: journal::log::Preparer,
 }
@@ -308,7 +308,8 @@ impl Changer {
         if let Some(change) = &change {
             if !zone.is_based {
                 let Some(base) = base_of(&self.controller, zone, now) else { return Err(failed(replies)) };
-                if open.committer.enqueue(Some(Arc::new(base)), Payload::Base).is_err() {
+                let generation = open.committer.generation();
+                if open.committer.enqueue(generation, Some(Arc::new(base)), Payload::Base).is_err() {
                     return Err(failed(replies));
                 }
                 zone.is_based = true;
@@ -324,8 +325,9 @@ impl Changer {
             }
         }
         commit.replies = replies;
-        match open.committer.enqueue(record, Payload::Commit(commit)) {
-            Ok(_) => Ok(()),
+        match open.committer.enqueue(open.committer.generation(), record, Payload::Commit(commit)) {
+            // It is committed with all that waits.
+            Ok(_queued) => Ok(()),
             Err(refused) => {
                 if let Payload::Commit(commit) = refused.payload {
                     self.take_back(commit);
@@ -382,25 +384,21 @@ impl Changer {
         }
         if let Log::Read(recovery) = &mut self.log {
             let Some(recovery) = recovery.take() else { return Err(Said::not_now()) };
-            let begun = recovery.begin().and_then(|log| {
-                let events = Events::new();
-                let preparer = log.start_preparer(|| {})?;
-                Ok(Open {
-                    committer: Arc::new(Committer::new(log, Box::new(events.clone()))),
-                    events,
-                    _preparer: preparer,
-                })
-            });
-            match begun {
-                Ok(open) => {
-                    self.log = Log::Open(open);
-                    self.controller.dynamic.is_open.store(true, Ordering::SeqCst);
-                }
+            let mut log = recovery.begin();
+            // Where that fails the condition says so, and it is tried again.
+            let _ = log.decide();
+            let events = Events::new();
+            let preparer = match log.start_preparer(|| {}) {
+                Ok(preparer) => preparer,
                 Err(error) => {
-                    tracing::error!(%error, "the log of changes cannot be begun: {error}; no zone is updated until the next start");
+                    tracing::error!(%error, "a thread for the log of changes cannot be started: {error}; no zone is updated");
                     return Err(Said::not_now());
                 }
-            }
+            };
+            let committer = Committer::new(log, Box::new(events.clone()));
+            self.condition = committer.condition().0;
+            self.log = Log::Open(Open { committer, events, _preparer: preparer });
+            self.controller.dynamic.is_open.store(true, Ordering::SeqCst);
         }
         match self.condition {
             Condition::Ready => Ok(()),
