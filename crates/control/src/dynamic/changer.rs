@@ -340,7 +340,7 @@ impl Changer {
     /// Makes sure that the zone is one that changes, as its slot shows it.
     fn enter(&mut self, name: &Name) -> Result<(), Said> {
         let catalog = &self.controller.catalog;
-        if let Some(zone) = self.zones.get(name) {
+        if let Some(zone) = self.zones.get_mut(name) {
             if zone.fault.is_some() {
                 return Err(Said::not_now());
             }

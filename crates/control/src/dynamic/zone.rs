@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use wire::{Name, NameBuf};
-use zone::catalog::{CatalogView, PartSet, SlotNumber, State, States, StatesHold, ViewSource};
+use zone::catalog::{CatalogView, PartSet, SlotNumber, State, States, StatesHold, View, ViewSource};
 use zone::delta::{Applied, Changed, DeltaWriter, Refused};
 use zone::{Catalog, Change, Pack, ZoneView};
 
@@ -23,6 +23,9 @@ pub(super) struct DynamicZone {
     /// Why it takes no updates: what the log has of it does not fit together.
     pub(super) fault: Option<String>,
 }
+
+/// Attempts to publish: each fails only as somebody gave the zone other access lists in that moment.
+const PUBLISH_ATTEMPTS_MAX: usize = 8;
 
 /// The slot shows something else than was published last: the zone was removed, or somebody else has published it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,9 +78,25 @@ impl DynamicZone {
         self.writer.newest_box().pack()
     }
 
-    /// Whether its slot still shows what was published last.
-    pub(super) fn is_shown(&self, catalog: &Catalog) -> bool {
-        self.place.is_some_and(|(slot, state)| catalog.state_of(slot) == Some(state))
+    /// Whether its slot still shows what was published last, in whatever version: access lists of the zone may have become others.
+    pub(super) fn is_shown(&mut self, catalog: &Catalog) -> bool {
+        let Some((slot, _)) = self.place else { return false };
+        // First, so that what is looked at is of this state or a newer one.
+        let Some(state) = catalog.state_of(slot) else { return false };
+        let own = self.newest().map(|zone| (zone.numbers_id(), zone.pack_id()));
+        let shown = catalog.reader().with(|view| match view.view_of(slot)? {
+            View::Zone(zone) => Some((zone.is_changed(), zone.numbers_id(), zone.pack_id())),
+            _ => None,
+        });
+        let is_own = match (own, shown) {
+            (Some((numbers, _)), Some((true, shown, _))) => numbers == shown,
+            (Some((_, pack)), Some((false, _, shown))) => pack == shown && self.states.is_none(),
+            _ => false,
+        };
+        if is_own {
+            self.place = Some((slot, state));
+        }
+        is_own
     }
 
     /// Makes the next state, which nobody sees yet.
@@ -107,11 +126,20 @@ impl DynamicZone {
 
     /// Has the slot show a state from now on, in which `parts` differ from what it shows.
     pub(super) fn publish(&mut self, catalog: &Catalog, newest: Changed, parts: PartSet) -> Result<(), Gone> {
-        let (slot, expected) = self.place.ok_or(Gone)?;
-        let state = newest.state();
-        let source = self.source(catalog, newest).ok_or(Gone)?;
-        catalog.publish_parts(slot, expected, source, parts).map_err(|_| Gone)?;
-        self.writer.published(state);
+        let number = newest.state();
+        let mut attempts = 0;
+        let slot = loop {
+            if !self.is_shown(catalog) || attempts == PUBLISH_ATTEMPTS_MAX {
+                return Err(Gone);
+            }
+            attempts += 1;
+            let (slot, expected) = self.place.ok_or(Gone)?;
+            let source = self.source(catalog, newest.clone()).ok_or(Gone)?;
+            if catalog.publish_parts(slot, expected, source, parts).is_ok() {
+                break slot;
+            }
+        };
+        self.writer.published(number);
         self.waiting = self.waiting.saturating_sub(1);
         self.place = catalog.state_of(slot).map(|state| (slot, state));
         Ok(())
