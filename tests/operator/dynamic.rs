@@ -9,7 +9,7 @@ use zonda_tests::exchange::{Transport, ask};
 use zonda_tests::message::Query;
 use zonda_tests::mutate::Random;
 use zonda_tests::rtype;
-use zonda_tests::server::{Kind, Server, signal};
+use zonda_tests::server::{Kind, Server, ctl, signal};
 use zonda_tests::zone::ZoneFile;
 
 const KEY: &str = "c2VjcmV0IG9mIHRoZSB0ZXN0cw==";
@@ -58,8 +58,13 @@ fn kill(mut server: Server) {
 
 /// Has `nsupdate` send what `script` says, signed; returns whether it was told that it is done, and its words.
 fn update(server: &Server, script: &str) -> (bool, String) {
+    update_within(server, script, 5)
+}
+
+/// The same; `nsupdate` waits so many seconds.
+fn update_within(server: &Server, script: &str, seconds: u32) -> (bool, String) {
     let mut command = Command::new("nsupdate");
-    command.args(["-t", "5", "-y", &format!("hmac-sha256:own.:{KEY}")]);
+    command.args(["-t", &seconds.to_string(), "-y", &format!("hmac-sha256:own.:{KEY}")]);
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -182,12 +187,28 @@ fn killed(seed: u64, rounds: usize, zones: usize) {
         );
         std::thread::scope(|scope| {
             let server = &server;
-            scope.spawn(move || update(server, &script));
+            scope.spawn(move || update_within(server, &script, 1));
             std::thread::sleep(Duration::from_micros(random.below(20_000) as u64));
             signal(server.process.pid(), "KILL");
         });
         kill(server);
     }
+}
+
+/// A zone that is removed and comes again begins from its text.
+#[test]
+fn a_removed_zone_stays_removed() {
+    let bed = Bed::new(1);
+    let server = bed.start();
+    done(&server, "zone z0.test.\nupdate add new.z0.test. 60 A 192.0.2.9");
+    assert!(ctl(&server, &["remove-zone", "z0.test."]).status.success());
+    // What comes after is behind the removal in the log, and durable.
+    let file = bed.files.path().join("zone");
+    assert!(ctl(&server, &["add-zone", "z0.test.", file.to_str().expect("a path")]).status.success());
+    assert_eq!((serial(&server, "z0.test."), data(&server, "new.z0.test.", rtype::A).len()), (1, 0));
+    kill(server);
+    let server = bed.start();
+    assert_eq!((serial(&server, "z0.test."), data(&server, "new.z0.test.", rtype::A).len()), (1, 0));
 }
 
 #[test]

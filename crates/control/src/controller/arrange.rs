@@ -388,8 +388,14 @@ impl Controller {
             self.make_room();
             let mut locked = self.zones.write();
             let zones = &mut *locked;
+            let mut changed = Vec::new();
             self.catalog.reader().with(|view| {
                 for slot in batch {
+                    if let Some(View::Zone(zone)) = view.view_of(*slot)
+                        && zone.is_changed()
+                    {
+                        changed.push(zone.apex().to_owned());
+                    }
                     if let Some(name) = zones.name(view, *slot) {
                         said.zone(Became::Removed, name, (serial(view, *slot), None), false, || None);
                     }
@@ -404,6 +410,7 @@ impl Controller {
             self.catalog.remove(batch);
             batch.iter().for_each(|slot| zones.forget(*slot));
             drop(locked);
+            changed.into_iter().for_each(|name| self.dynamic.removed(name));
             said.tell();
         }
         self.remove_unused_files();

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use change::draft::NoChange;
 use change::{Applied, Draft, Failure, Limits, Request, SerialStyle, Terms};
 use journal::commit::{Condition, TICK};
-use journal::{Committer, Entry, Recovery, Refusal};
+use journal::{Body, Committer, Entry, Recovery, Refusal};
 use sync::Mutex;
 use wire::iana::{ede, rcode};
 use wire::{Name, NameBuf};
@@ -37,7 +37,7 @@ const VERSIONS_A_TURN: usize = 64;
 
 /// Zones that change, as others see it: what waits for the changer.
 pub(crate) struct Dynamic {
-    queue: Queue<Update>,
+    queue: Queue<Job>,
     is_running: AtomicBool,
     /// See [`Dynamic::hold`].
     is_held: AtomicBool,
@@ -63,7 +63,19 @@ impl Dynamic {
             return Err(update);
         }
         let octets = update.octets();
-        self.queue.push(update, octets)
+        self.queue.push(Job::Update(update), octets).map_err(|job| match job {
+            Job::Update(update) => update,
+            Job::Removed(_) => unreachable!("what was given comes back"),
+        })
+    }
+
+    /// A zone that had changed in place is served no more: nothing of it may come back.
+    pub(crate) fn removed(&self, zone: NameBuf) {
+        if self.is_running.load(Ordering::Acquire) && self.queue.push(Job::Removed(zone), 0).is_err() {
+            tracing::error!(
+                "too much waits for the changer: a zone that was removed may be served again after the next start, until its settings are read"
+            );
+        }
     }
 
     /// Has the changer write nothing until what this gives is dropped, as another server is to take over, which reads the log. The error: it is not done
@@ -114,6 +126,12 @@ impl Dynamic {
             let _ = thread.join();
         }
     }
+}
+
+/// What waits for the changer.
+enum Job {
+    Update(Update),
+    Removed(NameBuf),
 }
 
 /// The changer writes nothing as long as this lives.
@@ -167,12 +185,13 @@ impl Changer {
     fn run(mut self) {
         let started = Instant::now();
         loop {
+            self.hold();
             let now = Instant::now();
             let is_busy =
                 self.condition != Condition::Ready || self.last.is_some_and(|last| now - last < QUIET);
             let until = is_busy.then(|| now + TICK);
-            let Some(updates) = self.controller.dynamic.queue.take(until) else { return };
-            self.turn(updates);
+            let Some(jobs) = self.controller.dynamic.queue.take(until) else { return };
+            self.turn(jobs);
             if let Log::Open(open) = &self.log
                 && is_busy
             {
@@ -195,10 +214,17 @@ impl Changer {
     }
 
     /// Does all that was taken from the queue.
-    fn turn(&mut self, updates: Vec<Update>) {
+    fn turn(&mut self, jobs: Vec<Job>) {
         let mut waiting: HashMap<NameBuf, Waiting> = HashMap::new();
         let mut order: Vec<NameBuf> = Vec::new();
-        for update in updates {
+        for job in jobs {
+            let update = match job {
+                Job::Update(update) => update,
+                Job::Removed(zone) => {
+                    self.forget(&zone);
+                    continue;
+                }
+            };
             match self.recent.look(&update) {
                 Known::New => {}
                 // The one that came before is replied to.
@@ -232,6 +258,22 @@ impl Changer {
                     }
                 }
             }
+            self.commit();
+        }
+    }
+
+    /// A zone is served no more, unless it has come again meanwhile: with the next group the log says so.
+    fn forget(&mut self, name: &Name) {
+        let catalog = &self.controller.catalog;
+        let Some(zone) = self.zones.get_mut(name) else { return };
+        if zone.is_shown(catalog) || zone.is_waiting() || self.open_log().is_err() {
+            return;
+        }
+        let serial =
+            self.zones.remove(name).and_then(|zone| Some(zone.newest()?.row().serial)).unwrap_or_default();
+        let Log::Open(open) = &self.log else { return };
+        let Ok(entry) = Entry::new(name, serial, serial, wall(), Body::Removed) else { return };
+        if open.committer.enqueue(open.committer.generation(), Some(Arc::new(entry)), Payload::Base).is_ok() {
             self.commit();
         }
     }
