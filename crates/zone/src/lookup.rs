@@ -152,6 +152,10 @@ impl<'p> ZoneView<'p> {
         self.changed.map_or(self.pack.id(), Changed::id)
     }
 
+    pub(crate) fn pack(&self) -> &'p Pack {
+        self.pack
+    }
+
     /// Its number in the pack.
     pub fn number(&self) -> u32 {
         self.number
