@@ -12,6 +12,7 @@ mod copy;
 mod denial;
 mod glue;
 mod known;
+mod merge;
 mod pool;
 pub(crate) mod rrset;
 

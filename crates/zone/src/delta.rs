@@ -22,7 +22,7 @@ mod list;
 mod slabs;
 mod writer;
 
-pub use copy::Rebuild;
+pub use copy::{NotRebuilt, Rebuild};
 pub use writer::{Applied, COMMIT_NAMES_MAX, DeltaWriter, Due, Refused};
 
 pub(crate) use keys::Seen;

@@ -162,6 +162,10 @@ impl<'p> ZoneView<'p> {
         self.pack.is_mapped()
     }
 
+    pub(crate) fn pack(&self) -> &'p Pack {
+        self.pack
+    }
+
     /// Its number in the pack.
     pub fn number(&self) -> u32 {
         self.number

@@ -9,8 +9,8 @@ use kit::{Denial, Draft, apex, drafts, labels, model_of, questions};
 use proptest::prelude::*;
 use std::sync::Arc;
 use wire::{Name, NameBuf};
-use zone::delta::{Changed, Refused};
-use zone::{DeltaWriter, ZoneView};
+use zone::delta::{Changed, Rebuild, Refused};
+use zone::{DeltaWriter, Pack, PackBuilder, ZoneView};
 
 /// The zone's number in packs of the kit.
 const NUMBER: u32 = 1;
@@ -20,14 +20,35 @@ const NUMBER: u32 = 1;
 struct Step {
     toggled: Vec<usize>,
     salt: u64,
-    /// 0: it is taken back.
-    fate: u8,
+    fate: Fate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fate {
+    TakenBack,
+    Unpublished,
+    Published,
+    /// And a copy of the delta is begun.
+    Copied,
+    /// And a new pack is made of it, after which the delta is made anew.
+    Merged,
+    /// And what was begun ends.
+    Ended,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = (prop::collection::vec(0..64usize, 1..10), 0..4u64, 0..4u8)
+    let fates = [
+        Fate::TakenBack,
+        Fate::Unpublished,
+        Fate::Published,
+        Fate::Copied,
+        Fate::Merged,
+        Fate::Ended,
+        Fate::Ended,
+    ];
+    let step = (prop::collection::vec(0..64usize, 1..10), 0..4u64, prop::sample::select(fates.to_vec()))
         .prop_map(|(toggled, salt, fate)| Step { toggled, salt, fate });
-    prop::collection::vec(step, 1..8)
+    prop::collection::vec(step, 1..9)
 }
 
 /// Names to ask for: of both states, and some more.
@@ -49,6 +70,7 @@ fn check(drafts: &[Draft], apex: &Name, denial: Denial, steps: &[Step], more: &[
     let mut now = state(&chosen(&is_in), apex, denial, 1, 0);
     let mut writer = DeltaWriter::new(Arc::new(pack(&now, apex, 7)), NUMBER).unwrap();
     let mut held: Vec<(Changed, State)> = vec![(writer.newest_box().clone(), now.clone())];
+    let mut rebuild = None;
     for (serial, step) in (2..).zip(steps) {
         let was_in = is_in.clone();
         for &at in &step.toggled {
@@ -64,18 +86,41 @@ fn check(drafts: &[Draft], apex: &Name, denial: Denial, steps: &[Step], more: &[
         let fresh_view = ZoneView::new(&fresh, NUMBER).unwrap();
         check_same(&ZoneView::of_changed(&applied.changed).unwrap(), &fresh_view, &asked);
         assert!(matches!(writer.apply(&made), Err(Refused::NotThere(0))), "it is of another state");
-        if step.fate == 0 {
+        if step.fate == Fate::TakenBack {
             assert!(writer.take_back(applied.changed.state()) && !writer.take_back(applied.changed.state()));
             is_in = was_in;
             let before = pack(&now, apex, 9);
             check_same(&writer.newest(), &ZoneView::new(&before, NUMBER).unwrap(), &asked);
-        } else {
-            now = next;
-            held.push((applied.changed, now.clone()));
-            if step.fate > 1 {
-                writer.published(writer.newest_box().state());
-                assert!(!writer.take_back(writer.newest_box().state()));
+            continue;
+        }
+        now = next;
+        held.push((applied.changed, now.clone()));
+        if step.fate == Fate::Unpublished {
+            continue;
+        }
+        let shown = writer.newest_box().clone();
+        writer.published(shown.state());
+        assert!(!writer.take_back(shown.state()));
+        match step.fate {
+            Fate::Copied => rebuild = Rebuild::copy(&shown),
+            Fate::Merged => {
+                let mut builder = PackBuilder::new(u64::from(serial));
+                builder.merge_zone(&ZoneView::new(&fresh, 0).unwrap()).unwrap();
+                builder.merge_zone(&writer.newest()).unwrap();
+                let merged = Pack::open(builder.finish().unwrap()).unwrap();
+                check_whole(&ZoneView::new(&merged, NUMBER).unwrap(), &fresh_view, &asked);
+                rebuild = Rebuild::onto(Arc::new(merged), NUMBER, &shown);
             }
+            _ => {}
+        }
+        let Some(mut began) = rebuild.take() else { continue };
+        if step.fate == Fate::Ended {
+            writer = began.finish(&writer).map_err(|(_, why)| why).unwrap();
+            check_same(&writer.newest(), &fresh_view, &asked);
+            held.push((writer.newest_box().clone(), now.clone()));
+        } else {
+            began.step(&shown, 1 + serial % 5).unwrap();
+            rebuild = Some(began);
         }
     }
     // What was seen before is seen still.
@@ -87,8 +132,22 @@ fn check(drafts: &[Draft], apex: &Name, denial: Denial, steps: &[Step], more: &[
     }
 }
 
+/// A merged pack says the same in the same numbers, and knows as much ahead.
+fn check_whole(merged: &ZoneView<'_>, fresh: &ZoneView<'_>, asked: &[NameBuf]) {
+    check_same(merged, fresh, asked);
+    let numbers = |zone: &ZoneView<'_>| {
+        let row = zone.row();
+        (row.bits, row.denial_count, row.first_expiry, row.block_count)
+    };
+    assert_eq!(numbers(merged), numbers(fresh));
+    for (one, other) in merged.nodes().zip(fresh.nodes()) {
+        assert_eq!((one.flags(), one.nsec3_rank()), (other.flags(), other.nsec3_rank()));
+        assert!(one.glue().into_iter().flatten().eq(other.glue().into_iter().flatten()));
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(24), ..ProptestConfig::default() })]
 
     #[test]
     fn says_what_a_new_pack_says(
@@ -100,4 +159,9 @@ proptest! {
     ) {
         check(&drafts, &apex(number), denial, &steps, &more);
     }
+}
+
+/// How many cases: as many as the environment says, else these.
+fn cases(few: u32) -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(few)
 }

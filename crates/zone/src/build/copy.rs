@@ -77,22 +77,12 @@ impl PackBuilder {
 
     fn copy(&mut self, from: &Pack, number: u32) -> Result<ZoneRow, Problem> {
         let zone = ZoneView::new(from, number).ok_or(Problem::Damaged)?;
-        self.moved.start();
         let row = zone.row();
         let first_block = (self.directory.len() / DIRECTORY_ROW_OCTETS) as u32;
         if super::is_full(first_block, row.block_count as usize) {
             return Err(Problem::PackFull);
         }
-        let mut copy = Copy {
-            apex: Hash::of_apex(self.seed, self.zone_count),
-            from,
-            zone,
-            path: Vec::new(),
-            key: Vec::new(),
-            last: Vec::new(),
-            references: Vec::new(),
-            pushed: 0,
-        };
+        let mut copy = Copy::new(self, from, zone);
         let names = copy.names(self)?;
         if names != row.node_count {
             return Err(Problem::Damaged);
@@ -114,7 +104,7 @@ impl PackBuilder {
 }
 
 /// The work on one zone.
-struct Copy<'p> {
+pub(super) struct Copy<'p> {
     from: &'p Pack,
     zone: ZoneView<'p>,
     /// Hash of the apex.
@@ -130,6 +120,21 @@ struct Copy<'p> {
 }
 
 impl<'p> Copy<'p> {
+    /// Begins with a zone of `from`, which is the next of `to`.
+    pub(super) fn new(to: &mut PackBuilder, from: &'p Pack, zone: ZoneView<'p>) -> Copy<'p> {
+        to.moved.start();
+        Copy {
+            apex: Hash::of_apex(to.seed, to.zone_count),
+            from,
+            zone,
+            path: Vec::new(),
+            key: Vec::new(),
+            last: Vec::new(),
+            references: Vec::new(),
+            pushed: 0,
+        }
+    }
+
     /// Copies all blocks; returns how many names they have.
     fn names(&mut self, to: &mut PackBuilder) -> Result<u32, Problem> {
         let count = self.zone.row().block_count;
@@ -159,6 +164,31 @@ impl<'p> Copy<'p> {
     }
 
     fn name(&mut self, to: &mut PackBuilder, node: &Node<'p>, is_first: bool) -> Option<()> {
+        let hash = self.next_key(node, is_first)?;
+        self.references(to, node)?;
+        self.open_block(to);
+        let shape = to.shapes.number(node.shape_octets());
+        to.block.push(&self.key, shape, &self.references);
+        to.hashes.push(hash);
+        Some(())
+    }
+
+    /// The key of the present name, relative to the apex.
+    pub(super) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Enters the present name in the directory, if it is the first of a block.
+    pub(super) fn open_block(&self, to: &mut PackBuilder) {
+        if to.block.is_empty() {
+            let at = to.blocks.len().div_ceil(block::BLOCK_ALIGNMENT);
+            to.directory.extend_from_slice(&key_prefix(&self.key).to_le_bytes());
+            to.directory.extend_from_slice(&(at as u32).to_le_bytes());
+        }
+    }
+
+    /// Goes on to the next name; returns its hash. `None` if it is not the next in order.
+    pub(super) fn next_key(&mut self, node: &Node<'p>, is_first: bool) -> Option<Hash> {
         std::mem::swap(&mut self.key, &mut self.last);
         let (prefix, suffix) = node.key_parts();
         self.key.clear();
@@ -169,17 +199,7 @@ impl<'p> Copy<'p> {
         if !is_next || self.key.len() > KEY_OCTETS_MAX {
             return None;
         }
-        let hash = self.hash()?;
-        self.references(to, node)?;
-        if to.block.is_empty() {
-            let at = to.blocks.len().div_ceil(block::BLOCK_ALIGNMENT);
-            to.directory.extend_from_slice(&key_prefix(&self.key).to_le_bytes());
-            to.directory.extend_from_slice(&(at as u32).to_le_bytes());
-        }
-        let shape = to.shapes.number(node.shape_octets());
-        to.block.push(&self.key, shape, &self.references);
-        to.hashes.push(hash);
-        Some(())
+        self.hash()
     }
 
     /// Hash of the present key, going on from the longest part of whole labels that it shares with the one before.
@@ -242,23 +262,31 @@ impl<'p> Copy<'p> {
         if to.moved.find(place).is_some() {
             return Some(());
         }
-        let servers = fragment::Fragment::at(self.from.pool(place))?;
+        self.note_servers(to, cut, &fragment::Fragment::at(self.from.pool(place))?);
+        Some(())
+    }
+
+    /// The same of the NS RRset `servers` of `cut`.
+    pub(super) fn note_servers(
+        &self,
+        to: &mut PackBuilder,
+        cut: &Node<'_>,
+        servers: &fragment::Fragment<'_>,
+    ) {
         if servers.len() > SERVERS_LISTED_MAX {
-            to.servers.push(ANY_SERVER);
-            return Some(());
+            return to.servers.push(ANY_SERVER);
         }
         let mut name = [0; NAME_OCTETS_MAX];
         for number in 0..servers.len() {
-            let Some(name) = server_name(&self.zone, cut, &servers, number, &mut name) else { continue };
+            let Some(name) = server_name(&self.zone, cut, servers, number, &mut name) else { continue };
             if name.is_at_or_below(self.zone.apex()) {
                 to.servers.push(server_hash(SortKey::of(name).octets()));
             }
         }
-        Some(())
     }
 
     /// Copies the fragment at `place`; returns its new place.
-    fn fragment(&mut self, to: &mut PackBuilder, place: u32) -> Option<u32> {
+    pub(super) fn fragment(&mut self, to: &mut PackBuilder, place: u32) -> Option<u32> {
         let octets = self.from.pool(place);
         if !fragment::Fragment::at(octets)?.is_signed() {
             return self.shared(to, place, fragment::fragment_octets);
@@ -277,7 +305,7 @@ impl<'p> Copy<'p> {
     }
 
     /// Copies what begins at `place`, unless this pool has it; `length` says how long it is. Returns its new place.
-    fn shared(
+    pub(super) fn shared(
         &mut self,
         to: &mut PackBuilder,
         place: u32,
@@ -326,7 +354,7 @@ impl<'p> Copy<'p> {
     }
 
     /// Copies iterations and salt of the chain; returns their place.
-    fn parameters(&self, to: &mut PackBuilder) -> Option<u32> {
+    pub(super) fn parameters(&self, to: &mut PackBuilder) -> Option<u32> {
         let row = self.zone.row();
         if row.bits & ZoneRow::NSEC3 == 0 {
             return Some(NOWHERE);
@@ -337,7 +365,7 @@ impl<'p> Copy<'p> {
     }
 
     /// Copies the apex's name; returns its place.
-    fn apex_name(&self, to: &mut PackBuilder) -> Option<u32> {
+    pub(super) fn apex_name(&self, to: &mut PackBuilder) -> Option<u32> {
         let octets = self.zone.apex().octets().len() + self.zone.apex_key().len() + 3;
         Some(to.pool.place_of(self.from.pool(self.zone.row().apex).get(..octets)?))
     }

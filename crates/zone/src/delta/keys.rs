@@ -106,16 +106,26 @@ impl Keys {
     /// What is seen of an entry in a state. As many steps as it has newer rows: none but for pinned views and for a commit on its way.
     #[inline(always)]
     pub(super) fn seen<'d>(&'d self, slabs: &'d Slabs, entry: u32, state: u32) -> Seen<'d> {
+        let number = self.visible(entry, state);
+        match self.rows.get(number) {
+            Some(row) if number != 0 => self.node_of(slabs, number, row, entry),
+            _ => Seen::AsInPack,
+        }
+    }
+
+    /// The number of the row that a state sees of an entry; 0 where it is as in the pack.
+    #[inline(always)]
+    pub(super) fn visible(&self, entry: u32, state: u32) -> u32 {
         let mut number = self.entries.get(entry).map_or(0, |entry| entry.newest.load(Ordering::Acquire));
         // Rows before have smaller numbers, so this ends.
         while number != 0 {
             let Some(row) = self.rows.get(number) else { break };
             if row.state.load(Ordering::Relaxed) <= state {
-                return self.node_of(slabs, number, row, entry);
+                return number;
             }
             number = row.before.load(Ordering::Relaxed);
         }
-        Seen::AsInPack
+        0
     }
 
     #[inline(always)]

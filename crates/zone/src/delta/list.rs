@@ -122,8 +122,8 @@ impl Linker {
             if list.links.make(self.links + levels).is_none() {
                 return false;
             }
-            (0..LEVELS).for_each(|level| drop(list.links.make(level)));
-            (self.links..self.links + levels).for_each(|number| drop(list.links.make(number)));
+            let heads = 0..LEVELS;
+            heads.chain(self.links..self.links + levels).for_each(|number| _ = list.links.make(number));
             first = self.links;
             self.links += levels;
         }

@@ -34,6 +34,7 @@ use wire::iana::rtype;
 
 pub(crate) use effect::{hides, rows_below, server_hash_of, servers_in};
 pub(crate) use encode::NodeBuilder;
+pub(crate) use plan::{is_wildcard, parent_of};
 pub(crate) use put::{KeysWriter, Undo};
 
 /// Names that one commit changes at most: an UPDATE message has fewer, and what changes more is better a new pack.
@@ -127,27 +128,38 @@ pub(super) struct Unpublished {
 
 /// A change as rows and octets.
 #[derive(Default)]
-struct Commit {
-    slab: Vec<u8>,
-    names: Vec<Draft>,
-    hashes: Vec<Draft>,
+pub(super) struct Commit {
+    pub(super) slab: Vec<u8>,
+    pub(super) names: Vec<Draft>,
+    pub(super) hashes: Vec<Draft>,
     parts: PartSet,
-    glue_differs: bool,
-    intervals: Vec<(u32, u32)>,
-    servers: Vec<u32>,
+    pub(super) glue_differs: bool,
+    pub(super) intervals: Vec<(u32, u32)>,
+    pub(super) servers: Vec<u32>,
     row: ZoneRow,
     owners: u64,
     /// Whether names with NSEC records are kept in a list of their own.
-    has_owners: bool,
+    pub(super) has_owners: bool,
     past_octets: u64,
 }
 
 /// A row that is to be.
-struct Draft {
-    key: Box<[u8]>,
+pub(super) struct Draft {
+    pub(super) key: Box<[u8]>,
     /// Where its node begins in the slab; `None`: gone.
-    node: Option<u32>,
-    is_owner: bool,
+    pub(super) node: Option<u32>,
+    pub(super) is_owner: bool,
+}
+
+impl Commit {
+    /// An empty one that makes the zone's row this.
+    pub(super) fn new(row: ZoneRow, glue_differs: bool) -> Commit {
+        Commit { row, glue_differs, ..Commit::default() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.hashes.is_empty()
+    }
 }
 
 impl DeltaWriter {
@@ -282,7 +294,7 @@ impl DeltaWriter {
     }
 
     /// Puts rows and octets in.
-    fn put(&mut self, commit: Commit) -> Result<Applied, Refused> {
+    pub(super) fn put(&mut self, commit: Commit) -> Result<Applied, Refused> {
         let Commit { mut slab, names, hashes, parts, .. } = commit;
         let rows = names.len() + hashes.len();
         let key_places: Vec<u32> = names

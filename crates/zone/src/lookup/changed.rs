@@ -179,7 +179,7 @@ impl<'p> ZoneView<'p> {
 
     /// A node of the delta: that of row `row`, which begins at `octets`.
     #[inline(always)]
-    pub(super) fn own(&self, row: u32, key: &'p [u8], octets: &'p [u8]) -> Option<Node<'p>> {
+    pub(crate) fn own(&self, row: u32, key: &'p [u8], octets: &'p [u8]) -> Option<Node<'p>> {
         let shape = Shape::at(octets)?;
         let references = octets.get(shape.octets().len()..)?;
         Some(Node {

@@ -29,6 +29,7 @@ pub struct LiveGlue<'p> {
     zone: ZoneView<'p>,
     cut: Node<'p>,
     servers: Fragment<'p>,
+    servers_max: usize,
     /// The server that comes next, and whether it is the turn of those that are in-domain.
     server: usize,
     is_in_domain: bool,
@@ -45,10 +46,24 @@ impl<'p> ZoneView<'p> {
         if is_stale { self.looked_up(cut) } else { None }
     }
 
+    /// The same, of however many servers.
+    pub(crate) fn whole_glue(&self, cut: &Node<'p>) -> Option<LiveGlue<'p>> {
+        let live = self.live_glue(cut)?;
+        Some(LiveGlue { servers_max: usize::MAX, ..live })
+    }
+
     #[cold]
     fn looked_up(&self, cut: &Node<'p>) -> Option<LiveGlue<'p>> {
         let Data::Fragment(servers) = cut.rrset(rtype::NS)?.data() else { return None };
-        Some(LiveGlue { zone: *self, cut: *cut, servers, server: 0, is_in_domain: true, held: None })
+        Some(LiveGlue {
+            zone: *self,
+            cut: *cut,
+            servers,
+            servers_max: SERVERS_MAX,
+            server: 0,
+            is_in_domain: true,
+            held: None,
+        })
     }
 
     /// The node that answers for a server's name: its own, or the wildcard's that stands in for it (RFC 4592 3.3.1). At and below zone
@@ -110,7 +125,7 @@ impl<'p> Iterator for LiveGlue<'p> {
             return Some(held);
         }
         loop {
-            if self.server >= self.servers.len().min(SERVERS_MAX) {
+            if self.server >= self.servers.len().min(self.servers_max) {
                 if !self.is_in_domain {
                     return None;
                 }

@@ -266,6 +266,29 @@ impl<'p> ZoneView<'p> {
         }
     }
 
+    /// The records of an NSEC3 chain that has changed, in the order of hashes.
+    pub(crate) fn chain(&self) -> Option<impl Iterator<Item = Result<Nsec3<'p>, Damaged>> + use<'p>> {
+        let (zone, changed) = (*self, self.changed?);
+        let mut at = Some(zone.chain_start(changed));
+        Some(std::iter::from_fn(move || match zone.next_record(changed, at?) {
+            Ok(Some((record, after))) => {
+                at = Some(after);
+                Some(Ok(record))
+            }
+            Ok(None) => None,
+            Err(damaged) => {
+                at = None;
+                Some(Err(damaged))
+            }
+        }))
+    }
+
+    /// The rank in the pack of the record with this hash, if the pack has one.
+    pub(crate) fn rank_in_pack(&self, hash: &[u8; 20]) -> Option<u32> {
+        let rank = self.nsec3_rank(hash)?;
+        self.nsec3_in_pack(rank).filter(|record| record.hash == hash).map(|record| record.rank)
+    }
+
     /// Before all records of the chain.
     pub(super) fn chain_start(&self, changed: &'p Changed) -> At {
         At { place: 0, entry: or_end(changed.hashes_in_order().next(0)) }

@@ -171,6 +171,12 @@ impl<'p> Node<'p> {
         self.flags().has(Flags::HASHED).then(|| u32_at(self.references, 0))
     }
 
+    /// The place of its glue list in the pool.
+    pub(crate) fn glue_place(&self) -> Option<u32> {
+        let at = 4 * usize::from(self.flags.has(Flags::HASHED));
+        self.flags.has(Flags::GLUE).then(|| u32_at(self.references, at))
+    }
+
     /// The glue of a zone cut.
     #[inline(always)]
     pub fn glue(&self) -> Option<Glue<'p>> {

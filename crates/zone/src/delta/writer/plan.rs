@@ -41,13 +41,13 @@ pub(super) struct Plan<'v> {
 }
 
 /// The key one label up; `None` of the apex.
-pub(super) fn parent_of(key: &[u8]) -> Option<&[u8]> {
+pub(crate) fn parent_of(key: &[u8]) -> Option<&[u8]> {
     let (_, labels) = key.split_last()?;
     Some(&key[..labels.iter().rposition(|octet| *octet == 0).map_or(0, |at| at + 1)])
 }
 
 /// Whether the first label of a name is `*`.
-pub(super) fn is_wildcard(key: &[u8]) -> bool {
+pub(crate) fn is_wildcard(key: &[u8]) -> bool {
     parent_of(key).is_some_and(|parent| key[parent.len()..] == *b"*\0")
 }
 
