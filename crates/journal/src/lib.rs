@@ -6,6 +6,8 @@
 //!
 //! It knows names, serials and octets of records, and nothing of what zones are made of. Design: `docs/design/journal.md`.
 
+pub mod anchor;
+pub mod checkpoint;
 pub mod commit;
 pub mod disk;
 pub mod log;
@@ -13,6 +15,7 @@ mod octets;
 pub mod record;
 mod sum;
 
+pub use anchor::Anchor;
 pub use commit::{Committer, Outcome, Refusal};
 pub use log::{Log, Recovery};
 pub use record::{Body, Entry, Record};
