@@ -10,6 +10,7 @@ pub mod anchor;
 pub mod checkpoint;
 pub mod commit;
 pub mod disk;
+pub mod history;
 pub mod log;
 mod octets;
 pub mod record;
@@ -17,6 +18,7 @@ mod sum;
 
 pub use anchor::Anchor;
 pub use commit::{Committer, Outcome, Refusal};
+pub use history::History;
 pub use log::{Log, Recovery};
 pub use record::{Body, Entry, Record};
 pub use sum::Identity;
