@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sync::Mutex;
-use wire::Name;
+use wire::{Name, NameBuf};
 
 use crate::disk::Disk;
 use crate::record::{Body, Entry};
@@ -260,6 +260,26 @@ impl History {
     pub fn verify(&self, zone: &Name) -> io::Result<Vec<String>> {
         let _reading = self.files.lock();
         ZoneFiles::load(&*self.disk, &self.folder, zone)?.verify(&*self.disk)
+    }
+
+    /// The zones that have files whose heads can be read. For people.
+    pub fn zones(&self) -> io::Result<Vec<NameBuf>> {
+        let _reading = self.files.lock();
+        let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        let mut zones: Vec<NameBuf> = Vec::new();
+        let folders = match self.disk.names(&self.folder) {
+            Ok(folders) => folders,
+            Err(error) if is_missing(&error) => return Ok(zones),
+            Err(error) => return Err(error),
+        };
+        for folder in folders.iter().map(|name| self.folder.join(name)) {
+            for name in self.disk.names(&folder)? {
+                zones.extend(files::zone_of(&*self.disk, &folder.join(name))?);
+            }
+        }
+        zones.sort_unstable_by(|one, other| one.octets().cmp(other.octets()));
+        zones.dedup_by(|one, other| one.octets() == other.octets());
+        Ok(zones)
     }
 
     /// The versions that the files of a zone have, oldest first: group, serials before and after, time, octets. For people.

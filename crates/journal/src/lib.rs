@@ -14,6 +14,7 @@ pub mod history;
 pub mod log;
 mod octets;
 pub mod record;
+pub mod show;
 mod sum;
 
 pub use anchor::Anchor;

@@ -13,6 +13,7 @@ use crate::record::{RECORD_OCTETS_MAX, Record};
 use crate::sum::Key;
 
 const MAGIC: [u8; 8] = *b"ZONDAHI\n";
+const MAGIC_TEXT: &[u8] = &MAGIC;
 const FORMAT_VERSION: u32 = 1;
 const FILE_HEAD_OCTETS: usize = 32;
 pub(super) const ENTRY_HEAD_OCTETS: usize = 48;
@@ -79,6 +80,19 @@ pub(super) fn entry(group: u64, record: &Record<'_>, removed: &[u8], added: &[u8
     let length = (octets.len() + TRAILER_OCTETS) as u32;
     octets.extend(u64::from(length).to_le_bytes());
     octets
+}
+
+/// The zone that a file is of, by its head.
+pub(super) fn zone_of(disk: &dyn Disk, path: &Path) -> io::Result<Option<NameBuf>> {
+    let file = disk.open(path)?;
+    let mut head = vec![0; (file.octets()? as usize).min(FILE_HEAD_OCTETS + wire::name::NAME_OCTETS_MAX)];
+    file.read_at(&mut head, 0)?;
+    let mut reader = Reader::new(&head);
+    let (Some(MAGIC_TEXT), Some(_), Some(octets)) = (reader.take(8), reader.u32(), reader.u32()) else {
+        return Ok(None);
+    };
+    let name = head.get(FILE_HEAD_OCTETS..).and_then(|rest| rest.get(..octets as usize));
+    Ok(name.and_then(|name| Name::from_wire(name).ok()).map(Name::to_owned))
 }
 
 /// One file of a zone.
