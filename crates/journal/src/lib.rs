@@ -6,14 +6,20 @@
 //!
 //! It knows names, serials and octets of records, and nothing of what zones are made of. Design: `docs/design/journal.md`.
 
+pub mod anchor;
+pub mod checkpoint;
 pub mod commit;
 pub mod disk;
+pub mod history;
 pub mod log;
 mod octets;
 pub mod record;
+pub mod show;
 mod sum;
 
+pub use anchor::Anchor;
 pub use commit::{Committer, Outcome, Refusal};
+pub use history::History;
 pub use log::{Log, Recovery};
 pub use record::{Body, Entry, Record};
 pub use sum::Identity;

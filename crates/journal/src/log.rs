@@ -15,7 +15,7 @@ mod recovery;
 mod scan;
 mod segments;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;

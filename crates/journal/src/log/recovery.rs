@@ -52,6 +52,16 @@ impl fmt::Display for Place {
     }
 }
 
+/// A commit, for people.
+pub(crate) struct Shown<'r> {
+    /// The number of its last group.
+    pub(crate) number: u64,
+    pub(crate) octets: usize,
+    /// Where it begins.
+    pub(crate) place: Place,
+    pub(crate) records: Vec<Record<'r>>,
+}
+
 /// Groups that were acknowledged and cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost {
@@ -445,19 +455,15 @@ impl Recovery {
         Ok(())
     }
 
-    /// All groups that are there, for people: number, records, octets, place, and its records.
-    pub(crate) fn describe(
-        &self,
-        visit: &mut dyn FnMut(u64, usize, &Place, &[Record<'_>]),
-    ) -> io::Result<()> {
+    /// Calls `visit` with each commit that is there. For people.
+    pub(crate) fn describe(&self, visit: &mut dyn FnMut(&Shown<'_>)) -> io::Result<()> {
         for commit in &self.commits {
             let body = self.body(commit)?;
             let At { read, found } = commit.parts[0];
             let path = self.path(self.reads[read].segment.number);
             let place = Place { path, octet: (found.page * PAGE_OCTETS) as u64 };
-            let records: Vec<Record<'_>> =
-                Record::all(&body.octets[body.records..]).map(|(record, _)| record).collect();
-            visit(commit.last(), body.octets.len(), &place, &records);
+            let records = Record::all(&body.octets[body.records..]).map(|(record, _)| record).collect();
+            visit(&Shown { number: commit.last(), octets: body.octets.len(), place, records });
         }
         Ok(())
     }
