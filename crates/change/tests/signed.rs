@@ -250,7 +250,7 @@ mod long {
     use super::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 40_000, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
 
         #[test]
         #[ignore = "long"]

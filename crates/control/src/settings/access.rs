@@ -166,7 +166,7 @@ fn prefix(text: &str) -> Result<(Prefix, bool), String> {
 }
 
 /// The message about a word that is none of those there are.
-fn one_of<'k>(what: &str, word: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
+pub(super) fn one_of<'k>(what: &str, word: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
     match nearest(word, known.clone()) {
         Some(near) => format!("unknown {what} {word:?}; did you mean {near:?}?"),
         None => format!("unknown {what} {word:?}; known are {}", known.collect::<Vec<_>>().join(", ")),
@@ -267,15 +267,15 @@ impl Settings {
 }
 
 /// A section of the file, one of several if it has a number.
-struct Place<'t> {
-    table: &'t DeTable<'t>,
-    section: &'static str,
-    at: Option<usize>,
+pub(super) struct Place<'t> {
+    pub(super) table: &'t DeTable<'t>,
+    pub(super) section: &'static str,
+    pub(super) at: Option<usize>,
 }
 
 impl Place<'_> {
     /// Reports a problem of a key of the section, or of an item of its list, as near to it as there is something written.
-    fn report(&self, report: &mut Report<'_>, key: &str, item: Option<usize>, text: String) {
+    pub(super) fn report(&self, report: &mut Report<'_>, key: &str, item: Option<usize>, text: String) {
         let Some(section) = self.table.get(self.section) else { return };
         let one = self.at.and_then(|at| section.get_ref().as_array()?.get(at)).unwrap_or(section);
         let value: Option<&Spanned<_>> = one.get_ref().as_table().and_then(|table| table.get(key));

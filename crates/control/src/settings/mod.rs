@@ -12,14 +12,16 @@ mod declare;
 mod manual;
 mod problem;
 mod sections;
+mod update;
 mod value;
 
 pub use manual::{man_page, markdown};
 pub use problem::Problem;
 pub use sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, LogSettings, RateLimitSettings,
-    ServerSettings, TcpSettings, ZoneDirectorySettings, ZoneSettings,
+    ServerSettings, TcpSettings, UpdatePolicySettings, ZoneDirectorySettings, ZoneSettings,
 };
+pub use update::{UpdatePolicies, UpdateTerms};
 pub use value::{Names, Pinning, address};
 
 use declare::{Section, unknown};
@@ -45,6 +47,8 @@ pub struct Settings {
     pub access: AccessSettings,
     /// `[[acl]]`
     pub acls: Vec<AclSettings>,
+    /// `[[update-policy]]`
+    pub update_policies: Vec<UpdatePolicySettings>,
     /// `[rate-limit]`
     pub rate_limit: RateLimitSettings,
     /// `[control]`
@@ -96,12 +100,13 @@ impl Settings {
     }
 
     fn from_table(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
-        const SECTIONS: [&str; 10] = [
+        const SECTIONS: [&str; 11] = [
             "server",
             "tcp",
             "cookies",
             "access",
             "acl",
+            "update-policy",
             "rate-limit",
             "control",
             "log",
@@ -126,6 +131,10 @@ impl Settings {
                     let acls = read_each(value, report, |_| Ok(()));
                     settings.acls = acls.into_iter().map(|(_, acl)| acl).collect();
                 }
+                "update-policy" => {
+                    let policies = read_each(value, report, |_| Ok(()));
+                    settings.update_policies = policies.into_iter().map(|(_, policy)| policy).collect();
+                }
                 "rate-limit" => settings.rate_limit = Section::read(value, report),
                 "control" => settings.control = Section::read(value, report),
                 "log" => settings.log = Section::read(value, report),
@@ -135,6 +144,7 @@ impl Settings {
             }
         }
         settings.check_access(table, report);
+        settings.check_updates(table, report);
         settings
     }
 
