@@ -132,6 +132,12 @@ fn updates_bring_what_they_change() {
             |record: &Record| record.1 == proof_type && (proof_type == rtype::NSEC3 || record.0 == owner);
         // Of NSEC3 all are left out, the changed one too: what covered the name says that it is not there.
         assert!(matches!(update(&before, &without(&is_proof)), Err(Why::Signed(_))));
+        // A proof of nothing.
+        let is_new = |record: &Record| {
+            record.0 == name("new") && record.1 == rtype::A
+                || record.0 == name("new") && covers(record, rtype::A)
+        };
+        refused(&before, &without(&is_new), Unsigned::StrayProof);
         // Signatures by another key, and of another time.
         let other = Signer::new(8, 257).zone(&zone(8, &format!("{BASE}\nnew 60 A 192.0.2.9")), proof);
         let entries: Vec<_> = difference(&before, &other)
@@ -155,6 +161,41 @@ fn updates_bring_what_they_change() {
         let again = signer.zone(&zone(9, BASE), proof);
         refused(&with_key, &difference(&with_key, &again), Unsigned::KeyGone);
     }
+}
+
+/// What went or came below a zone cut that comes or goes is looked at too.
+#[test]
+fn zone_cuts_come_and_go() {
+    let signer = Signer::new(7, 257);
+    let plain = format!("{BASE}\nx.deep 60 A 192.0.2.7\ny.x.deep 60 A 192.0.2.8");
+    let cut = format!("{plain}\ndeep 60 NS x.deep");
+    for proof in [Proof::Nsec, Proof::Nsec3 { opt_out: false }, Proof::Nsec3 { opt_out: true }] {
+        for (old, new) in [(&plain, &cut), (&cut, &plain)] {
+            let before = signer.zone(&zone(7, old), proof);
+            let after = signer.zone(&zone(8, new), proof);
+            let whole = difference(&before, &after);
+            let result = update(&before, &whole).unwrap();
+            assert_eq!(difference(&result, &after).len() + difference(&after, &result).len(), 0);
+            // Without what is to be done at a name that does not change itself.
+            let is_below = |record: &Record| record.0 == name("y.x.deep");
+            let part: Vec<_> = whole.iter().filter(|(record, _)| !is_below(record)).cloned().collect();
+            assert!(part.len() < whole.len());
+            assert!(matches!(update(&before, &part), Err(Why::Signed(_))), "{proof:?} {old}");
+        }
+    }
+}
+
+/// A record that takes over from one that lets insecure delegations out lets them out too.
+#[test]
+fn opt_out_is_not_lost() {
+    let signer = Signer::new(7, 257);
+    let before = signer.zone(&zone(7, BASE), Proof::Nsec3 { opt_out: true });
+    let mut after = signer.zone(&zone(8, BASE), Proof::Nsec3 { opt_out: true });
+    // The same chain without the flag, which is a lie about the insecure delegation.
+    after.retain(|record| record.1 != rtype::RRSIG);
+    after.iter_mut().filter(|record| record.1 == rtype::NSEC3).for_each(|record| record.3[1] = 0);
+    let after = signer.sign(after);
+    refused(&before, &difference(&before, &after), Unsigned::Chain);
 }
 
 #[test]
