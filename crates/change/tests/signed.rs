@@ -185,6 +185,39 @@ fn zone_cuts_come_and_go() {
     }
 }
 
+/// A signature says the TTL of what it signs.
+#[test]
+fn ttls_are_signed() {
+    let signer = Signer::new(7, 257);
+    let before = signer.zone(&zone(7, BASE), Proof::Nsec);
+    let after = signer.zone(&zone(8, &BASE.replace("a      60", "a      90")), Proof::Nsec);
+    let whole = difference(&before, &after);
+    assert!(update(&before, &whole).is_ok());
+    let is_other = |(record, _): &&(Record, u16)| record.1 != rtype::RRSIG || record.0 != name("a");
+    let part: Vec<_> = whole.iter().filter(is_other).cloned().collect();
+    refused(&before, &part, Unsigned::Invalid(rtype::A));
+}
+
+/// The record before one that comes or goes has to lead past it.
+#[test]
+fn the_record_before_changes_too() {
+    let signer = Signer::new(7, 257);
+    for proof in [Proof::Nsec, Proof::Nsec3 { opt_out: false }] {
+        let few = signer.zone(&zone(7, BASE), proof);
+        let more = |serial| signer.zone(&zone(serial, &format!("{BASE}\nbb 60 A 192.0.2.9")), proof);
+        for (before, after) in [(&few, &more(8)), (&more(6), &few)] {
+            let whole = difference(before, after);
+            assert!(update(before, &whole).is_ok());
+            // That is the one with proofs before and after.
+            let is_proof = |(record, _): &&(Record, u16)| matches!(record.1, rtype::NSEC | rtype::NSEC3);
+            let proofs: Vec<_> = whole.iter().filter(is_proof).map(|(record, _)| record.0.clone()).collect();
+            let owner = proofs.iter().find(|owner| proofs.iter().filter(|other| other == owner).count() == 2);
+            let part: Vec<_> = whole.iter().filter(|(record, _)| Some(&record.0) != owner).cloned().collect();
+            refused(before, &part, Unsigned::Chain);
+        }
+    }
+}
+
 /// A record that takes over from one that lets insecure delegations out lets them out too.
 #[test]
 fn opt_out_is_not_lost() {
@@ -261,12 +294,16 @@ fn check_updates(
     let result = update(&before, &whole);
     let result = result.unwrap_or_else(|why| panic!("{why}\n{whole:?}"));
     assert_eq!(difference(&result, &after).len() + difference(&after, &result).len(), 0);
-    // Parts of it are taken if all is well afterwards.
+    // Parts of it are taken if all is well afterwards: without one record, and without all of one owner.
     for index in left_out {
-        let mut part = whole.clone();
-        part.remove(index.index(part.len()));
-        if let Ok(result) = update(&before, &part) {
-            assert_eq!(faults(&result), Vec::<String>::new(), "{:?}", whole[index.index(whole.len())]);
+        let at = index.index(whole.len());
+        let mut without_one = whole.clone();
+        let ((owner, ..), _) = without_one.remove(at);
+        let without_owner: Vec<_> = whole.iter().filter(|(record, _)| record.0 != owner).cloned().collect();
+        for part in [without_one, without_owner] {
+            if let Ok(result) = update(&before, &part) {
+                assert_eq!(faults(&result), Vec::<String>::new(), "without {:?}", whole[at]);
+            }
         }
     }
 }
