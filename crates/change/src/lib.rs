@@ -17,6 +17,8 @@
 pub mod draft;
 mod effect;
 pub mod failure;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod policy;
 mod prerequisite;
 pub mod request;

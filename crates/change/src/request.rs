@@ -101,6 +101,12 @@ impl Request {
         self.edns.as_ref()
     }
 
+    /// Octets of memory that it takes while it waits, roughly: names that were pointers make it longer than the message.
+    pub fn memory_octets(&self) -> usize {
+        let rows = self.prerequisites.capacity() + self.updates.capacity();
+        size_of::<Request>() + self.octets.capacity() + rows * size_of::<Row>()
+    }
+
     /// What must hold.
     pub fn prerequisites(&self) -> impl ExactSizeIterator<Item = Entry<'_>> + Clone {
         self.prerequisites.iter().map(|row| self.entry(row))

@@ -13,16 +13,6 @@ pub enum SerialStyle {
 }
 
 impl SerialStyle {
-    /// The style with this name, as settings have it.
-    pub fn from_text(text: &str) -> Option<SerialStyle> {
-        match text {
-            "increment" => Some(SerialStyle::Increment),
-            "unixtime" => Some(SerialStyle::UnixTime),
-            "date" => Some(SerialStyle::Date),
-            _ => None,
-        }
-    }
-
     /// The serial after `serial`, greater than it in the sense of RFC 1982 and never 0. `now`: seconds since 1970.
     ///
     /// Where what the style wants is not greater, it is one more: of several changes in a second or a hundred in a day, of a clock that was set back, and

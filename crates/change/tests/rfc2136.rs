@@ -315,3 +315,43 @@ fn updates_of_a_commit() {
     assert_eq!(apply(&mut draft, bad), REFUSED);
     assert_eq!((draft.has_own_soa(), draft.serial(), draft.is_unchanged()), (false, 7, true));
 }
+
+/// Names in messages are compressed, in RDATA too (RFC 1035 4.1.4).
+#[test]
+fn names_are_expanded() {
+    let mut message = Message::of_zone(&name("@"), rtype::SOA, class::IN).octets().to_vec();
+    message[9] = 1;
+    message.extend(b"\x02Mx\xc0\x0c\0\x0f\0\x01\0\0\0\x3c\0\x07\0\x01\x02in\xc0\x19");
+    let pack = pack(&records(ZONE));
+    let mut draft = Draft::new(view(&pack)).unwrap();
+    let request = Request::read(&message).unwrap();
+    assert_eq!(draft.update(&request, &somebody(), &terms(None)), Ok(Applied::Done));
+    let change = draft.into_change(SerialStyle::Increment, NOW).unwrap();
+    assert_eq!(text(&change), "7 -> 8\n+ mx.example. 60 MX 1 in.Mx.example.");
+}
+
+/// What a DHCP server does for its clients (RFC 4703 5.3).
+#[test]
+fn names_of_dhcp_clients() {
+    let pack = pack(&records(ZONE));
+    let mut draft = Draft::new(view(&pack)).unwrap();
+    let id = "DHCID AAIBY2/AuCccgoJbsaxcQc9TUapptP69lOjxfNuVAA2kjEA=";
+    let other = "DHCID AAEBOSD+XR3Os/0LozeXVqcNc7FwCfQdWL3b/NaiUDlW2No=";
+    // 5.3.1: the name is not in use.
+    let first = |name: &str, id: &str| format!("nx {name}\nadd {name} 60 A 192.0.2.7\nadd {name} 60 {id}");
+    assert_eq!(apply(&mut draft, &first("client", id)), NOERROR);
+    assert_eq!(apply(&mut draft, &first("client", other)), YXDOMAIN);
+    assert_eq!(apply(&mut draft, &first("www", id)), YXDOMAIN);
+    // 5.3.2: it is, by the same client or another.
+    let again = |name: &str, id: &str| format!("yx {name} {id}\ndel {name} A\nadd {name} 60 A 192.0.2.8");
+    assert_eq!(apply(&mut draft, &again("client", id)), NOERROR);
+    assert_eq!(apply(&mut draft, &again("client", other)), NXRRSET);
+    assert_eq!(apply(&mut draft, &again("www", id)), NXRRSET);
+    // 5.5: the address goes, and then the name if nothing else is there.
+    assert_eq!(apply(&mut draft, &format!("yx client {id}\ndel client A 192.0.2.8")), NOERROR);
+    assert_eq!(
+        apply(&mut draft, &format!("yx client {id}\nnx client A\nnx client AAAA\ndel client")),
+        NOERROR
+    );
+    assert_eq!(draft.into_change(SerialStyle::Increment, NOW).err(), Some(NoChange::Nothing));
+}

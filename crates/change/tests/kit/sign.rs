@@ -75,6 +75,11 @@ impl Signer {
                 all.extend(nsec3(&contents(&all), opt_out));
             }
         }
+        self.sign(all)
+    }
+
+    /// Adds signatures.
+    pub fn sign(&self, mut all: Vec<Record>) -> Vec<Record> {
         all.extend(self.signatures(&contents(&all)));
         all
     }

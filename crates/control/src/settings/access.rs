@@ -181,7 +181,7 @@ fn prefix(text: &str) -> Result<(Prefix, bool), String> {
 }
 
 /// The message about a word that is none of those there are.
-fn one_of<'k>(what: &str, word: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
+pub(super) fn one_of<'k>(what: &str, word: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
     match nearest(word, known.clone()) {
         Some(near) => format!("unknown {what} {word:?}; did you mean {near:?}?"),
         None => format!("unknown {what} {word:?}; known are {}", known.collect::<Vec<_>>().join(", ")),

@@ -13,6 +13,7 @@ pub(crate) mod keys;
 mod manual;
 mod problem;
 mod sections;
+mod update;
 mod value;
 
 pub use access::OwnLists;
@@ -20,8 +21,9 @@ pub use manual::{man_page, markdown};
 pub use problem::Problem;
 pub use sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, KeySettings, LogSettings,
-    RateLimitSettings, ServerSettings, TcpSettings, ZoneDirectorySettings, ZoneSettings,
+    RateLimitSettings, ServerSettings, TcpSettings, UpdatePolicySettings, ZoneDirectorySettings, ZoneSettings,
 };
+pub use update::{UpdatePolicies, UpdateTerms};
 pub use value::{Names, Pinning, Secret, address};
 
 use declare::{Section, unknown};
@@ -49,6 +51,8 @@ pub struct Settings {
     pub acls: Vec<AclSettings>,
     /// `[[key]]`
     pub keys: Vec<KeySettings>,
+    /// `[[update-policy]]`
+    pub update_policies: Vec<UpdatePolicySettings>,
     /// `[rate-limit]`
     pub rate_limit: RateLimitSettings,
     /// `[control]`
@@ -107,6 +111,7 @@ impl Settings {
             "access",
             "acl",
             "key",
+            "update-policy",
             "rate-limit",
             "control",
             "log",
@@ -135,6 +140,10 @@ impl Settings {
                     let keys = read_each(value, report, keys::check);
                     settings.keys = keys.into_iter().map(|(_, key)| key).collect();
                 }
+                "update-policy" => {
+                    let policies = read_each(value, report, |_| Ok(()));
+                    settings.update_policies = policies.into_iter().map(|(_, policy)| policy).collect();
+                }
                 "rate-limit" => settings.rate_limit = Section::read(value, report),
                 "control" => settings.control = Section::read(value, report),
                 "log" => settings.log = Section::read(value, report),
@@ -145,6 +154,7 @@ impl Settings {
         }
         settings.check_access(table, report);
         settings.check_keys(table, report);
+        settings.check_updates(table, report);
         settings
     }
 

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use change::{Limits, SerialStyle};
 use wire::NameBuf;
 
 use super::declare::section;
@@ -190,6 +191,21 @@ section! {
 }
 
 section! {
+    /// Who may change what by dynamic updates (RFC 2136), for zones to name. Which addresses and keys may send updates at all is for `update` in `[access]`,
+    /// which comes before.
+    pub struct UpdatePolicySettings in "update-policy" {
+        /// Its name.
+        name: String = String::new(), Range::Any, live;
+        /// Rules, of which the first that fits decides; what none fits is refused. Each is `grant` or `deny`; then the name of a key (TSIG, SIG(0)), `*.` and a
+        /// name for all keys below it, or `*` for everybody; then which names: `name` and a name, `subdomain` and a name for it and all below,
+        /// `wildcard` and `*.` and a name for all below, `zonesub` for all of the zone, `self`, `selfsub` and `selfwild` for the name of the key, with what is
+        /// below, and only that, or `tcp-self` for the name of the client's address in in-addr.arpa or ip6.arpa; then types, or `ANY` for all. Without types: all but
+        /// SOA, NS, DS, DNSKEY, CDS, CDNSKEY, NSEC, NSEC3, NSEC3PARAM and RRSIG.
+        rules: Names = Names::default(), Range::TextsOrNone("a rule such as \"grant dhcp-key. subdomain dyn.example. A AAAA DHCID\""), live;
+    }
+}
+
+section! {
     /// Response rate limiting: how often clients over UDP get answers that have not shown that they receive where they say they are, so that nobody
     /// can have answers sent to others in numbers. Clients over TCP and those with a good DNS cookie are never limited. Each limit is divided by the
     /// number of workers, rounded up; 0 is no limit.
@@ -272,6 +288,15 @@ section! {
         allow_notify: Names = Names::default(), Range::Texts(RULE), live;
         /// From which severity on what is wrong keeps one of these zones from being loaded, instead of `refuse` in `[server]`. Left out: that.
         refuse: String = String::new(), Range::OneOf(Refuse::WORDS), live;
+        /// The `[[update-policy]]` that says who may change what. Left out: whoever `update` in `[access]` lets in may change all.
+        update_policy: String = String::new(), Range::Any, live;
+        /// What comes after a serial where an update does not bring one: one more (`increment`), the seconds since 1970 (`unixtime`), or year, month, day and two
+        /// digits (`date`); one more where that is not greater.
+        serial: SerialStyle = SerialStyle::Increment, Range::Any, live;
+        /// How many records updates may make an RRset have. One that has more already may shrink.
+        records_per_rrset: u32 = Limits::default().records_per_rrset, Range::Number("records", 1, 8000), live;
+        /// How many records updates may make a name have, signatures not counted.
+        records_per_name: u32 = Limits::default().records_per_name, Range::Number("records", 1, 1_000_000), live;
     }
 }
 
@@ -294,5 +319,14 @@ section! {
         allow_notify: Names = Names::default(), Range::Texts(RULE), live;
         /// From which severity on what is wrong keeps one of these zones from being loaded, instead of `refuse` in `[server]`. Left out: that.
         refuse: String = String::new(), Range::OneOf(Refuse::WORDS), live;
+        /// The `[[update-policy]]` that says who may change what. Left out: whoever `update` in `[access]` lets in may change all.
+        update_policy: String = String::new(), Range::Any, live;
+        /// What comes after a serial where an update does not bring one: one more (`increment`), the seconds since 1970 (`unixtime`), or year, month, day and two
+        /// digits (`date`); one more where that is not greater.
+        serial: SerialStyle = SerialStyle::Increment, Range::Any, live;
+        /// How many records updates may make an RRset have. One that has more already may shrink.
+        records_per_rrset: u32 = Limits::default().records_per_rrset, Range::Number("records", 1, 8000), live;
+        /// How many records updates may make a name have, signatures not counted.
+        records_per_name: u32 = Limits::default().records_per_name, Range::Number("records", 1, 1_000_000), live;
     }
 }

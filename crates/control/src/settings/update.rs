@@ -1,0 +1,200 @@
+//! Who may change what, as it is written: `[[update-policy]]` to policies, and what zones say of their updates.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use change::policy::RULES_MAX;
+use change::{Limits, Policy, SerialStyle};
+use toml::de::{DeTable, DeValue};
+
+use super::Settings;
+use super::access::{Place, one_of};
+use super::problem::Report;
+use super::sections::{UpdatePolicySettings, ZoneDirectorySettings, ZoneSettings};
+use super::value::{Range, Value};
+
+/// Most policies: one a customer, as there are most lists.
+const POLICIES_MAX: usize = 4096;
+
+/// The policies of settings by name.
+#[derive(Default)]
+pub struct UpdatePolicies<'s> {
+    policies: HashMap<&'s str, Arc<Policy>>,
+}
+
+/// What settings say of the updates of a zone.
+#[derive(Clone, Debug, Default)]
+pub struct UpdateTerms {
+    /// Who may change what; `None`: whoever the access lists let in may change all.
+    pub policy: Option<Arc<Policy>>,
+    /// How many records updates may make.
+    pub limits: Limits,
+    /// How serials go on.
+    pub serial: SerialStyle,
+}
+
+impl<'s> UpdatePolicies<'s> {
+    /// The policies of settings without faults; one that has some grants nothing.
+    pub fn of(settings: &'s Settings) -> UpdatePolicies<'s> {
+        let compiled = settings.update_policies.iter().take(POLICIES_MAX).map(|policy| {
+            let rules = policy.rules.texts().iter().map(|rule| &**rule);
+            (&*policy.name, Arc::new(Policy::new(rules).unwrap_or_default()))
+        });
+        UpdatePolicies { policies: compiled.collect() }
+    }
+
+    /// What holds for a zone. A policy that is not known grants nothing.
+    pub fn zone(&self, zone: &ZoneSettings) -> UpdateTerms {
+        self.terms(&zone.update_policy, (zone.records_per_rrset, zone.records_per_name), zone.serial)
+    }
+
+    /// What holds for the zones of a folder.
+    pub fn directory(&self, zones: &ZoneDirectorySettings) -> UpdateTerms {
+        self.terms(&zones.update_policy, (zones.records_per_rrset, zones.records_per_name), zones.serial)
+    }
+
+    fn terms(
+        &self,
+        policy: &str,
+        (records_per_rrset, records_per_name): (u32, u32),
+        serial: SerialStyle,
+    ) -> UpdateTerms {
+        let named = || self.policies.get(policy).cloned().unwrap_or_default();
+        UpdateTerms {
+            policy: (!policy.is_empty()).then(named),
+            limits: Limits { records_per_rrset, records_per_name },
+            serial,
+        }
+    }
+}
+
+impl Settings {
+    /// Reports what is wrong with policies and with what names them. `table`: of the whole file, for the places.
+    pub(super) fn check_updates(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
+        let mut known: Vec<&str> = Vec::new();
+        for (at, policy) in self.update_policies.iter().enumerate() {
+            let place = Place { table, section: "update-policy", at: Some(at) };
+            let name = &*policy.name;
+            if at == POLICIES_MAX {
+                let found = self.update_policies.len();
+                let text = format!("expected at most {POLICIES_MAX} policies, found {found}");
+                place.report(report, "name", None, text);
+                break;
+            }
+            if name.is_empty() {
+                place.report(report, "name", None, "expected a name for the policy, found none".into());
+            } else if known.contains(&name) {
+                let text = format!("expected each name once, found {name:?} twice");
+                place.report(report, "name", None, text);
+            }
+            known.push(name);
+            for (item, text) in rule_faults(policy) {
+                place.report(report, "rules", Some(item), text);
+            }
+        }
+        known.sort_unstable();
+        let mut check = |section, at, name: &str| {
+            if !name.is_empty() && known.binary_search(&name).is_err() {
+                let text = one_of("[[update-policy]]", name, known.iter().copied());
+                Place { table, section, at: Some(at) }.report(report, "update-policy", None, text);
+            }
+        };
+        for (at, (_, zone)) in self.zones.iter().enumerate() {
+            check("zone", at, &zone.update_policy);
+        }
+        for (at, (_, zones)) in self.zone_directories.iter().enumerate() {
+            check("zone-directory", at, &zones.update_policy);
+        }
+    }
+}
+
+/// What is wrong with which rules.
+fn rule_faults(policy: &UpdatePolicySettings) -> Vec<(usize, String)> {
+    let rules = policy.rules.texts();
+    let fault = |(at, rule): (usize, &str)| {
+        let (_, fault) = Policy::new([rule]).err()?;
+        Some((at, format!("{fault}, found {rule:?}")))
+    };
+    let mut faults: Vec<_> =
+        rules.iter().map(|rule| &**rule).take(RULES_MAX).enumerate().filter_map(fault).collect();
+    if rules.len() > RULES_MAX {
+        faults.push((RULES_MAX, format!("expected at most {RULES_MAX} rules, found {}", rules.len())));
+    }
+    faults
+}
+
+/// Their words.
+const STYLES: [(&str, SerialStyle); 3] =
+    [("increment", SerialStyle::Increment), ("unixtime", SerialStyle::UnixTime), ("date", SerialStyle::Date)];
+
+impl Value for SerialStyle {
+    fn expected(_: Range) -> String {
+        format!("one of {}", STYLES.map(|(word, _)| format!("{word:?}")).join(", "))
+    }
+    fn read(value: &DeValue<'_>, _: Range) -> Option<Self> {
+        let text = value.as_str()?;
+        STYLES.iter().find(|(word, _)| *word == text).map(|(_, style)| *style)
+    }
+    fn show(&self) -> String {
+        let word = STYLES.iter().find(|(_, style)| style == self).map_or("", |(word, _)| word);
+        format!("{word:?}")
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use change::Asker;
+    use std::path::Path;
+    use wire::{NameBuf, SortKey, Transport};
+
+    const ZONE: &str = "[[zone]]\nname = \"a\"\nfile = \"f\"\n";
+
+    #[test]
+    fn zones_name_policies() {
+        let text = format!(
+            "[[update-policy]]\nname = \"dhcp\"\nrules = [\"grant dhcp-key. subdomain a. A\", \"deny * zonesub\"]\n\
+             {ZONE}update-policy = \"dhcp\"\nserial = \"date\"\nrecords-per-rrset = 7\n\
+             [[zone-directory]]\npath = \"p\"\nrecords-per-name = 8\n"
+        );
+        let settings = Settings::parse(Path::new("f"), &text).unwrap();
+        let policies = UpdatePolicies::of(&settings);
+        let zone = policies.zone(&settings.zones[0].1);
+        assert_eq!((zone.serial, zone.limits.records_per_rrset), (SerialStyle::Date, 7));
+        assert_eq!(zone.limits.records_per_name, Limits::default().records_per_name);
+        let key = NameBuf::from_text("dhcp-key.").unwrap();
+        let of = |key| Asker { address: [127, 0, 0, 1].into(), transport: Transport::Udp, key };
+        let owner = SortKey::of(&NameBuf::from_text("b.a.").unwrap());
+        let policy = zone.policy.unwrap();
+        let decide = |key| policy.of(&of(key)).decide(owner.octets(), wire::iana::rtype::A).is_granted;
+        assert_eq!((decide(Some(&*key)), decide(None)), (true, false));
+        let zones = policies.directory(&settings.zone_directories[0].1);
+        assert_eq!((zones.limits.records_per_name, zones.policy.is_none()), (8, true));
+        assert_eq!(zones.serial, SerialStyle::Increment);
+    }
+
+    #[test]
+    fn faults_have_places() {
+        let text = format!(
+            "[[update-policy]]\nname = \"dhcp\"\nrules = [\n\"grant k. self\",\n\"grant k. selv\",\n\"allow k. self\"]\n\
+             [[update-policy]]\nname = \"dhcp\"\nrules = \"grant k. zonesub FOO\"\n[[update-policy]]\n\
+             {ZONE}update-policy = \"dchp\"\nserial = \"epoch\"\n"
+        );
+        let problems = Settings::parse(Path::new("f"), &text).unwrap_err();
+        let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        let expected = [
+            "f:5:1: rules: third comes `name`",
+            "f:6:1: rules: a rule begins with `grant` or `deny`, found \"allow k. self\"",
+            "f:8:8: name: expected each name once, found \"dhcp\" twice",
+            "f:9:9: rules: `FOO` is no type of records of a zone",
+            "f:10:1: name: expected a name for the policy, found none",
+            "f:14:17: update-policy: unknown [[update-policy]] \"dchp\"; did you mean \"dhcp\"?",
+            "f:15:10: serial: expected one of \"increment\", \"unixtime\", \"date\", found \"epoch\"",
+        ];
+        assert_eq!(lines.len(), expected.len(), "{lines:#?}");
+        for (line, begin) in lines.iter().zip(expected) {
+            assert!(line.starts_with(begin), "{line}");
+        }
+    }
+}
