@@ -18,5 +18,6 @@ mod said;
 mod settings;
 mod stale;
 mod start;
+mod transfers;
 mod upgrade;
 mod zone_files;

@@ -34,6 +34,7 @@ pub(super) fn finish(
     if let Some(running) = running {
         running.stop(STOP_PATIENCE);
     }
+    controller.transfers.say(Instant::now());
     tracing::info!("stopped");
     Ok(())
 }
@@ -62,6 +63,7 @@ fn leave(
         }
     }
     running.stop(STOP_PATIENCE);
+    controller.transfers.say(Instant::now());
     tracing::info!("all connections are over");
     match process.has_ended() {
         true => Err(vec![format!("process {}, which had taken over as the server, has ended", process.id())]),
