@@ -1,7 +1,7 @@
 //! Zones out: what leaves is the zone, to those who may have it, by whatever program takes it; and what hostile clients cost.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -180,9 +180,9 @@ fn secondary(kind: Kind, folder: &Path, own: SocketAddr, primary: SocketAddr, or
     }
 }
 
-fn start_secondary(kind: Kind, primary: SocketAddr, origin: &str) -> Server {
+/// Starts a secondary at `address`.
+fn start_secondary(kind: Kind, address: SocketAddr, primary: SocketAddr, origin: &str) -> Server {
     let scratch = tempfile::Builder::new().prefix("zonda-test-").tempdir().expect("a scratch folder");
-    let address = free_address();
     let command = secondary(kind, scratch.path(), address, primary, origin);
     let process = Guarded::spawn(command, scratch.path());
     Server { kind, address, scratch, process }
@@ -197,16 +197,37 @@ fn serial(server: SocketAddr, origin: &str) -> Option<u32> {
     Some(u32::from_be_bytes(rdata[rdata.len() - 20..][..4].try_into().ok()?))
 }
 
-/// Secondaries of others get a signed zone with a key, and have it as we do.
+/// Secondaries of others get a signed zone with a key, and have it as we do; they hear of a new version at once.
 #[track_caller]
 fn check_secondary(kind: Kind) {
     let origin = "nsec3.test.";
-    let zones = [zone(origin, "nsec3.test.zone")];
-    let server = Server::start_with(Kind::Zonda, &zones, &keyed("hmac-sha256"));
-    let peer = start_secondary(kind, server.address, origin);
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let text = std::fs::read_to_string(data().join("zones/nsec3.test.zone")).expect("a zone");
+    let path = write(folder.path(), "zone", &text);
+    let address = free_address();
+    let more = format!(
+        "{}[[remote]]\nname = \"peer\"\naddresses = [\"{address}\"]\nkey = \"{NAME}\"\n\
+         [[zone]]\nname = \"{origin}\"\nfile = \"{}\"\nnotify = \"peer\"\n",
+        keyed("hmac-sha256"),
+        path.display()
+    );
+    let server = Server::start_with(Kind::Zonda, &[], &more);
+    let peer = start_secondary(kind, address, server.address, origin);
     await_that("the zone", || peer.process.is_running() && serial(peer.address, origin).is_some());
-    let own = Server::start_with(Kind::Zonda, &zones, "[access]\ntransfer = \"all\"\n");
+    let own =
+        Server::start_with(Kind::Zonda, &[ZoneFile::new(origin, &path)], "[access]\ntransfer = \"all\"\n");
     assert_eq!(records(peer.address, origin), records(own.address, origin));
+    let before = serial(server.address, origin).expect("a serial");
+    // Its signature is wrong then, which secondaries do not look at.
+    let text = text.replacen(&format!(" {before} "), &format!(" {} ", before + 1), 1);
+    write(folder.path(), "zone", &text);
+    assert!(ctl(&server, &["reload", origin]).status.success());
+    assert_eq!(serial(server.address, origin), Some(before + 1));
+    await_that("the new version", || serial(peer.address, origin) == Some(before + 1));
+    let said = || String::from_utf8(ctl(&server, &["zones", origin]).stdout).expect("a text");
+    await_that("what is said of it", || {
+        said().contains(&format!("notify    peer: serial {}, heard, ", before + 1))
+    });
 }
 
 #[test]
@@ -222,6 +243,38 @@ fn nsd_as_secondary() {
 #[test]
 fn knot_as_secondary() {
     check_secondary(Kind::Knot);
+}
+
+/// A remote that is silent is told again, one that refuses is not; both are said.
+#[test]
+fn remotes_that_do_not_hear() {
+    let remote = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    remote.set_read_timeout(Some(PATIENCE)).expect("a time limit");
+    let path = data().join("zones/salted.test.zone");
+    let more = format!(
+        "[[remote]]\nname = \"deaf\"\naddresses = [\"{}\"]\nsource = \"127.0.0.1\"\n\
+         [[zone]]\nname = \"salted.test.\"\nfile = \"{}\"\nnotify = [\"deaf\"]\n",
+        remote.local_addr().expect("an address"),
+        path.display()
+    );
+    let server = Server::start_with(Kind::Zonda, &[], &more);
+    let mut octets = [0; 1500];
+    let mut receive = || {
+        let (length, from) = remote.recv_from(&mut octets).expect("a message");
+        (octets[..length].to_vec(), from)
+    };
+    let (first, _) = receive();
+    let (mut again, from) = receive();
+    assert_ne!(first[..2], again[..2], "another ID");
+    assert_eq!((first[2..].to_vec(), &again[2..4]), (again[2..].to_vec(), &[0x24, 0][..]));
+    again[2] |= 0x80;
+    again[3] |= 5;
+    remote.send_to(&again, from).expect("a response");
+    let said = || String::from_utf8(ctl(&server, &["zones", "salted.test."]).stdout).expect("a text");
+    await_that("what is said of it", || {
+        said().contains("notify    deaf: serial ") && said().contains(", said REFUSED, ")
+    });
+    await_that("a line of the log", || server.log().contains("NOTIFY: not heard 1 time; the last: serial "));
 }
 
 /// Those who read nothing, send no more, ask on and on or vanish hold some places and nobody up.

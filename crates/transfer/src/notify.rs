@@ -199,7 +199,11 @@ impl Notices {
                 return None;
             }
             let (zone, remote) = (zone.clone(), Arc::clone(remote));
-            let sendings = self.entry(&zone, &remote)?.sendings;
+            let turn = *turn;
+            let Some(sendings) = self.entry(&zone, &remote).map(|entry| entry.sendings) else {
+                self.turns.remove(&turn);
+                continue;
+            };
             if sendings >= SENDINGS_MAX {
                 self.counts.given_up += 1;
                 ended.extend(self.end(&zone, &remote, State::GivenUp, now));

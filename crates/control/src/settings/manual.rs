@@ -3,7 +3,7 @@
 use super::declare::{Row, Section};
 use super::sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, KeySettings, LogSettings,
-    RateLimitSettings, ServerSettings, TcpSettings, ZoneDirectorySettings, ZoneSettings,
+    RateLimitSettings, RemoteSettings, ServerSettings, TcpSettings, ZoneDirectorySettings, ZoneSettings,
 };
 use crate::text::roff;
 
@@ -46,6 +46,7 @@ pub fn markdown() -> String {
     add::<AccessSettings>(&mut page, "[access]");
     add::<AclSettings>(&mut page, "[[acl]]");
     add::<KeySettings>(&mut page, "[[key]]");
+    add::<RemoteSettings>(&mut page, "[[remote]]");
     add::<RateLimitSettings>(&mut page, "[rate-limit]");
     add::<ControlSettings>(&mut page, "[control]");
     add::<LogSettings>(&mut page, "[log]");
@@ -84,6 +85,7 @@ pub fn man_page() -> String {
     add_man::<AccessSettings>(&mut page, "[access]");
     add_man::<AclSettings>(&mut page, "[[acl]]");
     add_man::<KeySettings>(&mut page, "[[key]]");
+    add_man::<RemoteSettings>(&mut page, "[[remote]]");
     add_man::<RateLimitSettings>(&mut page, "[rate-limit]");
     add_man::<ControlSettings>(&mut page, "[control]");
     add_man::<LogSettings>(&mut page, "[log]");

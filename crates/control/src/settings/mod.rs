@@ -12,6 +12,7 @@ mod declare;
 pub(crate) mod keys;
 mod manual;
 mod problem;
+mod remotes;
 mod sections;
 mod value;
 
@@ -20,7 +21,7 @@ pub use manual::{man_page, markdown};
 pub use problem::Problem;
 pub use sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, KeySettings, LogSettings,
-    RateLimitSettings, ServerSettings, TcpSettings, ZoneDirectorySettings, ZoneSettings,
+    RateLimitSettings, RemoteSettings, ServerSettings, TcpSettings, ZoneDirectorySettings, ZoneSettings,
 };
 pub use value::{Names, Pinning, Secret, address};
 
@@ -49,6 +50,8 @@ pub struct Settings {
     pub acls: Vec<AclSettings>,
     /// `[[key]]`
     pub keys: Vec<KeySettings>,
+    /// `[[remote]]`
+    pub remotes: Vec<RemoteSettings>,
     /// `[rate-limit]`
     pub rate_limit: RateLimitSettings,
     /// `[control]`
@@ -100,13 +103,14 @@ impl Settings {
     }
 
     fn from_table(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
-        const SECTIONS: [&str; 11] = [
+        const SECTIONS: [&str; 12] = [
             "server",
             "tcp",
             "cookies",
             "access",
             "acl",
             "key",
+            "remote",
             "rate-limit",
             "control",
             "log",
@@ -135,6 +139,10 @@ impl Settings {
                     let keys = read_each(value, report, keys::check);
                     settings.keys = keys.into_iter().map(|(_, key)| key).collect();
                 }
+                "remote" => {
+                    let remotes = read_each(value, report, remotes::check);
+                    settings.remotes = remotes.into_iter().map(|(_, remote)| remote).collect();
+                }
                 "rate-limit" => settings.rate_limit = Section::read(value, report),
                 "control" => settings.control = Section::read(value, report),
                 "log" => settings.log = Section::read(value, report),
@@ -145,6 +153,7 @@ impl Settings {
         }
         settings.check_access(table, report);
         settings.check_keys(table, report);
+        settings.check_remotes(table, report);
         settings
     }
 
