@@ -19,5 +19,6 @@ mod said;
 mod settings;
 mod stale;
 mod start;
+mod transfers;
 mod upgrade;
 mod zone_files;

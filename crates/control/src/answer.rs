@@ -191,6 +191,7 @@ impl Zones {
                     line.findings = vec![format!("{all}; `zonda ctl reload --force {name}` shows them")];
                 }
                 line.transfers = controller.transfers.of(name);
+                line.notices = controller.telling.of(name);
                 Some(line)
             }
             None if self.by_command(name) == Some(ByCommand::Removed) => Some(removed_line(name)),
@@ -236,6 +237,7 @@ impl Zones {
             warnings: row.warnings,
             findings: Vec::new(),
             transfers: None,
+            notices: Vec::new(),
         })
     }
 
@@ -368,7 +370,12 @@ fn stats(controller: &Controller) -> Stats {
         rcodes: rcodes.map(|(code, responses)| counted((&rcode_name(code), "", *responses))).collect(),
         limited: limited.each().map(counted).collect(),
         transport: transport.each().map(counted).collect(),
-        zones: pins(controller).map(counted).into_iter().chain(controller.transfers.counts()).collect(),
+        zones: pins(controller)
+            .map(counted)
+            .into_iter()
+            .chain(controller.transfers.counts())
+            .chain(controller.telling.counts())
+            .collect(),
         memory: memory(controller),
     }
 }

@@ -250,6 +250,22 @@ pub struct ZoneLine {
     /// Who got it, if anybody ever asked for it; in lists nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<TransfersOut>,
+    /// Who was told of its last serial, if anybody is to be; in lists nobody.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<NoticeLine>,
+}
+
+/// How it stands with telling another server of a new serial (NOTIFY).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NoticeLine {
+    /// The name of the server in the settings.
+    pub remote: String,
+    /// The serial.
+    pub serial: u32,
+    /// Whether it heard, in words.
+    pub state: String,
+    /// For how many seconds it has stood so.
+    pub seconds: u64,
 }
 
 /// Transfers of a zone to others since the start.

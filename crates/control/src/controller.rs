@@ -45,6 +45,7 @@ use crate::effort::Effort;
 use crate::handler::Shown;
 use crate::identity::{Identity, identity};
 use crate::limited::Watch;
+use crate::notices::Telling;
 use crate::packs::PackFolder;
 use crate::settings::Settings;
 use crate::system::random;
@@ -98,6 +99,8 @@ pub struct Controller {
     pub(crate) running: Mutex<Option<Running>>,
     /// What others get of our zones.
     pub(crate) transfers: Arc<Transfers>,
+    /// Whom to tell that zones have changed.
+    pub(crate) telling: Telling,
     /// What renders transfers that may wait for a disk, once there are workers; after these, as streams that end without it are broken off.
     pub(crate) renderer: OnceLock<net::Renderer>,
     /// Workers that come before what loads: 0 until something is served.
@@ -185,6 +188,7 @@ impl Controller {
             limited: Mutex::named("limited", Watch::default()),
             running: Mutex::named("workers", None),
             transfers: Arc::new(Transfers::new()),
+            telling: Telling::new(),
             renderer: OnceLock::new(),
             spared: AtomicUsize::new(0),
             is_untidy: AtomicBool::new(false),
@@ -204,8 +208,14 @@ impl Controller {
             controller.note_refuse(&changing.settings);
             controller.note_expiry(&changing.settings);
             changing.settings.warn_of_secrets();
+            controller.note_remotes(&changing.settings);
         }
         Ok(controller)
+    }
+
+    /// Takes over where other servers are. After the identity, whose keys they use.
+    pub(crate) fn note_remotes(&self, settings: &Settings) {
+        self.telling.set_remotes(settings.all_remotes(&self.identity.current().keys));
     }
 
     /// Whether zones had access lists of their own when the pack folder was last used: what it has may not be served before it is known who may ask.

@@ -39,6 +39,7 @@ mod locks;
 pub mod log;
 mod mappings;
 mod memory;
+mod notices;
 pub mod order;
 pub mod packs;
 mod parallel;

@@ -141,6 +141,7 @@ fn new_settings(
     controller.note_expiry(&settings);
     settings.warn_of_secrets();
     controller.identity.publish(identity);
+    controller.note_remotes(&settings);
     for line in emptied(controller, &settings, &wanted) {
         tracing::warn!("{line}");
         warnings.push(line);

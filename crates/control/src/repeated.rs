@@ -125,6 +125,7 @@ impl Watch {
         }
         self.limited.look(controller, now);
         controller.transfers.say(now);
+        controller.telling.say(now);
     }
 }
 

@@ -16,7 +16,7 @@ use zone::catalog::Group;
 
 use crate::findings::Refuse;
 use crate::pattern::Pattern;
-use crate::settings::OwnLists;
+use crate::settings::{Names, OwnLists};
 
 /// Where a zone's data come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,33 +105,40 @@ pub struct Sources {
     allowed_numbers: HashMap<Rules, Allowed>,
 }
 
-/// What a section says of its zones beside where they are: who may ask, and what keeps them from being loaded.
-type Rules = (OwnLists, Option<Refuse>);
+/// What a section says of its zones beside where they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Rules {
+    /// Who may do what.
+    pub lists: OwnLists,
+    /// From which severity on what is wrong keeps them from being loaded.
+    pub refuse: Option<Refuse>,
+    /// Whom to tell that they have changed.
+    pub notify: Names,
+}
 
 /// The rules of the section of a source: a number among [`Sources`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Allowed(u32);
 
 impl Sources {
-    /// The number of what a section says of its zones: the access lists that it names, and from which severity on they are not loaded.
-    pub fn allowed(&mut self, names: &OwnLists, refuse: Option<Refuse>) -> Allowed {
-        if names.is_empty() && refuse.is_none() {
+    /// The number of what a section says of its zones.
+    pub fn allowed(&mut self, rules: &Rules) -> Allowed {
+        if *rules == Rules::default() {
             return Allowed::default();
         }
-        let rules = (names.clone(), refuse);
-        if let Some(allowed) = self.allowed_numbers.get(&rules) {
+        if let Some(allowed) = self.allowed_numbers.get(rules) {
             return *allowed;
         }
         self.allowed.push((rules.clone(), Group::default()));
         let allowed = Allowed(self.allowed.len() as u32);
-        self.allowed_numbers.insert(rules, allowed);
+        self.allowed_numbers.insert(rules.clone(), allowed);
         allowed
     }
 
     /// Gives the access lists of sections their groups.
     pub fn set_groups(&mut self, group: impl Fn(&OwnLists) -> Group) {
-        let named = self.allowed.iter_mut().filter(|((names, _), _)| !names.is_empty());
-        named.for_each(|((names, _), own)| *own = group(names));
+        let named = self.allowed.iter_mut().filter(|(rules, _)| !rules.lists.is_empty());
+        named.for_each(|(rules, own)| *own = group(&rules.lists));
     }
 
     /// The group of the zones of a source.
@@ -141,7 +148,12 @@ impl Sources {
 
     /// From which severity on the zones of a source are not loaded, if its section says so.
     pub fn refuse(&self, id: SourceId) -> Option<Refuse> {
-        self.section(id).and_then(|((_, refuse), _)| *refuse)
+        self.section(id).and_then(|(rules, _)| rules.refuse)
+    }
+
+    /// Whom to tell that the zones of a source have changed.
+    pub fn notify(&self, id: SourceId) -> &[Box<str>] {
+        self.section(id).map_or(&[], |(rules, _)| rules.notify.texts())
     }
 
     fn section(&self, id: SourceId) -> Option<&(Rules, Group)> {
@@ -201,7 +213,8 @@ impl Sources {
 
     /// Whether the sections of two sources name the same access lists.
     pub fn has_same_rules(&self, first: SourceId, second: SourceId) -> bool {
-        let names = |id| (self.rules(id).0 as usize).checked_sub(1).map(|number| &self.allowed[number].0.0);
+        let names =
+            |id| (self.rules(id).0 as usize).checked_sub(1).map(|number| &self.allowed[number].0.lists);
         names(first).filter(|names| !names.is_empty()) == names(second).filter(|names| !names.is_empty())
     }
 
@@ -312,13 +325,16 @@ impl Sources {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::settings::Names;
     use wire::NameBuf;
 
     const NONE: Allowed = Allowed(0);
 
     fn lists(queries: &str) -> OwnLists {
         OwnLists::of_queries(&Names::one(queries))
+    }
+
+    fn rules(queries: &str) -> Rules {
+        Rules { lists: lists(queries), ..Rules::default() }
     }
 
     #[test]
@@ -370,8 +386,8 @@ mod tests {
             (OwnLists::default(), Some(Refuse::Error)),
             (lists("x"), Some(Refuse::Error)),
         ];
-        let ids = rules.map(|(names, refuse)| {
-            let allowed = sources.allowed(&names, refuse);
+        let ids = rules.map(|(lists, refuse)| {
+            let allowed = sources.allowed(&Rules { lists, refuse, ..Rules::default() });
             sources.path(Path::new("/x"), allowed)
         });
         sources.set_groups(|_| Group::new(7, true));
@@ -383,11 +399,11 @@ mod tests {
 
     #[test]
     fn the_same_file_by_other_rules_is_another_source() {
-        let (office, all) = (lists("office"), lists("all"));
+        let (office, all) = (rules("office"), rules("all"));
         let mut sources = Sources::default();
-        let (office, all) = (sources.allowed(&office, None), sources.allowed(&all, None));
-        assert_eq!(sources.allowed(&OwnLists::default(), None), NONE);
-        assert_eq!(sources.allowed(&lists("office"), None), office);
+        let (office, all) = (sources.allowed(&office), sources.allowed(&all));
+        assert_eq!(sources.allowed(&Rules::default()), NONE);
+        assert_eq!(sources.allowed(&rules("office")), office);
         let pattern = Pattern::new(Path::new("z/{name}"));
         let ids = [NONE, office, all].map(|allowed| sources.pattern(&pattern, allowed));
         let paths = [NONE, office, office, all, NONE].map(|allowed| sources.path(Path::new("/x"), allowed));

@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 use wire::name::NameError;
 use wire::{Name, NameBuf, SortKey};
 
-use crate::findings::Refuse;
 use crate::pattern::{Pattern, file_text};
 use crate::progress::{Act, Progress};
 use crate::read::read_bounded;
@@ -254,12 +253,12 @@ impl Collection<'_> {
             self.named.insert(line);
             let path = pattern.path(name);
             return self.add(line, name, |sources| {
-                let allowed = sources.allowed(&zone.own_lists(), Refuse::named(&zone.refuse));
+                let allowed = sources.allowed(&zone.rules());
                 sources.path(&path, allowed)
             });
         }
         let list = self.settings.path(&zone.names_file);
-        let allowed = self.zones.sources.allowed(&zone.own_lists(), Refuse::named(&zone.refuse));
+        let allowed = self.zones.sources.allowed(&zone.rules());
         let text = match read_bounded(&list, NAMES_OCTETS_MAX) {
             Ok(text) => text,
             Err(problem) => {
@@ -287,7 +286,7 @@ impl Collection<'_> {
 
     fn add_directory(&mut self, line: usize, directory: &ZoneDirectorySettings) {
         let folder = self.settings.path(&directory.path);
-        let allowed = self.zones.sources.allowed(&directory.own_lists(), Refuse::named(&directory.refuse));
+        let allowed = self.zones.sources.allowed(&directory.rules());
         let pattern = Pattern::in_folder(&folder, &directory.pattern);
         let files = match list(&folder) {
             Ok(files) => files,

@@ -6,8 +6,8 @@ use clap::Subcommand;
 use control::Settings;
 use control::client::ask;
 use control::command::{
-    ByCommand, ChangeLine, Count, Locks, LogLevel, Memory, RateLimit, Reply, Request, Stats, Status,
-    TransferLine, TransfersOut, Upgraded, ZoneLine, ZoneState,
+    ByCommand, ChangeLine, Count, Locks, LogLevel, Memory, NoticeLine, RateLimit, Reply, Request, Stats,
+    Status, TransferLine, TransfersOut, Upgraded, ZoneLine, ZoneState,
 };
 use control::findings::summary;
 use control::text::{Seconds, Span, count, grouped, octets};
@@ -407,7 +407,11 @@ fn zone_text(zone: &ZoneLine) -> String {
     for finding in &zone.findings {
         text += &format!("finding   {finding}\n");
     }
-    text + &zone.transfers.as_ref().map_or_else(String::new, transfers_text)
+    text += &zone.transfers.as_ref().map_or_else(String::new, transfers_text);
+    for NoticeLine { remote, serial, state, seconds } in &zone.notices {
+        text += &format!("notify    {remote}: serial {serial}, {state}, {} ago\n", Seconds(*seconds));
+    }
+    text
 }
 
 /// Who got a zone.

@@ -284,6 +284,13 @@ impl Controller {
             kept.source = file;
         }
         kept.contents = loaded.contents_hash.map_or(0, |hash| hash.get() as u32);
+        // What was stored is what others were told of before.
+        if serials.0 != serials.1
+            && !is_stored
+            && let Some(serial) = serials.0
+        {
+            self.telling.publish(&job.name, serial, zones.sources.notify(zones.kept(slot).source));
+        }
         let own = (loaded.origin == Origin::PackFile).then(|| (job.name.clone(), pack.id()));
         let includes = (!loaded.includes.is_empty()).then_some((loaded.stamp, loaded.includes));
         let is_rare = own.is_some() || includes.is_some();

@@ -35,6 +35,7 @@ pub(super) fn finish(
         running.stop(STOP_PATIENCE);
     }
     controller.dynamic.stop();
+    controller.transfers.say(Instant::now());
     tracing::info!("stopped");
     Ok(())
 }
@@ -63,6 +64,7 @@ fn leave(
         }
     }
     running.stop(STOP_PATIENCE);
+    controller.transfers.say(Instant::now());
     tracing::info!("all connections are over");
     match process.has_ended() {
         true => Err(vec![format!("process {}, which had taken over as the server, has ended", process.id())]),

@@ -16,6 +16,8 @@ use super::problem::{Report, nearest};
 use super::sections::{AclSettings, ZoneDirectorySettings, ZoneSettings};
 use super::value::Names;
 use super::{AccessSettings, Settings};
+use crate::findings::Refuse;
+use crate::sources::Rules;
 
 /// Names of rules that are no lists.
 const ALL: &str = "all";
@@ -121,7 +123,7 @@ fn compile(acl: &AclSettings, keys: &HashSet<NameBuf>) -> Result<List, Vec<Fault
 }
 
 /// The message about a name that no key has.
-fn unknown_key(text: &str, keys: &HashSet<NameBuf>) -> String {
+pub(super) fn unknown_key(text: &str, keys: &HashSet<NameBuf>) -> String {
     // In this order the nearest is always the same.
     let mut names: Vec<String> = keys.iter().map(ToString::to_string).collect();
     names.sort_unstable();
@@ -342,9 +344,10 @@ impl ZoneSettings {
         ]
     }
 
-    /// The access lists that it names for its zones.
-    pub(crate) fn own_lists(&self) -> OwnLists {
-        OwnLists::of(&self.kinds())
+    /// What it says of its zones beside where they are.
+    pub(crate) fn rules(&self) -> Rules {
+        let (lists, refuse) = (OwnLists::of(&self.kinds()), Refuse::named(&self.refuse));
+        Rules { lists, refuse, notify: self.notify.clone() }
     }
 }
 
@@ -358,9 +361,10 @@ impl ZoneDirectorySettings {
         ]
     }
 
-    /// The access lists that it names for its zones.
-    pub(crate) fn own_lists(&self) -> OwnLists {
-        OwnLists::of(&self.kinds())
+    /// What it says of its zones beside where they are.
+    pub(crate) fn rules(&self) -> Rules {
+        let (lists, refuse) = (OwnLists::of(&self.kinds()), Refuse::named(&self.refuse));
+        Rules { lists, refuse, notify: self.notify.clone() }
     }
 }
 

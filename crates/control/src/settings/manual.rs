@@ -3,7 +3,7 @@
 use super::declare::{Row, Section};
 use super::sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, KeySettings, LogSettings,
-    RateLimitSettings, ServerSettings, TcpSettings, UpdatePolicySettings, ZoneDirectorySettings, ZoneSettings,
+    RateLimitSettings, RemoteSettings, ServerSettings, TcpSettings, UpdatePolicySettings, ZoneDirectorySettings, ZoneSettings,
 };
 use crate::text::roff;
 
@@ -47,6 +47,7 @@ pub fn markdown() -> String {
     add::<AclSettings>(&mut page, "[[acl]]");
     add::<KeySettings>(&mut page, "[[key]]");
     add::<UpdatePolicySettings>(&mut page, "[[update-policy]]");
+    add::<RemoteSettings>(&mut page, "[[remote]]");
     add::<RateLimitSettings>(&mut page, "[rate-limit]");
     add::<ControlSettings>(&mut page, "[control]");
     add::<LogSettings>(&mut page, "[log]");
@@ -86,6 +87,7 @@ pub fn man_page() -> String {
     add_man::<AclSettings>(&mut page, "[[acl]]");
     add_man::<KeySettings>(&mut page, "[[key]]");
     add_man::<UpdatePolicySettings>(&mut page, "[[update-policy]]");
+    add_man::<RemoteSettings>(&mut page, "[[remote]]");
     add_man::<RateLimitSettings>(&mut page, "[rate-limit]");
     add_man::<ControlSettings>(&mut page, "[control]");
     add_man::<LogSettings>(&mut page, "[log]");

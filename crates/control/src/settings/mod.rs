@@ -12,6 +12,7 @@ mod declare;
 pub(crate) mod keys;
 mod manual;
 mod problem;
+mod remotes;
 mod sections;
 mod update;
 mod value;
@@ -21,7 +22,7 @@ pub use manual::{man_page, markdown};
 pub use problem::Problem;
 pub use sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, KeySettings, LogSettings,
-    RateLimitSettings, ServerSettings, TcpSettings, UpdatePolicySettings, ZoneDirectorySettings, ZoneSettings,
+    RateLimitSettings, RemoteSettings, ServerSettings, TcpSettings, UpdatePolicySettings, ZoneDirectorySettings, ZoneSettings,
 };
 pub use update::{UpdatePolicies, UpdateTerms};
 pub use value::{Names, Pinning, Secret, address};
@@ -53,6 +54,8 @@ pub struct Settings {
     pub keys: Vec<KeySettings>,
     /// `[[update-policy]]`
     pub update_policies: Vec<UpdatePolicySettings>,
+    /// `[[remote]]`
+    pub remotes: Vec<RemoteSettings>,
     /// `[rate-limit]`
     pub rate_limit: RateLimitSettings,
     /// `[control]`
@@ -104,7 +107,7 @@ impl Settings {
     }
 
     fn from_table(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
-        const SECTIONS: [&str; 11] = [
+        const SECTIONS: [&str; 12] = [
             "server",
             "tcp",
             "cookies",
@@ -112,6 +115,7 @@ impl Settings {
             "acl",
             "key",
             "update-policy",
+            "remote",
             "rate-limit",
             "control",
             "log",
@@ -144,6 +148,10 @@ impl Settings {
                     let policies = read_each(value, report, |_| Ok(()));
                     settings.update_policies = policies.into_iter().map(|(_, policy)| policy).collect();
                 }
+                "remote" => {
+                    let remotes = read_each(value, report, remotes::check);
+                    settings.remotes = remotes.into_iter().map(|(_, remote)| remote).collect();
+                }
                 "rate-limit" => settings.rate_limit = Section::read(value, report),
                 "control" => settings.control = Section::read(value, report),
                 "log" => settings.log = Section::read(value, report),
@@ -155,6 +163,7 @@ impl Settings {
         settings.check_access(table, report);
         settings.check_keys(table, report);
         settings.check_updates(table, report);
+        settings.check_remotes(table, report);
         settings
     }
 

@@ -206,6 +206,20 @@ section! {
 }
 
 section! {
+    /// Another server that this one speaks to of itself.
+    pub struct RemoteSettings in "remote" {
+        /// The name that zones call it by.
+        name: String = String::new(), Range::Any, live;
+        /// Where it is; without a port it is 53. Of several the next one is tried each time.
+        addresses: Vec<SocketAddr> = Vec::new(), Range::Any, live;
+        /// The `[[key]]` that signs messages to it. Empty: they are not signed.
+        key: String = String::new(), Range::Any, live;
+        /// The address that messages to it come from. Empty: the one that the system takes.
+        source: String = String::new(), Range::Any, live;
+    }
+}
+
+section! {
     /// Response rate limiting: how often clients over UDP get answers that have not shown that they receive where they say they are, so that nobody
     /// can have answers sent to others in numbers. Clients over TCP and those with a good DNS cookie are never limited. Each limit is divided by the
     /// number of workers, rounded up; 0 is no limit.
@@ -286,6 +300,8 @@ section! {
         allow_update: Names = Names::default(), Range::Texts(RULE), live;
         /// Which clients may say that the zone has changed, instead of those that `notify` in `[access]` lets in. Left out: those.
         allow_notify: Names = Names::default(), Range::Texts(RULE), live;
+        /// Which other servers are told of a new serial of the zone (NOTIFY, RFC 1996), at once and again until they answer. What they may get is another matter: `allow-transfer`.
+        notify: Names = Names::default(), Range::TextsOrNone("the name of a [[remote]]"), live;
         /// From which severity on what is wrong keeps one of these zones from being loaded, instead of `refuse` in `[server]`. Left out: that.
         refuse: String = String::new(), Range::OneOf(Refuse::WORDS), live;
         /// The `[[update-policy]]` that says who may change what. Left out: whoever `update` in `[access]` lets in may change all.
@@ -317,6 +333,8 @@ section! {
         allow_update: Names = Names::default(), Range::Texts(RULE), live;
         /// Which clients may say that the zones have changed, instead of those that `notify` in `[access]` lets in. Left out: those.
         allow_notify: Names = Names::default(), Range::Texts(RULE), live;
+        /// Which other servers are told of a new serial of the zones (NOTIFY, RFC 1996), at once and again until they answer. What they may get is another matter: `allow-transfer`.
+        notify: Names = Names::default(), Range::TextsOrNone("the name of a [[remote]]"), live;
         /// From which severity on what is wrong keeps one of these zones from being loaded, instead of `refuse` in `[server]`. Left out: that.
         refuse: String = String::new(), Range::OneOf(Refuse::WORDS), live;
         /// The `[[update-policy]]` that says who may change what. Left out: whoever `update` in `[access]` lets in may change all.

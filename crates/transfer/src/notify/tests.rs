@@ -1,0 +1,171 @@
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+use super::*;
+use wire::tsig::{Algorithm, verify};
+
+const WALL: u64 = 1_800_000_000;
+
+fn seconds(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds)
+}
+
+fn name(text: &str) -> NameBuf {
+    text.parse().unwrap()
+}
+
+fn remotes(names: &[&str]) -> impl Iterator<Item = RemoteName> {
+    names.iter().map(|name| Arc::from(*name)).collect::<Vec<RemoteName>>().into_iter()
+}
+
+fn at(port: u16) -> SocketAddr {
+    ([127, 0, 0, 1], port).into()
+}
+
+/// The response to what was sent with this ID.
+fn response(zone: &str, id: u16, rcode: u8) -> Vec<u8> {
+    let mut octets = request(&name(zone), 60, &[0; 22], id);
+    octets[2] |= 0x80;
+    octets[3] |= rcode;
+    octets
+}
+
+/// Sends all that is due, with IDs counted from `first`; says what that was.
+fn send(notices: &mut Notices, now: f64, first: u16) -> Vec<(String, String, u8)> {
+    let mut sent = Vec::new();
+    while let Some(due) = notices.next(seconds(now), &mut Vec::new()) {
+        notices.sent(&due, at(53), first + sent.len() as u16, None, seconds(now));
+        sent.push((due.zone.to_string(), due.remote.to_string(), due.sendings));
+    }
+    sent
+}
+
+#[test]
+fn sent_again_until_there_is_a_response() {
+    let mut notices = Notices::default();
+    assert_eq!(notices.idle(seconds(0.0)), None);
+    notices.publish(&name("Example"), 7, remotes(&["a", "b"]), seconds(1.0));
+    assert_eq!(notices.idle(seconds(1.0)), Some(seconds(0.001)), "nothing was saved up yet");
+    let line = |remote: &str, sendings| ("example.".to_owned(), remote.to_owned(), sendings);
+    assert_eq!(send(&mut notices, 2.0, 10), [line("a", 0), line("b", 0)]);
+    assert!(notices.is_waiting());
+    assert_eq!(notices.idle(seconds(2.0)), Some(FIRST_WAIT));
+    // What is not the response: another ID, sender, question, operation, no response.
+    let mut receive = |from, message: &[u8]| notices.receive(from, message, seconds(2.5), WALL);
+    assert_eq!(receive(at(53), &response("example", 12, 0)), None);
+    assert_eq!(receive(at(54), &response("example", 10, 0)), None);
+    assert_eq!(receive(at(53), &response("example.org", 10, 0)), None);
+    let mut other = response("example", 10, 0);
+    other[2] = 0x80;
+    assert_eq!(receive(at(53), &other), None);
+    assert_eq!(receive(at(53), &request(&name("example"), 60, &[0; 22], 10)), None);
+    for end in 0..HEADER {
+        assert_eq!(receive(at(53), &response("example", 10, 0)[..end]), None);
+    }
+    let ended = receive(at(53), &response("EXAMPLE", 10, 0)).unwrap();
+    assert_eq!((&*ended.told.remote, ended.told.serial, ended.told.state), ("a", 7, State::Told));
+    assert_eq!(receive(at(53), &response("example", 10, 0)), None, "it is over");
+    assert_eq!(send(&mut notices, 3.9, 20), []);
+    assert_eq!(send(&mut notices, 4.1, 20), [line("b", 1)]);
+    let ended = notices.receive(at(53), &response("example", 20, 5), seconds(4.2), WALL).unwrap();
+    assert_eq!(ended.told.state, State::Refused(5));
+    assert_eq!((notices.idle(seconds(5.0)), notices.is_waiting()), (None, false));
+    assert_eq!(notices.counts(), Counts { sent: 3, told: 1, refused: 1, ..Counts::default() });
+    assert_eq!(notices.of(&name("EXAMPLE")).len(), 2);
+}
+
+const HEADER: usize = 12;
+
+#[test]
+fn given_up_after_a_minute() {
+    let mut notices = Notices::default();
+    notices.publish(&name("a"), 1, remotes(&["x"]), seconds(0.0));
+    let (mut times, mut ended) = (Vec::new(), Vec::new());
+    for tenth in 0..1000 {
+        let now = f64::from(tenth) / 10.0;
+        while let Some(due) = notices.next(seconds(now), &mut ended) {
+            notices.sent(&due, at(53), tenth as u16, None, seconds(now));
+            times.push(tenth);
+        }
+    }
+    assert_eq!(times, [1, 21, 61, 141, 301]);
+    assert_eq!((ended.len(), ended[0].told.state, notices.is_waiting()), (1, State::GivenUp, false));
+    assert_eq!(notices.receive(at(53), &response("a", 301, 0), seconds(99.0), WALL), None);
+    // A new serial begins anew.
+    notices.publish(&name("a"), 2, remotes(&["x"]), seconds(100.0));
+    assert_eq!(send(&mut notices, 101.0, 1).len(), 1);
+}
+
+#[test]
+fn a_newer_serial_takes_the_place() {
+    let mut notices = Notices::default();
+    notices.publish(&name("a"), 1, remotes(&["x"]), seconds(0.0));
+    assert_eq!(send(&mut notices, 1.0, 1).len(), 1);
+    notices.publish(&name("a"), 2, remotes(&["x"]), seconds(1.1));
+    notices.publish(&name("a"), 3, remotes(&["x"]), seconds(1.2));
+    assert_eq!(
+        notices.receive(at(53), &response("a", 1, 0), seconds(1.3), WALL),
+        None,
+        "that was of another serial"
+    );
+    assert_eq!(send(&mut notices, 1.4, 2).len(), 1);
+    let ended = notices.receive(at(53), &response("a", 2, 0), seconds(1.5), WALL).unwrap();
+    assert_eq!((ended.told.serial, notices.counts().sent), (3, 2));
+    notices.publish(&name("a"), 4, remotes(&["x"]), seconds(2.0));
+    notices.forget(&name("A"));
+    assert_eq!((send(&mut notices, 3.0, 3).len(), notices.of(&name("a")).len(), notices.entries), (0, 0, 0));
+    assert!(notices.turns.is_empty() && notices.ids.is_empty());
+}
+
+/// Ten thousand zones leave at the rate, each once, whatever becomes of them.
+#[test]
+fn no_more_than_the_rate() {
+    let mut notices = Notices::default();
+    for number in 0..2000 {
+        notices.publish(&name(&format!("z{number}")), 1, remotes(&["x"]), seconds(0.0));
+    }
+    let (mut sent, mut by_second) = (0, Vec::new());
+    for millisecond in 0..2000u16 {
+        let now = f64::from(millisecond) / 1000.0;
+        sent += send(&mut notices, now, sent as u16).len();
+        if millisecond % 1000 == 999 {
+            by_second.push(sent);
+        }
+    }
+    assert!((990..=1000).contains(&by_second[0]) && (1990..=2000).contains(&by_second[1]), "{by_second:?}");
+}
+
+#[test]
+fn responses_are_signed_where_the_message_was() {
+    let key = Arc::new(Key::new(&name("k"), Algorithm::HmacSha256, b"secret"));
+    let mut notices = Notices::default();
+    notices.publish(&name("a"), 1, remotes(&["x"]), seconds(0.0));
+    let due = notices.next(seconds(1.0), &mut Vec::new()).unwrap();
+    let mut message = request(&due.zone, 60, &[0; 22], 7);
+    let octets = message.len();
+    message.resize(octets + key.octets(), 0);
+    let (octets, mac) = key.sign(&mut message, octets, WALL).unwrap();
+    notices.sent(&due, at(53), 7, Some((Arc::clone(&key), mac)), seconds(1.0));
+    assert_eq!(
+        notices.receive(at(53), &response("a", 7, 0), seconds(1.1), WALL),
+        None,
+        "anybody can say that"
+    );
+    let verified = verify(&message[..octets], &*key, WALL).map_err(|rejected| rejected.fault).unwrap();
+    let mut answer = response("a", 7, 0);
+    let octets = answer.len();
+    answer.resize(octets + key.octets(), 0);
+    let octets = verified.reply.append(&mut answer, octets, WALL).unwrap();
+    assert!(notices.receive(at(53), &answer[..octets], seconds(1.2), WALL).is_some());
+}
+
+#[test]
+fn ids_are_unique_for_an_address() {
+    let mut notices = Notices::default();
+    notices.publish(&name("a"), 1, remotes(&["x", "y"]), seconds(0.0));
+    let due = notices.next(seconds(1.0), &mut Vec::new()).unwrap();
+    notices.sent(&due, at(53), 7, None, seconds(1.0));
+    let mut numbers = [7, 7, 9].into_iter();
+    assert_eq!(notices.id(at(53), || numbers.next().unwrap()), Some(9));
+    assert_eq!(notices.id(at(53), || 7), None);
+    assert_eq!(notices.id(at(54), || 7), Some(7));
+}
