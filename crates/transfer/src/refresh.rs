@@ -1,0 +1,1 @@
+//! When which zone is asked for.
