@@ -261,7 +261,7 @@ impl<'k> Incoming<'k> {
         let message = self.head(octets, at)?;
         let mut records = message.records().map_err(Fault::Message)?;
         let mut upper_rcode = 0;
-        while let Some(record) = records.next() {
+        for record in records.by_ref() {
             let record = record.map_err(Fault::Message)?;
             self.octet = record.view.owner as u16;
             match record.section {
