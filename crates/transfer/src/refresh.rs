@@ -27,3 +27,7 @@ pub use zone::{Last, State};
 
 /// Random numbers, any 32 bits each; for spreading only, so that they need not be secret.
 pub type Random<'r> = dyn FnMut() -> u32 + 'r;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

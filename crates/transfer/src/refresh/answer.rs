@@ -205,8 +205,7 @@ impl Schedule {
             return self.rest(number, due);
         }
         zone.flags = zone.flags & !flag::AGAIN | flag::URGENT;
-        let due = if zone.notified == now { now + 1 } else { now };
-        zone.notified = now;
+        let due = zone.after_notify(now);
         self.rest(number, due);
     }
 }

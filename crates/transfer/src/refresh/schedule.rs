@@ -204,9 +204,7 @@ impl Schedule {
             zone.flags |= flag::AGAIN;
             return true;
         }
-        // Once a second: what is due sooner stays so.
-        let due = if zone.notified == now && now > 0 { now + 1 } else { now };
-        zone.notified = now;
+        let due = zone.after_notify(now);
         let list = &self.lists[zone.list as usize];
         let place = sender.and_then(|sender| list.iter().position(|primary| *primary == sender));
         self.unlink(number);

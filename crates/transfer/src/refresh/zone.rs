@@ -82,7 +82,7 @@ pub(super) struct Zone {
     pub(super) expires: u32,
     /// When it is to be asked for, `u32::MAX` while that is under way.
     pub(super) due: u32,
-    /// When a NOTIFY last led to something.
+    /// When the last NOTIFY leads to a question, or did.
     pub(super) notified: u32,
     /// Neighbours in the line.
     pub(super) next: u32,
@@ -135,6 +135,14 @@ impl Zone {
             u32::MAX
         };
         self.due.min(expires)
+    }
+
+    /// When a NOTIFY that comes now is followed: once a second.
+    pub(super) fn after_notify(&mut self, now: u32) -> u32 {
+        if self.notified <= now {
+            self.notified = if self.notified == now { now + 1 } else { now };
+        }
+        self.notified
     }
 
     /// How long to wait after a round in vain, before it is spread.
