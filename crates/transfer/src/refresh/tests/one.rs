@@ -110,10 +110,9 @@ fn a_primary_that_is_behind() {
     world.run(START + EXPIRE + 3);
     assert_eq!((world.schedule.serial(zone), world.schedule.is_expired(zone)), (Some(5), false));
     assert_eq!(world.told.len(), 1);
-    assert_eq!(
-        world.words(zone),
-        "serial 5, checked 1 s ago by 192.0.2.1#53, expires in 23 h; asks 192.0.2.1#53 in 46 min"
-    );
+    let words = world.words(zone);
+    let begin = "serial 5, checked 1 s ago by 192.0.2.1#53, expires in 23 h; asks 192.0.2.1#53 in ";
+    assert!(words.starts_with(begin), "{words}");
 }
 
 #[test]
