@@ -156,6 +156,9 @@ impl First {
     }
 }
 
+/// Messages without records that may follow each other. No RFC forbids one; but nsd 4.6 sends them without end where an RRset does not
+/// fit the messages that it makes.
+const EMPTY_IN_A_ROW_MAX: u32 = 8;
 /// Octets that RDATA can have.
 const RDATA_OCTETS_MAX: usize = u16::MAX as usize;
 
@@ -181,6 +184,7 @@ pub struct Incoming<'k> {
     counts: Counts,
     /// Where the present record stands.
     octet: u16,
+    empty_in_a_row: u32,
     is_over: bool,
     room: Box<Room>,
 }
@@ -202,6 +206,7 @@ impl<'k> Incoming<'k> {
             expire: None,
             counts: Counts::default(),
             octet: 0,
+            empty_in_a_row: 0,
             is_over: false,
             room: Box::new(Room {
                 rdata: [0; RDATA_OCTETS_MAX],
@@ -280,10 +285,22 @@ impl<'k> Incoming<'k> {
         if upper_rcode != 0 {
             return Err(Fault::Rcode(upper_rcode));
         }
-        if message.counts()[0] == 0 {
-            return Err(if self.question.kind == Kind::Soa { Fault::NoSoa } else { Fault::Empty });
+        match message.counts()[0] {
+            0 => self.empty()?,
+            _ => self.empty_in_a_row = 0,
         }
         self.after_message()
+    }
+
+    /// A message without records.
+    fn empty(&mut self) -> Result<(), Fault> {
+        self.empty_in_a_row += 1;
+        match (&self.state, self.question.kind) {
+            (_, Kind::Soa) => Err(Fault::NoSoa),
+            (State::First, _) => Err(Fault::Empty),
+            _ if self.empty_in_a_row > EMPTY_IN_A_ROW_MAX => Err(Fault::Empty),
+            _ => Ok(()),
+        }
     }
 
     /// What a message means that is read to its end.

@@ -29,7 +29,7 @@ pub enum Fault {
     Rcode(u16),
     /// The signature; the response code beside it.
     Tsig(tsig::Fault, u16),
-    /// A message without records.
+    /// A message without records, the first or one of many.
     Empty,
     /// The answer to a probe is not authoritative: the server does not have the zone.
     NotAuthoritative,
@@ -167,7 +167,7 @@ impl fmt::Display for Fault {
             Fault::Rcode(code) => write!(f, "says {}", Code(code)),
             Fault::Tsig(fault, 0) => write!(f, "sent an answer {fault}"),
             Fault::Tsig(fault, code) => write!(f, "says {}, in an answer {fault}", Code(code)),
-            Fault::Empty => f.write_str("sent a message without records"),
+            Fault::Empty => f.write_str("sent messages without records"),
             Fault::NotAuthoritative => f.write_str("is not authoritative for the zone"),
             Fault::NoSoa => f.write_str("sent no SOA record of the zone where one must be"),
             Fault::SoaOwner => f.write_str("sent an SOA record of another name than the zone's"),
