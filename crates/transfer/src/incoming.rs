@@ -15,11 +15,13 @@ mod head;
 mod limits;
 mod question;
 mod sink;
+mod spool;
 
 pub use fault::{Fault, Limit, Place, Remedy, Stop, Unreachable};
 pub use limits::{Limits, WINDOW};
 pub use question::{Kind, Question, Sent};
 pub use sink::{Builder, Sink};
+pub use spool::{Memory, NoStorage, Runs, Spool};
 
 use crate::serial::is_newer;
 use differences::Differences;
