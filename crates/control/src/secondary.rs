@@ -13,6 +13,7 @@ mod clock;
 mod connection;
 mod one;
 mod probe;
+mod runs;
 mod transfers;
 
 use std::net::SocketAddr;
@@ -26,7 +27,7 @@ use zone::Contents;
 
 pub use clock::Clock;
 pub use probe::Prober;
-pub use transfers::Transfers;
+pub use transfers::{Room, Transfers};
 
 /// Where a primary is, and how it is talked to.
 #[derive(Clone, Debug)]

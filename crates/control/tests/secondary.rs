@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use control::secondary::{Primary, Prober, Report, Task, Transfers};
+use control::secondary::{Primary, Prober, Report, Room, Task, Transfers};
 use transfer::incoming::{Fault, Kind, Limit, Limits, Outcome, Stop, Unreachable};
 use transfer::refresh::{Answer, Job};
 use wire::tsig::{Algorithm, Key};
@@ -21,8 +21,6 @@ use zone::Contents;
 
 /// No answer takes so long unless something stands still.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Memory that a zone may take.
-const ZONE_OCTETS: u64 = 1 << 30;
 
 fn name(text: &str) -> NameBuf {
     text.parse().unwrap()
@@ -39,8 +37,12 @@ fn task(zone: &str, primary: &Arc<Primary>, kind: Kind, ours: Option<u32>) -> Ta
 
 /// Transfers of one thread, and where their results come.
 fn one_thread() -> (Transfers, Receiver<Report>) {
+    with_room(&Room::new(std::env::temp_dir().into()))
+}
+
+fn with_room(room: &Room) -> (Transfers, Receiver<Report>) {
     let (sender, reports) = channel();
-    (Transfers::start(1, ZONE_OCTETS, false, sender).unwrap(), reports)
+    (Transfers::start(1, room.clone(), false, sender).unwrap(), reports)
 }
 
 fn next(reports: &Receiver<Report>) -> Report {
@@ -111,6 +113,34 @@ fn without_end(zone: &str, primary: &Arc<Primary>) {
     let (transfers, reports) = one_thread();
     transfers.push(task(zone, primary, Kind::Axfr, None));
     assert_eq!(next(&reports).result.unwrap_err().fault, Fault::Empty);
+}
+
+/// A zone that is larger than the memory of a transfer goes through a file, and is as whole.
+#[test]
+fn a_large_zone_through_a_file() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("large.zone");
+    let mut text = "$TTL 60\n@ SOA ns hostmaster 1 3600 900 604800 60\n@ NS ns\nns A 192.0.2.1\n".to_owned();
+    for number in 0..20_000_u32 {
+        let label = number.wrapping_mul(0x9e37_79b9);
+        text += &format!("h{label:x} TXT \"{}\"\nh{label:x} A 192.0.2.{}\n", "x".repeat(100), number % 256);
+    }
+    std::fs::write(&path, text).unwrap();
+    let server = Server::start(Program::Knot, &[ZoneFile::new("large.test.", &path)]);
+    let small = Room { arena_octets: 1 << 20, ..Room::new(scratch.path().into()) };
+    let (transfers, reports) = with_room(&small);
+    transfers.push(task("large.test", &primary(server.address), Kind::Axfr, None));
+    let found = all(&next(&reports).contents.unwrap());
+    assert!(found == all(&of_text(&name("large.test"), &path)), "{}", found.len());
+
+    // Too large for what it may take at the end; too large for the file; no folder for it.
+    let none = Room { folder: scratch.path().join("none").into(), ..small.clone() };
+    for room in [Room { zone_octets: 1 << 20, ..small.clone() }, Room { file_octets: 1 << 20, ..small }, none]
+    {
+        let (transfers, reports) = with_room(&room);
+        transfers.push(task("large.test", &primary(server.address), Kind::Axfr, None));
+        assert_eq!(next(&reports).result.unwrap_err().fault, Fault::Full, "{room:?}");
+    }
 }
 
 /// The SOA record by a datagram, and what comes of serials before and after it.

@@ -1,11 +1,15 @@
 //! What a whole zone costs that comes in: processor time and memory of each step.
 //!
-//! `cargo run --release -p transfer --example incoming_rate -- [DELEGATIONS] [sorted|random]`
+//! `cargo run --release -p transfer --example incoming_rate -- [DELEGATIONS] [sorted|random] [ARENA MIB]`
+//!
+//! Runs that do not fit the arena go to a file.
 //!
 //! A zone of delegations with two name servers each, in messages of 16 KiB that are made as they are taken, so that they are not in
 //! memory. Times are processor time of the process, so that others on the machine matter little; the time to make messages is left out.
 
-use transfer::incoming::{Builder, Incoming, Kind, Limits, Question, Step, Times};
+use std::os::unix::fs::FileExt;
+
+use transfer::incoming::{Incoming, Kind, Limits, NoStorage, Question, Runs, Spool, Step, Times};
 use wire::builder::{Case, Suffixes};
 use wire::header::{AA, QR};
 use wire::iana::{class, rtype};
@@ -23,7 +27,9 @@ fn main() {
     let question =
         Question { zone: apex.clone(), kind: Kind::Axfr, ours: None, id: 7, has_edns: true, is_udp: false };
     let mut incoming = Incoming::new(question, None, Limits::default(), 0);
-    let mut sink = Builder::new(&apex, u64::MAX);
+    let arena: usize = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(16);
+    let mut sink =
+        Spool::new(&apex, arena << 20, Storage { file: tempfile::tempfile().expect("a file"), octets: 0 });
     let mut source = Source { count, sorted, at: 0, record: 0 };
     let mut suffixes = Box::new(Suffixes::new(1));
     let mut message = vec![0; MESSAGE_OCTETS];
@@ -50,7 +56,9 @@ fn main() {
     println!("{records} records in {} messages, {octets_in_all} octets", done.counts.messages);
     say("take", taken);
     let before = processor_ns();
-    let contents = sink.finish();
+    let runs = sink.run_count();
+    let contents = sink.finish(u64::MAX).expect("room");
+    println!("{runs} runs in a file");
     say("sort", processor_ns() - before);
     let before = processor_ns();
     let mut builder = PackBuilder::new(7);
@@ -61,6 +69,24 @@ fn main() {
     let pack = Pack::open(builder.finish().expect("an index")).expect("a sound pack");
     say("finish", processor_ns() - before);
     println!("pack: {:.1} octets a record", pack.octets().len() as f64 / records);
+}
+
+/// Runs in a file.
+struct Storage {
+    file: std::fs::File,
+    octets: u64,
+}
+
+impl Runs for Storage {
+    fn append(&mut self, octets: &[u8]) -> Result<(), NoStorage> {
+        self.file.write_all_at(octets, self.octets).map_err(|_| NoStorage)?;
+        self.octets += octets.len() as u64;
+        Ok(())
+    }
+
+    fn read(&mut self, at: u64, to: &mut [u8]) -> Result<(), NoStorage> {
+        self.file.read_exact_at(to, at).map_err(|_| NoStorage)
+    }
 }
 
 /// The records of the zone, one by one.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,10 +11,12 @@ use std::time::Duration;
 
 use super::connection::Connection;
 use super::one::ask;
+use super::runs::FileRuns;
 use super::{Report, Task};
 use crate::system::yield_to_others;
 use sync::random::Unguessable;
-use transfer::incoming::{Builder, Outcome};
+use transfer::incoming::{Fault, Outcome, Place, Spool, Stop};
+use zone::Contents;
 
 /// How long a connection is kept for the next transfer. Servers close idle ones after some seconds, and have few of them.
 const IDLE: Duration = Duration::from_secs(2);
@@ -26,8 +29,30 @@ struct Shared {
     more: Condvar,
     is_ending: AtomicBool,
     reports: Mutex<Sender<Report>>,
-    /// Octets of memory that a whole zone may take while it comes in.
-    zone_octets: u64,
+    room: Room,
+    /// Held while a zone is brought together that was too large for its arena: one at a time, as that takes the memory of the zone.
+    joining: Mutex<()>,
+}
+
+/// What whole zones may take while they come in.
+#[derive(Clone, Debug)]
+pub struct Room {
+    /// Octets of memory of each transfer, before its records go to a file.
+    pub arena_octets: usize,
+    /// Octets of that file.
+    pub file_octets: u64,
+    /// Octets of memory of a zone when it is brought together, one large one at a time.
+    pub zone_octets: u64,
+    /// The folder of the files.
+    pub folder: Arc<Path>,
+}
+
+impl Room {
+    /// The defaults: 16 MiB hold zones of a hundred thousand records, so that only large ones need a file; the others are what the largest
+    /// zones of today need.
+    pub fn new(folder: Arc<Path>) -> Room {
+        Room { arena_octets: 16 << 20, file_octets: 64 << 30, zone_octets: 64 << 30, folder }
+    }
 }
 
 /// See the module. Its threads end when it is dropped, within a second and without results.
@@ -37,20 +62,15 @@ pub struct Transfers {
 }
 
 impl Transfers {
-    /// Starts the threads. `zone_octets`: memory that a whole zone may take while it comes in. `yields`: whether they leave the
-    /// processors to others. Fails where the system has no threads or random numbers.
-    pub fn start(
-        threads: usize,
-        zone_octets: u64,
-        yields: bool,
-        reports: Sender<Report>,
-    ) -> io::Result<Transfers> {
+    /// Starts the threads. `yields`: whether they leave the processors to others. Fails where the system has no threads or random numbers.
+    pub fn start(threads: usize, room: Room, yields: bool, reports: Sender<Report>) -> io::Result<Transfers> {
         let shared = Arc::new(Shared {
             tasks: Mutex::default(),
             more: Condvar::new(),
             is_ending: AtomicBool::new(false),
             reports: Mutex::new(reports),
-            zone_octets,
+            room,
+            joining: Mutex::default(),
         });
         let mut transfers = Transfers { shared, threads: Vec::new() };
         for number in 0..threads {
@@ -90,14 +110,32 @@ impl Drop for Transfers {
 fn work(shared: &Shared, mut ids: Unguessable) {
     let mut connection = None;
     while let Some(task) = next(shared, &mut connection) {
-        let mut sink = Builder::new(&task.zone, shared.zone_octets);
-        let result = ask(&task, &mut connection, (&mut ids, &shared.is_ending), &mut sink);
+        let Room { arena_octets, file_octets, ref folder, .. } = shared.room;
+        let storage = FileRuns::new(Arc::clone(folder), file_octets);
+        let mut sink = Spool::new(&task.zone, arena_octets, storage);
+        let mut result = ask(&task, &mut connection, (&mut ids, &shared.is_ending), &mut sink);
         let is_whole = result.as_ref().is_ok_and(|done| done.outcome == Outcome::Whole);
-        let contents = is_whole.then(|| sink.finish());
+        let contents = match is_whole.then(|| join(shared, sink)) {
+            Some(Ok(contents)) => Some(contents),
+            Some(Err(fault)) => {
+                result = Err(Stop { fault, place: Place::default() });
+                None
+            }
+            None => None,
+        };
         let report = Report { job: task.job, result, contents };
         // Nobody is there to be told at the very end.
         drop(lock(&shared.reports).send(report));
     }
+}
+
+/// Brings the records of a zone together.
+fn join(shared: &Shared, sink: Spool<FileRuns>) -> Result<Contents, Fault> {
+    let is_large = sink.run_count() > 0;
+    let guard = is_large.then(|| lock(&shared.joining));
+    let contents = sink.finish(shared.room.zone_octets);
+    drop(guard);
+    contents
 }
 
 /// Waits for a task; for a while with the connection of the last one, and for one of the same server first. `None` at the end.
