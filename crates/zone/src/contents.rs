@@ -147,6 +147,15 @@ impl ContentsBuilder {
         }
     }
 
+    /// Makes room for so many records more, of so many owners, with so many octets of keys and RDATA: columns that grow step by step
+    /// take up to twice as much, and for a moment thrice.
+    pub fn reserve(&mut self, records: usize, owners: usize, key_octets: usize, rdata_octets: usize) {
+        self.records.reserve_exact(records);
+        self.runs.reserve_exact(owners);
+        self.keys.reserve_exact(key_octets);
+        self.rdata.reserve_exact(rdata_octets);
+    }
+
     /// Adds a record. `same_owner` promises that `owner` equals that of the record before, which saves
     /// the work on it; `rdata`: uncompressed wire form, at most 65,535 octets.
     pub fn push(

@@ -23,6 +23,22 @@ pub trait Sink {
 /// moved to a place twice as large.
 const RECORD_OCTETS: u64 = 96;
 
+/// How much a zone has.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sizes {
+    pub(super) records: usize,
+    pub(super) owners: usize,
+    pub(super) key_octets: usize,
+    pub(super) rdata_octets: usize,
+}
+
+impl Sizes {
+    /// Octets of memory that a [`Builder`] counts for it.
+    fn octets(&self) -> u64 {
+        self.records as u64 * RECORD_OCTETS + 2 * (self.key_octets + self.rdata_octets) as u64
+    }
+}
+
 /// A sink that builds contents in memory, up to a bound.
 pub struct Builder {
     contents: ContentsBuilder,
@@ -34,6 +50,15 @@ impl Builder {
     /// For zone `apex`, with about so many octets of memory at most.
     pub fn new(apex: &Name, octets_max: u64) -> Builder {
         Builder { contents: ContentsBuilder::new(apex), left: octets_max }
+    }
+
+    /// The same with room for what is to come, where that is known and within the bound: nothing has to be moved then.
+    pub(super) fn with_room(apex: &Name, octets_max: u64, sizes: &Sizes) -> Builder {
+        let mut builder = Builder::new(apex, octets_max);
+        if sizes.octets() <= octets_max {
+            builder.contents.reserve(sizes.records, sizes.owners, sizes.key_octets, sizes.rdata_octets);
+        }
+        builder
     }
 
     /// How many records came.

@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use super::fault::Fault;
-use super::sink::{Builder, Sink};
+use super::sink::{Builder, Sink, Sizes};
 use wire::name::NAME_OCTETS_MAX;
 use wire::sort_key::write_labels;
 use wire::{Name, NameBuf, SortKey};
@@ -86,6 +86,8 @@ pub struct Spool<S> {
     storage: S,
     /// Where runs are in the storage; each begins where the one before ends.
     runs: Vec<Range<u64>>,
+    /// Of all records, those included that come again.
+    sizes: Sizes,
 }
 
 impl<S: Runs> Spool<S> {
@@ -101,13 +103,14 @@ impl<S: Runs> Spool<S> {
             octets_max: octets_max.clamp(1 << 20, u32::MAX as usize),
             storage,
             runs: Vec::new(),
+            sizes: Sizes::default(),
         }
     }
 
     /// Brings the records together: only of a transfer that is whole. `zone_octets`: memory for that.
     pub fn finish(mut self, zone_octets: u64) -> Result<Contents, Fault> {
-        let mut to =
-            Ordered { builder: Builder::new(&self.apex, zone_octets), apex: &self.apex, last: Vec::new() };
+        let builder = Builder::with_room(&self.apex, zone_octets, &self.sizes);
+        let mut to = Ordered { builder, apex: &self.apex, last: Vec::new() };
         if self.runs.is_empty() {
             sort(&self.arena, &mut self.entries);
             for &(_, at) in &self.entries {
@@ -166,6 +169,12 @@ impl<S: Runs> Sink for Spool<S> {
         self.arena.extend_from_slice(&[a, b, c, d, e, f, g, h, i, j]);
         self.arena.extend_from_slice(key);
         self.arena.extend_from_slice(rdata);
+        self.sizes.records += 1;
+        self.sizes.rdata_octets += rdata.len();
+        if !same_owner {
+            self.sizes.owners += 1;
+            self.sizes.key_octets += key.len();
+        }
         Ok(())
     }
 }
