@@ -11,6 +11,8 @@
 
 mod differences;
 mod fault;
+#[doc(hidden)]
+pub mod fuzz;
 mod head;
 mod limits;
 mod question;
