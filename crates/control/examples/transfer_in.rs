@@ -14,7 +14,8 @@ use zone::{Pack, PackBuilder, TextStamp};
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let address = arguments.next().and_then(|text| text.parse().ok()).expect("address and port");
-    let zone: wire::NameBuf = arguments.next().and_then(|text| text.parse().ok()).expect("the name of a zone");
+    let zone: wire::NameBuf =
+        arguments.next().and_then(|text| text.parse().ok()).expect("the name of a zone");
     let times = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(5);
     let primary = Arc::new(Primary { address, key: None });
     let (sender, reports) = channel();

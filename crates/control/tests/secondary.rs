@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -224,6 +225,14 @@ fn differences_of_named() {
     transfers.push(task("live.test", &signed, Kind::Ixfr, Some(4)));
     assert_eq!(next(&reports).answer(), Some(Answer::Behind { serial: 3 }));
 
+    // Over UDP named sends its SOA record alone: ask over TCP (RFC 1995 2).
+    let (sender, answers) = channel();
+    let prober = Prober::start(sender).unwrap();
+    let mut over_udp = task("live.test", &signed, Kind::Ixfr, Some(1));
+    over_udp.job.is_udp = true;
+    prober.push(over_udp);
+    assert_eq!(next(&answers).answer(), Some(Answer::Newer));
+
     // Without the key, and with one that named does not have.
     transfers.push(task("live.test", &primary(address), Kind::Axfr, None));
     assert!(matches!(next(&reports).result, Err(Stop { fault: Fault::Rcode(5), .. })));
@@ -270,6 +279,44 @@ fn servers_that_do_not_do() {
     let prober = Prober::start(sender).unwrap();
     prober.push(task("test.", &primary(free_address()), Kind::Soa, Some(1)));
     assert!(matches!(next(&reports).result, Err(Stop { fault: Fault::Unreachable(_), .. })));
+}
+
+/// A connection is used again, and made anew where the other end has closed it meanwhile.
+#[test]
+fn connections_are_used_again() {
+    const TRANSFERS_A_CONNECTION: usize = 3;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&accepted);
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            counted.fetch_add(1, Ordering::Relaxed);
+            for _ in 0..TRANSFERS_A_CONNECTION {
+                let mut question = [0; 512];
+                let octets = stream.read(&mut question).unwrap();
+                stream.write_all(&soa_twice(&question[2..octets])).unwrap();
+            }
+        }
+    });
+    let (transfers, reports) = one_thread();
+    let primary = primary(address);
+    for number in 0..7 {
+        transfers.push(task("test.", &primary, Kind::Axfr, None));
+        assert_eq!(next(&reports).result.unwrap().outcome, Outcome::Whole, "{number}");
+    }
+    assert_eq!(accepted.load(Ordering::Relaxed), 7_usize.div_ceil(TRANSFERS_A_CONNECTION));
+}
+
+/// The smallest zone as the answer to a question for `test.`, its length before it.
+fn soa_twice(question: &[u8]) -> Vec<u8> {
+    let mut message = question[..22].to_vec();
+    message[2..12].copy_from_slice(&[0x84, 0, 0, 1, 0, 2, 0, 0, 0, 0]);
+    for _ in 0..2 {
+        message.extend(b"\xc0\x0c\0\x06\0\x01\0\0\0\x3c\0\x16\0\0");
+        message.extend([0, 0, 0, 7].into_iter().chain([0; 16]));
+    }
+    [&(message.len() as u16).to_be_bytes(), &message[..]].concat()
 }
 
 /// Threads that wait for a server end when they are told to.

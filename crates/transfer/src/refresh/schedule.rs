@@ -196,6 +196,9 @@ impl Schedule {
             self.heard(sender, now);
         }
         let zone = &mut self.zones[number as usize];
+        if zone.has(flag::GONE) {
+            return false;
+        }
         let has_data = zone.has(flag::DATA);
         if has_data && !zone.has(flag::EXPIRED) && serial.is_some_and(|hint| !is_newer(hint, zone.serial)) {
             return false;
@@ -227,6 +230,9 @@ impl Schedule {
     }
 
     fn command(&mut self, number: ZoneNumber, flags: u8, now: u32) {
+        if self.zones[number as usize].has(flag::GONE) {
+            return;
+        }
         self.unlink(number);
         let zone = &mut self.zones[number as usize];
         zone.flags |= flags;
