@@ -61,6 +61,24 @@ impl Builder {
         builder
     }
 
+    /// A record of an owner that is given by its key relative to the apex.
+    pub(super) fn record_of_key(
+        &mut self,
+        key: &[u8],
+        same_owner: bool,
+        (rtype, ttl): (u16, u32),
+        rdata: &[u8],
+    ) -> Result<(), Fault> {
+        self.hold(if same_owner { 0 } else { key.len() }, rdata)?;
+        self.contents.push_key(key, same_owner, rtype, ttl, rdata).map_err(|_| Fault::Full)
+    }
+
+    fn hold(&mut self, name_octets: usize, rdata: &[u8]) -> Result<(), Fault> {
+        let octets = RECORD_OCTETS + 2 * (name_octets + rdata.len()) as u64;
+        self.left = self.left.checked_sub(octets).ok_or(Fault::Full)?;
+        Ok(())
+    }
+
     /// How many records came.
     pub fn record_count(&self) -> usize {
         self.contents.record_count()
@@ -81,9 +99,7 @@ impl Sink for Builder {
         ttl: u32,
         rdata: &[u8],
     ) -> Result<(), Fault> {
-        let name = if same_owner { 0 } else { owner.octets().len() };
-        let octets = RECORD_OCTETS + 2 * (name + rdata.len()) as u64;
-        self.left = self.left.checked_sub(octets).ok_or(Fault::Full)?;
+        self.hold(if same_owner { 0 } else { owner.octets().len() }, rdata)?;
         let pushed = self.contents.push(owner, same_owner, rtype, ttl, rdata, SourcePosition::default());
         pushed.map_err(|_| Fault::Full)
     }

@@ -10,12 +10,10 @@
 //! never comes near the storage.
 
 use std::collections::BinaryHeap;
-use std::ops::Range;
+use std::collections::binary_heap::PeekMut;
 
 use super::fault::Fault;
 use super::sink::{Builder, Sink, Sizes};
-use wire::name::NAME_OCTETS_MAX;
-use wire::sort_key::write_labels;
 use wire::{Name, NameBuf, SortKey};
 use zone::Contents;
 
@@ -71,6 +69,15 @@ const WRITE_OCTETS: usize = 256 << 10;
 /// Most runs: what their buffers take when they are merged is bounded by it.
 const RUNS_MAX: usize = 1_024;
 
+/// A run in the storage: what is not read of it.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    begin: u64,
+    end: u64,
+    /// The sum of the hashes of its records.
+    sum: u64,
+}
+
 /// A record in an arena: the first octets of its key, and where it begins.
 type Entry = (u64, u32);
 
@@ -84,8 +91,7 @@ pub struct Spool<S> {
     /// Octets of arena and entries.
     octets_max: usize,
     storage: S,
-    /// Where runs are in the storage; each begins where the one before ends.
-    runs: Vec<Range<u64>>,
+    runs: Vec<Run>,
     /// Of all records, those included that come again.
     sizes: Sizes,
 }
@@ -110,11 +116,11 @@ impl<S: Runs> Spool<S> {
     /// Brings the records together: only of a transfer that is whole. `zone_octets`: memory for that.
     pub fn finish(mut self, zone_octets: u64) -> Result<Contents, Fault> {
         let builder = Builder::with_room(&self.apex, zone_octets, &self.sizes);
-        let mut to = Ordered { builder, apex: &self.apex, last: Vec::new() };
+        let mut to = Ordered { builder, last: Vec::new() };
         if self.runs.is_empty() {
             sort(&self.arena, &mut self.entries);
             for &(_, at) in &self.entries {
-                to.take(whole(&self.arena, at))?;
+                to.take(octets_at(&self.arena, at))?;
             }
             return Ok(to.builder.finish());
         }
@@ -122,16 +128,15 @@ impl<S: Runs> Spool<S> {
         (self.arena, self.entries) = (Vec::new(), Vec::new());
         let mut heads = BinaryHeap::with_capacity(self.runs.len());
         for run in self.runs {
-            let mut head = Head { run, buffer: Vec::new(), at: 0 };
-            if head.advance(0, &mut self.storage)? {
+            let mut head = Head { run, buffer: Vec::new(), at: 0, end: 0 };
+            if head.advance(&mut self.storage)? {
                 heads.push(head);
             }
         }
         while let Some(mut head) = heads.peek_mut() {
-            let octets = head.record().octets();
-            to.take(head.record())?;
-            if !head.advance(octets, &mut self.storage)? {
-                std::collections::binary_heap::PeekMut::pop(head);
+            to.take(head.octets())?;
+            if !head.advance(&mut self.storage)? {
+                PeekMut::pop(head);
             }
         }
         Ok(to.builder.finish())
@@ -183,7 +188,7 @@ impl<S: Runs> Sink for Spool<S> {
 fn spill(
     arena: &mut Vec<u8>,
     entries: &mut Vec<Entry>,
-    runs: &mut Vec<Range<u64>>,
+    runs: &mut Vec<Run>,
     storage: &mut impl Runs,
 ) -> Result<(), Fault> {
     if runs.len() == RUNS_MAX {
@@ -191,17 +196,19 @@ fn spill(
     }
     sort(arena, entries);
     let begin = runs.last().map_or(0, |run| run.end);
+    let mut run = Run { begin, end: begin + arena.len() as u64, sum: 0 };
     let mut out = Vec::with_capacity(WRITE_OCTETS + READ_OCTETS);
     for &(_, at) in &*entries {
-        let at = at as usize;
-        out.extend_from_slice(&arena[at..at + whole(arena, at as u32).octets()]);
+        let octets = octets_at(arena, at);
+        run.sum = run.sum.wrapping_add(hash(octets));
+        out.extend_from_slice(octets);
         if out.len() >= WRITE_OCTETS {
             storage.append(&out).map_err(|NoStorage| Fault::Full)?;
             out.clear();
         }
     }
     storage.append(&out).map_err(|NoStorage| Fault::Full)?;
-    runs.push(begin..begin + arena.len() as u64);
+    runs.push(run);
     arena.clear();
     entries.clear();
     Ok(())
@@ -255,39 +262,68 @@ fn whole(arena: &[u8], at: u32) -> Stored<'_> {
     Stored::read(&arena[at as usize..]).expect("entries are made with their records")
 }
 
+/// Its octets.
+fn octets_at(arena: &[u8], at: u32) -> &[u8] {
+    &arena[at as usize..][..whole(arena, at).octets()]
+}
+
+/// A hash against storage that loses what it was given, not against somebody who chooses it.
+fn hash(octets: &[u8]) -> u64 {
+    let fold = |hash: u64, word: u64| {
+        let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15;
+        product as u64 ^ (product >> 64) as u64
+    };
+    let (words, rest) = octets.as_chunks::<8>();
+    let hash =
+        words.iter().fold(octets.len() as u64 | 1 << 32, |hash, word| fold(hash, u64::from_le_bytes(*word)));
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    fold(hash, u64::from_le_bytes(last))
+}
+
 /// Where the reading of a run is; in a heap, the least record first.
 struct Head {
-    /// What is not read yet.
-    run: Range<u64>,
+    run: Run,
     buffer: Vec<u8>,
+    /// The present record in it: there is one, as heads without leave the heap.
     at: usize,
+    end: usize,
 }
 
 impl Head {
-    /// The present record: there is one, as heads without leave the heap.
-    fn record(&self) -> Stored<'_> {
-        Stored::read(&self.buffer[self.at..]).unwrap_or(Stored { rtype: 0, ttl: 0, key: &[], rdata: &[] })
+    fn octets(&self) -> &[u8] {
+        &self.buffer[self.at..self.end]
     }
 
-    /// Goes on by so many octets; `false` at the end of the run.
-    fn advance(&mut self, octets: usize, storage: &mut impl Runs) -> Result<bool, Fault> {
-        self.at += octets;
-        if Stored::read(&self.buffer[self.at..]).is_some() {
-            return Ok(true);
+    fn record(&self) -> Stored<'_> {
+        Stored::read(self.octets()).unwrap_or(Stored { rtype: 0, ttl: 0, key: &[], rdata: &[] })
+    }
+
+    /// Goes on to the next record; `false` at the end of the run, where all of it must have been what was written.
+    fn advance(&mut self, storage: &mut impl Runs) -> Result<bool, Fault> {
+        self.at = self.end;
+        if Stored::read(&self.buffer[self.at..]).is_none() {
+            self.fill(storage)?;
         }
+        let Some(record) = Stored::read(&self.buffer[self.at..]) else {
+            let is_whole = self.buffer.is_empty() && self.run.sum == 0;
+            return if is_whole { Ok(false) } else { Err(Fault::Full) };
+        };
+        self.end = self.at + record.octets();
+        self.run.sum = self.run.sum.wrapping_sub(hash(self.octets()));
+        Ok(true)
+    }
+
+    /// Reads on.
+    fn fill(&mut self, storage: &mut impl Runs) -> Result<(), Fault> {
         self.buffer.drain(..self.at);
-        self.at = 0;
+        (self.at, self.end) = (0, 0);
         let held = self.buffer.len();
-        let more = (self.run.end - self.run.start).min((READ_OCTETS - held.min(READ_OCTETS)) as u64);
+        let more = (self.run.end - self.run.begin).min(READ_OCTETS.saturating_sub(held) as u64);
         self.buffer.resize(held + more as usize, 0);
-        storage.read(self.run.start, &mut self.buffer[held..]).map_err(|NoStorage| Fault::Full)?;
-        self.run.start += more;
-        match Stored::read(&self.buffer) {
-            Some(_) => Ok(true),
-            None if self.buffer.is_empty() => Ok(false),
-            // What was written comes back otherwise.
-            None => Err(Fault::Full),
-        }
+        storage.read(self.run.begin, &mut self.buffer[held..]).map_err(|NoStorage| Fault::Full)?;
+        self.run.begin += more;
+        Ok(())
     }
 }
 
@@ -312,35 +348,24 @@ impl PartialEq for Head {
 impl Eq for Head {}
 
 /// Takes records in order and leaves out those that come again.
-struct Ordered<'a> {
+struct Ordered {
     builder: Builder,
-    apex: &'a Name,
     /// The record before, as it is stored.
     last: Vec<u8>,
 }
 
-impl Ordered<'_> {
-    fn take(&mut self, record: Stored<'_>) -> Result<(), Fault> {
+impl Ordered {
+    /// `octets`: a record as it is stored.
+    fn take(&mut self, octets: &[u8]) -> Result<(), Fault> {
+        let Some(record) = Stored::read(octets) else { return Ok(()) };
         let last = Stored::read(&self.last);
-        if last.is_some_and(|last| last.order() == record.order()) {
+        let same_owner = last.is_some_and(|last| last.key == record.key);
+        if same_owner && self.last == octets {
             return Ok(());
         }
-        let same_owner = last.is_some_and(|last| last.key == record.key);
-        let mut owner = [0; NAME_OCTETS_MAX];
-        let labels = write_labels(record.key, &mut owner).unwrap_or(0);
-        let apex = self.apex.octets();
-        let octets = labels + apex.len();
-        // The key was made from a name of the zone, which is no longer than this.
-        owner.get_mut(labels..octets).ok_or(Fault::Full)?.copy_from_slice(apex);
-        let owner = Name::trusted(&owner[..octets]);
-        self.builder.record(owner, same_owner, record.rtype, record.ttl, record.rdata)?;
+        self.builder.record_of_key(record.key, same_owner, (record.rtype, record.ttl), record.rdata)?;
         self.last.clear();
-        let head = [record.key.len() as u16, record.rtype].map(u16::to_le_bytes);
-        self.last.extend_from_slice(head.as_flattened());
-        self.last.extend_from_slice(&record.ttl.to_le_bytes());
-        self.last.extend_from_slice(&(record.rdata.len() as u16).to_le_bytes());
-        self.last.extend_from_slice(record.key);
-        self.last.extend_from_slice(record.rdata);
+        self.last.extend_from_slice(octets);
         Ok(())
     }
 }

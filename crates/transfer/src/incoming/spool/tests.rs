@@ -74,23 +74,26 @@ fn bounds() {
     assert_eq!(spool.finish(1 << 20).err(), Some(Fault::Full));
 }
 
-/// Storage that loses what it was given.
+/// Storage that gives back other octets than it was given: found at the end at the latest, whichever they are.
 #[test]
 fn damaged_storage() {
-    struct Zeros(u64);
-    impl Runs for Zeros {
+    struct Damaged(Memory, usize);
+    impl Runs for Damaged {
         fn append(&mut self, octets: &[u8]) -> Result<(), NoStorage> {
-            self.0 += octets.len() as u64;
-            Ok(())
+            self.0.append(octets)
         }
         fn read(&mut self, at: u64, to: &mut [u8]) -> Result<(), NoStorage> {
-            to.fill(0xff);
-            if at + to.len() as u64 <= self.0 { Ok(()) } else { Err(NoStorage) }
+            self.0.read(at, to)?;
+            let place = self.1.checked_sub(at as usize).filter(|place| *place < to.len());
+            place.into_iter().for_each(|place| to[place] ^= 1);
+            Ok(())
         }
     }
     let rows: Vec<Row> =
         (0..100).map(|number| (format!("n{number}.example"), 16, 1, vec![1; 50_000])).collect();
-    let mut spool = Spool::new(&name("example"), 0, Zeros(0));
-    push(&mut spool, &rows).unwrap();
-    assert!(spool.finish(u64::MAX).is_err());
+    for place in [0, 1, 2, 4, 8, 9, 10, 11, 100, 50_000, 50_014, 2_000_000, 4_000_000] {
+        let mut spool = Spool::new(&name("example"), 0, Damaged(Memory::new(usize::MAX), place));
+        push(&mut spool, &rows).unwrap();
+        assert_eq!(spool.finish(u64::MAX).err(), Some(Fault::Full), "{place}");
+    }
 }
