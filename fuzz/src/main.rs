@@ -20,7 +20,7 @@ const VARIABLE: &str = "ZONDA_FUZZ_TARGET";
 type Target = fn(&[u8]);
 
 /// Names as in `fuzz/run` and `fuzz/seeds`.
-const TARGETS: [(&str, Target); 7] = [
+const TARGETS: [(&str, Target); 8] = [
     ("message", message::run),
     ("message-layer", message_layer::run),
     // What must hold is said in `zonefile::fuzz`.
@@ -29,6 +29,8 @@ const TARGETS: [(&str, Target); 7] = [
     ("tsig", tsig::run),
     // Any octets as an update; what must hold is said in `change::fuzz`.
     ("update", change::fuzz::fuzz_update),
+    // Any octets as the response to a question of a secondary; what must hold is said in `transfer::incoming::fuzz`.
+    ("transfer", transfer::incoming::fuzz::check_stream),
     // Any octets as a capture; what must hold is said in `bench::trace::fuzz`.
     ("trace", bench::trace::fuzz::fuzz_capture),
 ];

@@ -147,6 +147,15 @@ impl ContentsBuilder {
         }
     }
 
+    /// Makes room for so many records more, of so many owners, with so many octets of keys and RDATA: columns that grow step by step
+    /// take up to twice as much, and for a moment thrice.
+    pub fn reserve(&mut self, records: usize, owners: usize, key_octets: usize, rdata_octets: usize) {
+        self.records.reserve_exact(records);
+        self.runs.reserve_exact(owners);
+        self.keys.reserve_exact(key_octets);
+        self.rdata.reserve_exact(rdata_octets);
+    }
+
     /// Adds a record. `same_owner` promises that `owner` equals that of the record before, which saves
     /// the work on it; `rdata`: uncompressed wire form, at most 65,535 octets.
     pub fn push(
@@ -162,8 +171,34 @@ impl ContentsBuilder {
             return Err(Refusal::TooMany);
         }
         if !same_owner || self.runs.is_empty() {
-            self.start_run(owner)?;
+            self.key.set(owner);
+            let relative = self.key.octets().strip_prefix(&*self.apex_key).ok_or(Refusal::OutOfZone)?;
+            start_run(&mut self.runs, &mut self.keys, self.records.len(), relative);
         }
+        self.add(rtype, ttl, rdata, position);
+        Ok(())
+    }
+
+    /// Adds a record whose owner is given by its key relative to the apex: as [`ContentsBuilder::push`], for who has keys already.
+    pub fn push_key(
+        &mut self,
+        relative_key: &[u8],
+        same_owner: bool,
+        rtype: u16,
+        ttl: u32,
+        rdata: &[u8],
+    ) -> Result<(), Refusal> {
+        if self.records.len() >= u32::MAX as usize {
+            return Err(Refusal::TooMany);
+        }
+        if !same_owner || self.runs.is_empty() {
+            start_run(&mut self.runs, &mut self.keys, self.records.len(), relative_key);
+        }
+        self.add(rtype, ttl, rdata, SourcePosition::default());
+        Ok(())
+    }
+
+    fn add(&mut self, rtype: u16, ttl: u32, rdata: &[u8], position: SourcePosition) {
         self.records.push(RecordRow {
             rdata_at: self.rdata.len() as u64,
             ttl,
@@ -173,25 +208,6 @@ impl ContentsBuilder {
             file: position.file,
         });
         self.rdata.extend_from_slice(rdata);
-        Ok(())
-    }
-
-    fn start_run(&mut self, owner: &Name) -> Result<(), Refusal> {
-        self.key.set(owner);
-        let relative = self.key.octets().strip_prefix(&*self.apex_key).ok_or(Refusal::OutOfZone)?;
-        if let Some(last) = self.runs.last() {
-            let at = last.key_at as usize;
-            if self.keys[at..at + last.key_octets as usize] == *relative {
-                return Ok(());
-            }
-        }
-        self.runs.push(Run {
-            key_at: self.keys.len() as u64,
-            first_record: self.records.len() as u32,
-            key_octets: relative.len() as u16,
-        });
-        self.keys.extend_from_slice(relative);
-        Ok(())
     }
 
     /// How many records were taken so far.
@@ -205,6 +221,20 @@ impl ContentsBuilder {
         classify::classify(&mut contents);
         contents
     }
+}
+
+/// Begins a run of records of one owner, unless it is that of the run before.
+fn start_run(runs: &mut Vec<Run>, keys: &mut Vec<u8>, records: usize, relative: &[u8]) {
+    if let Some(last) = runs.last() {
+        let at = last.key_at as usize;
+        if keys[at..at + last.key_octets as usize] == *relative {
+            return;
+        }
+    }
+    let run =
+        Run { key_at: keys.len() as u64, first_record: records as u32, key_octets: relative.len() as u16 };
+    runs.push(run);
+    keys.extend_from_slice(relative);
 }
 
 /// The records of one zone; see the module.

@@ -1,0 +1,6 @@
+//! Scripts of messages, one for each rule; random streams.
+
+mod kit;
+mod random;
+mod rules;
+mod signed;

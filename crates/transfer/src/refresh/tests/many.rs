@@ -1,0 +1,89 @@
+//! Many zones: nobody is drowned, nobody starves.
+
+use super::super::Settings;
+use super::world::*;
+
+/// All zones of a primary that was away for an hour, once it is back.
+#[test]
+fn a_primary_that_comes_back() {
+    const ZONES: u32 = 10_000;
+    let mut world = World::new(1);
+    let list = world.list(&[0]);
+    for _ in 0..ZONES {
+        world.add(list);
+    }
+    world.run(START + 10);
+    world.servers[0].is_up = false;
+    world.run(START + 2 * REFRESH);
+    world.servers[0].asked = 0;
+    world.run(START + 3 * REFRESH);
+    // One question each sixteen seconds, whatever the number of zones.
+    assert!(world.servers[0].asked <= 230, "{}", world.servers[0].asked);
+    assert_eq!(world.servers[0].most_down, 1);
+    world.servers[0] = Server { is_up: true, serial: 2, latency: 1, most: 0, ..world.servers[0].clone() };
+    let back = world.now;
+    // A round takes a second here: 64 probes, and 8 transfers beside them.
+    world.run(back + 16 + ZONES / 8 + ZONES / 64);
+    assert!((0..ZONES).all(|zone| world.schedule.serial(zone) == Some(2)));
+    let most = Settings::default();
+    assert!(world.servers[0].most <= usize::from(most.probes.1 + most.transfers.1));
+}
+
+/// Zones with a second primary do not wait for the first.
+#[test]
+fn others_take_over() {
+    const ZONES: u32 = 5_000;
+    let mut world = World::new(2);
+    let list = world.list(&[0, 1]);
+    for _ in 0..ZONES {
+        world.add(list);
+    }
+    world.run(START + 10);
+    world.servers[0].is_up = false;
+    world.servers[1].serial = 2;
+    (0..ZONES).for_each(|zone| world.schedule.refresh(zone, world.now));
+    world.run(START + 10 + 2 * LOST_AFTER);
+    assert!((0..ZONES).all(|zone| world.schedule.serial(zone) == Some(2)));
+}
+
+/// A slow primary with many zones takes its own places only.
+#[test]
+fn a_slow_primary_harms_itself_alone() {
+    let mut world = World::new(2);
+    let (slow, fast) = (world.list(&[0]), world.list(&[1]));
+    world.servers[0].latency = 5;
+    for _ in 0..5_000 {
+        world.add(slow);
+    }
+    world.run(START + 5);
+    let zones: Vec<_> = (0..1_000).map(|_| world.add(fast)).collect();
+    world.run(START + 6);
+    assert!(zones.iter().all(|zone| world.schedule.serial(*zone) == Some(1)));
+}
+
+/// Those that are merely due come too, however many others are urgent.
+#[test]
+fn routine_zones_do_not_starve() {
+    let mut world = World::new(1);
+    let list = world.list(&[0]);
+    let zones: Vec<_> = (0..2_000).map(|_| world.add(list)).collect();
+    world.run(START + 10);
+    world.servers[0].latency = 1;
+    let (routine, urgent) = zones.split_at(100);
+    let jobs = world.jobs.len();
+    for second in 0..2 * REFRESH {
+        for _ in 0..100 {
+            let zone = urgent[(second as usize * 37) % urgent.len()];
+            world.schedule.notify(zone, None, None, world.now);
+        }
+        for zone in urgent.iter().skip(second as usize % 16).step_by(16) {
+            world.schedule.notify(*zone, None, None, world.now);
+        }
+        world.run(START + 11 + second);
+    }
+    for zone in routine {
+        let times: Vec<_> =
+            world.jobs[jobs..].iter().filter(|(_, job)| job.zone == *zone).map(|(at, _)| *at).collect();
+        assert!(times.len() >= 2, "{times:?}");
+    }
+}

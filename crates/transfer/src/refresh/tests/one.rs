@@ -1,0 +1,241 @@
+//! One zone: what each event leads to.
+
+use super::super::{Kept, State};
+use super::world::*;
+use crate::incoming::Kind;
+use wire::iana::rcode;
+
+fn world(servers: usize) -> (World, u32) {
+    let mut world = World::new(servers);
+    let list = world.list(&(0..servers as u16).collect::<Vec<_>>());
+    let zone = world.add(list);
+    world.run(START);
+    (world, zone)
+}
+
+#[test]
+fn transferred_then_checked() {
+    let (mut world, zone) = world(1);
+    assert_eq!(world.schedule.serial(zone), Some(1));
+    assert_eq!(world.jobs[0].1.kind, Kind::Axfr);
+    world.servers[0].serial = 2;
+    world.run(START + REFRESH);
+    // The probe finds a newer one, and differences are asked for.
+    let kinds: Vec<_> = world.jobs[1..].iter().map(|(_, job)| (job.kind, job.ours)).collect();
+    assert_eq!(kinds, [(Kind::Soa, Some(1)), (Kind::Ixfr, Some(1))]);
+    let at = world.jobs[1].0 - START;
+    assert!((REFRESH - REFRESH / 4..=REFRESH).contains(&at), "{at}");
+    assert_eq!(world.schedule.serial(zone), Some(2));
+    assert_eq!(world.schedule.state(zone), State::Waiting);
+}
+
+#[test]
+fn notify() {
+    let (mut world, zone) = world(2);
+    world.run(START + 100);
+    assert!(!world.schedule.notify(zone, Some(1), Some(1), world.now), "a hint that is not newer");
+    assert!(!world.schedule.notify(zone, Some(1), Some(0), world.now));
+    world.servers[1].serial = 5;
+    assert!(world.schedule.notify(zone, Some(1), Some(5), world.now));
+    world.run(START + 100);
+    // No probe is needed, and the sender is the one that is asked.
+    let (at, job) = *world.jobs.last().unwrap();
+    assert_eq!((world.jobs.len(), at, job.kind, job.primary), (2, START + 100, Kind::Ixfr, 1));
+    assert_eq!(world.schedule.serial(zone), Some(5));
+}
+
+/// Features.md 2.1: a serial far ahead costs one question.
+#[test]
+fn notify_with_a_future_serial() {
+    let (mut world, zone) = world(1);
+    world.run(START + 100);
+    assert!(world.schedule.notify(zone, Some(0), Some(0x7fff_ffff), world.now));
+    world.run(START + 1_000);
+    assert_eq!(world.jobs.len(), 2);
+    world.servers[0].serial = 2;
+    assert!(world.schedule.notify(zone, Some(0), Some(2), world.now));
+    world.run(START + 1_001);
+    assert_eq!(world.schedule.serial(zone), Some(2));
+}
+
+#[test]
+fn many_notifies_are_one_question_a_second() {
+    let (mut world, zone) = world(1);
+    world.run(START + 10);
+    let before = world.jobs.len();
+    for tenth in 0..1_000 {
+        world.schedule.notify(zone, Some(0), None, world.now);
+        world.run(START + 10 + tenth / 100);
+    }
+    let asked = world.jobs.len() - before;
+    assert!((9..=12).contains(&asked), "{asked}");
+}
+
+#[test]
+fn one_more_after_the_present_one() {
+    let (mut world, zone) = world(1);
+    world.servers[0].latency = 5;
+    world.run(START + 10);
+    world.schedule.refresh(zone, world.now);
+    world.run(START + 11);
+    assert_eq!(world.schedule.state(zone), State::Asking);
+    for _ in 0..10 {
+        assert!(world.schedule.notify(zone, None, None, world.now));
+    }
+    world.run(START + 100);
+    assert_eq!(world.jobs.len(), 3);
+}
+
+#[test]
+fn a_primary_that_is_behind() {
+    let (mut world, zone) = world(2);
+    world.servers[0].serial = 7;
+    world.schedule.refresh(zone, world.now);
+    world.run(START + 1);
+    assert_eq!(world.schedule.serial(zone), Some(7));
+    world.servers[0].serial = 5;
+    world.servers[1].serial = 5;
+    world.schedule.refresh(zone, world.now);
+    world.run(START + 3);
+    assert!(
+        world.words(zone).contains("server 192.0.2.2#53 says serial 5, which is behind ours, 7"),
+        "{}",
+        world.words(zone)
+    );
+    // Neither answer makes it younger.
+    world.run(START + EXPIRE + 2);
+    assert_eq!(world.expired, [(START + EXPIRE, zone)]);
+    // A command takes what there is.
+    world.schedule.retransfer(zone, world.now);
+    world.run(START + EXPIRE + 3);
+    assert_eq!((world.schedule.serial(zone), world.schedule.is_expired(zone)), (Some(5), false));
+    assert_eq!(world.told.len(), 1);
+    let words = world.words(zone);
+    let begin = "serial 5, checked 1 s ago by 192.0.2.1#53, expires in 23 h; asks 192.0.2.1#53 in ";
+    assert!(words.starts_with(begin), "{words}");
+}
+
+#[test]
+fn failover_and_back() {
+    let (mut world, zone) = world(3);
+    world.servers[0].refuses = Some(rcode::REFUSED);
+    world.servers[1].is_up = false;
+    for server in &mut world.servers {
+        server.serial = 2;
+    }
+    world.schedule.refresh(zone, world.now);
+    world.run(START + 1 + LOST_AFTER);
+    assert_eq!(world.schedule.serial(zone), Some(2));
+    let asked: Vec<_> = world.jobs[1..].iter().map(|(_, job)| job.primary).collect();
+    assert_eq!(asked, [0, 1, 2, 2]);
+    // The next check begins with the one that served it.
+    world.run(START + REFRESH + 100);
+    assert_eq!(world.jobs.last().unwrap().1.primary, 2);
+}
+
+#[test]
+fn refused_by_all() {
+    let (mut world, zone) = world(2);
+    for server in &mut world.servers {
+        server.refuses = Some(rcode::REFUSED);
+    }
+    world.schedule.refresh(zone, world.now);
+    world.run(START + EXPIRE);
+    // Retry, doubled up to refresh: two questions a round.
+    let rounds = (world.jobs.len() - 1) / 2;
+    assert!((20..40).contains(&rounds), "{rounds}");
+    assert_eq!(world.expired, [(START + EXPIRE, zone)]);
+    assert!(world.words(zone).contains("says REFUSED"), "{}", world.words(zone));
+}
+
+#[test]
+fn expires_and_is_served_again() {
+    let (mut world, zone) = world(1);
+    world.servers[0].is_up = false;
+    world.run(START + EXPIRE - 1);
+    assert!(world.expired.is_empty() && !world.schedule.is_expired(zone));
+    world.run(START + 2 * EXPIRE);
+    assert_eq!(world.expired, [(START + EXPIRE, zone)]);
+    assert!(world.words(zone).contains("which has not answered for"), "{}", world.words(zone));
+    world.servers[0].is_up = true;
+    world.run(START + 2 * EXPIRE + 20);
+    assert_eq!(world.told.len(), 1);
+}
+
+/// RFC 7314 4.
+#[test]
+fn expire_option() {
+    let (mut world, zone) = world(1);
+    let left = |world: &World| world.schedule.kept(zone, world.now, 1_000_000).unwrap().expires - 1_000_000;
+    assert_eq!(left(&world), EXPIRE.into());
+    world.run(START + 1_000);
+    // Less than what is left changes nothing; more counts, but no more than the SOA record says.
+    for (option, expected) in [(10, EXPIRE - 1_000), (EXPIRE - 500, EXPIRE - 500), (u32::MAX, EXPIRE)] {
+        world.servers[0].expire = Some(option);
+        world.schedule.refresh(zone, world.now);
+        world.run(world.now);
+        assert_eq!(left(&world), expected.into());
+    }
+    // What was transferred is as old as it was there.
+    world.servers[0] = Server { serial: 2, expire: Some(500), ..world.servers[0].clone() };
+    world.schedule.refresh(zone, world.now);
+    world.run(world.now);
+    assert_eq!(left(&world), 500);
+}
+
+#[test]
+fn plainer_questions() {
+    let (mut world, zone) = world(1);
+    world.servers[0] = Server { serial: 2, knows_edns: false, knows_ixfr: false, ..world.servers[0].clone() };
+    world.schedule.refresh(zone, world.now);
+    world.run(START + 1);
+    let asked: Vec<_> = world.jobs[1..].iter().map(|(_, job)| (job.kind, job.has_edns)).collect();
+    assert_eq!(asked, [(Kind::Soa, true), (Kind::Soa, false), (Kind::Ixfr, false), (Kind::Axfr, false)]);
+    assert_eq!(world.schedule.serial(zone), Some(2));
+    // Remembered.
+    world.servers[0].serial = 3;
+    world.schedule.refresh(zone, world.now);
+    world.run(START + 2);
+    let asked: Vec<_> = world.jobs[5..].iter().map(|(_, job)| (job.kind, job.has_edns)).collect();
+    assert_eq!(asked, [(Kind::Soa, false), (Kind::Axfr, false)]);
+}
+
+#[test]
+fn age_across_a_restart() {
+    let unix = 2_000_000;
+    let kept = Kept { checked: unix - 1_000, expires: unix + 5_000 };
+    let mut world = World::new(1);
+    world.servers[0].is_up = false;
+    let list = world.list(&[0]);
+    let zone = world.add_held(list, 1, kept, unix);
+    assert_eq!(world.schedule.kept(zone, world.now, unix), Some(kept));
+    // It is checked within a minute, as a NOTIFY may have been missed.
+    world.run(START + 60);
+    assert_eq!(world.jobs[0].1.kind, Kind::Soa);
+    world.run(START + 10_000);
+    assert_eq!(world.expired, [(START + 5_000, zone)]);
+    // A clock that stands before: asked at once, and no age is believed.
+    let early = world.add_held(list, 1, kept, 5);
+    world.servers[0].is_up = true;
+    assert!(!world.schedule.is_expired(early));
+    let late = world.add_held(list, 1, kept, unix + 6_000);
+    world.run(world.now + 20);
+    assert!(!world.schedule.is_expired(early) && !world.schedule.is_expired(late));
+    assert_eq!(world.expired.last().unwrap().1, late);
+}
+
+#[test]
+fn removed_while_asked() {
+    let (mut world, zone) = world(1);
+    world.servers[0].latency = 3;
+    world.schedule.refresh(zone, world.now);
+    world.run(START + 1);
+    world.schedule.remove(zone);
+    world.schedule.remove(zone);
+    let list = world.list(&[0]);
+    let other = world.add(list);
+    assert_ne!(other, zone, "its job is under way");
+    world.run(START + 100);
+    assert_eq!(world.schedule.serial(other), Some(1));
+    assert_eq!(world.add(list), zone);
+}
