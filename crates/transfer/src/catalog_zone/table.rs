@@ -1,9 +1,9 @@
 //! Members in little room: a table of entries that are found by the name of their zone, in any case of letters.
 //!
 //! ```text
-//! cells, open addressing:   entry number + 1 | 0         hash -> first cell, then one after the other
-//! entries, 16 octets:       hash u32 | place u32 | catalog u16 | template u16 | coo u16 | holds u16
-//! octets:                   label length u8 | label, lower case | zone name in wire form, as its catalog writes it
+//! cells, u64, open addressing:   hash u32 | entry number + 1    (0: free)     hash -> first cell, then one after the other
+//! entries, 12 octets:            place u32 | catalog u16 | template u16 | coo u16 | holds u8
+//! octets:                        label length u8 | label, lower case | zone name in wire form, as its catalog writes it
 //! ```
 //!
 //! One zone can have several entries, one a catalog. Numbers of entries stay until they are removed, and are used again then.
@@ -24,7 +24,6 @@ const FREE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    hash: u32,
     at: u32,
     pub(super) catalog: u16,
     pub(super) template: u16,
@@ -46,7 +45,7 @@ pub(super) struct New<'n> {
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     hasher: RandomState,
-    cells: Vec<u32>,
+    cells: Vec<u64>,
     entries: Vec<Entry>,
     free: Vec<u32>,
     octets: Vec<u8>,
@@ -118,10 +117,9 @@ impl Table {
         std::iter::from_fn(move || {
             // Ends: cells are never all in use.
             while !self.cells.is_empty() {
-                let number = self.cells[at & mask].checked_sub(1)?;
+                let (other, number) = split(self.cells[at & mask])?;
                 at += 1;
-                let entry = &self.entries[number as usize];
-                if entry.hash == hash && self.names(entry).1.eq_ignore_case(zone) {
+                if other == hash && self.names(&self.entries[number as usize]).1.eq_ignore_case(zone) {
                     return Some(number);
                 }
             }
@@ -132,8 +130,7 @@ impl Table {
     /// Adds an entry; `None`: there is no room for its names, or for its number.
     pub(super) fn insert(&mut self, hash: u32, new: &New<'_>) -> Option<u32> {
         let at = self.store(new.label, new.zone)?;
-        let entry =
-            Entry { hash, at, catalog: new.catalog, template: new.template, coo: new.coo, holds: false };
+        let entry = Entry { at, catalog: new.catalog, template: new.template, coo: new.coo, holds: false };
         // Three quarters of the cells are used at most.
         if self.cells.len() / 4 * 3 <= self.len() {
             self.grow();
@@ -155,17 +152,17 @@ impl Table {
         let entry = self.entries[number as usize];
         self.drop_names(&entry);
         let mask = self.cells.len() - 1;
-        let mut hole = entry.hash as usize & mask;
-        while self.cells[hole] != number + 1 {
+        let hash = self.hash(self.names(&entry).1);
+        let mut hole = hash as usize & mask;
+        while self.cells[hole] != cell(hash, number) {
             hole = (hole + 1) & mask;
         }
         // What was pushed beyond the hole moves into it, so that no search ends before its entry.
         let mut at = hole;
         loop {
             at = (at + 1) & mask;
-            let Some(other) = self.cells[at].checked_sub(1) else { break };
-            let home = self.entries[other as usize].hash as usize;
-            if at.wrapping_sub(home) & mask >= at.wrapping_sub(hole) & mask {
+            let Some((home, _)) = split(self.cells[at]) else { break };
+            if at.wrapping_sub(home as usize) & mask >= at.wrapping_sub(hole) & mask {
                 self.cells[hole] = self.cells[at];
                 hole = at;
             }
@@ -221,11 +218,9 @@ impl Table {
     }
 
     fn grow(&mut self) {
-        self.cells = vec![0; (2 * self.cells.len()).max(CELLS_MIN)];
-        for number in 0..self.entries.len() {
-            if self.entries[number].at != FREE {
-                self.enter(self.entries[number].hash, number as u32);
-            }
+        let cells = vec![0; (2 * self.cells.len()).max(CELLS_MIN)];
+        for (hash, number) in std::mem::replace(&mut self.cells, cells).into_iter().filter_map(split) {
+            self.enter(hash, number);
         }
     }
 
@@ -235,15 +230,26 @@ impl Table {
         while self.cells[at] != 0 {
             at = (at + 1) & mask;
         }
-        self.cells[at] = number + 1;
+        self.cells[at] = cell(hash, number);
     }
 
     /// Octets of memory that it takes.
     pub(super) fn memory_octets(&self) -> usize {
         self.octets.capacity()
             + self.entries.capacity() * size_of::<Entry>()
-            + 4 * (self.cells.capacity() + self.free.capacity())
+            + 8 * self.cells.capacity()
+            + 4 * self.free.capacity()
     }
 }
 
-const _: () = assert!(size_of::<Entry>() == 16);
+/// The cell of an entry.
+fn cell(hash: u32, number: u32) -> u64 {
+    u64::from(hash) << 32 | u64::from(number + 1)
+}
+
+/// Hash and entry of a cell that is in use.
+fn split(cell: u64) -> Option<(u32, u32)> {
+    Some(((cell >> 32) as u32, (cell as u32).checked_sub(1)?))
+}
+
+const _: () = assert!(size_of::<Entry>() == 12);
