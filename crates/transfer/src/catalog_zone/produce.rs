@@ -133,8 +133,8 @@ impl Produced {
         zones.collect()
     }
 
-    /// The change that makes the catalog `view`, which is as it was read, list what is wanted; `None`: it does. Each zone once, at most
-    /// [`CHANGE_MEMBERS_MAX`]. Where the catalog has no member yet, labels are made of names alone.
+    /// The change that makes the catalog `view`, which is as it was read, list what is wanted; `None`: it does. Each zone once; of more than
+    /// [`CHANGE_MEMBERS_MAX`] the first, so that who has more comes again with the rest. Where the catalog has no member yet, labels are made of names alone.
     pub fn change(
         &self,
         view: &ZoneView<'_>,
