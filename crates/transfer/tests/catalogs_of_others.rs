@@ -159,7 +159,7 @@ fn a_catalog_of_knotd() {
 /// The text of a catalog that is made here, of these zones, each in these groups.
 fn produced(zones: &[&str], groups: &[&str]) -> String {
     let apex = name(CATALOG);
-    let begin = Produced::begin(&apex).unwrap();
+    let begin = Produced::begin(&apex, 1_700_000_000).unwrap();
     let owned = |records: &Records| -> Vec<_> {
         records.iter().map(|record| (record.owner.to_owned(), record.rtype, record.rdata.to_vec())).collect()
     };

@@ -29,8 +29,8 @@ const LABEL_OCTETS: usize = 32;
 const LABELS_OCTETS_MAX: usize = 6 + 1 + LABEL_OCTETS + 6;
 /// Catalogs are for servers, which do not look at TTLs (RFC 9432 4.1).
 const TTL: u32 = 0;
-/// MNAME and RNAME `invalid.`, serial 1; refresh, retry and expire of an hour, ten minutes and nearly never: a catalog that expires is of no use to anybody.
-const SOA: &[u8] = b"\x07invalid\0\x07invalid\0\0\0\0\x01\0\0\x0e\x10\0\0\x02\x58\x7f\xff\xff\xfe\0\0\0\0";
+/// MNAME and RNAME `invalid.`; refresh, retry and expire of an hour, ten minutes and nearly never: a catalog that expires is of no use to anybody.
+const SOA: &[u8] = b"\x07invalid\0\x07invalid\0\0\0\0\0\0\0\x0e\x10\0\0\x02\x58\x7f\xff\xff\xfe\0\0\0\0";
 
 /// How a zone is to stand in the catalog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,13 +73,14 @@ pub struct Produced {
 }
 
 impl Produced {
-    /// The records of a catalog without members: how it begins.
-    pub fn begin(apex: &Name) -> Result<Records, NoCatalog> {
+    /// The records of a catalog without members: how it begins. `serial`: seconds since 1970, so that a catalog that was lost and is made again is newer than
+    /// what others still have of it, unless it changed each second.
+    pub fn begin(apex: &Name, serial: u32) -> Result<Records, NoCatalog> {
         if apex.octets().len() + LABELS_OCTETS_MAX > NAME_OCTETS_MAX {
             return Err(NoCatalog::NameTooLong);
         }
         let mut records = Records::default();
-        records.push(apex, rtype::SOA, TTL, SOA);
+        records.push(apex, rtype::SOA, TTL, &with_serial(SOA, serial));
         records.push(apex, rtype::NS, TTL, b"\x07invalid\0");
         records.push(&below(b"\x07version", apex), rtype::TXT, TTL, VERSION);
         Ok(records)
