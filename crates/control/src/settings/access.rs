@@ -238,6 +238,9 @@ impl Settings {
         for (at, (_, directory)) in self.zone_directories.iter().enumerate() {
             check("zone-directory", Some(at), "allow-query", &directory.allow_query);
         }
+        for (at, (_, template)) in self.templates.iter().enumerate() {
+            check("template", Some(at), "allow-query", &template.zone.allow_query);
+        }
     }
 
     /// What is limited, if anything is. `lists`: of these settings.
@@ -267,15 +270,15 @@ impl Settings {
 }
 
 /// A section of the file, one of several if it has a number.
-struct Place<'t> {
-    table: &'t DeTable<'t>,
-    section: &'static str,
-    at: Option<usize>,
+pub(super) struct Place<'t> {
+    pub(super) table: &'t DeTable<'t>,
+    pub(super) section: &'static str,
+    pub(super) at: Option<usize>,
 }
 
 impl Place<'_> {
     /// Reports a problem of a key of the section, or of an item of its list, as near to it as there is something written.
-    fn report(&self, report: &mut Report<'_>, key: &str, item: Option<usize>, text: String) {
+    pub(super) fn report(&self, report: &mut Report<'_>, key: &str, item: Option<usize>, text: String) {
         let Some(section) = self.table.get(self.section) else { return };
         let one = self.at.and_then(|at| section.get_ref().as_array()?.get(at)).unwrap_or(section);
         let value: Option<&Spanned<_>> = one.get_ref().as_table().and_then(|table| table.get(key));

@@ -8,12 +8,14 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 pub(crate) mod access;
+mod catalogs;
 mod declare;
 mod manual;
 mod problem;
 mod sections;
 mod value;
 
+pub use catalogs::{CatalogSettings, TemplateSettings};
 pub use manual::{man_page, markdown};
 pub use problem::Problem;
 pub use sections::{
@@ -55,6 +57,10 @@ pub struct Settings {
     pub zones: Vec<(usize, ZoneSettings)>,
     /// `[[zone-directory]]`, each with its line.
     pub zone_directories: Vec<(usize, ZoneDirectorySettings)>,
+    /// `[[template]]`, each with its line.
+    pub templates: Vec<(usize, TemplateSettings)>,
+    /// `[[catalog]]`, each with its line.
+    pub catalogs: Vec<(usize, CatalogSettings)>,
 }
 
 impl Settings {
@@ -96,7 +102,7 @@ impl Settings {
     }
 
     fn from_table(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
-        const SECTIONS: [&str; 10] = [
+        const SECTIONS: [&str; 12] = [
             "server",
             "tcp",
             "cookies",
@@ -107,6 +113,8 @@ impl Settings {
             "log",
             "zone",
             "zone-directory",
+            "template",
+            "catalog",
         ];
         let mut settings = Settings::default();
         for (key, value) in table {
@@ -131,10 +139,13 @@ impl Settings {
                 "log" => settings.log = Section::read(value, report),
                 "zone" => settings.zones = read_each(value, report, check_zone),
                 "zone-directory" => settings.zone_directories = read_each(value, report, check_directory),
+                "template" => settings.templates = read_each(value, report, |_| Ok(())),
+                "catalog" => settings.catalogs = read_each(value, report, |_| Ok(())),
                 other => report.add(key.span(), unknown(other, "", SECTIONS.iter().copied())),
             }
         }
         settings.check_access(table, report);
+        settings.check_catalogs(table, report);
         settings
     }
 
