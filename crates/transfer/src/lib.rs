@@ -12,3 +12,4 @@ pub mod incoming;
 pub mod notify_in;
 pub mod refresh;
 pub mod serial;
+pub mod catalog_zone;

@@ -259,6 +259,9 @@ impl Settings {
                 check("zone-directory", Some(at), key, names);
             }
         }
+        for (at, (_, template)) in self.templates.iter().enumerate() {
+            check("template", Some(at), "allow-query", &template.zone.allow_query);
+        }
     }
 
     /// What is limited, if anything is. `lists`: of these settings.

@@ -1,5 +1,6 @@
 //! The manual page of the settings, made from their declarations.
 
+use super::catalogs::{CatalogSettings, TemplateSettings};
 use super::declare::{Row, Section};
 use super::sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, KeySettings, LogSettings,
@@ -53,6 +54,8 @@ pub fn markdown() -> String {
     add::<LogSettings>(&mut page, "[log]");
     add::<ZoneSettings>(&mut page, "[[zone]]");
     add::<ZoneDirectorySettings>(&mut page, "[[zone-directory]]");
+    add::<TemplateSettings>(&mut page, "[[template]]");
+    add::<CatalogSettings>(&mut page, "[[catalog]]");
     page
 }
 
@@ -93,6 +96,8 @@ pub fn man_page() -> String {
     add_man::<LogSettings>(&mut page, "[log]");
     add_man::<ZoneSettings>(&mut page, "[[zone]]");
     add_man::<ZoneDirectorySettings>(&mut page, "[[zone-directory]]");
+    add_man::<TemplateSettings>(&mut page, "[[template]]");
+    add_man::<CatalogSettings>(&mut page, "[[catalog]]");
     page.push_str(&format!(
         ".SH EXAMPLES\nThe smallest useful file:\n.PP\n.nf\n{}\n.fi\n\
          .SH SEE ALSO\n.BR zonda (1),\n.BR zonda\\-check\\-config (1),\n.BR zonda\\-serve (1),\n.BR zonda\\-ctl (1)\n",

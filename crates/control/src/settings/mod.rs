@@ -8,6 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 pub(crate) mod access;
+mod catalogs;
 mod declare;
 pub(crate) mod keys;
 mod manual;
@@ -18,6 +19,7 @@ mod update;
 mod value;
 
 pub use access::OwnLists;
+pub use catalogs::{CatalogSettings, TemplateSettings};
 pub use manual::{man_page, markdown};
 pub use problem::Problem;
 pub use sections::{
@@ -66,6 +68,10 @@ pub struct Settings {
     pub zones: Vec<(usize, ZoneSettings)>,
     /// `[[zone-directory]]`, each with its line.
     pub zone_directories: Vec<(usize, ZoneDirectorySettings)>,
+    /// `[[template]]`, each with its line.
+    pub templates: Vec<(usize, TemplateSettings)>,
+    /// `[[catalog]]`, each with its line.
+    pub catalogs: Vec<(usize, CatalogSettings)>,
 }
 
 impl Settings {
@@ -121,6 +127,8 @@ impl Settings {
             "log",
             "zone",
             "zone-directory",
+            "template",
+            "catalog",
         ];
         let mut settings = Settings::default();
         for (key, value) in table {
@@ -157,6 +165,8 @@ impl Settings {
                 "log" => settings.log = Section::read(value, report),
                 "zone" => settings.zones = read_each(value, report, check_zone),
                 "zone-directory" => settings.zone_directories = read_each(value, report, check_directory),
+                "template" => settings.templates = read_each(value, report, |_| Ok(())),
+                "catalog" => settings.catalogs = read_each(value, report, |_| Ok(())),
                 other => report.add(key.span(), unknown(other, "", SECTIONS.iter().copied())),
             }
         }
@@ -164,6 +174,7 @@ impl Settings {
         settings.check_keys(table, report);
         settings.check_updates(table, report);
         settings.check_remotes(table, report);
+        settings.check_catalogs(table, report);
         settings
     }
 

@@ -1,0 +1,273 @@
+//! Catalogs that are taken from others, and what their members have: `[[catalog]]` and `[[template]]` (RFC 9432).
+
+use std::collections::HashSet;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+use transfer::catalog_zone::{self, Allowed, CATALOGS_MAX, RemoveMax, TEMPLATES_MAX};
+use wire::NameBuf;
+
+use super::Settings;
+use super::access::Place;
+use super::declare::{Row, Section, section};
+use super::problem::{Report, nearest};
+use super::sections::ZoneSettings;
+use super::value::{Names, Range, Value};
+
+/// Octets of a template's name: a group is one string of a TXT record.
+const TEMPLATE_OCTETS_MAX: usize = 255;
+/// Names in `members`: each member is compared with all of them.
+const MEMBERS_MAX: usize = 64;
+/// What `remove-max` may be.
+const REMOVE_MAX: &str = "a percentage such as \"10%\", a number such as \"250\", or \"any\"";
+/// Keys of a zone that a template cannot have, as they name one zone or its data.
+const OF_ONE_ZONE: [&str; 4] = ["name", "names-file", "file", "pack"];
+
+section! {
+    /// A catalog zone (RFC 9432): a list of zones that others make and that is transferred like a zone. The zones that it lists are served. A catalog
+    /// that is broken or has expired changes nothing. None are taken yet: a file that has one is refused.
+    pub struct CatalogSettings in "catalog" {
+        /// The name of the catalog, which a `[[zone]]` has too.
+        zone: Option<NameBuf> = None, Range::Any, live;
+        /// The templates that groups of members may name; the first is for members whose groups name none of them.
+        templates: Names = Names::default(), Range::Texts("the name of a [[template]]"), live;
+        /// Which zones may be members: `*.example.` are all below that name. Left out: all but the root and names of one label.
+        members: Names = Names::default(), Range::TextsOrNone("a domain name such as \"*.example.\""), live;
+        /// How many zones may be removed or reset in an hour: a percentage of the members (ten at least, but not all of them), a number, or `any`. More wait
+        /// until they are confirmed with `zonda ctl catalog confirm`.
+        remove_max: String = "10%".into(), Range::Any, live;
+    }
+}
+
+/// What zones have that a catalog lists: the keys of `[[zone]]` that are not about one zone.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TemplateSettings {
+    /// What groups and catalogs call it.
+    pub name: String,
+    /// What its zones have.
+    pub zone: ZoneSettings,
+}
+
+impl Section for TemplateSettings {
+    const HEADING: &'static str = "template";
+    const ABOUT: &'static str = "What zones have that a catalog lists: a name, and the keys of `[[zone]]` that are not about one zone.";
+
+    fn rows() -> Vec<Row> {
+        let name = Row {
+            key: "name".into(),
+            expected: <String as Value>::expected(Range::Any),
+            default: String::new().show(),
+            live: true,
+            help: "What catalogs call it, in their settings and in the groups of their members.",
+        };
+        let of_zones = ZoneSettings::rows().into_iter().filter(|row| !OF_ONE_ZONE.contains(&&*row.key));
+        [name].into_iter().chain(of_zones).collect()
+    }
+
+    fn set(&mut self, key: &str, value: &Spanned<DeValue<'_>>, report: &mut Report<'_>) -> bool {
+        match key {
+            "name" => super::declare::read_into(&mut self.name, key, value, Range::Any, report),
+            key if OF_ONE_ZONE.contains(&key) => return false,
+            key => return self.zone.set(key, value, report),
+        }
+        true
+    }
+}
+
+/// What is wrong with a section: its key, the item of a list, the text.
+type Fault = (&'static str, Option<usize>, String);
+
+/// Compiles a catalog, or says what is wrong with it.
+fn compile(catalog: &CatalogSettings) -> Result<catalog_zone::CatalogSettings, Vec<Fault>> {
+    let mut faults: Vec<Fault> = Vec::new();
+    let zone = catalog.zone.clone().unwrap_or_else(|| {
+        faults.push(("zone", None, "expected the name of the catalog, found none".into()));
+        NameBuf::root()
+    });
+    let (patterns, mut members) = (catalog.members.texts(), Allowed::default());
+    if patterns.len() > MEMBERS_MAX {
+        let text = format!("expected at most {MEMBERS_MAX} names, found {}", patterns.len());
+        faults.push(("members", None, text));
+    }
+    for (at, text) in patterns.iter().enumerate().take(MEMBERS_MAX) {
+        match NameBuf::from_text(text).ok().filter(|_| !text.is_empty()) {
+            Some(pattern) => members.add(&pattern),
+            None => faults.push(("members", Some(at), format!("expected a domain name, found {text:?}"))),
+        }
+    }
+    let remove_max = remove_max(&catalog.remove_max).unwrap_or_else(|| {
+        faults.push(("remove-max", None, format!("expected {REMOVE_MAX}, found {:?}", catalog.remove_max)));
+        RemoveMax::default()
+    });
+    let templates = catalog.templates.texts().to_vec();
+    if faults.is_empty() {
+        Ok(catalog_zone::CatalogSettings { zone, templates, members, remove_max })
+    } else {
+        Err(faults)
+    }
+}
+
+fn remove_max(text: &str) -> Option<RemoveMax> {
+    let number = |digits: &str| match digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        true => digits.parse::<u32>().ok(),
+        false => None,
+    };
+    match (text, text.strip_suffix('%')) {
+        ("any", _) => Some(RemoveMax::Any),
+        (_, Some(digits)) => {
+            let percent = u8::try_from(number(digits)?).ok().filter(|percent| *percent <= 100)?;
+            Some(RemoveMax::Percent(percent))
+        }
+        (digits, None) => number(digits).map(RemoveMax::Members),
+    }
+}
+
+impl Settings {
+    /// The catalogs of settings without faults.
+    pub fn catalogs(&self) -> Vec<catalog_zone::CatalogSettings> {
+        self.catalogs.iter().filter_map(|(_, catalog)| compile(catalog).ok()).collect()
+    }
+
+    /// Reports what is wrong with catalogs and templates. `table`: of the whole file, for the places.
+    pub(super) fn check_catalogs(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
+        let mut known = HashSet::new();
+        for (at, (_, template)) in self.templates.iter().enumerate() {
+            let place = Place { table, section: "template", at: Some(at) };
+            let name = &*template.name;
+            let wrong = match name.len() {
+                0 => Some("expected a name for the template, found none".into()),
+                1..=TEMPLATE_OCTETS_MAX => {
+                    (!known.insert(name)).then(|| format!("expected each name once, found {name:?} twice"))
+                }
+                octets => Some(format!("expected at most {TEMPLATE_OCTETS_MAX} octets, found {octets}")),
+            };
+            wrong.into_iter().for_each(|text| place.report(report, "name", None, text));
+        }
+        // One is that without a name.
+        if self.templates.len() >= TEMPLATES_MAX {
+            let text =
+                format!("expected less than {TEMPLATES_MAX} templates, found {}", self.templates.len());
+            Place { table, section: "template", at: Some(TEMPLATES_MAX - 1) }
+                .report(report, "name", None, text);
+        }
+        let mut zones = HashSet::new();
+        for (at, (_, catalog)) in self.catalogs.iter().enumerate().take(CATALOGS_MAX) {
+            let place = Place { table, section: "catalog", at: Some(at) };
+            for (key, item, text) in compile(catalog).err().unwrap_or_default() {
+                place.report(report, key, item, text);
+            }
+            if let Some(zone) = catalog.zone.as_ref().filter(|zone| !zones.insert(zone.to_lowercase())) {
+                place.report(report, "zone", None, format!("expected each catalog once, found {zone} twice"));
+            }
+            for (item, text) in template_faults(&catalog.templates, &known) {
+                place.report(report, "templates", Some(item), text);
+            }
+        }
+        if self.catalogs.len() > CATALOGS_MAX {
+            let text = format!("expected at most {CATALOGS_MAX} catalogs, found {}", self.catalogs.len());
+            Place { table, section: "catalog", at: Some(CATALOGS_MAX) }.report(report, "zone", None, text);
+        } else if !self.catalogs.is_empty() && report.problems.is_empty() {
+            // Whoever lists zones there expects them to be served.
+            let text = "no catalogs are taken yet: expected none".into();
+            Place { table, section: "catalog", at: Some(0) }.report(report, "zone", None, text);
+        }
+    }
+}
+
+/// What is wrong with the templates of a catalog, each with its place in the list.
+fn template_faults(names: &Names, known: &HashSet<&str>) -> Vec<(usize, String)> {
+    let (mut faults, mut seen) = (Vec::new(), HashSet::new());
+    for (at, text) in names.texts().iter().enumerate() {
+        if !seen.insert(text) {
+            faults.push((at, format!("expected each template once, found {text:?} twice")));
+        } else if !known.contains(&**text) {
+            // In this order the nearest is always the same.
+            let mut names: Vec<&str> = known.iter().copied().collect();
+            names.sort_unstable();
+            let near = nearest(text, names.into_iter());
+            let hint = near.map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
+            faults.push((at, format!("unknown [[template]] {text:?}{hint}")));
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// Settings and their problems, without the one that says that catalogs are not taken yet.
+    fn read(text: &str) -> (Settings, Vec<String>) {
+        let mut report = Report { file: Path::new("f"), text, problems: Vec::new() };
+        let (table, errors) = DeTable::parse_recoverable(text);
+        assert!(errors.is_empty(), "{errors:?}");
+        let settings = Settings::from_table(table.get_ref(), &mut report);
+        let mut problems: Vec<String> = report.problems.iter().map(ToString::to_string).collect();
+        problems.retain(|problem| !problem.contains("no catalogs are taken yet"));
+        (settings, problems)
+    }
+
+    const TEMPLATES: &str = "[[acl]]\nname = \"us\"\naddresses = \"192.0.2.1\"\n\
+        [[template]]\nname = \"plain\"\n[[template]]\nname = \"signed\"\nallow-query = \"us\"\n";
+
+    #[test]
+    fn a_catalog() {
+        let text = format!(
+            "{TEMPLATES}[[catalog]]\nzone = \"Catalog.example\"\ntemplates = [\"signed\", \"plain\"]\n\
+             members = [\"*.example.\", \"example.org\"]\nremove-max = \"5%\"\n"
+        );
+        let (settings, problems) = read(&text);
+        assert_eq!(problems, [""; 0]);
+        let [catalog] = &settings.catalogs()[..] else { panic!() };
+        assert_eq!(catalog.zone.to_string(), "Catalog.example.");
+        assert_eq!(catalog.templates, ["signed".into(), "plain".into()]);
+        assert_eq!(catalog.remove_max, RemoveMax::Percent(5));
+        let allows = |zone: &str| catalog.members.allows(&zone.parse::<NameBuf>().unwrap());
+        assert!(allows("a.example") && allows("example.org") && !allows("example"));
+        assert_eq!(settings.templates[1].1.zone.allow_query, Names::one("us"));
+        // What is not carried out is no settings.
+        let problems = Settings::parse(Path::new("f"), &text).unwrap_err();
+        assert_eq!(problems.len(), 1);
+        assert!(
+            problems[0].to_string().starts_with("f:10:8: zone: no catalogs are taken yet"),
+            "{problems:?}"
+        );
+    }
+
+    #[test]
+    fn losses_that_need_no_confirmation() {
+        let of = |text: &str| remove_max(text);
+        assert_eq!(of("any"), Some(RemoveMax::Any));
+        assert_eq!(of("0"), Some(RemoveMax::Members(0)));
+        assert_eq!(of("250"), Some(RemoveMax::Members(250)));
+        assert_eq!(of("100%"), Some(RemoveMax::Percent(100)));
+        for wrong in ["", "%", "101%", "-1", "+1", "1 %", "10%%", "all", "5000000000", "1.5%"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong() {
+        let (_, problems) = read(&format!(
+            "{TEMPLATES}[[template]]\nname = \"plain\"\n[[template]]\nfile = \"x\"\nallow-query = \"them\"\n\
+             [[catalog]]\nzone = \"a.\"\ntemplates = [\"plian\", \"signed\", \"signed\"]\nmembers = [\"a..b\", \"\"]\n\
+             remove-max = \"many\"\n[[catalog]]\nzone = \"A.\"\n[[catalog]]\n"
+        ));
+        let expected = [
+            "f:12:1: unknown key \"file\" in [template]; known are name, allow-query, refuse",
+            "f:13:15: allow-query: unknown [[acl]] \"them\"; known are all, nobody, us",
+            "f:10:8: name: expected each name once, found \"plain\" twice",
+            "f:11:1: name: expected a name for the template, found none",
+            "f:17:12: members: expected a domain name, found \"a..b\"",
+            "f:17:20: members: expected a domain name, found \"\"",
+            &format!("f:18:14: remove-max: expected {REMOVE_MAX}, found \"many\""),
+            "f:16:14: templates: unknown [[template]] \"plian\"; did you mean \"plain\"?",
+            "f:16:33: templates: expected each template once, found \"signed\" twice",
+            "f:20:8: zone: expected each catalog once, found A. twice",
+            "f:21:1: zone: expected the name of the catalog, found none",
+        ];
+        assert_eq!(problems, expected);
+    }
+}
