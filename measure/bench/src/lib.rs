@@ -4,6 +4,7 @@
 //!   [`labels`] and [`random`].
 //! * [`query`]: query files and packets; [`source`]: where queries come from; [`trace`]: captures, their queries and what they are made of.
 //! * [`echo`]: the limit program, replying with recorded [`sizes`].
+//! * [`durable`]: the limit program of updates: keeps every message, then replies; and the disk alone.
 //! * [`load`]: trials in open and closed loop; [`search`]: the rate a server sustains.
 //! * [`join`]: generators on several hosts as one.
 //! * [`update`]: dynamic updates at a rate, signed and checked.
@@ -14,6 +15,7 @@
 //! Nothing here knows Zonda: it measures any name server.
 
 pub mod cores;
+pub mod durable;
 pub mod echo;
 pub mod error;
 pub mod generate;
