@@ -147,7 +147,8 @@ impl Durable {
                 Ok(0) | Err(rustix::io::Errno::INTR) => continue,
                 other => other.map_err(|errno| fault(errno.into()))?,
             };
-            (kept.clear(), replies.clear());
+            kept.clear();
+            replies.clear();
             self.receive(&mut kept, &mut replies);
             if replies.is_empty() {
                 continue;
