@@ -183,6 +183,33 @@ fn queries_beside_updates() {
     assert!(accepted.len() == 1 && accepted[0] > 0.0, "{accepted:?}");
 }
 
+/// Zones out, changes out, zones in and again, of those that can.
+#[test]
+fn zones_out_and_in() {
+    if !has_peers() {
+        return;
+    }
+    let record = checked("transfer", "knot,named").unwrap();
+    for who in ["knot", "named"] {
+        for (metric, at) in [
+            ("AXFR out", "1 M records"),
+            ("AXFR out", "10,000 zones"),
+            ("IXFR out", "1 M records"),
+            ("in until served", "10,000 zones"),
+            ("all current again", "1 M records"),
+        ] {
+            let found = values_at(&record, who, metric, at);
+            assert!(found.len() == 1 && found[0] > 0.0, "{who}, {metric}, {at}: {}", record["notes"]);
+        }
+    }
+    assert_eq!(values_at(&record, "limit", "AXFR out", "10,000 zones").len(), 1);
+    // What came in is what the primary has: by transfers of all zones, and changes of each.
+    for one in record["raw"].as_array().unwrap().iter().filter(|one| one["in_to"].is_string()) {
+        let zones = if one["at"] == "1 M records" { 1 } else { 20 };
+        assert!(one["axfr"] == zones && one["ixfr"].as_u64() >= Some(zones), "{one}");
+    }
+}
+
 /// Every rate of a recipe without contenders is there.
 #[track_caller]
 fn has_rates_only(recipe: &str) {
@@ -320,7 +347,7 @@ fn complaints_say_what_to_do() {
         assert!(output.status.code() == Some(status) && said.contains(expected), "{words:?}: {said}");
     }
     let list = lab(folder.path(), &["--list"]);
-    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 18);
+    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 19);
 }
 
 /// Recipes of kinds that have been checked with another.

@@ -17,8 +17,8 @@ use super::records::{self, Digest};
 
 /// ID of the request; a connection has one.
 const ID: u16 = 0x5a5a;
-/// Room for what has come: many messages, so that few calls bring all of them.
-const ROOM_OCTETS: usize = 1 << 20;
+/// Room for what has come: several messages of any length.
+const ROOM_OCTETS: usize = 1 << 18;
 /// Longest RDATA, and room for its names uncompressed.
 const RDATA_OCTETS_MAX: usize = 65_535 + 510;
 

@@ -92,12 +92,8 @@ fn zones(job: &Job<'_>) -> String {
     let mut zones = String::new();
     for (apex, path) in &job.zones.list {
         let (bare, file) = (named::bare(apex), path.display());
-        let _ = writeln!(
-            zones,
-            "zone \"{bare}\" {{ type slave; file \"{file}\"; masters {{ {} port {}; }}; }};",
-            primary.ip(),
-            primary.port()
-        );
+        let _ =
+            writeln!(zones, "zone \"{bare}\" {{ type slave; file \"{file}\"; masters {{ {primary}; }}; }};");
     }
     zones
 }

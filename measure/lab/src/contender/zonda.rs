@@ -50,7 +50,7 @@ fn role(role: Role) -> String {
              [[acl]]\nname = \"lab\"\nkeys = [\"{KEY_NAME}\"]\n\n[access]\ntransfer = \"all\"\nupdate = \"lab\"\n\n"
         ),
         Role::Secondary { primary, .. } => {
-            format!("[[remote]]\nname = \"primary\"\naddress = \"{primary}\"\n\n")
+            format!("[[remote]]\nname = \"primary\"\naddresses = [\"{primary}\"]\n\n")
         }
     }
 }

@@ -5,6 +5,7 @@
 //! * [`engine`]: the locks of the paper and others, in process.
 //! * [`scaling`]: the engine with more and more threads, and computed for more cores than there are.
 //! * [`updates`]: how fast they are taken, whether they are kept, and what queries suffer from them.
+//! * [`transfers`]: zones out and in, and changes of them.
 //! * [`memory`] after the load of zones; [`start`] from exec to the first answer.
 //!
 //! [`Lab`] is what they share: where servers run, how long everything takes, and the record they fill.
@@ -20,6 +21,7 @@ mod runs;
 pub mod scaling;
 mod servers;
 pub mod start;
+pub mod transfers;
 pub mod updates;
 mod values;
 
@@ -89,6 +91,7 @@ impl Lab {
             crate::recipe::Measure::Scaling => scaling::run(self),
             crate::recipe::Measure::UpdateRate => updates::rate::run(self),
             crate::recipe::Measure::Dynamic => updates::beside::run(self),
+            crate::recipe::Measure::Transfer => transfers::speed::run(self),
         }
     }
 

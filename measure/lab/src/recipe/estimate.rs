@@ -16,6 +16,8 @@ const TRIAL_MORE: f64 = 0.05;
 const START: f64 = 1.0;
 /// Start and end of a generator, which are most of a run beside a server that is there already.
 const LOAD_START: f64 = 0.3;
+/// Updates of one zone that a server accepts a second, about.
+const UPDATES_A_SECOND: f64 = 1500.0;
 /// What a server takes to load a record, the mean of all six and a little more.
 const RECORD: f64 = 4e-6;
 /// What memory takes to settle, and queries that touch a zone.
@@ -56,6 +58,11 @@ impl Recipe {
                 let rates = (self.changes.rates.len() + 1) as f64;
                 let run = effort.run_seconds + LOAD_START;
                 effort.runs as f64 * counts * (self.takers() + 1.0) * (rates * 2.0 * run + all / servers)
+            }
+            // Out, in, and what an update of all takes; a server of its own each.
+            Measure::Transfer => {
+                let updates = effort.updates as f64 / UPDATES_A_SECOND + START;
+                effort.runs as f64 * (3.0 * (all + servers * START) + self.takers() * updates)
             }
             // Against two echo servers.
             Measure::Generator => 2.0 * self.generators.len() as f64 * effort.runs as f64 * run,

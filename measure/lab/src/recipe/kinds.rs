@@ -26,6 +26,8 @@ pub enum Measure {
     UpdateRate,
     /// Queries beside updates.
     Dynamic,
+    /// Zones out and in.
+    Transfer,
 }
 
 impl Measure {

@@ -26,7 +26,7 @@ use serde::Deserialize;
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 18] = [
+const BUILT_IN: [(&str, &str); 19] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -45,6 +45,7 @@ const BUILT_IN: [(&str, &str); 18] = [
     ("allocators", include_str!("../../recipes/allocators.toml")),
     ("ddns-rate", include_str!("../../recipes/ddns-rate.toml")),
     ("dynamic", include_str!("../../recipes/dynamic.toml")),
+    ("transfer", include_str!("../../recipes/transfer.toml")),
 ];
 
 /// Most changes a second that the generator takes.

@@ -47,7 +47,7 @@ struct Found {
 
 /// Measures all contenders with all rates of updates.
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
-    let names = lab.able(contender::Role::Dynamic { is_signed: true });
+    let names = lab.able(contender::Role::Dynamic { is_signed: true }, "");
     if names.is_empty() {
         return Err(Error::Nobody);
     }

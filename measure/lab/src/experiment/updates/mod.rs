@@ -87,13 +87,13 @@ impl Taker {
 }
 
 impl Lab {
-    /// Contenders that can have that role; of the others is said why not.
-    pub fn able(&mut self, role: Role) -> Vec<Name> {
+    /// Contenders that can have that role; of the others is said why not, and ` for WHAT` they are left out.
+    pub fn able(&mut self, role: Role, what: &str) -> Vec<Name> {
         let (mut able, names) = (Vec::new(), self.names.clone());
         for name in names {
             match name.cannot(role) {
                 None => able.push(name),
-                Some(reason) => self.note(format!("{} is left out: {reason}", name.text())),
+                Some(reason) => self.note(format!("{} is left out{what}: {reason}", name.text())),
             }
         }
         able

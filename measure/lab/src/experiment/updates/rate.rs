@@ -76,7 +76,7 @@ struct Found {
 
 /// Measures all ways, then looks whether updates are kept.
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
-    let names = lab.able(Role::Dynamic { is_signed: true });
+    let names = lab.able(Role::Dynamic { is_signed: true }, "");
     if names.is_empty() {
         return Err(Error::Nobody);
     }
