@@ -2,6 +2,7 @@
 //!
 //! Exit status: 0 done, 1 failed or (search) nothing held, 2 wrong usage.
 
+mod durable;
 mod echo;
 mod engine;
 mod generate;
@@ -30,6 +31,8 @@ enum Command {
     Gen(generate::Command),
     /// Answer every UDP packet at once: the limit of what a server on the same calls can reach.
     Echo(echo::Arguments),
+    /// Keep every UDP message on the disk and answer it then: the limit of what a server that takes updates can reach.
+    Durable(durable::Arguments),
     /// Send queries to a server and count what comes back, or search its loss-free maximum.
     Load(Box<load::Arguments>),
     /// Answer with exchangeable locks, counters and memory: the server of experiments with locks.
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Gen(command) => generate::run(command),
         Command::Echo(arguments) => echo::run(arguments),
+        Command::Durable(arguments) => durable::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
         Command::Engine(arguments) => engine::run(&arguments),
         Command::Host(arguments) => host::run(arguments),

@@ -33,12 +33,15 @@ fn checked(recipe: &str, contenders: &str) -> Option<Value> {
     let folder = tempfile::tempdir().unwrap();
     let mut words = vec![recipe, "--check", "--bed", "loopback", "--out", "out"];
     let program = zonda();
-    if !contenders.is_empty() {
+    if contenders.contains("zonda") {
         let Some(program) = &program else {
             assert!(std::env::var_os("CI").is_none(), "zonda is not built");
             return None;
         };
-        words.extend(["--zonda", program.to_str().unwrap(), "--contenders", contenders]);
+        words.extend(["--zonda", program.to_str().unwrap()]);
+    }
+    if !contenders.is_empty() {
+        words.extend(["--contenders", contenders]);
     }
     let output = lab(folder.path(), &words);
     let said = String::from_utf8_lossy(&output.stderr);
@@ -115,6 +118,95 @@ fn memory_and_start() {
     let Some(record) = checked("start", "zonda") else { return };
     for from in ["zonda", "zonda, pack"] {
         assert_eq!(values(&record, from, "time to first answer").len(), 1);
+    }
+}
+
+/// Whether servers are there that take updates.
+fn has_peers() -> bool {
+    let missing = ["knotd", "named"].into_iter().find(|program| lab::process::find(program).is_none());
+    if let Some(program) = missing {
+        assert!(std::env::var_os("CI").is_none(), "{program} is missing: run tests/setup.sh");
+    }
+    missing.is_none()
+}
+
+/// Rates of those that take updates beside the limit program, and whether they keep them.
+#[test]
+fn updates_as_fast_as_they_are_accepted() {
+    if !has_peers() {
+        return;
+    }
+    let record = checked("ddns-rate", "knot,named,nsd").unwrap();
+    for who in ["knot", "named", "limit"] {
+        for at in ["one zone, 1 in flight", "1,000 zones, 64 in flight", "one zone, 64 in flight, unsigned"] {
+            let rates = values_at(&record, who, "rate", at);
+            assert!(rates.len() == 1 && rates[0] > 0.0, "{who} at {at}: {rates:?}");
+        }
+    }
+    assert!(record["notes"].to_string().contains("nsd is left out: it takes no dynamic updates"));
+    let raw = record["raw"].as_array().unwrap().iter();
+    let checked: Vec<&Value> = raw.filter(|one| one["kept_by"].is_string()).collect();
+    assert!(checked.len() == 4 || lab::process::find("strace").is_none(), "{}", record["notes"]);
+    for one in checked {
+        assert!(one["replies"] == 20 && one["is_honest"] == true && one["syncs"] != Value::Null, "{one}");
+    }
+}
+
+/// Of a recipe of one's own: with one worker and two rates it is short.
+#[test]
+fn queries_beside_updates() {
+    if !has_peers() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let text = lab::recipe::text("dynamic").unwrap();
+    let text = text.replace("rates = [10, 100, 1000, 10000]", "rates = [50, 200]").replace("[1, 2]", "[1]");
+    fs::write(folder.path().join("mine.toml"), text).unwrap();
+    let words = ["mine.toml", "--check", "--bed", "loopback", "--contenders", "named,nsd", "--out", "out"];
+    let output = lab(folder.path(), &words);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let record = fs::read(folder.path().join("out/record.json")).unwrap();
+    let record: Value = serde_json::from_slice(&record).unwrap();
+    let places = ["no updates", "50 updates/s", "200 updates/s"];
+    for at in places {
+        let rates = values_at(&record, "named", "rate", at);
+        assert!(rates.len() == 1 && rates[0] > 0.0, "{at}: {rates:?}");
+        assert_eq!(values_at(&record, "named", "lost at half load", at).len(), 1);
+    }
+    let (one, other) =
+        (values_at(&record, "named", "rate", places[1]), values_at(&record, "named", "rate", places[0]));
+    let ratio = values_at(&record, "named", "rate over none", places[1]);
+    assert!((ratio[0] - one[0] / other[0]).abs() < 1e-9, "{ratio:?}");
+    let cpu = values_at(&record, "limit", "CPU an update", places[2]);
+    assert!(cpu.len() == 1 && cpu[0] > 0.0, "{cpu:?}");
+    let accepted = values_at(&record, "named", "updates accepted", places[2]);
+    assert!(accepted.len() == 1 && accepted[0] > 0.0, "{accepted:?}");
+}
+
+/// Zones out, changes out, zones in and again, of those that can.
+#[test]
+fn zones_out_and_in() {
+    if !has_peers() {
+        return;
+    }
+    let record = checked("transfer", "knot,named").unwrap();
+    for who in ["knot", "named"] {
+        for (metric, at) in [
+            ("AXFR out", "1 M records"),
+            ("AXFR out", "10,000 zones"),
+            ("IXFR out", "1 M records"),
+            ("in until served", "10,000 zones"),
+            ("all current again", "1 M records"),
+        ] {
+            let found = values_at(&record, who, metric, at);
+            assert!(found.len() == 1 && found[0] > 0.0, "{who}, {metric}, {at}: {}", record["notes"]);
+        }
+    }
+    assert_eq!(values_at(&record, "limit", "AXFR out", "10,000 zones").len(), 1);
+    // What came in is what the primary has: by transfers of all zones, and changes of each.
+    for one in record["raw"].as_array().unwrap().iter().filter(|one| one["in_to"].is_string()) {
+        let zones = if one["at"] == "1 M records" { 1 } else { 20 };
+        assert!(one["axfr"] == zones && one["ixfr"].as_u64() >= Some(zones), "{one}");
     }
 }
 
@@ -255,7 +347,7 @@ fn complaints_say_what_to_do() {
         assert!(output.status.code() == Some(status) && said.contains(expected), "{words:?}: {said}");
     }
     let list = lab(folder.path(), &["--list"]);
-    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 16);
+    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 19);
 }
 
 /// Recipes of kinds that have been checked with another.
@@ -305,6 +397,18 @@ mod long {
         ] {
             has_all_in_process(recipe, contender, metric, at);
         }
+    }
+
+    /// At rates that they do not all accept, and with two workers.
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn queries_beside_more_updates() {
+        if !has_peers() {
+            return;
+        }
+        let record = checked("dynamic", "named,knot").unwrap();
+        assert!(values(&record, "knot", "rate").len() >= 5, "{}", record["notes"]);
+        assert_eq!(values_at(&record, "named", "rate", "1 worker, 10000 updates/s").len(), 1);
     }
 
     #[test]

@@ -4,8 +4,10 @@
 //!   [`labels`] and [`random`].
 //! * [`query`]: query files and packets; [`source`]: where queries come from; [`trace`]: captures, their queries and what they are made of.
 //! * [`echo`]: the limit program, replying with recorded [`sizes`].
+//! * [`durable`]: the limit program of updates: keeps every message, then replies; and the disk alone.
 //! * [`load`]: trials in open and closed loop; [`search`]: the rate a server sustains.
 //! * [`join`]: generators on several hosts as one.
+//! * [`transfer`]: zones from server to server: a primary with versions, a client that counts.
 //! * [`update`]: dynamic updates at a rate, signed and checked.
 //! * [`mmsg`]: sockets and batches of datagrams, as a server's worker uses them; unsafe code is there and in the
 //!   io_uring model of the echo server only. [`cores`]: lists of cores to run on.
@@ -14,6 +16,7 @@
 //! Nothing here knows Zonda: it measures any name server.
 
 pub mod cores;
+pub mod durable;
 pub mod echo;
 pub mod error;
 pub mod generate;
@@ -29,6 +32,7 @@ pub mod search;
 pub mod sizes;
 pub mod source;
 pub mod trace;
+pub mod transfer;
 pub mod update;
 
 pub use error::Error;

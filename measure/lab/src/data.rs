@@ -130,6 +130,10 @@ impl Store<'_> {
             ZoneKind::Net => (format!("net-{size}"), "net.", vec!["net", "--records", &text]),
             ZoneKind::Flat => (format!("flat-{size}"), "flat.example.", vec!["flat", "--hosts", &text]),
             ZoneKind::Com => (format!("com-{size}"), "com.", vec!["com", "--delegations", &text]),
+            ZoneKind::Dynamic => {
+                let (base, apex) = (format!("dynamic-{size}"), "dynamic.example.");
+                (base, apex, vec!["dynamic", "--records", &text])
+            }
             ZoneKind::Many => return self.many(case, (case.size as f64 * effort.scale) as usize),
         };
         let (path, source) = match repository {
@@ -158,6 +162,23 @@ impl Store<'_> {
             base,
             format!("generated: gen zone {}", options.join(" ")),
         ))
+    }
+
+    /// Updates for these zones, each of which holds once, in the order of the file: names are added to one zone after the other,
+    /// and every second update takes away what was added before; in a single zone such as it holds by itself.
+    pub fn updates(&self, zones: &Zones, count: usize) -> Result<PathBuf, Error> {
+        let (_, first) = zones.list.first().ok_or(Error::Nobody)?;
+        let base = first.file_stem().unwrap_or_default().to_string_lossy();
+        let many = zones.list.len();
+        self.made(&format!("updates-{base}-{many}-{count}"), |to| {
+            let [bench, place, out] = [self.bench, first, to].map(|path| path.to_string_lossy().into_owned());
+            let count_text = count.to_string();
+            let command = [&bench, "gen", "updates", "--zone", &place, "--count", &count_text, "-o", &out];
+            match many {
+                1 => self.run(&words(&command)).map(drop),
+                _ => fs::write(to, updates_of_many(zones, count)).map_err(error::file(to, "write")),
+            }
+        })
     }
 
     fn generate(&self, options: &[&str], to: &Path) -> Result<(), Error> {
@@ -281,6 +302,20 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
+/// Updates for many zones in turn.
+fn updates_of_many(zones: &Zones, count: usize) -> String {
+    let many = zones.list.len();
+    let line = |number: usize| {
+        let ((apex, _), round) = (&zones.list[number % many], number / many);
+        let (label, host) = (round / 2, number % 254 + 1);
+        match round % 2 {
+            0 => format!("zone {apex}\nupdate add new{label}.{apex} 300 A 192.0.2.{host}\nsend\n"),
+            _ => format!("zone {apex}\nupdate delete new{label}.{apex}\nsend\n"),
+        }
+    };
+    (0..count).map(line).collect()
+}
+
 /// The project's repository around this folder or this program, if it has what the root recipe needs.
 fn repository() -> Option<PathBuf> {
     let has = |folder: &&Path| folder.join(ROOT_ZONE).is_file() && folder.join(ROOT_QUERIES).is_file();
@@ -380,6 +415,19 @@ mod tests {
         assert_eq!(signatures(&plain).unwrap(), Signatures::None);
         fs::write(&plain, text.to_owned() + ". 0 IN NSEC3PARAM 1 0 0 -\n").unwrap();
         assert_eq!(signatures(&plain).unwrap(), Signatures::Nsec3);
+    }
+
+    #[test]
+    fn updates_of_many_zones_take_turns() {
+        let list = ["a.", "b."].map(|apex| (apex.to_owned(), PathBuf::new())).to_vec();
+        let text = updates_of_many(&Zones { list, ..Zones::default() }, 6);
+        let changes: Vec<&str> = text.lines().filter(|line| line.starts_with("update")).collect();
+        assert_eq!(changes[0], "update add new0.a. 300 A 192.0.2.1");
+        assert_eq!(
+            changes[1..4],
+            ["update add new0.b. 300 A 192.0.2.2", "update delete new0.a.", "update delete new0.b."]
+        );
+        assert!(changes[4].starts_with("update add new1.a.") && text.matches("send\n").count() == 6);
     }
 
     #[test]

@@ -8,10 +8,12 @@ use serde::Deserialize;
 use crate::record::Published;
 
 /// Files by the name of their recipe.
-const FILES: [(&str, &str); 18] = [
+const FILES: [(&str, &str); 19] = [
     ("allocators", include_str!("../published/allocators.toml")),
     ("caching", include_str!("../published/caching.toml")),
     ("client-limit", include_str!("../published/client-limit.toml")),
+    ("ddns-rate", include_str!("../published/updates.toml")),
+    ("dynamic", include_str!("../published/updates.toml")),
     ("echo-pin", include_str!("../published/echo-pin.toml")),
     ("echo-sweep", include_str!("../published/echo-sweep.toml")),
     ("lock-profile", include_str!("../published/lock-profile.toml")),
@@ -26,7 +28,6 @@ const FILES: [(&str, &str); 18] = [
     ("smp-2004", include_str!("../published/smp-2004.toml")),
     ("start", include_str!("../published/start.toml")),
     ("threads", include_str!("../published/smp-2004.toml")),
-    ("updates", include_str!("../published/updates.toml")),
 ];
 
 #[derive(Deserialize)]

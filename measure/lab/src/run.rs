@@ -14,7 +14,7 @@ use crate::{
     error,
     experiment::{Lab, table},
     file, place, process, published,
-    recipe::{Form, Measure, Name, Recipe},
+    recipe::{Form, Name, Recipe},
     record::{Blocks, FORMAT, Record, Table, Target},
     report,
 };
@@ -161,7 +161,7 @@ fn empty(options: &Options, started: u64, bed: &Bed, notes: Vec<String>, scale: 
 fn contenders(options: &Options, notes: &mut Vec<String>) -> Result<(Programs, Vec<Name>), Error> {
     let bench = env::current_exe().map_err(|cause| Error::System { action: "find this program", cause })?;
     let wanted = options.contenders.clone().unwrap_or_else(|| options.recipe.contenders.clone());
-    let needs = matches!(options.recipe.measure, Measure::Rates | Measure::Memory | Measure::Start);
+    let needs = options.recipe.measure.has_contenders();
     let wanted = if needs { wanted } else { Vec::new() };
     let mut programs = Programs { zonda: PathBuf::new(), bench: bench.clone() };
     let mut names = Vec::new();

@@ -98,7 +98,16 @@ impl Bed {
     /// (SO_REUSEPORT): one that is in use would have two servers measured as one.
     pub fn address(&mut self) -> Result<SocketAddr, Error> {
         let ip = if self.pair.is_some() { veth::SERVER } else { Ipv4Addr::LOCALHOST };
-        let place = self.server();
+        self.free(ip, &self.server())
+    }
+
+    /// The same at the generator's end, for a primary that servers have their zones from.
+    pub fn load_address(&mut self) -> Result<SocketAddr, Error> {
+        let ip = if self.pair.is_some() { veth::CLIENT } else { Ipv4Addr::LOCALHOST };
+        self.free(ip, &self.load())
+    }
+
+    fn free(&mut self, ip: Ipv4Addr, place: &Place) -> Result<SocketAddr, Error> {
         for _ in 0..u16::MAX {
             let address = SocketAddr::new(IpAddr::V4(ip), self.next);
             self.next = self.next.checked_add(1).unwrap_or(PORT);

@@ -19,7 +19,7 @@ use crate::{
 /// The server's address.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 /// The generator's address.
-const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+pub const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 /// Beginning of the names.
 const PREFIX: &str = "zonda-lab-";
 /// Where `ip` keeps the handles of namespaces.

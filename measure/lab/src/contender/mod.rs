@@ -10,6 +10,7 @@ mod knot;
 mod named;
 mod nsd;
 mod pdns;
+mod role;
 mod unbound;
 mod zonda;
 
@@ -23,6 +24,7 @@ use std::{
 };
 
 pub use echo::EchoOptions;
+pub use role::{KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role};
 
 use crate::{
     Error,
@@ -54,6 +56,7 @@ pub struct Programs {
 }
 
 /// What a server shall do.
+#[derive(Clone, Copy)]
 pub struct Job<'a> {
     /// What it serves.
     pub zones: &'a Zones,
@@ -71,6 +74,10 @@ pub struct Job<'a> {
     pub pack: Option<&'a Path>,
     /// For the echo server.
     pub echo: &'a EchoOptions,
+    /// What it does with its zones.
+    pub role: Role,
+    /// The beginning of its command line: a program that runs it and watches. Empty: it runs by itself.
+    pub under: &'a [String],
 }
 
 /// Settings and command line of a server.
@@ -216,7 +223,8 @@ impl Name {
             fs::remove_dir_all(job.folder).map_err(error::file(job.folder, "empty"))?;
         }
         fs::create_dir_all(job.folder).map_err(error::file(job.folder, "create"))?;
-        let setup = self.setup(job);
+        let zones = role::zones(job)?;
+        let mut setup = self.setup(&Job { zones: &zones, ..*job });
         let write = |name: &str, text: &str| {
             let path = job.folder.join(name);
             fs::write(&path, text).map_err(error::file(&path, "write"))
@@ -226,6 +234,7 @@ impl Name {
         }
         setup.files.iter().try_for_each(|(name, text)| write(name, text))?;
         setup.before.iter().try_for_each(|command| self.run_before(command, place, job.folder))?;
+        setup.command.splice(..0, job.under.iter().cloned());
         let began = Instant::now();
         let process = Process::start(&setup.command, place, job.folder)?;
         Ok(Server { name: self, address: job.address, folder: job.folder.into(), process, began, setup })

@@ -1,9 +1,9 @@
 //! BIND 9: as many threads as workers, no recursion; `rrset-order none` and minimal responses as its performance notes
-//! advise.
+//! advise. Where zones come in, as many transfers and questions about serials as there are zones to ask for.
 
 use std::fmt::Write;
 
-use super::{Job, Setup};
+use super::{Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Setup};
 
 pub fn setup(job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
@@ -24,29 +24,80 @@ pub fn setup(job: &Job<'_>) -> Setup {
   empty-zones-enable no;
   check-integrity no;
   statistics-file "{folder}/stats";
-}};
+{}}};
 controls {{ }};
 logging {{ category default {{ null; }}; category unmatched {{ null; }}; }};
 "#,
         job.address.port(),
-        job.address.ip()
+        job.address.ip(),
+        options(job.role)
     );
     let command = ["named", "-f", "-n", &job.workers.to_string(), "-c", &format!("{folder}/named.conf")];
     Setup {
         file: "named.conf",
         head,
-        zones: zones(job, "primary"),
+        zones: key(job.role) + &changing(job),
         command: Setup::words(&command),
         ..Setup::default()
     }
+}
+
+/// What a role asks for of the server.
+fn options(role: Role) -> &'static str {
+    match role {
+        Role::Static => "",
+        Role::Dynamic { .. } | Role::Primary => {
+            "  allow-transfer { any; };\n  transfers-out 1000;\n  max-journal-size 1g;\n"
+        }
+        Role::Secondary { .. } => {
+            "  transfers-in 100;\n  transfers-per-ns 100;\n  serial-query-rate 10000;\n  max-journal-size 1g;\n"
+        }
+    }
+}
+
+fn key(role: Role) -> String {
+    match role {
+        Role::Dynamic { is_signed: true } => {
+            format!("key \"{KEY_NAME}\" {{ algorithm {KEY_ALGORITHM}; secret \"{KEY_SECRET}\"; }};\n")
+        }
+        _ => String::new(),
+    }
+}
+
+/// The zones with what their role asks for.
+fn changing(job: &Job<'_>) -> String {
+    let more = match job.role {
+        Role::Static | Role::Primary => return zones(job, "primary"),
+        Role::Dynamic { is_signed: false } => "type primary; allow-update { any; };".to_owned(),
+        Role::Dynamic { is_signed: true } => {
+            format!("type primary; allow-update {{ key \"{KEY_NAME}\"; }};")
+        }
+        Role::Secondary { primary, .. } => {
+            format!("type secondary; primaries {{ {} port {}; }};", primary.ip(), primary.port())
+        }
+    };
+    let mut zones = String::new();
+    for (apex, path) in &job.zones.list {
+        let file = match job.role {
+            // Without a file nothing is kept.
+            Role::Secondary { keeps: false, .. } => String::new(),
+            _ => format!(" file \"{}\";", path.display()),
+        };
+        let _ = writeln!(zones, "zone \"{}\" {{ {more}{file} }};", bare(apex));
+    }
+    zones
+}
+
+/// A name as BIND's settings have it: without its final dot.
+pub fn bare(apex: &str) -> &str {
+    Some(apex.trim_end_matches('.')).filter(|bare| !bare.is_empty()).unwrap_or(".")
 }
 
 /// The zones in BIND's words, which PowerDNS reads too, if of another `kind`.
 pub fn zones(job: &Job<'_>, kind: &str) -> String {
     let mut zones = String::new();
     for (apex, path) in &job.zones.list {
-        let bare = Some(apex.trim_end_matches('.')).filter(|bare| !bare.is_empty()).unwrap_or(".");
-        let _ = writeln!(zones, "zone \"{bare}\" {{ type {kind}; file \"{}\"; }};", path.display());
+        let _ = writeln!(zones, "zone \"{}\" {{ type {kind}; file \"{}\"; }};", bare(apex), path.display());
     }
     zones
 }

@@ -1,8 +1,9 @@
-//! NSD: a server process for each worker, each with a socket of its own; response rate limit off.
+//! NSD: a server process for each worker, each with a socket of its own; response rate limit off. What comes in is served at
+//! once, not once a second.
 
 use std::fmt::Write;
 
-use super::{Job, Setup};
+use super::{Job, Role, Setup};
 
 pub fn setup(job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
@@ -28,19 +29,44 @@ pub fn setup(job: &Job<'_>) -> Setup {
   rrl-whitelist-ratelimit: 0
   receive-buffer-size: {}
   send-buffer-size: 1048576
-remote-control:
+{}remote-control:
   control-enable: no
 "#,
         job.workers,
         if job.workers > 1 { "yes" } else { "no" },
         job.address.ip(),
         job.address.port(),
-        job.receive_octets
+        job.receive_octets,
+        options(job.role)
     );
-    let mut zones = String::new();
+    let (mut zones, role) = (String::new(), zone(job.role));
     for (apex, path) in &job.zones.list {
         let _ = writeln!(zones, "zone:\n  name: \"{apex}\"\n  zonefile: \"{}\"", path.display());
+        zones.push_str(&role);
     }
     let command = Setup::words(&["nsd", "-d", "-c", &format!("{folder}/nsd.conf")]);
     Setup { file: "nsd.conf", head, zones, command, ..Setup::default() }
+}
+
+/// What a role asks for of the server.
+fn options(role: Role) -> &'static str {
+    match role {
+        Role::Secondary { keeps: true, .. } => "  xfrd-reload-timeout: 0\n",
+        Role::Secondary { keeps: false, .. } => "  xfrd-reload-timeout: 0\n  zonefiles-write: 0\n",
+        _ => "",
+    }
+}
+
+/// What a role asks for of a zone.
+fn zone(role: Role) -> String {
+    match role {
+        Role::Static => String::new(),
+        Role::Dynamic { .. } | Role::Primary => "  provide-xfr: 0.0.0.0/0 NOKEY\n".to_owned(),
+        Role::Secondary { primary, .. } => format!(
+            "  request-xfr: {}@{} NOKEY\n  allow-notify: {} NOKEY\n",
+            primary.ip(),
+            primary.port(),
+            primary.ip()
+        ),
+    }
 }

@@ -3,7 +3,9 @@
 //!
 //! The backend knows from a database alone which zones are signed already: its own tool makes one for those.
 
-use super::{Job, Setup, named};
+use std::fmt::Write;
+
+use super::{Job, Role, Setup, named};
 use crate::data::Signatures;
 
 /// How long all stays in its caches: longer than any run.
@@ -42,11 +44,12 @@ loglevel=4
 log-dns-queries=no
 version-string=anonymous
 security-poll-suffix=
-",
+{}",
         job.address.ip(),
         job.address.port(),
         job.workers,
-        if job.workers > 1 { "yes" } else { "no" }
+        if job.workers > 1 { "yes" } else { "no" },
+        options(job.role)
     );
     let settings = format!("--config-dir={folder}");
     let mut before = Vec::new();
@@ -66,9 +69,31 @@ security-poll-suffix=
         file: "pdns.conf",
         head,
         // Of a zone that is `native` nobody is told; `primary` is a word of its later versions only.
-        files: vec![("zones.conf", named::zones(job, "native"))],
+        files: vec![("zones.conf", zones(job))],
         before,
         command: Setup::words(&["pdns_server", &settings]),
         ..Setup::default()
     }
+}
+
+/// What a role asks for of the server.
+fn options(role: Role) -> &'static str {
+    match role {
+        Role::Static => "",
+        Role::Dynamic { .. } | Role::Primary => "allow-axfr-ips=0.0.0.0/0\n",
+        // What it keeps of its zones must not outlive them.
+        Role::Secondary { .. } => "secondary=yes\nxfr-cycle-interval=1\n",
+    }
+}
+
+/// The zones in BIND's words.
+fn zones(job: &Job<'_>) -> String {
+    let Role::Secondary { primary, .. } = job.role else { return named::zones(job, "native") };
+    let mut zones = String::new();
+    for (apex, path) in &job.zones.list {
+        let (bare, file) = (named::bare(apex), path.display());
+        let _ =
+            writeln!(zones, "zone \"{bare}\" {{ type slave; file \"{file}\"; masters {{ {primary}; }}; }};");
+    }
+    zones
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Job, Setup};
+use super::{Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Setup};
 
 pub fn setup(job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
@@ -19,18 +19,38 @@ socket = "{folder}/control.sock"
 [log]
 level = "warn"
 
-"#,
-        job.address, job.workers, job.receive_octets
+{}"#,
+        job.address,
+        job.workers,
+        job.receive_octets,
+        role(job.role)
     );
     let mut zones = String::new();
     for (apex, path) in &job.zones.list {
-        let (key, path) = match job.pack {
-            Some(pack) => ("pack", pack),
-            None => ("file", path.as_path()),
+        let source = match (job.pack, job.role) {
+            (Some(pack), _) => format!("pack = \"{}\"", pack.display()),
+            (None, Role::Secondary { .. }) => "primaries = [\"primary\"]".to_owned(),
+            (None, _) => format!("file = \"{}\"", path.display()),
         };
-        let _ = writeln!(zones, "[[zone]]\nname = \"{apex}\"\n{key} = \"{}\"\n", path.display());
+        let _ = writeln!(zones, "[[zone]]\nname = \"{apex}\"\n{source}\n");
     }
     let program = job.programs.zonda.to_string_lossy();
     let command = Setup::words(&[&program, "serve", "--config", &format!("{folder}/zonda.toml")]);
     Setup { file: "zonda.toml", head, zones, command, ..Setup::default() }
+}
+
+/// What a role asks for of the server.
+fn role(role: Role) -> String {
+    match role {
+        Role::Static => String::new(),
+        Role::Primary => "[access]\ntransfer = \"all\"\n\n".to_owned(),
+        Role::Dynamic { is_signed: false } => "[access]\ntransfer = \"all\"\nupdate = \"all\"\n\n".to_owned(),
+        Role::Dynamic { is_signed: true } => format!(
+            "[[key]]\nname = \"{KEY_NAME}\"\nalgorithm = \"{KEY_ALGORITHM}\"\nsecret = \"{KEY_SECRET}\"\n\n\
+             [[acl]]\nname = \"lab\"\nkeys = [\"{KEY_NAME}\"]\n\n[access]\ntransfer = \"all\"\nupdate = \"lab\"\n\n"
+        ),
+        Role::Secondary { primary, .. } => {
+            format!("[[remote]]\nname = \"primary\"\naddresses = [\"{primary}\"]\n\n")
+        }
+    }
 }

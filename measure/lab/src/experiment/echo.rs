@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Error,
-    contender::EchoOptions,
+    contender::{self, EchoOptions},
     data::Zones,
     error, place,
     recipe::{EchoGroup, Name, Placement, Processes},
@@ -122,6 +122,8 @@ fn of_group(group: &EchoGroup, server_cores: &[usize]) -> Vec<Variant> {
                 sizes: None,
             },
             cores: cores.to_vec(),
+            role: contender::Role::Static,
+            under: Vec::new(),
         },
     };
     let most = match group.processes {

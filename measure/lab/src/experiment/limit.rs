@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Error,
-    contender::{EchoOptions, Server},
+    contender::{EchoOptions, Role, Server},
     data::Zones,
     process::{self, Cpu, Process},
     recipe::{Generator, GeneratorProgram, Name},
@@ -94,6 +94,8 @@ fn subject(lab: &Lab, trains: bool) -> Subject {
         workers: 1,
         echo: EchoOptions { trains, ..EchoOptions::default() },
         cores: lab.server_cores.iter().copied().take(1).collect(),
+        role: Role::Static,
+        under: Vec::new(),
     }
 }
 

@@ -4,6 +4,8 @@
 //! * [`echo`]: echo servers of many models, processes and cores; [`limit`]: settings of the generator, and other generators.
 //! * [`engine`]: the locks of the paper and others, in process.
 //! * [`scaling`]: the engine with more and more threads, and computed for more cores than there are.
+//! * [`updates`]: how fast they are taken, whether they are kept, and what queries suffer from them.
+//! * [`transfers`]: zones out and in, and changes of them.
 //! * [`memory`] after the load of zones; [`start`] from exec to the first answer.
 //!
 //! [`Lab`] is what they share: where servers run, how long everything takes, and the record they fill.
@@ -19,6 +21,8 @@ mod runs;
 pub mod scaling;
 mod servers;
 pub mod start;
+pub mod transfers;
+pub mod updates;
 mod values;
 
 use std::{
@@ -39,7 +43,7 @@ use crate::{
     Error,
     bed::Bed,
     contender::Programs,
-    data::{Set, Store},
+    data::{Set, Store, Zones},
     error,
     place::Place,
     recipe::{Case, Effort, Name, Recipe},
@@ -85,6 +89,9 @@ impl Lab {
             crate::recipe::Measure::Generator => limit::run(self),
             crate::recipe::Measure::Engine => engine::run(self),
             crate::recipe::Measure::Scaling => scaling::run(self),
+            crate::recipe::Measure::UpdateRate => updates::rate::run(self),
+            crate::recipe::Measure::Dynamic => updates::beside::run(self),
+            crate::recipe::Measure::Transfer => transfers::speed::run(self),
         }
     }
 
@@ -121,6 +128,13 @@ impl Lab {
         let work = self.folder("generator")?;
         let store = Store { folder: &self.data, work: &work, bench: &self.programs.bench, stop: &self.stop };
         store.set(case, &self.effort)
+    }
+
+    /// Updates for zones.
+    pub fn updates(&self, zones: &Zones, count: usize) -> Result<PathBuf, Error> {
+        let work = self.folder("generator")?;
+        let store = Store { folder: &self.data, work: &work, bench: &self.programs.bench, stop: &self.stop };
+        store.updates(zones, count)
     }
 
     /// A folder below the work folder, made.

@@ -12,7 +12,7 @@ use super::{Lab, duration};
 use crate::{
     Error, agreement,
     bed::RECEIVE_OCTETS,
-    contender::{EchoOptions, Job, Server},
+    contender::{EchoOptions, Job, Role, Server},
     data::{Set, Zones},
     error::ServerProblem,
     process,
@@ -40,6 +40,10 @@ pub struct Subject {
     pub echo: EchoOptions,
     /// Cores it runs on.
     pub cores: Vec<usize>,
+    /// What it does with its zones.
+    pub role: Role,
+    /// A command line that runs it and watches; empty: it runs by itself.
+    pub under: Vec<String>,
 }
 
 /// Servers that run at the same time; dropping it ends them.
@@ -55,6 +59,8 @@ impl Lab {
             workers,
             echo: EchoOptions::default(),
             cores: cores.clone(),
+            role: Role::Static,
+            under: Vec::new(),
         };
         names.iter().map(subject).collect()
     }
@@ -72,6 +78,8 @@ impl Lab {
             programs: &self.programs,
             pack,
             echo: &subject.echo,
+            role: subject.role,
+            under: &subject.under,
         };
         let place = self.bed.server().on(&subject.cores);
         let server = subject.name.start(&job, &place)?;

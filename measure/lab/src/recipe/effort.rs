@@ -113,6 +113,10 @@ effort! {
     run_seconds: f64 = 10.0, (0.05..=3600.0);
     /// Queries outstanding in closed loops.
     window: u64 = 500, (1..=1_048_576);
+    /// Updates that are sent as fast as they are accepted, if the length of a run allows.
+    updates: usize = 10_000, (1..=10_000_000);
+    /// When an update beside queries counts as lost: what comes later was overtaken by the end of its run.
+    update_timeout_ms: u64 = 2000, (1..=600_000);
     /// How often servers are started.
     restart: Restart = Restart::Block, (Restart::Block..=Restart::Case);
     /// How long a server may take to load its zones.
@@ -137,5 +141,7 @@ pub const CHECK: EffortText = EffortText {
     load_seconds: Some(60.0),
     runs: Some(1),
     run_seconds: Some(0.1),
+    updates: Some(20),
+    update_timeout_ms: Some(300),
     ..UNSAID
 };

@@ -1,6 +1,7 @@
 //! How long a recipe takes, roughly: what its numbers say, and what was seen to come on top.
 
-use super::{Effort, EngineData, Form, Measure, Placement, Processes, Recipe, Restart, ZoneKind};
+use super::{Effort, EngineData, Form, Measure, Name, Placement, Processes, Recipe, Restart, ZoneKind};
+use crate::contender::Role;
 
 /// What a run of the engine takes beside its length: it reads the root zone first, or fills a cache.
 const ENGINE_START: f64 = 0.25;
@@ -13,6 +14,10 @@ const APPROACH: f64 = 10.0;
 const TRIAL_MORE: f64 = 0.05;
 /// Start and end of a program.
 const START: f64 = 1.0;
+/// Start and end of a generator, which are most of a run beside a server that is there already.
+const LOAD_START: f64 = 0.3;
+/// Updates of one zone that a server accepts a second, about.
+const UPDATES_A_SECOND: f64 = 1500.0;
 /// What a server takes to load a record, the mean of all six and a little more.
 const RECORD: f64 = 4e-6;
 /// What memory takes to settle, and queries that touch a zone.
@@ -42,9 +47,32 @@ impl Recipe {
                 let run = effort.run_seconds + effort.warm_seconds + ENGINE_START;
                 COMPUTED + 5.0 * counts as f64 * effort.runs as f64 * run
             }
+            // Every way with a server of its own, and the limit program; ends wait for the disk.
+            Measure::UpdateRate => {
+                let ways = (self.windows().count() * self.cases.len()) as f64;
+                effort.runs as f64 * ways * (self.takers() + 1.0) * run + all
+            }
+            // For each rate and for none: as fast as it goes, and at half of that.
+            Measure::Dynamic => {
+                let counts = self.workers.iter().filter(|&&workers| workers <= cores).count().max(1) as f64;
+                let rates = (self.changes.rates.len() + 1) as f64;
+                let run = effort.run_seconds + LOAD_START;
+                effort.runs as f64 * counts * (self.takers() + 1.0) * (rates * 2.0 * run + all / servers)
+            }
+            // Out, in, and what an update of all takes; a server of its own each.
+            Measure::Transfer => {
+                let updates = effort.updates as f64 / UPDATES_A_SECOND + START;
+                effort.runs as f64 * (3.0 * (all + servers * START) + self.takers() * updates)
+            }
             // Against two echo servers.
             Measure::Generator => 2.0 * self.generators.len() as f64 * effort.runs as f64 * run,
         }
+    }
+
+    /// Contenders that take updates.
+    fn takers(&self) -> f64 {
+        let can = |name: &&Name| name.cannot(Role::Dynamic { is_signed: true }).is_none();
+        self.contenders.iter().filter(can).count() as f64
     }
 
     /// Blocks and latencies, beside the load for the comparison of answers, which takes `loads`.
@@ -96,7 +124,7 @@ fn records(case: &super::Case, effort: &Effort) -> f64 {
         ZoneKind::Com => size * 2.5,
         // With signatures: each owner has three times as many.
         ZoneKind::Net | ZoneKind::Flat if case.dnssec == super::Dnssec::Nsec => size * 3.0,
-        ZoneKind::Net | ZoneKind::Flat => size,
+        ZoneKind::Net | ZoneKind::Flat | ZoneKind::Dynamic => size,
     }
 }
 

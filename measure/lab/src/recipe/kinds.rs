@@ -22,9 +22,20 @@ pub enum Measure {
     Engine,
     /// The engine with more and more threads, and computed for more cores than there are.
     Scaling,
+    /// Updates as fast as they are accepted.
+    UpdateRate,
+    /// Queries beside updates.
+    Dynamic,
+    /// Zones out and in.
+    Transfer,
 }
 
 impl Measure {
+    /// Whether servers take part.
+    pub fn has_contenders(self) -> bool {
+        !matches!(self, Measure::Echo | Measure::Generator | Measure::Engine | Measure::Scaling)
+    }
+
     /// Whether nothing goes over a network, so that none has to be made.
     pub fn is_in_process(self) -> bool {
         matches!(self, Measure::Engine | Measure::Scaling)
@@ -101,6 +112,42 @@ pub enum ZoneKind {
     Flat,
     /// A com zone of today.
     Com,
+    /// The zone of the paper for updates: so many records and the mandatory ones.
+    Dynamic,
+}
+
+/// What is done to zones that change.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Changes {
+    /// Signed updates outstanding, where they go as fast as they are accepted.
+    #[serde(default)]
+    pub windows: Vec<u64>,
+    /// The same for updates without a signature.
+    #[serde(default)]
+    pub unsigned_windows: Vec<u64>,
+    /// Changes a second beside queries. None at all is always measured too.
+    #[serde(default)]
+    pub rates: Vec<u32>,
+    /// Ratios of rates that shall be at least so much.
+    #[serde(default, rename = "target")]
+    pub targets: Vec<ChangeTarget>,
+}
+
+/// A rate that shall be at least so many times another of the same round.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ChangeTarget {
+    /// Whose.
+    pub of: Name,
+    /// Where.
+    pub at: String,
+    /// Over whose.
+    pub over: Name,
+    /// Where that is; the same place without.
+    pub over_at: Option<String>,
+    /// The least ratio.
+    pub least: f64,
 }
 
 /// What is done about signatures.

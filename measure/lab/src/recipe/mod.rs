@@ -10,6 +10,7 @@ mod kinds;
 
 use std::{fs, path::Path};
 
+use bench::update::stream::WINDOW_MAX;
 use effort::EffortText;
 pub use effort::{Effort, Form, Restart};
 pub use engine::{
@@ -17,15 +18,15 @@ pub use engine::{
     Panel, Protection, Shown, Variant, cells,
 };
 pub use kinds::{
-    Case, Dnssec, DnssecOk, EchoGroup, Generator, GeneratorProgram, Measure, Name, Placement, Processes,
-    Sockets, ZoneKind,
+    Case, ChangeTarget, Changes, Dnssec, DnssecOk, EchoGroup, Generator, GeneratorProgram, Measure, Name,
+    Placement, Processes, Sockets, ZoneKind,
 };
 use serde::Deserialize;
 
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 16] = [
+const BUILT_IN: [(&str, &str); 19] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -42,7 +43,13 @@ const BUILT_IN: [(&str, &str); 16] = [
     ("lock-profile", include_str!("../../recipes/lock-profile.toml")),
     ("smp-2004", include_str!("../../recipes/smp-2004.toml")),
     ("allocators", include_str!("../../recipes/allocators.toml")),
+    ("ddns-rate", include_str!("../../recipes/ddns-rate.toml")),
+    ("dynamic", include_str!("../../recipes/dynamic.toml")),
+    ("transfer", include_str!("../../recipes/transfer.toml")),
 ];
+
+/// Most changes a second that the generator takes.
+const RATE_MAX: u32 = 100_000;
 
 /// A recipe.
 #[derive(Clone, Debug, Deserialize)]
@@ -66,6 +73,9 @@ pub struct Recipe {
     /// Zones and queries, one after the other.
     #[serde(default, rename = "case")]
     pub cases: Vec<Case>,
+    /// What changes, for measures of zones that do.
+    #[serde(default)]
+    pub changes: Changes,
     /// Echo servers, for `measure = "echo"`.
     #[serde(default, rename = "echo")]
     pub echoes: Vec<EchoGroup>,
@@ -153,14 +163,24 @@ impl Recipe {
         self.workers.len() > 1 || self.measure.is_in_process()
     }
 
+    /// Updates outstanding, and whether they are signed, in all ways asked for.
+    pub fn windows(&self) -> impl Iterator<Item = (bool, u64)> {
+        let unsigned = self.changes.unsigned_windows.iter().map(|&window| (false, window));
+        self.changes.windows.iter().map(|&window| (true, window)).chain(unsigned)
+    }
+
     /// What is missing or out of range.
     fn fault(&self) -> Option<String> {
         let needed = match self.measure {
-            Measure::Rates | Measure::Memory | Measure::Start if self.cases.is_empty() => {
-                "a [[case]] is needed"
+            measure if measure.has_contenders() && self.cases.is_empty() => "a [[case]] is needed",
+            measure if measure.has_contenders() && self.contenders.is_empty() => "contenders are needed",
+            Measure::UpdateRate if self.windows().next().is_none() => "[changes] windows are needed",
+            Measure::Dynamic if self.changes.rates.is_empty() => "[changes] rates are needed",
+            _ if self.windows().any(|(_, window)| !(1..=WINDOW_MAX).contains(&window)) => {
+                "[changes] windows: expected numbers from 1 to 32768"
             }
-            Measure::Rates | Measure::Memory | Measure::Start if self.contenders.is_empty() => {
-                "contenders are needed"
+            _ if self.changes.rates.iter().any(|rate| !(1..=RATE_MAX).contains(rate)) => {
+                "[changes] rates: expected numbers from 1 to 100000"
             }
             Measure::Echo if self.echoes.is_empty() => "an [[echo]] is needed",
             Measure::Generator if self.generators.is_empty() => "a [[generator]] is needed",

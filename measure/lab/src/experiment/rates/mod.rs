@@ -20,7 +20,7 @@ use bench::random::Random;
 use super::{Lab, Running, Subject, Values, latency};
 use crate::{
     Error,
-    contender::EchoOptions,
+    contender::{EchoOptions, Role},
     data::Set,
     recipe::{Case, Name, Restart, Sockets},
     statistics,
@@ -134,7 +134,7 @@ fn say_block(lab: &Lab, block: usize, spot: &Spot, (began, done, left): (Instant
 }
 
 /// Numbers of workers that this machine has cores for.
-fn workers(lab: &mut Lab) -> Vec<usize> {
+pub fn workers(lab: &mut Lab) -> Vec<usize> {
     let (cores, wanted) = (lab.server_cores.len(), lab.recipe.workers.clone());
     let workers: Vec<usize> = wanted.iter().copied().filter(|&workers| workers <= cores).collect();
     let workers = if workers.is_empty() { vec![1] } else { workers };
@@ -197,6 +197,8 @@ impl Spot {
                 ..EchoOptions::default()
             },
             cores: lab.server_cores.iter().copied().take(self.workers).collect(),
+            role: Role::Static,
+            under: Vec::new(),
         };
         let mut all = vec![echo(Name::Echo.text(), Sockets::Each)];
         all.extend(lab.subjects(&self.names, self.workers));
