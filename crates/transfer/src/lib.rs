@@ -6,10 +6,10 @@
 //!
 //! It has no sockets, files, clock or threads: messages and times come in, messages, records and times go out.
 
-pub mod notify;
-pub mod outgoing;
+pub mod catalog_zone;
 pub mod incoming;
+pub mod notify;
 pub mod notify_in;
+pub mod outgoing;
 pub mod refresh;
 pub mod serial;
-pub mod catalog_zone;

@@ -4,7 +4,8 @@ use super::catalogs::{CatalogSettings, TemplateSettings};
 use super::declare::{Row, Section};
 use super::sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, KeySettings, LogSettings,
-    RateLimitSettings, RemoteSettings, ServerSettings, TcpSettings, UpdatePolicySettings, ZoneDirectorySettings, ZoneSettings,
+    RateLimitSettings, RemoteSettings, ServerSettings, TcpSettings, UpdatePolicySettings,
+    ZoneDirectorySettings, ZoneSettings,
 };
 use crate::text::roff;
 

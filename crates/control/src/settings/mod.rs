@@ -24,7 +24,8 @@ pub use manual::{man_page, markdown};
 pub use problem::Problem;
 pub use sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, KeySettings, LogSettings,
-    RateLimitSettings, RemoteSettings, ServerSettings, TcpSettings, UpdatePolicySettings, ZoneDirectorySettings, ZoneSettings,
+    RateLimitSettings, RemoteSettings, ServerSettings, TcpSettings, UpdatePolicySettings,
+    ZoneDirectorySettings, ZoneSettings,
 };
 pub use update::{UpdatePolicies, UpdateTerms};
 pub use value::{Names, Pinning, Secret, address};
@@ -113,7 +114,7 @@ impl Settings {
     }
 
     fn from_table(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
-        const SECTIONS: [&str; 12] = [
+        const SECTIONS: [&str; 15] = [
             "server",
             "tcp",
             "cookies",
