@@ -16,7 +16,7 @@ use zone::catalog::Group;
 
 use crate::findings::Refuse;
 use crate::pattern::Pattern;
-use crate::settings::{Names, OwnLists};
+use crate::settings::{Names, OwnLists, UpdateRules};
 
 /// Where a zone's data come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,6 +114,8 @@ pub struct Rules {
     pub refuse: Option<Refuse>,
     /// Whom to tell that they have changed.
     pub notify: Names,
+    /// What holds for their updates.
+    pub update: UpdateRules,
 }
 
 /// The rules of the section of a source: a number among [`Sources`].
@@ -154,6 +156,11 @@ impl Sources {
     /// Whom to tell that the zones of a source have changed.
     pub fn notify(&self, id: SourceId) -> &[Box<str>] {
         self.section(id).map_or(&[], |(rules, _)| rules.notify.texts())
+    }
+
+    /// What holds for updates of the zones of a source, if its section says anything.
+    pub fn update(&self, id: SourceId) -> Option<&UpdateRules> {
+        self.section(id).map(|(rules, _)| &rules.update)
     }
 
     fn section(&self, id: SourceId) -> Option<&(Rules, Group)> {
