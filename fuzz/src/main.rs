@@ -20,13 +20,15 @@ const VARIABLE: &str = "ZONDA_FUZZ_TARGET";
 type Target = fn(&[u8]);
 
 /// Names as in `fuzz/run` and `fuzz/seeds`.
-const TARGETS: [(&str, Target); 6] = [
+const TARGETS: [(&str, Target); 7] = [
     ("message", message::run),
     ("message-layer", message_layer::run),
     // What must hold is said in `zonefile::fuzz`.
     ("zonefile", zonefile::fuzz::fuzz_zonefile),
     ("pack", pack::run),
     ("tsig", tsig::run),
+    // What must hold is said in `journal::fuzz`.
+    ("journal", journal::fuzz::fuzz_log),
     // Any octets as a capture; what must hold is said in `bench::trace::fuzz`.
     ("trace", bench::trace::fuzz::fuzz_capture),
 ];
