@@ -22,6 +22,7 @@ mod list;
 mod slabs;
 mod writer;
 
+pub use condense::NotCondensed;
 pub use copy::{NotRebuilt, Rebuild};
 pub use writer::{Applied, COMMIT_NAMES_MAX, DeltaWriter, Due, Refused};
 
