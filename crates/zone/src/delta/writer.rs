@@ -16,6 +16,7 @@ mod put;
 use super::keys::Seen;
 use super::slabs::push_key;
 use super::{Changed, Delta, hash_word};
+use crate::block::DIRECTORY_ROW_OCTETS;
 use crate::build::rrset::Room;
 use crate::catalog::PartSet;
 use crate::change::Change;
@@ -23,6 +24,7 @@ use crate::contents::Flags;
 use crate::index::Hash;
 use crate::lookup::{Node, ZoneView};
 use crate::pack::{Pack, ZoneRow};
+use crate::section::Section;
 use crate::shape::Storage;
 use effect::Effect;
 use plan::{Plan, hash_of};
@@ -32,7 +34,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use wire::iana::rtype;
 
-pub(crate) use effect::{hides, rows_below, server_hash_of, servers_in};
+pub(crate) use effect::{hides, rows_below, server_hash_of};
 pub(crate) use encode::NodeBuilder;
 pub(crate) use plan::{is_wildcard, parent_of};
 pub(crate) use put::{KeysWriter, Undo};
@@ -245,7 +247,8 @@ impl DeltaWriter {
                 continue;
             }
             let flags = pending.flags(key, is_secure);
-            if is_node && !pending.held.is_touched && old.is_some_and(|old| has_same_place(&old, flags)) {
+            let is_untouched = !pending.held.is_touched && !pending.is_forced;
+            if is_node && is_untouched && old.is_some_and(|old| has_same_place(&old, flags)) {
                 continue;
             }
             let was_owner = has_owners && old.is_some_and(|old| old.has(rtype::NSEC));
@@ -307,7 +310,7 @@ impl DeltaWriter {
             })
             .collect();
         let before = self.names.entries + self.hashes.entries;
-        let octets_max = (self.newest.pack.octets().len() as u64).clamp(OCTETS_MIN, OCTETS_MAX);
+        let octets_max = self.share().clamp(OCTETS_MIN, OCTETS_MAX);
         let octets = (slab.len() + rows * ROW_OCTETS) as u64;
         let is_full = u32::try_from(slab.len()).is_err()
             || self.octets + octets + (rows * ENTRY_OCTETS) as u64 > octets_max
@@ -433,10 +436,17 @@ impl DeltaWriter {
         self.octets
     }
 
+    /// The zone's share of its pack's octets, by names.
+    fn share(&self) -> u64 {
+        let pack = &self.newest.pack;
+        let blocks = pack.section(Section::Directory).len() / DIRECTORY_ROW_OCTETS;
+        let own = pack.zone_row(self.newest.number).block_count;
+        pack.octets().len() as u64 * u64::from(own) / (blocks as u64).max(1)
+    }
+
     /// What is due, a merge before a copy.
     pub fn due(&self) -> Option<Due> {
-        let pack = self.newest.pack.octets().len() as u64;
-        if self.octets > MERGE_OCTETS_MIN.max(pack / 20) {
+        if self.octets > MERGE_OCTETS_MIN.max(self.share() / 20) {
             return Some(Due::Merge);
         }
         let is_past = self.past_octets > PAST_OCTETS_MIN.max(self.octets / 4);

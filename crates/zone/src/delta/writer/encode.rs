@@ -44,7 +44,8 @@ impl NodeBuilder {
 
     /// Appends the node to `out`; returns where it begins there. `flags`: but for those that its references follow from.
     pub(crate) fn finish(mut self, flags: Flags, has_rank: bool, out: &mut Vec<u8>) -> Result<u32, Refused> {
-        if self.references.len() > REFERENCES_OCTETS_MAX {
+        // A pack has two numbers more perhaps: a rank, and the place of a list of glue.
+        if self.references.len() + 8 > REFERENCES_OCTETS_MAX {
             return Err(Refused::TooManyTypes);
         }
         let end = self.references.len();
