@@ -18,6 +18,7 @@ use crate::lookup::{Data, Node, ZoneView, server_beside, server_name};
 use crate::pack::{Pack, ZoneRow};
 use crate::section::u32_at;
 use crate::shape::Storage;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use wire::iana::rtype;
@@ -216,7 +217,7 @@ impl Rebuild {
         in_pack: Option<&Node<'_>>,
         rank: Option<u32>,
         commit: &mut Commit,
-    ) -> Result<u32, Refused> {
+    ) -> Result<Range<u32>, Refused> {
         let mut built = NodeBuilder::new(rank);
         for (row, storage, octets) in node.stored_sets() {
             let octets = match storage {
@@ -312,9 +313,9 @@ impl Rebuild {
         let node = octets.map(|octets| {
             let at = commit.slab.len() as u32;
             commit.slab.extend_from_slice(octets);
-            at
+            at..commit.slab.len() as u32
         });
-        commit.hashes.push(Draft { key: key.into(), node, is_owner: node.is_some() });
+        commit.hashes.push(Draft { key: key.into(), is_owner: node.is_some(), node });
     }
 }
 

@@ -13,8 +13,7 @@ mod held;
 mod plan;
 mod put;
 
-use super::keys::Seen;
-use super::slabs::push_key;
+use super::keys::{Seen, push_head};
 use super::{Changed, Delta, hash_word};
 use crate::block::DIRECTORY_ROW_OCTETS;
 use crate::build::rrset::Room;
@@ -30,6 +29,7 @@ use effect::Effect;
 use plan::{Plan, hash_of};
 use put::{ENTRY_OCTETS, Put, ROW_OCTETS};
 use std::collections::{HashSet, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use wire::iana::rtype;
@@ -148,8 +148,8 @@ pub(super) struct Commit {
 /// A row that is to be.
 pub(super) struct Draft {
     pub(super) key: Box<[u8]>,
-    /// Where its node begins in the slab; `None`: gone.
-    pub(super) node: Option<u32>,
+    /// Where its node is among those that are worked out; `None`: gone.
+    pub(super) node: Option<Range<u32>>,
     pub(super) is_owner: bool,
 }
 
@@ -298,14 +298,16 @@ impl DeltaWriter {
 
     /// Puts rows and octets in.
     pub(super) fn put(&mut self, commit: Commit) -> Result<Applied, Refused> {
-        let Commit { mut slab, names, hashes, parts, .. } = commit;
+        let Commit { slab: nodes, names, hashes, parts, .. } = commit;
         let rows = names.len() + hashes.len();
-        let key_places: Vec<u32> = names
-            .iter()
-            .chain(&hashes)
-            .map(|draft| {
+        let mut slab = Vec::with_capacity(nodes.len() + rows * 32);
+        let numbers = (self.names.rows + 1..).zip(&names).chain((self.hashes.rows + 1..).zip(&hashes));
+        let places: Vec<u32> = numbers
+            .map(|(number, draft)| {
                 let at = slab.len() as u32;
-                push_key(&draft.key, &mut slab);
+                push_head(number, draft.node.is_none(), &draft.key, &mut slab);
+                let node = draft.node.clone().map(|node| node.start as usize..node.end as usize);
+                slab.extend_from_slice(node.and_then(|node| nodes.get(node)).unwrap_or(&[]));
                 at
             })
             .collect();
@@ -332,7 +334,7 @@ impl DeltaWriter {
         // Before the state can be seen.
         commit.intervals.iter().for_each(|(from, to)| delta.intervals.set_all(*from, *to));
         let (mut undo_names, mut undo_hashes) = (self.names.undo(), self.hashes.undo());
-        let mut places = key_places.into_iter();
+        let mut places = places.into_iter();
         let mut apex = self.newest.apex;
         for draft in &names {
             let word = self.word_of(&draft.key);
@@ -340,8 +342,7 @@ impl DeltaWriter {
             let put = Put {
                 key: &draft.key,
                 word,
-                key_at: (number, places.next().unwrap_or(0)),
-                node: draft.node.map(|at| (number, at)),
+                at: (number, places.next().unwrap_or(0)),
                 is_owner: draft.is_owner,
                 was_owner: commit.has_owners && known.is_some_and(|entry| is_owner(&delta, entry)),
             };
@@ -357,8 +358,7 @@ impl DeltaWriter {
             let put = Put {
                 key: &draft.key,
                 word,
-                key_at: (number, places.next().unwrap_or(0)),
-                node: draft.node.map(|at| (number, at)),
+                at: (number, places.next().unwrap_or(0)),
                 is_owner: draft.is_owner,
                 was_owner: matches!(seen, Some(Seen::Node(..))),
             };
