@@ -16,10 +16,12 @@ pub(super) const ROWS_MAX: u32 = FIRST_ROWS << CHUNKS;
 
 /// Rows with numbers from 0 on. Rows are as [`Default`] makes them; what is stored in them are atomics, whose order is the user's matter.
 pub(super) struct Column<T> {
-    first: OnceLock<Box<[T]>>,
+    first: Chunk<T>,
     /// A list of its own, as most columns never need it.
-    more: OnceLock<Box<[OnceLock<Box<[T]>>]>>,
+    more: Chunk<Chunk<T>>,
 }
+
+type Chunk<T> = OnceLock<Box<[T]>>;
 
 impl<T> Default for Column<T> {
     fn default() -> Column<T> {
