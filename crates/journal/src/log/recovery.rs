@@ -16,7 +16,7 @@ use std::sync::Arc;
 use sync::random::fill_from_system;
 use wire::Name;
 
-use super::format::{GroupHead, NoHead, SegmentHead, place};
+use super::format::{GROUP_HEAD_OCTETS, GroupHead, NoHead, SegmentHead, place};
 use super::scan::{Found, scan};
 use super::segments::{ASIDE, Fate, NEW, Segment, Segments, is_possible, number_of};
 use super::{Log, Options, Status, Used, Zones};
@@ -203,8 +203,9 @@ impl Recovery {
             last_zones: [Some(Vec::new()), Some(Vec::new())],
         };
         recovery.find_identity(&numbers, start.identity)?;
+        let mut octets = Vec::new();
         for number in numbers {
-            let read = recovery.read_segment(number)?;
+            let read = recovery.read_segment(number, &mut octets)?;
             recovery.reads.push(read);
         }
         recovery.arrange();
@@ -240,14 +241,15 @@ impl Recovery {
         self.folder.join(super::segments::file_name(number))
     }
 
-    /// Reads a segment as far as the disk gives it.
-    fn read_segment(&self, number: u32) -> Result<Read, OpenError> {
+    /// Reads a segment as far as the disk gives it. `octets` is used again.
+    fn read_segment(&self, number: u32, octets: &mut Vec<u8>) -> Result<Read, OpenError> {
         let path = self.path(number);
         let io = |error| OpenError::Io(path.clone(), error);
         let file = self.disk.open(&path).map_err(io)?;
         let there = file.octets().map_err(io)?;
         let is_odd = there != self.options.segment_octets as u64;
-        let mut octets = vec![0; self.options.segment_octets];
+        octets.clear();
+        octets.resize(self.options.segment_octets, 0);
         let readable = (there as usize).min(octets.len());
         let mut unreadable = None;
         if file.read_at(&mut octets[..readable], 0).is_err() {
@@ -258,7 +260,7 @@ impl Recovery {
                 }
             }
         }
-        let scanned = scan(&octets, number, &self.identity);
+        let scanned = scan(octets, number, &self.identity);
         let (head, term, groups) = (scanned.head, scanned.term, scanned.groups);
         Ok(Read { segment: Segment { number, file }, head, term, groups, unreadable, is_odd })
     }
@@ -387,20 +389,23 @@ impl Recovery {
         let (mut zones, mut chains) = (HashMap::new(), HashMap::<u64, Vec<(u64, u64)>>::new());
         let mut last_zones = [Some(Vec::new()), Some(Vec::new())];
         let mut end = self.first;
+        let mut octets = Vec::new();
         for commit in &self.commits {
             let mut here = HashSet::new();
-            let (last, body) = (commit.last(), self.body(commit)?);
-            for (record, _) in Record::all(&body.octets[body.records..]) {
-                if matches!(record.body, Body::Checked { .. }) {
+            let (last, body) = (commit.last(), self.body(commit, &mut octets)?);
+            for (record, _) in Record::all(body.records) {
+                // What is not the first of its zone in a group says so.
+                let is_first = record.group_before != last;
+                if matches!(record.body, Body::Checked { .. }) || !is_first {
                     continue;
                 }
                 let zone = key.zone(record.zone);
                 here.insert(zone);
-                zones.insert(zone, last);
                 if is_damaged {
                     chains.entry(zone).or_default().push((last, record.group_before));
                 }
             }
+            zones.extend(here.iter().map(|zone| (*zone, last)));
             last_zones.swap(0, 1);
             if commit.first != end {
                 last_zones[1] = None;
@@ -430,32 +435,43 @@ impl Recovery {
             (1, Some(before), Some(one_more)) => usize::from(before) + usize::from(one_more),
             _ => return Ok(None),
         };
-        let body = self.body(commit)?;
-        let (zones, _) = body.octets.as_chunks::<8>();
+        let mut octets = Vec::new();
+        let (zones, _) = self.body(commit, &mut octets)?.zones.as_chunks::<8>();
         Ok(zones.get(..count).map(|zones| zones.iter().map(|zone| u64::from_le_bytes(*zone)).collect()))
     }
 
-    /// All that a commit has, read once more.
-    fn body(&self, commit: &Commit) -> io::Result<CommitBody> {
-        let mut joined = Vec::new();
-        for At { read, found } in &commit.parts {
+    /// All that a commit has, read once more into `octets`.
+    fn body<'o>(&self, commit: &Commit, octets: &'o mut Vec<u8>) -> io::Result<CommitBody<'o>> {
+        octets.clear();
+        for (part, At { read, found }) in commit.parts.iter().enumerate() {
             let Read { segment, .. } = &self.reads[*read];
-            let mut octets = vec![0; found.head.octets as usize];
-            segment.file.read_at(&mut octets, (found.page * PAGE_OCTETS) as u64)?;
-            let body = found.head.body(place(&self.identity, segment.number, found.page), &octets);
-            let changed =
-                || io::Error::other(format!("group {} has changed while it was read", found.head.number));
-            joined.extend_from_slice(body.ok_or_else(changed)?);
+            let start = octets.len();
+            octets.resize(start + found.head.octets as usize, 0);
+            segment.file.read_at(&mut octets[start..], (found.page * PAGE_OCTETS) as u64)?;
+            let key = place(&self.identity, segment.number, found.page);
+            if found.head.body(key, &octets[start..]).is_none() {
+                return Err(io::Error::other(format!(
+                    "group {} has changed while it was read",
+                    found.head.number
+                )));
+            }
+            // Only the first head stays in front.
+            if part > 0 {
+                octets.drain(start..start + GROUP_HEAD_OCTETS);
+            }
         }
-        Ok(CommitBody { records: commit.parts[0].found.head.named_octets(), octets: joined })
+        let named = commit.parts.first().map_or(0, |at| at.found.head.named_octets());
+        let (zones, records) = octets[GROUP_HEAD_OCTETS..].split_at(named);
+        Ok(CommitBody { zones, records })
     }
 
     /// Calls `visit` with each record of each commit, in order: the number of its (last) group, and the record. Records of a zone whose pack
     /// or checkpoint has that group are in it; others are applied if their `serial_before` is the one that is there.
     pub fn replay(&self, visit: &mut dyn FnMut(u64, &Record<'_>)) -> io::Result<()> {
+        let mut octets = Vec::new();
         for commit in &self.commits {
-            let body = self.body(commit)?;
-            for (record, _) in Record::all(&body.octets[body.records..]) {
+            let body = self.body(commit, &mut octets)?;
+            for (record, _) in Record::all(body.records) {
                 visit(commit.last(), &record);
             }
         }
@@ -465,12 +481,13 @@ impl Recovery {
     /// Calls `visit` with each commit that is there. For people.
     pub(crate) fn describe(&self, visit: &mut dyn FnMut(&Shown<'_>)) -> io::Result<()> {
         for commit in &self.commits {
-            let body = self.body(commit)?;
+            let mut octets = Vec::new();
+            let body = self.body(commit, &mut octets)?;
             let At { read, found } = commit.parts[0];
             let path = self.path(self.reads[read].segment.number);
             let place = Place { path, octet: (found.page * PAGE_OCTETS) as u64 };
-            let records = Record::all(&body.octets[body.records..]).map(|(record, _)| record).collect();
-            visit(&Shown { number: commit.last(), octets: body.octets.len(), place, records });
+            let records = Record::all(body.records).map(|(record, _)| record).collect();
+            visit(&Shown { number: commit.last(), octets: body.records.len(), place, records });
         }
         Ok(())
     }
@@ -531,7 +548,9 @@ impl Recovery {
         let last = last.and_then(|commit| commit.parts.last().copied());
         let again = last.and_then(|at| {
             let commit = Commit { first: at.found.head.number, parts: vec![at] };
-            Some((at.found.head, self.body(&commit).ok()?.octets))
+            let mut octets = Vec::new();
+            self.body(&commit, &mut octets).ok()?;
+            Some((at.found.head, octets.split_off(GROUP_HEAD_OCTETS)))
         });
         let epochs = self.reads.iter().filter_map(|read| read.term).map(|term| term.epoch);
         let epoch = epochs.max().unwrap_or(0).max(self.epoch);
@@ -597,10 +616,11 @@ impl Recovery {
     }
 }
 
-/// The octets of a commit, and where its records begin.
-struct CommitBody {
-    octets: Vec<u8>,
-    records: usize,
+/// The octets of a commit.
+struct CommitBody<'o> {
+    /// Hashes of the zones that are named again.
+    zones: &'o [u8],
+    records: &'o [u8],
 }
 
 /// The commit that begins with group `number`. The error: the last number that is missing with it.
