@@ -313,7 +313,7 @@ fn picks(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<(usize, u8,
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_taken_leaves_the_zone_signed(
