@@ -6,6 +6,7 @@
 //! ```
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, OnceLock, Weak};
@@ -262,13 +263,15 @@ impl Sender {
         let any =
             if to.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
         let own = source.unwrap_or(any);
-        if !self.sockets.contains_key(&own) {
-            // With a port that the system draws.
-            let socket = UdpSocket::bind((own, 0))?;
-            socket.set_nonblocking(true)?;
-            self.sockets.insert(own, socket);
-        }
-        self.sockets.get(&own).ok_or_else(|| io::ErrorKind::NotFound.into())
+        Ok(match self.sockets.entry(own) {
+            Entry::Occupied(socket) => socket.into_mut(),
+            Entry::Vacant(place) => {
+                // With a port that the system draws.
+                let socket = UdpSocket::bind((own, 0))?;
+                socket.set_nonblocking(true)?;
+                place.insert(socket)
+            }
+        })
     }
 
     fn receive(&mut self, telling: &Telling) {

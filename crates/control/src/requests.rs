@@ -128,7 +128,7 @@ impl Requests {
         let mut tracked = self
             .transfers
             .begin(transfer, request.name(), ip, key)
-            .map_err(|_| busy(rcode::SERVFAIL, "as many transfers as a zone may have"))?;
+            .ok_or(busy(rcode::SERVFAIL, "as many transfers as a zone may have"))?;
         if !is_stream {
             return match tracked.datagram(item.room) {
                 0 => Err(busy(rcode::SERVFAIL, "the zone cannot be read")),
