@@ -75,6 +75,11 @@ impl Telling {
         self.thread.get().into_iter().for_each(Thread::unpark);
     }
 
+    /// A zone is gone: nobody is told of it.
+    pub(crate) fn forget(&self, zone: &Name) {
+        self.state.lock().notices.forget(zone);
+    }
+
     /// How it stands with the remotes of a zone.
     pub(crate) fn of(&self, zone: &Name) -> Vec<NoticeLine> {
         let (told, now) = (self.state.lock().notices.of(zone), self.started.elapsed());
@@ -221,11 +226,11 @@ impl Sender {
     fn send(&mut self, telling: &Telling, due: &Due, remote: Option<&Remote>, now: Duration) {
         let Some((remote, (ttl, soa, serial))) = remote.zip(self.soa(&due.zone)) else {
             // The zone or the remote is gone.
-            return telling.state.lock().notices.forget(&due.zone);
+            return telling.state.lock().notices.leave(due);
         };
         let Some(&to) = remote.addresses.get(usize::from(due.sendings) % remote.addresses.len().max(1))
         else {
-            return telling.state.lock().notices.forget(&due.zone);
+            return telling.state.lock().notices.leave(due);
         };
         self.used = Instant::now();
         let random = &mut self.random;

@@ -119,7 +119,10 @@ impl Requests {
         })?;
         let (is_stream, envelope) = (client.transport.is_stream(), request.envelope.clone());
         let waits = zone.from.is_some() && !self.transfers.history.is_in_memory();
+        // Anybody can pretend to be at an address over UDP.
+        let is_known = is_stream || request.asker.is_proved || request.key.is_some();
         let transfer = match zone.from {
+            _ if !is_known => Transfer::current(pinned, envelope),
             None => Transfer::axfr(pinned, envelope),
             Some(from) if waits && !is_stream => Transfer::ixfr(pinned, envelope, from, Arc::new(NoHistory)),
             Some(from) => Transfer::ixfr(pinned, envelope, from, Arc::clone(&self.transfers.history)),

@@ -156,6 +156,14 @@ impl Transfers {
         }
     }
 
+    /// A zone is gone: what was sent of it is not told any more.
+    pub(crate) fn forget(&self, zone: &Name) {
+        let mut state = self.state.lock();
+        if !state.zones.is_empty() {
+            state.zones.remove(&zone.to_lowercase());
+        }
+    }
+
     /// Writes lines of what is over since the last time. To be called by no worker.
     pub(crate) fn say(&self, now: Instant) {
         let (unsaid, more, refused) = {
