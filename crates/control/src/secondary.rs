@@ -5,12 +5,13 @@
 //!                     `---transfers---> Transfers: a few threads, a connection each     --+--> Report --> whoever serves the zone
 //! ```
 //!
-//! What is believed of the answers is decided in [`transfer::incoming`]; nothing is decided here, and nothing served. Waits are
+//! [`Keeper`] has all of it together. What is believed of the answers is decided in [`transfer::incoming`]; nothing is decided here, and nothing served. Waits are
 //! bounded by the limits of each question, and by a second where somebody wants the threads to end. The design is in
 //! `docs/design/secondary.md` 5.
 
 mod clock;
 mod connection;
+mod keeper;
 mod one;
 mod probe;
 mod runs;
@@ -26,6 +27,7 @@ use wire::tsig::Key;
 use zone::Contents;
 
 pub use clock::Clock;
+pub use keeper::{Bell, Event, Keeper};
 pub use probe::Prober;
 pub use transfers::{Room, Transfers};
 
@@ -63,6 +65,9 @@ impl Task {
         }
     }
 }
+
+/// Whom results are told, by whichever thread has them.
+pub type Tell = Arc<dyn Fn(Report) + Send + Sync>;
 
 /// What came of a task.
 pub struct Report {
