@@ -1,12 +1,13 @@
 //! Catalogs that want to do harm: huge ones, names at their limits, damaged ones.
 
+use proptest::prelude::*;
 use wire::iana::rtype;
 use wire::{Name, NameBuf};
 use zone::contents::SourcePosition;
 use zone::{ContentsBuilder, Records, ZoneView};
 
 use super::super::*;
-use super::kit::*;
+use super::kit::{lines as lines_of, *};
 
 /// A name of 255 octets that ends with that number.
 fn longest(number: u32) -> NameBuf {
@@ -27,7 +28,7 @@ fn names_at_their_limits() {
     let taken = take(&mut claims, &state).unwrap();
     assert_eq!(taken.len(), 1);
     assert!(taken[0].ends_with(" signed"), "{taken:?}");
-    let lines = lines(&claims);
+    let lines = lines_of(&claims);
     assert!(lines[0].len() < kept::LINE_OCTETS_MAX);
     // A label of 63 octets that are no letters, in a zone of which all are escapes.
     let zone = format!("{0}.{0}.{0}.{1}.", "\\255".repeat(63), "\\255".repeat(61));
@@ -132,6 +133,60 @@ fn room_is_used_again() {
         assert_eq!(claims.of_zone(&name("y.example.")).count(), 0);
     }
     assert!(claims.memory_octets() < 64 * 1_024, "{}", claims.memory_octets());
+}
+
+/// Words of lines, sound and not.
+const WORDS: [&str; 16] = [
+    "+",
+    "-",
+    "c.",
+    "d.",
+    "l.",
+    "x.example.",
+    "",
+    " ",
+    "\\",
+    "\\000.",
+    "\\s",
+    "holds",
+    ".",
+    "a..b",
+    "\n",
+    "\u{fffd}",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+    /// Whatever a damaged file has, nothing panics, at most one claim holds a zone, and what was taken is written as it is read.
+    #[test]
+    fn damaged_lines(lines in prop::collection::vec(prop::collection::vec(0..WORDS.len(), 0..8), 0..30)) {
+        let mut damaged = claims(&["c."]);
+        for line in lines {
+            let line = line.into_iter().map(|word| WORDS[word]).collect::<Vec<_>>().join(" ");
+            let _ = kept::read_line(&mut damaged, &line);
+        }
+        for (_, claim) in damaged.iter() {
+            prop_assert!(damaged.of_zone(claim.zone).filter(|(_, other)| other.holds).count() <= 1);
+        }
+        let mut again = claims(&["c."]);
+        for line in lines_of(&damaged) {
+            prop_assert!(kept::read_line(&mut again, line.trim_end_matches('\n')).is_ok(), "{line}");
+        }
+        prop_assert_eq!(lines_of(&again), lines_of(&damaged));
+    }
+
+    /// Whatever octets stand in records, in whatever order: a difference or a fault.
+    #[test]
+    fn any_records(records in prop::collection::vec((0..6usize, 0..3usize, prop::collection::vec(any::<u8>(), 0..12)), 0..12)) {
+        let claims = claims(&["c."]);
+        let owners = ["c.", "version.c.", "a.zones.c.", "coo.a.zones.c.", "group.b.zones.c.", "elsewhere."];
+        let mut all = Records::default();
+        for (owner, rtype, rdata) in &records {
+            all.push(&name(owners[*owner]), [rtype::PTR, rtype::TXT, rtype::A][*rtype], 0, rdata);
+        }
+        let catalog = claims.catalog(&name("c.")).unwrap();
+        let _ = Difference::of_records(&claims, catalog, all.iter(), 1);
+    }
 }
 
 mod long {
