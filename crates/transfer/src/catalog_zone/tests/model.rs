@@ -25,9 +25,12 @@ enum Edit {
 
 fn edit() -> impl Strategy<Value = Edit> {
     prop_oneof![
-        12 => (0..LABELS.len(), 0..ZONES.len()).prop_map(|(l, z)| Edit::Member(l, z)),
+        // One zone most of all, so that catalogs meet at it.
+        6 => (0..LABELS.len(), 0..ZONES.len()).prop_map(|(l, z)| Edit::Member(l, z)),
+        6 => (0..2usize).prop_map(|l| Edit::Member(l, 0)),
         4 => (0..LABELS.len(), 0..3usize).prop_map(|(l, g)| Edit::Group(l, g)),
-        4 => (0..LABELS.len(), 0..4usize).prop_map(|(l, c)| Edit::Coo(l, c)),
+        2 => (0..LABELS.len(), 0..4usize).prop_map(|(l, c)| Edit::Coo(l, c)),
+        4 => (0..2usize, 0..3usize).prop_map(|(l, c)| Edit::Coo(l, c)),
         1 => (0..2usize).prop_map(Edit::Version),
         1 => (0..3usize).prop_map(Edit::Noise),
     ]
