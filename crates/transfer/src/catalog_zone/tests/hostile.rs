@@ -231,6 +231,22 @@ mod long {
                 claims.memory_octets() / claims.len()
             );
         }
+        let touched: Records = (0..1_000).fold(Records::default(), |mut records, number| {
+            if number == 0 {
+                records.push(&apex, rtype::SOA, 0, &[&[0; 2][..], &1u32.to_be_bytes(), &[0; 16]].concat());
+            }
+            let label = format!("{:032x}", u128::from(number * 999u32) * 0x9e37_79b9_7f4a_7c15_f39c_c060);
+            records.push(&name(&format!("group.{label}.zones.catalog.example.")), rtype::TXT, 0, b"\x01x");
+            records
+        });
+        let change = zone::Change::new(touched.clone(), touched).unwrap();
+        let begin = Instant::now();
+        let difference = Difference::of_change(&claims, catalog, &change, &view).unwrap().unwrap();
+        println!("1,000 members of a change: {:?}, {} differ", begin.elapsed(), difference.differing.len());
+        let begin = Instant::now();
+        let mut settle = Settle::new(&|_| false);
+        assert!(settle.next_step(&mut claims).is_none());
+        println!("settled: {:?}", begin.elapsed());
         let begin = Instant::now();
         let mut text = String::from(kept::HEAD);
         claims.iter().for_each(|(number, _)| kept::write_claim(&claims, number, &mut text));
