@@ -210,6 +210,21 @@ fn zones_out_and_in() {
     }
 }
 
+/// Every version that a secondary serves is the one that was published.
+#[test]
+fn a_history_replayed() {
+    if !has_peers() {
+        return;
+    }
+    let record = checked("root-history", "knot,named").unwrap();
+    let raw = record["raw"].as_array().unwrap();
+    assert_eq!(raw.len(), 2, "{}", record["notes"]);
+    for one in raw {
+        assert!(one["versions"] == 5 && one["equal"] == 5 && one["different"] == 0, "{one}");
+        assert!(one["ixfr"].as_u64() >= Some(4), "{one}");
+    }
+}
+
 /// Every rate of a recipe without contenders is there.
 #[track_caller]
 fn has_rates_only(recipe: &str) {
@@ -347,7 +362,7 @@ fn complaints_say_what_to_do() {
         assert!(output.status.code() == Some(status) && said.contains(expected), "{words:?}: {said}");
     }
     let list = lab(folder.path(), &["--list"]);
-    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 19);
+    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 21);
 }
 
 /// Recipes of kinds that have been checked with another.

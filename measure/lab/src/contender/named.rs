@@ -50,7 +50,7 @@ fn options(role: Role) -> &'static str {
             "  allow-transfer { any; };\n  transfers-out 1000;\n  max-journal-size 1g;\n"
         }
         Role::Secondary { .. } => {
-            "  transfers-in 100;\n  transfers-per-ns 100;\n  serial-query-rate 10000;\n  max-journal-size 1g;\n"
+            "  allow-transfer { any; };\n  transfers-in 100;\n  transfers-per-ns 100;\n  serial-query-rate 10000;\n  max-journal-size 1g;\n"
         }
     }
 }

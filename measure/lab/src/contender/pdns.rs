@@ -81,8 +81,7 @@ fn options(role: Role) -> &'static str {
     match role {
         Role::Static => "",
         Role::Dynamic { .. } | Role::Primary => "allow-axfr-ips=0.0.0.0/0\n",
-        // What it keeps of its zones must not outlive them.
-        Role::Secondary { .. } => "secondary=yes\nxfr-cycle-interval=1\n",
+        Role::Secondary { .. } => "allow-axfr-ips=0.0.0.0/0\nsecondary=yes\nxfr-cycle-interval=1\n",
     }
 }
 

@@ -18,6 +18,9 @@ const START: f64 = 1.0;
 const LOAD_START: f64 = 0.3;
 /// Updates of one zone that a server accepts a second, about.
 const UPDATES_A_SECOND: f64 = 1500.0;
+/// Versions of the longest history that ships with a recipe, and what one takes: change, transfer and comparison.
+const VERSIONS: usize = 2576;
+const VERSION: f64 = 0.06;
 /// What a server takes to load a record, the mean of all six and a little more.
 const RECORD: f64 = 4e-6;
 /// What memory takes to settle, and queries that touch a zone.
@@ -63,6 +66,10 @@ impl Recipe {
             Measure::Transfer => {
                 let updates = effort.updates as f64 / UPDATES_A_SECOND + START;
                 effort.runs as f64 * (3.0 * (all + servers * START) + self.takers() * updates)
+            }
+            Measure::History => {
+                let versions = effort.versions.min(VERSIONS) as f64;
+                servers * (START * 2.0 + versions * VERSION)
             }
             // Against two echo servers.
             Measure::Generator => 2.0 * self.generators.len() as f64 * effort.runs as f64 * run,
