@@ -93,6 +93,7 @@ impl Lab {
             crate::recipe::Measure::Dynamic => updates::beside::run(self),
             crate::recipe::Measure::Transfer => transfers::speed::run(self),
             crate::recipe::Measure::History => transfers::replay::run(self),
+            crate::recipe::Measure::Secondary => transfers::beside::run(self),
         }
     }
 

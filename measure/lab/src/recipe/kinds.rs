@@ -30,6 +30,8 @@ pub enum Measure {
     Transfer,
     /// Versions of a zone, one after the other, into secondaries.
     History,
+    /// Queries beside changes that come in.
+    Secondary,
 }
 
 impl Measure {

@@ -26,7 +26,7 @@ use serde::Deserialize;
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 21] = [
+const BUILT_IN: [(&str, &str); 22] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -46,6 +46,7 @@ const BUILT_IN: [(&str, &str); 21] = [
     ("ddns-rate", include_str!("../../recipes/ddns-rate.toml")),
     ("dynamic", include_str!("../../recipes/dynamic.toml")),
     ("transfer", include_str!("../../recipes/transfer.toml")),
+    ("ixfr-secondary", include_str!("../../recipes/ixfr-secondary.toml")),
     ("root-history", include_str!("../../recipes/root-history.toml")),
     ("gov-history", include_str!("../../recipes/gov-history.toml")),
 ];
@@ -180,7 +181,9 @@ impl Recipe {
             measure if measure.has_cases() && self.cases.is_empty() => "a [[case]] is needed",
             measure if measure.has_contenders() && self.contenders.is_empty() => "contenders are needed",
             Measure::UpdateRate if self.windows().next().is_none() => "[changes] windows are needed",
-            Measure::Dynamic if self.changes.rates.is_empty() => "[changes] rates are needed",
+            Measure::Dynamic | Measure::Secondary if self.changes.rates.is_empty() => {
+                "[changes] rates are needed"
+            }
             _ if self.windows().any(|(_, window)| !(1..=WINDOW_MAX).contains(&window)) => {
                 "[changes] windows: expected numbers from 1 to 32768"
             }
