@@ -63,7 +63,7 @@ fn zone(role: Role) -> String {
         Role::Static => String::new(),
         Role::Dynamic { .. } | Role::Primary => "  provide-xfr: 0.0.0.0/0 NOKEY\n".to_owned(),
         Role::Secondary { primary, .. } => format!(
-            "  request-xfr: {}@{} NOKEY\n  allow-notify: {} NOKEY\n",
+            "  request-xfr: {}@{} NOKEY\n  allow-notify: {} NOKEY\n  provide-xfr: 0.0.0.0/0 NOKEY\n",
             primary.ip(),
             primary.port(),
             primary.ip()

@@ -1,10 +1,14 @@
 //! Zones from server to server (RFC 5936, RFC 1995, RFC 1996).
 //!
+//! * [`beside`]: queries beside changes that come in.
+//! * [`replay`]: real changes of real zones, each version compared.
 //! * [`speed`]: a zone out of a server and into one, changes of it, and many zones at once.
 //!
 //! The other end is ours: a primary that has all ready (`bench::transfer::Feeder`), on the generator's core, or a client that does no more
 //! than take and count.
 
+pub mod beside;
+pub mod replay;
 pub mod speed;
 
 use std::{
