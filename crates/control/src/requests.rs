@@ -100,7 +100,7 @@ impl Requests {
                 envelope: request.envelope.clone(),
                 ticket,
             };
-            let Err(update) = self.dynamic.request(update) else { return Ok(()) };
+            let Err(update) = self.dynamic.request(Box::new(update)) else { return Ok(()) };
             let said = (rcode::SERVFAIL, Some(ede::OTHER));
             let write = |room: &mut [u8]| request.envelope.write(room, said.0, said.1, client.now);
             // Its row is there; if the worker has no room for the reply the client hears nothing, and comes again.

@@ -58,7 +58,7 @@ impl Dynamic {
     /// # Errors
     ///
     /// The request, if too many wait, or there is no changer.
-    pub(crate) fn request(&self, update: Update) -> Result<(), Update> {
+    pub(crate) fn request(&self, update: Box<Update>) -> Result<(), Box<Update>> {
         if !self.is_running.load(Ordering::Acquire) {
             return Err(update);
         }
@@ -103,7 +103,7 @@ impl Dynamic {
         let mut changer = Changer {
             controller: Arc::clone(controller),
             zones,
-            log: Log::Read(Some(found)),
+            log: Log::Read(Some(Box::new(found))),
             checkpoint: None,
             recent: Recent::default(),
             condition: Condition::Ready,
@@ -131,7 +131,7 @@ impl Dynamic {
 
 /// What waits for the changer.
 enum Job {
-    Update(Update),
+    Update(Box<Update>),
     Removed(NameBuf),
 }
 
@@ -150,11 +150,11 @@ const HOLD_PATIENCE: Duration = Duration::from_secs(10);
 /// The log: not written to before the first change, as most servers have none.
 enum Log {
     /// As it was found.
-    Read(Option<(Recovery, Floor)>),
+    Read(Option<Box<(Recovery, Floor)>>),
     /// Another server could have it: it is to be read again.
     Closed,
     /// Begun.
-    Open(Open),
+    Open(Box<Open>),
 }
 
 struct Open {
@@ -268,7 +268,7 @@ impl Changer {
         let mut order: Vec<NameBuf> = Vec::new();
         for job in jobs {
             let update = match job {
-                Job::Update(update) => update,
+                Job::Update(update) => *update,
                 Job::Removed(zone) => {
                     self.forget(&zone);
                     continue;
@@ -471,7 +471,7 @@ impl Changer {
         }
         if let Log::Closed = self.log {
             match super::recover::read(&self.controller) {
-                Ok(found) => self.log = Log::Read(found),
+                Ok(found) => self.log = Log::Read(found.map(Box::new)),
                 Err(error) => {
                     tracing::error!(error, "{error}; no zone is updated");
                     return Err(Said::not_now());
@@ -479,7 +479,8 @@ impl Changer {
             }
         }
         if let Log::Read(recovery) = &mut self.log {
-            let Some((recovery, mut floor)) = recovery.take() else { return Err(Said::not_now()) };
+            let Some(found) = recovery.take() else { return Err(Said::not_now()) };
+            let (recovery, mut floor) = *found;
             let (is_first, first) = (floor.content().is_none(), recovery.next());
             let mut log = recovery.begin();
             // Where that fails the condition says so, and it is tried again.
@@ -498,7 +499,7 @@ impl Changer {
             };
             let committer = Committer::new(log, Box::new(events.clone()));
             self.condition = committer.condition().0;
-            self.log = Log::Open(Open { committer, events, floor, _preparer: preparer });
+            self.log = Log::Open(Box::new(Open { committer, events, floor, _preparer: preparer }));
             self.controller.dynamic.is_open.store(true, Ordering::SeqCst);
         }
         match self.condition {
