@@ -78,20 +78,23 @@ fn main() {
     // One record a commit first, in an order of their own, then a hundred.
     let order: Vec<usize> = (0..records).map(|at| at * 611_953 % records).collect();
     let (one, many) = order.split_at(records.min(20_000));
+    let octets =
+        |writer: &DeltaWriter| writer.newest_box().delta().octets() + writer.newest_box().cells_octets();
     let (mut serial, start) = (0, Instant::now());
     let mut slowest = 0;
-    for number in one {
+    for (at, number) in one.iter().enumerate() {
         let change = change(serial, &[*number]);
         let begin = Instant::now();
         let applied = writer.apply(&change).unwrap();
         writer.published(applied.changed.state());
         slowest = slowest.max(begin.elapsed().as_micros());
+        if at == 0 {
+            println!("the first commit: {} us, {} octets", begin.elapsed().as_micros(), octets(&writer));
+        }
         serial += 1;
     }
     let each = start.elapsed().as_secs_f64() * 1e6 / one.len() as f64;
     println!("{} commits of one record: {each:.1} us each, the slowest {slowest} us", one.len());
-    let octets =
-        |writer: &DeltaWriter| writer.newest_box().delta().octets() + writer.newest_box().cells_octets();
     println!("  {:.0} octets a record", octets(&writer) as f64 / one.len() as f64);
     let start = Instant::now();
     for numbers in many.chunks(100) {

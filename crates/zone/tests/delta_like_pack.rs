@@ -164,7 +164,7 @@ fn check_whole(merged: &ZoneView<'_>, fresh: &ZoneView<'_>, asked: &[NameBuf]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(24), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     #[test]
     fn says_what_a_new_pack_says(
@@ -186,7 +186,7 @@ fn narrow() -> impl Strategy<Value = Vec<Draft>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(24), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     #[test]
     fn glue_is_that_of_a_new_pack(
@@ -198,7 +198,32 @@ proptest! {
     }
 }
 
-/// How many cases: as many as the environment says, else these.
-fn cases(few: u32) -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(few)
+mod long {
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+
+        #[test]
+        #[ignore = "long: make test-long"]
+        fn says_what_a_new_pack_says(
+            drafts in drafts(),
+            number in 0..5u8,
+            denial in prop::sample::select(vec![Denial::None, Denial::Nsec, Denial::Nsec3]),
+            steps in steps(),
+            more in prop::collection::vec(labels(), 0..20),
+        ) {
+            check(&drafts, &apex(number), denial, &steps, &more);
+        }
+
+        #[test]
+        #[ignore = "long: make test-long"]
+        fn glue_is_that_of_a_new_pack(
+            drafts in narrow(),
+            denial in prop::sample::select(vec![Denial::None, Denial::Nsec, Denial::Nsec3]),
+            steps in steps(),
+        ) {
+            check(&drafts, &apex(1), denial, &steps, &[]);
+        }
+    }
 }

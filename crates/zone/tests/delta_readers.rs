@@ -114,7 +114,7 @@ fn readers_see_whole_states() {
 
 mod long {
     #[test]
-    #[ignore = "half a minute of processor time"]
+    #[ignore = "long: make test-long"]
     fn readers_see_whole_states() {
         super::run(super::Denial::Nsec, 5000);
         super::run(super::Denial::Nsec3, 5000);
