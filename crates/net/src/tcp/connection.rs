@@ -98,7 +98,7 @@ impl Scratch {
         self.filled = LENGTH_OCTETS + octets;
     }
 
-    /// Forgets what a panic of the service left in the output area.
+    /// Forgets what a connection that ended left in the output area.
     pub(super) fn clear(&mut self) {
         self.filled = 0;
     }

@@ -129,14 +129,14 @@ impl Connections {
         };
         let outcome = action(channel, &mut parts);
         let counters = turn.counters;
+        if outcome.is_err() {
+            // Responses that its client did not take are nobody else's.
+            self.scratch.clear();
+        }
         match outcome {
             Ok(()) => self.arrange(id, turn),
             Err(Ending::Error) => self.close(id, &counters.tcp_errors, turn),
-            Err(Ending::Client | Ending::Linger) => self.remove(id, turn),
-            Err(Ending::Panic) => {
-                self.scratch.clear();
-                self.remove(id, turn);
-            }
+            Err(Ending::Client | Ending::Linger | Ending::Panic) => self.remove(id, turn),
         }
     }
 

@@ -117,3 +117,20 @@ fn time_outs_are_announced_and_kept() {
     assert_eq!((rig.connections.table.count(), rig.counters.read().tcp_idle_closed), (0, 1));
     assert_eq!(rig.connections.next_deadline(), None);
 }
+
+/// What a client did not take, as it had gone, is not sent to the next one.
+#[test]
+fn responses_that_cannot_be_written_are_nobody_elses() {
+    let mut rig = Rig::new();
+    let _client = TcpStream::connect(rig.address).unwrap();
+    rig.run();
+    let (id, _) = rig.connections.table.iter().next().unwrap();
+    rig.act(Instant::now(), |connections, turn| {
+        connections.act(id, turn, |_, parts| {
+            parts.scratch.frame_stream(100);
+            Err(Ending::Error)
+        });
+    });
+    assert_eq!((rig.connections.table.count(), rig.counters.read().tcp_errors), (0, 1));
+    assert!(rig.connections.scratch.output().is_empty());
+}
