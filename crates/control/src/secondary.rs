@@ -18,6 +18,7 @@ mod transfers;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 use transfer::incoming::{Done, Fault, Limits, Outcome, Place, Question, Stop, Unreachable};
 use transfer::refresh::{Answer, Job};
@@ -64,10 +65,24 @@ impl Task {
     }
 }
 
+/// Who is told what came of tasks.
+pub trait Reports: Send {
+    /// Takes a report. Nobody may be there at the very end.
+    fn report(&self, report: Report);
+}
+
+impl Reports for Sender<Report> {
+    fn report(&self, report: Report) {
+        drop(self.send(report));
+    }
+}
+
 /// What came of a task.
 pub struct Report {
     /// What wanted it.
     pub job: Job,
+    /// The zone's name.
+    pub zone: NameBuf,
     /// What came of it.
     pub result: Result<Done, Stop>,
     /// All of the zone, where that was the answer.

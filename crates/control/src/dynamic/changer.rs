@@ -24,6 +24,7 @@ use zone::catalog::View;
 
 use super::base;
 use super::group::{Commit, Event, Events, Payload, entry};
+use super::incoming::Incoming;
 use super::queue::Queue;
 use super::recent::{Known, Recent};
 use super::update::{Said, Update};
@@ -65,8 +66,17 @@ impl Dynamic {
         let octets = update.octets();
         self.queue.push(Job::Update(update), octets).map_err(|job| match job {
             Job::Update(update) => update,
-            Job::Removed(_) => unreachable!("what was given comes back"),
+            _ => unreachable!("what was given comes back"),
         })
+    }
+
+    /// Takes what a secondary zone got from its primary.
+    pub(crate) fn incoming(&self, incoming: Incoming) {
+        let octets = incoming.octets();
+        if self.is_running.load(Ordering::Acquire) {
+            // What comes back says that it is not taken when it is dropped.
+            drop(self.queue.push(Job::Incoming(incoming), octets));
+        }
     }
 
     /// A zone that had changed in place is served no more: nothing of it may come back.
@@ -131,6 +141,7 @@ impl Dynamic {
 /// What waits for the changer.
 enum Job {
     Update(Update),
+    Incoming(Incoming),
     Removed(NameBuf),
 }
 
@@ -147,7 +158,7 @@ impl Drop for Held<'_> {
 const HOLD_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The log: not written to before the first change, as most servers have none.
-enum Log {
+pub(super) enum Log {
     /// As it was found.
     Read(Option<Recovery>),
     /// Another server could have it: it is to be read again.
@@ -156,8 +167,8 @@ enum Log {
     Open(Open),
 }
 
-struct Open {
-    committer: Committer<Payload>,
+pub(super) struct Open {
+    pub(super) committer: Committer<Payload>,
     events: Events,
     _preparer: journal::log::Preparer,
 }
@@ -165,11 +176,11 @@ struct Open {
 /// What waits for one zone.
 type Waiting = VecDeque<(Request, Update)>;
 
-struct Changer {
-    controller: Arc<Controller>,
+pub(super) struct Changer {
+    pub(super) controller: Arc<Controller>,
     /// By name in lower case.
-    zones: HashMap<NameBuf, DynamicZone>,
-    log: Log,
+    pub(super) zones: HashMap<NameBuf, DynamicZone>,
+    pub(super) log: Log,
     recent: Recent,
     condition: Condition,
     /// When something was committed last.
@@ -177,7 +188,7 @@ struct Changer {
 }
 
 /// Seconds since 1970.
-fn wall() -> u64 {
+pub(super) fn wall() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
@@ -217,9 +228,15 @@ impl Changer {
     fn turn(&mut self, jobs: Vec<Job>) {
         let mut waiting: HashMap<NameBuf, Waiting> = HashMap::new();
         let mut order: Vec<NameBuf> = Vec::new();
+        let mut is_incoming = false;
         for job in jobs {
             let update = match job {
                 Job::Update(update) => update,
+                Job::Incoming(incoming) => {
+                    is_incoming = true;
+                    self.take_incoming(incoming);
+                    continue;
+                }
                 Job::Removed(zone) => {
                     self.forget(&zone);
                     continue;
@@ -249,6 +266,9 @@ impl Changer {
             queue.push_back((request, update));
         }
         self.recent.end_look();
+        if is_incoming {
+            self.commit();
+        }
         while !waiting.is_empty() {
             for name in &order {
                 if let Some(requests) = waiting.get_mut(name) {
@@ -291,6 +311,11 @@ impl Changer {
     fn work_out(&mut self, name: &Name, requests: &mut Waiting) {
         let all = |requests: &mut Waiting| requests.drain(..).map(|(_, update)| update).collect::<Vec<_>>();
         if let Err(said) = self.open_log() {
+            return self.reply_all(all(requests), said);
+        }
+        if self.controller.secondaries.has(name) {
+            // Its primary is to be told.
+            let said = Said { rcode: rcode::REFUSED, ede: Some(ede::PROHIBITED) };
             return self.reply_all(all(requests), said);
         }
         if let Err(said) = self.enter(name) {
@@ -345,7 +370,7 @@ impl Changer {
             (Said::FAILED, replies.into_iter().map(|(update, _)| update).collect::<Vec<_>>())
         };
         let Log::Open(open) = &self.log else { return Err(failed(replies)) };
-        let mut commit = Commit { zone: name.to_owned(), version: None, replies: Vec::new() };
+        let mut commit = Commit { zone: name.to_owned(), version: None, replies: Vec::new(), told: None };
         let mut record = None;
         if let Some(change) = &change {
             if !zone.is_based {
@@ -380,7 +405,7 @@ impl Changer {
     }
 
     /// Makes sure that the zone is one that changes, as its slot shows it.
-    fn enter(&mut self, name: &Name) -> Result<(), Said> {
+    pub(super) fn enter(&mut self, name: &Name) -> Result<(), Said> {
         let catalog = &self.controller.catalog;
         if let Some(zone) = self.zones.get_mut(name) {
             if zone.fault.is_some() {
@@ -411,7 +436,7 @@ impl Changer {
     }
 
     /// Makes sure that the log can be written.
-    fn open_log(&mut self) -> Result<(), Said> {
+    pub(super) fn open_log(&mut self) -> Result<(), Said> {
         if self.controller.dynamic.is_held.load(Ordering::SeqCst) || self.controller.is_held() {
             return Err(Said::not_now());
         }
@@ -478,6 +503,8 @@ impl Changer {
             if zone.publish(&self.controller.catalog, changed, parts).is_err() {
                 tracing::warn!(zone = %commit.zone, "zone {}: updated, and then it was not served any more as it had been", commit.zone);
                 self.zones.remove(&commit.zone);
+            } else if let Some(told) = commit.told {
+                told.done();
             }
         }
         for (update, said) in commit.replies {
@@ -489,6 +516,7 @@ impl Changer {
         for payload in payloads {
             match payload {
                 Payload::Commit(commit) => self.take_back(commit),
+                Payload::Checked => {}
                 // Which zone it was of is not known: all say once more what they begin from, with their next change.
                 Payload::Base => self.zones.values_mut().for_each(|zone| zone.is_based = false),
             }
@@ -497,7 +525,7 @@ impl Changer {
     }
 
     /// Undoes what is not on the disk and never will be, and says so.
-    fn take_back(&mut self, commit: Commit) {
+    pub(super) fn take_back(&mut self, commit: Commit) {
         if let Some((changed, _)) = &commit.version
             && let Some(zone) = self.zones.get_mut(&commit.zone)
         {
@@ -533,7 +561,7 @@ fn say_failure(zone: &Name, update: &Update, failure: &Failure) {
 }
 
 /// What the changes of a zone begin from. `None`: it is large and nowhere on the disk.
-fn base_of(controller: &Controller, zone: &DynamicZone, now: u64) -> Option<Entry> {
+pub(super) fn base_of(controller: &Controller, zone: &DynamicZone, now: u64) -> Option<Entry> {
     let stored = controller.store_base(zone.pack());
     let view = zone.newest()?;
     base::entry(&view, stored.as_deref(), now)

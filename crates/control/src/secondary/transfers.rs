@@ -123,7 +123,7 @@ fn work(shared: &Shared, mut ids: Unguessable) {
             }
             None => None,
         };
-        let report = Report { job: task.job, result, contents };
+        let report = Report { job: task.job, zone: task.zone, result, contents };
         // Nobody is there to be told at the very end.
         drop(lock(&shared.reports).send(report));
     }

@@ -34,6 +34,7 @@ pub(super) fn finish(
     if let Some(running) = running {
         running.stop(STOP_PATIENCE);
     }
+    controller.secondaries.stop();
     controller.dynamic.stop();
     controller.transfers.say(Instant::now());
     tracing::info!("stopped");

@@ -350,7 +350,7 @@ impl ZoneSettings {
     /// What it says of its zones beside where they are.
     pub(crate) fn rules(&self) -> Rules {
         let (lists, refuse) = (OwnLists::of(&self.kinds()), Refuse::named(&self.refuse));
-        Rules { lists, refuse, notify: self.notify.clone() }
+        Rules { lists, refuse, notify: self.notify.clone(), primaries: self.primaries.clone() }
     }
 }
 
@@ -367,7 +367,7 @@ impl ZoneDirectorySettings {
     /// What it says of its zones beside where they are.
     pub(crate) fn rules(&self) -> Rules {
         let (lists, refuse) = (OwnLists::of(&self.kinds()), Refuse::named(&self.refuse));
-        Rules { lists, refuse, notify: self.notify.clone() }
+        Rules { lists, refuse, notify: self.notify.clone(), primaries: Names::default() }
     }
 }
 
