@@ -64,7 +64,9 @@ pub(crate) fn answer(
         Request::Zones { zone: Some(name), .. } => named(name).and_then(|name| {
             let line = controller.zones.read().line_named(controller, &name);
             // Without the lock, as another thread says it.
-            let line = line.map(|line| ZoneLine { secondary: controller.secondaries.words(&name), ..line });
+            let secondary =
+                controller.is_secondary(&name).then(|| controller.secondaries.words(&name)).flatten();
+            let line = line.map(|line| ZoneLine { secondary, ..line });
             line.map(Answer::Zone).ok_or_else(|| format!("there is no zone {name}"))
         }),
         Request::Reload { zone: None, zones, force } if zones.is_empty() => {

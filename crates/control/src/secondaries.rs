@@ -17,7 +17,7 @@ mod notice;
 mod scheduler;
 mod zones;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
@@ -25,7 +25,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use sync::{Mutex, RwLock};
+use sync::Mutex;
 use transfer::notify::{Remote, RemoteName};
 use transfer::refresh::{Answer, Bounds, Job, Kept, Settings};
 use wire::{Name, NameBuf};
@@ -78,8 +78,6 @@ pub(crate) struct Secondaries {
     /// Where other servers are, by what settings call them.
     remotes: Mutex<Arc<HashMap<RemoteName, Remote>>>,
     settings: OnceLock<SecondarySettings>,
-    /// The names of all, in lower case.
-    names: RwLock<HashSet<NameBuf>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -92,15 +90,8 @@ impl Secondaries {
             kept: Mutex::named("ages of zones", HashMap::new()),
             remotes: Mutex::named("primaries", Arc::default()),
             settings: OnceLock::new(),
-            names: RwLock::named("secondary zones", HashSet::new()),
             threads: Mutex::named("secondaries", Vec::new()),
         }
-    }
-
-    /// Whether a zone is transferred from others.
-    pub(crate) fn has(&self, name: &Name) -> bool {
-        let names = self.names.read();
-        !names.is_empty() && names.contains(&name.to_lowercase())
     }
 
     /// Takes over what the log has of the age of zones.
@@ -154,9 +145,6 @@ impl Secondaries {
 
     /// How it stands with a zone, in words, if it is transferred from others.
     pub(crate) fn words(&self, name: &Name) -> Option<String> {
-        if !self.has(name) {
-            return None;
-        }
         let (reply, replied) = sync_channel(1);
         self.send(Message::Words(name.to_lowercase(), reply));
         replied.recv_timeout(ANSWER_WAIT).ok()?
@@ -205,11 +193,11 @@ pub(crate) fn start(controller: &Arc<Controller>) -> io::Result<()> {
     let (sender, received) = channel();
     let settings = secondaries.settings.get().cloned().unwrap_or_default();
     let (reports, data) = data::start(controller, sender.clone())?;
-    let scheduler = scheduler::Scheduler::new(controller, &settings, sender.clone(), reports)?;
+    let scheduler = scheduler::Scheduler::new(controller, settings, sender.clone(), reports)?;
     let thread = std::thread::Builder::new().name("secondaries".into());
     let thread = thread.spawn(move || scheduler.run(&received))?;
     secondaries.threads.lock().extend([thread, data]);
+    // Which zones there are it is told when what is stored of them is shown.
     let _ = secondaries.sender.set(sender);
-    secondaries.look();
     Ok(())
 }

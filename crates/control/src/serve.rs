@@ -170,6 +170,7 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
     let server = Server::bind_handed(&listen, handed)?;
     say_what_is_listened_on(&server);
     run_workers(&controller, server).map_err(|error| format!("cannot start a worker: {error}"))?;
+    controller.secondaries.look();
     crate::controller::watch(&controller).map_err(|error| format!("cannot watch packs: {error}"))?;
     taking.ready(&controller, &change.failed, keeps_control)?;
     if let Some(folder) = controller.folder() {
@@ -217,12 +218,8 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
     let shown: Vec<Shown> = (0..workers).map(|_| Shown::default()).collect();
     let (of_workers, owner) = (shown.clone(), Arc::clone(controller));
     let renderer = net::Renderer::start()?;
-    let requests = Requests::new(
-        &controller.transfers,
-        &controller.dynamic,
-        &controller.secondaries,
-        renderer.queue(),
-    );
+    let requests =
+        Requests::new(&controller.transfers, &controller.dynamic, &controller.secondaries, renderer.queue());
     let _ = controller.renderer.set(renderer);
     let running = server.start(move |worker| {
         let (zones, identity) = (owner.catalog.reader(), owner.identity.reader());

@@ -289,10 +289,9 @@ impl Controller {
             kept.source = file;
         }
         kept.contents = loaded.contents_hash.map_or(0, |hash| hash.get() as u32);
-        // What was stored is what others were told of before; what a primary sent they are told of by whoever took it.
+        // What was stored is what others were told of before.
         if serials.0 != serials.1
             && !is_stored
-            && !matches!(job.source, Source::Primaries(_))
             && let Some(serial) = serials.0
         {
             self.telling.publish(&job.name, serial, zones.sources.notify(zones.kept(slot).source));

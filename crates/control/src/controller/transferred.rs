@@ -7,9 +7,9 @@ use wire::Name;
 use zone::catalog::{Absence, View, ViewSource};
 use zone::check::Severity;
 
+use super::Controller;
 use super::change::Change;
 use super::said::By;
-use super::Controller;
 use crate::findings::Findings;
 use crate::load::{Job, Loaded, Origin};
 use crate::packs::StoredPack;
@@ -87,6 +87,17 @@ impl Controller {
         self.is_untidy.store(true, Ordering::SeqCst);
         self.remove_unused_files();
         true
+    }
+
+    /// Whether a zone is transferred from others.
+    pub(crate) fn is_secondary(&self, name: &Name) -> bool {
+        let zones = self.zones.read();
+        if !zones.has_secondaries() {
+            return false;
+        }
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        slot.is_some_and(|slot| !zones.primaries(slot).is_empty())
+            || zones.hidden_secondaries().any(|(hidden, _)| hidden.eq_ignore_case(name))
     }
 
     /// Whether a zone has changed in place since its pack was made.

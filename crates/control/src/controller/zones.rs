@@ -135,11 +135,6 @@ impl Zones {
         self.sources.primaries(self.kept(slot).source)
     }
 
-    /// Whom to tell that the zone of a slot has changed.
-    pub(crate) fn notify(&self, slot: SlotNumber) -> &[Box<str>] {
-        self.sources.notify(self.kept(slot).source)
-    }
-
     /// The zones that the catalog does not show and that are transferred from others, and from whom.
     pub(crate) fn hidden_secondaries(&self) -> impl Iterator<Item = (&Name, &[Box<str>])> {
         let hidden = self.awaited.values().filter(|awaited| awaited.slot.is_none());

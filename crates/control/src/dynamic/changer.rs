@@ -313,7 +313,7 @@ impl Changer {
         if let Err(said) = self.open_log() {
             return self.reply_all(all(requests), said);
         }
-        if self.controller.secondaries.has(name) {
+        if self.controller.is_secondary(name) {
             // Its primary is to be told.
             let said = Said { rcode: rcode::REFUSED, ede: Some(ede::PROHIBITED) };
             return self.reply_all(all(requests), said);

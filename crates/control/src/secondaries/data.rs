@@ -56,10 +56,9 @@ fn take(owner: &Weak<Controller>, report: Report, done: &Sender<Message>) -> Opt
     match (outcome, contents) {
         (Outcome::Changes(changes), _) => {
             let told = told(done.clone(), job, soa, expire);
-            controller.dynamic.incoming(Incoming {
-                zone: zone.to_lowercase(),
-                what: What::Changes(changes, told),
-            });
+            controller
+                .dynamic
+                .incoming(Incoming { zone: zone.to_lowercase(), what: What::Changes(changes, told) });
             None
         }
         (Outcome::Whole, Some(contents)) => {

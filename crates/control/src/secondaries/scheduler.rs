@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use sync::random::Unguessable;
-use transfer::incoming::Limits;
+use transfer::incoming::{Fault, Limits, Place, Stop};
 use transfer::notify_in;
 use transfer::refresh::{Action, Answer, Job, PrimaryState, Schedule, Told, Words, ZoneNumber};
 use wire::iana::{ede, rcode};
@@ -36,8 +36,11 @@ pub(super) struct Scheduler {
     zones: Zones,
     clock: Clock,
     random: Unguessable,
-    prober: Prober,
-    transfers: Transfers,
+    /// What asks: begun with the first zone, as most servers have none.
+    asking: Option<(Prober, Transfers)>,
+    settings: SecondarySettings,
+    sender: Sender<Message>,
+    reports: Sender<Report>,
     /// Primaries of which it was said that they do not answer.
     down: HashSet<u16>,
 }
@@ -45,25 +48,42 @@ pub(super) struct Scheduler {
 impl Scheduler {
     pub(super) fn new(
         controller: &Arc<Controller>,
-        settings: &SecondarySettings,
+        settings: SecondarySettings,
         sender: Sender<Message>,
         reports: Sender<Report>,
     ) -> io::Result<Scheduler> {
-        let folder = match controller.folder() {
-            Some(folder) => folder.path().into(),
-            None => std::env::temp_dir().into(),
-        };
-        let threads = usize::from(settings.transfers.min(THREADS_MAX));
         Ok(Scheduler {
             controller: Arc::downgrade(controller),
-            schedule: Schedule::new(schedule_settings(settings)),
+            schedule: Schedule::new(schedule_settings(&settings)),
             zones: Zones::default(),
             clock: Clock,
             random: Unguessable::from_system()?,
-            prober: Prober::start(ToScheduler(sender))?,
-            transfers: Transfers::start(threads, Room::new(folder), true, reports)?,
+            asking: None,
+            settings,
+            sender,
+            reports,
             down: HashSet::new(),
         })
+    }
+
+    /// Has a task be done. The error: there are no threads for it.
+    fn ask(&mut self, controller: &Controller, task: Task) -> io::Result<()> {
+        if self.asking.is_none() {
+            let folder = match controller.folder() {
+                Some(folder) => folder.path().into(),
+                None => std::env::temp_dir().into(),
+            };
+            let threads = usize::from(self.settings.transfers.min(THREADS_MAX));
+            let transfers = Transfers::start(threads, Room::new(folder), true, self.reports.clone())?;
+            self.asking = Some((Prober::start(ToScheduler(self.sender.clone()))?, transfers));
+        }
+        if let Some((prober, transfers)) = &self.asking {
+            match task.job.is_udp {
+                true => prober.push(task),
+                false => transfers.push(task),
+            }
+        }
+        Ok(())
     }
 
     /// Until it is told to end, or there is no server.
@@ -166,19 +186,18 @@ impl Scheduler {
                 Some(Action::Start(job)) => {
                     let zone = self.zones.zones.get(&job.zone).map(|zone| zone.name.clone());
                     let primary = self.zones.primary(job.primary, &remotes);
-                    let (Some(zone), Some(primary)) = (zone, primary) else {
-                        // Nobody has it any more; the next look takes it out.
-                        let gone = transfer::incoming::Stop {
-                            fault: transfer::incoming::Fault::Ended,
-                            place: transfer::incoming::Place::default(),
-                        };
-                        self.tell(&job, &Answer::Stopped(gone));
-                        continue;
+                    // Nobody has it any more where one is missing; the next look takes it out.
+                    let asked = match (zone, primary) {
+                        (Some(zone), Some(primary)) => {
+                            let limits = Limits::default();
+                            self.ask(controller, Task { job, zone, primary: Arc::new(primary), limits })
+                        }
+                        _ => Err(io::ErrorKind::NotFound.into()),
                     };
-                    let task = Task { job, zone, primary: Arc::new(primary), limits: Limits::default() };
-                    match job.is_udp {
-                        true => self.prober.push(task),
-                        false => self.transfers.push(task),
+                    if let Err(error) = asked {
+                        tracing::debug!(%error, "a zone cannot be asked for: {error}");
+                        let stop = Stop { fault: Fault::Ended, place: Place::default() };
+                        self.tell(&job, &Answer::Stopped(stop));
                     }
                 }
             }
@@ -194,16 +213,6 @@ impl Scheduler {
     fn done(&mut self, controller: &Controller, job: &Job, answer: &Answer) {
         let told = self.tell(job, answer);
         self.say(job, answer);
-        if let Answer::Transferred { soa, .. } = answer
-            && let Some(zone) = self.zones.zones.get(&job.zone)
-            && job.ours != Some(soa.serial)
-        {
-            let zones = controller.zones.read();
-            let slot = controller.catalog.reader().with(|view| zones.slot(view, &zone.name));
-            if let Some(slot) = slot {
-                controller.telling.publish(&zone.name, soa.serial, zones.notify(slot));
-            }
-        }
         match told {
             Told::Nothing => {}
             Told::Checked => self.note(controller, job.zone),
@@ -228,7 +237,8 @@ impl Scheduler {
         };
         let Some(zone) = self.zones.zones.get_mut(&number) else { return };
         let span = kept.expires.saturating_sub(kept.checked);
-        let is_worth = zone.noted.is_none_or(|noted| kept.expires.abs_diff(noted.expires) > span / NOTED_PART);
+        let is_worth =
+            zone.noted.is_none_or(|noted| kept.expires.abs_diff(noted.expires) > span / NOTED_PART);
         if is_worth {
             zone.noted = Some(kept);
             let what = What::Checked(serial, kept);
@@ -241,7 +251,9 @@ impl Scheduler {
         let primary = self.zones.name_of(job.primary);
         let is_down = matches!(self.schedule.primary_state(job.primary), Some(PrimaryState::Down { .. }));
         if is_down && self.down.insert(job.primary) {
-            tracing::warn!("server {primary} does not answer; zones are asked of their other primaries, or served as they are");
+            tracing::warn!(
+                "server {primary} does not answer; zones are asked of their other primaries, or served as they are"
+            );
         } else if !is_down && self.down.remove(&job.primary) {
             tracing::info!("server {primary} answers again");
         }
@@ -299,7 +311,10 @@ impl Scheduler {
         let is_it = |primary: &&u16| {
             self.zones.primary(**primary, &remotes).is_some_and(|known| {
                 known.address.ip() == notice.address
-                    && known.key.as_ref().is_none_or(|known| key.is_some_and(|key| key.eq_ignore_case(known.name())))
+                    && known
+                        .key
+                        .as_ref()
+                        .is_none_or(|known| key.is_some_and(|key| key.eq_ignore_case(known.name())))
             })
         };
         let sender = zone.primaries.iter().find(is_it).copied();

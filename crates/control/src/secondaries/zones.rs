@@ -81,10 +81,13 @@ impl Zones {
             self.numbers.insert(lower, number);
             stays.insert(number);
         }
-        let gone: Vec<NameBuf> =
-            self.numbers.iter().filter(|(_, number)| !stays.contains(number)).map(|(name, _)| name.clone()).collect();
+        let gone: Vec<NameBuf> = self
+            .numbers
+            .iter()
+            .filter(|(_, number)| !stays.contains(number))
+            .map(|(name, _)| name.clone())
+            .collect();
         gone.iter().for_each(|name| self.forget(name, schedule));
-        *controller.secondaries.names.write() = self.numbers.keys().cloned().collect();
     }
 
     fn forget(&mut self, lower: &Name, schedule: &mut Schedule) {

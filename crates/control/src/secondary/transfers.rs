@@ -150,6 +150,10 @@ fn next(shared: &Shared, connection: &mut Option<Connection>) -> Option<Task> {
         if let Some(task) = tasks.remove(same.unwrap_or(0)) {
             return Some(task);
         }
+        if connection.is_none() {
+            tasks = shared.more.wait(tasks).unwrap_or_else(PoisonError::into_inner);
+            continue;
+        }
         let (guard, waited) = shared.more.wait_timeout(tasks, IDLE).unwrap_or_else(PoisonError::into_inner);
         tasks = guard;
         if waited.timed_out() {

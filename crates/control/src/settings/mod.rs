@@ -273,7 +273,9 @@ fn check_zone(zone: &ZoneSettings) -> Result<(), &'static str> {
     let (file, pack) = (!zone.file.as_os_str().is_empty(), !zone.pack.as_os_str().is_empty());
     let is_secondary = !zone.primaries.is_empty();
     if is_secondary && (!zone.allow_update.is_empty() || !zone.update_policy.is_empty()) {
-        return Err("expected no `allow-update` or `update-policy` beside `primaries`: updates are for the primary");
+        return Err(
+            "expected no `allow-update` or `update-policy` beside `primaries`: updates are for the primary",
+        );
     }
     match (named, listed, file, pack) {
         (false, false, ..) => Err("expected `name` (or `names-file`), found neither"),
