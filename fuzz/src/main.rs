@@ -20,7 +20,7 @@ const VARIABLE: &str = "ZONDA_FUZZ_TARGET";
 type Target = fn(&[u8]);
 
 /// Names as in `fuzz/run` and `fuzz/seeds`.
-const TARGETS: [(&str, Target); 8] = [
+const TARGETS: [(&str, Target); 9] = [
     ("message", message::run),
     ("message-layer", message_layer::run),
     // What must hold is said in `zonefile::fuzz`.
@@ -31,6 +31,8 @@ const TARGETS: [(&str, Target); 8] = [
     ("update", change::fuzz::fuzz_update),
     // Any octets as the response to a question of a secondary; what must hold is said in `transfer::incoming::fuzz`.
     ("transfer", transfer::incoming::fuzz::check_stream),
+    // What must hold is said in `journal::fuzz`.
+    ("journal", journal::fuzz::fuzz_log),
     // Any octets as a capture; what must hold is said in `bench::trace::fuzz`.
     ("trace", bench::trace::fuzz::fuzz_capture),
 ];

@@ -21,11 +21,12 @@ fn settings(folder: &Path, zones: usize) -> String {
     let path = folder.display();
     let mut text = format!(
         "pack-directory = \"{path}/packs\"\n\n[[key]]\nname = \"own.\"\nalgorithm = \"hmac-sha256\"\nsecret = \"{KEY}\"\n\n\
-         [[acl]]\nname = \"own\"\nkeys = [\"own.\"]\n"
+         [[acl]]\nname = \"own\"\nkeys = [\"own.\"]\n\n\
+         [[update-policy]]\nname = \"own\"\nrules = [\"deny * name fixed.z0.test. ANY\", \"grant own. zonesub ANY\"]\n"
     );
     for zone in 0..zones {
         text += &format!(
-            "\n[[zone]]\nname = \"z{zone}.test.\"\nfile = \"{path}/zone\"\nallow-update = \"own\"\n"
+            "\n[[zone]]\nname = \"z{zone}.test.\"\nfile = \"{path}/zone\"\nallow-update = \"own\"\nupdate-policy = \"own\"\n"
         );
     }
     text
@@ -126,6 +127,7 @@ fn updates_are_served_and_survive() {
     );
     refused(&server, "zone static.test.\nupdate add no.static.test. 60 A 192.0.2.1", "REFUSED");
     refused(&server, "zone other.test.\nupdate add no.other.test. 60 A 192.0.2.1", "NOTAUTH");
+    refused(&server, "zone z0.test.\nupdate add fixed.z0.test. 60 A 192.0.2.1", "REFUSED");
     // Nothing changes: no new serial.
     done(&server, "zone z0.test.\nupdate add new.z0.test. 60 A 192.0.2.10");
     assert_eq!(serial(&server, "z0.test."), 3);

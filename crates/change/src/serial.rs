@@ -1,7 +1,7 @@
 //! What comes after a serial (RFC 1035 3.3.13, RFC 1982).
 
 /// How the serial of a zone goes on where an update does not bring one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SerialStyle {
     /// One more.
     #[default]

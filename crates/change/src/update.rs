@@ -9,7 +9,7 @@ use wire::iana::rtype;
 
 /// How many records updates may make; what a zone has already may be more, and then only shrink (CVE-2024-1737: what large sets cost who asks for
 /// them, and who changes them).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// Of an RRset.
     pub records_per_rrset: u32,

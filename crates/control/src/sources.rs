@@ -16,7 +16,7 @@ use zone::catalog::Group;
 
 use crate::findings::Refuse;
 use crate::pattern::Pattern;
-use crate::settings::{Names, OwnLists};
+use crate::settings::{Names, OwnLists, UpdateRules};
 
 /// Where a zone's data come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,6 +118,8 @@ pub struct Rules {
     pub notify: Names,
     /// Whom they are transferred from; none: they have files.
     pub primaries: Names,
+    /// What holds for their updates.
+    pub update: UpdateRules,
 }
 
 /// The rules of the section of a source: a number among [`Sources`].
@@ -168,6 +170,11 @@ impl Sources {
     /// Whether any zones are transferred from others.
     pub fn has_primaries(&self) -> bool {
         self.allowed.iter().any(|(rules, _)| !rules.primaries.is_empty())
+    }
+
+    /// What holds for updates of the zones of a source, if its section says anything.
+    pub fn update(&self, id: SourceId) -> Option<&UpdateRules> {
+        self.section(id).map(|(rules, _)| &rules.update)
     }
 
     fn section(&self, id: SourceId) -> Option<&(Rules, Group)> {

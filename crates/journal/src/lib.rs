@@ -10,6 +10,9 @@ pub mod anchor;
 pub mod checkpoint;
 pub mod commit;
 pub mod disk;
+#[doc(hidden)]
+#[cfg(any(test, feature = "simulated"))]
+pub mod fuzz;
 pub mod history;
 pub mod log;
 mod octets;

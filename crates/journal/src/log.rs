@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use format::{GROUP_HEAD_OCTETS, GroupHead, SegmentHead, Term, ZONES_NAMED_MAX, place};
 pub use recovery::{Lost, OpenError, Place, Recovery, Start};
 #[doc(hidden)]
-pub use scan::fuzz_segment;
+pub use scan::{fuzz_segment, mend_segment};
 pub use segments::Preparer;
 use segments::{Fate, RESERVED, Segment, Segments};
 

@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use wire::Name;
 use zone::Pack;
 use zone::catalog::{CatalogView, SlotNumber, View};
 
 use super::Controller;
 use super::held::Kind;
 use crate::packs::{PackFolder, StoredPack};
+use crate::settings::UpdateTerms;
 
 impl Controller {
     /// The pack that a slot's zone is served from, and its number there. `None`: it has no data, or they are a file of the operator's, who replaces it.
@@ -18,6 +20,24 @@ impl Controller {
         let held = zones.packs.get(zone.pack_id())?;
         let is_ours = !matches!(held.kind, Kind::Operators(_));
         is_ours.then(|| (Arc::clone(&held.pack.pack), zone.number()))
+    }
+
+    /// What holds for updates of a zone.
+    pub(crate) fn update_terms(&self, name: &Name) -> UpdateTerms {
+        let zones = self.zones.read();
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        let rules = slot.and_then(|slot| zones.sources.update(zones.kept(slot).source));
+        rules.map_or_else(UpdateTerms::default, |rules| zones.policies.terms(rules))
+    }
+
+    /// A zone is published with another serial: those are told that are to be.
+    pub(crate) fn tell_changed(&self, name: &Name, serial: u32) {
+        let zones = self.zones.read();
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        let remotes: Vec<Box<str>> =
+            slot.map(|slot| zones.sources.notify(zones.kept(slot).source).to_vec()).unwrap_or_default();
+        drop(zones);
+        self.telling.publish(name, serial, &remotes);
     }
 
     /// Makes sure that a pack is on the disk. `None`: it is not, and cannot be.

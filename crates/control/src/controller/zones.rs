@@ -23,7 +23,7 @@ use crate::expiry;
 use crate::findings::{self, Refuse};
 use crate::packs::PackFolder;
 use crate::read::stamp_of;
-use crate::settings::Settings;
+use crate::settings::{Settings, UpdatePolicies};
 use crate::sources::{Source, SourceId, Sources};
 use crate::stamp::Stamp;
 
@@ -96,6 +96,8 @@ pub(crate) struct Zones {
     pub(crate) findings: findings::Kept,
     /// From which severity on a zone is not loaded that does not say otherwise.
     pub(crate) refuse: Refuse,
+    /// Who may change what in which zones.
+    pub(crate) policies: UpdatePolicies,
     /// Of whose signatures it was said that they expire.
     pub(crate) expiry: expiry::Said,
 }
@@ -373,9 +375,11 @@ impl Look {
 }
 
 impl Controller {
-    /// Takes over which zones are not loaded.
+    /// Takes over which zones are not loaded, and who may change what.
     pub(crate) fn note_refuse(&self, settings: &Settings) {
-        self.zones.write().refuse = Refuse::named(&settings.server.refuse).unwrap_or_default();
+        let mut zones = self.zones.write();
+        zones.refuse = Refuse::named(&settings.server.refuse).unwrap_or_default();
+        zones.policies = UpdatePolicies::of(settings);
     }
 
     /// Shows operators which zones are not as the settings say.

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use change::draft::NoChange;
-use change::{Applied, Draft, Failure, Limits, Request, SerialStyle, Terms};
+use change::{Applied, Draft, Failure, Request, Terms};
 use journal::commit::{Condition, TICK};
 use journal::{Body, Committer, Entry, Recovery, Refusal};
 use sync::Mutex;
@@ -342,7 +342,8 @@ impl Changer {
         let Some(zone) = self.zones.get_mut(name) else { return Err((Said::not_now(), Vec::new())) };
         let mut replies: Vec<(Update, Said)> = Vec::new();
         let Some(view) = zone.newest() else { return Err(damaged(replies)) };
-        let terms = Terms { policy: None, limits: Limits::default(), now };
+        let own = self.controller.update_terms(name);
+        let terms = Terms { policy: own.policy.as_deref(), limits: own.limits, now };
         let Ok(mut draft) = Draft::new(view) else { return Err(damaged(replies)) };
         while let Some((request, update)) = requests.pop_front() {
             match draft.update(&request, &update.asker(), &terms) {
@@ -361,7 +362,7 @@ impl Changer {
                 }
             }
         }
-        let change = match draft.into_change(SerialStyle::Increment, now) {
+        let change = match draft.into_change(own.serial, now) {
             Ok(change) => Some(change),
             Err(NoChange::Nothing) => None,
             Err(NoChange::Damaged) => return Err(damaged(replies)),
@@ -500,11 +501,15 @@ impl Changer {
         if let Some((changed, parts)) = commit.version {
             let Some(zone) = self.zones.get_mut(&commit.zone) else { return };
             self.controller.make_room();
+            let serial = changed.row().serial;
             if zone.publish(&self.controller.catalog, changed, parts).is_err() {
                 tracing::warn!(zone = %commit.zone, "zone {}: updated, and then it was not served any more as it had been", commit.zone);
                 self.zones.remove(&commit.zone);
-            } else if let Some(told) = commit.told {
-                told.done();
+            } else {
+                self.controller.tell_changed(&commit.zone, serial);
+                if let Some(told) = commit.told {
+                    told.done();
+                }
             }
         }
         for (update, said) in commit.replies {

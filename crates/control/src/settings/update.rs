@@ -17,12 +17,23 @@ use super::value::{Range, Value};
 const POLICIES_MAX: usize = 4096;
 
 /// The policies of settings by name.
-#[derive(Default)]
-pub struct UpdatePolicies<'s> {
-    policies: HashMap<&'s str, Arc<Policy>>,
+#[derive(Clone, Debug, Default)]
+pub struct UpdatePolicies {
+    policies: HashMap<Box<str>, Arc<Policy>>,
 }
 
-/// What settings say of the updates of a zone.
+/// What a section says of the updates of its zones.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct UpdateRules {
+    /// The name of a policy; empty: none.
+    pub policy: Box<str>,
+    /// How many records updates may make.
+    pub limits: Limits,
+    /// How serials go on.
+    pub serial: SerialStyle,
+}
+
+/// What holds for the updates of a zone.
 #[derive(Clone, Debug, Default)]
 pub struct UpdateTerms {
     /// Who may change what; `None`: whoever the access lists let in may change all.
@@ -33,38 +44,39 @@ pub struct UpdateTerms {
     pub serial: SerialStyle,
 }
 
-impl<'s> UpdatePolicies<'s> {
+impl UpdatePolicies {
     /// The policies of settings without faults; one that has some grants nothing.
-    pub fn of(settings: &'s Settings) -> UpdatePolicies<'s> {
+    pub fn of(settings: &Settings) -> UpdatePolicies {
         let compiled = settings.update_policies.iter().take(POLICIES_MAX).map(|policy| {
             let rules = policy.rules.texts().iter().map(|rule| &**rule);
-            (&*policy.name, Arc::new(Policy::new(rules).unwrap_or_default()))
+            (policy.name.as_str().into(), Arc::new(Policy::new(rules).unwrap_or_default()))
         });
         UpdatePolicies { policies: compiled.collect() }
     }
 
-    /// What holds for a zone. A policy that is not known grants nothing.
-    pub fn zone(&self, zone: &ZoneSettings) -> UpdateTerms {
-        self.terms(&zone.update_policy, (zone.records_per_rrset, zone.records_per_name), zone.serial)
+    /// What holds for zones of which their section says this. A policy that is not known grants nothing.
+    pub fn terms(&self, rules: &UpdateRules) -> UpdateTerms {
+        let named = || self.policies.get(&rules.policy).cloned().unwrap_or_default();
+        let policy = (!rules.policy.is_empty()).then(named);
+        UpdateTerms { policy, limits: rules.limits, serial: rules.serial }
     }
+}
 
-    /// What holds for the zones of a folder.
-    pub fn directory(&self, zones: &ZoneDirectorySettings) -> UpdateTerms {
-        self.terms(&zones.update_policy, (zones.records_per_rrset, zones.records_per_name), zones.serial)
+impl ZoneSettings {
+    /// What it says of updates.
+    pub(super) fn update_rules(&self) -> UpdateRules {
+        let limits =
+            Limits { records_per_rrset: self.records_per_rrset, records_per_name: self.records_per_name };
+        UpdateRules { policy: self.update_policy.as_str().into(), limits, serial: self.serial }
     }
+}
 
-    fn terms(
-        &self,
-        policy: &str,
-        (records_per_rrset, records_per_name): (u32, u32),
-        serial: SerialStyle,
-    ) -> UpdateTerms {
-        let named = || self.policies.get(policy).cloned().unwrap_or_default();
-        UpdateTerms {
-            policy: (!policy.is_empty()).then(named),
-            limits: Limits { records_per_rrset, records_per_name },
-            serial,
-        }
+impl ZoneDirectorySettings {
+    /// What it says of updates.
+    pub(super) fn update_rules(&self) -> UpdateRules {
+        let limits =
+            Limits { records_per_rrset: self.records_per_rrset, records_per_name: self.records_per_name };
+        UpdateRules { policy: self.update_policy.as_str().into(), limits, serial: self.serial }
     }
 }
 
@@ -160,7 +172,7 @@ mod tests {
         );
         let settings = Settings::parse(Path::new("f"), &text).unwrap();
         let policies = UpdatePolicies::of(&settings);
-        let zone = policies.zone(&settings.zones[0].1);
+        let zone = policies.terms(&settings.zones[0].1.update_rules());
         assert_eq!((zone.serial, zone.limits.records_per_rrset), (SerialStyle::Date, 7));
         assert_eq!(zone.limits.records_per_name, Limits::default().records_per_name);
         let key = NameBuf::from_text("dhcp-key.").unwrap();
@@ -169,7 +181,7 @@ mod tests {
         let policy = zone.policy.unwrap();
         let decide = |key| policy.of(&of(key)).decide(owner.octets(), wire::iana::rtype::A).is_granted;
         assert_eq!((decide(Some(&*key)), decide(None)), (true, false));
-        let zones = policies.directory(&settings.zone_directories[0].1);
+        let zones = policies.terms(&settings.zone_directories[0].1.update_rules());
         assert_eq!((zones.limits.records_per_name, zones.policy.is_none()), (8, true));
         assert_eq!(zones.serial, SerialStyle::Increment);
     }

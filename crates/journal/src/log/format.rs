@@ -12,6 +12,10 @@ pub(crate) const FORMAT_VERSION: u32 = 1;
 pub(crate) const GROUP_HEAD_OCTETS: usize = 56;
 /// Most zones of one group that the next two name again: 16 KiB, a fraction of a group that has so many.
 pub(crate) const ZONES_NAMED_MAX: usize = 2048;
+/// No group has a higher number: with a million groups a second that is a hundred thousand years.
+const NUMBER_MAX: u64 = u64::MAX >> 2;
+/// Nor is there a higher epoch: with one a second that is seventy years.
+const EPOCH_MAX: u32 = u32::MAX >> 1;
 /// Said instead of a count: too many to name.
 const TOO_MANY: u16 = u16::MAX;
 
@@ -76,7 +80,9 @@ impl SegmentHead {
         if version != FORMAT_VERSION {
             return Some(Err(NoHead::Version(version)));
         }
-        let is_right = number == segment && place(&identity, segment, 0).sum(page.get(..56)?) == sum;
+        let is_possible = term.epoch <= EPOCH_MAX && term.first <= NUMBER_MAX;
+        let is_right =
+            is_possible && number == segment && place(&identity, segment, 0).sum(page.get(..56)?) == sum;
         is_right.then_some(Ok(SegmentHead { term, identity }))
     }
 }
@@ -160,7 +166,9 @@ impl GroupHead {
         let is_possible = octets as usize >= GROUP_HEAD_OCTETS + head.named_octets()
             && part < parts
             && number >= first
-            && number > u64::from(part);
+            && number > u64::from(part)
+            && number <= NUMBER_MAX
+            && head.term.epoch <= EPOCH_MAX;
         is_possible.then_some(head)
     }
 

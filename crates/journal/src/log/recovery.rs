@@ -313,6 +313,13 @@ impl Recovery {
                 }
                 Err(last) if last > end => break,
                 Err(last) => {
+                    // What is missing may be much: the next group that is there ends it.
+                    let next = groups.range(last + 1..).next();
+                    let last = if groups.contains_key(&number) {
+                        last
+                    } else {
+                        next.map_or(last, |(next, _)| next - 1)
+                    };
                     missing.push((number, last));
                     number = last + 1;
                 }
