@@ -177,7 +177,7 @@ fn check_follows(kind: Kind) {
     // It comes first, and waits.
     let mut server = start(files.path(), address, &settings);
     assert_eq!(ask(address, Transport::Udp, &Query::new(ORIGIN, rtype::SOA)).rcode(), 2, "SERVFAIL");
-    assert!(words(&server).contains("secondary no data yet"), "{}", words(&server));
+    await_that("the lists", || words(&server).contains("secondary no data yet"));
     let mut process = primary.start();
     await_that("the zone", || serial(address) == Some(1));
     assert_eq!(records(address), records(primary.address));

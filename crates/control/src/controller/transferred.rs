@@ -17,24 +17,19 @@ use crate::sources::Source;
 use crate::stamp::Stamp;
 
 impl Controller {
-    /// Serves what a primary has sent: the only zone of the pack. Says whether there is such a zone still.
-    pub(crate) fn take_transferred(&self, name: &Name, pack: Arc<StoredPack>, from: &str) -> bool {
+    /// Serves what a primary has sent. `number`: of the zone in the pack, which is stored if that can be. Says whether there is such a zone still.
+    pub(crate) fn take_transferred(&self, name: &Name, pack: Arc<StoredPack>, number: u32) -> bool {
         self.make_room();
         let was_changed = self.is_changed(name);
-        // What the log has of the zone is no more: the pack has to be on the disk before.
-        let pack = match self.writable_folder() {
-            Some(folder) if was_changed && pack.file.is_none() => folder.store(&pack.pack).unwrap_or(pack),
-            _ => pack,
-        };
         let job = Job {
             id: 0,
             name: name.to_owned(),
-            source: Source::Primaries(from.into()),
+            source: Source::Primaries("a primary".into()),
             refuse: Severity::Fatal,
         };
         let loaded = Loaded {
             pack,
-            number: 0,
+            number,
             stamp: Stamp::default(),
             includes: Box::default(),
             findings: Findings::default(),
