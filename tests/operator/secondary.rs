@@ -309,3 +309,32 @@ fn commands_notices_and_updates() {
     assert!(ctl(&server, &["retransfer", ORIGIN]).status.success());
     await_that("the zone of the primary", || serial(address) == Some(1));
 }
+
+/// Many small zones, of a list, come together; a kill at once loses none of those that were served.
+#[test]
+fn many_zones_outlive_a_kill() {
+    const ZONES: usize = 300;
+    let (address, files) = (free_address(), tempfile::tempdir().expect("a scratch folder"));
+    let names: String = (0..ZONES).map(|zone| format!("z{zone}.test\n")).collect();
+    let primary = Primary::new(Kind::Zonda, ZONE, address);
+    let list = write(primary.folder.path(), "names", &names);
+    let of_list = |line: &str| format!("[[zone]]\nnames-file = \"{}\"\n{line}\n", list.display());
+    let more = format!("[access]\ntransfer = \"all\"\n{}", of_list("file = \"zone\""));
+    let mut process =
+        Guarded::spawn(zonda(primary.folder.path(), primary.address, &more), primary.folder.path());
+    let settings = of_secondary(files.path(), primary.address, "").replace("key = \"k.\"\n", "");
+    let settings = settings + &of_list("primaries = \"there\"");
+    let mut server = start(files.path(), address, &settings);
+    let is_served = |zone: usize| {
+        let query = Query::new(&format!("www.z{zone}.test."), rtype::A).octets();
+        let answer = udp_within(address, &query, Duration::from_millis(500)).ok().flatten();
+        answer.is_some_and(|answer| answer[3] & 0xf == 0 && answer[7] == 1)
+    };
+    await_that("the zones", || (0..ZONES).all(is_served));
+    kill(&mut server.process);
+    kill(&mut process);
+    drop(server);
+    let server = start(files.path(), address, &settings);
+    await_that("the zones as stored", || (0..ZONES).all(is_served));
+    drop(server);
+}

@@ -67,7 +67,7 @@ pub(crate) fn answer(
             let secondary =
                 controller.is_secondary(&name).then(|| controller.secondaries.words(&name)).flatten();
             let line = line.map(|line| ZoneLine { secondary, ..line });
-            line.map(Answer::Zone).ok_or_else(|| format!("there is no zone {name}"))
+            line.map(|line| Answer::Zone(Box::new(line))).ok_or_else(|| format!("there is no zone {name}"))
         }),
         Request::Reload { zone: None, zones, force } if zones.is_empty() => {
             Ok(Answer::Change(reload::reload_all(controller, *force)))
@@ -98,7 +98,7 @@ pub(crate) fn answer(
     match change {
         Ok(Answer::Zone(line)) => {
             let is_well = !line.is_wrong();
-            reply(Reply::Zone(line)).map(|()| is_well)
+            reply(Reply::Zone(*line)).map(|()| is_well)
         }
         Ok(Answer::Change(change)) => {
             let ok = change.errors.is_empty();
@@ -110,7 +110,7 @@ pub(crate) fn answer(
 }
 
 enum Answer {
-    Zone(ZoneLine),
+    Zone(Box<ZoneLine>),
     Change(Change),
 }
 

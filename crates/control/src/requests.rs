@@ -154,7 +154,7 @@ impl Requests {
                 envelope: request.envelope.clone(),
                 ticket,
             };
-            let Err(notice) = self.secondaries.notice(notice) else { return Ok(()) };
+            let Err(notice) = self.secondaries.notice(Box::new(notice)) else { return Ok(()) };
             let said = (rcode::SERVFAIL, Some(ede::OTHER));
             let write = |room: &mut [u8]| request.envelope.write(room, said.0, said.1, client.now);
             // As with updates: it comes again.

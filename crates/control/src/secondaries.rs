@@ -117,16 +117,16 @@ impl Secondaries {
     }
 
     /// Takes a NOTIFY. The error: the notice, as too many wait, or nobody takes any.
-    pub(crate) fn notice(&self, notice: Notice) -> Result<(), Notice> {
+    pub(crate) fn notice(&self, notice: Box<Notice>) -> Result<(), Box<Notice>> {
         let Some(sender) = self.sender.get() else { return Err(notice) };
         if self.notices.fetch_add(1, Ordering::Relaxed) >= NOTICES_MAX {
             self.notices.fetch_sub(1, Ordering::Relaxed);
             return Err(notice);
         }
-        sender.send(Message::Notice(Box::new(notice))).map_err(|refused| {
+        sender.send(Message::Notice(notice)).map_err(|refused| {
             self.notices.fetch_sub(1, Ordering::Relaxed);
             match refused.0 {
-                Message::Notice(notice) => *notice,
+                Message::Notice(notice) => notice,
                 _ => unreachable!("what was given comes back"),
             }
         })

@@ -44,7 +44,10 @@ pub(crate) enum NotTaken {
 }
 
 /// Tells what became of differences, once; dropped, it says that they are not served.
-pub(crate) struct Told(Option<Box<dyn FnOnce(Result<(), NotTaken>) + Send>>);
+pub(crate) struct Told(Option<Tell>);
+
+/// What is called with what became of them.
+type Tell = Box<dyn FnOnce(Result<(), NotTaken>) + Send>;
 
 impl Told {
     pub(crate) fn new(tell: impl FnOnce(Result<(), NotTaken>) + Send + 'static) -> Told {

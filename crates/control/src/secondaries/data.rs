@@ -140,7 +140,7 @@ fn pack(zones: &[Whole]) -> Packed {
                 Err(_) => numbers.push(None),
             }
             // A large one stays by itself, or nearly.
-            if builder.octets() as usize >= OWN_PACK_OCTETS {
+            if builder.octets() >= OWN_PACK_OCTETS {
                 break;
             }
         }

@@ -256,7 +256,8 @@ mod tests {
              remove-max = \"many\"\n[[catalog]]\nzone = \"A.\"\n[[catalog]]\n"
         ));
         let expected = [
-            "f:12:1: unknown key \"file\" in [template]; known are name, allow-query, refuse",
+            "f:12:1: unknown key \"file\" in [template]; known are name, primaries, allow-query, allow-transfer, \
+             allow-update, allow-notify, notify, refuse, update-policy, serial, records-per-rrset, records-per-name",
             "f:13:15: allow-query: unknown [[acl]] \"them\"; known are all, nobody, us",
             "f:10:8: name: expected each name once, found \"plain\" twice",
             "f:11:1: name: expected a name for the template, found none",

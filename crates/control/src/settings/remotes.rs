@@ -118,6 +118,28 @@ mod tests {
     use std::path::Path;
 
     #[test]
+    fn what_is_wrong_with_primaries() {
+        let zone = |line: &str| {
+            let text = format!(
+                "[[remote]]\nname = \"one\"\naddresses = [\"192.0.2.1\"]\n[[zone]]\nname = \"a\"\n{line}\n"
+            );
+            let problems = Settings::parse(Path::new("f"), &text).err().unwrap_or_default();
+            problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        };
+        let both = "expected either `primaries` or `file` (or `pack`), found both";
+        let updates =
+            "expected no `allow-update` or `update-policy` beside `primaries`: updates are for the primary";
+        for (line, expected) in [
+            ("primaries = \"one\"", String::new()),
+            ("primaries = \"two\"", "f:6:13: primaries: unknown [[remote]] \"two\"; known are one".into()),
+            ("primaries = \"one\"\nfile = \"x\"", format!("f:4:1: [[zone]]: {both}")),
+            ("primaries = \"one\"\nallow-update = \"all\"", format!("f:4:1: [[zone]]: {updates}")),
+        ] {
+            assert_eq!(zone(line), expected, "{line}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_with_remotes() {
         let text = "[[remote]]\nname = \"one\"\naddresses = [\"192.0.2.1\"]\nkey = \"k\"\nsource = \"here\"\n\
                     [[remote]]\nname = \"one\"\naddresses = [\"192.0.2.1\"]\nsource = \"::1\"\n\
