@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use zonda_tests::exchange::{Transport, ask};
+use zonda_tests::exchange::{self, Transport, ask};
 use zonda_tests::message::Query;
 use zonda_tests::mutate::Random;
 use zonda_tests::rtype;
@@ -143,6 +143,61 @@ fn updates_are_served_and_survive() {
     done(&server, "zone z0.test.\nupdate delete new.z0.test.");
     let gone = ask(server.address, Transport::Udp, &Query::new("new.z0.test.", rtype::A));
     assert_eq!((gone.rcode(), serial(&server, "z0.test.")), (3, 4));
+}
+
+/// An update that gives a name another TXT record, unsigned.
+fn text_message(id: u16, zone: &str, name: &str, octet: u8, strings: usize) -> Vec<u8> {
+    let wire = |name: &str| -> Vec<u8> {
+        let labels = name.trim_end_matches('.').split('.');
+        labels.flat_map(|label| [&[label.len() as u8], label.as_bytes()].concat()).chain([0]).collect()
+    };
+    let mut message = [&id.to_be_bytes()[..], &[0x28, 0, 0, 1, 0, 0, 0, 2, 0, 0]].concat();
+    message.extend([&wire(zone)[..], &[0, 6, 0, 1]].concat());
+    message.extend([&wire(name)[..], &[0, 16, 0, 255, 0, 0, 0, 0, 0, 0]].concat());
+    let rdata: Vec<u8> = (0..strings).flat_map(|_| [&[255u8][..], &[octet; 255]].concat()).collect();
+    let length = (rdata.len() as u16).to_be_bytes();
+    message.extend([&wire(name)[..], &[0, 16, 0, 1, 0, 0, 0, 60], &length, &rdata].concat());
+    message
+}
+
+/// The log is no longer than it may be, whatever is written, and has what is needed.
+#[test]
+fn the_log_is_kept_short() {
+    let files = tempfile::tempdir().expect("a scratch folder");
+    std::fs::write(files.path().join("zone"), ZONE).expect("a text");
+    let path = files.path().display();
+    let start = || {
+        let more = format!(
+            "pack-directory = \"{path}/packs\"\njournal-octets = {}\n\n[[acl]]\nname = \"here\"\naddresses = [\"127.0.0.1\"]\n\n\
+             [access]\nupdate = [\"here\"]\n",
+            24 << 20
+        );
+        let zone = |name: &str| ZoneFile::new(name, files.path().join("zone"));
+        Server::start_with(Kind::Zonda, &[zone("a.test."), zone("b.test.")], &more)
+    };
+    let server = start();
+    let mut stream = exchange::tcp_stream(server.address).expect("a connection");
+    let mut send = |zone: &str, octet: u8, strings| {
+        let message = text_message(7, zone, &format!("t.{zone}"), octet, strings);
+        exchange::write_framed(&mut stream, &message).expect("an update by TCP");
+        let answer = exchange::read_framed(&mut stream).expect("an answer by TCP");
+        assert_eq!(answer[3] & 15, 0, "{answer:02x?}");
+    };
+    // Nothing happens to this one while the other's changes are more than the log may have.
+    send("b.test.", 33, 1);
+    for octet in (1..=100).cycle().take(900) {
+        send("a.test.", octet, 64);
+    }
+    let sizes = std::fs::read_dir(files.path().join("packs/journal")).expect("the log").flatten();
+    let octets: u64 = sizes.map(|entry| entry.metadata().expect("a file").len()).sum();
+    assert!(octets <= (24 << 20) + 8192, "{octets}");
+    kill(server);
+    let server = start();
+    let first = |zone: &str| {
+        let answer = ask(server.address, Transport::Tcp, &Query::new(&format!("t.{zone}"), rtype::TXT));
+        (answer.answer[0].rdata[1], answer.answer[0].rdata.len())
+    };
+    assert_eq!((first("a.test."), first("b.test.")), ((100, 64 * 256), (33, 256)));
 }
 
 /// Servers that are killed while zones are updated: what was acknowledged is there, nothing is there by halves, and serials never go back.

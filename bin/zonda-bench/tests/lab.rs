@@ -210,6 +210,48 @@ fn zones_out_and_in() {
     }
 }
 
+/// Every version that a secondary serves is the one that was published.
+#[test]
+fn a_history_replayed() {
+    if !has_peers() {
+        return;
+    }
+    let record = checked("root-history", "knot,named").unwrap();
+    let raw = record["raw"].as_array().unwrap();
+    assert_eq!(raw.len(), 2, "{}", record["notes"]);
+    for one in raw {
+        assert!(one["versions"] == 5 && one["equal"] == 5 && one["different"] == 0, "{one}");
+        assert!(one["ixfr"].as_u64() >= Some(4), "{one}");
+    }
+}
+
+/// Of a recipe of one's own with two rates. Changes come in while queries are answered, and all of them are served in the end, or else it
+/// would not end.
+#[test]
+fn queries_beside_transfers() {
+    if !has_peers() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let text = lab::recipe::text("ixfr-secondary").unwrap();
+    let text = text.replace("rates = [4, 8, 10, 32, 100, 1000, 10000]", "rates = [20, 200]");
+    fs::write(folder.path().join("mine.toml"), text).unwrap();
+    let words = ["mine.toml", "--check", "--bed", "loopback", "--contenders", "knot", "--out", "out"];
+    let output = lab(folder.path(), &words);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let record = fs::read(folder.path().join("out/record.json")).unwrap();
+    let record: Value = serde_json::from_slice(&record).unwrap();
+    for at in ["DNSSEC off, kept, 200 changes/s", "DNSSEC on, not kept, 20 changes/s"] {
+        let [rate, ratio, served] = ["rate", "rate over none", "served at the end"]
+            .map(|metric| values_at(&record, "knot", metric, at));
+        assert!(rate.len() == 1 && rate[0] > 0.0 && ratio.len() == 1, "{at}: {}", record["notes"]);
+        assert!(served.len() == 1 && served[0] <= 1.0, "{at}: {served:?}");
+    }
+    let raw = record["raw"].as_array().unwrap();
+    assert_eq!(raw.len(), 8);
+    assert!(raw.iter().all(|one| one["published"].as_u64() >= Some(1)), "{raw:?}");
+}
+
 /// Every rate of a recipe without contenders is there.
 #[track_caller]
 fn has_rates_only(recipe: &str) {
@@ -347,7 +389,7 @@ fn complaints_say_what_to_do() {
         assert!(output.status.code() == Some(status) && said.contains(expected), "{words:?}: {said}");
     }
     let list = lab(folder.path(), &["--list"]);
-    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 19);
+    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 22);
 }
 
 /// Recipes of kinds that have been checked with another.
@@ -409,6 +451,21 @@ mod long {
         let record = checked("dynamic", "named,knot").unwrap();
         assert!(values(&record, "knot", "rate").len() >= 5, "{}", record["notes"]);
         assert_eq!(values_at(&record, "named", "rate", "1 worker, 10000 updates/s").len(), 1);
+    }
+
+    /// Of all servers that can be secondaries.
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn secondaries() {
+        if !has_peers() {
+            return;
+        }
+        let record = checked("gov-history", "knot,named,nsd").unwrap();
+        let raw = record["raw"].as_array().unwrap();
+        assert!(raw.iter().all(|one| one["equal"] == 5), "{raw:?}");
+        let record = checked("ixfr-secondary", "knot,named,nsd").unwrap();
+        let ratios = values_at(&record, "knot", "rate over none", "DNSSEC on, kept, 10000 changes/s");
+        assert_eq!(ratios.len(), 1, "{}", record["notes"]);
     }
 
     #[test]

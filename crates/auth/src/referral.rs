@@ -6,7 +6,8 @@ use crate::rrset::{self, rdata_at};
 use wire::iana::rtype;
 use wire::render::{POINTER_MAX, Section};
 use zone::fragment::{Glue, RECORD_HEAD_OCTETS};
-use zone::{Match, ZoneView};
+use zone::lookup::LiveGlue;
+use zone::{Data, Match, ZoneView};
 
 impl<'c> Session<'_, '_, 'c> {
     /// Writes authority and additional section of a referral.
@@ -30,7 +31,10 @@ impl<'c> Session<'_, '_, 'c> {
             }
         }
         self.put_proofs()?;
-        if let Some(glue) = cut.node.glue() {
+        if let Some(glue) = zone.live_glue(&cut.node) {
+            self.out.begin_section(Section::Additional);
+            self.live_glue(zone, glue, start, end)?;
+        } else if let Some(glue) = cut.node.glue() {
             self.out.begin_section(Section::Additional);
             self.glue(zone, glue, start, end)?;
         }
@@ -63,6 +67,42 @@ impl<'c> Session<'_, '_, 'c> {
                 self.out.rollback(mark);
                 self.is_truncated |= group.in_domain;
                 let octets = group.addresses.len() / octets * (RECORD_HEAD_OCTETS + octets);
+                self.short_of = self.short_of.min(self.out.at() + octets - start);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same in a zone that has changed since its pack was made, where addresses are looked up.
+    #[cold]
+    #[inline(never)]
+    fn live_glue(
+        &mut self,
+        zone: &ZoneView<'c>,
+        glue: LiveGlue<'c>,
+        start: usize,
+        end: usize,
+    ) -> Result<(), Stop> {
+        let count = self.list_targets(start, end)?;
+        let is_signed = self.dnssec_ok && zone.is_signed();
+        let apex = self.buffers.places.of_ancestor(zone.apex_labels());
+        for group in glue {
+            let &owner = self.buffers.servers[..count].get(group.server).ok_or(Stop::Damaged)?;
+            let set = &group.set;
+            if is_signed && group.authoritative && set.is_signed() {
+                if rrset::put(self.out, set.head(), set.data(), owner, apex, true).is_ok() {
+                    continue;
+                }
+                self.short_of = 0;
+            }
+            if rrset::put(self.out, set.head(), set.data(), owner, apex, false).is_err() {
+                self.is_truncated |= group.in_domain;
+                let records = match set.data() {
+                    Data::Inline(_) => 1,
+                    Data::Fragment(fragment) => fragment.len(),
+                };
+                let octets = if set.rtype() == rtype::A { 4 } else { 16 };
+                let octets = records * (RECORD_HEAD_OCTETS + octets);
                 self.short_of = self.short_of.min(self.out.at() + octets - start);
             }
         }

@@ -10,7 +10,7 @@
 mod difference;
 mod stored;
 
-use crate::set::{Rdata, Set, SetId, replaces};
+use crate::set::{Rdata, Set, SetId, is_replacing, replaces};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use wire::iana::rtype;
@@ -219,13 +219,12 @@ impl<'z> Draft<'z> {
         let new = Rdata::new(id.rtype, rdata);
         let set = self.set(place, id)?;
         let (old_ttl, is_there) = (set.ttl, set.find(&new).is_ok());
-        let replaced: Vec<usize> = (0..set.records.len())
-            .rev()
-            .filter(|&at| {
-                let old = set.records[at].folded();
-                old != new.folded() && replaces(id.rtype, new.folded(), old)
-            })
-            .collect();
+        let others = if is_replacing(id.rtype) { set.records.len() } else { 0 };
+        let takes_place_of = |at: &usize| {
+            let old = set.records[*at].folded();
+            old != new.folded() && replaces(id.rtype, new.folded(), old)
+        };
+        let replaced: Vec<usize> = (0..others).rev().filter(takes_place_of).collect();
         for at in replaced {
             self.remove(place, id, at)?;
         }

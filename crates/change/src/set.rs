@@ -82,6 +82,12 @@ impl Set {
     }
 }
 
+/// Whether records of the type may take the place of others: of other types no set is searched for such.
+pub(crate) fn is_replacing(rtype: u16) -> bool {
+    matches!(rtype, rtype::SOA | rtype::CNAME | rtype::DNAME | rtype::NSEC)
+        || matches!(rtype, rtype::WKS | rtype::NSEC3 | rtype::NSEC3PARAM)
+}
+
 /// Whether a new record takes the place of another of the same owner and type: of types that are alone at their name (RFC 2136 1.1.5, RFC
 /// 6672 2.4, RFC 4034 4), and of those whose first fields say what they are about.
 pub(crate) fn replaces(rtype: u16, new: &[u8], old: &[u8]) -> bool {
@@ -131,6 +137,7 @@ mod tests {
             (rtype::NSEC3, b"\x01", b"\x01", false),
         ] {
             assert_eq!(replaces(rtype, new, old), expected, "{rtype} {new:?} {old:?}");
+            assert!(is_replacing(rtype) || !expected);
         }
     }
 }

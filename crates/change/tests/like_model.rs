@@ -4,11 +4,13 @@
 mod kit;
 
 use change::{Applied, Draft, SerialStyle};
-use kit::{NOW, somebody, terms, view};
+use kit::{NOW, somebody, terms};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use wire::NameBuf;
 use wire::iana::{class, rcode, rtype};
+use zone::delta::DeltaWriter;
 
 /// A record of a message: owner, type, class, TTL, RDATA.
 type Entry = (NameBuf, u16, u16, u32, Vec<u8>);
@@ -281,10 +283,10 @@ fn check_one(model: &mut Model, draft: &mut Draft<'_>, prerequisites: &[Entry], 
 fn check(messages: &[(Vec<Entry>, Vec<Entry>, bool)]) {
     let mut model = first_model();
     let mut rest = messages;
+    let mut writer = DeltaWriter::new(Arc::new(pack_of(&model)), 0).unwrap();
     while !rest.is_empty() {
         let before = model.clone();
-        let pack = pack_of(&before);
-        let mut draft = Draft::new(view(&pack)).unwrap();
+        let mut draft = Draft::new(writer.newest()).unwrap();
         while let Some(((prerequisites, updates, commit), after)) = rest.split_first() {
             if !check_one(&mut model, &mut draft, prerequisites, updates) {
                 assert!(!draft.is_unchanged());
@@ -306,6 +308,9 @@ fn check(messages: &[(Vec<Entry>, Vec<Entry>, bool)]) {
                     soa[at..at + 4].copy_from_slice(&next.to_be_bytes());
                 }
                 check_change(&before, &model, &change);
+                writer.apply(&change).unwrap();
+                let state = writer.newest_box().state();
+                writer.published(state);
             }
             Err(_) => assert_eq!(before.records(), model.records(), "no change"),
         }

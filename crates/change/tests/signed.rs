@@ -9,9 +9,11 @@ use kit::sign::{Proof, Record, Signer, contents};
 use kit::*;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use wire::iana::{class, rtype};
-use zone::Change;
 use zone::check::{Options, Severity, check};
+use zone::delta::DeltaWriter;
+use zone::{Change, ZoneView};
 
 /// Adds to a message what leads from one zone to another, in the order of RFC 2136 2.5: deletions, then additions.
 fn difference(before: &[Record], after: &[Record]) -> Vec<(Record, u16)> {
@@ -39,12 +41,15 @@ fn message_of(entries: &[(Record, u16)]) -> Message {
 /// What comes of the entries; the zone afterwards if they are taken.
 fn update(before: &[Record], entries: &[(Record, u16)]) -> Result<Vec<Record>, Why> {
     let pack = pack(before);
-    let mut draft = Draft::new(view(&pack)).unwrap();
+    let change = change_of(view(&pack), entries)?;
+    Ok(change.map_or(before.to_vec(), |change| apply_change(before, &change)))
+}
+
+/// The change that the entries make.
+fn change_of(view: ZoneView<'_>, entries: &[(Record, u16)]) -> Result<Option<Change>, Why> {
+    let mut draft = Draft::new(view).unwrap();
     match draft.update(&message_of(entries).request(), &somebody(), &terms(None)).unwrap() {
-        Applied::Done => Ok(match draft.into_change(SerialStyle::Increment, NOW) {
-            Ok(change) => apply_change(before, &change),
-            Err(_) => before.to_vec(),
-        }),
+        Applied::Done => Ok(draft.into_change(SerialStyle::Increment, NOW).ok()),
         Applied::Failed(failure) => Err(failure.why),
         Applied::CommitFirst => panic!("commit first"),
     }
@@ -185,6 +190,21 @@ fn zone_cuts_come_and_go() {
     }
 }
 
+/// What an update has looked at is bounded.
+#[test]
+fn a_cut_hides_so_many_names() {
+    let signer = Signer::new(7, 257);
+    let below =
+        |count: usize| (0..count).map(|at| format!("h{at}.deep 60 A 192.0.2.1\n")).collect::<String>();
+    for (count, expected) in [(1_000, Unsigned::Stray(rtype::A)), (1_001, Unsigned::TooMuch)] {
+        let before = signer.zone(&zone(7, &format!("{BASE}{}", below(count))), Proof::Nsec);
+        let after = signer.zone(&zone(8, &format!("{BASE}\ndeep 60 NS h0.deep\n")), Proof::Nsec);
+        let whole = difference(&before, &after);
+        let is_cut = |(record, _): &&(Record, u16)| record.0 == name("deep") || record.0 == name("@");
+        refused(&before, &whole.iter().filter(is_cut).cloned().collect::<Vec<_>>(), expected);
+    }
+}
+
 /// A signature says the TTL of what it signs.
 #[test]
 fn ttls_are_signed() {
@@ -312,8 +332,48 @@ fn picks(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<(usize, u8,
     prop::collection::vec(record(), count)
 }
 
+/// Version after version in a delta: each update is judged by what the ones before left.
+fn check_versions(versions: &[Vec<(usize, u8, u8)>], proof: Proof, left_out: &[prop::sample::Index]) {
+    let signer = Signer::new(7, 257);
+    let mut picked = versions[0].clone();
+    let mut shown = tidy(signer.zone(&zone(7, &lines(&picked)), proof));
+    let mut writer = DeltaWriter::new(Arc::new(pack(&shown)), 0).unwrap();
+    for (changed, serial) in versions[1..].iter().zip(8..) {
+        picked.truncate(picked.len() * 2 / 3);
+        picked.extend(changed);
+        let next = tidy(signer.zone(&zone(serial, &lines(&picked)), proof));
+        let whole = difference(&shown, &next);
+        for index in left_out {
+            let owner = &whole[index.index(whole.len())].0.0;
+            let part: Vec<_> = whole.iter().filter(|(record, _)| record.0 != *owner).cloned().collect();
+            if let Ok(Some(change)) = change_of(writer.newest(), &part) {
+                assert_eq!(faults(&apply_change(&shown, &change)), Vec::<String>::new(), "without {owner}");
+            }
+        }
+        let change =
+            change_of(writer.newest(), &whole).unwrap_or_else(|why| panic!("{why}\n{whole:?}")).unwrap();
+        writer.apply(&change).unwrap();
+        let state = writer.newest_box().state();
+        writer.published(state);
+        shown = apply_change(&shown, &change);
+        assert_eq!(difference(&shown, &next).len() + difference(&next, &shown).len(), 0);
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn versions_follow_each_other(
+        versions in prop::collection::vec(picks(0..8), 2..8), proof in proof(),
+        left_out in prop::collection::vec(any::<prop::sample::Index>(), 2)
+    ) {
+        check_versions(&versions, proof, &left_out);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_taken_leaves_the_zone_signed(
@@ -337,6 +397,15 @@ mod long {
             left_out in prop::collection::vec(any::<prop::sample::Index>(), 6)
         ) {
             check_updates(&before, &changed, kept, proof, &left_out);
+        }
+
+        #[test]
+        #[ignore = "long"]
+        fn versions_follow_each_other(
+            versions in prop::collection::vec(picks(0..8), 2..8), proof in proof(),
+            left_out in prop::collection::vec(any::<prop::sample::Index>(), 2)
+        ) {
+            check_versions(&versions, proof, &left_out);
         }
     }
 }

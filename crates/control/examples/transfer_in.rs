@@ -20,7 +20,8 @@ fn main() {
     let primary = Arc::new(Primary { address, key: None });
     let (sender, reports) = channel();
     let room = Room::new(std::env::temp_dir().into());
-    let transfers = Transfers::start(1, room, false, sender).expect("a thread");
+    let transfers = Transfers::start(1, room, false, Arc::new(move |report| drop(sender.send(report))))
+        .expect("a thread");
     for _ in 0..times {
         let job = Job { zone: 0, primary: 0, kind: Kind::Axfr, ours: None, has_edns: true, is_udp: false };
         let start = Instant::now();

@@ -123,6 +123,8 @@ pub struct Controller {
     is_merge_due: AtomicBool,
     /// See [`PackFolder::is_restricted`], at the start.
     was_restricted: bool,
+    /// Most octets of their log.
+    pub(crate) journal_octets: u64,
     /// Zones that change in place.
     pub(crate) dynamic: Arc<Dynamic>,
     /// Zones that are transferred from others.
@@ -177,6 +179,7 @@ impl Controller {
         let catalog = Catalog::new(random());
         let collector = Collector::start(&[catalog.domain().clone(), identity.domain().clone()])
             .map_err(|error| format!("cannot start the collector: {error}"))?;
+        let journal_octets = settings.server.journal_octets;
         let changing = Changing { settings, commanded: Commanded::default(), groups };
         let controller = Controller {
             catalog,
@@ -203,6 +206,7 @@ impl Controller {
             expiry: OnceLock::new(),
             is_merge_due: AtomicBool::new(false),
             was_restricted,
+            journal_octets,
             dynamic: Arc::new(Dynamic::new()),
             secondaries: Arc::new(Secondaries::new()),
             is_restricted: Mutex::named("restricted", was_restricted),

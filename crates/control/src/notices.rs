@@ -6,6 +6,7 @@
 //! ```
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, OnceLock, Weak};
@@ -72,6 +73,11 @@ impl Telling {
         let remotes = remotes.iter().map(|remote| Arc::from(&**remote));
         self.state.lock().notices.publish(zone, serial, remotes, now);
         self.thread.get().into_iter().for_each(Thread::unpark);
+    }
+
+    /// A zone is gone: nobody is told of it.
+    pub(crate) fn forget(&self, zone: &Name) {
+        self.state.lock().notices.forget(zone);
     }
 
     /// How it stands with the remotes of a zone.
@@ -220,11 +226,11 @@ impl Sender {
     fn send(&mut self, telling: &Telling, due: &Due, remote: Option<&Remote>, now: Duration) {
         let Some((remote, (ttl, soa, serial))) = remote.zip(self.soa(&due.zone)) else {
             // The zone or the remote is gone.
-            return telling.state.lock().notices.forget(&due.zone);
+            return telling.state.lock().notices.leave(due);
         };
         let Some(&to) = remote.addresses.get(usize::from(due.sendings) % remote.addresses.len().max(1))
         else {
-            return telling.state.lock().notices.forget(&due.zone);
+            return telling.state.lock().notices.leave(due);
         };
         self.used = Instant::now();
         let random = &mut self.random;
@@ -262,13 +268,15 @@ impl Sender {
         let any =
             if to.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
         let own = source.unwrap_or(any);
-        if !self.sockets.contains_key(&own) {
-            // With a port that the system draws.
-            let socket = UdpSocket::bind((own, 0))?;
-            socket.set_nonblocking(true)?;
-            self.sockets.insert(own, socket);
-        }
-        self.sockets.get(&own).ok_or_else(|| io::ErrorKind::NotFound.into())
+        Ok(match self.sockets.entry(own) {
+            Entry::Occupied(socket) => socket.into_mut(),
+            Entry::Vacant(place) => {
+                // With a port that the system draws.
+                let socket = UdpSocket::bind((own, 0))?;
+                socket.set_nonblocking(true)?;
+                place.insert(socket)
+            }
+        })
     }
 
     fn receive(&mut self, telling: &Telling) {

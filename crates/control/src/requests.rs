@@ -112,7 +112,7 @@ impl Requests {
                 envelope: request.envelope.clone(),
                 ticket,
             };
-            let Err(update) = self.dynamic.request(update) else { return Ok(()) };
+            let Err(update) = self.dynamic.request(Box::new(update)) else { return Ok(()) };
             let said = (rcode::SERVFAIL, Some(ede::OTHER));
             let write = |room: &mut [u8]| request.envelope.write(room, said.0, said.1, client.now);
             // Its row is there; if the worker has no room for the reply the client hears nothing, and comes again.
@@ -215,7 +215,10 @@ impl Requests {
         })?;
         let (is_stream, envelope) = (client.transport.is_stream(), request.envelope.clone());
         let waits = zone.from.is_some() && !self.transfers.history.is_in_memory();
+        // Anybody can pretend to be at an address over UDP.
+        let is_known = is_stream || request.asker.is_proved || request.key.is_some();
         let transfer = match zone.from {
+            _ if !is_known => Transfer::current(pinned, envelope),
             None => Transfer::axfr(pinned, envelope),
             Some(from) if waits && !is_stream => Transfer::ixfr(pinned, envelope, from, Arc::new(NoHistory)),
             Some(from) => Transfer::ixfr(pinned, envelope, from, Arc::clone(&self.transfers.history)),
@@ -224,7 +227,7 @@ impl Requests {
         let mut tracked = self
             .transfers
             .begin(transfer, request.name(), ip, key)
-            .map_err(|_| busy(rcode::SERVFAIL, "as many transfers as a zone may have"))?;
+            .ok_or(busy(rcode::SERVFAIL, "as many transfers as a zone may have"))?;
         if !is_stream {
             return match tracked.datagram(item.room) {
                 0 => Err(busy(rcode::SERVFAIL, "the zone cannot be read")),

@@ -31,7 +31,7 @@ use transfer::refresh::{Answer, Bounds, Job, Kept, Settings};
 use wire::{Name, NameBuf};
 
 use crate::controller::Controller;
-use crate::secondary::{Report, Reports};
+use crate::secondary::Report;
 use crate::settings::SecondarySettings;
 
 pub(crate) use notice::Notice;
@@ -97,6 +97,11 @@ impl Secondaries {
     /// Takes over what the log has of the age of zones.
     pub(crate) fn set_kept(&self, kept: HashMap<NameBuf, Kept>) {
         *self.kept.lock() = kept;
+    }
+
+    /// The ages that the log has.
+    pub(crate) fn all_kept(&self) -> HashMap<NameBuf, Kept> {
+        self.kept.lock().clone()
     }
 
     /// The age of a zone, in lower case, as the log has it.
@@ -176,15 +181,6 @@ fn schedule_settings(settings: &SecondarySettings) -> Settings {
     };
     let transfers = (settings.transfers, settings.transfers_per_primary.min(settings.transfers));
     Settings { bounds, transfers, ..Settings::default() }
-}
-
-/// Reports that go to the thread.
-struct ToScheduler(Sender<Message>);
-
-impl Reports for ToScheduler {
-    fn report(&self, report: Report) {
-        drop(self.0.send(Message::Report(Box::new(report))));
-    }
 }
 
 /// Starts the threads.

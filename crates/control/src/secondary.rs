@@ -5,12 +5,13 @@
 //!                     `---transfers---> Transfers: a few threads, a connection each     --+--> Report --> whoever serves the zone
 //! ```
 //!
-//! What is believed of the answers is decided in [`transfer::incoming`]; nothing is decided here, and nothing served. Waits are
+//! [`Keeper`] has all of it together. What is believed of the answers is decided in [`transfer::incoming`]; nothing is decided here, and nothing served. Waits are
 //! bounded by the limits of each question, and by a second where somebody wants the threads to end. The design is in
 //! `docs/design/secondary.md` 5.
 
 mod clock;
 mod connection;
+mod keeper;
 mod one;
 mod probe;
 mod runs;
@@ -18,7 +19,6 @@ mod transfers;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 
 use transfer::incoming::{Done, Fault, Limits, Outcome, Place, Question, Stop, Unreachable};
 use transfer::refresh::{Answer, Job};
@@ -27,6 +27,7 @@ use wire::tsig::Key;
 use zone::Contents;
 
 pub use clock::Clock;
+pub use keeper::{Bell, Event, Keeper};
 pub use probe::Prober;
 pub use transfers::{Room, Transfers};
 
@@ -65,17 +66,8 @@ impl Task {
     }
 }
 
-/// Who is told what came of tasks.
-pub trait Reports: Send {
-    /// Takes a report. Nobody may be there at the very end.
-    fn report(&self, report: Report);
-}
-
-impl Reports for Sender<Report> {
-    fn report(&self, report: Report) {
-        drop(self.send(report));
-    }
-}
+/// Whom results are told, by whichever thread has them.
+pub type Tell = Arc<dyn Fn(Report) + Send + Sync>;
 
 /// What came of a task.
 pub struct Report {

@@ -93,13 +93,13 @@ impl Transfers {
         zone: &Name,
         client: IpAddr,
         key: Option<&Name>,
-    ) -> Result<Tracked, Transfer> {
+    ) -> Option<Tracked> {
         let zone = zone.to_lowercase();
         {
             let mut state = self.state.lock();
             let is_full = state.zones.len() >= ZONES_MAX;
             match state.zones.get_mut(&zone) {
-                Some(out) if out.now >= TRANSFERS_PER_ZONE_MAX => return Err(transfer),
+                Some(out) if out.now >= TRANSFERS_PER_ZONE_MAX => return None,
                 Some(out) => out.begin(),
                 None if is_full => {}
                 None => state.zones.entry(zone.clone()).or_default().begin(),
@@ -109,7 +109,7 @@ impl Transfers {
         let key = key.map(Name::to_owned);
         let track =
             Track { transfers: Arc::clone(self), zone, client, key, started: Instant::now(), broken: None };
-        Ok(Tracked { transfer, track })
+        Some(Tracked { transfer, track })
     }
 
     /// Counts one that is not begun. `is_ours`: whether the zone is one of the server, which others' are not counted by.
@@ -130,6 +130,14 @@ impl Transfers {
 
     fn end(&self, over: Over) {
         let mut state = self.state.lock();
+        // One that no message was asked of was not begun: the connection or the worker has as many streams as it may.
+        if over.sent.messages == 0 && over.broken.is_none() {
+            state.totals.begun -= 1;
+            if let Some(out) = state.zones.get_mut(&over.zone) {
+                (out.now, out.totals.begun) = (out.now.saturating_sub(1), out.totals.begun.saturating_sub(1));
+            }
+            return;
+        }
         let add = |totals: &mut Totals| {
             let sent = over.sent;
             totals.completed += u64::from(sent.is_complete);
@@ -139,12 +147,20 @@ impl Transfers {
         add(&mut state.totals);
         if let Some(out) = state.zones.get_mut(&over.zone) {
             add(&mut out.totals);
-            out.now -= 1;
+            out.now = out.now.saturating_sub(1);
             out.last = Some(over.clone());
         }
         match state.unsaid.len() < UNSAID_MAX {
             true => state.unsaid.push_back(over),
             false => state.unsaid_more += 1,
+        }
+    }
+
+    /// A zone is gone: what was sent of it is not told any more.
+    pub(crate) fn forget(&self, zone: &Name) {
+        let mut state = self.state.lock();
+        if !state.zones.is_empty() {
+            state.zones.remove(&zone.to_lowercase());
         }
     }
 

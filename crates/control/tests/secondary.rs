@@ -3,16 +3,16 @@
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
 
-use control::secondary::{Primary, Prober, Report, Room, Task, Transfers};
+use control::secondary::{Clock, Event, Keeper, Primary, Prober, Report, Room, Task, Tell, Transfers};
 use transfer::incoming::{Fault, Kind, Limit, Limits, Outcome, Stop, Unreachable};
-use transfer::refresh::{Answer, Job};
+use transfer::refresh::{Answer, Job, PrimaryState, Settings};
 use wire::tsig::{Algorithm, Key};
 use wire::{Name, NameBuf};
 use zonda_tests::server::peers::require;
@@ -36,6 +36,10 @@ fn task(zone: &str, primary: &Arc<Primary>, kind: Kind, ours: Option<u32>) -> Ta
     Task { job, zone: name(zone), primary: Arc::clone(primary), limits: Limits::default() }
 }
 
+fn to(sender: Sender<Report>) -> Tell {
+    Arc::new(move |report| drop(sender.send(report)))
+}
+
 /// Transfers of one thread, and where their results come.
 fn one_thread() -> (Transfers, Receiver<Report>) {
     with_room(&Room::new(std::env::temp_dir().into()))
@@ -43,7 +47,7 @@ fn one_thread() -> (Transfers, Receiver<Report>) {
 
 fn with_room(room: &Room) -> (Transfers, Receiver<Report>) {
     let (sender, reports) = channel();
-    (Transfers::start(1, room.clone(), false, sender).unwrap(), reports)
+    (Transfers::start(1, room.clone(), false, to(sender)).unwrap(), reports)
 }
 
 fn next(reports: &Receiver<Report>) -> Report {
@@ -147,7 +151,7 @@ fn a_large_zone_through_a_file() {
 /// The SOA record by a datagram, and what comes of serials before and after it.
 fn probes(primary: &Arc<Primary>, kind: Program) {
     let (sender, reports) = channel();
-    let prober = Prober::start(sender).unwrap();
+    let prober = Prober::start(to(sender)).unwrap();
     prober.push(task("test.", primary, Kind::Soa, None));
     let report = next(&reports);
     let serial = report.result.as_ref().unwrap().soa.unwrap().serial;
@@ -227,7 +231,7 @@ fn differences_of_named() {
 
     // Over UDP named sends its SOA record alone: ask over TCP (RFC 1995 2).
     let (sender, answers) = channel();
-    let prober = Prober::start(sender).unwrap();
+    let prober = Prober::start(to(sender)).unwrap();
     let mut over_udp = task("live.test", &signed, Kind::Ixfr, Some(1));
     over_udp.job.is_udp = true;
     prober.push(over_udp);
@@ -276,7 +280,7 @@ fn servers_that_do_not_do() {
     assert_eq!(fault(silent.local_addr().unwrap(), short), Fault::Limit(Limit::Idle));
     // A probe to a port that nobody has.
     let (sender, reports) = channel();
-    let prober = Prober::start(sender).unwrap();
+    let prober = Prober::start(to(sender)).unwrap();
     prober.push(task("test.", &primary(free_address()), Kind::Soa, Some(1)));
     assert!(matches!(next(&reports).result, Err(Stop { fault: Fault::Unreachable(_), .. })));
 }
@@ -295,7 +299,7 @@ fn connections_are_used_again() {
             for _ in 0..TRANSFERS_A_CONNECTION {
                 let mut question = [0; 512];
                 let octets = stream.read(&mut question).unwrap();
-                stream.write_all(&soa_twice(&question[2..octets])).unwrap();
+                stream.write_all(&framed(&soas(&question[2..octets], 7, 2))).unwrap();
             }
         }
     });
@@ -308,15 +312,97 @@ fn connections_are_used_again() {
     assert_eq!(accepted.load(Ordering::Relaxed), 7_usize.div_ceil(TRANSFERS_A_CONNECTION));
 }
 
-/// The smallest zone as the answer to a question for `test.`, its length before it.
-fn soa_twice(question: &[u8]) -> Vec<u8> {
-    let mut message = question[..22].to_vec();
-    message[2..12].copy_from_slice(&[0x84, 0, 0, 1, 0, 2, 0, 0, 0, 0]);
-    for _ in 0..2 {
+/// SOA records as the answer to a question: one to a probe, two are the smallest zone.
+fn soas(question: &[u8], serial: u32, count: u8) -> Vec<u8> {
+    let name_octets = Name::split_from(&question[12..]).unwrap().0.octets().len();
+    let mut message = question[..12 + name_octets + 4].to_vec();
+    message[2..12].copy_from_slice(&[0x84, 0, 0, 1, 0, count, 0, 0, 0, 0]);
+    for _ in 0..count {
         message.extend(b"\xc0\x0c\0\x06\0\x01\0\0\0\x3c\0\x16\0\0");
-        message.extend([0, 0, 0, 7].into_iter().chain([0; 16]));
+        let numbers = [serial, 3_600, 900, 604_800, 60];
+        message.extend(numbers.map(u32::to_be_bytes).as_flattened());
     }
-    [&(message.len() as u16).to_be_bytes(), &message[..]].concat()
+    message
+}
+
+fn framed(message: &[u8]) -> Vec<u8> {
+    [&(message.len() as u16).to_be_bytes(), message].concat()
+}
+
+/// A primary of any zone with this serial, for as long as the test runs.
+fn primary_of_all(address: SocketAddr, serial: &Arc<AtomicU32>) {
+    let (udp, tcp) = (UdpSocket::bind(address).unwrap(), TcpListener::bind(address).unwrap());
+    let of_udp = Arc::clone(serial);
+    std::thread::spawn(move || {
+        let mut question = [0; 512];
+        while let Ok((octets, from)) = udp.recv_from(&mut question) {
+            let answer = soas(&question[..octets], of_udp.load(Ordering::Relaxed), 1);
+            udp.send_to(&answer, from).unwrap();
+        }
+    });
+    let of_tcp = Arc::clone(serial);
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = tcp.accept() {
+            let serial = Arc::clone(&of_tcp);
+            std::thread::spawn(move || {
+                let mut question = [0; 512];
+                while let Ok(octets @ 1..) = stream.read(&mut question) {
+                    let answer = framed(&soas(&question[2..octets], serial.load(Ordering::Relaxed), 2));
+                    if stream.write_all(&answer).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// Serves, as the test goes, all that comes until `count` zones have the serial.
+fn serve_until(keeper: &mut Keeper, zones: &[u32], serial: u32) {
+    let until = Instant::now() + PATIENCE;
+    while zones.iter().any(|zone| keeper.schedule().serial(*zone) != Some(serial)) {
+        assert!(Instant::now() < until, "not all current in time");
+        if let Some(Event::Transferred(report)) = keeper.next(Duration::from_millis(200)) {
+            let done = report.result.unwrap();
+            assert_eq!(report.contents.unwrap().record_count(), 1);
+            let answer = Answer::Transferred { soa: done.soa.unwrap(), expire: done.expire };
+            keeper.served(&report.job, &answer);
+        }
+    }
+}
+
+/// Many zones of a primary that is not there when they are added, then is, and then changes all of them.
+#[test]
+fn many_zones_of_a_primary_that_comes_back() {
+    const ZONES: usize = 1_000;
+    let address = free_address();
+    let room = Room::new(std::env::temp_dir().into());
+    let mut keeper = Keeper::start(Settings::default(), Limits::default(), room, false).unwrap();
+    let number = keeper.add_primary(Primary { address, key: None }, true, false).unwrap();
+    let list = keeper.schedule().add_list(&[number]).unwrap();
+    let zones: Vec<_> =
+        (0..ZONES).map(|zone| keeper.add(&name(&format!("z{zone}.test")), list, None)).collect();
+    // It is refused, and is down at once.
+    assert!(keeper.next(Duration::from_millis(500)).is_none());
+    let state = keeper.schedule().primary_state(number);
+    assert!(matches!(state, Some(PrimaryState::Down { .. })), "{state:?}");
+    let serial = Arc::new(AtomicU32::new(1));
+    primary_of_all(address, &serial);
+    serve_until(&mut keeper, &zones, 1);
+    assert_eq!(keeper.name(zones[7]).to_string(), "z7.test.");
+
+    serial.store(2, Ordering::Relaxed);
+    let now = Clock.seconds();
+    let (told, commanded) = zones.split_at(ZONES / 2);
+    told.iter().for_each(|zone| assert!(keeper.schedule().notify(*zone, Some(number), Some(2), now)));
+    commanded.iter().for_each(|zone| keeper.schedule().refresh(*zone, now));
+    serve_until(&mut keeper, &zones, 2);
+    // Somebody who has something to say is heard at once.
+    let bell = keeper.bell();
+    bell.ring();
+    let begin = Instant::now();
+    while keeper.next(PATIENCE).is_some() {}
+    assert!(begin.elapsed() < PATIENCE / 2);
 }
 
 /// Threads that wait for a server end when they are told to.

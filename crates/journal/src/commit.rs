@@ -122,8 +122,15 @@ impl<T> Queued<'_, T> {
     }
 }
 
-/// The one who commits; others may when it is dropped.
+/// The one who commits; others may when it is dropped, or over.
 struct Turn<'c, T>(&'c Committer<T>);
+
+impl<T> Turn<'_, T> {
+    /// The queue knows already.
+    fn end(self) {
+        std::mem::forget(self);
+    }
+}
 
 impl<T> Drop for Turn<'_, T> {
     fn drop(&mut self) {
@@ -219,6 +226,7 @@ impl<T> Committer<T> {
     pub fn exchange(&self, log: Log) -> Option<Log> {
         let turn = self.turn()?;
         if self.condition() != (Condition::Ready, 0) {
+            self.run_in(turn);
             return None;
         }
         let (condition, last) = (condition_of(&log), log.status().next - 1);
@@ -236,25 +244,15 @@ impl<T> Committer<T> {
         if std::mem::replace(&mut queue.is_committing, true) { None } else { Some(Turn(self)) }
     }
 
-    /// Commits until nothing waits; looks again when the turn is over, as others leave what they queue to whoever has it.
+    /// Commits group after group. Whoever queues something finds the turn over, or the one who has it finds what was queued: that nothing is
+    /// left, and that the turn is over, is one step.
     fn run_in(&self, turn: Turn<'_, T>) {
-        let mut turn = Some(turn);
-        while let Some(held) = turn.take() {
-            self.commit_all();
-            drop(held);
-            if self.queue.lock().is_work_left() {
-                turn = self.turn();
-            }
-        }
-    }
-
-    /// Commits group after group.
-    fn commit_all(&self) {
         self.leave_full();
         loop {
             let group = self.queue.lock().take_group();
-            let Some(group) = group else { return };
+            let Some(group) = group else { return turn.end() };
             if !self.commit(group) {
+                // Nothing can be written, and what comes is refused, or waits for the next `tick` or `release`.
                 return;
             }
         }

@@ -1,9 +1,8 @@
-//! How fast zones leave: messages of a whole zone of a million records, rendered one after another on one thread.
+//! How fast zones leave: messages of a whole zone of a million records, rendered one after another on one thread; by its processor time.
 //!
 //! `cargo run --release -p transfer --example rate [RECORDS]`
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use transfer::outgoing::{LARGE_OCTETS, Next, Transfer};
 use wire::envelope::{Envelope, Signer};
@@ -69,6 +68,13 @@ fn envelope(apex: &Name, key: Option<&Arc<Key>>) -> Result<Envelope, Failed> {
     Ok(envelope)
 }
 
+/// Processor time of this thread so far: others may use the machine too.
+fn processor_seconds() -> Result<f64, Failed> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    let nanoseconds = text.split_whitespace().next().ok_or("a time")?;
+    Ok(nanoseconds.parse::<f64>()? / 1e9)
+}
+
 fn main() -> Result<(), Failed> {
     let records = std::env::args().nth(1).map_or(Ok(1_000_000), |text| text.parse())?;
     let apex: NameBuf = "example.".parse()?;
@@ -89,9 +95,9 @@ fn main() -> Result<(), Failed> {
                 });
                 let mut transfer = Transfer::axfr(pinned.map_err(|_| "a pin")?, envelope(&apex, key)?);
                 let mut room = vec![0; LARGE_OCTETS];
-                let start = Instant::now();
+                let start = processor_seconds()?;
                 while let Next::Message(_) = transfer.next(&mut room, NOW) {}
-                best = best.min(start.elapsed().as_secs_f64());
+                best = best.min(processor_seconds()? - start);
                 sent = transfer.sent();
             }
             println!(

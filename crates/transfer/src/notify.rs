@@ -179,6 +179,9 @@ impl Notices {
 
     /// A zone is gone: nobody is told anything more of it.
     pub fn forget(&mut self, zone: &Name) {
+        if self.zones.is_empty() {
+            return;
+        }
         let zone = zone.to_lowercase();
         let remotes: Vec<RemoteName> =
             self.zones.get(&zone).into_iter().flatten().map(|entry| Arc::clone(&entry.remote)).collect();
@@ -187,7 +190,19 @@ impl Notices {
         self.zones.remove(&zone);
     }
 
-    /// What is to be sent next, if anything is and may be: then [`Notices::sent`] or [`Notices::forget`] is to be called. What nobody has answered for long enough is
+    /// The remote of what is due is none any more, or the zone has no data: it is not told.
+    pub fn leave(&mut self, due: &Due) {
+        self.unqueue(&due.zone, &due.remote);
+        let Some(entries) = self.zones.get_mut(&due.zone) else { return };
+        let before = entries.len();
+        entries.retain(|entry| entry.remote != due.remote);
+        self.entries -= before - entries.len();
+        if entries.is_empty() {
+            self.zones.remove(&due.zone);
+        }
+    }
+
+    /// What is to be sent next, if anything is and may be: then [`Notices::sent`] or [`Notices::leave`] is to be called. What nobody has answered for long enough is
     /// given up on the way, and put into `ended`.
     pub fn next(&mut self, now: Duration, ended: &mut Vec<Ended>) -> Option<Due> {
         let elapsed = now.saturating_sub(self.refilled).as_secs_f64();

@@ -129,6 +129,14 @@ impl Transfer {
         Transfer::new(zone, envelope, Place::Unasked(from, history))
     }
 
+    /// The SOA record alone: for who has not shown that he receives at his address, so that nobody has zones sent to others.
+    #[must_use]
+    pub fn current(zone: PinnedZone, envelope: Envelope) -> Transfer {
+        let mut transfer = Transfer::new(zone, envelope, Place::Current);
+        transfer.sent.form = Form::Current;
+        transfer
+    }
+
     fn new(zone: PinnedZone, envelope: Envelope, place: Place) -> Transfer {
         let serial = zone.view().map_or(0, |view| view.row().serial);
         let sent = Sent { serial, ..Sent::default() };

@@ -406,4 +406,13 @@ fn datagrams() {
         assert_eq!((taken.records.len(), transfer.sent().form), (count, form), "{records} {from}");
         assert!(octets <= 1232);
     }
+    // Whose address may be another's gets no more than that.
+    let (mut envelope, _) = envelope(&apex, rtype::IXFR, None);
+    envelope.limit = 1232;
+    let mut transfer = Transfer::current(pin(&catalog, &apex), envelope);
+    let mut taken = Taken::default();
+    let mut room = vec![0; LARGE_OCTETS];
+    let octets = transfer.datagram(&mut room, NOW).unwrap();
+    taken.message(&room[..octets], &apex);
+    assert_eq!((taken.records.len(), transfer.sent().form), (1, Form::Current));
 }

@@ -115,6 +115,8 @@ pub struct PackBuilder {
     nsec3: Vec<u8>,
     /// Hashes of name servers of cuts, in any order.
     servers: Vec<u32>,
+    /// Those of the zones that are entered: each once a zone.
+    servers_entered: usize,
     /// Hash of every name, zone after zone.
     hashes: Vec<Hash>,
     /// For each zone: the number of its first name, and how many it has.
@@ -158,6 +160,7 @@ impl PackBuilder {
             nsec: Vec::new(),
             nsec3: Vec::new(),
             servers: Vec::new(),
+            servers_entered: 0,
             hashes: Vec::new(),
             numbers: Vec::new(),
             moved: copy::Moved::default(),
@@ -215,6 +218,11 @@ impl PackBuilder {
         self.zones.extend_from_slice(&row.encode());
         self.numbers.push((row.first_block * NAMES_MAX as u32, row.node_count));
         self.zone_count += 1;
+        let mut own = self.servers.split_off(self.servers_entered);
+        own.sort_unstable();
+        own.dedup();
+        self.servers.append(&mut own);
+        self.servers_entered = self.servers.len();
     }
 
     /// Whether references have run out of their 32 bits, or shapes of their numbers.

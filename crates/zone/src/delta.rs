@@ -22,6 +22,7 @@ mod list;
 mod slabs;
 mod writer;
 
+pub use condense::NotCondensed;
 pub use copy::{NotRebuilt, Rebuild};
 pub use writer::{Applied, COMMIT_NAMES_MAX, DeltaWriter, Due, Refused};
 
@@ -29,7 +30,7 @@ pub(crate) use keys::Seen;
 
 use crate::index::Hash;
 use crate::pack::{Pack, ZONE_ROW_OCTETS, ZoneRow};
-use crate::section::{Section, fold_multiply, u64_at};
+use crate::section::{fold_multiply, u64_at};
 use cells::Cells;
 use intervals::Intervals;
 use keys::Keys;
@@ -103,6 +104,11 @@ impl Changed {
     /// The changes since.
     pub fn delta(&self) -> &Arc<Delta> {
         &self.delta
+    }
+
+    /// Octets of the tables of cells that this state has.
+    pub fn cells_octets(&self) -> usize {
+        self.names.octets() + self.hashes.octets()
     }
 
     /// Which of the delta's states it is: more than those before, 0 as in the pack.
@@ -196,14 +202,6 @@ impl Changed {
 /// The cell hash of an NSEC3 hash: the pack's seed is in it, so that names cannot be chosen to crowd a table.
 fn hash_word(pack: &Pack, hash: &[u8]) -> u32 {
     (fold_multiply(u64_at(hash, 0) ^ pack.seed(), 0x9e37_79b9_7f4a_7c15) >> 16) as u32
-}
-
-/// Rows of the section of denial that a zone has.
-fn denial_rows(row: &ZoneRow) -> (Section, u32) {
-    match row.bits & ZoneRow::NSEC3 {
-        0 => (Section::Nsec, row.denial_count),
-        _ => (Section::Nsec3, row.denial_count),
-    }
 }
 
 /// Entries of one of the lists of a delta, as one state sees them. An entry is its number; 0 is before the first and behind the last.

@@ -12,8 +12,8 @@ mod order;
 mod proof;
 
 pub use crawl::{Crawl, Damaged, Owner, Step};
-pub(crate) use glue::server_name;
 pub use glue::{LiveGlue, LiveGroup};
+pub(crate) use glue::{server_beside, server_name};
 pub use node::{Data, Node, RRset};
 pub use order::{Nsec3, key_prefix};
 pub use proof::Ranked;

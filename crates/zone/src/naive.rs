@@ -96,6 +96,23 @@ impl NaiveZone {
         true
     }
 
+    /// Removes a record; false when it is not there.
+    pub fn remove(&mut self, owner: &Name, rtype: u16, rdata: &[u8]) -> bool {
+        let owner = labels(owner);
+        let Some(sets) = self.names.get_mut(&owner) else { return false };
+        let Some(set) = sets.get_mut(&rtype) else { return false };
+        let Some(at) = set.iter().position(|(_, other)| is_same(rtype, other, rdata)) else { return false };
+        set.remove(at);
+        if set.is_empty() {
+            sets.remove(&rtype);
+        }
+        // The apex exists in any case.
+        if sets.is_empty() && owner != self.apex {
+            self.names.remove(&owner);
+        }
+        true
+    }
+
     /// All names that exist, empty non-terminals too, in canonical order.
     pub fn names(&self) -> Vec<NameBuf> {
         let mut all: Vec<Labels> = Vec::new();
@@ -303,5 +320,11 @@ mod tests {
         zone.add(&name("example."), rtype::NSEC, 1, b"");
         assert_eq!(zone.nsec_at_or_before(&host), Some(name("c.example.")));
         assert_eq!(zone.nsec_at_or_before(&name("b.example.")), Some(name("example.")));
+        assert!(zone.remove(&host, rtype::A, b"b") && !zone.remove(&host, rtype::A, b"b"));
+        let (below, above) = (name("x.y.example."), name("y.example."));
+        zone.add(&below, rtype::A, 30, b"b");
+        assert!(zone.names().contains(&above));
+        assert!(zone.remove(&below, rtype::A, b"b"));
+        assert!(!zone.names().contains(&above), "it was there for what was below it");
     }
 }

@@ -127,7 +127,7 @@ impl<'p> Shape<'p> {
 
     /// The rows.
     #[inline(always)]
-    pub fn rows(&self) -> impl Iterator<Item = Row> + use<'p> {
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = Row> + use<'p> {
         let (rows, _) = self.octets[ROW_OCTETS..].as_chunks::<ROW_OCTETS>();
         rows.iter().map(|octets| Row { octets: *octets })
     }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::record::Published;
 
 /// Files by the name of their recipe.
-const FILES: [(&str, &str); 19] = [
+const FILES: [(&str, &str); 20] = [
     ("allocators", include_str!("../published/allocators.toml")),
     ("caching", include_str!("../published/caching.toml")),
     ("client-limit", include_str!("../published/client-limit.toml")),
@@ -16,6 +16,7 @@ const FILES: [(&str, &str); 19] = [
     ("dynamic", include_str!("../published/updates.toml")),
     ("echo-pin", include_str!("../published/echo-pin.toml")),
     ("echo-sweep", include_str!("../published/echo-sweep.toml")),
+    ("ixfr-secondary", include_str!("../published/ixfr-secondary.toml")),
     ("lock-profile", include_str!("../published/lock-profile.toml")),
     ("locks", include_str!("../published/locks.toml")),
     ("locks-net", include_str!("../published/locks.toml")),

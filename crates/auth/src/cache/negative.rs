@@ -20,7 +20,7 @@ const NO_COVER: u32 = u32::MAX;
 pub(crate) struct NegativeKey {
     /// The version of the zone; of one that changes by parts its state, which each publication changes: so does the SOA record that all starts have.
     version: u64,
-    /// What the numbers of nodes belong to, see [`ZoneView::pack_id`]: a merge leaves the version and exchanges the numbers.
+    /// What the numbers of nodes belong to, see [`ZoneView::numbers_id`]: a merge leaves the version and exchanges the numbers.
     pack: u64,
     /// Number of the closest encloser, and of the record that covers the name.
     node_cover: u64,
@@ -41,7 +41,7 @@ impl NegativeKey {
     ) -> NegativeKey {
         NegativeKey {
             version: source.number,
-            pack: zone.pack_id(),
+            pack: zone.numbers_id(),
             node_cover: u64::from(encloser.node.number()) << 32 | u64::from(NO_COVER),
             slot_wanted: u64::from(source.slot.0) << 1 | u64::from(dnssec_ok),
         }

@@ -1,7 +1,7 @@
 //! Which NSEC3 records prove what (RFC 5155 7.2).
 //!
-//! Names that exist have the rank of their record in the pack, so that only names that do not exist are hashed: the next
-//! closer name and the wildcard. In opt-out zones insecure delegations, and names that exist only because of such, have
+//! Names that exist have the rank of their record in the pack, so that only names that do not exist are hashed, the next
+//! closer name and the wildcard, and those where the chain has changed since the pack was made. In opt-out zones insecure delegations, and names that exist only because of such, have
 //! no record of their own; their rank is that of the one that covers them, and the proof is one of a closest
 //! *provable* encloser (RFC 5155 7.2.4).
 
@@ -11,7 +11,8 @@ use crate::rrset;
 use dnssec::nsec3::{FLAG_OPT_OUT, LABEL_OCTETS, Nsec3Params, owner_label};
 use wire::Name;
 use wire::name::NAME_OCTETS_MAX;
-use zone::lookup::Nsec3;
+use wire::sort_key::{KEY_OCTETS_MAX, write_labels};
+use zone::lookup::{Nsec3, Ranked};
 use zone::{Data, Match, Node, ZoneView};
 
 impl<'c> Session<'_, '_, 'c> {
@@ -52,9 +53,26 @@ impl<'c> Session<'_, '_, 'c> {
             return self.nsec3_of_node(zone, *node, self.buffers.places.label_count());
         };
         self.prove_encloser(zone, encloser.node, encloser.labels);
-        if let Some(record) = rank_of(zone, node) {
+        let record = match zone.nsec3_of(node) {
+            Ranked::Record(record) => Some(record),
+            Ranked::ByHash => self.by_hash_of_node(zone, node),
+            Ranked::None => None,
+        };
+        if let Some(record) = record {
             self.add_nsec3(zone, record);
         }
+    }
+
+    /// The record that matches the name of a node, or covers it, by its hash.
+    #[cold]
+    fn by_hash_of_node(&self, zone: &ZoneView<'c>, node: &Node<'c>) -> Option<Nsec3<'c>> {
+        let (mut key, mut name) = ([0; KEY_OCTETS_MAX], [0; NAME_OCTETS_MAX]);
+        let octets = node.copy_key(&mut key);
+        let length = write_labels(&key[..octets], &mut name)?;
+        let apex = zone.apex().octets();
+        name.get_mut(length..length + apex.len())?.copy_from_slice(apex);
+        let name = Name::from_wire(&name[..length + apex.len()]).ok()?;
+        zone.nsec3_for(&hash(zone, name)?).map(|(record, _)| record)
     }
 
     /// Adds what shows which types a name that exists, with `labels` labels, has, or that it has no record: its own, or the
@@ -70,7 +88,7 @@ impl<'c> Session<'_, '_, 'c> {
         let (mut node, mut labels) = (node, labels);
         let mut cover = None;
         loop {
-            let Some(record) = rank_of(zone, &node) else { return labels };
+            let Some(record) = self.record_of(zone, &node, labels) else { return labels };
             if labels <= zone.apex_labels() || self.is_match(zone, &record, labels) {
                 self.add_nsec3(zone, record);
                 break;
@@ -85,6 +103,23 @@ impl<'c> Session<'_, '_, 'c> {
             self.add_nsec3(zone, record);
         }
         labels
+    }
+
+    /// The record that matches the name of `node`, which is the one that is looked up or the ancestor of it with `labels` labels, or covers it.
+    #[inline(always)]
+    fn record_of(&mut self, zone: &ZoneView<'c>, node: &Node<'c>, labels: usize) -> Option<Nsec3<'c>> {
+        match zone.nsec3_of(node) {
+            Ranked::Record(record) => Some(record),
+            Ranked::ByHash => self.by_hash(zone, labels),
+            Ranked::None => None,
+        }
+    }
+
+    /// The same by the hash of the name.
+    #[cold]
+    fn by_hash(&mut self, zone: &ZoneView<'c>, labels: usize) -> Option<Nsec3<'c>> {
+        let name = self.buffers.places.copy_ancestor(self.out.message(), labels, &mut self.buffers.name);
+        zone.nsec3_for(&hash(zone, name)?).map(|(record, _)| record)
     }
 
     /// Whether the record of a name's rank is its own. Only opt-out records cover names that exist, so only then is hashed.
@@ -105,11 +140,6 @@ impl<'c> Session<'_, '_, 'c> {
         rrset::write_name(self.out, apex)?;
         rrset::put_body(self.out, set.head(), set.data(), owner, apex, true)
     }
-}
-
-/// The record of a node's rank.
-fn rank_of<'c>(zone: &ZoneView<'c>, node: &Node<'c>) -> Option<Nsec3<'c>> {
-    zone.nsec3(node.nsec3_rank()?)
 }
 
 fn is_opt_out(record: &Nsec3<'_>) -> bool {

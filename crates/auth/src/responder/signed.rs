@@ -157,6 +157,7 @@ impl Responder {
     }
 
     /// As [`Responder::serve`], for who carries out no requests: they are [declined](Responder::decline).
+    #[inline]
     pub fn answer(
         &mut self,
         query: &[u8],
@@ -172,6 +173,7 @@ impl Responder {
     }
 
     /// The same for [`Responder::serve_limited`].
+    #[inline]
     pub fn answer_limited(
         &mut self,
         query: &[u8],

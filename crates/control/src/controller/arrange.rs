@@ -401,6 +401,8 @@ impl Controller {
                     }
                     if let Some(name) = zones.name(view, *slot) {
                         said.zone(Became::Removed, name, (serial(view, *slot), None), false, || None);
+                        self.transfers.forget(name);
+                        self.telling.forget(name);
                     }
                     if let Some(pack) = zones.pack_of(view, *slot) {
                         view.name_of(*slot).into_iter().for_each(|name| zones.gone.add(name));

@@ -41,16 +41,18 @@ fn records(zone: &ZoneView<'_>, octets_max: usize) -> Option<Records> {
     Some(records)
 }
 
-/// The record that says what the changes of a zone begin from. `pack`: the one that it is in, if that is on the disk. `None`: the zone is larger than what the log
-/// takes, and nowhere on the disk.
-pub(super) fn entry(zone: &ZoneView<'_>, pack: Option<&Pack>, time: u64) -> Option<Entry> {
-    let row = zone.row();
-    let make = |body| Entry::new(zone.apex(), 0, row.serial, time, body).ok();
-    if let Some(records) = records(zone, CONTENTS_OCTETS_MAX) {
-        return make(Body::Contents(&[&row.text_mark.to_le_bytes(), records.octets()].concat()));
-    }
-    let pack = pack?;
-    make(Body::Pack { number: u64::from(zone.number()), checksum: pack.checksum() })
+/// The record that has all of a zone. `None`: it is larger than what the log takes, or cannot be read.
+pub(super) fn contents(zone: &ZoneView<'_>, time: u64) -> Option<Entry> {
+    let (row, records) = (zone.row(), records(zone, CONTENTS_OCTETS_MAX)?);
+    let contents = [&row.text_mark.to_le_bytes(), records.octets()].concat();
+    Entry::new(zone.apex(), 0, row.serial, time, Body::Contents(&contents)).ok()
+}
+
+/// The record that says that a zone is in a pack, which is on the disk.
+pub(super) fn of_pack(pack: &Pack, number: u32, time: u64) -> Option<Entry> {
+    let zone = ZoneView::new(pack, number)?;
+    let body = Body::Pack { number: u64::from(number), checksum: pack.checksum() };
+    Entry::new(zone.apex(), 0, zone.row().serial, time, body).ok()
 }
 
 /// The zone that contents are of, in a pack of its own. `None`: they are no zone.

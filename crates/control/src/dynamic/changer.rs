@@ -18,11 +18,12 @@ use change::{Applied, Draft, Failure, Request, Terms};
 use journal::commit::{Condition, TICK};
 use journal::{Body, Committer, Entry, Recovery, Refusal};
 use sync::Mutex;
+use transfer::refresh::Kept;
 use wire::iana::{ede, rcode};
 use wire::{Name, NameBuf};
 use zone::catalog::View;
 
-use super::base;
+use super::checkpoint::{self, Checkpoint, Floor};
 use super::group::{Commit, Event, Events, Payload, entry};
 use super::incoming::Incoming;
 use super::queue::Queue;
@@ -59,7 +60,7 @@ impl Dynamic {
     /// # Errors
     ///
     /// The request, if too many wait, or there is no changer.
-    pub(crate) fn request(&self, update: Update) -> Result<(), Update> {
+    pub(crate) fn request(&self, update: Box<Update>) -> Result<(), Box<Update>> {
         if !self.is_running.load(Ordering::Acquire) {
             return Err(update);
         }
@@ -108,12 +109,19 @@ impl Dynamic {
     pub(super) fn start(
         controller: &Arc<Controller>,
         zones: HashMap<NameBuf, DynamicZone>,
-        recovery: Option<Recovery>,
+        found: (Recovery, Floor),
     ) -> std::io::Result<()> {
         let mut changer = Changer {
             controller: Arc::clone(controller),
             zones,
-            log: Log::Read(recovery),
+            log: Log::Read(Some(Box::new(found))),
+            checkpoint: None,
+            ages: controller
+                .secondaries
+                .all_kept()
+                .into_iter()
+                .map(|(name, kept)| (name, (0, kept)))
+                .collect(),
             recent: Recent::default(),
             condition: Condition::Ready,
             last: None,
@@ -140,7 +148,7 @@ impl Dynamic {
 
 /// What waits for the changer.
 enum Job {
-    Update(Update),
+    Update(Box<Update>),
     Incoming(Incoming),
     Removed(NameBuf),
 }
@@ -160,16 +168,17 @@ const HOLD_PATIENCE: Duration = Duration::from_secs(10);
 /// The log: not written to before the first change, as most servers have none.
 pub(super) enum Log {
     /// As it was found.
-    Read(Option<Recovery>),
+    Read(Option<Box<(Recovery, Floor)>>),
     /// Another server could have it: it is to be read again.
     Closed,
     /// Begun.
-    Open(Open),
+    Open(Box<Open>),
 }
 
 pub(super) struct Open {
     pub(super) committer: Committer<Payload>,
     events: Events,
+    floor: Floor,
     _preparer: journal::log::Preparer,
 }
 
@@ -183,6 +192,10 @@ pub(super) struct Changer {
     pub(super) log: Log,
     recent: Recent,
     condition: Condition,
+    /// The one that is under way.
+    pub(super) checkpoint: Option<Checkpoint>,
+    /// When zones of others were checked, as the log has it, and their serials then: a checkpoint says it again.
+    pub(super) ages: HashMap<NameBuf, (u32, Kept)>,
     /// When something was committed last.
     last: Option<Instant>,
 }
@@ -200,14 +213,62 @@ impl Changer {
             let now = Instant::now();
             let is_busy =
                 self.condition != Condition::Ready || self.last.is_some_and(|last| now - last < QUIET);
-            let until = is_busy.then(|| now + TICK);
+            let pause = if self.checkpoint.is_some() { Duration::ZERO } else { TICK };
+            let until = is_busy.then(|| now + pause);
             let Some(jobs) = self.controller.dynamic.queue.take(until) else { return };
             self.turn(jobs);
+            self.shorten();
             if let Log::Open(open) = &self.log
                 && is_busy
             {
                 open.committer.tick(started.elapsed());
                 self.look_at_events();
+            }
+        }
+    }
+
+    /// Has some more zones say anew what their changes begin from, where the log is long; once all have, what is before goes.
+    fn shorten(&mut self) {
+        if self.condition != Condition::Ready {
+            return;
+        }
+        let Log::Open(open) = &mut self.log else { return };
+        if self.checkpoint.is_none() {
+            let status = open.committer.status();
+            if !Checkpoint::is_due(&status) {
+                return;
+            }
+            self.checkpoint = Some(Checkpoint::begin(&status, self.zones.keys().cloned()));
+            if !self.ages.is_empty() {
+                return self.write_ages();
+            }
+        }
+        let Some(checkpoint) = &mut self.checkpoint else { return };
+        let (zones, first) = (&self.zones, checkpoint.first);
+        match checkpoint.next(&self.controller, |name| zones.get(name), wall()) {
+            Ok(Some(entries)) => {
+                for entry in entries {
+                    let generation = open.committer.generation();
+                    if open.committer.enqueue_urgent(generation, Arc::new(entry), Payload::Base).is_err() {
+                        self.checkpoint = None;
+                        return;
+                    }
+                }
+                self.commit();
+            }
+            Ok(None) => {
+                self.checkpoint = None;
+                let (identity, status) =
+                    (open.committer.with_log(journal::Log::identity), open.committer.status());
+                match open.floor.raise(identity, first, &status, wall()) {
+                    Ok(()) => open.committer.release(first),
+                    Err(error) => tracing::error!(%error, "the log of changes cannot be shortened: {error}"),
+                }
+                self.look_at_events();
+            }
+            Err(zone) => {
+                self.checkpoint = None;
+                tracing::error!(%zone, "the log of changes cannot be shortened: zone {zone} differs too much from what is stored of it, or that cannot be stored");
             }
         }
     }
@@ -231,7 +292,7 @@ impl Changer {
         let mut is_incoming = false;
         for job in jobs {
             let update = match job {
-                Job::Update(update) => update,
+                Job::Update(update) => *update,
                 Job::Incoming(incoming) => {
                     is_incoming = true;
                     self.take_incoming(incoming);
@@ -375,10 +436,14 @@ impl Changer {
         let mut record = None;
         if let Some(change) = &change {
             if !zone.is_based {
-                let Some(base) = base_of(&self.controller, zone, now) else { return Err(failed(replies)) };
-                let generation = open.committer.generation();
-                if open.committer.enqueue(generation, Some(Arc::new(base)), Payload::Base).is_err() {
+                let Some(base) = checkpoint::entries(&self.controller, zone, now) else {
                     return Err(failed(replies));
+                };
+                for entry in base {
+                    let generation = open.committer.generation();
+                    if open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base).is_err() {
+                        return Err(failed(replies));
+                    }
                 }
                 zone.is_based = true;
             }
@@ -443,7 +508,7 @@ impl Changer {
         }
         if let Log::Closed = self.log {
             match super::recover::read(&self.controller) {
-                Ok(recovery) => self.log = Log::Read(recovery),
+                Ok(found) => self.log = Log::Read(found.map(Box::new)),
                 Err(error) => {
                     tracing::error!(error, "{error}; no zone is updated");
                     return Err(Said::not_now());
@@ -451,10 +516,16 @@ impl Changer {
             }
         }
         if let Log::Read(recovery) = &mut self.log {
-            let Some(recovery) = recovery.take() else { return Err(Said::not_now()) };
+            let Some(found) = recovery.take() else { return Err(Said::not_now()) };
+            let (recovery, mut floor) = *found;
+            let (is_first, first) = (floor.content().is_none(), recovery.next());
             let mut log = recovery.begin();
             // Where that fails the condition says so, and it is tried again.
             let _ = log.decide();
+            if is_first && let Err(error) = floor.raise(log.identity(), first, &log.status(), wall()) {
+                tracing::error!(%error, "the log of changes cannot be begun: {error}; no zone is updated until the next start");
+                return Err(Said::not_now());
+            }
             let events = Events::new();
             let preparer = match log.start_preparer(|| {}) {
                 Ok(preparer) => preparer,
@@ -465,7 +536,7 @@ impl Changer {
             };
             let committer = Committer::new(log, Box::new(events.clone()));
             self.condition = committer.condition().0;
-            self.log = Log::Open(Open { committer, events, _preparer: preparer });
+            self.log = Log::Open(Box::new(Open { committer, events, floor, _preparer: preparer }));
             self.controller.dynamic.is_open.store(true, Ordering::SeqCst);
         }
         match self.condition {
@@ -475,7 +546,7 @@ impl Changer {
     }
 
     /// Has all that waits for the disk be written, and goes on with what came of it.
-    fn commit(&mut self) {
+    pub(super) fn commit(&mut self) {
         let Log::Open(open) = &self.log else { return };
         open.committer.run();
         self.last = Some(Instant::now());
@@ -523,7 +594,10 @@ impl Changer {
                 Payload::Commit(commit) => self.take_back(commit),
                 Payload::Checked => {}
                 // Which zone it was of is not known: all say once more what they begin from, with their next change.
-                Payload::Base => self.zones.values_mut().for_each(|zone| zone.is_based = false),
+                Payload::Base => {
+                    self.checkpoint = None;
+                    self.zones.values_mut().for_each(|zone| zone.is_based = false);
+                }
             }
         }
         tracing::debug!("updates are refused: {why}");
@@ -563,11 +637,4 @@ fn say_failure(zone: &Name, update: &Update, failure: &Failure) {
     let (address, key) = (update.client, update.key_name().map(ToString::to_string));
     let by = key.as_ref().map_or_else(|| address.to_string(), |key| format!("{address}, key {key}"));
     tracing::info!(zone = %zone, address = %address, "zone {zone}: update of {by} not done: {failure}");
-}
-
-/// What the changes of a zone begin from. `None`: it is large and nowhere on the disk.
-pub(super) fn base_of(controller: &Controller, zone: &DynamicZone, now: u64) -> Option<Entry> {
-    let stored = controller.store_base(zone.pack());
-    let view = zone.newest()?;
-    base::entry(&view, stored.as_deref(), now)
 }

@@ -15,8 +15,12 @@ use transfer::refresh::Kept;
 use wire::NameBuf;
 use zone::Change;
 
-use super::changer::{Changer, Log, base_of, wall};
+use super::changer::{Changer, Log, wall};
+use super::checkpoint;
 use super::group::{Commit, Payload, entry};
+
+/// Ages that a checkpoint writes at a time.
+const AGES_A_GROUP: usize = 4096;
 
 /// Something from a primary.
 pub(crate) struct Incoming {
@@ -98,16 +102,36 @@ impl Changer {
             What::Changes(changes, told) => self.take_changes(&zone, changes, told),
             What::Checked(serial, kept) => {
                 let Log::Open(open) = &self.log else { return };
-                let expiry = u32::try_from(kept.expires.saturating_sub(kept.checked)).unwrap_or(u32::MAX);
-                let body = Body::Checked { time: kept.checked, expiry };
-                let Ok(entry) = Entry::new(&zone, serial, serial, wall(), body) else { return };
+                let Some(entry) = age(&zone, serial, kept) else { return };
                 // Refused, the next start takes the zone for older than it is.
                 let _ = open.committer.enqueue(
                     open.committer.generation(),
                     Some(Arc::new(entry)),
                     Payload::Checked,
                 );
+                self.ages.insert(zone, (serial, kept));
             }
+        }
+    }
+
+    /// Has the log say all ages anew, as what is before a checkpoint goes. Where that fails there is none this time.
+    pub(super) fn write_ages(&mut self) {
+        let controller = Arc::clone(&self.controller);
+        self.ages.retain(|zone, _| controller.is_secondary(zone));
+        let entries: Vec<Entry> =
+            self.ages.iter().filter_map(|(zone, (serial, kept))| age(zone, *serial, *kept)).collect();
+        let mut entries = entries.into_iter().peekable();
+        while entries.peek().is_some() {
+            for entry in entries.by_ref().take(AGES_A_GROUP) {
+                let Log::Open(open) = &self.log else { return };
+                let generation = open.committer.generation();
+                let queued = open.committer.enqueue_urgent(generation, Arc::new(entry), Payload::Checked);
+                if queued.is_err() {
+                    self.checkpoint = None;
+                    return;
+                }
+            }
+            self.commit();
         }
     }
 
@@ -131,10 +155,12 @@ impl Changer {
                 return;
             };
             if !zone.is_based {
-                let Some(base) = base_of(&self.controller, zone, now) else { return };
-                let generation = open.committer.generation();
-                if open.committer.enqueue(generation, Some(Arc::new(base)), Payload::Base).is_err() {
-                    return;
+                let Some(base) = checkpoint::entries(&self.controller, zone, now) else { return };
+                for entry in base {
+                    let generation = open.committer.generation();
+                    if open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base).is_err() {
+                        return;
+                    }
                 }
                 zone.is_based = true;
             }
@@ -155,4 +181,10 @@ impl Changer {
             }
         }
     }
+}
+
+/// The record that says when a zone was checked. `None`: none is so long.
+fn age(zone: &NameBuf, serial: u32, kept: Kept) -> Option<Entry> {
+    let expiry = u32::try_from(kept.expires.saturating_sub(kept.checked)).unwrap_or(u32::MAX);
+    Entry::new(zone, serial, serial, wall(), Body::Checked { time: kept.checked, expiry }).ok()
 }

@@ -6,10 +6,11 @@
 //!
 //! * [`queue`]: what waits for it; [`update`]: one request; [`recent`]: those that come again.
 //! * [`changer`]: the thread; [`group`]: what becomes durable together; [`zone`]: one zone that changes; [`base`]: what its log begins with.
-//! * [`incoming`]: what secondary zones get from their primaries; [`recover`]: at a start.
+//! * [`incoming`]: what secondary zones get from their primaries; [`checkpoint`]: the log kept short; [`recover`]: at a start.
 
 mod base;
 mod changer;
+mod checkpoint;
 mod group;
 mod incoming;
 mod queue;

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use journal::anchor::Content;
 use journal::disk::System;
-use journal::log::{Options, Start};
+use journal::log::Options;
 use journal::{Body, Record, Recovery};
 use transfer::refresh::Kept;
 use wire::NameBuf;
@@ -13,6 +14,7 @@ use zone::{Change, Pack, Records};
 
 use super::base;
 use super::changer::{Dynamic, wall};
+use super::checkpoint::Floor;
 use super::zone::DynamicZone;
 use crate::controller::Controller;
 use crate::text::count;
@@ -23,7 +25,7 @@ const FOLDER: &str = "journal";
 /// Reads the log, shows what it has, and starts the changer; nothing where nothing can be stored. To be called when what packs have is shown, and before
 /// anybody is answered. The error: the log cannot be read at all.
 pub(crate) fn start(controller: &Arc<Controller>) -> Result<(), String> {
-    let Some(recovery) = read(controller)? else { return Ok(()) };
+    let Some((recovery, floor)) = read(controller)? else { return Ok(()) };
     let mut replay = Replay { controller, packs: None, zones: HashMap::new(), kept: HashMap::new() };
     recovery
         .replay(&mut |group, record| replay.take(&recovery, group, record))
@@ -49,16 +51,20 @@ pub(crate) fn start(controller: &Arc<Controller>) -> Result<(), String> {
         let changed = count(zones.len(), "zone");
         tracing::info!(zones = zones.len(), "{changed} as changed by updates");
     }
-    Dynamic::start(controller, zones, Some(recovery))
+    Dynamic::start(controller, zones, (recovery, floor))
         .map_err(|error| format!("cannot start the changer: {error}"))
 }
 
 /// Reads the log. `None`: there can be none, as nothing is stored.
-pub(super) fn read(controller: &Controller) -> Result<Option<Recovery>, String> {
+pub(super) fn read(controller: &Controller) -> Result<Option<(Recovery, Floor)>, String> {
     let Some(folder) = controller.folder().filter(|folder| folder.is_ours()) else { return Ok(None) };
     let path: PathBuf = folder.path().join(FOLDER);
-    let recovery = Recovery::open(Arc::new(System), &path, Options::default(), Start::default());
-    recovery.map(Some).map_err(|error| format!("the log of changes cannot be read: {error}"))
+    let floor = Floor::open(&path).map_err(|error| format!("the log of changes cannot be read: {error}"))?;
+    let start = floor.content().map(Content::start).unwrap_or_default();
+    let options = Options { log_octets: controller.journal_octets, ..Options::default() };
+    let recovery = Recovery::open(Arc::new(System), &path, options, start);
+    let recovery = recovery.map_err(|error| format!("the log of changes cannot be read: {error}"))?;
+    Ok(Some((recovery, floor)))
 }
 
 struct Replay<'c> {
@@ -92,10 +98,8 @@ impl Replay<'_> {
                     zone.fault = apply(zone, record.serial_before, removed, added).err();
                 }
             }
-            Body::Removed => {
-                self.zones.remove(&name);
-                self.kept.remove(&name);
-            }
+            // Its age stays: it may be that it came as a whole.
+            Body::Removed => drop(self.zones.remove(&name)),
             Body::Checked { time, expiry } => {
                 let expires = time.saturating_add(expiry.into());
                 self.kept.insert(name, Kept { checked: time, expires });

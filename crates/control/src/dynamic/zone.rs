@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use wire::{Name, NameBuf};
 use zone::catalog::{CatalogView, PartSet, SlotNumber, State, States, StatesHold, View, ViewSource};
-use zone::delta::{Applied, Changed, DeltaWriter, Refused};
+use zone::delta::{Applied, Changed, DeltaWriter, NotCondensed, Refused};
 use zone::{Catalog, Change, Pack, ZoneView};
 
 /// A zone that changes. Owned by the changer.
@@ -76,6 +76,16 @@ impl DynamicZone {
     /// The pack below.
     pub(super) fn pack(&self) -> &Arc<Pack> {
         self.writer.newest_box().pack()
+    }
+
+    /// Its number in that.
+    pub(super) fn number(&self) -> u32 {
+        self.writer.newest_box().number()
+    }
+
+    /// All that differs from the pack, as one change.
+    pub(super) fn condensed(&self, octets_max: usize) -> Result<Option<Change>, NotCondensed> {
+        self.writer.newest_box().condensed(octets_max)
     }
 
     /// Whether its slot still shows what was published last, in whatever version: access lists of the zone may have become others.

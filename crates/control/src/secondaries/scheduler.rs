@@ -14,7 +14,7 @@ use transfer::refresh::{Action, Answer, Job, PrimaryState, Schedule, Told, Words
 use wire::iana::{ede, rcode};
 
 use super::zones::{Zones, soa};
-use super::{Command, Message, Notice, ToScheduler, schedule_settings};
+use super::{Command, Message, Notice, schedule_settings};
 use crate::controller::Controller;
 use crate::dynamic::{Incoming, What};
 use crate::secondary::{Clock, Prober, Report, Room, Task, Transfers};
@@ -74,8 +74,12 @@ impl Scheduler {
                 None => std::env::temp_dir().into(),
             };
             let threads = usize::from(self.settings.transfers.min(THREADS_MAX));
-            let transfers = Transfers::start(threads, Room::new(folder), true, self.reports.clone())?;
-            self.asking = Some((Prober::start(ToScheduler(self.sender.clone()))?, transfers));
+            // Nobody is there to be told at the very end.
+            let (data, own) = (self.reports.clone(), self.sender.clone());
+            let to_data = Arc::new(move |report| drop(data.send(report)));
+            let to_own = Arc::new(move |report| drop(own.send(Message::Report(Box::new(report)))));
+            let transfers = Transfers::start(threads, Room::new(folder), true, to_data)?;
+            self.asking = Some((Prober::start(to_own)?, transfers));
         }
         if let Some((prober, transfers)) = &self.asking {
             match task.job.is_udp {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use super::{Clock, QUESTION_OCTETS, Report, Reports, Task, fault_of};
+use super::{Clock, QUESTION_OCTETS, Report, Task, Tell, fault_of};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use sync::random::Unguessable;
 use transfer::incoming::{Done, Fault, Incoming, Outcome, Place, Sent, Sink, Step, Stop, Unreachable};
@@ -34,15 +34,14 @@ pub struct Prober {
 
 impl Prober {
     /// Starts the thread.
-    pub fn start(reports: impl Reports + 'static) -> io::Result<Prober> {
+    pub fn start(tell: Tell) -> io::Result<Prober> {
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let is_ending = Arc::new(AtomicBool::new(false));
         let ids = Unguessable::from_system()?;
         // Not bounded here: the schedule gives no more than its places.
         let (tasks, receiver) = channel();
-        let reports = Box::new(reports);
         let mut work =
-            Work { tasks: receiver, bell: Arc::clone(&bell), reports, ids, probes: Vec::new(), clock: Clock };
+            Work { tasks: receiver, bell: Arc::clone(&bell), tell, ids, probes: Vec::new(), clock: Clock };
         let ends = Arc::clone(&is_ending);
         let thread = std::thread::Builder::new().name("probe".to_owned());
         let thread = thread.spawn(move || {
@@ -98,7 +97,7 @@ struct Probe {
 struct Work {
     tasks: Receiver<Task>,
     bell: Arc<OwnedFd>,
-    reports: Box<dyn Reports>,
+    tell: Tell,
     ids: Unguessable,
     probes: Vec<Probe>,
     clock: Clock,
@@ -139,7 +138,7 @@ impl Work {
     }
 
     fn report(&self, task: Task, result: Result<Done, Stop>) {
-        self.reports.report(Report { job: task.job, zone: task.zone, result, contents: None });
+        (self.tell)(Report { job: task.job, zone: task.zone, result, contents: None });
     }
 }
 

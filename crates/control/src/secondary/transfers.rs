@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use std::time::Duration;
 use super::connection::Connection;
 use super::one::ask;
 use super::runs::FileRuns;
-use super::{Report, Task};
+use super::{Report, Task, Tell};
 use crate::system::yield_to_others;
 use sync::random::Unguessable;
 use transfer::incoming::{Fault, Outcome, Place, Spool, Stop};
@@ -28,7 +27,7 @@ struct Shared {
     tasks: Mutex<VecDeque<Task>>,
     more: Condvar,
     is_ending: AtomicBool,
-    reports: Mutex<Sender<Report>>,
+    tell: Tell,
     room: Room,
     /// Held while a zone is brought together that was too large for its arena: one at a time, as that takes the memory of the zone.
     joining: Mutex<()>,
@@ -63,12 +62,12 @@ pub struct Transfers {
 
 impl Transfers {
     /// Starts the threads. `yields`: whether they leave the processors to others. Fails where the system has no threads or random numbers.
-    pub fn start(threads: usize, room: Room, yields: bool, reports: Sender<Report>) -> io::Result<Transfers> {
+    pub fn start(threads: usize, room: Room, yields: bool, tell: Tell) -> io::Result<Transfers> {
         let shared = Arc::new(Shared {
             tasks: Mutex::default(),
             more: Condvar::new(),
             is_ending: AtomicBool::new(false),
-            reports: Mutex::new(reports),
+            tell,
             room,
             joining: Mutex::default(),
         });
@@ -123,9 +122,7 @@ fn work(shared: &Shared, mut ids: Unguessable) {
             }
             None => None,
         };
-        let report = Report { job: task.job, zone: task.zone, result, contents };
-        // Nobody is there to be told at the very end.
-        drop(lock(&shared.reports).send(report));
+        (shared.tell)(Report { job: task.job, zone: task.zone, result, contents });
     }
 }
 

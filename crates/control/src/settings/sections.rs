@@ -67,6 +67,9 @@ section! {
         /// Folder where zones are kept as packs, ready to be served: the next start takes milliseconds.
         /// Empty: none, zones are read from text at each start.
         pack_directory: PathBuf = PathBuf::new(), Range::Any, start;
+        /// Most octets of the log in which changes of zones are kept until they are elsewhere (folder `journal` in `pack-directory`). The more, the seldomer
+        /// that is done, and the longer a start reads.
+        journal_octets: u64 = 256 << 20, Range::Number("octets", 24 << 20, 64 << 30), start;
         /// Whether a start answers at once from the zones that `pack-directory` has, as they were stored, and looks at lists and
         /// files after that: what has changed meanwhile follows as soon as it is loaded, and what is broken stays as it was.
         /// Otherwise lists and files come first, and zones that have changed get SERVFAIL until they are loaded.

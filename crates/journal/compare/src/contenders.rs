@@ -4,6 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::hint::black_box;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use redb::TableDefinition;
@@ -27,6 +29,7 @@ pub fn all(folder: &Path) -> Result<Vec<Box<dyn Contender>>> {
         Box::new(Limit::new(&folder.join("limit"), false)?),
         Box::new(Limit::new(&folder.join("limit-dsync"), true)?),
         Box::new(Ours::new(folder)?),
+        Box::new(Journal::new(&folder.join("journal"))?),
         Box::new(Handed::new(folder)?),
         Box::new(Redb::new(&folder.join("redb"))?),
         Box::new(Fjall::new(&folder.join("fjall"))?),
@@ -230,5 +233,76 @@ impl Contender for Fjall {
             }
         }
         Ok(batch.commit()?)
+    }
+}
+
+/// The log of this project, through its committer.
+struct Journal {
+    committer: Arc<journal::Committer<()>>,
+    zone: wire::NameBuf,
+    serial: u32,
+    failed: Arc<AtomicBool>,
+    /// Makes segments ahead.
+    _preparer: journal::log::Preparer,
+}
+
+struct Told(Arc<AtomicBool>);
+
+impl journal::Outcome<()> for Told {
+    fn committed(&self, _: u64, _: Vec<()>) {}
+
+    fn refused(&self, _: Vec<()>, _: journal::Refusal) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn condition(&self, _: &journal::commit::Condition) {}
+}
+
+impl Journal {
+    fn new(folder: &Path) -> Result<Journal> {
+        let disk = Arc::new(journal::disk::System);
+        let recovery = journal::Recovery::open(disk, folder, Default::default(), Default::default())?;
+        let mut log = recovery.begin();
+        log.decide()?;
+        let failed = Arc::new(AtomicBool::new(false));
+        let committer = Arc::new(journal::Committer::new(log, Box::new(Told(Arc::clone(&failed)))));
+        let after = Arc::downgrade(&committer);
+        let preparer = committer.with_log(|log| {
+            log.start_preparer(move || {
+                if let Some(committer) = after.upgrade() {
+                    committer.run();
+                }
+            })
+        })?;
+        let zone = "example.com".parse().map_err(|_| "no name")?;
+        Ok(Journal { committer, zone, serial: 0, failed, _preparer: preparer })
+    }
+}
+
+impl Contender for Journal {
+    fn name(&self) -> &'static str {
+        "crates/journal"
+    }
+
+    fn commit(&mut self, updates: &[&[u8]]) -> Result<()> {
+        let generation = self.committer.generation();
+        for update in updates {
+            self.serial += 1;
+            let body = journal::Body::Difference { removed: &update[..150], added: &update[150..] };
+            let entry = journal::Entry::new(&self.zone, self.serial - 1, self.serial, 0, body)?;
+            let queued = self.committer.enqueue(generation, Some(Arc::new(entry)), ());
+            drop(queued.map_err(|refused| refused.why)?);
+        }
+        self.committer.run();
+        let waiting = self.committer.condition().1;
+        // What a checkpoint does: the segments before are free.
+        let status = self.committer.status();
+        if status.segments_used > 20 {
+            self.committer.release(status.next);
+        }
+        while waiting > 0 && self.committer.condition().1 > 0 {
+            std::thread::yield_now();
+        }
+        if self.failed.load(Ordering::Relaxed) { Err("refused".into()) } else { Ok(()) }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! journal-compare FOLDER log SECONDS       durable commits a second, octets written and processor time for each update
+//! journal-compare FOLDER start MIB         how long a start takes to read a log of so many MiB, and to hand out its records
 //! journal-compare FOLDER damage            one octet in the middle of what they stored is changed: updates that are there after that
 //! journal-compare FOLDER history           a week of updates of 100 zones, of which each keeps 64 KiB: octets on the disk after each day
 //! ```
@@ -12,6 +13,7 @@
 mod contenders;
 mod damage;
 mod history;
+mod start;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -106,8 +108,9 @@ fn main() -> Outcome {
         [folder, "log", seconds] => {
             compare_logs(Path::new(folder), Duration::from_secs_f64(seconds.parse()?))
         }
+        [folder, "start", mib] => start::run(Path::new(folder), mib.parse()?),
         [folder, "damage"] => damage::run(Path::new(folder)),
         [folder, "history"] => history::run(Path::new(folder)),
-        _ => Err("journal-compare FOLDER log SECONDS|damage|history".into()),
+        _ => Err("journal-compare FOLDER log SECONDS|start MIB|damage|history".into()),
     }
 }

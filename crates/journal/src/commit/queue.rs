@@ -68,7 +68,7 @@ pub(super) struct Queue<T> {
     noted: Option<Duration>,
     pub(super) condition: Condition,
     pub(super) generation: Generation,
-    /// Whether somebody is at it, who looks again before he leaves.
+    /// Whether somebody is at it, who leaves when nothing waits.
     pub(super) is_committing: bool,
     /// Payloads of the group that is undecided, in order.
     pub(super) undecided: Vec<T>,
@@ -129,19 +129,16 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Whether a turn would find something to do. Where nothing can be written the next `tick` goes on, or `release`.
-    pub(super) fn is_work_left(&self) -> bool {
-        self.condition == Condition::Ready && !self.waiting.is_empty() && !self.is_committing
-    }
-
-    /// What goes into the next group, in order; `None`: nothing, or nothing can be written.
+    /// What goes into the next group, in order; `None`: nothing, or nothing can be written, and the turn is over.
     pub(super) fn take_group(&mut self) -> Option<Group<T>> {
-        match self.condition {
+        let group = match self.condition {
             _ if self.waiting.is_empty() => None,
             Condition::Undecided(_) => None,
             Condition::Full(_) => self.take_urgent(),
             Condition::Ready => Some(self.take_first()),
-        }
+        };
+        self.is_committing = group.is_some();
+        group
     }
 
     /// Those that wait longest, and notes with them. Notes that are too many go first, alone.

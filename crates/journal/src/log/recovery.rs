@@ -16,20 +16,22 @@ use std::sync::Arc;
 use sync::random::fill_from_system;
 use wire::Name;
 
-use super::format::{GroupHead, NoHead, SegmentHead, place};
+use super::format::{GROUP_HEAD_OCTETS, GroupHead, NoHead, SegmentHead, place};
 use super::scan::{Found, scan};
-use super::segments::{ASIDE, Fate, NEW, Segment, Segments, is_possible, number_of};
-use super::{Log, Options, Status, Used, Zones};
+use super::segments::{ASIDE, Segment, is_possible, number_of};
+use super::{Options, Zones};
 use crate::disk::{Disk, PAGE_OCTETS};
 use crate::record::{Body, Record};
 use crate::sum::{Identity, Key};
+
+mod begin;
 
 /// What a start knows of the log before it has read it: from the anchor, packs and checkpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Start {
     /// The log's identity, as the anchor has it.
     pub identity: Option<Identity>,
-    /// The first group that is needed: packs and checkpoints have all before. See [`Log::release`].
+    /// The first group that is needed: packs and checkpoints have all before. See [`super::Log::release`].
     pub first: u64,
     /// The last group of which a pack or a checkpoint has something; 0: none. New ones get higher numbers.
     pub known: u64,
@@ -203,8 +205,9 @@ impl Recovery {
             last_zones: [Some(Vec::new()), Some(Vec::new())],
         };
         recovery.find_identity(&numbers, start.identity)?;
+        let mut octets = Vec::new();
         for number in numbers {
-            let read = recovery.read_segment(number)?;
+            let read = recovery.read_segment(number, &mut octets)?;
             recovery.reads.push(read);
         }
         recovery.arrange();
@@ -240,14 +243,15 @@ impl Recovery {
         self.folder.join(super::segments::file_name(number))
     }
 
-    /// Reads a segment as far as the disk gives it.
-    fn read_segment(&self, number: u32) -> Result<Read, OpenError> {
+    /// Reads a segment as far as the disk gives it. `octets` is used again.
+    fn read_segment(&self, number: u32, octets: &mut Vec<u8>) -> Result<Read, OpenError> {
         let path = self.path(number);
         let io = |error| OpenError::Io(path.clone(), error);
         let file = self.disk.open(&path).map_err(io)?;
         let there = file.octets().map_err(io)?;
         let is_odd = there != self.options.segment_octets as u64;
-        let mut octets = vec![0; self.options.segment_octets];
+        octets.clear();
+        octets.resize(self.options.segment_octets, 0);
         let readable = (there as usize).min(octets.len());
         let mut unreadable = None;
         if file.read_at(&mut octets[..readable], 0).is_err() {
@@ -258,7 +262,7 @@ impl Recovery {
                 }
             }
         }
-        let scanned = scan(&octets, number, &self.identity);
+        let scanned = scan(octets, number, &self.identity);
         let (head, term, groups) = (scanned.head, scanned.term, scanned.groups);
         Ok(Read { segment: Segment { number, file }, head, term, groups, unreadable, is_odd })
     }
@@ -387,20 +391,23 @@ impl Recovery {
         let (mut zones, mut chains) = (HashMap::new(), HashMap::<u64, Vec<(u64, u64)>>::new());
         let mut last_zones = [Some(Vec::new()), Some(Vec::new())];
         let mut end = self.first;
+        let mut octets = Vec::new();
         for commit in &self.commits {
             let mut here = HashSet::new();
-            let (last, body) = (commit.last(), self.body(commit)?);
-            for (record, _) in Record::all(&body.octets[body.records..]) {
-                if matches!(record.body, Body::Checked { .. }) {
+            let (last, body) = (commit.last(), self.body(commit, &mut octets)?);
+            for (record, _) in Record::all(body.records) {
+                // What is not the first of its zone in a group says so.
+                let is_first = record.group_before != last;
+                if matches!(record.body, Body::Checked { .. }) || !is_first {
                     continue;
                 }
                 let zone = key.zone(record.zone);
                 here.insert(zone);
-                zones.insert(zone, last);
                 if is_damaged {
                     chains.entry(zone).or_default().push((last, record.group_before));
                 }
             }
+            zones.extend(here.iter().map(|zone| (*zone, last)));
             last_zones.swap(0, 1);
             if commit.first != end {
                 last_zones[1] = None;
@@ -430,32 +437,43 @@ impl Recovery {
             (1, Some(before), Some(one_more)) => usize::from(before) + usize::from(one_more),
             _ => return Ok(None),
         };
-        let body = self.body(commit)?;
-        let (zones, _) = body.octets.as_chunks::<8>();
+        let mut octets = Vec::new();
+        let (zones, _) = self.body(commit, &mut octets)?.zones.as_chunks::<8>();
         Ok(zones.get(..count).map(|zones| zones.iter().map(|zone| u64::from_le_bytes(*zone)).collect()))
     }
 
-    /// All that a commit has, read once more.
-    fn body(&self, commit: &Commit) -> io::Result<CommitBody> {
-        let mut joined = Vec::new();
-        for At { read, found } in &commit.parts {
+    /// All that a commit has, read once more into `octets`.
+    fn body<'o>(&self, commit: &Commit, octets: &'o mut Vec<u8>) -> io::Result<CommitBody<'o>> {
+        octets.clear();
+        for (part, At { read, found }) in commit.parts.iter().enumerate() {
             let Read { segment, .. } = &self.reads[*read];
-            let mut octets = vec![0; found.head.octets as usize];
-            segment.file.read_at(&mut octets, (found.page * PAGE_OCTETS) as u64)?;
-            let body = found.head.body(place(&self.identity, segment.number, found.page), &octets);
-            let changed =
-                || io::Error::other(format!("group {} has changed while it was read", found.head.number));
-            joined.extend_from_slice(body.ok_or_else(changed)?);
+            let start = octets.len();
+            octets.resize(start + found.head.octets as usize, 0);
+            segment.file.read_at(&mut octets[start..], (found.page * PAGE_OCTETS) as u64)?;
+            let key = place(&self.identity, segment.number, found.page);
+            if found.head.body(key, &octets[start..]).is_none() {
+                return Err(io::Error::other(format!(
+                    "group {} has changed while it was read",
+                    found.head.number
+                )));
+            }
+            // Only the first head stays in front.
+            if part > 0 {
+                octets.drain(start..start + GROUP_HEAD_OCTETS);
+            }
         }
-        Ok(CommitBody { records: commit.parts[0].found.head.named_octets(), octets: joined })
+        let named = commit.parts.first().map_or(0, |at| at.found.head.named_octets());
+        let (zones, records) = octets[GROUP_HEAD_OCTETS..].split_at(named);
+        Ok(CommitBody { zones, records })
     }
 
     /// Calls `visit` with each record of each commit, in order: the number of its (last) group, and the record. Records of a zone whose pack
     /// or checkpoint has that group are in it; others are applied if their `serial_before` is the one that is there.
     pub fn replay(&self, visit: &mut dyn FnMut(u64, &Record<'_>)) -> io::Result<()> {
+        let mut octets = Vec::new();
         for commit in &self.commits {
-            let body = self.body(commit)?;
-            for (record, _) in Record::all(&body.octets[body.records..]) {
+            let body = self.body(commit, &mut octets)?;
+            for (record, _) in Record::all(body.records) {
                 visit(commit.last(), &record);
             }
         }
@@ -465,12 +483,13 @@ impl Recovery {
     /// Calls `visit` with each commit that is there. For people.
     pub(crate) fn describe(&self, visit: &mut dyn FnMut(&Shown<'_>)) -> io::Result<()> {
         for commit in &self.commits {
-            let body = self.body(commit)?;
+            let mut octets = Vec::new();
+            let body = self.body(commit, &mut octets)?;
             let At { read, found } = commit.parts[0];
             let path = self.path(self.reads[read].segment.number);
             let place = Place { path, octet: (found.page * PAGE_OCTETS) as u64 };
-            let records = Record::all(&body.octets[body.records..]).map(|(record, _)| record).collect();
-            visit(&Shown { number: commit.last(), octets: body.octets.len(), place, records });
+            let records = Record::all(body.records).map(|(record, _)| record).collect();
+            visit(&Shown { number: commit.last(), octets: body.records.len(), place, records });
         }
         Ok(())
     }
@@ -507,7 +526,7 @@ impl Recovery {
         self.last.max(self.known) + 1
     }
 
-    /// See [`Log::identity`].
+    /// See [`super::Log::identity`].
     pub fn identity(&self) -> Identity {
         self.identity
     }
@@ -517,90 +536,13 @@ impl Recovery {
         let parts = self.commits.iter().flat_map(|commit| &commit.parts);
         parts.map(|at| u64::from(at.found.head.octets)).sum()
     }
-
-    /// Goes on with the log: in a new epoch, in which the last group is written again, as what was read may have been in memory alone. This is
-    /// done by [`Log::decide`], before which nothing is appended; where that fails, what was read can be served, and it is tried again.
-    pub fn begin(mut self) -> Log {
-        for name in self.disk.names(&self.folder).unwrap_or_default() {
-            if name.to_string_lossy().starts_with(NEW) {
-                // It would be made anew, or is in nobody's way.
-                let _ = self.disk.remove(&self.folder.join(name));
-            }
-        }
-        let last = self.commits.last().filter(|commit| commit.last() == self.last);
-        let last = last.and_then(|commit| commit.parts.last().copied());
-        let again = last.and_then(|at| {
-            let commit = Commit { first: at.found.head.number, parts: vec![at] };
-            Some((at.found.head, self.body(&commit).ok()?.octets))
-        });
-        let epochs = self.reads.iter().filter_map(|read| read.term).map(|term| term.epoch);
-        let epoch = epochs.max().unwrap_or(0).max(self.epoch);
-        let number = if again.is_some() { self.last } else { self.next() };
-        let (free, used) = self.sort_segments(again.as_ref().map(|_| number));
-        let disk = Arc::clone(&self.disk);
-        let has_free = !free.is_empty();
-        let segments = Segments::new(disk, &self.folder, self.options, free, used.len(), self.next_segment);
-        if !has_free {
-            // What fails is said by `Log::room_error`, and tried again.
-            let _ = segments.prepare();
-        }
-        Log {
-            segments: Arc::new(segments),
-            identity: self.identity,
-            epoch,
-            current: None,
-            used,
-            first: self.first.min(number),
-            next: number,
-            undecided: true,
-            again,
-            zones: std::mem::take(&mut self.zones),
-            named: std::mem::take(&mut self.last_zones),
-            counted: Status::default(),
-            buffer: Vec::new(),
-            here: HashSet::new(),
-        }
-    }
-
-    /// Segments that are free, and those that have groups which are needed. `again`: the group that is written again.
-    fn sort_segments(&mut self, again: Option<u64>) -> (Vec<Segment>, Vec<Used>) {
-        let mut needed: HashMap<usize, Vec<u64>> = HashMap::new();
-        for at in self.commits.iter().flat_map(|commit| &commit.parts) {
-            needed.entry(at.read).or_default().push(at.found.head.number);
-        }
-        let (mut free, mut used) = (Vec::new(), Vec::new());
-        for (at, read) in std::mem::take(&mut self.reads).into_iter().enumerate() {
-            let numbers = needed.remove(&at).unwrap_or_default();
-            let is_damaged = self.is_damaged(&read, &numbers);
-            let segment = read.segment;
-            if is_damaged || read.is_odd {
-                let fate = if is_damaged { Fate::PutAside } else { Fate::Remove };
-                used.push(Used { segment, last: self.last, fate, is_superseded: false });
-            } else if let Some(last) = numbers.iter().copied().max() {
-                let is_superseded = numbers.iter().all(|number| Some(*number) == again);
-                used.push(Used { segment, last, fate: Fate::Free, is_superseded });
-            } else {
-                free.push(segment);
-            }
-        }
-        (free, used)
-    }
-
-    /// Whether a segment has, or may have had, something that is lost. `numbers`: the groups of it that are needed.
-    fn is_damaged(&self, read: &Read, numbers: &[u64]) -> bool {
-        let is_lost = |number: u64| self.lost.iter().any(|lost| (lost.first..=lost.last).contains(&number));
-        let is_beside = |number: &u64| is_lost(number + 1) || is_lost(number - 1);
-        read.unreadable.is_some()
-            || read.groups.iter().any(|found| !found.is_whole && is_lost(found.head.number))
-            || numbers.iter().any(is_beside)
-            || matches!(read.head, Err(NoHead::Damaged)) && !self.lost.is_empty()
-    }
 }
 
-/// The octets of a commit, and where its records begin.
-struct CommitBody {
-    octets: Vec<u8>,
-    records: usize,
+/// The octets of a commit.
+struct CommitBody<'o> {
+    /// Hashes of the zones that are named again.
+    zones: &'o [u8],
+    records: &'o [u8],
 }
 
 /// The commit that begins with group `number`. The error: the last number that is missing with it.

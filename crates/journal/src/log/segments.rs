@@ -6,7 +6,7 @@
 //!                                                                          `--> damaged: damaged-00000007.seg
 //! ```
 //!
-//! Numbers are never used again, so that a group's checksum, which has the number in its key, is of one file.
+//! A file keeps its number, which is in the key of each group's checksum, and no two that a start could find have the same.
 
 use std::io;
 use std::path::{Path, PathBuf};

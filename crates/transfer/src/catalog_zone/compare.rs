@@ -152,10 +152,8 @@ impl<'c> Comparison<'c> {
     /// Notes that the zone of a claim is a member; says whether it was noted before.
     fn meet(&mut self, number: u32) -> bool {
         let (word, bit) = (number as usize / 64, 1 << (number % 64));
-        if self.met.len() <= word {
-            // All at once for those that read everything; a change pays for one word a claim that it meets at most.
-            let end = if self.touched.is_some() { word + 1 } else { self.claims.table.end().div_ceil(64) };
-            self.met.resize(end.max(word + 1), 0);
+        if self.met.is_empty() {
+            self.met.resize(self.claims.table.end().div_ceil(64), 0);
         }
         let was = self.met[word] & bit != 0;
         self.met[word] |= bit;

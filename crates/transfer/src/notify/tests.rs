@@ -116,7 +116,19 @@ fn a_newer_serial_takes_the_place() {
     assert!(notices.turns.is_empty() && notices.ids.is_empty());
 }
 
-/// Ten thousand zones leave at the rate, each once, whatever becomes of them.
+/// A remote that is gone takes no other with it.
+#[test]
+fn remotes_that_are_gone() {
+    let mut notices = Notices::default();
+    notices.publish(&name("a"), 1, remotes(&["x", "y"]), seconds(0.0));
+    let due = notices.next(seconds(1.0), &mut Vec::new()).unwrap();
+    notices.leave(&due);
+    assert_eq!((notices.of(&name("a")).len(), notices.entries), (1, 1));
+    assert_eq!(send(&mut notices, 1.0, 1), [("a.".to_owned(), "y".to_owned(), 0)]);
+    assert!(notices.receive(at(53), &response("a", 1, 0), seconds(1.1), WALL).is_some());
+}
+
+/// Two thousand zones leave at the rate, each once, whatever becomes of them.
 #[test]
 fn no_more_than_the_rate() {
     let mut notices = Notices::default();

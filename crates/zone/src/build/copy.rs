@@ -13,11 +13,10 @@ use crate::block::{self, DIRECTORY_ROW_OCTETS, NAMES_MAX};
 use crate::contents::Flags;
 use crate::fragment;
 use crate::index::Hash;
-use crate::lookup::{Node, ZoneView, key_prefix, server_name};
-use crate::pack::{ANY_SERVER, NOWHERE, NSEC_ROW_OCTETS, NSEC3_ROW_OCTETS, Pack, ZoneRow, server_hash};
+use crate::lookup::{Node, ZoneView, key_prefix, server_beside, server_name};
+use crate::pack::{ANY_SERVER, NOWHERE, NSEC_ROW_OCTETS, NSEC3_ROW_OCTETS, Pack, ZoneRow};
 use crate::section::{Section, u32_at};
 use crate::shape::Storage;
-use wire::SortKey;
 use wire::iana::rtype;
 use wire::name::NAME_OCTETS_MAX;
 use wire::sort_key::KEY_OCTETS_MAX;
@@ -279,9 +278,7 @@ impl<'p> Copy<'p> {
         let mut name = [0; NAME_OCTETS_MAX];
         for number in 0..servers.len() {
             let Some(name) = server_name(&self.zone, cut, servers, number, &mut name) else { continue };
-            if name.is_at_or_below(self.zone.apex()) {
-                to.servers.push(server_hash(SortKey::of(name).octets()));
-            }
+            to.servers.extend(server_beside(&self.zone, cut, name));
         }
     }
 

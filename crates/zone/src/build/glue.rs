@@ -82,7 +82,9 @@ impl<'c> ZoneBuild<'c> {
             self.names.key.set(name);
             let Some(relative) = self.names.key.octets().strip_prefix(contents.apex_key()) else { continue };
             let in_domain = relative.starts_with(cut.key());
-            pack.servers.push(server_hash(self.names.key.octets()));
+            if !in_domain {
+                pack.servers.push(server_hash(self.names.key.octets()));
+            }
             let Some(node) = self.names.find_or_synthesize(contents) else { continue };
             let addresses = [rtype::A, rtype::AAAA].into_iter().filter_map(|rtype| node.rrset(rtype));
             let authoritative = !node.flags().has_any(Flags(Flags::OCCLUDED.0 | Flags::CUT.0));
@@ -114,13 +116,16 @@ impl<'c> ZoneBuild<'c> {
 }
 
 impl<'c> ZoneBuild<'c> {
-    /// Takes note of those of these name servers that are in the zone.
-    pub(super) fn note_servers(&mut self, pack: &mut PackBuilder, servers: RRsetRef<'c>) {
+    /// Takes note of those of the name servers of `cut` that are in the zone, but not below it.
+    pub(super) fn note_servers(&mut self, pack: &mut PackBuilder, cut: NodeRef<'c>, servers: RRsetRef<'c>) {
         let apex = self.contents.apex().octets();
         for server in servers.records().filter(|server| ends_with_apex(server.rdata, apex)) {
             if let Ok(name) = Name::from_wire(server.rdata) {
                 self.names.key.set(name);
-                pack.servers.push(server_hash(self.names.key.octets()));
+                let relative = self.names.key.octets().strip_prefix(self.contents.apex_key());
+                if relative.is_some_and(|relative| !relative.starts_with(cut.key())) {
+                    pack.servers.push(server_hash(self.names.key.octets()));
+                }
             }
         }
     }

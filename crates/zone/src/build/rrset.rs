@@ -41,7 +41,7 @@ impl<'c> ZoneBuild<'c> {
         }
         if rtype == rtype::NS && node.flags().has(Flags::OCCLUDED) {
             // What is above may go while the pack is served.
-            self.note_servers(pack, set);
+            self.note_servers(pack, node, set);
         }
         let place = match signatures {
             None if rtype == rtype::NS && node.flags().has(Flags::CUT) => self.servers(pack, node, set),

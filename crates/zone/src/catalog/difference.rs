@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::delta::Changed;
 use crate::lookup::{Data, Node, RRset, ZoneView};
 
 use super::partition::PartSet;
@@ -16,7 +17,14 @@ impl PartSet {
     pub fn changed(old: &ZoneView<'_>, new: &ZoneView<'_>) -> PartSet {
         let names = old.row().node_count.max(new.row().node_count);
         let is_other_kind = old.denial() != new.denial() || old.is_signed() != new.is_signed();
-        if is_other_kind || names > COMPARED_NAMES_MAX || old.apex_key() != new.apex_key() {
+        // Nodes do not say the glue of cuts then.
+        let is_glue_elsewhere =
+            [old, new].iter().any(|zone| zone.changed().is_some_and(Changed::glue_may_differ));
+        if is_other_kind
+            || is_glue_elsewhere
+            || names > COMPARED_NAMES_MAX
+            || old.apex_key() != new.apex_key()
+        {
             return PartSet::SHARED;
         }
         let (mut before, mut after) = (old.nodes(), new.nodes());

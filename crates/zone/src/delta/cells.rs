@@ -113,11 +113,6 @@ impl Growing {
             self.cells = next;
         }
     }
-
-    /// Octets of both tables.
-    pub(super) fn octets(&self) -> usize {
-        self.cells.octets() + self.next.as_ref().map_or(0, |(next, _)| next.octets())
-    }
 }
 
 #[cfg(test)]

@@ -11,15 +11,26 @@ use wire::{Name, NameBuf};
 /// Records of one name: type, RDATA, TTL.
 type All = Vec<(u16, Vec<u8>, u32)>;
 
+/// What differs is too much for one change, or cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotCondensed;
+
 impl Changed {
-    /// The change from the pack to this state. `None`: nothing differs, it would have more than `octets_max` octets, or the pack cannot be read. Costs what the
-    /// delta has, not what the zone has.
-    pub fn condensed(&self, octets_max: usize) -> Option<Change> {
+    /// The change from the pack to this state; `None` within: it is as the pack has it. The error: it would have more than `octets_max` octets, or the pack cannot
+    /// be read. Costs what the delta has, not what the zone has.
+    pub fn condensed(&self, octets_max: usize) -> Result<Option<Change>, NotCondensed> {
+        let is_unchanged = self.state() == 0;
+        if is_unchanged {
+            return Ok(None);
+        }
+        self.condense(octets_max).map(Some).ok_or(NotCondensed)
+    }
+
+    fn condense(&self, octets_max: usize) -> Option<Change> {
         let (before, after) = (ZoneView::new(self.pack(), self.number())?, ZoneView::of_changed(self)?);
         let apex = after.apex();
         let mut sides = Sides::default();
         let (old, new) = (records_at(&before, &[])?, records_at(&after, &[])?);
-        // Where the serial alone is the same nothing is a version.
         let (soa_before, soa_after) = (soa(&old)?, soa(&new)?);
         sides.removed.push(apex, rtype::SOA, soa_before.2, &soa_before.1);
         sides.added.push(apex, rtype::SOA, soa_after.2, &soa_after.1);
@@ -45,8 +56,7 @@ impl Changed {
                 return None;
             }
         }
-        let change = Change::new(sides.removed, sides.added).ok()?;
-        (change.serial_before() != change.serial_after()).then_some(change)
+        Change::new(sides.removed, sides.added).ok()
     }
 }
 

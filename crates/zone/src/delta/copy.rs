@@ -10,16 +10,15 @@
 
 use super::keys::{Keys, Seen};
 use super::list::HEAD;
-use super::writer::{
-    Commit, Draft, NodeBuilder, hides, is_wildcard, parent_of, rows_below, server_hash_of, servers_in,
-};
+use super::writer::{Commit, Draft, NodeBuilder, hides, is_wildcard, parent_of, rows_below, server_hash_of};
 use super::{Changed, DeltaWriter, Refused};
 use crate::contents::Flags;
 use crate::fragment::{Fragment, fragment_octets};
-use crate::lookup::{Data, Node, ZoneView, server_name};
+use crate::lookup::{Data, Node, ZoneView, server_beside, server_name};
 use crate::pack::{Pack, ZoneRow};
 use crate::section::u32_at;
 use crate::shape::Storage;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use wire::iana::rtype;
@@ -91,15 +90,15 @@ impl Rebuild {
 
     /// The writer of the new delta, whose newest state is that of `from`; the change lock is held. Takes over what is left. Then its box takes the place of that
     /// of `from` in the slot, with the version as it is. If it cannot be now, the work comes back.
-    pub fn finish(mut self, from: &DeltaWriter) -> Result<DeltaWriter, (Rebuild, NotRebuilt)> {
+    pub fn finish(mut self, from: &DeltaWriter) -> Result<DeltaWriter, Box<(Rebuild, NotRebuilt)>> {
         if !from.is_settled() {
-            return Err((self, NotRebuilt::Unsettled));
+            return Err(Box::new((self, NotRebuilt::Unsettled)));
         }
         loop {
             match self.step(from.newest_box(), u32::MAX) {
                 Ok(true) => break,
                 Ok(false) => {}
-                Err(why) => return Err((self, why)),
+                Err(why) => return Err(Box::new((self, why))),
             }
         }
         self.to.owners = from.owners;
@@ -178,6 +177,9 @@ impl Rebuild {
         }
         if !self.is_copy {
             commit.glue_differs |= self.moves_glue(old, &below, key, node.as_ref(), in_pack.as_ref());
+            if has_address(node.as_ref()) || has_address(in_pack.as_ref()) {
+                self.cuts_above(old, shown, key, commit)?;
+            }
         }
         let rank = match self.is_copy {
             true => node.and_then(|node| node.stored_rank()),
@@ -189,6 +191,24 @@ impl Rebuild {
         Ok(())
     }
 
+    /// Takes over the cuts above a name whose addresses are other than in the new pack, which has their glue in lists.
+    fn cuts_above(
+        &self,
+        old: &ZoneView<'_>,
+        shown: &Changed,
+        key: &[u8],
+        commit: &mut Commit,
+    ) -> Result<(), Refused> {
+        for key in std::iter::successors(parent_of(key), |key| parent_of(key)) {
+            let is_cut = |node: Node<'_>| node.is_own() && node.flags().has(Flags::CUT);
+            if old.find(key).is_some_and(is_cut) {
+                let entry = shown.names_in_order().last(key, true);
+                self.name(old, shown, entry, commit)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Appends the node of a name for the new delta. RRsets that the new pack has are said by their place there.
     fn node(
         &self,
@@ -197,7 +217,7 @@ impl Rebuild {
         in_pack: Option<&Node<'_>>,
         rank: Option<u32>,
         commit: &mut Commit,
-    ) -> Result<u32, Refused> {
+    ) -> Result<Range<u32>, Refused> {
         let mut built = NodeBuilder::new(rank);
         for (row, storage, octets) in node.stored_sets() {
             let octets = match storage {
@@ -234,7 +254,7 @@ impl Rebuild {
         let mut name = [0; NAME_OCTETS_MAX];
         for number in 0..Fragment::len(&servers) {
             if let Some(name) = server_name(old, node, &servers, number, &mut name) {
-                servers_in(old, std::iter::once(name.octets()), &mut commit.servers);
+                commit.servers.extend(server_beside(old, node, name));
             }
         }
     }
@@ -248,9 +268,10 @@ impl Rebuild {
         node: Option<&Node<'_>>,
         in_pack: Option<&Node<'_>>,
     ) -> bool {
-        let has_address =
-            |node: Option<&Node<'_>>| node.is_some_and(|node| node.has(rtype::A) || node.has(rtype::AAAA));
-        if hides(node) != hides(in_pack) {
+        let has_children =
+            |node: Option<&Node<'_>>| node.is_some_and(|node| node.stored_flags().has(Flags::PARENT));
+        let is_parent = has_children(node) && has_children(in_pack);
+        if hides(node) != hides(in_pack) && is_parent {
             return true;
         }
         if (has_address(node) || has_address(in_pack))
@@ -292,10 +313,14 @@ impl Rebuild {
         let node = octets.map(|octets| {
             let at = commit.slab.len() as u32;
             commit.slab.extend_from_slice(octets);
-            at
+            at..commit.slab.len() as u32
         });
-        commit.hashes.push(Draft { key: key.into(), node, is_owner: node.is_some() });
+        commit.hashes.push(Draft { key: key.into(), is_owner: node.is_some(), node });
     }
+}
+
+fn has_address(node: Option<&Node<'_>>) -> bool {
+    node.is_some_and(|node| node.has(rtype::A) || node.has(rtype::AAAA))
 }
 
 /// The octets of a record of the chain: a shape of one RRset, a reference, and the fragment.

@@ -1,17 +1,19 @@
 //! Keys that have changed, each with the rows of its states: names, or hashes of NSEC3 records.
 //!
 //! ```text
-//! cell --> entry: key, newest row --> row: state 41, before --> row: state 17, before 0: as in the pack
+//! cell --> entry: number and state of the newest row, place of its octets --> number of the row | gone | key | node
+//!            |                `--> row: state 41, before --> row: state 17, before 0: as in the pack      (for older states)
 //!            `-- in the list of all, and, with a record that proves something, in that of the owners
 //! ```
 //!
-//! Order of the writer: octets, row, entry, newest row (release), links, cell (release). Order of a reader: cell or link (acquire), newest row
-//! (acquire), row, octets. So what can be reached can be read.
+//! Order of the writer: octets, row, place (release), head (release), links, cell (release). Order of a reader: cell or link (acquire), head
+//! (acquire), place (acquire), octets. So what can be reached can be read, and the number in the octets says whether place and head are of one row: if not, the
+//! row is asked, which is never written again.
 
 use super::cells::Cells;
 use super::column::Column;
 use super::list::List;
-use super::slabs::{NOWHERE, Slabs, key_at};
+use super::slabs::{Slabs, push_key, split_key};
 use crate::lookup::key_prefix;
 use std::cmp::Ordering as Order;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -21,16 +23,41 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub(super) struct Entry {
     /// First eight octets of the key, which decide most comparisons.
     pub(super) prefix: AtomicU64,
-    /// Where the key is.
-    pub(super) slab: AtomicU32,
-    pub(super) offset: AtomicU32,
-    /// Number of the newest row; 0: as in the pack.
-    pub(super) newest: AtomicU32,
-    /// Hash of the key, as in the cells.
-    pub(super) word: AtomicU32,
+    /// Number of the newest row, and its state in the lower half; 0: as in the pack.
+    pub(super) head: AtomicU64,
+    /// Where the newest row's octets are, mostly: they say of which row they are. The key is there in any case.
+    pub(super) place: AtomicU64,
 }
 
 const _: () = assert!(size_of::<Entry>() == 24);
+
+/// What stands before the key in the octets of a row: the number of the row, and whether the key is gone.
+const HEAD_OCTETS: usize = 5;
+
+/// Appends the octets of a row but for its node, which follows.
+pub(super) fn push_head(row: u32, is_gone: bool, key: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(&row.to_le_bytes());
+    out.push(is_gone.into());
+    push_key(key, out);
+}
+
+/// Slab and offset as one number.
+pub(super) fn packed(slab: u32, offset: u32) -> u64 {
+    u64::from(slab) << 32 | u64::from(offset)
+}
+
+/// What the octets of a row say.
+#[inline(always)]
+fn said_by(octets: &[u8], number: u32) -> Seen<'_> {
+    let Some((&[_, _, _, _, is_gone], rest)) = octets.split_first_chunk::<HEAD_OCTETS>() else {
+        return Seen::Gone;
+    };
+    if is_gone != 0 {
+        return Seen::Gone;
+    }
+    let (key, node) = split_key(rest);
+    Seen::Node(number, key, node)
+}
 
 /// What a key has from one state on: 20 octets.
 #[derive(Default)]
@@ -39,7 +66,7 @@ pub(super) struct Row {
     pub(super) entry: AtomicU32,
     /// The row before; 0: as in the pack.
     pub(super) before: AtomicU32,
-    /// Where its node is; the slab is [`NOWHERE`] where the key is gone.
+    /// Where its octets are.
     pub(super) slab: AtomicU32,
     pub(super) offset: AtomicU32,
 }
@@ -82,7 +109,9 @@ impl Keys {
     #[inline(always)]
     pub(super) fn key<'d>(&self, slabs: &'d Slabs, entry: u32) -> &'d [u8] {
         let Some(entry) = self.entries.get(entry) else { return &[] };
-        key_at(slabs.from(entry.slab.load(Ordering::Relaxed), entry.offset.load(Ordering::Relaxed)))
+        let place = entry.place.load(Ordering::Acquire);
+        let octets = slabs.from((place >> 32) as u32, place as u32);
+        octets.get(HEAD_OCTETS..).map_or(&[][..], |rest| split_key(rest).0)
     }
 
     /// The order of an entry's key and another one, of which `prefix` are the first octets.
@@ -106,17 +135,24 @@ impl Keys {
     /// What is seen of an entry in a state. As many steps as it has newer rows: none but for pinned views and for a commit on its way.
     #[inline(always)]
     pub(super) fn seen<'d>(&'d self, slabs: &'d Slabs, entry: u32, state: u32) -> Seen<'d> {
-        let number = self.visible(entry, state);
-        match self.rows.get(number) {
-            Some(row) if number != 0 => self.node_of(slabs, number, row, entry),
-            _ => Seen::AsInPack,
+        let Some(known) = self.entries.get(entry) else { return Seen::AsInPack };
+        let head = known.head.load(Ordering::Acquire);
+        let (number, since) = ((head >> 32) as u32, head as u32);
+        if number != 0 && since <= state {
+            let place = known.place.load(Ordering::Acquire);
+            let octets = slabs.from((place >> 32) as u32, place as u32);
+            // Else the next row is being put in.
+            if octets.first_chunk() == Some(&number.to_le_bytes()) {
+                return said_by(octets, number);
+            }
         }
+        self.row(slabs, self.visible(entry, state))
     }
 
     /// The number of the row that a state sees of an entry; 0 where it is as in the pack.
-    #[inline(always)]
     pub(super) fn visible(&self, entry: u32, state: u32) -> u32 {
-        let mut number = self.entries.get(entry).map_or(0, |entry| entry.newest.load(Ordering::Acquire));
+        let head = self.entries.get(entry).map_or(0, |entry| entry.head.load(Ordering::Acquire));
+        let mut number = (head >> 32) as u32;
         // Rows before have smaller numbers, so this ends.
         while number != 0 {
             let Some(row) = self.rows.get(number) else { break };
@@ -128,21 +164,14 @@ impl Keys {
         0
     }
 
-    #[inline(always)]
-    fn node_of<'d>(&self, slabs: &'d Slabs, number: u32, row: &Row, entry: u32) -> Seen<'d> {
-        match row.slab.load(Ordering::Relaxed) {
-            NOWHERE => Seen::Gone,
-            slab => {
-                let octets = slabs.from(slab, row.offset.load(Ordering::Relaxed));
-                Seen::Node(number, self.key(slabs, entry), octets)
-            }
-        }
-    }
-
     /// What row `number` says; as in the pack if there is no such row.
+    #[inline(always)]
     pub(super) fn row<'d>(&'d self, slabs: &'d Slabs, number: u32) -> Seen<'d> {
         match self.rows.get(number) {
-            Some(row) if number != 0 => self.node_of(slabs, number, row, row.entry.load(Ordering::Relaxed)),
+            Some(row) if number != 0 => {
+                let (slab, offset) = (row.slab.load(Ordering::Relaxed), row.offset.load(Ordering::Relaxed));
+                said_by(slabs.from(slab, offset), number)
+            }
             _ => Seen::AsInPack,
         }
     }

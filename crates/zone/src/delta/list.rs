@@ -81,7 +81,8 @@ impl List {
         for level in (0..self.height.load(Ordering::Acquire)).rev() {
             loop {
                 let next = self.link(first + level);
-                if next == bound || !is_before(next) {
+                // The end first: it has no key, and may come where an entry was that is taken out now.
+                if next == HEAD || next == bound || !is_before(next) {
                     bound = next;
                     break;
                 }

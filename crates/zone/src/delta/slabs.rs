@@ -3,9 +3,6 @@
 use super::column::Column;
 use std::sync::OnceLock;
 
-/// No slab.
-pub(super) const NOWHERE: u32 = u32::MAX;
-
 /// The octets of a delta, one slab a commit.
 #[derive(Default)]
 pub(super) struct Slabs(Column<OnceLock<Box<[u8]>>>);
@@ -41,15 +38,15 @@ pub(super) fn push_key(key: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(key);
 }
 
-/// The key that `octets` begin with, as [`push_key`] wrote it.
+/// The key that `octets` begin with, as [`push_key`] wrote it, and what follows.
 #[inline(always)]
-pub(super) fn key_at(octets: &[u8]) -> &[u8] {
-    let key = match octets {
-        [255, low, high, rest @ ..] => rest.get(..usize::from(u16::from_le_bytes([*low, *high]))),
-        [count, rest @ ..] => rest.get(..usize::from(*count)),
+pub(super) fn split_key(octets: &[u8]) -> (&[u8], &[u8]) {
+    let split = match octets {
+        [255, low, high, rest @ ..] => rest.split_at_checked(usize::from(u16::from_le_bytes([*low, *high]))),
+        [count, rest @ ..] => rest.split_at_checked(usize::from(*count)),
         [] => None,
     };
-    key.unwrap_or(&[])
+    split.unwrap_or((&[], &[]))
 }
 
 #[cfg(test)]
@@ -63,9 +60,9 @@ mod tests {
             let mut out = vec![1, 2, 3];
             push_key(&key, &mut out);
             out.push(9);
-            assert_eq!(key_at(&out[3..]), key);
+            assert_eq!(split_key(&out[3..]), (&key[..], &[9][..]));
         }
-        assert_eq!((key_at(&[]), key_at(&[5, 1])), (&[][..], &[][..]));
+        assert_eq!((split_key(&[]).0, split_key(&[5, 1]).0), (&[][..], &[][..]));
     }
 
     #[test]
@@ -76,6 +73,5 @@ mod tests {
             (slabs.from(3, 2), slabs.from(3, 7), slabs.from(2, 0)),
             (&b"cdef"[..], &b""[..], &b""[..])
         );
-        assert_eq!(slabs.from(NOWHERE, 0), b"");
     }
 }

@@ -13,9 +13,9 @@ mod held;
 mod plan;
 mod put;
 
-use super::keys::Seen;
-use super::slabs::push_key;
+use super::keys::{Seen, push_head};
 use super::{Changed, Delta, hash_word};
+use crate::block::DIRECTORY_ROW_OCTETS;
 use crate::build::rrset::Room;
 use crate::catalog::PartSet;
 use crate::change::Change;
@@ -23,16 +23,18 @@ use crate::contents::Flags;
 use crate::index::Hash;
 use crate::lookup::{Node, ZoneView};
 use crate::pack::{Pack, ZoneRow};
+use crate::section::Section;
 use crate::shape::Storage;
 use effect::Effect;
 use plan::{Plan, hash_of};
 use put::{ENTRY_OCTETS, Put, ROW_OCTETS};
 use std::collections::{HashSet, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use wire::iana::rtype;
 
-pub(crate) use effect::{hides, rows_below, server_hash_of, servers_in};
+pub(crate) use effect::{hides, rows_below, server_hash_of};
 pub(crate) use encode::NodeBuilder;
 pub(crate) use plan::{is_wildcard, parent_of};
 pub(crate) use put::{KeysWriter, Undo};
@@ -146,8 +148,8 @@ pub(super) struct Commit {
 /// A row that is to be.
 pub(super) struct Draft {
     pub(super) key: Box<[u8]>,
-    /// Where its node begins in the slab; `None`: gone.
-    pub(super) node: Option<u32>,
+    /// Where its node is among those that are worked out; `None`: gone.
+    pub(super) node: Option<Range<u32>>,
     pub(super) is_owner: bool,
 }
 
@@ -245,7 +247,8 @@ impl DeltaWriter {
                 continue;
             }
             let flags = pending.flags(key, is_secure);
-            if is_node && !pending.held.is_touched && old.is_some_and(|old| has_same_place(&old, flags)) {
+            let is_untouched = !pending.held.is_touched && !pending.is_forced;
+            if is_node && is_untouched && old.is_some_and(|old| has_same_place(&old, flags)) {
                 continue;
             }
             let was_owner = has_owners && old.is_some_and(|old| old.has(rtype::NSEC));
@@ -295,19 +298,21 @@ impl DeltaWriter {
 
     /// Puts rows and octets in.
     pub(super) fn put(&mut self, commit: Commit) -> Result<Applied, Refused> {
-        let Commit { mut slab, names, hashes, parts, .. } = commit;
+        let Commit { slab: nodes, names, hashes, parts, .. } = commit;
         let rows = names.len() + hashes.len();
-        let key_places: Vec<u32> = names
-            .iter()
-            .chain(&hashes)
-            .map(|draft| {
+        let mut slab = Vec::with_capacity(nodes.len() + rows * 32);
+        let numbers = (self.names.rows + 1..).zip(&names).chain((self.hashes.rows + 1..).zip(&hashes));
+        let places: Vec<u32> = numbers
+            .map(|(number, draft)| {
                 let at = slab.len() as u32;
-                push_key(&draft.key, &mut slab);
+                push_head(number, draft.node.is_none(), &draft.key, &mut slab);
+                let node = draft.node.clone().map(|node| node.start as usize..node.end as usize);
+                slab.extend_from_slice(node.and_then(|node| nodes.get(node)).unwrap_or(&[]));
                 at
             })
             .collect();
         let before = self.names.entries + self.hashes.entries;
-        let octets_max = (self.newest.pack.octets().len() as u64).clamp(OCTETS_MIN, OCTETS_MAX);
+        let octets_max = self.share().clamp(OCTETS_MIN, OCTETS_MAX);
         let octets = (slab.len() + rows * ROW_OCTETS) as u64;
         let is_full = u32::try_from(slab.len()).is_err()
             || self.octets + octets + (rows * ENTRY_OCTETS) as u64 > octets_max
@@ -329,7 +334,7 @@ impl DeltaWriter {
         // Before the state can be seen.
         commit.intervals.iter().for_each(|(from, to)| delta.intervals.set_all(*from, *to));
         let (mut undo_names, mut undo_hashes) = (self.names.undo(), self.hashes.undo());
-        let mut places = key_places.into_iter();
+        let mut places = places.into_iter();
         let mut apex = self.newest.apex;
         for draft in &names {
             let word = self.word_of(&draft.key);
@@ -337,8 +342,7 @@ impl DeltaWriter {
             let put = Put {
                 key: &draft.key,
                 word,
-                key_at: (number, places.next().unwrap_or(0)),
-                node: draft.node.map(|at| (number, at)),
+                at: (number, places.next().unwrap_or(0)),
                 is_owner: draft.is_owner,
                 was_owner: commit.has_owners && known.is_some_and(|entry| is_owner(&delta, entry)),
             };
@@ -354,8 +358,7 @@ impl DeltaWriter {
             let put = Put {
                 key: &draft.key,
                 word,
-                key_at: (number, places.next().unwrap_or(0)),
-                node: draft.node.map(|at| (number, at)),
+                at: (number, places.next().unwrap_or(0)),
                 is_owner: draft.is_owner,
                 was_owner: matches!(seen, Some(Seen::Node(..))),
             };
@@ -433,10 +436,17 @@ impl DeltaWriter {
         self.octets
     }
 
+    /// The zone's share of its pack's octets, by names.
+    fn share(&self) -> u64 {
+        let pack = &self.newest.pack;
+        let blocks = pack.section(Section::Directory).len() / DIRECTORY_ROW_OCTETS;
+        let own = pack.zone_row(self.newest.number).block_count;
+        pack.octets().len() as u64 * u64::from(own) / (blocks as u64).max(1)
+    }
+
     /// What is due, a merge before a copy.
     pub fn due(&self) -> Option<Due> {
-        let pack = self.newest.pack.octets().len() as u64;
-        if self.octets > MERGE_OCTETS_MIN.max(pack / 20) {
+        if self.octets > MERGE_OCTETS_MIN.max(self.share() / 20) {
             return Some(Due::Merge);
         }
         let is_past = self.past_octets > PAST_OCTETS_MIN.max(self.octets / 4);

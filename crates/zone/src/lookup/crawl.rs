@@ -88,6 +88,10 @@ impl Crawl {
             if slot < block.count() {
                 let node = zone.node_in(&block, number, slot).ok_or(Damaged)?;
                 if let Some(rrset) = self.next_of(zone, &node)? {
+                    // After the last of a name the next step need not look at it again.
+                    if node.shape_rows().len() == self.rrset as usize {
+                        (self.at, self.rrset) = (self.at + 1, 0);
+                    }
                     return Ok(Some(Step { owner: Owner::Name(node), rrset }));
                 }
                 (self.at, self.rrset) = (self.at + 1, 0);

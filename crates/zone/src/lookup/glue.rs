@@ -3,6 +3,7 @@
 use super::{Data, Node, RRset, Standing, ZoneView};
 use crate::contents::Flags;
 use crate::fragment::{Fragment, RECORD_HEAD_OCTETS, TO_APEX, TO_OWNER};
+use crate::pack::server_hash;
 use wire::iana::rtype;
 use wire::name::{LABELS_MAX, NAME_OCTETS_MAX};
 use wire::sort_key::{KEY_OCTETS_MAX, write_labels};
@@ -136,6 +137,18 @@ impl<'p> Iterator for LiveGlue<'p> {
             }
         }
     }
+}
+
+/// The hash of a name server of `cut` that is in the zone, but not below the cut.
+pub(crate) fn server_beside(zone: &ZoneView<'_>, cut: &Node<'_>, server: &Name) -> Option<u32> {
+    if !server.is_at_or_below(zone.apex) {
+        return None;
+    }
+    let key = SortKey::of(server);
+    let (prefix, suffix) = cut.key_parts();
+    let mut below = key.octets().get(zone.apex_key.len()..)?.iter();
+    let in_domain = prefix.iter().chain(suffix).all(|octet| below.next() == Some(octet));
+    (!in_domain).then(|| server_hash(key.octets()))
 }
 
 /// The name that record `number` of an NS RRset of `cut` says, uncompressed.

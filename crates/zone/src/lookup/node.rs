@@ -52,7 +52,7 @@ impl<'p> Node<'p> {
     }
 
     /// What its shape says of each RRset.
-    pub(crate) fn shape_rows(&self) -> impl Iterator<Item = Row> + use<'p> {
+    pub(crate) fn shape_rows(&self) -> impl ExactSizeIterator<Item = Row> + use<'p> {
         self.shape.rows()
     }
 

@@ -56,7 +56,7 @@ pub fn state(drafts: &[Draft], apex: &Name, denial: Denial, serial: u32, salt: u
     for (owner, rtype, rdata) in base {
         let covered = if rtype == rtype::RRSIG { u16::from_be_bytes([rdata[0], rdata[1]]) } else { rtype };
         let spread = hash_of(&[owner.octets(), &covered.to_be_bytes()].concat());
-        let ttl = 60 + if spread % 7 == 0 { (salt % 3) as u32 } else { 0 };
+        let ttl = 60 + if spread.is_multiple_of(7) { (salt % 3) as u32 } else { 0 };
         state.insert((NameOrder(owner.octets().to_vec()), rtype, ttl, rdata));
     }
     state
@@ -116,7 +116,7 @@ fn signatures(base: &[Record], model: &NaiveZone, apex: &Name) -> Vec<Record> {
         let is_signed = *rtype == rtype::NSEC3
             || own.contains(owner) && (!is_cut || [rtype::DS, rtype::NSEC].contains(rtype));
         // Some have none, as of a signer that is half done.
-        if !is_signed || *rtype != rtype::SOA && hash_of(owner) % 5 == 0 && *rtype == rtype::TXT {
+        if !is_signed || *rtype != rtype::SOA && hash_of(owner).is_multiple_of(5) && *rtype == rtype::TXT {
             continue;
         }
         let mut digest: Vec<&[u8]> = rdata.clone();

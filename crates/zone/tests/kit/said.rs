@@ -4,8 +4,9 @@ use super::{params, relative_key};
 use std::collections::BTreeSet;
 use wire::iana::rtype;
 use wire::{Name, NameBuf, SortKey};
+use zone::catalog::PartSet;
 use zone::lookup::{Nsec3, Owner, Ranked};
-use zone::{Crawl, Data, Denial, Flags, Node, RRset, ZoneView};
+use zone::{Crawl, Data, Denial, Flags, MatchKind, Node, RRset, ZoneView};
 
 /// All that an RRset says, octet for octet.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,6 +140,32 @@ fn of_question(zone: &ZoneView<'_>, qname: &Name) -> impl PartialEq + std::fmt::
         nsec,
         nsec3,
     )
+}
+
+/// What an ordinary answer about a name is made of, proofs apart, and what changes with each serial.
+pub fn of_answer(zone: &ZoneView<'_>, qname: &Name) -> impl PartialEq + std::fmt::Debug + use<> {
+    let found = zone.walk(&SortKey::of(qname)).unwrap();
+    let said = |node: &Node<'_>| {
+        let mut said = of_node(zone, node);
+        said.nsec3 = None;
+        said.flags &= Flags::CUT.0 | Flags::DNAME.0 | Flags::CNAME.0 | Flags::WILDCARD.0;
+        if said.key.is_empty() {
+            said.sets = Vec::new();
+        }
+        said
+    };
+    let apex_sets: Vec<_> = match key_of(&found.node).is_empty() {
+        true => {
+            let is_counted = |set: &RRset<'_>| !PartSet::is_of_serial(set.rtype());
+            found.node.rrsets().filter(is_counted).map(|set| of_set(&set)).collect()
+        }
+        false => Vec::new(),
+    };
+    let wildcard = match found.kind {
+        MatchKind::Encloser => zone.wildcard_below(&found).map(|node| said(&node)),
+        _ => None,
+    };
+    (found.kind, found.labels, said(&found.node), apex_sets, wildcard)
 }
 
 /// A crawl: labels of the owner, and the RRset.

@@ -15,7 +15,10 @@ use std::{
     time::Duration,
 };
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    net::sockopt,
+};
 use wire::{
     Message, Name, NameBuf, Places,
     header::{QR, opcode},
@@ -35,6 +38,8 @@ const CHANGES_MAX: usize = 200_000;
 const CONNECTIONS_MAX: usize = 1024;
 /// How long a connection may say nothing, or take nothing.
 const IDLE: Duration = Duration::from_secs(30);
+/// What the UDP socket may hold: questions for the serials of 10,000 zones at once, as the kernel counts them, several times over.
+const RECEIVE_OCTETS: usize = 32 << 20;
 /// Longest sleep, so that an end is seen.
 const SLEEP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// Written at once.
@@ -62,6 +67,8 @@ struct Zone {
     soa: Octets,
     records: Records,
     changes: VecDeque<Step>,
+    /// Whether somebody has answered a notice of this version.
+    is_told: bool,
     /// All of it, rendered for AXFR at this version.
     whole: Option<Arc<Frames>>,
 }
@@ -96,10 +103,22 @@ impl Feeder {
         listener.set_nonblocking(true)?;
         let udp = UdpSocket::bind(address)?;
         udp.set_nonblocking(true)?;
+        // Where less is allowed it gets that.
+        let _ = sockopt::set_socket_recv_buffer_size(&udp, RECEIVE_OCTETS);
         let zone = |history: History| {
             let History { apex, soa, base, .. } = history;
             let key = apex.octets().to_vec();
-            (key, Mutex::new(Zone { apex, soa, records: base, changes: VecDeque::new(), whole: None }))
+            (
+                key,
+                Mutex::new(Zone {
+                    apex,
+                    soa,
+                    records: base,
+                    changes: VecDeque::new(),
+                    is_told: false,
+                    whole: None,
+                }),
+            )
         };
         let shared = Arc::new(Shared {
             zones: zones.into_iter().map(zone).collect(),
@@ -143,7 +162,12 @@ impl Feeder {
         Some((zone.serial(), zone.records.digest()))
     }
 
-    /// Tells somebody that a zone has changed (RFC 1996), once: who gets no word asks later by himself.
+    /// Whether somebody has answered a notice of the version that is served.
+    pub fn is_told(&self, apex: &Name) -> bool {
+        self.shared.zones.get(apex.octets()).is_some_and(|zone| lock(zone).is_told)
+    }
+
+    /// Tells somebody that a zone has changed (RFC 1996), once: notices may be lost, see [`Feeder::is_told`].
     pub fn notify(&self, to: SocketAddr, apex: &Name) {
         let Some(zone) = self.shared.zones.get(apex.octets()) else { return };
         let zone = lock(zone);
@@ -199,6 +223,7 @@ impl Zone {
             self.changes.pop_front();
         }
         self.whole = None;
+        self.is_told = false;
         (self.serial(), self.records.digest())
     }
 
@@ -274,8 +299,9 @@ impl Shared {
                 continue;
             }
             while let Ok((octets, client)) = self.udp.recv_from(&mut room) {
-                if let Some(request) = Request::read(&room[..octets]) {
-                    let _ = self.udp.send_to(&self.answer(&request), client);
+                match Request::read(&room[..octets]) {
+                    Some(request) => drop(self.udp.send_to(&self.answer(&request), client)),
+                    None => self.told(&room[..octets]),
                 }
             }
             while let Ok((stream, _)) = listener.accept() {
@@ -293,6 +319,17 @@ impl Shared {
                     self.connections.fetch_sub(1, Ordering::Relaxed);
                 }
             }
+        }
+    }
+
+    /// Takes note of an answer to a notice; its ID is the serial's lower half.
+    fn told(&self, octets: &[u8]) {
+        let Ok(message) = Message::read(octets) else { return };
+        let is_answer = message.flags() & QR != 0 && opcode(message.flags()) == operation::NOTIFY;
+        let name = octets.get(12..).filter(|_| is_answer).and_then(|rest| Name::split_from(rest).ok());
+        let zone = name.and_then(|(name, _)| self.zones.get(name.to_lowercase().octets()));
+        if let Some(mut zone) = zone.map(lock).filter(|zone| zone.serial() as u16 == message.id()) {
+            zone.is_told = true;
         }
     }
 
@@ -433,5 +470,19 @@ mod tests {
         let message = Message::read(&room[..octets]).unwrap();
         assert_eq!((message.opcode(), message.counts()), (operation::NOTIFY, [1, 0, 0]));
         assert_eq!(message.records().unwrap().next().unwrap().unwrap().view.rtype, rtype::SOA);
+        // An answer with another ID is none.
+        assert!(!feeder.is_told(&history.apex));
+        let mut answer = room[..12 + history.apex.octets().len() + 4].to_vec();
+        answer[2] |= 0x80;
+        answer[6..8].fill(0);
+        for (id, is_told) in [(0x7777_u16, false), (2, true)] {
+            answer[..2].copy_from_slice(&id.to_be_bytes());
+            client.send(&answer).unwrap();
+            // What comes after it has been taken after it.
+            assert_eq!(drain::serial(&client, &history.apex), Some(2));
+            assert_eq!(feeder.is_told(&history.apex), is_told);
+        }
+        feeder.publish(&history.apex, history.changes[1].clone()).unwrap();
+        assert!(!feeder.is_told(&history.apex));
     }
 }

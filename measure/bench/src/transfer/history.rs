@@ -172,6 +172,8 @@ impl History {
 pub struct Churn {
     /// What may change, by what it is now.
     held: Vec<Octets>,
+    /// The signature of the SOA record, where there is one: it changes with every version.
+    signature: Option<Octets>,
     random: Random,
     next: usize,
 }
@@ -191,10 +193,18 @@ impl Churn {
         let mut held = if delegations.is_empty() { of(rtype::A) } else { delegations };
         let mut random = Random::new(seed);
         random.shuffle(&mut held);
-        Churn { held, random, next: 0 }
+        let signs_soa = |one: &&Octets| {
+            let found = records::parts(one);
+            found.rtype == rtype::RRSIG
+                && found.owner == apex
+                && found.rdata.starts_with(&rtype::SOA.to_be_bytes())
+        };
+        let signature = history.base.iter().find(signs_soa).cloned();
+        Churn { held, signature, random, next: 0 }
     }
 
-    /// The next change: one record for another of the same name and type. Nothing where a zone has nothing that may change.
+    /// The next change: one record for another of the same name and type, and where the SOA record is signed another signature, which is
+    /// as long and not valid. Nothing where a zone has nothing that may change.
     pub fn next(&mut self, serial: u32) -> Change {
         if self.held.is_empty() {
             return Change { serial, ..Change::default() };
@@ -214,10 +224,21 @@ impl Churn {
         let owner = Name::from_wire(found.owner).unwrap_or(Name::root());
         let new = record(owner, found.rtype, TTL_SECONDS, &rdata);
         self.held[at] = new.clone();
-        match old == new {
+        let mut change = match old == new {
             true => Change { serial, ..Change::default() },
             false => Change { serial, removed: vec![old], added: vec![new] },
+        };
+        if let Some(signature) = &mut self.signature {
+            let mut other = signature.clone();
+            // The end of it is the signature itself.
+            let random = self.random.next_u64().to_be_bytes();
+            if let Some(end) = other.last_chunk_mut() {
+                *end = random;
+            }
+            change.added.push(other.clone());
+            change.removed.push(std::mem::replace(signature, other));
         }
+        change
     }
 }
 
@@ -271,7 +292,15 @@ mod tests {
             assert!(change.added.len() <= 1);
             apply(&mut other, &change);
         }
-        assert_eq!((records.count(), other.count()), (6, 6));
+        let mut signed = history.clone();
+        signed.base.add(record(&apex, rtype::RRSIG, 5, &[&[0, 6][..], &[1; 40]].concat()));
+        let (mut churn, mut third) = (Churn::new(&signed, 1), signed.base.clone());
+        for serial in 2..9 {
+            let change = churn.next(serial);
+            assert_eq!((change.removed.len(), change.added.len()), (2, 2));
+            apply(&mut third, &change);
+        }
+        assert_eq!((records.count(), other.count(), third.count()), (6, 6, 7));
         assert!(records.digest() != history.base.digest() && other.digest() != history.base.digest());
     }
 }

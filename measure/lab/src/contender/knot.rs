@@ -61,7 +61,7 @@ fn access(role: Role) -> String {
              action: update\n    key: {KEY_NAME}\n  - id: out\n    action: transfer\n"
         ),
         Role::Secondary { primary, .. } => format!(
-            "remote:\n  - id: primary\n    address: {}@{}\nacl:\n  - id: lab\n    address: {}\n    action: notify\n",
+            "remote:\n  - id: primary\n    address: {}@{}\nacl:\n  - id: lab\n    address: {}\n    action: notify\n  - id: out\n    action: transfer\n",
             primary.ip(),
             primary.port(),
             primary.ip()
@@ -81,10 +81,10 @@ fn zone(role: Role) -> &'static str {
             "    zonefile-load: whole\n    journal-content: changes\n    acl: [lab, out]\n"
         }
         Role::Secondary { keeps: true, .. } => {
-            "    zonefile-load: none\n    journal-content: all\n    master: primary\n    acl: lab\n"
+            "    zonefile-load: none\n    journal-content: all\n    master: primary\n    acl: [lab, out]\n"
         }
         Role::Secondary { keeps: false, .. } => {
-            "    zonefile-load: none\n    journal-content: none\n    master: primary\n    acl: lab\n"
+            "    zonefile-load: none\n    journal-content: none\n    master: primary\n    acl: [lab, out]\n"
         }
     }
 }

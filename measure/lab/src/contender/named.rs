@@ -1,19 +1,21 @@
 //! BIND 9: as many threads as workers, no recursion; `rrset-order none` and minimal responses as its performance notes
 //! advise. Where zones come in, as many transfers and questions about serials as there are zones to ask for.
 
-use std::fmt::Write;
+use std::{fmt::Write, sync::OnceLock};
 
 use super::{Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Setup};
+use crate::process;
 
 pub fn setup(job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
+    // Without, one named keeps the next from starting; from 9.20 on there are neither locks nor the option.
+    let lock = if has_locks() { "  lock-file none;\n" } else { "" };
     let head = format!(
         r#"options {{
   directory "{folder}";
   pid-file "{folder}/named.pid";
   session-keyfile "{folder}/session.key";
-  lock-file none;
-  listen-on port {} {{ {}; }};
+{lock}  listen-on port {} {{ {}; }};
   listen-on-v6 {{ none; }};
   recursion no;
   minimal-responses yes;
@@ -42,6 +44,16 @@ logging {{ category default {{ null; }}; category unmatched {{ null; }}; }};
     }
 }
 
+/// Whether this named takes a lock, as those before 9.19 do; one that does not tell its version is taken for an old one.
+fn has_locks() -> bool {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        let version = process::first_line(&["named", "-v"]).unwrap_or_default();
+        let minor = version.strip_prefix("BIND 9.").and_then(|rest| rest.split('.').next());
+        minor.and_then(|minor| minor.parse::<u32>().ok()).is_none_or(|minor| minor < 19)
+    })
+}
+
 /// What a role asks for of the server.
 fn options(role: Role) -> &'static str {
     match role {
@@ -50,7 +62,7 @@ fn options(role: Role) -> &'static str {
             "  allow-transfer { any; };\n  transfers-out 1000;\n  max-journal-size 1g;\n"
         }
         Role::Secondary { .. } => {
-            "  transfers-in 100;\n  transfers-per-ns 100;\n  serial-query-rate 10000;\n  max-journal-size 1g;\n"
+            "  allow-transfer { any; };\n  transfers-in 100;\n  transfers-per-ns 100;\n  serial-query-rate 10000;\n  max-journal-size 1g;\n"
         }
     }
 }

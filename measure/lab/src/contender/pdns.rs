@@ -10,11 +10,17 @@ use crate::data::Signatures;
 
 /// How long all stays in its caches: longer than any run.
 const CACHE_SECONDS: u32 = 86_400;
+/// The same of a secondary: what is asked for while a new version comes in may be kept from the old one, however long that is.
+const CACHE_SECONDS_SECONDARY: u32 = 1;
 /// What makes the database, of the same package.
 const TOOL: &str = "pdnsutil";
 
 pub fn setup(job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
+    let seconds = match job.role {
+        Role::Secondary { .. } => CACHE_SECONDS_SECONDARY,
+        _ => CACHE_SECONDS,
+    };
     let caches: String = [
         "cache-ttl",
         "query-cache-ttl",
@@ -24,7 +30,7 @@ pub fn setup(job: &Job<'_>) -> Setup {
         "domain-metadata-cache-ttl",
         "dnssec-key-cache-ttl",
     ]
-    .map(|cache| format!("{cache}={CACHE_SECONDS}\n"))
+    .map(|cache| format!("{cache}={seconds}\n"))
     .concat();
     let mut head = format!(
         "launch=bind
@@ -81,8 +87,7 @@ fn options(role: Role) -> &'static str {
     match role {
         Role::Static => "",
         Role::Dynamic { .. } | Role::Primary => "allow-axfr-ips=0.0.0.0/0\n",
-        // What it keeps of its zones must not outlive them.
-        Role::Secondary { .. } => "secondary=yes\nxfr-cycle-interval=1\n",
+        Role::Secondary { .. } => "allow-axfr-ips=0.0.0.0/0\nsecondary=yes\nxfr-cycle-interval=1\n",
     }
 }
 

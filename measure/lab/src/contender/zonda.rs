@@ -50,7 +50,9 @@ fn role(role: Role) -> String {
              [[acl]]\nname = \"lab\"\nkeys = [\"{KEY_NAME}\"]\n\n[access]\ntransfer = \"all\"\nupdate = \"lab\"\n\n"
         ),
         Role::Secondary { primary, .. } => {
-            format!("[[remote]]\nname = \"primary\"\naddresses = [\"{primary}\"]\n\n")
+            format!(
+                "[access]\ntransfer = \"all\"\n\n[[remote]]\nname = \"primary\"\naddresses = [\"{primary}\"]\n\n"
+            )
         }
     }
 }

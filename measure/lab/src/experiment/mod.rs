@@ -92,6 +92,8 @@ impl Lab {
             crate::recipe::Measure::UpdateRate => updates::rate::run(self),
             crate::recipe::Measure::Dynamic => updates::beside::run(self),
             crate::recipe::Measure::Transfer => transfers::speed::run(self),
+            crate::recipe::Measure::History => transfers::replay::run(self),
+            crate::recipe::Measure::Secondary => transfers::beside::run(self),
         }
     }
 

@@ -115,6 +115,8 @@ effort! {
     window: u64 = 500, (1..=1_048_576);
     /// Updates that are sent as fast as they are accepted, if the length of a run allows.
     updates: usize = 10_000, (1..=10_000_000);
+    /// Versions of a history that are replayed, the first included; fewer where it has fewer.
+    versions: usize = 1_000_000, (2..=1_000_000);
     /// When an update beside queries counts as lost: what comes later was overtaken by the end of its run.
     update_timeout_ms: u64 = 2000, (1..=600_000);
     /// How often servers are started.

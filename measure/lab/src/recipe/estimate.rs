@@ -18,6 +18,9 @@ const START: f64 = 1.0;
 const LOAD_START: f64 = 0.3;
 /// Updates of one zone that a server accepts a second, about.
 const UPDATES_A_SECOND: f64 = 1500.0;
+/// Versions of the longest history that ships with a recipe, and what one takes: change, transfer and comparison.
+const VERSIONS: usize = 2576;
+const VERSION: f64 = 0.06;
 /// What a server takes to load a record, the mean of all six and a little more.
 const RECORD: f64 = 4e-6;
 /// What memory takes to settle, and queries that touch a zone.
@@ -63,6 +66,16 @@ impl Recipe {
             Measure::Transfer => {
                 let updates = effort.updates as f64 / UPDATES_A_SECOND + START;
                 effort.runs as f64 * (3.0 * (all + servers * START) + self.takers() * updates)
+            }
+            // Kept and not: each with pairs of runs at every rate.
+            Measure::Secondary => {
+                let pairs = (effort.runs * self.changes.rates.len()) as f64;
+                let run = effort.run_seconds + LOAD_START;
+                2.0 * (all + self.cases.len() as f64 * servers * pairs * 2.0 * run)
+            }
+            Measure::History => {
+                let versions = effort.versions.min(VERSIONS) as f64;
+                servers * (START * 2.0 + versions * VERSION)
             }
             // Against two echo servers.
             Measure::Generator => 2.0 * self.generators.len() as f64 * effort.runs as f64 * run,
@@ -121,6 +134,8 @@ fn records(case: &super::Case, effort: &Effort) -> f64 {
     match case.zone {
         ZoneKind::Root => 25_000.0,
         ZoneKind::Many => size * case.records_each as f64,
+        // With signatures: each delegation has a signed NSEC3 record.
+        ZoneKind::Com if case.dnssec == super::Dnssec::Nsec3 => size * 5.0,
         ZoneKind::Com => size * 2.5,
         // With signatures: each owner has three times as many.
         ZoneKind::Net | ZoneKind::Flat if case.dnssec == super::Dnssec::Nsec => size * 3.0,

@@ -28,12 +28,21 @@ pub enum Measure {
     Dynamic,
     /// Zones out and in.
     Transfer,
+    /// Versions of a zone, one after the other, into secondaries.
+    History,
+    /// Queries beside changes that come in.
+    Secondary,
 }
 
 impl Measure {
     /// Whether servers take part.
     pub fn has_contenders(self) -> bool {
         !matches!(self, Measure::Echo | Measure::Generator | Measure::Engine | Measure::Scaling)
+    }
+
+    /// Whether they serve zones that are made for them.
+    pub fn has_cases(self) -> bool {
+        self.has_contenders() && self != Measure::History
     }
 
     /// Whether nothing goes over a network, so that none has to be made.
@@ -114,6 +123,16 @@ pub enum ZoneKind {
     Com,
     /// The zone of the paper for updates: so many records and the mandatory ones.
     Dynamic,
+}
+
+/// Files of a history, packed or not.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct HistoryFiles {
+    /// The first version.
+    pub base: String,
+    /// What leads from each version to the next.
+    pub changes: String,
 }
 
 /// What is done to zones that change.

@@ -18,15 +18,15 @@ pub use engine::{
     Panel, Protection, Shown, Variant, cells,
 };
 pub use kinds::{
-    Case, ChangeTarget, Changes, Dnssec, DnssecOk, EchoGroup, Generator, GeneratorProgram, Measure, Name,
-    Placement, Processes, Sockets, ZoneKind,
+    Case, ChangeTarget, Changes, Dnssec, DnssecOk, EchoGroup, Generator, GeneratorProgram, HistoryFiles,
+    Measure, Name, Placement, Processes, Sockets, ZoneKind,
 };
 use serde::Deserialize;
 
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 19] = [
+const BUILT_IN: [(&str, &str); 22] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -46,6 +46,9 @@ const BUILT_IN: [(&str, &str); 19] = [
     ("ddns-rate", include_str!("../../recipes/ddns-rate.toml")),
     ("dynamic", include_str!("../../recipes/dynamic.toml")),
     ("transfer", include_str!("../../recipes/transfer.toml")),
+    ("ixfr-secondary", include_str!("../../recipes/ixfr-secondary.toml")),
+    ("root-history", include_str!("../../recipes/root-history.toml")),
+    ("gov-history", include_str!("../../recipes/gov-history.toml")),
 ];
 
 /// Most changes a second that the generator takes.
@@ -76,6 +79,8 @@ pub struct Recipe {
     /// What changes, for measures of zones that do.
     #[serde(default)]
     pub changes: Changes,
+    /// Versions of a zone, for `measure = "history"`.
+    pub history: Option<HistoryFiles>,
     /// Echo servers, for `measure = "echo"`.
     #[serde(default, rename = "echo")]
     pub echoes: Vec<EchoGroup>,
@@ -172,10 +177,13 @@ impl Recipe {
     /// What is missing or out of range.
     fn fault(&self) -> Option<String> {
         let needed = match self.measure {
-            measure if measure.has_contenders() && self.cases.is_empty() => "a [[case]] is needed",
+            Measure::History if self.history.is_none() => "[history] is needed",
+            measure if measure.has_cases() && self.cases.is_empty() => "a [[case]] is needed",
             measure if measure.has_contenders() && self.contenders.is_empty() => "contenders are needed",
             Measure::UpdateRate if self.windows().next().is_none() => "[changes] windows are needed",
-            Measure::Dynamic if self.changes.rates.is_empty() => "[changes] rates are needed",
+            Measure::Dynamic | Measure::Secondary if self.changes.rates.is_empty() => {
+                "[changes] rates are needed"
+            }
             _ if self.windows().any(|(_, window)| !(1..=WINDOW_MAX).contains(&window)) => {
                 "[changes] windows: expected numbers from 1 to 32768"
             }

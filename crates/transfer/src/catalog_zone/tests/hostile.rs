@@ -1,12 +1,13 @@
 //! Catalogs that want to do harm: huge ones, names at their limits, damaged ones.
 
+use proptest::prelude::*;
 use wire::iana::rtype;
 use wire::{Name, NameBuf};
 use zone::contents::SourcePosition;
 use zone::{ContentsBuilder, Records, ZoneView};
 
 use super::super::*;
-use super::kit::*;
+use super::kit::{lines as lines_of, *};
 
 /// A name of 255 octets that ends with that number.
 fn longest(number: u32) -> NameBuf {
@@ -27,7 +28,7 @@ fn names_at_their_limits() {
     let taken = take(&mut claims, &state).unwrap();
     assert_eq!(taken.len(), 1);
     assert!(taken[0].ends_with(" signed"), "{taken:?}");
-    let lines = lines(&claims);
+    let lines = lines_of(&claims);
     assert!(lines[0].len() < kept::LINE_OCTETS_MAX);
     // A label of 63 octets that are no letters, in a zone of which all are escapes.
     let zone = format!("{0}.{0}.{0}.{1}.", "\\255".repeat(63), "\\255".repeat(61));
@@ -134,6 +135,60 @@ fn room_is_used_again() {
     assert!(claims.memory_octets() < 64 * 1_024, "{}", claims.memory_octets());
 }
 
+/// Words of lines, sound and not.
+const WORDS: [&str; 16] = [
+    "+",
+    "-",
+    "c.",
+    "d.",
+    "l.",
+    "x.example.",
+    "",
+    " ",
+    "\\",
+    "\\000.",
+    "\\s",
+    "holds",
+    ".",
+    "a..b",
+    "\n",
+    "\u{fffd}",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+    /// Whatever a damaged file has, nothing panics, at most one claim holds a zone, and what was taken is written as it is read.
+    #[test]
+    fn damaged_lines(lines in prop::collection::vec(prop::collection::vec(0..WORDS.len(), 0..8), 0..30)) {
+        let mut damaged = claims(&["c."]);
+        for line in lines {
+            let line = line.into_iter().map(|word| WORDS[word]).collect::<Vec<_>>().join(" ");
+            let _ = kept::read_line(&mut damaged, &line);
+        }
+        for (_, claim) in damaged.iter() {
+            prop_assert!(damaged.of_zone(claim.zone).filter(|(_, other)| other.holds).count() <= 1);
+        }
+        let mut again = claims(&["c."]);
+        for line in lines_of(&damaged) {
+            prop_assert!(kept::read_line(&mut again, line.trim_end_matches('\n')).is_ok(), "{line}");
+        }
+        prop_assert_eq!(lines_of(&again), lines_of(&damaged));
+    }
+
+    /// Whatever octets stand in records, in whatever order: a difference or a fault.
+    #[test]
+    fn any_records(records in prop::collection::vec((0..6usize, 0..3usize, prop::collection::vec(any::<u8>(), 0..12)), 0..12)) {
+        let claims = claims(&["c."]);
+        let owners = ["c.", "version.c.", "a.zones.c.", "coo.a.zones.c.", "group.b.zones.c.", "elsewhere."];
+        let mut all = Records::default();
+        for (owner, rtype, rdata) in &records {
+            all.push(&name(owners[*owner]), [rtype::PTR, rtype::TXT, rtype::A][*rtype], 0, rdata);
+        }
+        let catalog = claims.catalog(&name("c.")).unwrap();
+        let _ = Difference::of_records(&claims, catalog, all.iter(), 1);
+    }
+}
+
 mod long {
     use super::*;
     use std::time::Instant;
@@ -176,6 +231,22 @@ mod long {
                 claims.memory_octets() / claims.len()
             );
         }
+        let touched: Records = (0..1_000).fold(Records::default(), |mut records, number| {
+            if number == 0 {
+                records.push(&apex, rtype::SOA, 0, &[&[0; 2][..], &1u32.to_be_bytes(), &[0; 16]].concat());
+            }
+            let label = format!("{:032x}", u128::from(number * 999u32) * 0x9e37_79b9_7f4a_7c15_f39c_c060);
+            records.push(&name(&format!("group.{label}.zones.catalog.example.")), rtype::TXT, 0, b"\x01x");
+            records
+        });
+        let change = zone::Change::new(touched.clone(), touched).unwrap();
+        let begin = Instant::now();
+        let difference = Difference::of_change(&claims, catalog, &change, &view).unwrap().unwrap();
+        println!("1,000 members of a change: {:?}, {} differ", begin.elapsed(), difference.differing.len());
+        let begin = Instant::now();
+        let mut settle = Settle::new(&|_| false);
+        assert!(settle.next_step(&mut claims).is_none());
+        println!("settled: {:?}", begin.elapsed());
         let begin = Instant::now();
         let mut text = String::from(kept::HEAD);
         claims.iter().for_each(|(number, _)| kept::write_claim(&claims, number, &mut text));

@@ -137,15 +137,29 @@ pub fn carry_out(
     steps.iter().filter_map(|step| text_of(claims, step)).collect()
 }
 
-/// All steps, of which each is about another zone.
-pub fn steps_of(claims: &mut Claims, mut next: impl FnMut(&mut Claims) -> Option<Step>) -> Vec<Sorted> {
-    let steps: Vec<Sorted> = std::iter::from_fn(|| next(claims)).map(Sorted).collect();
-    let zones: BTreeSet<NameText> = steps.iter().map(|step| step.0.zone.to_lowercase().to_string()).collect();
+/// All steps of a plan, of which each is about another zone.
+pub fn steps_of(claims: &mut Claims, next: impl FnMut(&mut Claims) -> Option<Step>) -> Vec<Sorted> {
+    let steps = events_once(claims, next);
+    let zones: BTreeSet<String> = steps.iter().map(zone_of).collect();
     assert_eq!(zones.len(), steps.len(), "a zone in two steps");
     steps
 }
 
-type NameText = String;
+/// All steps, of which each that has an event is about another zone.
+pub fn events_once(claims: &mut Claims, mut next: impl FnMut(&mut Claims) -> Option<Step>) -> Vec<Sorted> {
+    let steps: Vec<Sorted> = std::iter::from_fn(|| next(claims)).map(Sorted).collect();
+    let events = || steps.iter().filter(|step| step.0.event.is_some());
+    assert_eq!(
+        events().map(zone_of).collect::<BTreeSet<_>>().len(),
+        events().count(),
+        "two events of a zone"
+    );
+    steps
+}
+
+fn zone_of(step: &Sorted) -> String {
+    step.0.zone.to_lowercase().to_string()
+}
 
 /// A step among others, in the order of zones.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,7 +167,7 @@ pub struct Sorted(pub Step);
 
 impl Ord for Sorted {
     fn cmp(&self, other: &Sorted) -> std::cmp::Ordering {
-        self.0.zone.to_lowercase().to_string().cmp(&other.0.zone.to_lowercase().to_string())
+        zone_of(self).cmp(&zone_of(other))
     }
 }
 

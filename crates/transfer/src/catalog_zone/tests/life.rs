@@ -92,7 +92,7 @@ fn settle(claims: &mut Claims, configured: &[&str]) -> Vec<String> {
     let configured: Vec<_> = configured.iter().map(|zone| name(zone)).collect();
     let is_configured = |zone: &wire::Name| configured.iter().any(|other| other.eq_ignore_case(zone));
     let mut settle = Settle::new(&is_configured);
-    let mut steps = steps_of(claims, |claims| settle.next_step(claims));
+    let mut steps = events_once(claims, |claims| settle.next_step(claims));
     steps.sort();
     steps.iter().filter_map(|step| text_of(claims, step)).collect()
 }

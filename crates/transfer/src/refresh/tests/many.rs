@@ -87,3 +87,27 @@ fn routine_zones_do_not_starve() {
         assert!(times.len() >= 2, "{times:?}");
     }
 }
+
+/// A million zones of a thousand primaries, all checked within a minute of the start.
+mod long {
+    use super::super::super::Kept;
+    use super::*;
+
+    #[test]
+    #[ignore = "long"]
+    fn a_million_zones() {
+        const ZONES: u32 = 1_000_000;
+        const PRIMARIES: u16 = 1_000;
+        let unix = 2_000_000_000;
+        let kept = Kept { checked: unix - 10, expires: unix + u64::from(EXPIRE) };
+        let mut world = World::new(PRIMARIES.into());
+        let lists: Vec<_> = (0..PRIMARIES).map(|primary| world.list(&[primary])).collect();
+        for zone in 0..ZONES {
+            world.add_held(lists[zone as usize % lists.len()], 1, kept, unix);
+        }
+        world.servers.iter_mut().for_each(|server| server.serial = 2);
+        world.run(START + 60);
+        assert!((0..ZONES).all(|zone| world.schedule.serial(zone) == Some(2)));
+        assert_eq!(world.jobs.len(), 2 * ZONES as usize);
+    }
+}

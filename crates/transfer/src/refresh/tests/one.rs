@@ -224,6 +224,18 @@ fn age_across_a_restart() {
     assert_eq!(world.expired.last().unwrap().1, late);
 }
 
+/// Nobody knows how old a zone is that was checked in the future: it is asked for at once, not within a minute.
+#[test]
+fn a_clock_that_stands_before() {
+    let mut world = World::new(1);
+    let list = world.list(&[0]);
+    let kept = Kept { checked: 2_000_000, expires: 2_050_000 };
+    let zones: Vec<_> = (0..8).map(|_| world.add_held(list, 1, kept, 5)).collect();
+    world.run(START);
+    assert_eq!(world.jobs.len(), zones.len());
+    assert!(zones.iter().all(|zone| !world.schedule.is_expired(*zone)));
+}
+
 #[test]
 fn removed_while_asked() {
     let (mut world, zone) = world(1);

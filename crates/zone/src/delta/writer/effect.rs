@@ -52,16 +52,15 @@ pub(crate) fn rows_below(zone: &ZoneView<'_>, key: &[u8]) -> Option<(u32, u32)> 
     Some((first, last))
 }
 
-/// The hashes of those of these name servers that are in the zone.
-pub(crate) fn servers_in<'n>(
-    zone: &ZoneView<'_>,
-    names: impl Iterator<Item = &'n [u8]>,
-    to: &mut impl Extend<u32>,
-) {
-    let apex = zone.apex();
-    let in_zone =
-        names.filter_map(|name| Name::from_wire(name).ok()).filter(|name| name.is_at_or_below(apex));
-    to.extend(in_zone.map(|name| server_hash(SortKey::of(name).octets())));
+/// The hashes of those of the name servers of a cut that are in the zone, but not below the cut: what these have is in the part of the cut.
+fn servers_beside(zone: &ZoneView<'_>, cut: &[u8], servers: &[Vec<u8>], to: &mut Vec<u32>) {
+    let names = servers.iter().filter_map(|rdata| Name::from_wire(rdata).ok());
+    for name in names.filter(|name| name.is_at_or_below(zone.apex())) {
+        let key = SortKey::of(name);
+        if !key.octets()[zone.apex_key().len()..].starts_with(cut) {
+            to.push(server_hash(key.octets()));
+        }
+    }
 }
 
 impl<'v> Plan<'v> {
@@ -77,7 +76,7 @@ impl<'v> Plan<'v> {
         let (zone, held, is_apex) = (&self.view, &pending.held, key.is_empty());
         let is_name = pending.is_name(key);
         if let (true, Some(set)) = (!is_apex, held.set(rtype::NS).filter(|set| set.kept.is_none())) {
-            servers_in(zone, set.records.iter().map(|rdata| &rdata[..]), &mut effect.servers);
+            servers_beside(zone, key, &set.records, &mut effect.servers);
         }
         let is_hiding = (held.has(rtype::NS) && !is_apex, held.has(rtype::DNAME));
         let hides_other = hides(held.old.as_ref()) != is_hiding;
@@ -86,7 +85,11 @@ impl<'v> Plan<'v> {
             is_wildcard(key) || pack.has_server(hash) || servers.contains(&hash)
         };
         let has_other_addresses = held.is_other(rtype::A) || held.is_other(rtype::AAAA);
-        effect.glue_differs |= hides_other
+        // Names that were below a cut or a DNAME and still are belong to the zone now, or did before; of those that come or go each counts for itself.
+        let is_parent =
+            held.old.is_some_and(|old| old.stored_flags().has(Flags::PARENT)) && pending.has_child;
+        let has_addresses = held.has(rtype::A) || held.has(rtype::AAAA);
+        effect.glue_differs |= hides_other && (is_parent || has_addresses && moves_addresses())
             || has_other_addresses && moves_addresses()
             || pending.was_name != is_name && (is_wildcard(key) || self.is_beside_wildcard(key));
         self.intervals(key, pending, hides_other, effect)?;

@@ -7,6 +7,7 @@ use crate::build::rrset::{Encoder, Room};
 use crate::contents::Flags;
 use crate::fragment;
 use crate::shape::{self, Row, Storage};
+use std::ops::Range;
 use wire::Name;
 use wire::iana::rtype;
 
@@ -42,9 +43,15 @@ impl NodeBuilder {
         }
     }
 
-    /// Appends the node to `out`; returns where it begins there. `flags`: but for those that its references follow from.
-    pub(crate) fn finish(mut self, flags: Flags, has_rank: bool, out: &mut Vec<u8>) -> Result<u32, Refused> {
-        if self.references.len() > REFERENCES_OCTETS_MAX {
+    /// Appends the node to `out`; returns where it is there. `flags`: but for those that its references follow from.
+    pub(crate) fn finish(
+        mut self,
+        flags: Flags,
+        has_rank: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<Range<u32>, Refused> {
+        // A pack has two numbers more perhaps: a rank, and the place of a list of glue.
+        if self.references.len() + 8 > REFERENCES_OCTETS_MAX {
             return Err(Refused::TooManyTypes);
         }
         let end = self.references.len();
@@ -59,11 +66,11 @@ impl NodeBuilder {
         shape::encode(flags, end, &self.rows, out);
         out.extend_from_slice(&self.references);
         out.extend_from_slice(&self.fragments);
-        Ok(start)
+        Ok(start..u32::try_from(out.len()).map_err(|_| Refused::Full)?)
     }
 }
 
-/// Appends the node of a name to `out`; returns where it begins.
+/// Appends the node of a name to `out`; returns where it is.
 pub(super) fn node(
     held: &Held<'_>,
     key: &[u8],
@@ -71,7 +78,7 @@ pub(super) fn node(
     apex: &Name,
     room: &mut Room,
     out: &mut Vec<u8>,
-) -> Result<u32, Refused> {
+) -> Result<Range<u32>, Refused> {
     let rank = held.old.and_then(|node| node.stored_rank());
     let mut node = NodeBuilder::new(rank);
     let mut encoder = Encoder::new(apex, std::mem::take(room));
@@ -131,12 +138,12 @@ fn push_orphans(held: &Held<'_>, node: &mut NodeBuilder) -> Result<(), Refused> 
     Ok(())
 }
 
-/// Appends the node of an NSEC3 record of the chain, which has one RRset, to `out`; returns where it begins. `pool`: of the pack.
+/// Appends the node of an NSEC3 record of the chain, which has one RRset, to `out`; returns where it is. `pool`: of the pack.
 pub(super) fn record<'p>(
     set: &HeldSet<'_>,
     pool: impl Fn(u32) -> &'p [u8],
     out: &mut Vec<u8>,
-) -> Result<u32, Refused> {
+) -> Result<Range<u32>, Refused> {
     let mut node = NodeBuilder::new(None);
     let mut encoded = Vec::new();
     let fragment = match &set.kept {

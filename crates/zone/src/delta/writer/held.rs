@@ -19,6 +19,8 @@ pub(super) enum Wrong {
 pub(super) struct HeldSet<'v> {
     pub(super) rtype: u16,
     pub(super) ttl: u32,
+    /// Whether the TTL is that of a record which the change adds.
+    has_new_ttl: bool,
     /// As it is stored, as long as it was not touched.
     pub(super) kept: Option<Kept<'v>>,
     /// RDATA of the records, once it was touched; and of the signatures, the covered type included.
@@ -194,8 +196,9 @@ impl<'v> Held<'v> {
         if position(rtype, &set.records, rdata).is_some() {
             return Err(Wrong::AlreadyThere);
         }
-        // The lowest is served (RFC 2181 5.2).
-        set.ttl = set.ttl.min(ttl);
+        // Of those that come the lowest is served (RFC 2181 5.2); what the others had is not known any more.
+        set.ttl = if set.has_new_ttl { set.ttl.min(ttl) } else { ttl };
+        set.has_new_ttl = true;
         set.records.push(rdata.to_vec());
         Ok(())
     }
@@ -206,7 +209,8 @@ impl<'v> Held<'v> {
         let (signatures, orphans) = orphans.into_iter().partition(|rdata| covered(rdata) == rtype);
         self.orphans = orphans;
         let at = self.sets.partition_point(|set| set.rtype < rtype);
-        let set = HeldSet { rtype, ttl, kept: None, records: Vec::new(), signatures, set: None };
+        let set =
+            HeldSet { rtype, ttl, has_new_ttl: true, kept: None, records: Vec::new(), signatures, set: None };
         self.sets.insert(at, set);
         at
     }
@@ -258,6 +262,7 @@ impl<'v> HeldSet<'v> {
         HeldSet {
             rtype: set.rtype(),
             ttl: set.ttl(),
+            has_new_ttl: false,
             kept: Some(kept),
             records: Vec::new(),
             signatures: Vec::new(),

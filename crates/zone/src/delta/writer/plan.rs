@@ -27,6 +27,8 @@ pub(super) struct Pending<'v> {
     pub(super) was_name: bool,
     pub(super) has_child: bool,
     pub(super) has_wildcard: bool,
+    /// It is put into the delta though nothing of it changes: a cut whose list of glue in the pack does.
+    pub(super) is_forced: bool,
 }
 
 /// The names that a change concerns, by their keys relative to the apex.
@@ -139,6 +141,7 @@ impl<'v> Plan<'v> {
         }
         plan.rise()?;
         plan.fall()?;
+        plan.force()?;
         Ok(plan)
     }
 
@@ -180,6 +183,7 @@ impl<'v> Plan<'v> {
                 was_name: old.is_some() && !flags.has(Flags::NSEC3),
                 has_child: flags.has(Flags::PARENT),
                 has_wildcard: flags.has(Flags::WILDCARD_CHILD),
+                is_forced: false,
             };
             self.names.insert(key.into(), pending);
         }
@@ -188,10 +192,9 @@ impl<'v> Plan<'v> {
 
     /// Makes names above those that come.
     fn rise(&mut self) -> Result<(), Refused> {
-        let comes = |(key, pending): (&Box<[u8]>, &Pending<'_>)| {
-            (!pending.was_name && pending.is_name(key)).then(|| key.clone())
-        };
-        let new: Vec<Box<[u8]>> = self.names.iter().filter_map(comes).collect();
+        let all = self.names.iter();
+        let comes = all.filter(|(key, pending)| !pending.was_name && pending.is_name(key));
+        let new: Vec<Box<[u8]>> = comes.map(|(key, _)| key.clone()).collect();
         for mut key in new {
             while let Some(parent) = parent_of(&key).map(Box::<[u8]>::from) {
                 let is_wildcard = is_wildcard(&key);
@@ -224,8 +227,8 @@ impl<'v> Plan<'v> {
 
     /// Removes names above those that go, from below.
     fn fall(&mut self) -> Result<(), Refused> {
-        let was = |(key, pending): (&Box<[u8]>, &Pending<'_>)| pending.was_name.then(|| key.clone());
-        let mut work: BTreeSet<Box<[u8]>> = self.names.iter().filter_map(was).collect();
+        let were = self.names.iter().filter(|(_, pending)| pending.was_name);
+        let mut work: BTreeSet<Box<[u8]>> = were.map(|(key, _)| key.clone()).collect();
         while let Some(key) = work.pop_last() {
             if let Some(child) = self.fallen.get(&key) {
                 let has_child = self.risen.contains(&key) || self.has_child_beside(&key, child);
@@ -243,6 +246,24 @@ impl<'v> Plan<'v> {
                 }
                 self.fallen.entry(parent.into()).or_insert_with(|| key.clone());
                 work.insert(parent.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes cuts in that have addresses below them which are other: their glue is looked up then, that of other cuts is not.
+    fn force(&mut self) -> Result<(), Refused> {
+        let has_other_addresses =
+            |pending: &Pending<'_>| [rtype::A, rtype::AAAA].iter().any(|rtype| pending.held.is_other(*rtype));
+        let moved = self.names.iter().filter(|(_, pending)| has_other_addresses(pending));
+        let moved: Vec<Box<[u8]>> = moved.map(|(key, _)| key.clone()).collect();
+        for key in moved {
+            let above = std::iter::successors(parent_of(&key), |key| parent_of(key));
+            for cut in above.filter(|key| !key.is_empty()) {
+                let is_cut = |node: Node<'_>| node.flags().has(Flags::CUT) && !node.is_own();
+                if self.view.find(cut).is_some_and(is_cut) {
+                    self.load(cut)?.is_forced = true;
+                }
             }
         }
         Ok(())

@@ -2,9 +2,9 @@
 
 use crate::delta::cells::Growing;
 use crate::delta::column::ROWS_MAX;
-use crate::delta::keys::Keys;
+use crate::delta::keys::{Keys, packed};
 use crate::delta::list::{LEVELS, Linker};
-use crate::delta::slabs::{NOWHERE, Slabs};
+use crate::delta::slabs::Slabs;
 use crate::lookup::key_prefix;
 use std::cmp::Ordering as Order;
 use std::collections::HashSet;
@@ -29,10 +29,8 @@ pub(crate) struct KeysWriter {
 pub(crate) struct Put<'k> {
     pub(crate) key: &'k [u8],
     pub(crate) word: u32,
-    /// Where the key is, for a new entry.
-    pub(crate) key_at: (u32, u32),
-    /// Where its node is; `None`: it is gone.
-    pub(crate) node: Option<(u32, u32)>,
+    /// Where its octets are, as [`push_head`] begins them.
+    pub(crate) at: (u32, u32),
     /// Whether it has a record that proves something: whether it had one is asked of the writer.
     pub(crate) is_owner: bool,
     pub(crate) was_owner: bool,
@@ -82,20 +80,18 @@ impl KeysWriter {
         if known.is_none() {
             self.entries = number;
             entry.prefix.store(key_prefix(put.key), Ordering::Relaxed);
-            entry.slab.store(put.key_at.0, Ordering::Relaxed);
-            entry.offset.store(put.key_at.1, Ordering::Relaxed);
-            entry.word.store(put.word, Ordering::Relaxed);
         }
         self.rows += 1;
         let row = keys.rows.make(self.rows)?;
-        let (slab, offset) = put.node.unwrap_or((NOWHERE, 0));
+        let (slab, offset) = put.at;
         row.state.store(state, Ordering::Relaxed);
-        row.before.store(entry.newest.load(Ordering::Relaxed), Ordering::Relaxed);
+        row.before.store((entry.head.load(Ordering::Relaxed) >> 32) as u32, Ordering::Relaxed);
         row.slab.store(slab, Ordering::Relaxed);
         row.offset.store(offset, Ordering::Relaxed);
         // Who goes through the rows as they come takes one whose entry is set for whole.
         row.entry.store(number, Ordering::Release);
-        entry.newest.store(self.rows, Ordering::Release);
+        entry.place.store(packed(slab, offset), Ordering::Release);
+        entry.head.store(packed(self.rows, state), Ordering::Release);
         let is_before = |other: u32| keys.compare(slabs, other, key_prefix(put.key), put.key) == Order::Less;
         if known.is_none() {
             self.all.insert(&keys.all, number, is_before);
@@ -129,9 +125,19 @@ impl KeysWriter {
     pub(super) fn take_back(&mut self, keys: &Keys, slabs: &Slabs, undo: Undo) {
         for number in (undo.rows + 1..=self.rows).rev() {
             let Some(row) = keys.rows.get(number) else { continue };
-            if let Some(entry) = keys.entries.get(row.entry.load(Ordering::Relaxed)) {
-                entry.newest.store(row.before.load(Ordering::Relaxed), Ordering::Release);
-            }
+            let Some(entry) = keys.entries.get(row.entry.load(Ordering::Relaxed)) else { continue };
+            let before = row.before.load(Ordering::Relaxed);
+            let state = match keys.rows.get(before) {
+                Some(row) if before != 0 => {
+                    let (slab, offset) = (&row.slab, &row.offset);
+                    let place = packed(slab.load(Ordering::Relaxed), offset.load(Ordering::Relaxed));
+                    entry.place.store(place, Ordering::Release);
+                    row.state.load(Ordering::Relaxed)
+                }
+                // Its octets still have the key.
+                _ => 0,
+            };
+            entry.head.store(packed(before, state), Ordering::Release);
         }
         for (entry, came) in undo.owners.into_iter().rev() {
             let key = keys.key(slabs, entry);

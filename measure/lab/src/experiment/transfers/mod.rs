@@ -1,10 +1,14 @@
 //! Zones from server to server (RFC 5936, RFC 1995, RFC 1996).
 //!
+//! * [`beside`]: queries beside changes that come in.
+//! * [`replay`]: real changes of real zones, each version compared.
 //! * [`speed`]: a zone out of a server and into one, changes of it, and many zones at once.
 //!
 //! The other end is ours: a primary that has all ready (`bench::transfer::Feeder`), on the generator's core, or a client that does no more
 //! than take and count.
 
+pub mod beside;
+pub mod replay;
 pub mod speed;
 
 use std::{
@@ -68,8 +72,8 @@ impl Lab {
         self.launch(&subject, zones, None)
     }
 
-    /// Waits until a server has these serials: of each zone at least the one beside it. With a feeder it is told again and again of those
-    /// that it does not have. Returns when the last one was there.
+    /// Waits until a server has these serials: of each zone at least the one beside it. With a feeder it is told again of those
+    /// of which it took no notice, and of the one that is waited for. Returns when the last one was there.
     pub fn wait_current(
         &self,
         server: &mut Server,
@@ -81,7 +85,7 @@ impl Lab {
         socket.set_read_timeout(Some(ANSWER)).map_err(cause)?;
         let until = Instant::now() + Duration::from_secs_f64(self.effort.load_seconds);
         let mut told = Instant::now();
-        for (apex, serial) in wanted {
+        for (at, (apex, serial)) in wanted.iter().enumerate() {
             // Serials of experiments never turn over.
             while drain::serial(&socket, apex).is_none_or(|found| found < *serial) {
                 self.go_on()?;
@@ -92,7 +96,9 @@ impl Lab {
                     return Err(server.fault(ServerProblem::Silent(self.effort.load_seconds)));
                 }
                 if let Some(feeder) = feeder.filter(|_| told.elapsed() > NOTIFY_AGAIN) {
-                    feeder.notify(server.address, apex);
+                    let others = wanted[at + 1..].iter().map(|(apex, _)| apex);
+                    let untold = others.filter(|apex| !feeder.is_told(apex));
+                    [apex].into_iter().chain(untold).for_each(|apex| feeder.notify(server.address, apex));
                     told = Instant::now();
                 }
                 thread::sleep(ASK_EVERY);
