@@ -142,7 +142,7 @@ section! {
         transfer: Names = Names::one("nobody"), Range::Texts(RULE), live;
         /// Dynamic updates. None are taken yet.
         update: Names = Names::one("nobody"), Range::Texts(RULE), live;
-        /// Notices that a zone has changed. None are taken yet.
+        /// Notices that a zone has changed. A primary of the zone may send them without.
         notify: Names = Names::one("nobody"), Range::Texts(RULE), live;
         /// Queries about zones of others. None are answered yet: they are refused whoever asks.
         recursion: Names = Names::one("nobody"), Range::Texts(RULE), live;
