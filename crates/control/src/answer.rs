@@ -26,6 +26,7 @@ use crate::memory::memory;
 use crate::order::Order;
 use crate::packs::PackFolder;
 use crate::reload;
+use crate::secondaries::Command;
 use crate::serve::addresses;
 use crate::system::memory_octets;
 use crate::text::{Seconds, count, grouped, octets};
@@ -62,7 +63,11 @@ pub(crate) fn answer(
         Request::Zones { zone: None, state } => return all_zones(controller, *state, reply),
         Request::Zones { zone: Some(name), .. } => named(name).and_then(|name| {
             let line = controller.zones.read().line_named(controller, &name);
-            line.map(Answer::Zone).ok_or_else(|| format!("there is no zone {name}"))
+            // Without the lock, as another thread says it.
+            let secondary =
+                controller.is_secondary(&name).then(|| controller.secondaries.words(&name)).flatten();
+            let line = line.map(|line| ZoneLine { secondary, ..line });
+            line.map(|line| Answer::Zone(Box::new(line))).ok_or_else(|| format!("there is no zone {name}"))
         }),
         Request::Reload { zone: None, zones, force } if zones.is_empty() => {
             Ok(Answer::Change(reload::reload_all(controller, *force)))
@@ -72,6 +77,17 @@ pub(crate) fn answer(
             names.map(|names| Answer::Change(reload::reload_zones(controller, &names, *force)))
         }
         Request::Reconfigure => Ok(Answer::Change(reload::reconfigure(controller))),
+        Request::Refresh { zone } | Request::Retransfer { zone } => {
+            let command = match request {
+                Request::Refresh { .. } => Command::Refresh,
+                _ => Command::Retransfer,
+            };
+            let done = named(zone).and_then(|name| controller.secondaries.command(&name, command));
+            return match done {
+                Ok(()) => Ok(true),
+                Err(message) => reply(Reply::Error { message }).map(|()| false),
+            };
+        }
         Request::AddZone { zone, file } => {
             named(zone).map(|name| Answer::Change(reload::add_zone(controller, name, Path::new(file))))
         }
@@ -82,7 +98,7 @@ pub(crate) fn answer(
     match change {
         Ok(Answer::Zone(line)) => {
             let is_well = !line.is_wrong();
-            reply(Reply::Zone(line)).map(|()| is_well)
+            reply(Reply::Zone(*line)).map(|()| is_well)
         }
         Ok(Answer::Change(change)) => {
             let ok = change.errors.is_empty();
@@ -94,7 +110,7 @@ pub(crate) fn answer(
 }
 
 enum Answer {
-    Zone(ZoneLine),
+    Zone(Box<ZoneLine>),
     Change(Change),
 }
 
@@ -238,6 +254,7 @@ impl Zones {
             findings: Vec::new(),
             transfers: None,
             notices: Vec::new(),
+            secondary: None,
         })
     }
 

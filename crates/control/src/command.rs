@@ -53,6 +53,16 @@ pub enum Request {
     },
     /// Read the settings again.
     Reconfigure,
+    /// Ask the primaries of a zone whether they have a newer version.
+    Refresh {
+        /// The zone.
+        zone: String,
+    },
+    /// Transfer all of a zone, whatever the serial of its primary.
+    Retransfer {
+        /// The zone.
+        zone: String,
+    },
     /// Serve one more zone.
     AddZone {
         /// Its name.
@@ -253,6 +263,9 @@ pub struct ZoneLine {
     /// Who was told of its last serial, if anybody is to be; in lists nobody.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<NoticeLine>,
+    /// Of a zone that is transferred from others: how it stands with that, in words; in lists nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secondary: Option<String>,
 }
 
 /// How it stands with telling another server of a new serial (NOTIFY).

@@ -6,7 +6,7 @@
 //!
 //! `zones`: what is known of each beside its data; `held`: the packs in use; `arrange`: which zones there are and which are looked at;
 //! `change`: loading and taking; `said`: which zones that was; `merge`: packs kept few; `gone`: what packs have and is not served;
-//! `dynamic`: what zones that change need of it; `lost`: packs that are damaged while they are served.
+//! `dynamic`: what zones that change need of it; `transferred`: zones that come from others; `lost`: packs that are damaged while they are served.
 
 mod arrange;
 mod by_parts;
@@ -19,6 +19,7 @@ mod held;
 mod lost;
 mod merge;
 mod said;
+mod transferred;
 mod zones;
 
 use std::fs::File;
@@ -47,6 +48,7 @@ use crate::identity::{Identity, identity};
 use crate::limited::Watch;
 use crate::notices::Telling;
 use crate::packs::PackFolder;
+use crate::secondaries::Secondaries;
 use crate::settings::Settings;
 use crate::system::random;
 use crate::transfers::Transfers;
@@ -125,6 +127,8 @@ pub struct Controller {
     pub(crate) journal_octets: u64,
     /// Zones that change in place.
     pub(crate) dynamic: Arc<Dynamic>,
+    /// Zones that are transferred from others.
+    pub(crate) secondaries: Arc<Secondaries>,
     /// What it is to be. Held while that is stored.
     pub(crate) is_restricted: Mutex<bool>,
 }
@@ -204,6 +208,7 @@ impl Controller {
             was_restricted,
             journal_octets,
             dynamic: Arc::new(Dynamic::new()),
+            secondaries: Arc::new(Secondaries::new()),
             is_restricted: Mutex::named("restricted", was_restricted),
         };
         {
@@ -219,7 +224,9 @@ impl Controller {
 
     /// Takes over where other servers are. After the identity, whose keys they use.
     pub(crate) fn note_remotes(&self, settings: &Settings) {
-        self.telling.set_remotes(settings.all_remotes(&self.identity.current().keys));
+        let remotes = settings.all_remotes(&self.identity.current().keys);
+        self.secondaries.set_remotes(remotes.clone(), &settings.secondary);
+        self.telling.set_remotes(remotes);
     }
 
     /// Whether zones had access lists of their own when the pack folder was last used: what it has may not be served before it is known who may ask.

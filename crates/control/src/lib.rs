@@ -13,7 +13,7 @@
 //! * [`command`], [`socket`], [`client`]: what operators can ask a running server; [`order`]: zones in lists for them.
 //! * [`findings`]: what is wrong with zones that load; `expiry`: when their signatures expire.
 //! * `commanded`: zones that are not as the settings say; [`here`]: what this machine lacks for the settings.
-//! * [`secondary`]: asks primaries for zones.
+//! * [`secondary`]: asks primaries for zones; `secondaries`: zones that are transferred from them, when and what becomes of that.
 //! * [`upgrade`]: one server hands over to the next.
 //! * `disk`: what makes files survive a crash; `mappings`: packs whose files are cut off while they are mapped.
 //! * [`log`]: events; `fault`: what is wrong, as such; `repeated`: what is said once a while, `limited`: of clients that are limited; `memory`: what takes how much.
@@ -50,6 +50,7 @@ pub mod read;
 pub mod reload;
 mod repeated;
 mod requests;
+mod secondaries;
 pub mod secondary;
 pub mod serve;
 pub mod settings;

@@ -262,6 +262,7 @@ impl Loader<'_> {
             Source::Embedded(embedded) => return Ok(Begun::Text(embedded.text.len() as u64)),
             Source::File(path) => path,
             Source::Several(files) => return Err(read::several(files)),
+            Source::Primaries(primaries) => return Err(read::transferred(primaries)),
         };
         let describe = |problem: String| format!("{}: {problem}", path.display());
         let known = files.read().get(path).map(Arc::clone);
@@ -438,6 +439,7 @@ pub fn compile(jobs: &[Job], effort: Effort) -> Result<Compiled, Vec<String>> {
             },
             Source::Embedded(embedded) => octets += embedded.text.len() as u64,
             Source::Several(files) => errors.push(read::several(files)),
+            Source::Primaries(primaries) => errors.push(read::transferred(primaries)),
         }
     }
     if !errors.is_empty() {

@@ -161,6 +161,11 @@ pub fn several(files: &str) -> String {
     format!("expected one file for the zone, found {files}")
 }
 
+/// Why nothing is read of what other servers have.
+pub fn transferred(primaries: &str) -> String {
+    format!("the zone is transferred from {primaries}: expected a file, found none")
+}
+
 /// Opens the text of a zone. The error is a line for the operator.
 pub fn open_source(source: &Source) -> Result<Opened<'_>, String> {
     match source {
@@ -171,6 +176,7 @@ pub fn open_source(source: &Source) -> Result<Opened<'_>, String> {
             input: Input::Inside(text),
         }),
         Source::Several(files) => Err(several(files)),
+        Source::Primaries(primaries) => Err(transferred(primaries)),
         Source::File(path) => {
             let (file, metadata) =
                 open_at_once(path).map_err(|problem| format!("{}: {problem}", path.display()))?;

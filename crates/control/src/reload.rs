@@ -116,6 +116,7 @@ fn new_settings(
     waiting.extend(settings.tcp.keep_until_start(&old.tcp));
     waiting.extend(settings.control.keep_until_start(&old.control));
     waiting.extend(settings.log.keep_until_start(&old.log));
+    waiting.extend(settings.secondary.keep_until_start(&old.secondary));
     for key in waiting {
         // The rights to become another user, or to give the control socket away, are gone.
         let how = match key.as_str() {

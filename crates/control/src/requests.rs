@@ -1,4 +1,4 @@
-//! What is asked for that is no answer, carried out: transfers here, updates by the changer. Notices are declined so far.
+//! What is asked for that is no answer, carried out: transfers here, updates by the changer, notices by the thread of secondaries.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use zone::catalog::{Absence, Found, PinRefused};
 use zone::change::soa_serial;
 
 use crate::dynamic::{Dynamic, Update};
+use crate::secondaries::{Notice, Secondaries};
 use crate::transfers::{Here, Transfers};
 
 /// What a worker carries requests out with.
@@ -24,6 +25,7 @@ use crate::transfers::{Here, Transfers};
 pub struct Requests {
     transfers: Arc<Transfers>,
     dynamic: Arc<Dynamic>,
+    secondaries: Arc<Secondaries>,
     renderer: RenderQueue,
 }
 
@@ -45,8 +47,15 @@ struct Zone {
 }
 
 impl Requests {
-    pub(crate) fn new(transfers: &Arc<Transfers>, dynamic: &Arc<Dynamic>, renderer: RenderQueue) -> Requests {
-        Requests { transfers: Arc::clone(transfers), dynamic: Arc::clone(dynamic), renderer }
+    pub(crate) fn new(
+        transfers: &Arc<Transfers>,
+        dynamic: &Arc<Dynamic>,
+        secondaries: &Arc<Secondaries>,
+        renderer: RenderQueue,
+    ) -> Requests {
+        let (transfers, dynamic, secondaries) =
+            (Arc::clone(transfers), Arc::clone(dynamic), Arc::clone(secondaries));
+        Requests { transfers, dynamic, secondaries, renderer }
     }
 
     /// Carries out what an item asks for, or says why not.
@@ -70,6 +79,9 @@ impl Requests {
             }
             Ok(request) if request.kind == Kind::Update => {
                 self.update(item, &request, (zones, server), client, responder, driver);
+            }
+            Ok(request) if request.kind == Kind::Notify => {
+                self.notice(item, &request, (zones, server), client, responder, driver);
             }
             Ok(_) => {
                 let octets = responder.decline(item.query, server, client, item.room);
@@ -105,6 +117,48 @@ impl Requests {
             let write = |room: &mut [u8]| request.envelope.write(room, said.0, said.1, client.now);
             // Its row is there; if the worker has no room for the reply the client hears nothing, and comes again.
             let _ = driver.reply(update.ticket, write);
+            Ok(())
+        });
+        let Err(Refusal { rcode, ede, .. }) = taken else { return };
+        let flags = if rcode == rcode::NOERROR { wire::header::TC } else { 0 };
+        let octets = request.envelope.write_with(item.room, (rcode, ede, flags), client.now, |_| true);
+        responder.count_reply(rcode);
+        item.answer(octets);
+    }
+
+    /// Hands a NOTIFY to the thread of secondaries, which knows whether a primary of the zone sent it, and replies.
+    fn notice<M>(
+        &self,
+        mut item: Item<'_>,
+        request: &Request<'_, '_>,
+        (zones, server): (&CatalogView<'_>, &Server),
+        client: &Client<'_>,
+        responder: &mut Responder,
+        driver: &mut Driver<'_, M>,
+    ) {
+        let busy = |why| Refusal { rcode: rcode::SERVFAIL, ede: Some(ede::OTHER), why, is_ours: true };
+        let is_let_in = match let_in(request, Kind::Notify, zones, server, client) {
+            Ok(_) => Ok(true),
+            // A primary of the zone may all the same.
+            Err(refusal) if refusal.rcode == rcode::REFUSED => Ok(false),
+            Err(refusal) => Err(refusal),
+        };
+        let taken = is_let_in.and_then(|is_let_in| {
+            let proved = client.is_proved || request.key.is_some();
+            let ticket = item.later(driver, 0, proved).map_err(|_| busy("as many notices as may wait"))?;
+            let notice = Notice {
+                message: request.message.into(),
+                address: client.address.ip(),
+                key: request.key.cloned(),
+                is_let_in,
+                envelope: request.envelope.clone(),
+                ticket,
+            };
+            let Err(notice) = self.secondaries.notice(Box::new(notice)) else { return Ok(()) };
+            let said = (rcode::SERVFAIL, Some(ede::OTHER));
+            let write = |room: &mut [u8]| request.envelope.write(room, said.0, said.1, client.now);
+            // As with updates: it comes again.
+            let _ = driver.reply(notice.ticket, write);
             Ok(())
         });
         let Err(Refusal { rcode, ede, .. }) = taken else { return };

@@ -73,6 +73,8 @@ pub type Tell = Arc<dyn Fn(Report) + Send + Sync>;
 pub struct Report {
     /// What wanted it.
     pub job: Job,
+    /// The zone's name.
+    pub zone: NameBuf,
     /// What came of it.
     pub result: Result<Done, Stop>,
     /// All of the zone, where that was the answer.

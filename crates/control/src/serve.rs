@@ -14,7 +14,8 @@ use net::systemd::{Notifier, activated_sockets};
 
 pub(crate) use self::events::Event;
 use self::events::{EVENTS_MAX, handle_events, ready, say_what_is_served, tell, watch_expiry, watch_signals};
-use self::loading::{load_on_a_thread, tidy_on_a_thread};
+use self::loading::load_on_a_thread;
+pub(crate) use self::loading::tidy_on_a_thread;
 pub(crate) use self::setup::{addresses, all_wanted, identity, read_settings, tcp_limits};
 use self::setup::{bind, drop_privileges, listen};
 use crate::controller::{Change, Controller, Overrides};
@@ -169,6 +170,7 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
     let server = Server::bind_handed(&listen, handed)?;
     say_what_is_listened_on(&server);
     run_workers(&controller, server).map_err(|error| format!("cannot start a worker: {error}"))?;
+    controller.secondaries.look();
     crate::controller::watch(&controller).map_err(|error| format!("cannot watch packs: {error}"))?;
     taking.ready(&controller, &change.failed, keeps_control)?;
     if let Some(folder) = controller.folder() {
@@ -216,7 +218,8 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
     let shown: Vec<Shown> = (0..workers).map(|_| Shown::default()).collect();
     let (of_workers, owner) = (shown.clone(), Arc::clone(controller));
     let renderer = net::Renderer::start()?;
-    let requests = Requests::new(&controller.transfers, &controller.dynamic, renderer.queue());
+    let requests =
+        Requests::new(&controller.transfers, &controller.dynamic, &controller.secondaries, renderer.queue());
     let _ = controller.renderer.set(renderer);
     let running = server.start(move |worker| {
         let (zones, identity) = (owner.catalog.reader(), owner.identity.reader());
@@ -224,6 +227,7 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
     })?;
     *controller.shown.write() = shown;
     *controller.running.lock() = Some(running);
+    crate::secondaries::start(controller)?;
     crate::notices::watch(controller)?;
     crate::repeated::watch(controller)
 }
@@ -236,7 +240,9 @@ fn check_first_load(controller: &Controller, change: &Change, first: &First) -> 
     }
     let is_empty = first.is_empty || controller.zones.read().count() == 0;
     let is_unread = controller.zones.read().has_unread();
-    if controller.zones.read().loaded() == 0 && (!is_empty || is_unread) {
+    // What is transferred comes later.
+    let is_secondary = controller.zones.read().has_secondaries();
+    if controller.zones.read().loaded() == 0 && (!is_empty || is_unread) && !is_secondary {
         return Err(vec!["no zone could be loaded, see above".into()]);
     }
     if is_empty {

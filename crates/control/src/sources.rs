@@ -27,6 +27,8 @@ pub enum Source {
     Embedded(&'static Embedded),
     /// Several files, of which nobody can say which one counts: their names. Nothing is read of them.
     Several(Box<str>),
+    /// Other servers, which it is transferred from: their names.
+    Primaries(Box<str>),
 }
 
 /// Text inside the program.
@@ -45,7 +47,7 @@ impl fmt::Display for Source {
         match self {
             Source::File(path) => path.display().fmt(f),
             Source::Embedded(embedded) => f.write_str(embedded.name),
-            Source::Several(files) => f.write_str(files),
+            Source::Several(names) | Source::Primaries(names) => f.write_str(names),
         }
     }
 }
@@ -114,6 +116,8 @@ pub struct Rules {
     pub refuse: Option<Refuse>,
     /// Whom to tell that they have changed.
     pub notify: Names,
+    /// Whom they are transferred from; none: they have files.
+    pub primaries: Names,
     /// What holds for their updates.
     pub update: UpdateRules,
 }
@@ -156,6 +160,16 @@ impl Sources {
     /// Whom to tell that the zones of a source have changed.
     pub fn notify(&self, id: SourceId) -> &[Box<str>] {
         self.section(id).map_or(&[], |(rules, _)| rules.notify.texts())
+    }
+
+    /// Whom the zones of a source are transferred from; none: they have files.
+    pub fn primaries(&self, id: SourceId) -> &[Box<str>] {
+        self.section(id).map_or(&[], |(rules, _)| rules.primaries.texts())
+    }
+
+    /// Whether any zones are transferred from others.
+    pub fn has_primaries(&self) -> bool {
+        self.allowed.iter().any(|(rules, _)| !rules.primaries.is_empty())
     }
 
     /// What holds for updates of the zones of a source, if its section says anything.
@@ -278,7 +292,7 @@ impl Sources {
                 });
                 SourceId::new(EMBEDDED, at)
             }
-            Source::Several(files) => {
+            Source::Several(files) | Source::Primaries(files) => {
                 self.several.push((files.clone(), Some(Allowed::default())));
                 SourceId::new(SEVERAL, self.several.len() - 1)
             }
@@ -299,6 +313,13 @@ impl Sources {
     pub fn get(&self, id: SourceId, name: &Name) -> Option<Source> {
         if id == SourceId::UNKNOWN {
             return None;
+        }
+        let primaries = match id.kind() {
+            PATTERN | PATH => self.primaries(id),
+            _ => &[],
+        };
+        if !primaries.is_empty() {
+            return Some(Source::Primaries(primaries.join(", ").into()));
         }
         Some(match id.kind() {
             PATTERN => Source::File(self.patterns[id.number()].0.path(name)),

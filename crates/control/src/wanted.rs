@@ -248,7 +248,11 @@ impl Collection<'_> {
 
     fn add_section(&mut self, line: usize, zone: &ZoneSettings) {
         let pattern = if zone.pack.as_os_str().is_empty() { &zone.file } else { &zone.pack };
-        let pattern = Pattern::new(&self.settings.path(pattern));
+        let pattern = match zone.primaries.is_empty() {
+            true => Pattern::new(&self.settings.path(pattern)),
+            // What is transferred has no file.
+            false => Pattern::new(Path::new("")),
+        };
         if let Some(name) = &zone.name {
             self.named.insert(line);
             let path = pattern.path(name);

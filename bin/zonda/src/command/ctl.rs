@@ -92,6 +92,16 @@ enum Command {
     },
     /// Read the settings again, and of the zones only those that are new in them
     Reconfigure,
+    /// Ask the primaries of a zone now whether they have a newer version
+    Refresh {
+        /// A zone that is transferred from others
+        zone: String,
+    },
+    /// Transfer all of a zone now, whatever the serial that its primary has
+    Retransfer {
+        /// A zone that is transferred from others
+        zone: String,
+    },
     /// Serve one more zone, until the next start
     AddZone {
         /// Its name
@@ -159,6 +169,8 @@ fn request(command: &Command) -> Result<Request, String> {
             zones => Request::Reload { zone: None, zones: zones.to_vec(), force: *force },
         },
         Command::Reconfigure => Request::Reconfigure,
+        Command::Refresh { zone } => Request::Refresh { zone: zone.clone() },
+        Command::Retransfer { zone } => Request::Retransfer { zone: zone.clone() },
         Command::AddZone { zone, file } => Request::AddZone { zone: zone.clone(), file: absolute(file)? },
         Command::Upgrade { program, wait } => Request::Upgrade {
             program: program.as_deref().map(absolute).transpose()?,
@@ -406,6 +418,9 @@ fn zone_text(zone: &ZoneLine) -> String {
     }
     for finding in &zone.findings {
         text += &format!("finding   {finding}\n");
+    }
+    if let Some(secondary) = &zone.secondary {
+        text += &format!("secondary {secondary}\n");
     }
     text += &zone.transfers.as_ref().map_or_else(String::new, transfers_text);
     for NoticeLine { remote, serial, state, seconds } in &zone.notices {

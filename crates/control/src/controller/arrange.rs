@@ -149,6 +149,7 @@ impl Controller {
         if is_served {
             self.load_changed(&candidates, Scope::All, progress, &mut change, false);
             change.said.end();
+            self.secondaries.look();
             return change;
         }
         progress.begin(Act::Mapping, 0);
@@ -156,6 +157,7 @@ impl Controller {
         let mut jobs = Vec::with_capacity(candidates.len());
         for batch in candidates.chunks(ZONES_A_BATCH) {
             jobs.extend(self.looks(batch).into_iter().map(|(_, look)| job(look)));
+            self.take_stored_secondaries(batch, &stored);
         }
         drop(candidates);
         (0..).zip(&mut jobs).for_each(|(id, job)| job.id = id);
@@ -167,12 +169,13 @@ impl Controller {
         self.note_unwanted(&stored);
         let mut zones = self.zones.write();
         for pack in stored.packs().iter().filter(|pack| pack.file.is_some()) {
-            if zones.packs.get(pack.pack.id()).is_none() {
+            if zones.packs.get(pack.pack.id()).is_none() && !zones.bases.contains(&pack.pack.checksum()) {
                 zones.packs.add_unused(pack);
             }
         }
         drop(zones);
         self.remove_unused_files();
+        self.secondaries.look();
         change
     }
 
@@ -511,8 +514,35 @@ impl Controller {
                 Who::Slot(slot) => zones.look(view, *slot),
                 Who::Hidden(lower) => zones.look_hidden(lower),
             };
-            candidates.iter().filter_map(|candidate| Some((candidate, look(candidate)?))).collect()
+            let is_read = |look: &Look| !matches!(look.source, Source::Primaries(_));
+            let looks = candidates.iter().filter_map(|candidate| Some((candidate, look(candidate)?)));
+            looks.filter(|(_, look)| is_read(look)).collect()
         })
+    }
+
+    /// Shows what packs have of zones that are transferred from others, unless that is too old.
+    fn take_stored_secondaries(&self, candidates: &[Candidate], stored: &Stored) {
+        let mut zones = self.zones.write();
+        if !zones.sources.has_primaries() {
+            return;
+        }
+        let mut names: Vec<NameBuf> = Vec::new();
+        self.catalog.reader().with(|view| {
+            for candidate in candidates {
+                if let Who::Slot(slot) = candidate.who
+                    && !zones.sources.primaries(zones.kept(slot).source).is_empty()
+                    && let Some(name) = zones.name(view, slot)
+                {
+                    names.push(name.to_lowercase());
+                }
+            }
+        });
+        let now = crate::expiry::now();
+        for name in names {
+            if self.secondaries.kept(&name).is_none_or(|kept| kept.expires > now) {
+                self.take_last_good(&mut zones, &name, stored);
+            }
+        }
     }
 }
 

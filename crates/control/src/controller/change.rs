@@ -80,6 +80,7 @@ impl Controller {
         let candidates = self.arrange(changing, wanted, true, &mut change);
         self.load_changed(&candidates, scope, progress, &mut change, true);
         change.said.end();
+        self.secondaries.look();
         change
     }
 
@@ -153,6 +154,7 @@ impl Controller {
         self.remove_slots(&Vec::from_iter(slot), said);
         self.arrange_awaited(&mut self.zones.write());
         self.is_untidy.store(true, Ordering::SeqCst);
+        self.secondaries.look();
     }
 
     /// Loads zones and takes what comes of them.
@@ -217,7 +219,7 @@ impl Controller {
     }
 
     /// Shows a zone that was loaded. `compared`: see [`Controller::compare`].
-    fn take(
+    pub(super) fn take(
         &self,
         zones: &mut Zones,
         job: &Job,
@@ -231,7 +233,10 @@ impl Controller {
             return self.take_broken(zones, job, Err(vec![line]), change);
         }
         let mut reader = self.catalog.reader();
-        if let Some(mark) = reader.with(|view| zones.mark_of_changed(view, &job.name)) {
+        // What a primary sent as a whole is what is served from now on, whatever the zone was.
+        if !matches!(job.source, Source::Primaries(_))
+            && let Some(mark) = reader.with(|view| zones.mark_of_changed(view, &job.name))
+        {
             return self.take_beside_changes(zones, job, &loaded, mark, change);
         }
         let (slot, old) = reader.with(|view| {
@@ -320,7 +325,7 @@ impl Controller {
     }
 
     /// Shows what the pack folder has of a zone whose file could not be loaded and that has no data: better than none.
-    fn take_last_good(&self, zones: &mut Zones, name: &Name, stored: &Stored) {
+    pub(super) fn take_last_good(&self, zones: &mut Zones, name: &Name, stored: &Stored) {
         // One that was removed meanwhile has nothing good there, whichever way a start begins.
         let Some((pack, number)) = stored.find(name).filter(|_| !zones.gone.has(name)) else { return };
         let slot = self.catalog.reader().with(|view| {

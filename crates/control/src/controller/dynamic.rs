@@ -57,9 +57,10 @@ impl Controller {
         all.iter().map(|stored| (stored.pack.checksum(), Arc::clone(&stored.pack))).collect()
     }
 
-    /// A zone is shown as the log has it. `is_new`: it was not shown before.
-    pub(crate) fn note_recovered(&self, is_new: bool) {
+    /// A zone is shown as the log has it. `is_new`: it was not shown before. `pack`: what it begins from, whose file is needed as long as it is served.
+    pub(crate) fn note_recovered(&self, is_new: bool, pack: &Arc<Pack>) {
         let mut zones = self.zones.write();
+        zones.bases.insert(pack.checksum());
         if is_new {
             zones.shown += 1;
             zones.loaded += 1;

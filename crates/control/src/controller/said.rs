@@ -26,6 +26,8 @@ pub(crate) enum By {
     Command,
     /// A pack that was damaged while it was served.
     Damage,
+    /// A transfer from a primary.
+    Transfer,
 }
 
 impl By {
@@ -35,6 +37,7 @@ impl By {
             By::Reload => "reload",
             By::Command => "command",
             By::Damage => "damage",
+            By::Transfer => "transfer",
         }
     }
 }

@@ -7,7 +7,7 @@
 //! zones that wait for their first data        Awaited, also those that the catalog is not to show
 //! ```
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use wire::{Name, NameBuf};
@@ -80,6 +80,8 @@ pub(crate) struct Zones {
     own_names: HashMap<NameBuf, SlotNumber>,
     pub(super) packs: HeldPacks,
     pub(super) gone: Gone,
+    /// Checksums of packs that the log needs, as zones begin there that have changed since.
+    pub(super) bases: HashSet<u64>,
     /// Zones that have data.
     pub(super) loaded: usize,
     /// Zones in the catalog.
@@ -123,6 +125,23 @@ impl Zones {
     /// Whether a list or folder of zones could not be read.
     pub(crate) fn has_unread(&self) -> bool {
         self.unlisted.is_some()
+    }
+
+    /// Whether any zones are transferred from others.
+    pub(crate) fn has_secondaries(&self) -> bool {
+        self.sources.has_primaries()
+    }
+
+    /// Whom the zone of a slot is transferred from; none: it is not.
+    pub(crate) fn primaries(&self, slot: SlotNumber) -> &[Box<str>] {
+        self.sources.primaries(self.kept(slot).source)
+    }
+
+    /// The zones that the catalog does not show and that are transferred from others, and from whom.
+    pub(crate) fn hidden_secondaries(&self) -> impl Iterator<Item = (&Name, &[Box<str>])> {
+        let hidden = self.awaited.values().filter(|awaited| awaited.slot.is_none());
+        let all = hidden.map(|awaited| (&*awaited.name, self.sources.primaries(awaited.source)));
+        all.filter(|(_, primaries)| !primaries.is_empty())
     }
 
     /// Zones that have data.
@@ -349,7 +368,7 @@ impl Look {
         let is_same = match &self.source {
             Source::File(path) => is_still(path, stamp),
             Source::Embedded(embedded) => stamp.is_still(&Stamp::of_text(embedded.text)),
-            Source::Several(_) => false,
+            Source::Several(_) | Source::Primaries(_) => false,
         };
         is_same && self.includes.iter().all(|(path, stamp)| is_still(path, stamp))
     }

@@ -18,12 +18,14 @@ use change::{Applied, Draft, Failure, Request, Terms};
 use journal::commit::{Condition, TICK};
 use journal::{Body, Committer, Entry, Recovery, Refusal};
 use sync::Mutex;
+use transfer::refresh::Kept;
 use wire::iana::{ede, rcode};
 use wire::{Name, NameBuf};
 use zone::catalog::View;
 
 use super::checkpoint::{self, Checkpoint, Floor};
 use super::group::{Commit, Event, Events, Payload, entry};
+use super::incoming::Incoming;
 use super::queue::Queue;
 use super::recent::{Known, Recent};
 use super::update::{Said, Update};
@@ -65,8 +67,17 @@ impl Dynamic {
         let octets = update.octets();
         self.queue.push(Job::Update(update), octets).map_err(|job| match job {
             Job::Update(update) => update,
-            Job::Removed(_) => unreachable!("what was given comes back"),
+            _ => unreachable!("what was given comes back"),
         })
+    }
+
+    /// Takes what a secondary zone got from its primary.
+    pub(crate) fn incoming(&self, incoming: Incoming) {
+        let octets = incoming.octets();
+        if self.is_running.load(Ordering::Acquire) {
+            // What comes back says that it is not taken when it is dropped.
+            drop(self.queue.push(Job::Incoming(incoming), octets));
+        }
     }
 
     /// A zone that had changed in place is served no more: nothing of it may come back.
@@ -105,6 +116,12 @@ impl Dynamic {
             zones,
             log: Log::Read(Some(Box::new(found))),
             checkpoint: None,
+            ages: controller
+                .secondaries
+                .all_kept()
+                .into_iter()
+                .map(|(name, kept)| (name, (0, kept)))
+                .collect(),
             recent: Recent::default(),
             condition: Condition::Ready,
             last: None,
@@ -132,6 +149,7 @@ impl Dynamic {
 /// What waits for the changer.
 enum Job {
     Update(Box<Update>),
+    Incoming(Incoming),
     Removed(NameBuf),
 }
 
@@ -148,7 +166,7 @@ impl Drop for Held<'_> {
 const HOLD_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The log: not written to before the first change, as most servers have none.
-enum Log {
+pub(super) enum Log {
     /// As it was found.
     Read(Option<Box<(Recovery, Floor)>>),
     /// Another server could have it: it is to be read again.
@@ -157,8 +175,8 @@ enum Log {
     Open(Box<Open>),
 }
 
-struct Open {
-    committer: Committer<Payload>,
+pub(super) struct Open {
+    pub(super) committer: Committer<Payload>,
     events: Events,
     floor: Floor,
     _preparer: journal::log::Preparer,
@@ -167,21 +185,23 @@ struct Open {
 /// What waits for one zone.
 type Waiting = VecDeque<(Request, Update)>;
 
-struct Changer {
-    controller: Arc<Controller>,
+pub(super) struct Changer {
+    pub(super) controller: Arc<Controller>,
     /// By name in lower case.
-    zones: HashMap<NameBuf, DynamicZone>,
-    log: Log,
+    pub(super) zones: HashMap<NameBuf, DynamicZone>,
+    pub(super) log: Log,
     recent: Recent,
     condition: Condition,
     /// The one that is under way.
-    checkpoint: Option<Checkpoint>,
+    pub(super) checkpoint: Option<Checkpoint>,
+    /// When zones of others were checked, as the log has it, and their serials then: a checkpoint says it again.
+    pub(super) ages: HashMap<NameBuf, (u32, Kept)>,
     /// When something was committed last.
     last: Option<Instant>,
 }
 
 /// Seconds since 1970.
-fn wall() -> u64 {
+pub(super) fn wall() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
@@ -219,6 +239,9 @@ impl Changer {
                 return;
             }
             self.checkpoint = Some(Checkpoint::begin(&status, self.zones.keys().cloned()));
+            if !self.ages.is_empty() {
+                return self.write_ages();
+            }
         }
         let Some(checkpoint) = &mut self.checkpoint else { return };
         let (zones, first) = (&self.zones, checkpoint.first);
@@ -266,9 +289,15 @@ impl Changer {
     fn turn(&mut self, jobs: Vec<Job>) {
         let mut waiting: HashMap<NameBuf, Waiting> = HashMap::new();
         let mut order: Vec<NameBuf> = Vec::new();
+        let mut is_incoming = false;
         for job in jobs {
             let update = match job {
                 Job::Update(update) => *update,
+                Job::Incoming(incoming) => {
+                    is_incoming = true;
+                    self.take_incoming(incoming);
+                    continue;
+                }
                 Job::Removed(zone) => {
                     self.forget(&zone);
                     continue;
@@ -298,6 +327,9 @@ impl Changer {
             queue.push_back((request, update));
         }
         self.recent.end_look();
+        if is_incoming {
+            self.commit();
+        }
         while !waiting.is_empty() {
             for name in &order {
                 if let Some(requests) = waiting.get_mut(name) {
@@ -340,6 +372,11 @@ impl Changer {
     fn work_out(&mut self, name: &Name, requests: &mut Waiting) {
         let all = |requests: &mut Waiting| requests.drain(..).map(|(_, update)| update).collect::<Vec<_>>();
         if let Err(said) = self.open_log() {
+            return self.reply_all(all(requests), said);
+        }
+        if self.controller.is_secondary(name) {
+            // Its primary is to be told.
+            let said = Said { rcode: rcode::REFUSED, ede: Some(ede::PROHIBITED) };
             return self.reply_all(all(requests), said);
         }
         if let Err(said) = self.enter(name) {
@@ -395,7 +432,7 @@ impl Changer {
             (Said::FAILED, replies.into_iter().map(|(update, _)| update).collect::<Vec<_>>())
         };
         let Log::Open(open) = &self.log else { return Err(failed(replies)) };
-        let mut commit = Commit { zone: name.to_owned(), version: None, replies: Vec::new() };
+        let mut commit = Commit { zone: name.to_owned(), version: None, replies: Vec::new(), told: None };
         let mut record = None;
         if let Some(change) = &change {
             if !zone.is_based {
@@ -434,7 +471,7 @@ impl Changer {
     }
 
     /// Makes sure that the zone is one that changes, as its slot shows it.
-    fn enter(&mut self, name: &Name) -> Result<(), Said> {
+    pub(super) fn enter(&mut self, name: &Name) -> Result<(), Said> {
         let catalog = &self.controller.catalog;
         if let Some(zone) = self.zones.get_mut(name) {
             if zone.fault.is_some() {
@@ -465,7 +502,7 @@ impl Changer {
     }
 
     /// Makes sure that the log can be written.
-    fn open_log(&mut self) -> Result<(), Said> {
+    pub(super) fn open_log(&mut self) -> Result<(), Said> {
         if self.controller.dynamic.is_held.load(Ordering::SeqCst) || self.controller.is_held() {
             return Err(Said::not_now());
         }
@@ -509,7 +546,7 @@ impl Changer {
     }
 
     /// Has all that waits for the disk be written, and goes on with what came of it.
-    fn commit(&mut self) {
+    pub(super) fn commit(&mut self) {
         let Log::Open(open) = &self.log else { return };
         open.committer.run();
         self.last = Some(Instant::now());
@@ -541,6 +578,9 @@ impl Changer {
                 self.zones.remove(&commit.zone);
             } else {
                 self.controller.tell_changed(&commit.zone, serial);
+                if let Some(told) = commit.told {
+                    told.done();
+                }
             }
         }
         for (update, said) in commit.replies {
@@ -552,6 +592,7 @@ impl Changer {
         for payload in payloads {
             match payload {
                 Payload::Commit(commit) => self.take_back(commit),
+                Payload::Checked => {}
                 // Which zone it was of is not known: all say once more what they begin from, with their next change.
                 Payload::Base => {
                     self.checkpoint = None;
@@ -563,7 +604,7 @@ impl Changer {
     }
 
     /// Undoes what is not on the disk and never will be, and says so.
-    fn take_back(&mut self, commit: Commit) {
+    pub(super) fn take_back(&mut self, commit: Commit) {
         if let Some((changed, _)) = &commit.version
             && let Some(zone) = self.zones.get_mut(&commit.zone)
         {

@@ -10,12 +10,15 @@ use wire::NameBuf;
 use zone::catalog::PartSet;
 use zone::delta::Changed;
 
+use super::incoming::Told;
 use super::update::{Said, Update};
 
 /// What waits for a record of the log.
 pub(super) enum Payload {
     /// Nothing: it is what a commit of the same zone that comes after begins from.
     Base,
+    /// Nothing: when a zone was checked.
+    Checked,
     /// A version of a zone.
     Commit(Commit),
 }
@@ -28,6 +31,8 @@ pub(super) struct Commit {
     pub(super) version: Option<(Changed, PartSet)>,
     /// What is said, in the order in which requests came.
     pub(super) replies: Vec<(Update, Said)>,
+    /// Who is told that it is served, where it came from a primary.
+    pub(super) told: Option<Told>,
 }
 
 /// What has become of payloads.

@@ -6,12 +6,13 @@
 //!
 //! * [`queue`]: what waits for it; [`update`]: one request; [`recent`]: those that come again.
 //! * [`changer`]: the thread; [`group`]: what becomes durable together; [`zone`]: one zone that changes; [`base`]: what its log begins with.
-//! * [`checkpoint`]: the log kept short; [`recover`]: at a start.
+//! * [`incoming`]: what secondary zones get from their primaries; [`checkpoint`]: the log kept short; [`recover`]: at a start.
 
 mod base;
 mod changer;
 mod checkpoint;
 mod group;
+mod incoming;
 mod queue;
 mod recent;
 mod recover;
@@ -19,5 +20,6 @@ mod update;
 mod zone;
 
 pub(crate) use changer::Dynamic;
+pub(crate) use incoming::{Incoming, NotTaken, Told, What};
 pub(crate) use recover::start;
 pub(crate) use update::Update;

@@ -8,11 +8,12 @@ use journal::anchor::Content;
 use journal::disk::System;
 use journal::log::Options;
 use journal::{Body, Record, Recovery};
+use transfer::refresh::Kept;
 use wire::NameBuf;
 use zone::{Change, Pack, Records};
 
 use super::base;
-use super::changer::Dynamic;
+use super::changer::{Dynamic, wall};
 use super::checkpoint::Floor;
 use super::zone::DynamicZone;
 use crate::controller::Controller;
@@ -25,22 +26,27 @@ const FOLDER: &str = "journal";
 /// anybody is answered. The error: the log cannot be read at all.
 pub(crate) fn start(controller: &Arc<Controller>) -> Result<(), String> {
     let Some((recovery, floor)) = read(controller)? else { return Ok(()) };
-    let mut replay = Replay { controller, packs: None, zones: HashMap::new() };
+    let mut replay = Replay { controller, packs: None, zones: HashMap::new(), kept: HashMap::new() };
     recovery
         .replay(&mut |group, record| replay.take(&recovery, group, record))
         .map_err(|error| format!("the log of changes cannot be read: {error}"))?;
     for lost in recovery.lost() {
         tracing::error!("the log of changes is damaged: {lost}");
     }
-    let mut zones = replay.zones;
+    let (mut zones, kept) = (replay.zones, replay.kept);
     for zone in zones.values_mut() {
         if let Some(fault) = &zone.fault {
             tracing::error!(zone = %zone.name(), "zone {}: {fault}; it is served as it was before, and not updated", zone.name());
         }
         if let Some(is_new) = zone.show(&controller.catalog) {
-            controller.note_recovered(is_new);
+            controller.note_recovered(is_new, zone.pack());
         }
     }
+    let now = wall();
+    for (name, _) in kept.iter().filter(|(_, kept)| kept.expires <= now) {
+        controller.expire(name);
+    }
+    controller.secondaries.set_kept(kept);
     if !zones.is_empty() {
         let changed = count(zones.len(), "zone");
         tracing::info!(zones = zones.len(), "{changed} as changed by updates");
@@ -66,6 +72,8 @@ struct Replay<'c> {
     /// Packs that are on the disk, by checksum, once any is asked for.
     packs: Option<HashMap<u64, Arc<Pack>>>,
     zones: HashMap<NameBuf, DynamicZone>,
+    /// When zones of others were checked.
+    kept: HashMap<NameBuf, Kept>,
 }
 
 impl Replay<'_> {
@@ -90,8 +98,12 @@ impl Replay<'_> {
                     zone.fault = apply(zone, record.serial_before, removed, added).err();
                 }
             }
+            // Its age stays: it may be that it came as a whole.
             Body::Removed => drop(self.zones.remove(&name)),
-            Body::Checked { .. } => {}
+            Body::Checked { time, expiry } => {
+                let expires = time.saturating_add(expiry.into());
+                self.kept.insert(name, Kept { checked: time, expires });
+            }
         }
     }
 

@@ -138,7 +138,7 @@ impl Work {
     }
 
     fn report(&self, task: Task, result: Result<Done, Stop>) {
-        (self.tell)(Report { job: task.job, result, contents: None });
+        (self.tell)(Report { job: task.job, zone: task.zone, result, contents: None });
     }
 }
 

@@ -122,7 +122,7 @@ fn work(shared: &Shared, mut ids: Unguessable) {
             }
             None => None,
         };
-        (shared.tell)(Report { job: task.job, result, contents });
+        (shared.tell)(Report { job: task.job, zone: task.zone, result, contents });
     }
 }
 
@@ -146,6 +146,10 @@ fn next(shared: &Shared, connection: &mut Option<Connection>) -> Option<Task> {
         let same = tasks.iter().take(LOOK_AHEAD).position(|task| Some(task.primary.address) == to);
         if let Some(task) = tasks.remove(same.unwrap_or(0)) {
             return Some(task);
+        }
+        if connection.is_none() {
+            tasks = shared.more.wait(tasks).unwrap_or_else(PoisonError::into_inner);
+            continue;
         }
         let (guard, waited) = shared.more.wait_timeout(tasks, IDLE).unwrap_or_else(PoisonError::into_inner);
         tasks = guard;

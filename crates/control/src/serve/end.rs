@@ -34,6 +34,7 @@ pub(super) fn finish(
     if let Some(running) = running {
         running.stop(STOP_PATIENCE);
     }
+    controller.secondaries.stop();
     controller.dynamic.stop();
     controller.transfers.say(Instant::now());
     tracing::info!("stopped");
@@ -50,6 +51,8 @@ fn leave(
     mut has_reload: bool,
     received: &mpsc::Receiver<Event>,
 ) -> Result<(), Vec<String>> {
+    // Zones of others are the successor's now.
+    controller.secondaries.stop();
     let Some(mut running) = controller.running.lock().take() else { return Ok(()) };
     running.leave(Instant::now() + UPGRADE_DRAIN, STOP_PATIENCE);
     // Without it another start is to come, which needs the addresses.

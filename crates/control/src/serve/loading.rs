@@ -72,7 +72,7 @@ pub(super) fn reload_on_a_thread(controller: &Arc<Controller>, events: &mpsc::Sy
 }
 
 /// Stores what was loaded while the folder was another server's.
-pub(super) fn tidy_on_a_thread(controller: &Arc<Controller>) {
+pub(crate) fn tidy_on_a_thread(controller: &Arc<Controller>) {
     let owner = Arc::clone(controller);
     let tidy = move || {
         owner.remove_unused_files();

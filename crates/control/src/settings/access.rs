@@ -350,7 +350,13 @@ impl ZoneSettings {
     /// What it says of its zones beside where they are.
     pub(crate) fn rules(&self) -> Rules {
         let (lists, refuse) = (OwnLists::of(&self.kinds()), Refuse::named(&self.refuse));
-        Rules { lists, refuse, notify: self.notify.clone(), update: self.update_rules() }
+        Rules {
+            lists,
+            refuse,
+            notify: self.notify.clone(),
+            update: self.update_rules(),
+            primaries: self.primaries.clone(),
+        }
     }
 }
 
@@ -367,7 +373,13 @@ impl ZoneDirectorySettings {
     /// What it says of its zones beside where they are.
     pub(crate) fn rules(&self) -> Rules {
         let (lists, refuse) = (OwnLists::of(&self.kinds()), Refuse::named(&self.refuse));
-        Rules { lists, refuse, notify: self.notify.clone(), update: self.update_rules() }
+        Rules {
+            lists,
+            refuse,
+            notify: self.notify.clone(),
+            update: self.update_rules(),
+            primaries: Names::default(),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::catalogs::{CatalogSettings, TemplateSettings};
 use super::declare::{Row, Section};
 use super::sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, KeySettings, LogSettings,
-    RateLimitSettings, RemoteSettings, ServerSettings, TcpSettings, UpdatePolicySettings,
+    RateLimitSettings, RemoteSettings, SecondarySettings, ServerSettings, TcpSettings, UpdatePolicySettings,
     ZoneDirectorySettings, ZoneSettings,
 };
 use crate::text::roff;
@@ -51,6 +51,7 @@ pub fn markdown() -> String {
     add::<UpdatePolicySettings>(&mut page, "[[update-policy]]");
     add::<RemoteSettings>(&mut page, "[[remote]]");
     add::<RateLimitSettings>(&mut page, "[rate-limit]");
+    add::<SecondarySettings>(&mut page, "[secondary]");
     add::<ControlSettings>(&mut page, "[control]");
     add::<LogSettings>(&mut page, "[log]");
     add::<ZoneSettings>(&mut page, "[[zone]]");
@@ -93,6 +94,7 @@ pub fn man_page() -> String {
     add_man::<UpdatePolicySettings>(&mut page, "[[update-policy]]");
     add_man::<RemoteSettings>(&mut page, "[[remote]]");
     add_man::<RateLimitSettings>(&mut page, "[rate-limit]");
+    add_man::<SecondarySettings>(&mut page, "[secondary]");
     add_man::<ControlSettings>(&mut page, "[control]");
     add_man::<LogSettings>(&mut page, "[log]");
     add_man::<ZoneSettings>(&mut page, "[[zone]]");

@@ -24,7 +24,7 @@ pub use manual::{man_page, markdown};
 pub use problem::Problem;
 pub use sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, KeySettings, LogSettings,
-    RateLimitSettings, RemoteSettings, ServerSettings, TcpSettings, UpdatePolicySettings,
+    RateLimitSettings, RemoteSettings, SecondarySettings, ServerSettings, TcpSettings, UpdatePolicySettings,
     ZoneDirectorySettings, ZoneSettings,
 };
 pub use update::{UpdatePolicies, UpdateRules, UpdateTerms};
@@ -61,6 +61,8 @@ pub struct Settings {
     pub remotes: Vec<RemoteSettings>,
     /// `[rate-limit]`
     pub rate_limit: RateLimitSettings,
+    /// `[secondary]`
+    pub secondary: SecondarySettings,
     /// `[control]`
     pub control: ControlSettings,
     /// `[log]`
@@ -114,7 +116,7 @@ impl Settings {
     }
 
     fn from_table(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
-        const SECTIONS: [&str; 15] = [
+        const SECTIONS: [&str; 16] = [
             "server",
             "tcp",
             "cookies",
@@ -124,6 +126,7 @@ impl Settings {
             "update-policy",
             "remote",
             "rate-limit",
+            "secondary",
             "control",
             "log",
             "zone",
@@ -162,6 +165,7 @@ impl Settings {
                     settings.remotes = remotes.into_iter().map(|(_, remote)| remote).collect();
                 }
                 "rate-limit" => settings.rate_limit = Section::read(value, report),
+                "secondary" => settings.secondary = Section::read(value, report),
                 "control" => settings.control = Section::read(value, report),
                 "log" => settings.log = Section::read(value, report),
                 "zone" => settings.zones = read_each(value, report, check_zone),
@@ -267,9 +271,17 @@ fn read_each<S: Section>(
 fn check_zone(zone: &ZoneSettings) -> Result<(), &'static str> {
     let (named, listed) = (zone.name.is_some(), !zone.names_file.as_os_str().is_empty());
     let (file, pack) = (!zone.file.as_os_str().is_empty(), !zone.pack.as_os_str().is_empty());
+    let is_secondary = !zone.primaries.is_empty();
+    if is_secondary && (!zone.allow_update.is_empty() || !zone.update_policy.is_empty()) {
+        return Err(
+            "expected no `allow-update` or `update-policy` beside `primaries`: updates are for the primary",
+        );
+    }
     match (named, listed, file, pack) {
         (false, false, ..) => Err("expected `name` (or `names-file`), found neither"),
         (true, true, ..) => Err("expected either `name` or `names-file`, found both"),
+        (_, _, false, false) if is_secondary => Ok(()),
+        _ if is_secondary => Err("expected either `primaries` or `file` (or `pack`), found both"),
         (_, _, false, false) => Err("expected `file` (or `pack`), found neither"),
         (_, _, true, true) => Err("expected either `file` or `pack`, found both"),
         _ => Ok(()),

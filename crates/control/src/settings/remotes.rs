@@ -7,6 +7,7 @@ use std::sync::Arc;
 use auth::Keys;
 use toml::de::DeTable;
 use transfer::notify::{Remote, RemoteName};
+use transfer::refresh::PRIMARIES_OF_ZONE_MAX;
 use wire::NameBuf;
 
 use super::Settings;
@@ -59,14 +60,17 @@ impl Settings {
                 text.into_iter().for_each(|text| place.report(report, "source", None, text));
             }
         }
-        let mut check = |section, at, names: &Names| {
-            for (item, text) in faults(names, &known) {
-                Place { table, section, at: Some(at) }.report(report, "notify", item, text);
+        let mut check = |section, at, key, names: &Names, most| {
+            for (item, text) in faults(names, &known, most) {
+                Place { table, section, at: Some(at) }.report(report, key, item, text);
             }
         };
-        self.zones.iter().enumerate().for_each(|(at, (_, zone))| check("zone", at, &zone.notify));
+        for (at, (_, zone)) in self.zones.iter().enumerate() {
+            check("zone", at, "notify", &zone.notify, REMOTES_OF_ZONE_MAX);
+            check("zone", at, "primaries", &zone.primaries, PRIMARIES_OF_ZONE_MAX);
+        }
         for (at, (_, directory)) in self.zone_directories.iter().enumerate() {
-            check("zone-directory", at, &directory.notify);
+            check("zone-directory", at, "notify", &directory.notify, REMOTES_OF_ZONE_MAX);
         }
     }
 
@@ -84,13 +88,10 @@ impl Settings {
 }
 
 /// What is wrong with names of remotes.
-fn faults(names: &Names, known: &HashSet<&str>) -> Vec<(Option<usize>, String)> {
+fn faults(names: &Names, known: &HashSet<&str>, most: usize) -> Vec<(Option<usize>, String)> {
     let texts = names.texts();
-    if texts.len() > REMOTES_OF_ZONE_MAX {
-        return vec![(
-            None,
-            format!("expected at most {REMOTES_OF_ZONE_MAX} remotes, found {}", texts.len()),
-        )];
+    if texts.len() > most {
+        return vec![(None, format!("expected at most {most} remotes, found {}", texts.len()))];
     }
     let mut faults = Vec::new();
     for (at, text) in texts.iter().enumerate() {
@@ -115,6 +116,28 @@ fn faults(names: &Names, known: &HashSet<&str>) -> Vec<(Option<usize>, String)> 
 mod tests {
     use super::*;
     use std::path::Path;
+
+    #[test]
+    fn what_is_wrong_with_primaries() {
+        let zone = |line: &str| {
+            let text = format!(
+                "[[remote]]\nname = \"one\"\naddresses = [\"192.0.2.1\"]\n[[zone]]\nname = \"a\"\n{line}\n"
+            );
+            let problems = Settings::parse(Path::new("f"), &text).err().unwrap_or_default();
+            problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        };
+        let both = "expected either `primaries` or `file` (or `pack`), found both";
+        let updates =
+            "expected no `allow-update` or `update-policy` beside `primaries`: updates are for the primary";
+        for (line, expected) in [
+            ("primaries = \"one\"", String::new()),
+            ("primaries = \"two\"", "f:6:13: primaries: unknown [[remote]] \"two\"; known are one".into()),
+            ("primaries = \"one\"\nfile = \"x\"", format!("f:4:1: [[zone]]: {both}")),
+            ("primaries = \"one\"\nallow-update = \"all\"", format!("f:4:1: [[zone]]: {updates}")),
+        ] {
+            assert_eq!(zone(line), expected, "{line}");
+        }
+    }
 
     #[test]
     fn what_is_wrong_with_remotes() {

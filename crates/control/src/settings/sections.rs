@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use change::{Limits, SerialStyle};
+use transfer::refresh::Bounds;
 use wire::NameBuf;
 
 use super::declare::section;
@@ -122,6 +123,9 @@ section! {
     }
 }
 
+/// Times of zones: less than a year and a half, so that no sum of some overflows.
+const SECONDS: Range = Range::Number("seconds", 1, 50_000_000);
+
 /// A limit that can be counted.
 const PER_SECOND: Range = Range::Number("answers a second", 0, auth::rate::Limits::PER_SECOND_MAX as u64);
 
@@ -138,7 +142,7 @@ section! {
         transfer: Names = Names::one("nobody"), Range::Texts(RULE), live;
         /// Dynamic updates. None are taken yet.
         update: Names = Names::one("nobody"), Range::Texts(RULE), live;
-        /// Notices that a zone has changed. None are taken yet.
+        /// Notices that a zone has changed. A primary of the zone may send them without.
         notify: Names = Names::one("nobody"), Range::Texts(RULE), live;
         /// Queries about zones of others. None are answered yet: they are refused whoever asks.
         recursion: Names = Names::one("nobody"), Range::Texts(RULE), live;
@@ -262,6 +266,26 @@ section! {
 }
 
 section! {
+    /// Zones that are transferred from other servers (`primaries` in `[[zone]]`): between what the times of their SOA records are kept, and how much is done at once.
+    pub struct SecondarySettings in "secondary" {
+        /// The shortest time from one check of a zone to the next.
+        refresh_min_seconds: u32 = Bounds::default().refresh.0, SECONDS, start;
+        /// The longest.
+        refresh_max_seconds: u32 = Bounds::default().refresh.1, SECONDS, start;
+        /// The shortest time from a check in vain to the next.
+        retry_min_seconds: u32 = Bounds::default().retry.0, SECONDS, start;
+        /// The longest.
+        retry_max_seconds: u32 = Bounds::default().retry.1, SECONDS, start;
+        /// How long a zone may be served at most without a sign from a primary that it is current, whatever its SOA record says.
+        expire_max_seconds: u32 = Bounds::default().expire_max, SECONDS, start;
+        /// Transfers at once.
+        transfers: u16 = 32, Range::Number("transfers", 1, 256), start;
+        /// Transfers at once from one address.
+        transfers_per_primary: u16 = 8, Range::Number("transfers", 1, 256), start;
+    }
+}
+
+section! {
     /// The socket of `zonda ctl`.
     pub struct ControlSettings in "control" {
         /// Path of the socket. Empty: `/run/zonda/control.sock` for root, else `zonda/control.sock` in the
@@ -295,6 +319,8 @@ section! {
         file: PathBuf = PathBuf::new(), Range::Any, live;
         /// Instead of text: a pack made by `zonda compile`.
         pack: PathBuf = PathBuf::new(), Range::Any, live;
+        /// Instead of either: the servers that the zone is transferred from, in the order in which they are asked (AXFR, IXFR). This server is a secondary of it then.
+        primaries: Names = Names::default(), Range::TextsOrNone("the name of a [[remote]]"), live;
         /// Which clients may query the zone, instead of those that `query` in `[access]` lets in. Left out: those.
         allow_query: Names = Names::default(), Range::Texts(RULE), live;
         /// Which clients may have the zone transferred (AXFR, IXFR), instead of those that `transfer` in `[access]` lets in. Left out: those.

@@ -1,0 +1,105 @@
+//! Zones that come from primaries: data that came as a whole are shown, those that are too old are not any more.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use wire::Name;
+use zone::catalog::{Absence, View, ViewSource};
+use zone::check::Severity;
+
+use super::Controller;
+use super::change::Change;
+use super::said::By;
+use crate::findings::Findings;
+use crate::load::{Job, Loaded, Origin};
+use crate::packs::StoredPack;
+use crate::sources::Source;
+use crate::stamp::Stamp;
+
+impl Controller {
+    /// Serves what a primary has sent. `number`: of the zone in the pack, which is stored if that can be. Says whether there is such a zone still.
+    pub(crate) fn take_transferred(&self, name: &Name, pack: Arc<StoredPack>, number: u32) -> bool {
+        self.make_room();
+        let was_changed = self.is_changed(name);
+        let job = Job {
+            id: 0,
+            name: name.to_owned(),
+            source: Source::Primaries("a primary".into()),
+            refuse: Severity::Fatal,
+        };
+        let loaded = Loaded {
+            pack,
+            number,
+            stamp: Stamp::default(),
+            includes: Box::default(),
+            findings: Findings::default(),
+            origin: Origin::Text,
+            contents_hash: None,
+        };
+        let mut change = Change::new(By::Transfer);
+        change.told.begin(1);
+        {
+            let mut zones = self.zones.write();
+            let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+            let awaited = zones.awaited.get(&name.to_lowercase()).map(|awaited| awaited.source);
+            let source = awaited.or(slot.map(|slot| zones.kept(slot).source));
+            if source.is_none_or(|source| zones.sources.primaries(source).is_empty()) {
+                return false;
+            }
+            self.take(&mut zones, &job, loaded, None, &mut change);
+            self.arrange_awaited(&mut zones);
+        }
+        self.is_untidy.store(true, Ordering::SeqCst);
+        change.said.end();
+        if was_changed {
+            self.dynamic.removed(name.to_lowercase());
+        }
+        self.remove_unused_files();
+        change.failed.is_empty()
+    }
+
+    /// Serves a zone no longer whose time without a sign of its primaries is over: queries get SERVFAIL until it comes anew. Says whether there were data.
+    pub(crate) fn expire(&self, name: &Name) -> bool {
+        self.make_room();
+        let was_changed = self.is_changed(name);
+        {
+            let mut zones = self.zones.write();
+            let found = self.catalog.reader().with(|view| {
+                let slot = zones.slot(view, name)?;
+                Some((slot, zones.pack_of(view, slot)?))
+            });
+            let Some((slot, pack)) = found else { return false };
+            if self.catalog.publish(slot, None, ViewSource::Absent(Absence::Expired)).is_err() {
+                return false;
+            }
+            zones.gone.add(name);
+            zones.packs.subtract(pack);
+            zones.loaded = zones.loaded.saturating_sub(1);
+        }
+        if was_changed {
+            self.dynamic.removed(name.to_lowercase());
+        }
+        self.is_untidy.store(true, Ordering::SeqCst);
+        self.remove_unused_files();
+        true
+    }
+
+    /// Whether a zone is transferred from others.
+    pub(crate) fn is_secondary(&self, name: &Name) -> bool {
+        let zones = self.zones.read();
+        if !zones.has_secondaries() {
+            return false;
+        }
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        slot.is_some_and(|slot| !zones.primaries(slot).is_empty())
+            || zones.hidden_secondaries().any(|(hidden, _)| hidden.eq_ignore_case(name))
+    }
+
+    /// Whether a zone has changed in place since its pack was made.
+    fn is_changed(&self, name: &Name) -> bool {
+        self.catalog.reader().with(|view| {
+            let slot = view.slot_named(name);
+            matches!(slot.and_then(|slot| view.view_of(slot)), Some(View::Zone(zone)) if zone.is_changed())
+        })
+    }
+}

@@ -1,0 +1,199 @@
+//! Zones that are transferred from other servers: one thread has the schedule of all of them, another makes data of what came.
+//!
+//! ```text
+//! NOTIFY, commands, zones and remotes that are others --> thread `secondaries`: Schedule --tasks--> Prober, Transfers
+//!      who is current, what failed <---------------------------------'  ^                               |
+//!                                                                       |  what came of it              | reports
+//!                       zone as a whole: pack -> catalog ---------------+--- thread `transferred` <-----'
+//!                       differences: changer -> delta -> log -> catalog -'
+//! ```
+//!
+//! * [`scheduler`]: the first thread; [`zones`]: which zones there are, and whom each is asked of; [`data`]: the second thread; [`notice`]: NOTIFY.
+//!
+//! The design is in `docs/design/secondary.md`.
+
+mod data;
+mod notice;
+mod scheduler;
+mod zones;
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use sync::Mutex;
+use transfer::notify::{Remote, RemoteName};
+use transfer::refresh::{Answer, Bounds, Job, Kept, Settings};
+use wire::{Name, NameBuf};
+
+use crate::controller::Controller;
+use crate::secondary::Report;
+use crate::settings::SecondarySettings;
+
+pub(crate) use notice::Notice;
+
+/// Notices that wait: more are told to come again.
+const NOTICES_MAX: usize = 1024;
+/// How long somebody at the control socket waits for the thread.
+const ANSWER_WAIT: Duration = Duration::from_secs(5);
+
+/// What the thread is told.
+enum Message {
+    /// What came of a probe.
+    Report(Box<Report>),
+    /// What came of a transfer, once it is served.
+    Done(Job, Answer),
+    /// A NOTIFY.
+    Notice(Box<Notice>),
+    /// A command for a zone; whether there is one.
+    Command(NameBuf, Command, SyncSender<bool>),
+    /// How it stands with a zone, in words.
+    Words(NameBuf, SyncSender<Option<String>>),
+    /// Zones or remotes may be others.
+    Look,
+    /// Nothing more.
+    End,
+}
+
+/// What an operator can have done with a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    /// Check it now.
+    Refresh,
+    /// Transfer all of it now, whatever its serial.
+    Retransfer,
+}
+
+/// The zones that are transferred from others, as other threads see them.
+pub(crate) struct Secondaries {
+    sender: OnceLock<Sender<Message>>,
+    /// Notices that wait.
+    notices: AtomicUsize,
+    /// The age of zones that the log has, until the thread takes it.
+    kept: Mutex<HashMap<NameBuf, Kept>>,
+    /// Where other servers are, by what settings call them.
+    remotes: Mutex<Arc<HashMap<RemoteName, Remote>>>,
+    settings: OnceLock<SecondarySettings>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Secondaries {
+    /// Before there are threads.
+    pub(crate) fn new() -> Secondaries {
+        Secondaries {
+            sender: OnceLock::new(),
+            notices: AtomicUsize::new(0),
+            kept: Mutex::named("ages of zones", HashMap::new()),
+            remotes: Mutex::named("primaries", Arc::default()),
+            settings: OnceLock::new(),
+            threads: Mutex::named("secondaries", Vec::new()),
+        }
+    }
+
+    /// Takes over what the log has of the age of zones.
+    pub(crate) fn set_kept(&self, kept: HashMap<NameBuf, Kept>) {
+        *self.kept.lock() = kept;
+    }
+
+    /// The ages that the log has.
+    pub(crate) fn all_kept(&self) -> HashMap<NameBuf, Kept> {
+        self.kept.lock().clone()
+    }
+
+    /// The age of a zone, in lower case, as the log has it.
+    pub(crate) fn kept(&self, name: &Name) -> Option<Kept> {
+        self.kept.lock().get(&name.to_lowercase()).copied()
+    }
+
+    /// Takes over where other servers are. `settings` count once.
+    pub(crate) fn set_remotes(&self, remotes: HashMap<RemoteName, Remote>, settings: &SecondarySettings) {
+        *self.remotes.lock() = Arc::new(remotes);
+        let _ = self.settings.set(settings.clone());
+        self.look();
+    }
+
+    /// Has the thread look which zones there are.
+    pub(crate) fn look(&self) {
+        self.send(Message::Look);
+    }
+
+    /// Takes a NOTIFY. The error: the notice, as too many wait, or nobody takes any.
+    pub(crate) fn notice(&self, notice: Box<Notice>) -> Result<(), Box<Notice>> {
+        let Some(sender) = self.sender.get() else { return Err(notice) };
+        if self.notices.fetch_add(1, Ordering::Relaxed) >= NOTICES_MAX {
+            self.notices.fetch_sub(1, Ordering::Relaxed);
+            return Err(notice);
+        }
+        sender.send(Message::Notice(notice)).map_err(|refused| {
+            self.notices.fetch_sub(1, Ordering::Relaxed);
+            match refused.0 {
+                Message::Notice(notice) => notice,
+                _ => unreachable!("what was given comes back"),
+            }
+        })
+    }
+
+    /// Has something done with a zone. The error: why not, for the operator.
+    pub(crate) fn command(&self, name: &Name, command: Command) -> Result<(), String> {
+        let (reply, replied) = sync_channel(1);
+        self.send(Message::Command(name.to_lowercase(), command, reply));
+        match replied.recv_timeout(ANSWER_WAIT) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(format!("zone {name} is not transferred from others")),
+            Err(_) => Err("the server is busy with other zones; try again".into()),
+        }
+    }
+
+    /// How it stands with a zone, in words, if it is transferred from others.
+    pub(crate) fn words(&self, name: &Name) -> Option<String> {
+        let (reply, replied) = sync_channel(1);
+        self.send(Message::Words(name.to_lowercase(), reply));
+        replied.recv_timeout(ANSWER_WAIT).ok()?
+    }
+
+    /// Ends the threads; waits for that. What is being transferred is lost.
+    pub(crate) fn stop(&self) {
+        self.send(Message::End);
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            // What it had to say of a panic it has said.
+            let _ = thread.join();
+        }
+    }
+
+    fn send(&self, message: Message) {
+        if let Some(sender) = self.sender.get() {
+            // Nobody is there to be told at the very end.
+            drop(sender.send(message));
+        }
+    }
+}
+
+/// Bounds of the schedule by the settings.
+fn schedule_settings(settings: &SecondarySettings) -> Settings {
+    let bounds = Bounds {
+        refresh: (settings.refresh_min_seconds, settings.refresh_max_seconds),
+        retry: (settings.retry_min_seconds, settings.retry_max_seconds),
+        expire_max: settings.expire_max_seconds,
+    };
+    let transfers = (settings.transfers, settings.transfers_per_primary.min(settings.transfers));
+    Settings { bounds, transfers, ..Settings::default() }
+}
+
+/// Starts the threads.
+pub(crate) fn start(controller: &Arc<Controller>) -> io::Result<()> {
+    let secondaries = &controller.secondaries;
+    let (sender, received) = channel();
+    let settings = secondaries.settings.get().cloned().unwrap_or_default();
+    let (reports, data) = data::start(controller, sender.clone())?;
+    let scheduler = scheduler::Scheduler::new(controller, settings, sender.clone(), reports)?;
+    let thread = std::thread::Builder::new().name("secondaries".into());
+    let thread = thread.spawn(move || scheduler.run(&received))?;
+    secondaries.threads.lock().extend([thread, data]);
+    // Which zones there are it is told when what is stored of them is shown.
+    let _ = secondaries.sender.set(sender);
+    Ok(())
+}

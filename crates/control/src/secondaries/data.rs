@@ -1,0 +1,169 @@
+//! The thread that makes data of what was transferred: packs of zones as a whole, work for the changer of differences.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+use transfer::incoming::{Done, Fault, Outcome, Place, Soa, Stop};
+use transfer::refresh::{Answer, Job};
+use wire::NameBuf;
+use zone::build::Problem;
+use zone::{Contents, Pack, PackBuilder, TextStamp};
+
+use super::Message;
+use crate::controller::Controller;
+use crate::dynamic::{Incoming, NotTaken, Told, What};
+use crate::load::{OWN_PACK_OCTETS, SEEDS_MAX, store};
+use crate::secondary::Report;
+use crate::system::random;
+
+/// Zones as a whole that are put into one pack: what waits while the disk is at work comes together.
+const ZONES_A_PACK: usize = 256;
+
+/// Starts the thread. It ends when nobody can send reports any more.
+pub(super) fn start(
+    controller: &Arc<Controller>,
+    done: Sender<Message>,
+) -> io::Result<(Sender<Report>, JoinHandle<()>)> {
+    let (sender, reports) = channel::<Report>();
+    let owner = Arc::downgrade(controller);
+    let thread = std::thread::Builder::new().name("transferred".into()).spawn(move || {
+        while let Ok(first) = reports.recv() {
+            let Some(controller) = owner.upgrade() else { return };
+            let all = std::iter::once(first).chain(reports.try_iter().take(ZONES_A_PACK - 1));
+            let whole: Vec<Whole> = all.filter_map(|report| take(&controller, report, &done)).collect();
+            if !whole.is_empty() {
+                take_whole(&controller, whole, &done);
+                crate::serve::tidy_on_a_thread(&controller);
+            }
+        }
+    })?;
+    Ok((sender, thread))
+}
+
+/// All of a zone, and what wanted it.
+struct Whole {
+    job: Job,
+    zone: NameBuf,
+    soa: Soa,
+    expire: Option<u32>,
+    contents: Contents,
+}
+
+/// Tells what came of a job. Nobody is there to be told at the very end.
+fn tell(done: &Sender<Message>, job: Job, answer: Answer) {
+    drop(done.send(Message::Done(job, answer)));
+}
+
+/// An answer that says that nothing came of it.
+fn stopped(fault: Fault) -> Answer {
+    Answer::Stopped(Stop { fault, place: Place::default() })
+}
+
+/// Takes what was transferred; gives back what came as a whole.
+fn take(controller: &Controller, report: Report, done: &Sender<Message>) -> Option<Whole> {
+    if let Some(answer) = report.answer() {
+        tell(done, report.job, answer);
+        return None;
+    }
+    let Report { job, zone, result, contents } = report;
+    let (outcome, soa, expire) = match result {
+        Ok(Done { outcome, soa: Some(soa), expire, .. }) => (outcome, soa, expire),
+        _ => {
+            tell(done, job, stopped(Fault::Ended));
+            return None;
+        }
+    };
+    match (outcome, contents) {
+        (Outcome::Changes(changes), _) => {
+            let what = What::Changes(changes, told(done.clone(), job, soa, expire));
+            controller.dynamic.incoming(Incoming { zone: zone.to_lowercase(), what });
+            None
+        }
+        (_, Some(contents)) => Some(Whole { job, zone, soa, expire, contents }),
+        _ => {
+            tell(done, job, stopped(Fault::Ended));
+            None
+        }
+    }
+}
+
+/// Puts zones into packs, which are stored before anybody sees them, and serves them.
+fn take_whole(controller: &Controller, whole: Vec<Whole>, done: &Sender<Message>) {
+    let mut rest = whole;
+    while !rest.is_empty() {
+        let count = rest.len();
+        let packed = pack(&rest);
+        let later = rest.split_off(packed.taken);
+        let stored = packed.pack.map(|pack| store(controller.writable_folder(), pack));
+        for (Whole { job, zone, soa, expire, .. }, number) in rest.into_iter().zip(packed.numbers) {
+            let is_served = stored
+                .as_ref()
+                .zip(number)
+                .is_some_and(|(pack, number)| controller.take_transferred(&zone, Arc::clone(pack), number));
+            tell(
+                done,
+                job,
+                match is_served {
+                    true => Answer::Transferred { soa, expire },
+                    false => stopped(Fault::NoZone),
+                },
+            );
+        }
+        tracing::debug!(zones = count - later.len(), "a pack made of zones that were transferred");
+        rest = later;
+    }
+}
+
+/// Zones in one pack.
+struct Packed {
+    /// None where no zone can be served.
+    pack: Option<Pack>,
+    /// How many zones were looked at, at least one.
+    taken: usize,
+    /// The number of each there; none of one that cannot be served.
+    numbers: Vec<Option<u32>>,
+}
+
+/// Makes a pack of the first zones, as many as it holds.
+fn pack(zones: &[Whole]) -> Packed {
+    let mut numbers = Vec::new();
+    for _ in 0..SEEDS_MAX {
+        let mut builder = PackBuilder::new(random());
+        numbers.clear();
+        for zone in zones {
+            let number = builder.zone_count();
+            match builder.add_zone(&zone.contents, TextStamp::default()) {
+                Ok(()) => numbers.push(Some(number)),
+                Err(problems) if problems.contains(&Problem::PackFull) && number > 0 => break,
+                Err(_) => numbers.push(None),
+            }
+            // A large one stays by itself, or nearly.
+            if builder.octets() >= OWN_PACK_OCTETS {
+                break;
+            }
+        }
+        let is_empty = builder.zone_count() == 0;
+        if is_empty {
+            break;
+        }
+        if let Ok(Ok(pack)) = builder.finish().map(Pack::open) {
+            return Packed { pack: Some(pack), taken: numbers.len(), numbers };
+        }
+    }
+    let taken = numbers.len().max(1);
+    Packed { pack: None, taken, numbers: vec![None; taken] }
+}
+
+/// Who hears from the changer.
+fn told(done: Sender<Message>, job: Job, soa: Soa, expire: Option<u32>) -> Told {
+    Told::new(move |result| {
+        let answer = match result {
+            Ok(()) => Answer::Transferred { soa, expire },
+            Err(NotTaken::DoesNotFit) => stopped(Fault::Mismatch),
+            Err(NotTaken::NotNow) => stopped(Fault::Full),
+        };
+        drop(done.send(Message::Done(job, answer)));
+    })
+}

@@ -1,0 +1,333 @@
+//! The thread that has the schedule: it starts what is due, and takes what came of it.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use sync::random::Unguessable;
+use transfer::incoming::{Fault, Limits, Place, Stop};
+use transfer::notify_in;
+use transfer::refresh::{Action, Answer, Job, PrimaryState, Schedule, Told, Words, ZoneNumber};
+use wire::iana::{ede, rcode};
+
+use super::zones::{Zones, soa};
+use super::{Command, Message, Notice, schedule_settings};
+use crate::controller::Controller;
+use crate::dynamic::{Incoming, What};
+use crate::secondary::{Clock, Prober, Report, Room, Task, Transfers};
+use crate::settings::SecondarySettings;
+
+/// How long the thread sleeps at most: it looks whether there is a server still.
+const SLEEP_MAX: Duration = Duration::from_secs(60);
+/// Messages that are taken between two looks at what is due.
+const MESSAGES_A_TURN: usize = 256;
+/// Threads that transfer: the schedule gives them no more than that at a time anyhow, and each waits for the network most of its time.
+const THREADS_MAX: u16 = 32;
+/// An age is written to the log when it is younger by this part of the time until expiry than what the log has.
+const NOTED_PART: u64 = 8;
+
+/// See the module.
+pub(super) struct Scheduler {
+    controller: Weak<Controller>,
+    schedule: Schedule,
+    zones: Zones,
+    clock: Clock,
+    random: Unguessable,
+    /// What asks: begun with the first zone, as most servers have none.
+    asking: Option<(Prober, Transfers)>,
+    settings: SecondarySettings,
+    sender: Sender<Message>,
+    reports: Sender<Report>,
+    /// Primaries of which it was said that they do not answer.
+    down: HashSet<u16>,
+}
+
+impl Scheduler {
+    pub(super) fn new(
+        controller: &Arc<Controller>,
+        settings: SecondarySettings,
+        sender: Sender<Message>,
+        reports: Sender<Report>,
+    ) -> io::Result<Scheduler> {
+        Ok(Scheduler {
+            controller: Arc::downgrade(controller),
+            schedule: Schedule::new(schedule_settings(&settings)),
+            zones: Zones::default(),
+            clock: Clock,
+            random: Unguessable::from_system()?,
+            asking: None,
+            settings,
+            sender,
+            reports,
+            down: HashSet::new(),
+        })
+    }
+
+    /// Has a task be done. The error: there are no threads for it.
+    fn ask(&mut self, controller: &Controller, task: Task) -> io::Result<()> {
+        if self.asking.is_none() {
+            let folder = match controller.folder() {
+                Some(folder) => folder.path().into(),
+                None => std::env::temp_dir().into(),
+            };
+            let threads = usize::from(self.settings.transfers.min(THREADS_MAX));
+            // Nobody is there to be told at the very end.
+            let (data, own) = (self.reports.clone(), self.sender.clone());
+            let to_data = Arc::new(move |report| drop(data.send(report)));
+            let to_own = Arc::new(move |report| drop(own.send(Message::Report(Box::new(report)))));
+            let transfers = Transfers::start(threads, Room::new(folder), true, to_data)?;
+            self.asking = Some((Prober::start(to_own)?, transfers));
+        }
+        if let Some((prober, transfers)) = &self.asking {
+            match task.job.is_udp {
+                true => prober.push(task),
+                false => transfers.push(task),
+            }
+        }
+        Ok(())
+    }
+
+    /// Until it is told to end, or there is no server.
+    pub(super) fn run(mut self, received: &Receiver<Message>) {
+        loop {
+            let Some(controller) = self.controller.upgrade() else { return };
+            self.begin_what_is_due(&controller);
+            drop(controller);
+            let first = match received.recv_timeout(self.pause()) {
+                Ok(message) => Some(message),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            let Some(controller) = self.controller.upgrade() else { return };
+            let mut is_look = false;
+            for message in first.into_iter().chain(received.try_iter().take(MESSAGES_A_TURN)) {
+                match message {
+                    Message::End => return,
+                    // Many that come together are one.
+                    Message::Look => is_look = true,
+                    message => self.take(&controller, message),
+                }
+            }
+            if is_look {
+                self.look(&controller);
+            }
+        }
+    }
+
+    /// How long nothing is to be done.
+    fn pause(&self) -> Duration {
+        let now = self.clock.seconds();
+        match self.schedule.wake(now) {
+            None => SLEEP_MAX,
+            // To the second in which it is due: the clock says whole seconds.
+            Some(due) => {
+                let whole = Duration::from_secs(due.saturating_sub(now).into());
+                let part = Duration::from_millis(self.clock.millis() % 1000);
+                whole.saturating_sub(part).max(Duration::from_millis(1)).min(SLEEP_MAX)
+            }
+        }
+    }
+
+    fn take(&mut self, controller: &Arc<Controller>, message: Message) {
+        match message {
+            Message::Report(report) => {
+                // Datagrams bring no data.
+                let answer = report.answer().unwrap_or(Answer::Newer);
+                self.done(controller, &report.job, &answer);
+            }
+            Message::Done(job, answer) => self.done(controller, &job, &answer),
+            Message::Notice(notice) => {
+                controller.secondaries.notices.fetch_sub(1, Ordering::Relaxed);
+                self.notice(controller, *notice);
+            }
+            Message::Command(name, command, reply) => {
+                let number = self.zones.numbers.get(&name).copied();
+                let now = self.clock.seconds();
+                match (number, command) {
+                    (Some(number), Command::Refresh) => self.schedule.refresh(number, now),
+                    (Some(number), Command::Retransfer) => self.schedule.retransfer(number, now),
+                    (None, _) => {}
+                }
+                let _ = reply.try_send(number.is_some());
+            }
+            Message::Words(name, reply) => {
+                let number = self.zones.numbers.get(&name);
+                let _ = reply.try_send(number.map(|number| self.words(*number)));
+            }
+            Message::Look | Message::End => {}
+        }
+    }
+
+    fn words(&self, zone: ZoneNumber) -> String {
+        let name = |number| self.zones.name_of(number);
+        Words { schedule: &self.schedule, zone, now: self.clock.seconds(), name: &name }.to_string()
+    }
+
+    /// Zones or remotes may be others.
+    fn look(&mut self, controller: &Controller) {
+        let remotes = Arc::clone(&controller.secondaries.remotes.lock());
+        let random = &mut self.random;
+        self.zones.look(controller, &mut self.schedule, &remotes, &mut || random.next_u64() as u32);
+    }
+
+    fn begin_what_is_due(&mut self, controller: &Controller) {
+        let remotes = Arc::clone(&controller.secondaries.remotes.lock());
+        loop {
+            let random = &mut self.random;
+            let action = self.schedule.poll(self.clock.seconds(), &mut || random.next_u64() as u32);
+            match action {
+                None => return,
+                Some(Action::Expire(number)) => {
+                    let Some(zone) = self.zones.zones.get(&number) else { continue };
+                    let name = &zone.name;
+                    if controller.expire(name) {
+                        tracing::error!(zone = %name, "zone {name}: expired, as no primary has confirmed it for as long as its SOA record says; queries for it get SERVFAIL");
+                    }
+                }
+                Some(Action::Start(job)) => {
+                    let zone = self.zones.zones.get(&job.zone).map(|zone| zone.name.clone());
+                    let primary = self.zones.primary(job.primary, &remotes);
+                    // Nobody has it any more where one is missing; the next look takes it out.
+                    let asked = match (zone, primary) {
+                        (Some(zone), Some(primary)) => {
+                            let limits = Limits::default();
+                            self.ask(controller, Task { job, zone, primary: Arc::new(primary), limits })
+                        }
+                        _ => Err(io::ErrorKind::NotFound.into()),
+                    };
+                    if let Err(error) = asked {
+                        tracing::debug!(%error, "a zone cannot be asked for: {error}");
+                        let stop = Stop { fault: Fault::Ended, place: Place::default() };
+                        self.tell(&job, &Answer::Stopped(stop));
+                    }
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, job: &Job, answer: &Answer) -> Told {
+        let random = &mut self.random;
+        self.schedule.done(job, answer, self.clock.seconds(), &mut || random.next_u64() as u32)
+    }
+
+    /// Takes what came of a job.
+    fn done(&mut self, controller: &Controller, job: &Job, answer: &Answer) {
+        let told = self.tell(job, answer);
+        self.say(job, answer);
+        match told {
+            Told::Nothing => {}
+            Told::Checked => self.note(controller, job.zone),
+            Told::Revived => {
+                self.note(controller, job.zone);
+                // What had expired was given up.
+                let name = self.zones.zones.get(&job.zone).map(|zone| zone.name.clone());
+                if name.is_some_and(|name| soa(controller, &name).is_none()) {
+                    self.schedule.retransfer(job.zone, self.clock.seconds());
+                }
+            }
+        }
+    }
+
+    /// Has the log keep the age of a zone, if that is worth a record.
+    fn note(&mut self, controller: &Controller, number: ZoneNumber) {
+        let (now, unix) = (self.clock.seconds(), self.clock.unix());
+        let (Some(kept), Some(serial)) =
+            (self.schedule.kept(number, now, unix), self.schedule.serial(number))
+        else {
+            return;
+        };
+        let Some(zone) = self.zones.zones.get_mut(&number) else { return };
+        let span = kept.expires.saturating_sub(kept.checked);
+        let is_worth =
+            zone.noted.is_none_or(|noted| kept.expires.abs_diff(noted.expires) > span / NOTED_PART);
+        if is_worth {
+            zone.noted = Some(kept);
+            let what = What::Checked(serial, kept);
+            controller.dynamic.incoming(Incoming { zone: zone.name.to_lowercase(), what });
+        }
+    }
+
+    /// Says what operators should know, once.
+    fn say(&mut self, job: &Job, answer: &Answer) {
+        let primary = self.zones.name_of(job.primary);
+        let is_down = matches!(self.schedule.primary_state(job.primary), Some(PrimaryState::Down { .. }));
+        if is_down && self.down.insert(job.primary) {
+            tracing::warn!(
+                "server {primary} does not answer; zones are asked of their other primaries, or served as they are"
+            );
+        } else if !is_down && self.down.remove(&job.primary) {
+            tracing::info!("server {primary} answers again");
+        }
+        let Some(zone) = self.zones.zones.get_mut(&job.zone) else { return };
+        let name = &zone.name;
+        match answer {
+            Answer::Transferred { soa, .. } => {
+                zone.is_troubled = false;
+                let serial = soa.serial;
+                match job.ours {
+                    Some(ours) => {
+                        tracing::info!(zone = %name, serial, "zone {name}: serial {serial} from {primary}, was {ours}");
+                    }
+                    None => {
+                        tracing::info!(zone = %name, serial, "zone {name}: serial {serial} from {primary}, all of it");
+                    }
+                }
+            }
+            Answer::Current { .. } => zone.is_troubled = false,
+            Answer::Newer => {}
+            Answer::Behind { serial } => {
+                if !std::mem::replace(&mut zone.is_troubled, true) {
+                    tracing::warn!(zone = %name, serial, "zone {name}: server {primary} says serial {serial}, which is behind ours");
+                }
+            }
+            Answer::Stopped(stop) if stop.fault.is_unreachable() => {
+                tracing::debug!(zone = %name, "zone {name}: server {primary} {stop}");
+            }
+            Answer::Stopped(stop) => {
+                if std::mem::replace(&mut zone.is_troubled, true) {
+                    tracing::debug!(zone = %name, "zone {name}: server {primary} {stop}");
+                } else {
+                    tracing::warn!(zone = %name, "zone {name}: server {primary} {stop}");
+                }
+            }
+        }
+    }
+
+    /// Takes a NOTIFY, and replies.
+    fn notice(&mut self, controller: &Controller, notice: Notice) {
+        let unix = self.clock.unix();
+        let message = notice.message.clone();
+        let read = match notify_in::read(&message) {
+            Ok(read) => read,
+            Err(fault) => return notice.reply(fault.rcode(), None, unix),
+        };
+        let number = self.zones.numbers.get(&read.zone.to_lowercase()).copied();
+        let Some((number, zone)) = number.and_then(|number| Some((number, self.zones.zones.get(&number)?)))
+        else {
+            // We are its primary, or nobody's secondary.
+            return notice.reply(rcode::NOTAUTH, Some(ede::NOT_AUTHORITATIVE), unix);
+        };
+        let remotes = Arc::clone(&controller.secondaries.remotes.lock());
+        let key = notice.key.as_ref().map(|key| key.name());
+        let is_it = |primary: &&u16| {
+            self.zones.primary(**primary, &remotes).is_some_and(|known| {
+                known.address.ip() == notice.address
+                    && known
+                        .key
+                        .as_ref()
+                        .is_none_or(|known| key.is_some_and(|key| key.eq_ignore_case(known.name())))
+            })
+        };
+        let sender = zone.primaries.iter().find(is_it).copied();
+        if sender.is_none() && !notice.is_let_in {
+            return notice.reply(rcode::REFUSED, Some(ede::PROHIBITED), unix);
+        }
+        let (name, address) = (&zone.name, notice.address);
+        tracing::debug!(zone = %name, %address, "zone {name}: NOTIFY from {address}, serial {:?}", read.serial);
+        self.schedule.notify(number, sender, read.serial, self.clock.seconds());
+        notice.reply(rcode::NOERROR, None, unix);
+    }
+}

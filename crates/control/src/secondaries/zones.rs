@@ -1,0 +1,177 @@
+//! Which zones are transferred from others, and from which addresses: what settings say, against what the schedule has.
+
+use std::collections::{HashMap, HashSet};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use transfer::incoming::Soa;
+use transfer::notify::{Remote, RemoteName};
+use transfer::refresh::{Kept, Schedule, ZoneNumber};
+use wire::iana::rtype;
+use wire::{Name, NameBuf};
+use zone::catalog::View;
+
+use crate::controller::Controller;
+use crate::secondary::{Clock, Primary};
+
+/// A zone.
+pub(super) struct Zone {
+    /// As the settings write it.
+    pub(super) name: NameBuf,
+    /// The primaries, by number, in their order.
+    pub(super) primaries: Box<[u16]>,
+    /// What the log has of its age.
+    pub(super) noted: Option<Kept>,
+    /// Whether it was said that it cannot be had from somewhere.
+    pub(super) is_troubled: bool,
+}
+
+/// All zones and the addresses that they are asked of.
+#[derive(Default)]
+pub(super) struct Zones {
+    /// By the number of the schedule.
+    pub(super) zones: HashMap<ZoneNumber, Zone>,
+    /// By name in lower case.
+    pub(super) numbers: HashMap<NameBuf, ZoneNumber>,
+    /// What the schedule calls a primary by number: a remote, and one of its addresses.
+    pub(super) primaries: Vec<(RemoteName, SocketAddr)>,
+    primary_numbers: HashMap<(RemoteName, SocketAddr), u16>,
+    /// Lists of primaries that the schedule has.
+    lists: HashMap<Box<[u16]>, u32>,
+}
+
+impl Zones {
+    /// Brings zones up to what settings say. `random`: any numbers.
+    pub(super) fn look(
+        &mut self,
+        controller: &Controller,
+        schedule: &mut Schedule,
+        remotes: &HashMap<RemoteName, Remote>,
+        random: &mut dyn FnMut() -> u32,
+    ) {
+        let wanted = wanted(controller);
+        let mut stays: HashSet<ZoneNumber> = HashSet::new();
+        for (name, names) in wanted {
+            let lower = name.to_lowercase();
+            let primaries = self.numbers_of(&names, schedule, remotes);
+            if let Some(&number) = self.numbers.get(&lower)
+                && self.zones.get(&number).is_some_and(|zone| zone.primaries == primaries)
+            {
+                stays.insert(number);
+                continue;
+            }
+            self.forget(&lower, schedule);
+            let list = match self.lists.get(&primaries) {
+                Some(list) => Some(*list),
+                None => schedule.add_list(&primaries).inspect(|list| {
+                    self.lists.insert(primaries.clone(), *list);
+                }),
+            };
+            // Settings name at least one, each with an address.
+            let Some(list) = list else { continue };
+            let (clock, noted) = (Clock, controller.secondaries.kept(&lower));
+            let (now, unix) = (clock.seconds(), clock.unix());
+            let soa = soa(controller, &name);
+            let held = soa.as_ref().map(|soa| {
+                let unknown = Kept { checked: unix, expires: unix.saturating_add(soa.expire.into()) };
+                (soa, noted.unwrap_or(unknown))
+            });
+            let number = schedule.add(list, held, (now, unix), random);
+            self.zones.insert(number, Zone { name, primaries, noted, is_troubled: false });
+            self.numbers.insert(lower, number);
+            stays.insert(number);
+        }
+        let gone: Vec<NameBuf> = self
+            .numbers
+            .iter()
+            .filter(|(_, number)| !stays.contains(number))
+            .map(|(name, _)| name.clone())
+            .collect();
+        gone.iter().for_each(|name| self.forget(name, schedule));
+    }
+
+    fn forget(&mut self, lower: &Name, schedule: &mut Schedule) {
+        if let Some(number) = self.numbers.remove(lower) {
+            self.zones.remove(&number);
+            schedule.remove(number);
+        }
+    }
+
+    /// The numbers of the addresses of remotes.
+    fn numbers_of(
+        &mut self,
+        names: &[Box<str>],
+        schedule: &mut Schedule,
+        remotes: &HashMap<RemoteName, Remote>,
+    ) -> Box<[u16]> {
+        let mut numbers = Vec::new();
+        for name in names {
+            let Some((name, remote)) = remotes.get_key_value(&**name) else { continue };
+            for address in &remote.addresses {
+                let key = (Arc::clone(name), *address);
+                let number = self.primary_numbers.get(&key).copied().or_else(|| {
+                    let number = schedule.add_primary(true, false)?;
+                    self.primaries.push(key.clone());
+                    self.primary_numbers.insert(key, number);
+                    Some(number)
+                });
+                numbers.extend(number);
+            }
+        }
+        numbers.into()
+    }
+
+    /// Where a primary is, and its key as settings have it now.
+    pub(super) fn primary(&self, number: u16, remotes: &HashMap<RemoteName, Remote>) -> Option<Primary> {
+        let (name, address) = self.primaries.get(usize::from(number))?;
+        let remote = remotes.get(name)?;
+        Some(Primary { address: *address, key: remote.key.clone() })
+    }
+
+    /// The name of a primary, for operators.
+    pub(super) fn name_of(&self, number: u16) -> String {
+        self.primaries
+            .get(usize::from(number))
+            .map_or_else(String::new, |(name, address)| format!("{name} ({address})"))
+    }
+}
+
+/// Zones that are looked at within one batch of the catalog.
+const ZONES_A_BATCH: usize = 1000;
+
+/// The zones that settings say are transferred, and from whom.
+fn wanted(controller: &Controller) -> Vec<(NameBuf, Box<[Box<str>]>)> {
+    if !controller.zones.read().has_secondaries() {
+        return Vec::new();
+    }
+    let mut wanted = Vec::new();
+    let mut slots = Vec::new();
+    controller.for_each_slot(|slot, _| slots.push(slot));
+    for batch in slots.chunks(ZONES_A_BATCH) {
+        let zones = controller.zones.read();
+        controller.catalog.reader().with(|view| {
+            for slot in batch {
+                let primaries = zones.primaries(*slot);
+                if !primaries.is_empty()
+                    && let Some(name) = zones.name(view, *slot)
+                {
+                    wanted.push((name.to_owned(), primaries.into()));
+                }
+            }
+        });
+    }
+    let zones = controller.zones.read();
+    wanted.extend(zones.hidden_secondaries().map(|(name, primaries)| (name.to_owned(), primaries.into())));
+    wanted
+}
+
+/// The SOA record of a zone that is served.
+pub(super) fn soa(controller: &Controller, name: &Name) -> Option<Soa> {
+    controller.catalog.reader().with(|view| {
+        let Some(View::Zone(zone)) = view.slot_named(name).and_then(|slot| view.view_of(slot)) else {
+            return None;
+        };
+        let soa = zone.apex_node()?.rrset(rtype::SOA)?;
+        Soa::read(soa.rdata(zone.apex(), zone.apex())?.first()?)
+    })
+}
