@@ -221,3 +221,21 @@ fn pins_beside_publishers() {
     assert!(pins.into_inner() >= PINS);
     assert_eq!(catalog.pins().now, 0);
 }
+
+/// A zone that is published with a number of a pack that the list of packs had no place for when the batch began is found in it all the same.
+#[test]
+fn what_is_published_late_in_a_batch_is_found() {
+    let (catalog, slot) = catalog(pack(1, 3));
+    let mut reader = catalog.reader();
+    reader.begin();
+    let view = reader.view().unwrap();
+    // More than the first piece of the list has.
+    let holds: Vec<_> = (2..100).map(|number| catalog.add_pack(pack(number, 3))).collect();
+    let last = holds.last().unwrap();
+    catalog.publish(slot, None, ViewSource::Pack(last.number(), 0)).unwrap();
+    let hit = view.find(&SortKey::of(&apex()), 127);
+    assert!(hit.zone().is_some(), "{:?}", hit.found);
+    assert!(view.hit(&hit.found).zone().is_some());
+    assert!(view.view_of(slot).is_some());
+    reader.end();
+}

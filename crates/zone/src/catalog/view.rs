@@ -294,7 +294,10 @@ impl<'g> CatalogView<'g> {
         match held {
             Held::Number(word) => {
                 let (number, zone) = pack_of(word);
-                let pack = self.parts.packs.get(number.0, &self.guard)?;
+                let pack = match self.parts.packs.get(number.0, &self.guard) {
+                    Some(pack) => pack,
+                    None => self.late_pack(number.0)?,
+                };
                 Some((Seen::number(word), Some(pack), ZoneView::key_in(pack, zone)?))
             }
             Held::Value(absent) => Some((Seen::absent(absent.why), None, &absent.key)),
@@ -302,11 +305,22 @@ impl<'g> CatalogView<'g> {
         }
     }
 
+    /// The pack of a word that was published after the batch began, with a number that the list of packs did not have then: the longer list is published
+    /// before such a word.
+    #[cold]
+    #[inline(never)]
+    fn late_pack(&self, number: u32) -> Option<&'g Pack> {
+        self.renewed().parts.packs.get(number, &self.guard)
+    }
+
     /// What a view word says of a zone that changes, and its states.
     fn see_state(&self, held: Held<&'g Absent>) -> Option<(Seen, &'g States)> {
         let Held::Number(word) = held else { return None };
         let (number, _) = state_of_word(word)?;
-        Some((Seen::number(word), self.parts.states.get(number.0, &self.guard)?))
+        let states = self.parts.states.get(number.0, &self.guard);
+        // As with packs.
+        let states = states.or_else(|| self.renewed().parts.states.get(number.0, &self.guard))?;
+        Some((Seen::number(word), states))
     }
 
     /// The version word that a slot has; 0 for a slot that was never made.
@@ -337,8 +351,9 @@ impl<'g> CatalogView<'g> {
 
     /// The same again of what was found in this batch before, whatever is published meanwhile.
     pub fn hit(&self, found: &Found) -> Hit<'g> {
-        let pack = found.seen.zone().and_then(|(number, _)| self.parts.packs.get(number.0, &self.guard));
-        let states = found.seen.states().and_then(|(number, _)| self.parts.states.get(number.0, &self.guard));
+        let parts = self.renewed().parts;
+        let pack = found.seen.zone().and_then(|(number, _)| parts.packs.get(number.0, &self.guard));
+        let states = found.seen.states().and_then(|(number, _)| parts.states.get(number.0, &self.guard));
         Hit { found: *found, pack, states }
     }
 
