@@ -256,7 +256,7 @@ mod tests {
              remove-max = \"many\"\n[[catalog]]\nzone = \"A.\"\n[[catalog]]\n"
         ));
         // What else is known is as many words as `[[zone]]` has.
-        let unknown = "f:12:1: unknown key \"file\" in [template]; known are name, allow-query, ";
+        let unknown = "f:12:1: unknown key \"file\" in [template]; known are name, ";
         assert!(problems.remove(0).starts_with(unknown));
         let expected = [
             "f:13:15: allow-query: unknown [[acl]] \"them\"; known are all, nobody, us",

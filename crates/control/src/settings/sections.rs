@@ -140,7 +140,7 @@ section! {
         query: Names = Names::one("all"), Range::Texts(RULE), live;
         /// Transfers of zones (AXFR, IXFR).
         transfer: Names = Names::one("nobody"), Range::Texts(RULE), live;
-        /// Dynamic updates. None are taken yet.
+        /// Dynamic updates (RFC 2136). Zones must not be changed by whoever can forge an address: use lists with `keys`.
         update: Names = Names::one("nobody"), Range::Texts(RULE), live;
         /// Notices that a zone has changed. A primary of the zone may send them without.
         notify: Names = Names::one("nobody"), Range::Texts(RULE), live;
