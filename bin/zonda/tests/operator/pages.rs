@@ -105,7 +105,10 @@ fn shells_take_the_completion() {
             output(Command::new("bash").args(["--norc", "-c", &script])).trim().to_owned()
         };
         assert_eq!(complete("zonda check", 1, "check", "zonda"), "check-config check-zone");
-        assert_eq!(complete("zonda ctl re", 2, "re", "ctl"), "reload reconfigure remove-zone");
+        assert_eq!(
+            complete("zonda ctl re", 2, "re", "ctl"),
+            "reload reconfigure refresh retransfer remove-zone"
+        );
         assert_eq!(complete("zonda serve --w", 2, "--w", "serve"), "--workers");
     }
     if has("zsh") {
@@ -116,7 +119,7 @@ fn shells_take_the_completion() {
         let completed =
             output(Command::new("fish").env("HOME", folder.path()).args(["--no-config", "-c", &script]));
         let words: Vec<&str> = completed.lines().filter_map(|line| line.split('\t').next()).collect();
-        assert_eq!(words, ["reconfigure", "reload", "remove-zone"]);
+        assert_eq!(words, ["reconfigure", "refresh", "reload", "remove-zone", "retransfer"]);
     }
 }
 
