@@ -102,6 +102,16 @@ impl Requests {
     ) {
         let busy = |why| Refusal { rcode: rcode::SERVFAIL, ede: Some(ede::OTHER), why, is_ours: true };
         let taken = let_in(request, Kind::Update, zones, server, client).and_then(|_| {
+            if request.is_sig0 {
+                // A signature that nobody looked at makes no unsigned request.
+                let why = "it is signed by SIG(0), which is not verified yet";
+                return Err(Refusal {
+                    rcode: rcode::REFUSED,
+                    ede: Some(ede::NOT_SUPPORTED),
+                    why,
+                    is_ours: true,
+                });
+            }
             let proved = client.is_proved || request.key.is_some();
             let ticket = item.later(driver, 0, proved).map_err(|_| busy("as many updates as may wait"))?;
             let update = Update {

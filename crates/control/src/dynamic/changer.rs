@@ -130,9 +130,12 @@ impl Dynamic {
         if !changer.zones.is_empty() {
             let _ = changer.open_log();
         }
-        let thread = std::thread::Builder::new().name("changer".into()).spawn(move || changer.run())?;
-        *controller.dynamic.thread.lock() = Some(thread);
         controller.dynamic.is_running.store(true, Ordering::Release);
+        let thread = std::thread::Builder::new().name("changer".into()).spawn(move || {
+            let _ends = Ends(Arc::clone(&changer.controller.dynamic));
+            changer.run();
+        })?;
+        *controller.dynamic.thread.lock() = Some(thread);
         Ok(())
     }
 
@@ -143,6 +146,16 @@ impl Dynamic {
             // What it had to say of a panic it has said.
             let _ = thread.join();
         }
+    }
+}
+
+/// Has nothing be taken any more once the changer ends, by a panic too: clients are told so instead of waiting.
+struct Ends(Arc<Dynamic>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.is_running.store(false, Ordering::Release);
+        self.0.queue.close();
     }
 }
 
@@ -570,12 +583,14 @@ impl Changer {
     fn committed(&mut self, payload: Payload) {
         let Payload::Commit(commit) = payload else { return };
         if let Some((changed, parts)) = commit.version {
-            let Some(zone) = self.zones.get_mut(&commit.zone) else { return };
             self.controller.make_room();
             let serial = changed.row().serial;
-            if zone.publish(&self.controller.catalog, changed, parts).is_err() {
+            let zone = self.zones.get_mut(&commit.zone);
+            if zone.is_none_or(|zone| zone.publish(&self.controller.catalog, changed, parts).is_err()) {
                 tracing::warn!(zone = %commit.zone, "zone {}: updated, and then it was not served any more as it had been", commit.zone);
                 self.zones.remove(&commit.zone);
+                // Durable, and not served: who asks for it would not find it.
+                return self.reply_all(commit.replies.into_iter().map(|(update, _)| update), Said::not_now());
             } else {
                 self.controller.tell_changed(&commit.zone, serial);
                 if let Some(told) = commit.told {
