@@ -12,7 +12,7 @@ listen = ["{}"]
 workers = {}
 minimal-responses = true
 receive-buffer-octets = {}
-
+{}
 [control]
 socket = "{folder}/control.sock"
 
@@ -23,6 +23,7 @@ level = "warn"
         job.address,
         job.workers,
         job.receive_octets,
+        kept(job),
         role(job.role)
     );
     let mut zones = String::new();
@@ -37,6 +38,16 @@ level = "warn"
     let program = job.programs.zonda.to_string_lossy();
     let command = Setup::words(&[&program, "serve", "--config", &format!("{folder}/zonda.toml")]);
     Setup { file: "zonda.toml", head, zones, command, ..Setup::default() }
+}
+
+/// Where what changes is kept. What does not change is read anew each time, as by the others.
+fn kept(job: &Job<'_>) -> String {
+    match job.role {
+        Role::Dynamic { .. } | Role::Secondary { keeps: true, .. } => {
+            format!("pack-directory = \"{}/packs\"\n", job.folder.display())
+        }
+        Role::Static | Role::Primary | Role::Secondary { keeps: false, .. } => String::new(),
+    }
 }
 
 /// What a role asks for of the server.
