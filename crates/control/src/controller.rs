@@ -31,6 +31,7 @@ use std::time::SystemTime;
 use net::Running;
 use net::systemd::Notifier;
 use sync::{Collector, Mutex, RwLock};
+use transfer::outgoing::History;
 use zone::Catalog;
 
 pub use arrange::Candidate;
@@ -41,7 +42,7 @@ pub(crate) use zones::Zones;
 
 use crate::access::Groups;
 use crate::commanded::Commanded;
-use crate::dynamic::Dynamic;
+use crate::dynamic::{Dynamic, Historian};
 use crate::effort::Effort;
 use crate::handler::Shown;
 use crate::identity::{Identity, identity};
@@ -125,6 +126,8 @@ pub struct Controller {
     was_restricted: bool,
     /// Most octets of their log.
     pub(crate) journal_octets: u64,
+    /// What led from version to version of zones.
+    pub(crate) historian: Arc<Historian>,
     /// Zones that change in place.
     pub(crate) dynamic: Arc<Dynamic>,
     /// Zones that are transferred from others.
@@ -180,6 +183,8 @@ impl Controller {
         let collector = Collector::start(&[catalog.domain().clone(), identity.domain().clone()])
             .map_err(|error| format!("cannot start the collector: {error}"))?;
         let journal_octets = settings.server.journal_octets;
+        let journal = folder.as_ref().filter(|folder| folder.is_ours()).map(crate::dynamic::journal_folder);
+        let historian = Arc::new(Historian::new(journal.as_deref()));
         let changing = Changing { settings, commanded: Commanded::default(), groups };
         let controller = Controller {
             catalog,
@@ -194,7 +199,8 @@ impl Controller {
             shown: RwLock::named("counts", Vec::new()),
             limited: Mutex::named("limited", Watch::default()),
             running: Mutex::named("workers", None),
-            transfers: Arc::new(Transfers::new()),
+            transfers: Arc::new(Transfers::new(Arc::clone(&historian) as Arc<dyn History>)),
+            historian,
             telling: Telling::new(),
             renderer: OnceLock::new(),
             spared: AtomicUsize::new(0),

@@ -37,11 +37,7 @@ impl From<Damaged> for NoDifference {
 
 /// The change from `old` to `new`, two versions of a zone. Its SOA records are those of the two, whatever their serials. A walk over both, which
 /// ends once the change has more than `octets_max` octets.
-pub fn difference(
-    old: &ZoneView<'_>,
-    new: &ZoneView<'_>,
-    octets_max: usize,
-) -> Result<Change, NoDifference> {
+pub fn difference(old: &ZoneView<'_>, new: &ZoneView<'_>, octets_max: usize) -> Result<Change, NoDifference> {
     if old.apex_key() != new.apex_key() {
         return Err(NoDifference::Damaged);
     }
@@ -171,4 +167,3 @@ fn name(owner: &Owner<'_>, apex: &Name) -> Option<NameBuf> {
     octets.get_mut(length..end)?.copy_from_slice(apex.octets());
     Some(Name::from_wire(octets.get(..end)?).ok()?.to_owned())
 }
-

@@ -65,6 +65,11 @@ impl Dynamic {
         }
     }
 
+    /// Whether the changer writes nothing, as another server is to take over.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_held.load(Ordering::SeqCst)
+    }
+
     /// Has the changer write nothing until what this gives is dropped, as another server is to take over, which reads the log. The error: it is not done
     /// with what it writes.
     pub(crate) fn hold(&self) -> Result<Held<'_>, &'static str> {

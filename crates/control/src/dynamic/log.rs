@@ -36,6 +36,8 @@ impl Changer {
             && self.condition == Condition::Ready
         {
             self.log = Log::Closed;
+            // Who takes over reads it.
+            let _ = self.controller.historian.flush();
             dynamic.is_open.store(false, Ordering::SeqCst);
         }
     }
@@ -47,7 +49,13 @@ impl Changer {
         }
         if let Log::Closed = self.log {
             match super::recover::read(&self.controller) {
-                Ok(found) => self.log = Log::Read(found.map(Box::new)),
+                Ok(found) => {
+                    if let Some((recovery, _)) = &found {
+                        // What another server may have written is looked at again; nothing of ours is missing there.
+                        self.controller.historian.begin(&self.controller, recovery);
+                    }
+                    self.log = Log::Read(found.map(Box::new));
+                }
                 Err(error) => {
                     tracing::error!(error, "{error}; no zone is updated");
                     return Err(Said::not_now());
@@ -65,6 +73,7 @@ impl Changer {
                 tracing::error!(%error, "the log of changes cannot be begun: {error}; no zone is updated until the next start");
                 return Err(Said::not_now());
             }
+            self.controller.historian.log_begins(&log.identity());
             let events = Events::new();
             let preparer = match log.start_preparer(|| {}) {
                 Ok(preparer) => preparer,

@@ -7,13 +7,14 @@
 //! * [`handle`]: how others ask; [`queue`]: what waits for it; [`update`]: one request; [`recent`]: those that come again.
 //! * [`changer`]: the thread; [`versions`]: what it makes of updates; [`written`]: what comes of writes; [`group`]: what becomes durable together.
 //! * [`zone`]: one zone that changes; [`base`]: what its log begins with; [`incoming`]: what secondary zones get from their primaries.
-//! * [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`]: at a start.
+//! * [`history`]: versions kept for IXFR, beside all that. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`]: at a start.
 
 mod base;
 mod changer;
 mod checkpoint;
 mod group;
 mod handle;
+mod history;
 mod incoming;
 mod log;
 mod queue;
@@ -25,6 +26,7 @@ mod written;
 mod zone;
 
 pub(crate) use handle::Dynamic;
+pub(crate) use history::Historian;
 pub(crate) use incoming::{Incoming, NotTaken, Told, What};
-pub(crate) use recover::start;
+pub(crate) use recover::{journal_folder, start};
 pub(crate) use update::Update;

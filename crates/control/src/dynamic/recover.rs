@@ -7,7 +7,7 @@ use std::sync::Arc;
 use journal::anchor::Content;
 use journal::disk::System;
 use journal::log::Options;
-use journal::{Body, Record, Recovery};
+use journal::{Body, Entry, Record, Recovery};
 use transfer::refresh::Kept;
 use wire::NameBuf;
 use zone::{Change, Pack, Records};
@@ -17,16 +17,23 @@ use super::changer::{Changer, wall};
 use super::checkpoint::Floor;
 use super::zone::DynamicZone;
 use crate::controller::Controller;
+use crate::packs::PackFolder;
 use crate::text::count;
 
 /// The folder of the log, in that of packs.
 const FOLDER: &str = "journal";
 
+/// Where log and history are.
+pub(crate) fn journal_folder(folder: &PackFolder) -> PathBuf {
+    folder.path().join(FOLDER)
+}
+
 /// Reads the log, shows what it has, and starts the changer; nothing where nothing can be stored. To be called when what packs have is shown, and before
 /// anybody is answered. The error: the log cannot be read at all.
 pub(crate) fn start(controller: &Arc<Controller>) -> Result<(), String> {
     let Some((recovery, floor)) = read(controller)? else { return Ok(()) };
-    let mut replay = Replay { controller, packs: None, zones: HashMap::new(), kept: HashMap::new() };
+    let from = controller.historian.begin(controller, &recovery);
+    let mut replay = Replay { controller, from, packs: None, zones: HashMap::new(), kept: HashMap::new() };
     recovery
         .replay(&mut |group, record| replay.take(&recovery, group, record))
         .map_err(|error| format!("the log of changes cannot be read: {error}"))?;
@@ -60,7 +67,7 @@ pub(crate) fn start(controller: &Arc<Controller>) -> Result<(), String> {
 /// Reads the log. `None`: there can be none, as nothing is stored.
 pub(super) fn read(controller: &Controller) -> Result<Option<(Recovery, Floor)>, String> {
     let Some(folder) = controller.folder().filter(|folder| folder.is_ours()) else { return Ok(None) };
-    let path: PathBuf = folder.path().join(FOLDER);
+    let path: PathBuf = journal_folder(folder);
     let floor = Floor::open(&path).map_err(|error| format!("the log of changes cannot be read: {error}"))?;
     let start = floor.content().map(Content::start).unwrap_or_default();
     let options = Options { log_octets: controller.journal_octets, ..Options::default() };
@@ -71,6 +78,8 @@ pub(super) fn read(controller: &Controller) -> Result<Option<(Recovery, Floor)>,
 
 struct Replay<'c> {
     controller: &'c Controller,
+    /// The first group that the history may not have.
+    from: u64,
     /// Packs that are on the disk, by checksum, once any is asked for.
     packs: Option<HashMap<u64, Arc<Pack>>>,
     zones: HashMap<NameBuf, DynamicZone>,
@@ -99,13 +108,29 @@ impl Replay<'_> {
                 if zone.fault.is_none() {
                     zone.fault = apply(zone, record.serial_before, removed, added).err();
                 }
+                if zone.fault.is_none() && group >= self.from {
+                    self.say_again(group, record);
+                }
             }
             // Its age stays: it may be that it came as a whole.
-            Body::Removed => drop(self.zones.remove(&name)),
+            Body::Removed => {
+                self.zones.remove(&name);
+                if group >= self.from {
+                    self.say_again(group, record);
+                }
+            }
             Body::Checked { time, expiry } => {
                 let expires = time.saturating_add(expiry.into());
                 self.kept.insert(name, Kept { checked: time, expires });
             }
+        }
+    }
+
+    /// Tells the history what it may not have.
+    fn say_again(&self, group: u64, record: &Record<'_>) {
+        let Record { zone, serial_before, serial_after, time, body, .. } = *record;
+        if let Ok(version) = Entry::new(zone, serial_before, serial_after, time, body) {
+            self.controller.historian.again(group, version);
         }
     }
 

@@ -87,8 +87,8 @@ impl Changer {
             (Said::FAILED, replies.into_iter().map(|(update, _)| update).collect::<Vec<_>>())
         };
         let Log::Open(open) = &self.log else { return Err(failed(replies)) };
-        let mut commit = Commit { zone: name.to_owned(), version: None, replies: Vec::new(), told: None };
-        let mut record = None;
+        let mut commit =
+            Commit { zone: name.to_owned(), record: None, version: None, replies: Vec::new(), told: None };
         if let Some(change) = &change {
             if !zone.is_based {
                 let Some(base) = checkpoint::entries(&self.controller, zone, now) else {
@@ -103,7 +103,7 @@ impl Changer {
                 zone.is_based = true;
             }
             let Ok(entry) = entry(change, now) else { return Err(failed(replies)) };
-            record = Some(Arc::new(entry));
+            commit.record = Some(Arc::new(entry));
             match zone.apply(change) {
                 Ok(applied) => commit.version = Some((applied.changed, applied.parts)),
                 Err(refused) => {
@@ -113,6 +113,7 @@ impl Changer {
             }
         }
         commit.replies = replies;
+        let record = commit.record.clone();
         match open.committer.enqueue(open.committer.generation(), record, Payload::Commit(commit)) {
             // It is committed with all that waits.
             Ok(_queued) => Ok(()),

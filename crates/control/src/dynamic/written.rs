@@ -22,8 +22,8 @@ impl Changer {
         let Log::Open(open) = &self.log else { return };
         for event in open.events.take() {
             match event {
-                Event::Committed(payloads) => {
-                    payloads.into_iter().for_each(|payload| self.committed(payload))
+                Event::Committed(group, payloads) => {
+                    payloads.into_iter().for_each(|payload| self.committed(group, payload))
                 }
                 Event::Refused(payloads, why) => self.refused(payloads, &why),
                 Event::Condition(condition) => self.note(condition),
@@ -32,11 +32,14 @@ impl Changer {
     }
 
     /// Publishes what is on the disk, and replies.
-    fn committed(&mut self, payload: Payload) {
+    fn committed(&mut self, group: u64, payload: Payload) {
         let Payload::Commit(commit) = payload else { return };
         if let Some((changed, parts)) = commit.version {
             self.controller.make_room();
             let serial = changed.row().serial;
+            if let Some(record) = commit.record {
+                self.controller.historian.push(group, record);
+            }
             let zone = self.zones.get_mut(&commit.zone);
             if zone.is_none_or(|zone| zone.publish(&self.controller.catalog, changed, parts).is_err()) {
                 tracing::warn!(zone = %commit.zone, "zone {}: updated, and then it was not served any more as it had been", commit.zone);

@@ -36,6 +36,12 @@ impl Difference {
         &self.octets[..self.removed]
     }
 
+    /// The records that went, and those that came.
+    pub fn into_parts(mut self) -> (Vec<u8>, Vec<u8>) {
+        let added = self.octets.split_off(self.removed);
+        (self.octets, added)
+    }
+
     /// The records that came.
     pub fn added(&self) -> &[u8] {
         &self.octets[self.removed..]
