@@ -390,7 +390,7 @@ impl History {
             return Ok(files);
         }
         // A serial that is not greater is that of another life, and comes by again.
-        let is_forward = record.serial_after.wrapping_sub(record.serial_before) as i32 > 0;
+        let is_forward = is_forward(entry);
         if !is_forward || files.last().is_some_and(|last| last.after != record.serial_before) {
             if next.is_again {
                 return Ok(files);
@@ -588,6 +588,13 @@ pub struct Listed {
     pub octets: u64,
 }
 
+/// Whether a difference leads to a serial that is greater (RFC 1982 3.2); what is none does not lead back either.
+fn is_forward(entry: &Entry) -> bool {
+    let record = entry.record();
+    let is_difference = matches!(record.body, Body::Difference { .. });
+    !is_difference || record.serial_after.wrapping_sub(record.serial_before) as i32 > 0
+}
+
 impl Pushed {
     /// As a reader has it: its group, and the difference, or `None` where nothing leads on. Nothing: it is no version.
     fn as_version(&self) -> Option<(u64, Option<Arc<Entry>>)> {
@@ -599,7 +606,8 @@ impl Pushed {
                 Some(Err(_)) | None => None,
             },
         };
-        Some((self.group, entry))
+        // A difference that leads back is the end of a life.
+        Some((self.group, entry.filter(|entry| is_forward(entry))))
     }
 }
 

@@ -28,5 +28,5 @@ mod zone;
 pub(crate) use handle::Dynamic;
 pub(crate) use history::Historian;
 pub(crate) use incoming::{Incoming, NotTaken, Told, What};
-pub(crate) use recover::{journal_folder, start};
+pub(crate) use recover::{journal_of, start};
 pub(crate) use update::Update;

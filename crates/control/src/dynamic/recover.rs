@@ -1,7 +1,7 @@
 //! What the log has at a start: each zone as it was acknowledged last.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use journal::anchor::Content;
@@ -17,15 +17,14 @@ use super::changer::{Changer, wall};
 use super::checkpoint::Floor;
 use super::zone::DynamicZone;
 use crate::controller::Controller;
-use crate::packs::PackFolder;
 use crate::text::count;
 
 /// The folder of the log, in that of packs.
 const FOLDER: &str = "journal";
 
-/// Where log and history are.
-pub(crate) fn journal_folder(folder: &PackFolder) -> PathBuf {
-    folder.path().join(FOLDER)
+/// Where log and history of a folder of packs are.
+pub(crate) fn journal_of(packs: &Path) -> PathBuf {
+    packs.join(FOLDER)
 }
 
 /// Reads the log, shows what it has, and starts the changer; nothing where nothing can be stored. To be called when what packs have is shown, and before
@@ -67,7 +66,7 @@ pub(crate) fn start(controller: &Arc<Controller>) -> Result<(), String> {
 /// Reads the log. `None`: there can be none, as nothing is stored.
 pub(super) fn read(controller: &Controller) -> Result<Option<(Recovery, Floor)>, String> {
     let Some(folder) = controller.folder().filter(|folder| folder.is_ours()) else { return Ok(None) };
-    let path: PathBuf = journal_folder(folder);
+    let path: PathBuf = journal_of(folder.path());
     let floor = Floor::open(&path).map_err(|error| format!("the log of changes cannot be read: {error}"))?;
     let start = floor.content().map(Content::start).unwrap_or_default();
     let options = Options { log_octets: controller.journal_octets, ..Options::default() };
@@ -113,12 +112,7 @@ impl Replay<'_> {
                 }
             }
             // Its age stays: it may be that it came as a whole.
-            Body::Removed => {
-                self.zones.remove(&name);
-                if group >= self.from {
-                    self.say_again(group, record);
-                }
-            }
+            Body::Removed => drop(self.zones.remove(&name)),
             Body::Checked { time, expiry } => {
                 let expires = time.saturating_add(expiry.into());
                 self.kept.insert(name, Kept { checked: time, expires });
