@@ -15,6 +15,8 @@ use zonda_tests::server::{
 };
 use zonda_tests::zone::transfer;
 
+use crate::kit::zonda;
+
 /// Longest wait for what takes some seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 const ORIGIN: &str = "moved.test.";
@@ -195,7 +197,7 @@ fn updates_are_sent_as_they_were() {
     // The same name, from its text again: nothing leads there.
     assert!(ctl(&server, &["remove-zone", ORIGIN]).status.success());
     let file = bed.folder.path().join("zone").display().to_string();
-    assert!(ctl(&server, &["add-zone", ORIGIN, "--file", &file]).status.success());
+    assert!(ctl(&server, &["add-zone", ORIGIN, &file]).status.success());
     assert_eq!(serial(bed.address), Some(1));
     assert!(is_whole(&ixfr(bed.address, 0)));
     update(bed.address, &format!("update add other.{ORIGIN} 60 A 192.0.2.6"));
@@ -233,6 +235,11 @@ fn edited_texts_are_sent_as_differences() {
     edit(5, "five A 192.0.2.5\n");
     assert!(is_whole(&ixfr(bed.address, 4)));
     assert_eq!(ixfr(bed.address, 3), ["SOA 5", "SOA 3", "SOA 5", "five A 192.0.2.5", "SOA 5"]);
+    // A small zone is stored after some seconds, and goes on from there.
+    let is_pack = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().ends_with(".zpack");
+    await_that("the zone to be stored", || {
+        std::fs::read_dir(bed.folder.path().join("packs")).expect("the folder").flatten().any(is_pack)
+    });
     std::thread::sleep(Duration::from_millis(400));
     kill(server);
     let server = bed.start();
@@ -259,6 +266,7 @@ impl Peer {
                 &format!(
                     "zone \"{ORIGIN}\" {{ type secondary; file \"zone\"; masterfile-format text; primaries port {other} {{ 127.0.0.1; }}; notify no; }};\n"
                 ),
+                "",
             ),
             _ => {
                 let text = format!(
@@ -277,28 +285,29 @@ impl Peer {
         Peer { folder, address, _process }
     }
 
-    fn named(folder: &std::path::Path, address: SocketAddr, zone: &str) -> Command {
+    /// `more`: further options.
+    fn named(folder: &std::path::Path, address: SocketAddr, zone: &str, more: &str) -> Command {
         let (home, port) = (folder.display(), address.port());
         let text = format!(
             "options {{ directory \"{home}\"; pid-file none; session-keyfile none; listen-on-v6 {{ none; }}; \
              listen-on port {port} {{ 127.0.0.1; }}; recursion no; empty-zones-enable no; dnssec-validation no; \
-             allow-transfer {{ any; }}; notify-delay 0; min-refresh-time 1; min-retry-time 1; }};\ncontrols {{ }};\n{zone}"
+             allow-transfer {{ any; }}; notify-delay 0; min-refresh-time 1; min-retry-time 1; {more} }};\ncontrols {{ }};\n{zone}"
         );
         let mut command = Command::new(require("named", "bind9"));
         command.args(["-g", "-d", "3", "-n", "1", "-U", "1", "-c"]).arg(write(folder, "named.conf", &text));
         command
     }
 
-    /// A named that others have the zone from, by updates. `more`: further statements about the zone.
+    /// A named that others have the zone from, by updates. `more`: further options.
     fn primary(address: SocketAddr, other: SocketAddr, more: &str) -> Peer {
         let folder = tempfile::Builder::new().prefix("zonda-test-").tempdir().expect("a scratch folder");
         write(folder.path(), "zone", &text(1, ""));
         let port = other.port();
         let zone = format!(
             "zone \"{ORIGIN}\" {{ type primary; file \"zone\"; allow-update {{ any; }}; notify explicit; \
-             also-notify {{ 127.0.0.1 port {port}; }}; {more} }};\n"
+             also-notify {{ 127.0.0.1 port {port}; }}; }};\n"
         );
-        let command = Peer::named(folder.path(), address, &zone);
+        let command = Peer::named(folder.path(), address, &zone, more);
         let _process = Guarded::spawn(command, folder.path());
         await_that("named", || serial(address).is_some());
         Peer { folder, address, _process }
@@ -313,7 +322,8 @@ impl Peer {
 /// An update that differs from others; with one that goes.
 fn step(number: u32) -> String {
     format!(
-        "update add u{number}.{ORIGIN} 60 TXT \"{number}\"\nupdate delete u{}.{ORIGIN} TXT\nupdate add n3.{ORIGIN} 60 A 192.0.2.{}",
+        "update add u{number}.{ORIGIN} 60 TXT \"{number}\"\nupdate delete u{}.{ORIGIN} TXT\nupdate delete n3.{ORIGIN} A\n\
+         update add n3.{ORIGIN} 60 A 192.0.2.{}",
         number.saturating_sub(5),
         number % 250
     )
@@ -370,11 +380,11 @@ fn check_between(more: &str) {
     await_that("knotd", || serial(below) == Some(1));
     let mut server = server;
     for number in 6..16 {
-        update(primary.address, &step(number));
         if number == 10 {
             kill(server);
             server = bed.start();
         }
+        update(primary.address, &step(number));
         let last = serial(primary.address);
         await_that("the zone to follow", || serial(bed.address) == last);
         await_that("knotd to follow", || serial(below) == last);
@@ -396,4 +406,57 @@ fn differences_go_on() {
 #[test]
 fn differences_between_whole_zones_go_on() {
     check_between("provide-ixfr no;");
+}
+
+/// `zonda journal` shows what log and history have, finds damage, and removes the history of a zone; beside a server it says so.
+#[test]
+fn the_journal_is_shown_without_the_server() {
+    let bed = Bed::of_text("", &[]);
+    let packs = bed.folder.path().join("packs").display().to_string();
+    let journal = |arguments: &[&str]| zonda(&[&["journal", "--folder", &packs], arguments].concat());
+    journal(&["show"]).assert_fails(1, &["packs/journal", "no zone has been changed"]);
+    let server = bed.start();
+    update(bed.address, &format!("update add new.{ORIGIN} 60 A 192.0.2.9"));
+    update(bed.address, &format!("update delete new.{ORIGIN}"));
+    let shown = journal(&["show", ORIGIN]);
+    assert!(shown.status == 0 && shown.errors.contains("a server writes it"), "{shown:?}");
+    assert!(shown.output.contains("moved.test. at ") && shown.output.contains("serial 2 to 3"), "{shown:?}");
+    journal(&["verify"]).assert_fails(1, &["a server uses it"]);
+    journal(&["prune", ORIGIN]).assert_fails(1, &["a server uses it"]);
+    // What was written when the server ends is all there was.
+    drop(server);
+    let config = bed.folder.path().join("zonda.toml").display().to_string();
+    let shown = zonda(&["journal", "--config", &config, "show"]);
+    let history = shown.output.split_once("\nhistory ").expect("both").1;
+    assert!(shown.status == 0 && shown.errors.is_empty(), "{shown:?}");
+    assert_eq!(history.lines().filter(|line| line.contains(", of group ")).count(), 2, "{shown:?}");
+    assert!(journal(&["verify"]).output.ends_with(": fine\n"));
+    let files: Vec<_> = std::fs::read_dir(bed.folder.path().join("packs/journal/history"))
+        .expect("the history")
+        .flatten()
+        .filter(|entry| entry.path().is_dir())
+        .flat_map(|folder| std::fs::read_dir(folder.path()).expect("files").flatten())
+        .collect();
+    let mut octets = std::fs::read(files[0].path()).expect("a file");
+    // Within the records of the first entry.
+    octets[100] ^= 1;
+    std::fs::write(files[0].path(), octets).expect("damaged");
+    journal(&["verify"]).assert_fails(1, &["serial 1 to 2 is damaged"]);
+    // A client that asks for it is broken off once, and gets all of it then.
+    let server = bed.start();
+    assert!(ixfr(bed.address, 1).len() < 8, "broken off");
+    assert!(is_whole(&ixfr(bed.address, 1)));
+    drop(server);
+    update_once(&bed);
+    assert_eq!(journal(&["prune", ORIGIN]).output, "zone moved.test.: its history is removed\n");
+    assert_eq!(journal(&["prune", ORIGIN]).output, "zone moved.test.: it has no history\n");
+    let _server = bed.start();
+    // But for what the log has still.
+    assert!(is_whole(&ixfr(bed.address, 2)));
+}
+
+/// Starts a server, changes the zone once and ends.
+fn update_once(bed: &Bed) {
+    let _server = bed.start();
+    update(bed.address, &format!("update add once.{ORIGIN} 60 A 192.0.2.9"));
 }

@@ -183,7 +183,10 @@ impl Controller {
         let collector = Collector::start(&[catalog.domain().clone(), identity.domain().clone()])
             .map_err(|error| format!("cannot start the collector: {error}"))?;
         let journal_octets = settings.server.journal_octets;
-        let journal = folder.as_ref().filter(|folder| folder.is_ours()).map(|folder| crate::dynamic::journal_of(folder.path()));
+        let journal = folder
+            .as_ref()
+            .filter(|folder| folder.is_ours())
+            .map(|folder| crate::dynamic::journal_of(folder.path()));
         let historian = Arc::new(Historian::new(journal.as_deref()));
         let changing = Changing { settings, commanded: Commanded::default(), groups };
         let controller = Controller {

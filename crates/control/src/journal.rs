@@ -97,8 +97,7 @@ impl Journal {
     /// They cannot be read, in words.
     pub fn show(&self, zone: Option<&Name>, lines: Lines<'_>) -> Result<(), String> {
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", self.folder.display());
-        let anchor =
-            Anchor::open(Arc::clone(&self.disk), &self.folder).map_err(|error| failed(&error))?;
+        let anchor = Anchor::open(Arc::clone(&self.disk), &self.folder).map_err(|error| failed(&error))?;
         let start = anchor.content().map(Content::start).unwrap_or_default();
         let log = self.folder.join(LOG_FOLDER);
         let recovery = Recovery::open(Arc::clone(&self.disk), &log, self.options, start);

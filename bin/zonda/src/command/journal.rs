@@ -71,7 +71,11 @@ fn look(arguments: &Arguments) -> Result<bool, String> {
     match &arguments.command {
         Command::Show { zone } => {
             if journal.is_in_use() {
-                complain([format!("{}: a server writes it: what follows is as it was in this moment", journal.folder().display()).as_str()]);
+                complain([format!(
+                    "{}: a server writes it: what follows is as it was in this moment",
+                    journal.folder().display()
+                )
+                .as_str()]);
             }
             let mut ok = true;
             journal.show(zone.as_deref(), &mut |line| ok &= print(&format!("{line}\n")))?;

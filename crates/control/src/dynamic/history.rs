@@ -26,6 +26,7 @@ use zone::{Change, Pack, Records, ZoneView};
 
 use super::changer::wall;
 use super::group::entry;
+use crate::command::Count;
 use crate::controller::Controller;
 use crate::repeated::REPEAT_PAUSE;
 
@@ -155,9 +156,25 @@ impl Historian {
         controller.map_or(Bound { octets: 0, versions: 1 }, |controller| controller.history_bound(zone))
     }
 
-    /// What is there and was done.
-    pub(crate) fn status(&self) -> HistoryStatus {
-        self.history.as_ref().map(History::status).unwrap_or_default()
+    /// What is counted.
+    pub(crate) fn counts(&self) -> [Count; 4] {
+        let HistoryStatus { waiting_octets, zones, appended, begun, .. } =
+            self.history.as_ref().map(History::status).unwrap_or_default();
+        let count = |name: &str, help: &str, count| Count { name: name.into(), count, help: help.into() };
+        [
+            count(
+                "history-zones",
+                "Zones of which it is kept what led from version to version.",
+                zones as u64,
+            ),
+            count("history-versions", "Versions of zones that were written there.", appended),
+            count("history-begun-anew", "Times that nothing was known of what led to a version.", begun),
+            count(
+                "history-waiting-octets",
+                "Octets of versions that are not written yet.",
+                waiting_octets as u64,
+            ),
+        ]
     }
 
     /// Has the thread look, and starts it if there is none.
@@ -216,7 +233,9 @@ impl Historian {
             if self.may_write() {
                 say(self.flush(), &mut said);
                 written = written.or(Some(Instant::now()));
-            } else {
+            }
+            // What could not be written yet, or waits behind what is to be found: nobody says so once more.
+            if history.status().waiting > 0 {
                 self.is_woken.store(true, Ordering::Release);
             }
             if self.is_stopped.load(Ordering::Acquire) {
