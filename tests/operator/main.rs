@@ -14,6 +14,7 @@ mod marks;
 mod moving;
 mod packs;
 mod readme;
+mod recovered;
 mod reload;
 mod said;
 mod secondary;

@@ -88,7 +88,7 @@ impl Changer {
                 || self.last.is_some_and(|last| now - last < QUIET);
             let pause = if self.checkpoint.is_some() { Duration::ZERO } else { TICK };
             let until = is_busy.then(|| now + pause);
-            let Some(jobs) = self.controller.dynamic.queue.take(until) else { return };
+            let Some(jobs) = self.controller.dynamic.queue.take(until) else { return self.leave() };
             self.turn(jobs);
             self.leave();
             self.shorten();
