@@ -202,11 +202,6 @@ fn nsupdate_with_every_form() {
 }
 
 #[test]
-fn nsupdate_by_tcp() {
-    every_form("nsupdate", "bind9-dnsutils", &["-v"]);
-}
-
-#[test]
 fn knsupdate_with_every_form() {
     every_form("knsupdate", "knot-dnsutils", &[]);
 }
@@ -295,6 +290,7 @@ fn dig_and_kdig_transfer() {
 
 /// Kea's DHCP-DDNS, told of leases as the DHCP server tells it.
 struct Kea {
+    // Ended before its folder goes.
     process: Guarded,
     folder: tempfile::TempDir,
     address: SocketAddr,
@@ -409,4 +405,12 @@ fn kea_with_tsig() {
     // Then the name is free.
     assert!(kea.tell(true, "host", "192.0.2.11", 0xcd), "{}", kea.log());
     assert_eq!((rdata(&host, rtype::A), rdata(&host, DHCID)), (vec![vec![192, 0, 2, 11]], dhcid(0xcd)));
+}
+
+mod long {
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn nsupdate_by_tcp() {
+        super::every_form("nsupdate", "bind9-dnsutils", &["-v"]);
+    }
 }

@@ -22,6 +22,7 @@ mod secondary;
 mod settings;
 mod stale;
 mod start;
+mod thousand;
 mod transfers;
 mod upgrade;
 mod zone_files;
