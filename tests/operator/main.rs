@@ -1,5 +1,6 @@
 //! What an operator and an attacker can do wrong: settings, files, signals, packets.
 
+mod clients;
 mod control_socket;
 mod counts;
 mod dynamic;
@@ -12,15 +13,18 @@ mod locks;
 mod log;
 mod lost;
 mod marks;
+mod moments;
 mod moving;
 mod packs;
 mod readme;
+mod recovered;
 mod reload;
 mod said;
 mod secondary;
 mod settings;
 mod stale;
 mod start;
+mod thousand;
 mod transfers;
 mod upgrade;
 mod zone_files;

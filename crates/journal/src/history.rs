@@ -206,6 +206,12 @@ impl History {
         }
     }
 
+    /// The log has groups up to this one: what is pushed later without a group of its own is newer.
+    pub fn note_group(&self, group: u64) {
+        let log = &mut self.queue.lock().log;
+        log.pushed = log.pushed.max(group);
+    }
+
     /// Takes a change that is on the disk with group `group`. What is no difference begins the zone's history anew. Changes of a zone come in
     /// the order of their groups; what was there before is passed over.
     pub fn push(&self, group: u64, entry: Arc<Entry>) {
@@ -377,7 +383,9 @@ impl History {
         };
         let record = entry.record();
         let Body::Difference { removed, added } = record.body else {
-            if !matches!(record.body, Body::Checked { .. }) {
+            // Said again, it is the end of what was before it.
+            let is_behind = next.is_again && files.last().is_some_and(|last| last.group >= next.group);
+            if !matches!(record.body, Body::Checked { .. }) && !is_behind {
                 self.end(&mut files)?;
             }
             return Ok(files);

@@ -83,6 +83,11 @@ impl Historian {
         self.history.iter().for_each(|history| history.log_begins(log));
     }
 
+    /// The log has groups up to this one: what comes later is newer.
+    pub(super) fn note_group(&self, group: u64) {
+        self.history.iter().for_each(|history| history.note_group(group));
+    }
+
     /// Takes a version that a synced group has. Before it is told of: who asks at once gets it.
     pub(super) fn push(self: &Arc<Historian>, group: u64, version: Arc<Entry>) {
         let Some(history) = &self.history else { return };

@@ -7,7 +7,7 @@
 //! * [`handle`]: how others ask; [`queue`]: what waits for it; [`update`]: one request; [`recent`]: those that come again.
 //! * [`changer`]: the thread; [`versions`]: what it makes of updates; [`written`]: what comes of writes; [`group`]: what becomes durable together.
 //! * [`zone`]: one zone that changes; [`base`]: what its log begins with; [`incoming`]: what secondary zones get from their primaries.
-//! * [`history`]: versions kept for IXFR, beside all that. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`]: at a start.
+//! * [`history`]: versions kept for IXFR, beside all that. [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`]: at a start.
 
 mod base;
 mod changer;
@@ -16,6 +16,7 @@ mod group;
 mod handle;
 mod history;
 mod incoming;
+mod leaving;
 mod log;
 mod queue;
 mod recent;

@@ -259,6 +259,22 @@ fn a_serial_that_goes_back_begins_anew() {
     }
 }
 
+/// That a zone went is said again by a start too: it ends what was before it, and nothing that came after.
+#[test]
+fn an_end_that_is_said_again_ends_what_was_before() {
+    for (group, offered) in [(4, None), (5, Some(vec![(5, 6, 10)])), (6, Some(vec![(5, 6, 10)]))] {
+        let disk = Simulated::new(1);
+        let history = open(&disk);
+        history.push(group, difference(1, 5, 6, 10));
+        history.flush(&|_| BOUND).expect("a disk that works");
+        let history = open(&disk.kill());
+        let gone = Entry::new(&name(1), 4, 4, 9, Body::Removed).expect("small");
+        history.again(5, Arc::new(gone));
+        history.flush(&|_| BOUND).expect("a disk that works");
+        assert_eq!(since(&history, 1, 5, 6), offered, "{group}");
+    }
+}
+
 /// A difference that has to be found has its place among others meanwhile.
 #[test]
 fn what_is_found_later_is_in_its_place() {
