@@ -15,11 +15,13 @@ use journal::{Body, Entry, Recovery};
 use transfer::refresh::Kept;
 use wire::{Name, NameBuf};
 
+use super::bounds::Delayed;
 use super::checkpoint::{Checkpoint, Floor};
 use super::group::Payload;
 use super::handle::Job;
 use super::log::Log;
 use super::recent::{Known, Recent};
+use super::renewal::Renewal;
 use super::update::{Said, Update};
 use super::versions::Waiting;
 use super::zone::DynamicZone;
@@ -41,6 +43,8 @@ pub(super) struct Changer {
     pub(super) ages: HashMap<NameBuf, (u32, Kept)>,
     /// When something was committed last.
     pub(super) last: Option<Instant>,
+    pub(super) renewal: Renewal,
+    pub(super) delayed: Delayed,
 }
 
 /// Seconds since 1970.
@@ -65,6 +69,8 @@ impl Changer {
             recent: Recent::default(),
             condition: Condition::Ready,
             last: None,
+            renewal: Renewal::new(controller.dynamic.rules.get().cloned().unwrap_or_default()),
+            delayed: Delayed::default(),
         };
         // What was read may be in memory alone: where there is anything it is made sure of before anybody is told.
         if !changer.zones.is_empty() {
@@ -80,11 +86,15 @@ impl Changer {
             let now = Instant::now();
             let is_busy =
                 self.condition != Condition::Ready || self.last.is_some_and(|last| now - last < QUIET);
-            let pause = if self.checkpoint.is_some() { Duration::ZERO } else { TICK };
+            let has_work = self.checkpoint.as_ref().is_some_and(Checkpoint::has_work);
+            let pause = if has_work { Duration::ZERO } else { TICK };
             let until = is_busy.then(|| now + pause);
-            let Some(jobs) = self.controller.dynamic.queue.take(until) else { return };
+            let until = until.into_iter().chain(self.renewal_due(now)).chain(self.delayed.due()).min();
+            let Some(jobs) = self.controller.dynamic.queue.take(until) else { return self.end() };
+            let is_idle = jobs.is_empty();
             self.turn(jobs);
             self.shorten();
+            self.renew(is_idle);
             if let Log::Open(open) = &self.log
                 && is_busy
             {
@@ -109,6 +119,10 @@ impl Changer {
                 }
                 Job::Removed(zone) => {
                     self.forget(&zone);
+                    continue;
+                }
+                Job::GiveUp(zones) => {
+                    self.renewal.asked.extend(zones);
                     continue;
                 }
             };
@@ -139,6 +153,7 @@ impl Changer {
         if is_incoming {
             self.commit();
         }
+        self.hold_back(&mut waiting, &mut order);
         while !waiting.is_empty() {
             for name in &order {
                 if let Some(requests) = waiting.get_mut(name) {
@@ -159,13 +174,18 @@ impl Changer {
         if zone.is_shown(catalog) || zone.is_waiting() || self.open_log().is_err() {
             return;
         }
-        let serial =
-            self.zones.remove(name).and_then(|zone| Some(zone.newest()?.row().serial)).unwrap_or_default();
-        let Log::Open(open) = &self.log else { return };
-        let Ok(entry) = Entry::new(name, serial, serial, wall(), Body::Removed) else { return };
-        if open.committer.enqueue(open.committer.generation(), Some(Arc::new(entry)), Payload::Base).is_ok() {
+        if self.drop_zone(name) {
             self.commit();
         }
+    }
+
+    /// Knows a zone no more, which is not served as it had been; with the next group the log says so, unless that cannot be written.
+    pub(super) fn drop_zone(&mut self, name: &Name) -> bool {
+        let serial =
+            self.zones.remove(name).and_then(|zone| Some(zone.newest()?.row().serial)).unwrap_or_default();
+        let Log::Open(open) = &self.log else { return false };
+        let Ok(entry) = Entry::new(name, serial, serial, wall(), Body::Removed) else { return false };
+        open.committer.enqueue(open.committer.generation(), Some(Arc::new(entry)), Payload::Base).is_ok()
     }
 
     pub(super) fn reply(&mut self, update: Update, said: Said) {

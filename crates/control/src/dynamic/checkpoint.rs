@@ -1,12 +1,14 @@
 //! The log kept short: zones say anew what their changes begin from, and what is before that goes.
 //!
 //! ```text
-//! log a third full --> of each zone in it: contents | pack and all that differs from it, as one change   some a turn, between groups
+//! log a third full --> of each zone in it: contents | pack and all that differs from it, as few changes   some a turn, between groups
+//!                          what is too much for that is merged first (`renewal`)
 //!                      all of them on the disk --> anchor: the first group of these --> segments before are free
 //! ```
 //!
 //! A zone's difference from its pack grows until that is made anew (docs/design/delta.md 5).
 
+use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,6 +20,7 @@ use journal::disk::System;
 use journal::log::Status;
 use journal::{Entry, Identity};
 use wire::NameBuf;
+use zone::Changed;
 
 use super::base;
 use super::changer::{Changer, wall};
@@ -28,7 +31,8 @@ use crate::controller::Controller;
 
 /// Time of a turn that zones are written in: updates wait for it.
 pub(super) const TURN: Duration = Duration::from_millis(2);
-/// Octets of one change that says all that differs from a pack. What is more is a new pack's.
+/// Octets of the changes that say all that differs from a pack, and of a delta of which they are made: some 100 ms, in which nothing else is done. What is
+/// more is a new pack's.
 const CONDENSED_OCTETS_MAX: usize = 16 << 20;
 
 /// Where the log begins.
@@ -79,6 +83,8 @@ pub(super) struct Checkpoint {
     pub(super) first: u64,
     /// Zones that have not said it.
     left: Vec<NameBuf>,
+    /// Zones of which too much has changed to say it, or whose packs cannot be stored: each says it once it is merged.
+    awaited: HashSet<NameBuf>,
 }
 
 impl Checkpoint {
@@ -88,43 +94,74 @@ impl Checkpoint {
     }
 
     pub(super) fn begin(status: &Status, zones: impl Iterator<Item = NameBuf>) -> Checkpoint {
-        Checkpoint { first: status.next, left: zones.collect() }
+        Checkpoint { first: status.next, left: zones.collect(), awaited: HashSet::new() }
     }
 
-    /// The records of some more zones. `None`: all were given before. The error: what stands for this zone is too much, or cannot be had.
-    pub(super) fn next<'z>(
+    /// Whether there are zones to go on with.
+    pub(super) fn has_work(&self) -> bool {
+        !self.left.is_empty() || self.awaited.is_empty()
+    }
+
+    /// A zone has said it.
+    pub(super) fn said(&mut self, zone: &NameBuf) {
+        self.awaited.remove(zone);
+    }
+
+    /// The records of some more zones, and zones that are to be merged first. `None`: all were given before.
+    fn next<'z>(
         &mut self,
         controller: &Controller,
         zone_of: impl Fn(&NameBuf) -> Option<&'z DynamicZone>,
-        time: u64,
-    ) -> Result<Option<Vec<Entry>>, NameBuf> {
+        names_max: usize,
+    ) -> Option<(Vec<Entry>, Vec<NameBuf>)> {
         if self.left.is_empty() {
-            return Ok(None);
+            return None;
         }
         let until = Instant::now() + TURN;
-        let mut all = Vec::new();
+        let (mut all, mut large) = (Vec::new(), Vec::new());
         while let Some(name) = self.left.pop() {
             if let Some(zone) = zone_of(&name) {
-                all.extend(entries(controller, zone, time).ok_or(name)?);
+                match entries(controller, zone, names_max, wall()) {
+                    Some(entries) => all.extend(entries),
+                    None => large.push(name),
+                }
             }
             if Instant::now() > until {
                 break;
             }
         }
-        Ok(Some(all))
+        self.awaited.extend(large.iter().cloned());
+        Some((all, large))
     }
 }
 
-/// What stands for all that the log has of a zone.
-pub(super) fn entries(controller: &Controller, zone: &DynamicZone, time: u64) -> Option<Vec<Entry>> {
-    if let Some(contents) = base::contents(&zone.newest()?, time) {
+/// What stands for all that the log has of a zone. `names_max`: in one change. `None`: it is too much, or its pack cannot be stored; a merge is its remedy.
+pub(super) fn entries(
+    controller: &Controller,
+    zone: &DynamicZone,
+    names_max: usize,
+    time: u64,
+) -> Option<Vec<Entry>> {
+    let is_stored = controller.is_stored(zone.pack().id());
+    let is_small = zone.octets() < base::CONTENTS_OCTETS_MAX as u64;
+    if !(is_stored && is_small)
+        && let Some(contents) = base::contents(&zone.newest()?, time)
+    {
         return Some(vec![contents]);
     }
-    let stored = controller.store_base(zone.pack())?;
-    let base = base::of_pack(&stored, zone.number(), time)?;
-    let change = zone.condensed(CONDENSED_OCTETS_MAX).ok()?;
-    let change = change.map(|change| entry(&change, time)).transpose().ok()?;
-    Some(std::iter::once(base).chain(change).collect())
+    if zone.octets() > CONDENSED_OCTETS_MAX as u64 || !controller.store_base(zone.pack()) {
+        return None;
+    }
+    over_pack(zone.newest_box(), (CONDENSED_OCTETS_MAX, names_max), time)
+}
+
+/// That a zone is in its pack, which is on the disk, and all that has changed since; it is one whole only with the last of these. `None`: it is more than these
+/// octets, in changes of at most so many names.
+pub(super) fn over_pack(zone: &Changed, limits: (usize, usize), time: u64) -> Option<Vec<Entry>> {
+    let base = base::of_pack(zone.pack(), zone.number(), time)?;
+    let changes = zone.condensed(limits.0, limits.1).ok()?;
+    let changes = changes.iter().map(|change| entry(change, time).ok());
+    std::iter::once(Some(base)).chain(changes).collect()
 }
 
 impl Changer {
@@ -146,8 +183,14 @@ impl Changer {
         }
         let Some(checkpoint) = &mut self.checkpoint else { return };
         let (zones, first) = (&self.zones, checkpoint.first);
-        match checkpoint.next(&self.controller, |name| zones.get(name), wall()) {
-            Ok(Some(entries)) => {
+        checkpoint.awaited.retain(|name| zones.contains_key(name));
+        let names_max = self.renewal.rules.piece_names_max;
+        match checkpoint.next(&self.controller, |name| zones.get(name), names_max) {
+            Some((entries, large)) => {
+                for zone in &large {
+                    tracing::info!(%zone, "zone {zone} has changed too much for the log of changes to be shortened: it is stored anew first");
+                }
+                self.renewal.asked.extend(large);
                 for entry in entries {
                     let generation = open.committer.generation();
                     if open.committer.enqueue_urgent(generation, Arc::new(entry), Payload::Base).is_err() {
@@ -157,7 +200,9 @@ impl Changer {
                 }
                 self.commit();
             }
-            Ok(None) => {
+            // The log stays as it is until they are merged.
+            None if !checkpoint.awaited.is_empty() => {}
+            None => {
                 self.checkpoint = None;
                 let (identity, status) =
                     (open.committer.with_log(journal::Log::identity), open.committer.status());
@@ -166,10 +211,6 @@ impl Changer {
                     Err(error) => tracing::error!(%error, "the log of changes cannot be shortened: {error}"),
                 }
                 self.look_at_events();
-            }
-            Err(zone) => {
-                self.checkpoint = None;
-                tracing::error!(%zone, "the log of changes cannot be shortened: zone {zone} differs too much from what is stored of it, or that cannot be stored");
             }
         }
     }

@@ -11,6 +11,7 @@ use zone::catalog::PartSet;
 use zone::delta::Changed;
 
 use super::incoming::Told;
+use super::renewal::Moved;
 use super::update::{Said, Update};
 
 /// What waits for a record of the log.
@@ -21,6 +22,8 @@ pub(super) enum Payload {
     Checked,
     /// A version of a zone.
     Commit(Commit),
+    /// A zone's changes begin from another pack.
+    Moved(Box<Moved>),
 }
 
 /// A version of a zone, or requests that changed nothing.

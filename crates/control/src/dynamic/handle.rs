@@ -1,7 +1,7 @@
 //! Zones that change, as other threads see them: what they ask of the changer waits in its queue.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use wire::NameBuf;
 use super::changer::Changer;
 use super::incoming::Incoming;
 use super::queue::Queue;
+use super::renewal::Rules;
 use super::update::Update;
 
 /// Zones that change, as others see it: what waits for the changer.
@@ -22,13 +23,16 @@ pub(crate) struct Dynamic {
     /// Whether the log is begun, for others.
     pub(super) is_open: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Others than usual, in tests.
+    pub(super) rules: OnceLock<Rules>,
 }
 
 impl Dynamic {
     /// Before there is a thread.
     pub(crate) fn new() -> Dynamic {
         let (is_running, is_held, is_open) = <[AtomicBool; 3]>::default().into();
-        Dynamic { queue: Queue::new(), is_running, is_held, is_open, thread: Mutex::named("changer", None) }
+        let thread = Mutex::named("changer", None);
+        Dynamic { queue: Queue::new(), is_running, is_held, is_open, thread, rules: OnceLock::new() }
     }
 
     /// Takes a request.
@@ -62,6 +66,14 @@ impl Dynamic {
             tracing::error!(
                 "too much waits for the changer: a zone that was removed may be served again after the next start, until its settings are read"
             );
+        }
+    }
+
+    /// Has zones that change be merged, as the packs below them are to be given up. Where too much waits they are found again.
+    pub(crate) fn give_up(&self, zones: Vec<NameBuf>) {
+        if self.is_running.load(Ordering::Acquire) {
+            let octets = zones.iter().map(|zone| zone.octets().len()).sum();
+            drop(self.queue.push(Job::GiveUp(zones), octets));
         }
     }
 
@@ -118,6 +130,7 @@ pub(super) enum Job {
     Update(Box<Update>),
     Incoming(Incoming),
     Removed(NameBuf),
+    GiveUp(Vec<NameBuf>),
 }
 
 /// The changer writes nothing as long as this lives.

@@ -137,7 +137,7 @@ impl Changer {
     }
 
     fn take_changes(&mut self, name: &NameBuf, changes: Vec<Change>, told: Told) {
-        if self.enter(name).is_err() {
+        if self.enter(name).is_err() || self.is_full() {
             return;
         }
         let (mut told, last, now) = (Some(told), changes.len().saturating_sub(1), wall());
@@ -156,7 +156,11 @@ impl Changer {
                 return;
             };
             if !zone.is_based {
-                let Some(base) = checkpoint::entries(&self.controller, zone, now) else { return };
+                let names_max = self.renewal.rules.piece_names_max;
+                let Some(base) = checkpoint::entries(&self.controller, zone, names_max, now) else {
+                    self.renewal.asked.insert(name.clone());
+                    return;
+                };
                 for entry in base {
                     let generation = open.committer.generation();
                     if open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base).is_err() {

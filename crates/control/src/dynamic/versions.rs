@@ -8,6 +8,7 @@ use change::{Applied, Draft, Failure, Request, Terms};
 use wire::Name;
 use wire::iana::{ede, rcode};
 use zone::catalog::View;
+use zone::delta::Refused;
 
 use super::changer::{Changer, wall};
 use super::checkpoint;
@@ -36,6 +37,10 @@ impl Changer {
         }
         if let Err(said) = self.enter(name) {
             return self.reply_all(all(requests), said);
+        }
+        if self.is_full() {
+            self.say_full(name);
+            return self.reply_all(all(requests), Said::not_now());
         }
         for _ in 0..VERSIONS_A_TURN {
             if requests.is_empty() {
@@ -91,7 +96,9 @@ impl Changer {
         let mut record = None;
         if let Some(change) = &change {
             if !zone.is_based {
-                let Some(base) = checkpoint::entries(&self.controller, zone, now) else {
+                let names_max = self.renewal.rules.piece_names_max;
+                let Some(base) = checkpoint::entries(&self.controller, zone, names_max, now) else {
+                    self.renewal.asked.insert(name.to_owned());
                     return Err(failed(replies));
                 };
                 for entry in base {
@@ -106,6 +113,10 @@ impl Changer {
             record = Some(Arc::new(entry));
             match zone.apply(change) {
                 Ok(applied) => commit.version = Some((applied.changed, applied.parts)),
+                Err(Refused::Full) => {
+                    self.say_full(name);
+                    return Err((Said::not_now(), failed(replies).1));
+                }
                 Err(refused) => {
                     tracing::error!(zone = %name, "zone {name}: an update that was worked out does not fit: {refused:?}");
                     return Err(failed(replies));
@@ -127,16 +138,16 @@ impl Changer {
 
     /// Makes sure that the zone is one that changes, as its slot shows it.
     pub(super) fn enter(&mut self, name: &Name) -> Result<(), Said> {
-        let catalog = &self.controller.catalog;
         if let Some(zone) = self.zones.get_mut(name) {
             if zone.fault.is_some() {
                 return Err(Said::not_now());
             }
-            if zone.is_waiting() || zone.is_shown(catalog) {
+            if zone.is_waiting() || zone.is_shown(&self.controller.catalog) {
                 return Ok(());
             }
-            self.zones.remove(name);
+            self.drop_zone(name);
         }
+        let catalog = &self.controller.catalog;
         match DynamicZone::adopt(catalog, name, |view, slot| self.controller.pack_of_slot(view, slot)) {
             Some(zone) => {
                 self.zones.insert(name.to_owned(), zone);

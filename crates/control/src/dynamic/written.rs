@@ -33,14 +33,18 @@ impl Changer {
 
     /// Publishes what is on the disk, and replies.
     fn committed(&mut self, payload: Payload) {
-        let Payload::Commit(commit) = payload else { return };
+        let commit = match payload {
+            Payload::Commit(commit) => commit,
+            Payload::Moved(moved) => return self.moved(*moved),
+            Payload::Base | Payload::Checked => return,
+        };
         if let Some((changed, parts)) = commit.version {
             self.controller.make_room();
             let serial = changed.row().serial;
             let zone = self.zones.get_mut(&commit.zone);
             if zone.is_none_or(|zone| zone.publish(&self.controller.catalog, changed, parts).is_err()) {
+                // The log is told when its removal comes, or when it changes anew.
                 tracing::warn!(zone = %commit.zone, "zone {}: updated, and then it was not served any more as it had been", commit.zone);
-                self.zones.remove(&commit.zone);
                 // Durable, and not served: who asks for it would not find it.
                 return self.reply_all(commit.replies.into_iter().map(|(update, _)| update), Said::not_now());
             } else {
@@ -61,7 +65,7 @@ impl Changer {
                 Payload::Commit(commit) => self.take_back(commit),
                 Payload::Checked => {}
                 // Which zone it was of is not known: all say once more what they begin from, with their next change.
-                Payload::Base => {
+                Payload::Base | Payload::Moved(_) => {
                     self.checkpoint = None;
                     self.zones.values_mut().for_each(|zone| zone.is_based = false);
                 }
