@@ -399,3 +399,7 @@ impl Changer {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -94,11 +94,6 @@ impl DynamicZone {
         self.writer.newest_box().pack()
     }
 
-    /// Its number in that.
-    pub(super) fn number(&self) -> u32 {
-        self.writer.newest_box().number()
-    }
-
     /// The newest state, see [`DynamicZone::newest`].
     pub(super) fn newest_box(&self) -> &Changed {
         self.writer.newest_box()
