@@ -16,7 +16,7 @@ use transfer::refresh::Kept;
 use wire::{Name, NameBuf};
 
 use super::bounds::Delayed;
-use super::checkpoint::{Checkpoint, Floor};
+use super::checkpoint::{Checkpoint, Ended, Floor};
 use super::group::Payload;
 use super::handle::Job;
 use super::log::Log;
@@ -39,6 +39,8 @@ pub(super) struct Changer {
     pub(super) condition: Condition,
     /// The one that is under way.
     pub(super) checkpoint: Option<Checkpoint>,
+    /// The one that ended last.
+    pub(super) shortened: Option<Ended>,
     /// When zones of others were checked, as the log has it, and their serials then: a checkpoint says it again.
     pub(super) ages: HashMap<NameBuf, (u32, Kept)>,
     /// When something was committed last.
@@ -65,6 +67,7 @@ impl Changer {
             zones,
             log: Log::Read(Some(Box::new(found))),
             checkpoint: None,
+            shortened: None,
             ages: ages.map(|(name, kept)| (name, (0, kept))).collect(),
             recent: Recent::default(),
             condition: Condition::Ready,
@@ -84,9 +87,8 @@ impl Changer {
         loop {
             self.hold();
             let now = Instant::now();
-            let is_busy =
-                self.condition != Condition::Ready || self.last.is_some_and(|last| now - last < QUIET);
-            let has_work = self.checkpoint.as_ref().is_some_and(Checkpoint::has_work);
+            let is_busy = self.has_waiting() || self.last.is_some_and(|last| now - last < QUIET);
+            let has_work = !self.has_waiting() && self.checkpoint.as_ref().is_some_and(Checkpoint::has_work);
             let pause = if has_work { Duration::ZERO } else { TICK };
             let until = is_busy.then(|| now + pause);
             let until = until.into_iter().chain(self.renewal_due(now)).chain(self.delayed.due()).min();
@@ -102,6 +104,12 @@ impl Changer {
                 self.look_at_events();
             }
         }
+    }
+
+    /// Whether the log has something to do that waits, or cannot be written: it says so only after a while.
+    fn has_waiting(&self) -> bool {
+        let Log::Open(open) = &self.log else { return false };
+        self.condition != Condition::Ready || open.committer.condition() != (Condition::Ready, 0)
     }
 
     /// Does all that was taken from the queue.

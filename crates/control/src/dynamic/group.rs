@@ -18,6 +18,8 @@ use super::update::{Said, Update};
 pub(super) enum Payload {
     /// Nothing: it is what a commit of the same zone that comes after begins from.
     Base,
+    /// A checkpoint.
+    Checkpoint,
     /// Nothing: when a zone was checked.
     Checked,
     /// A version of a zone.

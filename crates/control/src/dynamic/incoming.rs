@@ -123,14 +123,9 @@ impl Changer {
             self.ages.iter().filter_map(|(zone, (serial, kept))| age(zone, *serial, *kept)).collect();
         let mut entries = entries.into_iter().peekable();
         while entries.peek().is_some() {
-            for entry in entries.by_ref().take(AGES_A_GROUP) {
-                let Log::Open(open) = &self.log else { return };
-                let generation = open.committer.generation();
-                let queued = open.committer.enqueue_urgent(generation, Arc::new(entry), Payload::Checked);
-                if queued.is_err() {
-                    self.checkpoint = None;
-                    return;
-                }
+            let some = entries.by_ref().take(AGES_A_GROUP).collect();
+            if !self.write_for_checkpoint(some) {
+                return;
             }
             self.commit();
         }

@@ -177,7 +177,7 @@ impl Changer {
         if self.zones.is_empty() {
             return None;
         }
-        let can = self.condition == Condition::Ready && matches!(self.log, Log::Open(_));
+        let can = !matches!(self.condition, Condition::Undecided(_)) && matches!(self.log, Log::Open(_));
         Some(if can && self.renewal.has_work() {
             now
         } else {
@@ -190,7 +190,8 @@ impl Changer {
 
     /// Makes deltas anew, for a moment. `is_idle`: nothing waits.
     pub(super) fn renew(&mut self, is_idle: bool) {
-        if self.condition != Condition::Ready || !matches!(self.log, Log::Open(_)) {
+        // Of a log that is full it makes room.
+        if matches!(self.condition, Condition::Undecided(_)) || !matches!(self.log, Log::Open(_)) {
             return;
         }
         let now = Instant::now();

@@ -5,6 +5,7 @@ use std::time::Instant;
 use journal::Refusal;
 
 use super::changer::Changer;
+use super::checkpoint::Checkpoint;
 use super::group::{Commit, Event, Payload};
 use super::log::Log;
 use super::update::Said;
@@ -36,6 +37,9 @@ impl Changer {
         let commit = match payload {
             Payload::Commit(commit) => commit,
             Payload::Moved(moved) => return self.moved(*moved),
+            Payload::Checkpoint => {
+                return self.checkpoint.iter_mut().for_each(Checkpoint::is_written);
+            }
             Payload::Base | Payload::Checked => return,
         };
         if let Some((changed, parts)) = commit.version {
@@ -65,7 +69,7 @@ impl Changer {
                 Payload::Commit(commit) => self.take_back(commit),
                 Payload::Checked => {}
                 // Which zone it was of is not known: all say once more what they begin from, with their next change.
-                Payload::Base | Payload::Moved(_) => {
+                Payload::Base | Payload::Moved(_) | Payload::Checkpoint => {
                     self.checkpoint = None;
                     self.zones.values_mut().for_each(|zone| zone.is_based = false);
                 }
