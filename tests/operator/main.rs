@@ -11,6 +11,7 @@ mod locks;
 mod log;
 mod lost;
 mod marks;
+mod merging;
 mod moving;
 mod packs;
 mod readme;
