@@ -21,6 +21,7 @@ mod secondary;
 mod settings;
 mod stale;
 mod start;
+mod together;
 mod transfers;
 mod upgrade;
 mod zone_files;
