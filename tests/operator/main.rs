@@ -17,6 +17,7 @@ mod moving;
 mod packs;
 mod readme;
 mod reload;
+mod requests;
 mod said;
 mod secondary;
 mod settings;

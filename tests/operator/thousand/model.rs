@@ -110,7 +110,8 @@ impl Model {
                 let rtype = types[random.below(types.len())];
                 let (_, all) = self.sets[&(name.clone(), rtype)].clone();
                 self.remove(&name, rtype, change);
-                if random.one_in(2) {
+                // knotd 3.2 that signs takes no CNAME record where it has just removed one.
+                if random.one_in(2) && rtype != rtype::CNAME {
                     let ttl = 60 + random.below(600) as u32;
                     all.into_iter().for_each(|rdata| self.add(&name, rtype, ttl, rdata, change));
                 }
