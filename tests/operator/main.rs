@@ -16,6 +16,7 @@ mod moments;
 mod moving;
 mod packs;
 mod readme;
+mod recovered;
 mod reload;
 mod requests;
 mod said;
