@@ -4,6 +4,7 @@ mod clients;
 mod control_socket;
 mod counts;
 mod dynamic;
+mod full;
 mod hostile;
 mod install;
 mod killed;

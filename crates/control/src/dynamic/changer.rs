@@ -40,6 +40,8 @@ pub(super) struct Changer {
     pub(super) trouble: Option<(String, Instant)>,
     pub(super) recent: Recent,
     pub(super) condition: Condition,
+    /// When that was said last.
+    pub(super) said: Option<Instant>,
     /// The one that is under way.
     pub(super) checkpoint: Option<Checkpoint>,
     /// When zones of others were checked, as the log has it, and their serials then: a checkpoint says it again.
@@ -69,6 +71,7 @@ impl Changer {
             ages: ages.map(|(name, kept)| (name, (0, kept))).collect(),
             recent: Recent::default(),
             condition: Condition::Ready,
+            said: None,
             last: None,
         };
         // What was read may be in memory alone: where there is anything it is made sure of before anybody is told.
