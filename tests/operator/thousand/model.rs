@@ -12,8 +12,11 @@ use zonda_tests::rtype;
 #[derive(Clone)]
 pub struct Model {
     origin: Name,
-    sets: BTreeMap<(Name, u16), (u32, Vec<Vec<u8>>)>,
+    sets: BTreeMap<(Name, u16), Set>,
 }
+
+/// TTL and RDATA, sorted.
+type Set = (u32, Vec<Vec<u8>>);
 
 /// Names that come and go.
 const NAMES: usize = 60;

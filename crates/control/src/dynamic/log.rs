@@ -55,11 +55,10 @@ impl Changer {
             is_open(true);
             let opened = self.may_be_opened().then(|| self.begin_log());
             match opened {
-                Some(Ok(())) => {
-                    if self.trouble.take().is_some() && self.condition == Condition::Ready {
-                        tracing::info!("the log of changes can be written again; zones are updated");
-                    }
+                Some(Ok(())) if self.trouble.take().is_some() && self.condition == Condition::Ready => {
+                    tracing::info!("the log of changes can be written again; zones are updated");
                 }
+                Some(Ok(())) => {}
                 Some(Err(trouble)) => self.say_trouble(trouble),
                 None => {}
             }
