@@ -36,7 +36,6 @@ use zone::Catalog;
 
 pub use arrange::Candidate;
 pub use change::{Change, Scope};
-pub(crate) use dynamic::Before;
 pub(crate) use lost::watch;
 pub(crate) use said::By;
 pub(crate) use zones::Zones;
@@ -111,6 +110,8 @@ pub struct Controller {
     spared: AtomicUsize,
     /// Whether packs may be in disorder since they were last tidied.
     pub(crate) is_untidy: AtomicBool,
+    /// Whether there may be a log of changes that was not read: which packs it needs is not known.
+    is_log_unread: AtomicBool,
     /// Held by the thread that tidies.
     tidying: RwLock<()>,
     /// The upgrade that is under way, and whom this server has handed over to.
@@ -125,8 +126,6 @@ pub struct Controller {
     is_merge_due: AtomicBool,
     /// See [`PackFolder::is_restricted`], at the start.
     was_restricted: bool,
-    /// See [`Controller::set_log_unread`].
-    is_log_unread: AtomicBool,
     /// Most octets of their log.
     pub(crate) journal_octets: u64,
     /// What led from version to version of zones.
@@ -192,6 +191,7 @@ impl Controller {
             .map(|folder| crate::dynamic::journal_of(folder.path()));
         let historian = Arc::new(Historian::new(journal.as_deref()));
         let changing = Changing { settings, commanded: Commanded::default(), groups };
+        let has_log = folder.as_ref().is_some_and(|folder| crate::dynamic::has_log(folder.path()));
         let controller = Controller {
             catalog,
             _collector: collector,
@@ -211,6 +211,7 @@ impl Controller {
             renderer: OnceLock::new(),
             spared: AtomicUsize::new(0),
             is_untidy: AtomicBool::new(false),
+            is_log_unread: AtomicBool::new(has_log),
             tidying: RwLock::named("tidying", ()),
             upgrade: crate::upgrade::give::State::default(),
             control: OnceLock::new(),
@@ -218,7 +219,6 @@ impl Controller {
             expiry: OnceLock::new(),
             is_merge_due: AtomicBool::new(false),
             was_restricted,
-            is_log_unread: AtomicBool::new(false),
             journal_octets,
             dynamic: Arc::new(Dynamic::new()),
             secondaries: Arc::new(Secondaries::new()),
