@@ -79,12 +79,13 @@ impl Schedule {
     /// What the answer says of the primary.
     fn account(&mut self, job: &Job, answer: &Answer, now: u32) {
         let primary = &mut self.primaries[usize::from(job.primary)];
+        let how = (job.is_transfer(), job.is_udp);
         let is_lost = matches!(answer, Answer::Stopped(stop) if stop.fault.is_unreachable());
         if is_lost {
-            let is_new = primary.lost(job.zone, job.is_transfer(), now);
+            let is_new = primary.lost(job.zone, how, now);
             self.went_down(job.primary, is_new);
         } else {
-            primary.answered(job.is_transfer(), self.settings.probes.1);
+            primary.answered(how, self.settings.probes.1);
         }
         self.take_turn(job.primary);
     }
@@ -146,7 +147,9 @@ impl Schedule {
     fn stopped(&mut self, job: &Job, stop: &Stop, now: u32, random: &mut Random<'_>) {
         let number = job.zone;
         self.trouble(job, Last::Stop(*stop), now);
+        let primary = &self.primaries[usize::from(job.primary)];
         let tries_again = match stop.fault.remedy() {
+            _ if job.is_udp && stop.fault.is_unreachable() => primary.has_another_way(),
             Remedy::Elsewhere => false,
             // All of it did not help either.
             Remedy::Whole if job.kind == Kind::Axfr => false,

@@ -52,13 +52,13 @@ pub struct Job {
     pub ours: Option<u32>,
     /// Whether with EDNS.
     pub has_edns: bool,
-    /// Whether by a datagram first.
+    /// Whether by a datagram. A probe goes over TCP to a primary that answers none.
     pub is_udp: bool,
 }
 
 impl Job {
     pub(super) fn is_transfer(&self) -> bool {
-        !self.is_udp
+        !self.is_udp && self.kind != Kind::Soa
     }
 }
 
@@ -260,6 +260,10 @@ impl Schedule {
             let zone = &mut self.zones[number as usize];
             if zone.due > now {
                 zone.flags |= flag::EXPIRED;
+                if zone.state == State::Waiting {
+                    // What a primary that is behind has is better than nothing.
+                    zone.due = now;
+                }
                 self.settle(number);
                 return Some(Action::Expire(number));
             }
@@ -322,12 +326,13 @@ impl Schedule {
         let primary = &mut self.primaries[usize::from(by)];
         primary.begin(number, is_transfer);
         let plain = primary.plain(now);
-        let (ixfr, over_udp) = (primary.ixfr && plain < Plain::EdnsAndIxfr, primary.ixfr_over_udp);
+        let is_udp = !is_transfer && !primary.probes_over_tcp(now);
+        let (ixfr, over_udp) = (primary.ixfr && plain < Plain::EdnsAndIxfr, primary.ixfr_over_udp && is_udp);
         let zone = &mut self.zones[number as usize];
         zone.state = if is_transfer { State::Transferring } else { State::Asking };
         zone.due = u32::MAX;
         zone.flags &= !flag::AGAIN;
-        let is_whole = !zone.has(flag::DATA) || zone.has(flag::FORCED | flag::WHOLE);
+        let is_whole = !zone.is_current() || zone.has(flag::FORCED | flag::WHOLE);
         let kind = match is_transfer {
             true if is_whole || !ixfr => Kind::Axfr,
             true => Kind::Ixfr,
@@ -336,7 +341,7 @@ impl Schedule {
         };
         let ours = Some(zone.serial).filter(|_| !is_whole);
         self.settle(number);
-        Job { zone: number, primary: by, kind, ours, has_edns: plain < Plain::Edns, is_udp: !is_transfer }
+        Job { zone: number, primary: by, kind, ours, has_edns: plain < Plain::Edns, is_udp }
     }
 
     /// Puts a zone that is due into the line of its primary, or of the next one that is up.
@@ -351,7 +356,7 @@ impl Schedule {
         let waits_for_another = up.is_none() && list.len() > 1;
         zone.due = if waits_for_another { now + spread(PARK_SECONDS, random()) } else { u32::MAX };
         let line = match zone.flags {
-            flags if flags & flag::DATA == 0 => TRANSFER,
+            _ if !zone.is_current() => TRANSFER,
             flags if flags & (flag::NEWER | flag::WHOLE | flag::FORCED) != 0 => TRANSFER,
             flags if flags & flag::URGENT != 0 => URGENT,
             _ => ROUTINE,
