@@ -16,6 +16,7 @@ mod packs;
 mod readme;
 mod reload;
 mod said;
+mod secondaries;
 mod secondary;
 mod settings;
 mod stale;

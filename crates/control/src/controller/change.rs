@@ -244,14 +244,22 @@ impl Controller {
             let old = slot.map(|slot| warn(zones, view, slot, job, &loaded, change));
             (slot, old)
         });
-        // What comes with the program nobody here can mend; `ctl zones` shows it.
-        if !matches!(job.source, Source::Embedded(_)) {
+        // What comes with the program nobody here can mend, and what comes from a primary again and again is said once; `ctl zones` shows it.
+        let is_known = match job.source {
+            Source::Embedded(_) => true,
+            Source::Primaries(_) => {
+                slot.is_some_and(|slot| zones.findings.of(slot) == &*loaded.findings.lines)
+            }
+            _ => false,
+        };
+        if !is_known {
             change.told.zone(&job.name, &loaded.findings);
         }
         let is_to_wait = pack.octets().len() < SMALL_PACK_OCTETS || (self.is_held() && !is_large(pack));
         let is_small = is_to_wait && loaded.pack.file.is_none();
         let kind = match loaded.origin {
             Origin::PackFile => Kind::Operators(loaded.stamp),
+            Origin::Passing => Kind::Passing,
             Origin::Text if is_small => Kind::Waiting(Instant::now()),
             _ => Kind::Kept,
         };

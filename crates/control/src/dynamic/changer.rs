@@ -49,17 +49,17 @@ pub(super) fn wall() -> u64 {
 }
 
 impl Changer {
-    /// With what a start found: its zones and its log.
+    /// With what a start found: its zones and its log. Without a log only what is not to be kept can change.
     pub(super) fn new(
         controller: &Arc<Controller>,
         zones: HashMap<NameBuf, DynamicZone>,
-        found: (Recovery, Floor),
+        found: Option<(Recovery, Floor)>,
     ) -> Changer {
         let ages = controller.secondaries.all_kept().into_iter();
         let mut changer = Changer {
             controller: Arc::clone(controller),
             zones,
-            log: Log::Read(Some(Box::new(found))),
+            log: Log::Read(found.map(Box::new)),
             checkpoint: None,
             ages: ages.map(|(name, kept)| (name, (0, kept))).collect(),
             recent: Recent::default(),

@@ -139,7 +139,8 @@ impl Changer {
             if !Checkpoint::is_due(&status) {
                 return;
             }
-            self.checkpoint = Some(Checkpoint::begin(&status, self.zones.keys().cloned()));
+            let logged = self.zones.iter().filter(|(_, zone)| !zone.is_passing);
+            self.checkpoint = Some(Checkpoint::begin(&status, logged.map(|(name, _)| name.clone())));
             if !self.ages.is_empty() {
                 return self.write_ages();
             }

@@ -22,10 +22,14 @@ use crate::text::count;
 /// The folder of the log, in that of packs.
 const FOLDER: &str = "journal";
 
-/// Reads the log, shows what it has, and starts the changer; nothing where nothing can be stored. To be called when what packs have is shown, and before
-/// anybody is answered. The error: the log cannot be read at all.
+/// Reads the log, shows what it has, and starts the changer; without a log where nothing can be stored. To be called when what packs have is shown, and
+/// before anybody is answered. The error: the log cannot be read at all.
 pub(crate) fn start(controller: &Arc<Controller>) -> Result<(), String> {
-    let Some((recovery, floor)) = read(controller)? else { return Ok(()) };
+    let begin = |zones, found| {
+        let changer = Changer::new(controller, zones, found);
+        controller.dynamic.start(changer).map_err(|error| format!("cannot start the changer: {error}"))
+    };
+    let Some((recovery, floor)) = read(controller)? else { return begin(HashMap::new(), None) };
     let mut replay = Replay { controller, packs: None, zones: HashMap::new(), kept: HashMap::new() };
     recovery
         .replay(&mut |group, record| replay.take(&recovery, group, record))
@@ -51,10 +55,7 @@ pub(crate) fn start(controller: &Arc<Controller>) -> Result<(), String> {
         let changed = count(zones.len(), "zone");
         tracing::info!(zones = zones.len(), "{changed} as changed by updates");
     }
-    controller
-        .dynamic
-        .start(Changer::new(controller, zones, (recovery, floor)))
-        .map_err(|error| format!("cannot start the changer: {error}"))
+    begin(zones, Some((recovery, floor)))
 }
 
 /// Reads the log. `None`: there can be none, as nothing is stored.

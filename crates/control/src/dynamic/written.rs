@@ -32,7 +32,7 @@ impl Changer {
     }
 
     /// Publishes what is on the disk, and replies.
-    fn committed(&mut self, payload: Payload) {
+    pub(super) fn committed(&mut self, payload: Payload) {
         let Payload::Commit(commit) = payload else { return };
         if let Some((changed, parts)) = commit.version {
             self.controller.make_room();

@@ -356,6 +356,7 @@ impl ZoneSettings {
             notify: self.notify.clone(),
             update: self.update_rules(),
             primaries: self.primaries.clone(),
+            persist: self.persist,
         }
     }
 }
@@ -379,6 +380,7 @@ impl ZoneDirectorySettings {
             notify: self.notify.clone(),
             update: self.update_rules(),
             primaries: Names::default(),
+            persist: None,
         }
     }
 }
