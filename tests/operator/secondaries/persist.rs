@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::secondary::{Primary, ZONE};
-use zonda_tests::server::{Kind, free_address};
+use zonda_tests::server::{Kind, ctl, free_address};
 
 /// Files of packs and of the log, which has some from its first record on.
 fn files(folder: &Path) -> Vec<String> {
@@ -40,6 +40,7 @@ fn check(change: impl Fn(String) -> String) {
     let server = start(folder.path(), address, &settings);
     assert_eq!(rcode(address), 2, "SERVFAIL");
     let _process = primary.start();
+    assert!(ctl(&server, &["refresh", ORIGIN]).status.success());
     await_that("the zone again", || serial(address) == serial(primary.address));
     assert_eq!(records(address), records(primary.address));
     drop(server);
@@ -81,7 +82,7 @@ fn no_longer() {
     let path = folder.path().join("zonda.toml");
     let text = std::fs::read_to_string(&path).expect("settings");
     std::fs::write(&path, text.replace(&kept, &passing)).expect("settings");
-    assert!(zonda_tests::server::ctl(&server, &["reconfigure"]).status.success());
+    assert!(ctl(&server, &["reconfigure"]).status.success());
     change(3);
     // The names of what is not to be served are written a moment later.
     await_that("the list", || files(&folder.path().join("packs")).contains(&"removed".to_owned()));
@@ -91,6 +92,7 @@ fn no_longer() {
     let server = start(folder.path(), address, &passing);
     assert_eq!(rcode(address), 2, "SERVFAIL");
     let _process = primary.start();
+    assert!(ctl(&server, &["refresh", ORIGIN]).status.success());
     await_that("the zone again", || serial(address) == serial(primary.address));
     drop(server);
 }

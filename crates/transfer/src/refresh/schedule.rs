@@ -233,6 +233,10 @@ impl Schedule {
         if self.zones[number as usize].has(flag::GONE) {
             return;
         }
+        // Who gives it knows why: its primaries may be back.
+        for primary in self.list(number).to_vec() {
+            self.heard(primary, now);
+        }
         self.unlink(number);
         let zone = &mut self.zones[number as usize];
         zone.flags |= flags;

@@ -225,6 +225,26 @@ fn expired_zones_are_asked_for_sooner() {
     assert!((10..40).contains(&rounds), "{rounds}");
 }
 
+/// An operator who has mended a primary does not wait until it is asked again by itself.
+#[test]
+fn a_command_asks_one_that_is_down() {
+    let (mut world, zone) = world(1);
+    (world.servers[0].is_up, world.servers[0].serial) = (false, 2);
+    world.run(START + EXPIRE / 2);
+    // Between two questions.
+    let next = |world: &World| match world.schedule.primary_state(0) {
+        Some(PrimaryState::Down { next, .. }) => next,
+        state => panic!("{state:?}"),
+    };
+    while next(&world) <= world.now + 3 {
+        world.run(world.now + 1);
+    }
+    world.servers[0].is_up = true;
+    world.schedule.refresh(zone, world.now);
+    world.run(world.now + 2);
+    assert_eq!(world.schedule.serial(zone), Some(2));
+}
+
 /// RFC 7314 4.
 #[test]
 fn expire_option() {
