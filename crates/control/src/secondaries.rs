@@ -51,6 +51,8 @@ const ANSWER_WAIT: Duration = Duration::from_secs(5);
 enum Message {
     /// What came of a probe.
     Report(Box<Report>),
+    /// All of a transfer has come.
+    Arrived(Job),
     /// What came of a transfer, once it is served, and what was transferred.
     Done(Job, Answer, Option<Came>),
     /// A NOTIFY.

@@ -20,7 +20,7 @@ mod zone;
 pub use answer::{Answer, Told};
 pub use kept::Kept;
 pub use primary::PrimaryState;
-pub use schedule::{Action, Job, PRIMARIES_OF_ZONE_MAX, Schedule, Settings, ZoneNumber};
+pub use schedule::{ARRIVED_MAX, Action, Job, PRIMARIES_OF_ZONE_MAX, Schedule, Settings, ZoneNumber};
 pub use times::{Bounds, Intervals, spread};
 pub use words::{Span, Words};
 pub use zone::{Last, State, Trouble};

@@ -269,7 +269,10 @@ impl Controller {
         };
         let serials = (Some(pack.zone_row(loaded.number).serial), old.as_ref().and_then(|old| old.serial));
         let is_stored = loaded.origin == Origin::Stored;
-        change.said.zone(became, &job.name, serials, is_stored, || Some(job.source.to_string()));
+        // Who asked the primary says which, and how much came.
+        if !matches!(job.source, Source::Primaries(_)) {
+            change.said.zone(became, &job.name, serials, is_stored, || Some(job.source.to_string()));
+        }
         let source = ViewSource::Pack(zones.packs.hold(&self.catalog, &loaded.pack, kind), loaded.number);
         zones.gone.remove(&job.name);
         let awaited = match zones.awaited.is_empty() {

@@ -31,6 +31,10 @@ const MESSAGES_A_TURN: usize = 256;
 const THREADS_MAX: u16 = 32;
 /// How long the answer to a probe over TCP may take, the connection too: it holds a thread that could transfer.
 const PROBE_MS: u64 = 5_000;
+/// What was transferred and has more than these keeps its place until it is served: [`transfer::refresh::ARRIVED_MAX`] of the others are some 200 MiB,
+/// whatever they are.
+const SMALL_RECORDS: u64 = 1_000;
+const SMALL_OCTETS: u64 = 64 << 10;
 /// An age is written to the log when it is younger by this part of the time until expiry than what the log has.
 const NOTED_PART: u64 = 8;
 
@@ -84,7 +88,13 @@ impl Scheduler {
             let threads = usize::from(self.settings.transfers.min(THREADS_MAX));
             // Nobody is there to be told at the very end.
             let (data, own) = (self.reports.clone(), self.sender.clone());
-            let to_data = Arc::new(move |report| drop(data.send(report)));
+            let arrived = own.clone();
+            let to_data = Arc::new(move |report: Report| {
+                if is_small(&report) {
+                    drop(arrived.send(Message::Arrived(report.job)));
+                }
+                drop(data.send(report));
+            });
             let to_own = Arc::new(move |report| drop(own.send(Message::Report(Box::new(report)))));
             let transfers = Transfers::start(threads, room, true, to_data)?;
             self.asking = Some((Prober::start(to_own)?, transfers));
@@ -146,6 +156,7 @@ impl Scheduler {
                 let answer = report.answer().unwrap_or(Answer::Newer);
                 self.done(controller, &report.job, &answer, None);
             }
+            Message::Arrived(job) => self.schedule.arrived(&job),
             Message::Done(job, answer, came) => self.done(controller, &job, &answer, came),
             Message::Notice(notice) => {
                 controller.secondaries.notices.fetch_sub(1, Ordering::Relaxed);
@@ -363,4 +374,10 @@ impl Scheduler {
         self.schedule.notify(number, sender, read.serial, self.clock.seconds());
         notice.reply(rcode::NOERROR, None, unix);
     }
+}
+
+/// Whether something was transferred that may wait for others.
+fn is_small(report: &Report) -> bool {
+    let counts = report.result.as_ref().ok().filter(|_| report.answer().is_none()).map(|done| done.counts);
+    counts.is_some_and(|counts| counts.records <= SMALL_RECORDS && counts.octets <= SMALL_OCTETS)
 }

@@ -33,6 +33,8 @@ impl Default for Settings {
 pub const PRIMARIES_OF_ZONE_MAX: usize = 8;
 /// Steps that one call makes at most: zones that become due, zones that go to another line. The rest waits for the next call.
 const STEPS: usize = 1_024;
+/// Zones that were transferred and wait to be served, at most: a slow disk stops transfers, and what waits for it is bounded.
+pub const ARRIVED_MAX: u16 = 512;
 /// How long a zone stands in the line of a primary that is down before it tries the next, in seconds.
 const PARK_SECONDS: u32 = 30;
 
@@ -87,6 +89,8 @@ pub struct Schedule {
     drains: VecDeque<(u16, [u32; 3])>,
     /// Jobs under way, probes and transfers.
     pub(super) running: [u16; 2],
+    /// Zones that were transferred and wait to be served.
+    pub(super) arrived: u16,
 }
 
 impl Places for Vec<Zone> {
@@ -113,6 +117,7 @@ impl Schedule {
             wakes: BTreeSet::new(),
             drains: VecDeque::new(),
             running: [0; 2],
+            arrived: 0,
         }
     }
 
@@ -302,7 +307,7 @@ impl Schedule {
     fn begin(&mut self, kind: usize, now: u32) -> Option<Job> {
         let is_transfer = kind == 1;
         let (most, most_of_one) = if is_transfer { self.settings.transfers } else { self.settings.probes };
-        if self.running[kind] >= most {
+        if self.running[kind] >= most || (is_transfer && self.arrived >= ARRIVED_MAX) {
             return None;
         }
         while let Some(number) = self.turns[kind].pop_front() {

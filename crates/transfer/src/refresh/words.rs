@@ -57,6 +57,7 @@ impl Words<'_> {
             }
             (State::Ready, _) => write!(f, "; next in line for {primary}"),
             (State::Asking, _) => write!(f, "; asks {primary} now"),
+            (State::Arrived, _) => write!(f, "; was transferred from {primary} and is being stored"),
             (State::Transferring, _) => write!(f, "; is transferred from {primary} now"),
         }
     }

@@ -17,6 +17,8 @@ pub enum State {
     Asking,
     /// A transfer is under way.
     Transferring,
+    /// What was transferred is being made to be served: the connection serves others.
+    Arrived,
 }
 
 /// What went wrong last.
@@ -156,7 +158,7 @@ impl Zone {
 
     /// Whether a job is under way.
     pub(super) fn is_running(&self) -> bool {
-        matches!(self.state, State::Asking | State::Transferring)
+        matches!(self.state, State::Asking | State::Transferring | State::Arrived)
     }
 
     /// When something is to be done without being told.
