@@ -7,7 +7,7 @@ pub(super) const WINDOW_FIRST: u16 = 8;
 /// So many that do not answer, one after the other, and a primary is down. One may be a lost datagram; more only cost time.
 const DOWN_AFTER: u8 = 2;
 /// Longest pause between two questions to a primary that is down, in seconds: nobody waits longer than that for one that is back.
-const PAUSE_MAX: u32 = 10;
+const PAUSE_MAX: u32 = 4;
 /// How long it is remembered that a primary does not know EDNS or IXFR, in seconds: it may be replaced.
 const MANNER_SECONDS: u32 = 3_600;
 /// How long it is remembered that a primary answers no datagrams, in seconds: a filter may be mended.
