@@ -109,6 +109,8 @@ pub struct Controller {
     spared: AtomicUsize,
     /// Whether packs may be in disorder since they were last tidied.
     pub(crate) is_untidy: AtomicBool,
+    /// Whether there may be a log of changes that was not read: which packs it needs is not known.
+    is_log_unread: AtomicBool,
     /// Held by the thread that tidies.
     tidying: RwLock<()>,
     /// The upgrade that is under way, and whom this server has handed over to.
@@ -181,6 +183,7 @@ impl Controller {
             .map_err(|error| format!("cannot start the collector: {error}"))?;
         let journal_octets = settings.server.journal_octets;
         let changing = Changing { settings, commanded: Commanded::default(), groups };
+        let has_log = folder.as_ref().is_some_and(|folder| crate::dynamic::has_log(folder.path()));
         let controller = Controller {
             catalog,
             _collector: collector,
@@ -199,6 +202,7 @@ impl Controller {
             renderer: OnceLock::new(),
             spared: AtomicUsize::new(0),
             is_untidy: AtomicBool::new(false),
+            is_log_unread: AtomicBool::new(has_log),
             tidying: RwLock::named("tidying", ()),
             upgrade: crate::upgrade::give::State::default(),
             control: OnceLock::new(),

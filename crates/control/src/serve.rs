@@ -118,7 +118,7 @@ fn run(start: Start) -> Result<(), Faults> {
             Some(progress.show_while(|| controller.announce(&mut changing, wanted, &progress)).0)
         }
     };
-    crate::dynamic::start(&controller)?;
+    crate::dynamic::start(&controller, announced.is_some())?;
     run_workers(&controller, server).map_err(|error| format!("cannot start a worker: {error}"))?;
     if is_served {
         controller.say_what_is_stored();
@@ -164,7 +164,7 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
     let (change, is_empty) = taking.load(&controller)?;
     first.is_empty = is_empty;
     check_first_load(&controller, &change, &first)?;
-    crate::dynamic::start(&controller)?;
+    crate::dynamic::start(&controller, true)?;
     // Last, as what comes to a socket that is new waits for the workers.
     let handed = std::mem::take(&mut taking.sockets);
     let server = Server::bind_handed(&listen, handed)?;

@@ -169,7 +169,7 @@ impl Controller {
         self.note_unwanted(&stored);
         let mut zones = self.zones.write();
         for pack in stored.packs().iter().filter(|pack| pack.file.is_some()) {
-            if zones.packs.get(pack.pack.id()).is_none() && !zones.bases.contains(&pack.pack.checksum()) {
+            if zones.packs.get(pack.pack.id()).is_none() {
                 zones.packs.add_unused(pack);
             }
         }
@@ -423,7 +423,7 @@ impl Controller {
 
     /// Removes the files of packs that no zone is served from any more.
     pub(crate) fn remove_unused_files(&self) {
-        if self.is_held() {
+        if self.is_held() || self.is_log_unread.load(Ordering::SeqCst) {
             return;
         }
         let packs = self.zones.write().packs.take_unused();

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use wire::Name;
+use wire::{Name, NameBuf};
 use zone::Pack;
-use zone::catalog::{CatalogView, SlotNumber, View};
+use zone::catalog::{CatalogView, SlotNumber, State, View, ViewSource};
 
 use super::Controller;
 use super::held::Kind;
@@ -20,6 +21,13 @@ impl Controller {
         let held = zones.packs.get(zone.pack_id())?;
         let is_ours = !matches!(held.kind, Kind::Operators(_));
         is_ours.then(|| (Arc::clone(&held.pack.pack), zone.number()))
+    }
+
+    /// Whether there is to be a zone of this name, shown or not.
+    pub(crate) fn is_listed(&self, name: &Name) -> bool {
+        let zones = self.zones.read();
+        zones.awaited.contains_key(&name.to_lowercase())
+            || self.catalog.reader().with(|view| view.slot_named(name).is_some())
     }
 
     /// What holds for updates of a zone.
@@ -40,30 +48,106 @@ impl Controller {
         self.telling.publish(name, serial, &remotes);
     }
 
-    /// Makes sure that a pack is on the disk. `None`: it is not, and cannot be.
-    pub(crate) fn store_base(&self, pack: &Arc<Pack>) -> Option<Arc<Pack>> {
-        if self.zones.read().packs.get(pack.id()).is_some_and(|held| held.pack.file.is_some()) {
-            return Some(Arc::clone(pack));
+    /// Whether a pack is in a file, which stays as long as a zone is served from it.
+    pub(crate) fn is_stored(&self, pack: u64) -> bool {
+        self.zones.read().packs.get(pack).is_some_and(|held| held.pack.file.is_some())
+    }
+
+    /// Makes sure that a pack in use is on the disk; says whether it is.
+    pub(crate) fn store_base(&self, pack: &Pack) -> bool {
+        if self.is_stored(pack.id()) {
+            return true;
         }
-        self.writable_folder()?.store(pack).ok().map(|stored| Arc::clone(&stored.pack))
+        let Some(stored) = self.writable_folder().and_then(|folder| folder.store(pack).ok()) else {
+            return false;
+        };
+        self.zones.write().packs.stored(pack.id(), &stored)
     }
 
-    /// The packs of the folder by their checksums: those in use, or all there are, where none is yet.
-    pub(crate) fn packs_by_checksum(&self) -> HashMap<u64, Arc<Pack>> {
-        let used: Vec<Arc<StoredPack>> =
-            self.zones.read().packs.iter().map(|held| Arc::clone(&held.pack)).collect();
-        let all =
-            if used.is_empty() { self.folder().map(PackFolder::stored).unwrap_or_default() } else { used };
-        all.iter().map(|stored| (stored.pack.checksum(), Arc::clone(&stored.pack))).collect()
-    }
-
-    /// A zone is shown as the log has it. `is_new`: it was not shown before. `pack`: what it begins from, whose file is needed as long as it is served.
-    pub(crate) fn note_recovered(&self, is_new: bool, pack: &Arc<Pack>) {
+    /// Keeps a pack in use, and its file, until [`Controller::let_go_of`]. `is_passing`: it is to have none.
+    pub(crate) fn keep(&self, pack: &Arc<StoredPack>, is_passing: bool) {
         let mut zones = self.zones.write();
-        zones.bases.insert(pack.checksum());
-        if is_new {
-            zones.shown += 1;
-            zones.loaded += 1;
+        let kind = if is_passing { Kind::Passing } else { Kind::Kept };
+        zones.packs.hold(&self.catalog, pack, kind);
+        zones.packs.add(pack.pack.id());
+    }
+
+    /// A pack that was kept is needed only as long as zones are served from it.
+    pub(crate) fn let_go_of(&self, pack: u64) {
+        self.zones.write().packs.subtract(pack);
+        self.remove_unused_files();
+    }
+
+    /// Has a slot show the same zone in another way: from pack `to` instead of the pack with number `from`, or over the same one. Says whether it showed `expected` until now.
+    pub(crate) fn move_changed(
+        &self,
+        slot: SlotNumber,
+        expected: State,
+        source: ViewSource,
+        (from, to): (u64, Option<&Arc<StoredPack>>),
+    ) -> bool {
+        self.make_room();
+        let mut zones = self.zones.write();
+        if self.catalog.move_view(slot, Some(expected), source).is_err() {
+            return false;
+        }
+        if let Some(to) = to {
+            zones.packs.hold(&self.catalog, to, Kind::Kept);
+            zones.packs.replace(from, to.pack.id());
+        }
+        true
+    }
+
+    /// Zones have gone from packs: others may be joined now, and files removed.
+    pub(crate) fn tidy_soon(self: &Arc<Self>) {
+        self.is_untidy.store(true, Ordering::SeqCst);
+        crate::serve::tidy_on_a_thread(self);
+    }
+
+    /// The packs of the folder by their checksums: those that were found at the start, or all there are, where none was yet.
+    pub(crate) fn packs_by_checksum(&self) -> HashMap<u64, Arc<StoredPack>> {
+        let known = self.zones.read().packs.known();
+        let all =
+            if known.is_empty() { self.folder().map(PackFolder::stored).unwrap_or_default() } else { known };
+        all.into_iter().map(|stored| (stored.pack.checksum(), stored)).collect()
+    }
+
+    /// Has `show` show a zone as the log has it, which says whether the zone was not shown before. `base`: what it begins from, whose file is needed as long as
+    /// it is served.
+    pub(crate) fn show_recovered(
+        &self,
+        name: &Name,
+        base: &Arc<StoredPack>,
+        show: impl FnOnce() -> Option<bool>,
+    ) {
+        let mut zones = self.zones.write();
+        let before = self.catalog.reader().with(|view| {
+            let slot = zones.slot(view, name)?;
+            zones.pack_of(view, slot)
+        });
+        let Some(is_new) = show() else { return };
+        let kind = if base.file.is_some() { Kind::Kept } else { Kind::Contents };
+        zones.packs.hold(&self.catalog, base, kind);
+        match before {
+            Some(before) => zones.packs.replace(before, base.pack.id()),
+            None => {
+                zones.packs.add(base.pack.id());
+                zones.loaded += 1;
+            }
+        }
+        zones.shown += usize::from(is_new);
+    }
+
+    /// The log was read: which packs it needs is known, and others go.
+    pub(crate) fn note_log_is_read(&self) {
+        self.is_log_unread.store(false, Ordering::SeqCst);
+        self.remove_unused_files();
+    }
+
+    /// Has the changer merge zones that change, as the packs below them are to be given up.
+    pub(super) fn ask_to_merge(&self, zones: Vec<NameBuf>) {
+        if !zones.is_empty() {
+            self.dynamic.give_up(zones);
         }
     }
 }

@@ -49,8 +49,15 @@ impl Controller {
         findings: Findings,
         persists: bool,
     ) -> bool {
+        if !self.is_secondary(name) {
+            return false;
+        }
         self.make_room();
         let was_changed = self.is_changed(name);
+        if was_changed {
+            // Before it is served: a start must not go back to what was there.
+            self.dynamic.replaced(name.to_lowercase());
+        }
         let job = Job {
             id: 0,
             name: name.to_owned(),

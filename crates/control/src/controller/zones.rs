@@ -7,7 +7,7 @@
 //! zones that wait for their first data        Awaited, also those that the catalog is not to show
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use wire::{Name, NameBuf};
@@ -81,8 +81,6 @@ pub(crate) struct Zones {
     own_names: HashMap<NameBuf, SlotNumber>,
     pub(super) packs: HeldPacks,
     pub(super) gone: Gone,
-    /// Checksums of packs that the log needs, as zones begin there that have changed since.
-    pub(super) bases: HashSet<u64>,
     /// Zones that have data.
     pub(super) loaded: usize,
     /// Zones in the catalog.

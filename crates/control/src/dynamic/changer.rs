@@ -11,15 +11,16 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use change::Request;
 use journal::commit::{Condition, TICK};
-use journal::{Body, Entry, Recovery};
 use transfer::refresh::Kept;
-use wire::{Name, NameBuf};
+use wire::NameBuf;
 
-use super::checkpoint::{Checkpoint, Floor};
-use super::group::Payload;
+use super::bounds::Delayed;
+use super::checkpoint::{Checkpoint, Ended};
 use super::handle::Job;
 use super::log::Log;
 use super::recent::{Known, Recent};
+use super::recover::Found;
+use super::renewal::Renewal;
 use super::update::{Said, Update};
 use super::versions::Waiting;
 use super::zone::DynamicZone;
@@ -32,15 +33,25 @@ pub(super) struct Changer {
     pub(super) controller: Arc<Controller>,
     /// By name in lower case.
     pub(super) zones: HashMap<NameBuf, DynamicZone>,
+    /// Zones whose changes were lost, and with them what they begin from: why. They take no changes.
+    pub(super) lost: HashMap<NameBuf, String>,
+    /// Zones that the log may have and that are no more: it is to say so. Whether that waits for the disk.
+    pub(super) gone: HashMap<NameBuf, bool>,
     pub(super) log: Log,
+    /// Why the log could not be begun, and when that was tried.
+    pub(super) trouble: Option<(String, Instant)>,
     pub(super) recent: Recent,
     pub(super) condition: Condition,
     /// The one that is under way.
     pub(super) checkpoint: Option<Checkpoint>,
+    /// The one that ended last.
+    pub(super) shortened: Option<Ended>,
     /// When zones of others were checked, as the log has it, and their serials then: a checkpoint says it again.
     pub(super) ages: HashMap<NameBuf, (u32, Kept)>,
     /// When something was committed last.
     pub(super) last: Option<Instant>,
+    pub(super) renewal: Renewal,
+    pub(super) delayed: Delayed,
 }
 
 /// Seconds since 1970.
@@ -49,25 +60,33 @@ pub(super) fn wall() -> u64 {
 }
 
 impl Changer {
-    /// With what a start found: its zones and its log. Without a log only what is not to be kept can change.
-    pub(super) fn new(
-        controller: &Arc<Controller>,
-        zones: HashMap<NameBuf, DynamicZone>,
-        found: Option<(Recovery, Floor)>,
-    ) -> Changer {
+    /// With what a start found; without a log only zones that are not to be kept can change.
+    pub(super) fn new(controller: &Arc<Controller>, found: Option<Found>) -> Changer {
         let ages = controller.secondaries.all_kept().into_iter();
+        let (mut zones, mut lost, mut removed, mut log) =
+            (HashMap::new(), HashMap::new(), Vec::new(), Log::Closed);
+        if let Some(found) = found {
+            (zones, lost, removed) = (found.zones, found.lost, found.removed);
+            log = Log::Read(Box::new((found.recovery, found.floor)));
+        }
         let mut changer = Changer {
             controller: Arc::clone(controller),
             zones,
-            log: Log::Read(found.map(Box::new)),
+            lost,
+            gone: removed.into_iter().map(|name| (name, false)).collect(),
+            log,
+            trouble: None,
             checkpoint: None,
+            shortened: None,
             ages: ages.map(|(name, kept)| (name, (0, kept))).collect(),
             recent: Recent::default(),
             condition: Condition::Ready,
             last: None,
+            renewal: Renewal::new(controller.dynamic.rules.get().cloned().unwrap_or_default()),
+            delayed: Delayed::default(),
         };
         // What was read may be in memory alone: where there is anything it is made sure of before anybody is told.
-        if !changer.zones.is_empty() {
+        if !(changer.zones.is_empty() && changer.gone.is_empty()) {
             let _ = changer.open_log();
         }
         changer
@@ -78,13 +97,19 @@ impl Changer {
         loop {
             self.hold();
             let now = Instant::now();
-            let is_busy =
-                self.condition != Condition::Ready || self.last.is_some_and(|last| now - last < QUIET);
-            let pause = if self.checkpoint.is_some() { Duration::ZERO } else { TICK };
+            let is_busy = self.has_waiting()
+                || !self.gone.is_empty()
+                || self.last.is_some_and(|last| now - last < QUIET);
+            let has_work = !self.has_waiting() && self.checkpoint.as_ref().is_some_and(Checkpoint::has_work);
+            let pause = if has_work { Duration::ZERO } else { TICK };
             let until = is_busy.then(|| now + pause);
-            let Some(jobs) = self.controller.dynamic.queue.take(until) else { return };
+            let until = until.into_iter().chain(self.renewal_due(now)).chain(self.delayed.due()).min();
+            let Some(jobs) = self.controller.dynamic.queue.take(until) else { return self.end() };
+            let is_idle = jobs.is_empty();
             self.turn(jobs);
+            self.leave();
             self.shorten();
+            self.renew(is_idle);
             if let Log::Open(open) = &self.log
                 && is_busy
             {
@@ -92,6 +117,12 @@ impl Changer {
                 self.look_at_events();
             }
         }
+    }
+
+    /// Whether the log has something to do that waits, or cannot be written: it says so only after a while.
+    fn has_waiting(&self) -> bool {
+        let Log::Open(open) = &self.log else { return false };
+        self.condition != Condition::Ready || open.committer.condition() != (Condition::Ready, 0)
     }
 
     /// Does all that was taken from the queue.
@@ -107,8 +138,8 @@ impl Changer {
                     self.take_incoming(incoming);
                     continue;
                 }
-                Job::Removed(zone) => {
-                    self.forget(&zone);
+                Job::GiveUp(zones) => {
+                    self.renewal.asked.extend(zones);
                     continue;
                 }
             };
@@ -139,6 +170,7 @@ impl Changer {
         if is_incoming {
             self.commit();
         }
+        self.hold_back(&mut waiting, &mut order);
         while !waiting.is_empty() {
             for name in &order {
                 if let Some(requests) = waiting.get_mut(name) {
@@ -148,22 +180,6 @@ impl Changer {
                     }
                 }
             }
-            self.commit();
-        }
-    }
-
-    /// A zone is served no more, unless it has come again meanwhile: with the next group the log says so.
-    fn forget(&mut self, name: &Name) {
-        let catalog = &self.controller.catalog;
-        let Some(zone) = self.zones.get_mut(name) else { return };
-        if zone.is_shown(catalog) || zone.is_waiting() || self.open_log().is_err() {
-            return;
-        }
-        let serial =
-            self.zones.remove(name).and_then(|zone| Some(zone.newest()?.row().serial)).unwrap_or_default();
-        let Log::Open(open) = &self.log else { return };
-        let Ok(entry) = Entry::new(name, serial, serial, wall(), Body::Removed) else { return };
-        if open.committer.enqueue(open.committer.generation(), Some(Arc::new(entry)), Payload::Base).is_ok() {
             self.commit();
         }
     }

@@ -130,14 +130,9 @@ impl Changer {
             self.ages.iter().filter_map(|(zone, (serial, kept))| age(zone, *serial, *kept)).collect();
         let mut entries = entries.into_iter().peekable();
         while entries.peek().is_some() {
-            for entry in entries.by_ref().take(AGES_A_GROUP) {
-                let Log::Open(open) = &self.log else { return };
-                let generation = open.committer.generation();
-                let queued = open.committer.enqueue_urgent(generation, Arc::new(entry), Payload::Checked);
-                if queued.is_err() {
-                    self.checkpoint = None;
-                    return;
-                }
+            let some = entries.by_ref().take(AGES_A_GROUP).collect();
+            if !self.write_for_checkpoint(some) {
+                return;
             }
             self.commit();
         }
@@ -145,7 +140,7 @@ impl Changer {
 
     /// Shows differences of a zone that is not to be kept.
     fn take_passing(&mut self, name: &NameBuf, changes: Vec<Change>, told: Told) {
-        if self.enter(name).is_err() || !self.pass(name) {
+        if self.enter(name).is_err() || self.is_full() || !self.pass(name) {
             return;
         }
         for change in changes {
@@ -172,11 +167,7 @@ impl Changer {
                 return false;
             }
             let serial = self.zones.get(name).and_then(|zone| Some(zone.newest()?.row().serial));
-            let serial = serial.unwrap_or_default();
-            let Log::Open(open) = &self.log else { return false };
-            let Ok(entry) = Entry::new(name, serial, serial, wall(), Body::Removed) else { return false };
-            let generation = open.committer.generation();
-            if open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base).is_err() {
+            if !self.write_gone(name, serial.unwrap_or_default()) {
                 return false;
             }
             // What waits of the zone goes before.
@@ -194,7 +185,7 @@ impl Changer {
     }
 
     fn take_changes(&mut self, name: &NameBuf, changes: Vec<Change>, told: Told) {
-        if self.enter(name).is_err() {
+        if self.enter(name).is_err() || self.is_full() {
             return;
         }
         let (mut told, last, now) = (Some(told), changes.len().saturating_sub(1), wall());
@@ -213,7 +204,11 @@ impl Changer {
                 return;
             };
             if !zone.is_based {
-                let Some(base) = checkpoint::entries(&self.controller, zone, now) else { return };
+                let names_max = self.renewal.rules.piece_names_max;
+                let Some(base) = checkpoint::entries(&self.controller, zone, names_max, now) else {
+                    self.renewal.asked.insert(name.clone());
+                    return;
+                };
                 for entry in base {
                     let generation = open.committer.generation();
                     if open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base).is_err() {

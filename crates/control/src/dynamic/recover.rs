@@ -1,20 +1,18 @@
 //! What the log has at a start: each zone as it was acknowledged last.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use journal::Recovery;
 use journal::anchor::Content;
 use journal::disk::System;
 use journal::log::Options;
-use journal::{Body, Record, Recovery};
-use transfer::refresh::Kept;
 use wire::NameBuf;
-use zone::{Change, Pack, Records};
 
-use super::base;
 use super::changer::{Changer, wall};
 use super::checkpoint::Floor;
+use super::replay::{Begun, Replay};
 use super::zone::DynamicZone;
 use crate::controller::Controller;
 use crate::text::count;
@@ -22,29 +20,59 @@ use crate::text::count;
 /// The folder of the log, in that of packs.
 const FOLDER: &str = "journal";
 
-/// Reads the log, shows what it has, and starts the changer; without a log where nothing can be stored. To be called when what packs have is shown, and
-/// before anybody is answered. The error: the log cannot be read at all.
-pub(crate) fn start(controller: &Arc<Controller>) -> Result<(), String> {
-    let begin = |zones, found| {
-        let changer = Changer::new(controller, zones, found);
-        controller.dynamic.start(changer).map_err(|error| format!("cannot start the changer: {error}"))
-    };
-    let Some((recovery, floor)) = read(controller)? else { return begin(HashMap::new(), None) };
-    let mut replay = Replay { controller, packs: None, zones: HashMap::new(), kept: HashMap::new() };
+/// Reads the log, shows what it has, and starts the changer; without a log where nothing can be stored. To be called when what packs have is shown, and before
+/// anybody is answered. `are_listed`: the catalog has all zones that there are to be. The error: the log cannot be read at all.
+pub(crate) fn start(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
+    let started = begin(controller, are_listed);
+    if started.is_ok() {
+        controller.note_log_is_read();
+    }
+    started
+}
+
+/// Whether a folder of packs has a log.
+pub(crate) fn has_log(packs: &Path) -> bool {
+    packs.join(FOLDER).exists()
+}
+
+/// What a start found in the log.
+pub(super) struct Found {
+    pub(super) zones: HashMap<NameBuf, DynamicZone>,
+    /// Zones of which nothing can be read: why.
+    pub(super) lost: HashMap<NameBuf, String>,
+    /// Zones that are no more.
+    pub(super) removed: Vec<NameBuf>,
+    pub(super) recovery: Recovery,
+    pub(super) floor: Floor,
+}
+
+fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
+    let Some((recovery, floor)) = read(controller)? else { return start_changer(controller, None) };
+    let mut replay = Replay::new(controller);
     recovery
         .replay(&mut |group, record| replay.take(&recovery, group, record))
         .map_err(|error| format!("the log of changes cannot be read: {error}"))?;
     for lost in recovery.lost() {
         tracing::error!("the log of changes is damaged: {lost}");
     }
-    let (mut zones, kept) = (replay.zones, replay.kept);
-    for zone in zones.values_mut() {
+    replay.end(&recovery);
+    let Replay { zones: begun, lost, kept, .. } = replay;
+    let (mut zones, mut removed) = (HashMap::with_capacity(begun.len()), Vec::new());
+    for (name, Begun { mut zone, base }) in begun {
+        // Who is in no list any more was taken out while there was no server, and may have been for some only.
+        if are_listed && !controller.is_listed(&name) {
+            removed.push(name);
+            continue;
+        }
         if let Some(fault) = &zone.fault {
-            tracing::error!(zone = %zone.name(), "zone {}: {fault}; it is served as it was before, and not updated", zone.name());
+            tracing::error!(zone = %name, "zone {name}: {fault}; it is served as it was before, and not updated");
         }
-        if let Some(is_new) = zone.show(&controller.catalog) {
-            controller.note_recovered(is_new, zone.pack());
-        }
+        zone.is_in_memory = base.file.is_none();
+        controller.show_recovered(&name, &base, || zone.show(&controller.catalog));
+        zones.insert(name, zone);
+    }
+    for (name, fault) in &lost {
+        tracing::error!(zone = %name, "zone {name}: {fault}; its changes are lost, it is served as it is stored, and not updated");
     }
     let now = wall();
     for (name, _) in kept.iter().filter(|(_, kept)| kept.expires <= now) {
@@ -55,7 +83,12 @@ pub(crate) fn start(controller: &Arc<Controller>) -> Result<(), String> {
         let changed = count(zones.len(), "zone");
         tracing::info!(zones = zones.len(), "{changed} as changed by updates");
     }
-    begin(zones, Some((recovery, floor)))
+    start_changer(controller, Some(Found { zones, lost, removed, recovery, floor }))
+}
+
+fn start_changer(controller: &Arc<Controller>, found: Option<Found>) -> Result<(), String> {
+    let changer = Changer::new(controller, found);
+    controller.dynamic.start(changer).map_err(|error| format!("cannot start the changer: {error}"))
 }
 
 /// Reads the log. `None`: there can be none, as nothing is stored.
@@ -68,77 +101,4 @@ pub(super) fn read(controller: &Controller) -> Result<Option<(Recovery, Floor)>,
     let recovery = Recovery::open(Arc::new(System), &path, options, start);
     let recovery = recovery.map_err(|error| format!("the log of changes cannot be read: {error}"))?;
     Ok(Some((recovery, floor)))
-}
-
-struct Replay<'c> {
-    controller: &'c Controller,
-    /// Packs that are on the disk, by checksum, once any is asked for.
-    packs: Option<HashMap<u64, Arc<Pack>>>,
-    zones: HashMap<NameBuf, DynamicZone>,
-    /// When zones of others were checked.
-    kept: HashMap<NameBuf, Kept>,
-}
-
-impl Replay<'_> {
-    fn take(&mut self, recovery: &Recovery, group: u64, record: &Record<'_>) {
-        let name = record.zone.to_lowercase();
-        match record.body {
-            Body::Contents(contents) => {
-                self.begin(name, base::pack_of(record.zone, contents).map(|pack| (pack, 0)))
-            }
-            Body::Pack { number, checksum } => {
-                let packs = self.packs.get_or_insert_with(|| self.controller.packs_by_checksum());
-                let pack = packs.get(&checksum).cloned();
-                self.begin(name, pack.map(|pack| (pack, number as u32)));
-            }
-            Body::Difference { removed, added } => {
-                let Some(zone) = self.zones.get_mut(&name).filter(|zone| zone.fault.is_none()) else {
-                    return;
-                };
-                let lost = recovery.suffers(record.zone, group.saturating_sub(1));
-                zone.fault = lost.map(|lost| format!("the log lost changes of it ({lost})"));
-                if zone.fault.is_none() {
-                    zone.fault = apply(zone, record.serial_before, removed, added).err();
-                }
-            }
-            // Its age stays: it may be that it came as a whole.
-            Body::Removed => drop(self.zones.remove(&name)),
-            Body::Checked { time, expiry } => {
-                let expires = time.saturating_add(expiry.into());
-                self.kept.insert(name, Kept { checked: time, expires });
-            }
-        }
-    }
-
-    /// A zone begins anew.
-    fn begin(&mut self, name: NameBuf, pack: Option<(Arc<Pack>, u32)>) {
-        let zone = pack.and_then(|(pack, number)| DynamicZone::new(pack, number));
-        match zone {
-            Some(mut zone) => {
-                zone.is_based = true;
-                self.zones.insert(name, zone);
-            }
-            None => {
-                tracing::error!(zone = %name, "zone {name}: what its changes in the log begin from is not there; they are lost, and it is served as it is stored");
-                self.zones.remove(&name);
-            }
-        }
-    }
-}
-
-/// Applies what the log says has changed. The error: it does not fit what is there.
-fn apply(zone: &mut DynamicZone, serial_before: u32, removed: &[u8], added: &[u8]) -> Result<(), String> {
-    let records = |octets: &[u8]| Records::from_octets(octets.to_vec()).map_err(|error| error.to_string());
-    let change =
-        Change::new(records(removed)?, records(added)?).map_err(|_| "a change without SOA".to_owned())?;
-    let serial = zone.newest().ok_or("its pack cannot be read")?.row().serial;
-    if change.serial_before() != serial || serial_before != serial {
-        return Err(format!(
-            "the log has a change of serial {}, and it has {serial}",
-            change.serial_before()
-        ));
-    }
-    zone.apply(&change).map_err(|refused| format!("a change in the log does not fit: {refused:?}"))?;
-    zone.replayed();
-    Ok(())
 }
