@@ -66,7 +66,7 @@ pub(crate) fn answer(
             // Without the lock, as another thread says it.
             let stands =
                 controller.is_secondary(&name).then(|| controller.secondaries.words(&name)).flatten();
-            let (secondary, transfers_in) = stands.unzip();
+            let (secondary, transfers_in) = stands.map(|(words, lines)| (words, Box::new(lines))).unzip();
             let line = line.map(|line| ZoneLine { secondary, transfers_in, ..line });
             line.map(|line| Answer::Zone(Box::new(line))).ok_or_else(|| format!("there is no zone {name}"))
         }),

@@ -268,7 +268,7 @@ pub struct ZoneLine {
     pub secondary: Option<String>,
     /// What came of asking for it; in lists nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub transfers_in: Option<TransfersIn>,
+    pub transfers_in: Option<Box<TransfersIn>>,
 }
 
 /// What came of asking others for a zone since the start.

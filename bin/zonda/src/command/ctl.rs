@@ -423,7 +423,7 @@ fn zone_text(zone: &ZoneLine) -> String {
     if let Some(secondary) = &zone.secondary {
         text += &format!("secondary {secondary}\n");
     }
-    text += &zone.transfers_in.as_ref().map_or_else(String::new, transfers_in_text);
+    text += &zone.transfers_in.as_deref().map_or_else(String::new, transfers_in_text);
     text += &zone.transfers.as_ref().map_or_else(String::new, transfers_text);
     for NoticeLine { remote, serial, state, seconds } in &zone.notices {
         text += &format!("notify    {remote}: serial {serial}, {state}, {} ago\n", Seconds(*seconds));
