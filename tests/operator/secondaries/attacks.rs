@@ -17,7 +17,8 @@ fn who_is_refused_takes_no_place() {
     let more = "[[acl]]\nname = \"one\"\naddresses = [\"127.0.0.2\"]\n[access]\ntransfer = \"one\"\n";
     let server = Server::start_with(Kind::Zonda, &[ZoneFile::new(ORIGIN, &path)], more);
     let question = Query::new(ORIGIN, 252).octets();
-    let mut streams: Vec<_> = (0..ATTACKERS).map(|_| tcp_stream(server.address).expect("a connection")).collect();
+    let mut streams: Vec<_> =
+        (0..ATTACKERS).map(|_| tcp_stream(server.address).expect("a connection")).collect();
     for stream in &mut streams {
         // Many each, of which it reads the first answer alone.
         (0..20).for_each(|_| write_framed(stream, &question).expect("a question"));
@@ -28,8 +29,10 @@ fn who_is_refused_takes_no_place() {
         assert_eq!(head[5] & 0xf, 5, "REFUSED");
     }
     let (address, port) = (server.address.ip().to_string(), server.address.port().to_string());
-    let arguments = ["-b", "127.0.0.2", "-p", &port, &format!("@{address}"), ORIGIN, "AXFR", "+tries=1", "+time=5"];
-    let output = Command::new("dig").args(arguments).output().expect("the program dig (package bind9-dnsutils)");
+    let arguments =
+        ["-b", "127.0.0.2", "-p", &port, &format!("@{address}"), ORIGIN, "AXFR", "+tries=1", "+time=5"];
+    let output =
+        Command::new("dig").args(arguments).output().expect("the program dig (package bind9-dnsutils)");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("XFR size: 9 records"), "{text}");
     let said = words(&server);

@@ -151,8 +151,10 @@ impl Changer {
                 return told.tell(Err(NotTaken::DoesNotFit));
             };
             let version = Some((applied.changed, applied.parts));
-            let commit = Commit { zone: name.clone(), version, replies: Vec::new(), told: None };
-            self.committed(Payload::Commit(commit));
+            let commit =
+                Commit { zone: name.clone(), record: None, version, replies: Vec::new(), told: None };
+            // Of no group, and without record.
+            self.committed(0, Payload::Commit(commit));
         }
         if self.zones.contains_key(name) {
             told.done();
@@ -180,6 +182,8 @@ impl Changer {
                 crate::serve::tidy_on_a_thread(&self.controller);
             }
             (zone.is_passing, zone.is_based) = (true, false);
+            // What is not to be kept has no history either.
+            self.controller.historian.begin_anew(name);
         }
         true
     }
@@ -224,10 +228,16 @@ impl Changer {
             };
             let told = if at == last { told.take() } else { None };
             let version = Some((applied.changed, applied.parts));
-            let commit = Commit { zone: name.clone(), version, replies: Vec::new(), told };
+            let record = Arc::new(record);
+            let commit = Commit {
+                zone: name.clone(),
+                record: Some(Arc::clone(&record)),
+                version,
+                replies: Vec::new(),
+                told,
+            };
             let generation = open.committer.generation();
-            let queued =
-                open.committer.enqueue(generation, Some(Arc::new(record)), Payload::Commit(commit)).map(drop);
+            let queued = open.committer.enqueue(generation, Some(record), Payload::Commit(commit)).map(drop);
             if let Err(refused) = queued
                 && let Payload::Commit(commit) = refused.payload
             {
