@@ -533,6 +533,7 @@ impl Controller {
                 if let Who::Slot(slot) = candidate.who
                     && !zones.sources.primaries(zones.kept(slot).source).is_empty()
                     && let Some(name) = zones.name(view, slot)
+                    && zones.persists(name, Some(slot))
                 {
                     names.push(name.to_lowercase());
                 }

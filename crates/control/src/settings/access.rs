@@ -357,6 +357,7 @@ impl ZoneSettings {
             update: self.update_rules(),
             ixfr: IxfrRules { octets: self.ixfr_octets, versions: self.ixfr_versions },
             primaries: self.primaries.clone(),
+            persist: self.persist,
         }
     }
 }
@@ -381,6 +382,7 @@ impl ZoneDirectorySettings {
             update: self.update_rules(),
             ixfr: IxfrRules { octets: self.ixfr_octets, versions: self.ixfr_versions },
             primaries: Names::default(),
+            persist: None,
         }
     }
 }

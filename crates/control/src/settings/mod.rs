@@ -277,6 +277,9 @@ fn check_zone(zone: &ZoneSettings) -> Result<(), &'static str> {
             "expected no `allow-update` or `update-policy` beside `primaries`: updates are for the primary",
         );
     }
+    if !is_secondary && zone.persist.is_some() {
+        return Err("expected no `persist` without `primaries`: texts are files already");
+    }
     match (named, listed, file, pack) {
         (false, false, ..) => Err("expected `name` (or `names-file`), found neither"),
         (true, true, ..) => Err("expected either `name` or `names-file`, found both"),
