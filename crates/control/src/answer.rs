@@ -13,7 +13,8 @@ use zone::catalog::{CatalogView, SlotNumber, View};
 use zone::lookup::Denial;
 
 use crate::command::{
-    ByCommand, ChangeLine, Count, Expiry, LogLevel, Reply, Request, Stats, Status, ZoneLine, ZoneState,
+    ByCommand, CatalogLine, ChangeLine, Count, Expiry, LogLevel, Reply, Request, Stats, Status, ZoneLine,
+    ZoneState,
 };
 use crate::controller::{Change, Controller, Zones};
 use crate::expiry;
@@ -69,6 +70,14 @@ pub(crate) fn answer(
             let line = line.map(|line| ZoneLine { secondary, ..line });
             line.map(|line| Answer::Zone(Box::new(line))).ok_or_else(|| format!("there is no zone {name}"))
         }),
+        Request::Catalogs { catalog } => return catalogs(controller, catalog.as_ref(), reply),
+        Request::ConfirmCatalog { catalog } => {
+            let done = named(catalog).and_then(|name| controller.catalogs.confirm(&name));
+            return match done {
+                Ok(text) => reply(Reply::Confirmed { text }).map(|()| true),
+                Err(message) => reply(Reply::Error { message }).map(|()| false),
+            };
+        }
         Request::Reload { zone: None, zones, force } if zones.is_empty() => {
             Ok(Answer::Change(reload::reload_all(controller, *force)))
         }
@@ -107,6 +116,26 @@ pub(crate) fn answer(
         }
         Err(message) => reply(Reply::Error { message }).map(|()| false),
     }
+}
+
+/// Shows catalogs; says whether all of these are well.
+fn catalogs(
+    controller: &Controller,
+    only: Option<&String>,
+    reply: &mut dyn FnMut(Reply) -> io::Result<()>,
+) -> io::Result<bool> {
+    let only = match only.map(|text| zone_name(text)).transpose() {
+        Ok(only) => only,
+        Err(message) => return reply(Reply::Error { message }).map(|()| false),
+    };
+    let lines = controller.catalog_lines(only.as_deref());
+    if let Some(name) = only.filter(|_| lines.is_empty()) {
+        let message = format!("there is no catalog {name} in the settings");
+        return reply(Reply::Error { message }).map(|()| false);
+    }
+    let are_well = !lines.iter().any(CatalogLine::is_wrong);
+    lines.into_iter().try_for_each(|line| reply(Reply::Catalog(line)))?;
+    Ok(are_well)
 }
 
 enum Answer {
@@ -254,6 +283,7 @@ impl Zones {
             findings: Vec::new(),
             transfers: None,
             notices: Vec::new(),
+            member_of: self.member_of(slot).map(ToString::to_string),
             secondary: None,
         })
     }
@@ -354,7 +384,7 @@ fn problems(status: &Status, controller: &Controller) -> Vec<String> {
         (number > 0).then(|| format!("{} {what}; `zonda ctl zones --state {state}`", count(number, "zone")))
     };
     let packs = controller.folder().filter(|folder| !folder.is_held()).and_then(PackFolder::problem);
-    zones.into_iter().filter_map(line).chain(packs).collect()
+    zones.into_iter().filter_map(line).chain(packs).chain(controller.catalog_problems()).collect()
 }
 
 fn uptime_seconds(controller: &Controller) -> u64 {

@@ -217,6 +217,9 @@ pub fn remove_zone(controller: &Controller, name: &Name) -> Change {
     if !controller.has_zone(name) {
         return refused(format!("there is no zone {name}; `zonda ctl zones` lists those there are"));
     }
+    if let Some(catalog) = controller.member_of(name) {
+        return refused(format!("zone {name} is a member of catalog {catalog}: it goes when it leaves that"));
+    }
     controller.remove(&mut changing, name);
     changing.commanded.remove(name);
     controller.note_commanded(&changing.commanded);

@@ -53,6 +53,8 @@ enum Message {
     Command(NameBuf, Command, SyncSender<bool>),
     /// How it stands with a zone, in words.
     Words(NameBuf, SyncSender<Option<String>>),
+    /// These zones, in lower case, are others of their names from now on, or none.
+    Forget(Vec<NameBuf>),
     /// Zones or remotes may be others.
     Look,
     /// Nothing more.
@@ -119,6 +121,16 @@ impl Secondaries {
     /// Has the thread look which zones there are.
     pub(crate) fn look(&self) {
         self.send(Message::Look);
+    }
+
+    /// Has the thread forget zones, in lower case; those that there still are begin without data at the next look.
+    pub(crate) fn forget(&self, zones: Vec<NameBuf>) {
+        let mut kept = self.kept.lock();
+        for zone in &zones {
+            kept.remove(zone);
+        }
+        drop(kept);
+        self.send(Message::Forget(zones));
     }
 
     /// Takes a NOTIFY. The error: the notice, as too many wait, or nobody takes any.

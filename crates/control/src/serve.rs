@@ -228,6 +228,7 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
     *controller.shown.write() = shown;
     *controller.running.lock() = Some(running);
     crate::secondaries::start(controller)?;
+    crate::catalogs::start(controller)?;
     crate::notices::watch(controller)?;
     crate::repeated::watch(controller)
 }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use wire::Name;
+use wire::{Name, NameBuf};
 use zone::catalog::Group;
 
 use crate::findings::Refuse;
@@ -120,6 +120,8 @@ pub struct Rules {
     pub primaries: Names,
     /// What holds for their updates.
     pub update: UpdateRules,
+    /// The catalog that lists them, in lower case, where that is why they are served.
+    pub member_of: Option<NameBuf>,
 }
 
 /// The rules of the section of a source: a number among [`Sources`].
@@ -170,6 +172,17 @@ impl Sources {
     /// Whether any zones are transferred from others.
     pub fn has_primaries(&self) -> bool {
         self.allowed.iter().any(|(rules, _)| !rules.primaries.is_empty())
+    }
+
+    /// The catalog because of which the zones of a source are served, in lower case; `None`: it is the settings or a command.
+    pub fn member_of(&self, id: SourceId) -> Option<&Name> {
+        self.section(id).and_then(|(rules, _)| rules.member_of.as_deref())
+    }
+
+    /// The source of zones that have no file, by their rules.
+    pub fn without_file(&mut self, rules: &Rules) -> SourceId {
+        let allowed = self.allowed(rules);
+        self.pattern(&Pattern::new(Path::new("")), allowed)
     }
 
     /// What holds for updates of the zones of a source, if its section says anything.
@@ -353,7 +366,6 @@ impl Sources {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use wire::NameBuf;
 
     const NONE: Allowed = Allowed(0);
 

@@ -89,7 +89,8 @@ impl WantedZones {
         self.zones.is_empty()
     }
 
-    fn push(&mut self, name: &Name, source: SourceId) {
+    /// Adds a zone; there is none of its name.
+    pub(crate) fn push(&mut self, name: &Name, source: SourceId) {
         self.zones.push((self.names.len(), source));
         self.names.extend_from_slice(name.octets());
     }

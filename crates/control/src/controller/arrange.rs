@@ -233,6 +233,7 @@ impl Controller {
         is_late: bool,
         change: &mut Change,
     ) -> Vec<Candidate> {
+        self.add_members(changing, &mut wanted, &mut change.said);
         let mut sources = std::mem::take(&mut wanted.sources);
         sources.set_groups(|names| changing.groups.group(names));
         let why: Vec<String> = wanted.unread.iter().map(|unread| unread.line.clone()).collect();

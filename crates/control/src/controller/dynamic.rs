@@ -38,6 +38,7 @@ impl Controller {
             slot.map(|slot| zones.sources.notify(zones.kept(slot).source).to_vec()).unwrap_or_default();
         drop(zones);
         self.telling.publish(name, serial, &remotes);
+        self.catalogs.published(name);
     }
 
     /// Makes sure that a pack is on the disk. `None`: it is not, and cannot be.

@@ -137,6 +137,11 @@ impl Zones {
         self.sources.primaries(self.kept(slot).source)
     }
 
+    /// The catalog zone because of which the zone of a slot is served, if that is why.
+    pub(crate) fn member_of(&self, slot: SlotNumber) -> Option<&Name> {
+        self.sources.member_of(self.kept(slot).source)
+    }
+
     /// The zones that the catalog does not show and that are transferred from others, and from whom.
     pub(crate) fn hidden_secondaries(&self) -> impl Iterator<Item = (&Name, &[Box<str>])> {
         let hidden = self.awaited.values().filter(|awaited| awaited.slot.is_none());
@@ -419,7 +424,7 @@ impl Controller {
 }
 
 /// Whether a name is below a zone with data.
-fn is_below_data(view: &CatalogView<'_>, name: &Name) -> bool {
+pub(super) fn is_below_data(view: &CatalogView<'_>, name: &Name) -> bool {
     let key = wire::SortKey::of(name);
     let mut labels = key.label_count();
     while labels > 0 {

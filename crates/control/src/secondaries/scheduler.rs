@@ -157,6 +157,9 @@ impl Scheduler {
                 let number = self.zones.numbers.get(&name);
                 let _ = reply.try_send(number.map(|number| self.words(*number)));
             }
+            Message::Forget(zones) => {
+                zones.iter().for_each(|zone| self.zones.forget(zone, &mut self.schedule));
+            }
             Message::Look | Message::End => {}
         }
     }

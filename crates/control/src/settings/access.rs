@@ -260,7 +260,9 @@ impl Settings {
             }
         }
         for (at, (_, template)) in self.templates.iter().enumerate() {
-            check("template", Some(at), "allow-query", &template.zone.allow_query);
+            for (key, names) in template.zone.kinds() {
+                check("template", Some(at), key, names);
+            }
         }
     }
 
@@ -286,15 +288,17 @@ impl Settings {
     pub(crate) fn own_lists(&self) -> impl Iterator<Item = OwnLists> {
         let zones = self.zones.iter().map(|(_, zone)| zone.kinds());
         let directories = self.zone_directories.iter().map(|(_, directory)| directory.kinds());
+        let templates = self.templates.iter().map(|(_, template)| template.zone.kinds());
         let is_some = |kinds: &OwnKinds<'_>| kinds.iter().any(|(_, names)| !names.is_empty());
-        zones.chain(directories).filter(is_some).map(|kinds| OwnLists::of(&kinds))
+        zones.chain(directories).chain(templates).filter(is_some).map(|kinds| OwnLists::of(&kinds))
     }
 
     /// Whether sections of zones name lists for queries: what is kept of zones may not be served before these are known.
     pub(crate) fn has_own_queries(&self) -> bool {
         let zones = self.zones.iter().map(|(_, zone)| &zone.allow_query);
         let directories = self.zone_directories.iter().map(|(_, directory)| &directory.allow_query);
-        zones.chain(directories).any(|names| !names.is_empty())
+        let templates = self.templates.iter().map(|(_, template)| &template.zone.allow_query);
+        zones.chain(directories).chain(templates).any(|names| !names.is_empty())
     }
 }
 
@@ -356,6 +360,7 @@ impl ZoneSettings {
             notify: self.notify.clone(),
             update: self.update_rules(),
             primaries: self.primaries.clone(),
+            member_of: None,
         }
     }
 }
@@ -379,6 +384,7 @@ impl ZoneDirectorySettings {
             notify: self.notify.clone(),
             update: self.update_rules(),
             primaries: Names::default(),
+            member_of: None,
         }
     }
 }

@@ -170,7 +170,7 @@ impl Settings {
                 "log" => settings.log = Section::read(value, report),
                 "zone" => settings.zones = read_each(value, report, check_zone),
                 "zone-directory" => settings.zone_directories = read_each(value, report, check_directory),
-                "template" => settings.templates = read_each(value, report, |_| Ok(())),
+                "template" => settings.templates = read_each(value, report, catalogs::check_template),
                 "catalog" => settings.catalogs = read_each(value, report, |_| Ok(())),
                 other => report.add(key.span(), unknown(other, "", SECTIONS.iter().copied())),
             }

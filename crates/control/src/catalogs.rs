@@ -1,0 +1,152 @@
+//! Catalog zones (RFC 9432): which zones are served because of them.
+//!
+//! ```text
+//! settings, commands --arrange--> claims settled, members added to what is wanted --.
+//! file `members` ---first time----^                                                  v
+//! state of a catalog is published -> thread `catalogs`: difference -> plan -> 1,000 steps: lines synced -> controller: zones come and go
+//!                                                                        `-- losses beyond the limit wait for `zonda ctl catalog confirm`
+//! ```
+//!
+//! * [`file`]: what is kept on the disk; [`follow`]: the thread, and what it does about a state; [`settle`]: after the settings changed; [`words`]: what operators see.
+//!
+//! Claims change only while a change is under way (`Controller::change`), and are locked for a batch of steps at a time. The design is in
+//! `docs/design/catalog-zones.md`.
+
+mod file;
+mod follow;
+mod settle;
+mod words;
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use sync::Mutex;
+use transfer::catalog_zone::{Claims, Counts};
+use wire::{Name, NameBuf};
+
+use self::file::MembersFile;
+use crate::controller::Controller;
+use crate::sources::SourceId;
+
+/// What the thread is told.
+enum Message {
+    /// Something may be new.
+    Look,
+    /// What waits of a catalog may go on; the reply: what that was, or why nothing did.
+    Confirm(NameBuf, SyncSender<Result<String, String>>),
+    /// Nothing more.
+    End,
+}
+
+/// Catalogs, as other threads see them.
+pub(crate) struct Catalogs {
+    state: Mutex<State>,
+    /// Names of catalogs, in lower case.
+    names: Mutex<HashSet<NameBuf>>,
+    /// Whether there are any: most servers have none, and look no further.
+    is_any: AtomicBool,
+    sender: OnceLock<Sender<Message>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    /// What seconds are counted from.
+    started: Instant,
+}
+
+/// What is claimed, and what is known of each catalog.
+#[derive(Default)]
+struct State {
+    claims: Claims,
+    file: MembersFile,
+    /// Whether the file was read.
+    is_read: bool,
+    /// Why the file does not have what it should.
+    problem: Option<String>,
+    /// By name in lower case.
+    about: HashMap<NameBuf, About>,
+    /// Where members come from, by catalog in lower case and template; numbers of the controller's sources.
+    sources: HashMap<(NameBuf, Box<str>), SourceId>,
+}
+
+/// What is known of a catalog beside its claims.
+#[derive(Clone, Debug, Default)]
+struct About {
+    /// The serial of the state that was looked at last. `None`: none, or it is to be looked at again.
+    seen: Option<u32>,
+    /// Why that state is not processed.
+    broken: Option<String>,
+    /// What of it waits.
+    waits: Option<Counts>,
+    /// What was done last, in words, and when, in seconds since 1970.
+    done: Option<(String, u64)>,
+}
+
+impl Catalogs {
+    /// Before there is a thread.
+    pub(crate) fn new() -> Catalogs {
+        Catalogs {
+            state: Mutex::named("catalogs", State::default()),
+            names: Mutex::named("names of catalogs", HashSet::new()),
+            is_any: AtomicBool::new(false),
+            sender: OnceLock::new(),
+            thread: Mutex::named("catalogs thread", None),
+            started: Instant::now(),
+        }
+    }
+
+    /// A zone is published in another state: it may be a catalog.
+    pub(crate) fn published(&self, zone: &Name) {
+        if self.is_any.load(Ordering::Relaxed) && self.names.lock().contains(&zone.to_lowercase()) {
+            self.look();
+        }
+    }
+
+    /// Has the thread look whether anything is new.
+    pub(crate) fn look(&self) {
+        self.send(Message::Look);
+    }
+
+    /// Lets what waits of a catalog go on; waits for that. Says what that was; the error: why nothing did.
+    pub(crate) fn confirm(&self, catalog: &Name) -> Result<String, String> {
+        let (reply, replied) = sync_channel(1);
+        self.send(Message::Confirm(catalog.to_lowercase(), reply));
+        replied.recv().unwrap_or_else(|_| Err("catalogs are not looked at yet; try again".into()))
+    }
+
+    /// Ends the thread; waits for that. What it is at is done to the end of a batch.
+    pub(crate) fn stop(&self) {
+        self.send(Message::End);
+        if let Some(thread) = self.thread.lock().take() {
+            // What it had to say of a panic it has said.
+            let _ = thread.join();
+        }
+    }
+
+    fn send(&self, message: Message) {
+        if let Some(sender) = self.sender.get() {
+            // Nobody is there to be told at the very end.
+            drop(sender.send(message));
+        }
+    }
+
+    /// Seconds of a clock that only goes forwards.
+    fn seconds(&self) -> u64 {
+        self.started.elapsed().as_secs()
+    }
+}
+
+/// Starts the thread.
+pub(crate) fn start(controller: &Arc<Controller>) -> io::Result<()> {
+    let catalogs = &controller.catalogs;
+    let (sender, received) = channel();
+    let owner = Arc::downgrade(controller);
+    let thread = std::thread::Builder::new().name("catalogs".into());
+    let thread = thread.spawn(move || follow::run(&owner, &received))?;
+    *catalogs.thread.lock() = Some(thread);
+    let _ = catalogs.sender.set(sender);
+    catalogs.look();
+    Ok(())
+}
