@@ -154,6 +154,15 @@ impl Requests {
             Err(refusal) => Err(refusal),
         };
         let taken = is_let_in.and_then(|is_let_in| {
+            if !self.secondaries.is_running() {
+                let why = "no zone is transferred from others";
+                return Err(Refusal {
+                    rcode: rcode::NOTAUTH,
+                    ede: Some(ede::NOT_AUTHORITATIVE),
+                    why,
+                    is_ours: true,
+                });
+            }
             let proved = client.is_proved || request.key.is_some();
             let ticket = item.later(driver, 0, proved).map_err(|_| busy("as many notices as may wait"))?;
             let notice = Notice {

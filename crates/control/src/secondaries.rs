@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -72,6 +72,9 @@ pub(crate) enum Command {
 
 /// The zones that are transferred from others, as other threads see them.
 pub(crate) struct Secondaries {
+    /// Whose zones these are, once there are workers.
+    owner: OnceLock<Weak<Controller>>,
+    /// There with the threads.
     sender: OnceLock<Sender<Message>>,
     /// Notices that wait.
     notices: AtomicUsize,
@@ -87,6 +90,7 @@ impl Secondaries {
     /// Before there are threads.
     pub(crate) fn new() -> Secondaries {
         Secondaries {
+            owner: OnceLock::new(),
             sender: OnceLock::new(),
             notices: AtomicUsize::new(0),
             kept: Mutex::named("ages of zones", HashMap::new()),
@@ -118,8 +122,19 @@ impl Secondaries {
         self.look();
     }
 
-    /// Has the thread look which zones there are.
+    /// Threads may be started from now on: before the first NOTIFY is taken.
+    pub(crate) fn begin(&self, controller: &Arc<Controller>) {
+        let _ = self.owner.set(Arc::downgrade(controller));
+        self.look();
+    }
+
+    /// Has the thread look which zones there are. It is started with the first zone, as most servers have none.
     pub(crate) fn look(&self) {
+        if self.sender.get().is_none()
+            && let Err(error) = self.start()
+        {
+            tracing::error!(%error, "a thread for zones of other servers cannot be started: {error}; none is transferred until the next reload");
+        }
         self.send(Message::Look);
     }
 
@@ -131,6 +146,32 @@ impl Secondaries {
         }
         drop(kept);
         self.send(Message::Forget(zones));
+    }
+
+    /// Starts the threads, unless there is no zone for them.
+    fn start(&self) -> io::Result<()> {
+        let Some(controller) = self.owner.get().and_then(Weak::upgrade) else { return Ok(()) };
+        if !controller.zones.read().has_secondaries() {
+            return Ok(());
+        }
+        let mut threads = self.threads.lock();
+        if self.sender.get().is_some() {
+            return Ok(());
+        }
+        let (sender, received) = channel();
+        let settings = self.settings.get().cloned().unwrap_or_default();
+        let (reports, data) = data::start(&controller, sender.clone())?;
+        let scheduler = scheduler::Scheduler::new(&controller, settings, sender.clone(), reports)?;
+        let thread = std::thread::Builder::new().name("secondaries".into());
+        let thread = thread.spawn(move || scheduler.run(&received))?;
+        threads.extend([thread, data]);
+        let _ = self.sender.set(sender);
+        Ok(())
+    }
+
+    /// Whether there is a thread that knows primaries: without one no zone is transferred.
+    pub(crate) fn is_running(&self) -> bool {
+        self.sender.get().is_some()
     }
 
     /// Takes a NOTIFY. The error: the notice, as too many wait, or nobody takes any.
@@ -151,11 +192,15 @@ impl Secondaries {
 
     /// Has something done with a zone. The error: why not, for the operator.
     pub(crate) fn command(&self, name: &Name, command: Command) -> Result<(), String> {
+        let none = || format!("zone {name} is not transferred from others");
+        if !self.is_running() {
+            return Err(none());
+        }
         let (reply, replied) = sync_channel(1);
         self.send(Message::Command(name.to_lowercase(), command, reply));
         match replied.recv_timeout(ANSWER_WAIT) {
             Ok(true) => Ok(()),
-            Ok(false) => Err(format!("zone {name} is not transferred from others")),
+            Ok(false) => Err(none()),
             Err(_) => Err("the server is busy with other zones; try again".into()),
         }
     }
@@ -193,19 +238,4 @@ fn schedule_settings(settings: &SecondarySettings) -> Settings {
     };
     let transfers = (settings.transfers, settings.transfers_per_primary.min(settings.transfers));
     Settings { bounds, transfers, ..Settings::default() }
-}
-
-/// Starts the threads.
-pub(crate) fn start(controller: &Arc<Controller>) -> io::Result<()> {
-    let secondaries = &controller.secondaries;
-    let (sender, received) = channel();
-    let settings = secondaries.settings.get().cloned().unwrap_or_default();
-    let (reports, data) = data::start(controller, sender.clone())?;
-    let scheduler = scheduler::Scheduler::new(controller, settings, sender.clone(), reports)?;
-    let thread = std::thread::Builder::new().name("secondaries".into());
-    let thread = thread.spawn(move || scheduler.run(&received))?;
-    secondaries.threads.lock().extend([thread, data]);
-    // Which zones there are it is told when what is stored of them is shown.
-    let _ = secondaries.sender.set(sender);
-    Ok(())
 }

@@ -217,6 +217,7 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
     let workers = server.worker_count();
     let shown: Vec<Shown> = (0..workers).map(|_| Shown::default()).collect();
     let (of_workers, owner) = (shown.clone(), Arc::clone(controller));
+    controller.secondaries.begin(controller);
     let renderer = net::Renderer::start()?;
     let requests =
         Requests::new(&controller.transfers, &controller.dynamic, &controller.secondaries, renderer.queue());
@@ -227,7 +228,6 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
     })?;
     *controller.shown.write() = shown;
     *controller.running.lock() = Some(running);
-    crate::secondaries::start(controller)?;
     crate::catalogs::start(controller)?;
     crate::notices::watch(controller)?;
     crate::repeated::watch(controller)

@@ -13,13 +13,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use journal::anchor::{Anchor, AnchorError, Content};
+use journal::commit::Condition;
 use journal::disk::System;
 use journal::log::Status;
 use journal::{Entry, Identity};
 use wire::NameBuf;
 
 use super::base;
-use super::group::entry;
+use super::changer::{Changer, wall};
+use super::group::{Payload, entry};
+use super::log::Log;
 use super::zone::DynamicZone;
 use crate::controller::Controller;
 
@@ -122,4 +125,52 @@ pub(super) fn entries(controller: &Controller, zone: &DynamicZone, time: u64) ->
     let change = zone.condensed(CONDENSED_OCTETS_MAX).ok()?;
     let change = change.map(|change| entry(&change, time)).transpose().ok()?;
     Some(std::iter::once(base).chain(change).collect())
+}
+
+impl Changer {
+    /// Has some more zones say anew what their changes begin from, where the log is long; once all have, what is before goes.
+    pub(super) fn shorten(&mut self) {
+        if self.condition != Condition::Ready {
+            return;
+        }
+        let Log::Open(open) = &mut self.log else { return };
+        if self.checkpoint.is_none() {
+            let status = open.committer.status();
+            if !Checkpoint::is_due(&status) {
+                return;
+            }
+            self.checkpoint = Some(Checkpoint::begin(&status, self.zones.keys().cloned()));
+            if !self.ages.is_empty() {
+                return self.write_ages();
+            }
+        }
+        let Some(checkpoint) = &mut self.checkpoint else { return };
+        let (zones, first) = (&self.zones, checkpoint.first);
+        match checkpoint.next(&self.controller, |name| zones.get(name), wall()) {
+            Ok(Some(entries)) => {
+                for entry in entries {
+                    let generation = open.committer.generation();
+                    if open.committer.enqueue_urgent(generation, Arc::new(entry), Payload::Base).is_err() {
+                        self.checkpoint = None;
+                        return;
+                    }
+                }
+                self.commit();
+            }
+            Ok(None) => {
+                self.checkpoint = None;
+                let (identity, status) =
+                    (open.committer.with_log(journal::Log::identity), open.committer.status());
+                match open.floor.raise(identity, first, &status, wall()) {
+                    Ok(()) => open.committer.release(first),
+                    Err(error) => tracing::error!(%error, "the log of changes cannot be shortened: {error}"),
+                }
+                self.look_at_events();
+            }
+            Err(zone) => {
+                self.checkpoint = None;
+                tracing::error!(%zone, "the log of changes cannot be shortened: zone {zone} differs too much from what is stored of it, or that cannot be stored");
+            }
+        }
+    }
 }

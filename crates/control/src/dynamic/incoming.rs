@@ -15,9 +15,10 @@ use transfer::refresh::Kept;
 use wire::NameBuf;
 use zone::Change;
 
-use super::changer::{Changer, Log, wall};
+use super::changer::{Changer, wall};
 use super::checkpoint;
 use super::group::{Commit, Payload, entry};
+use super::log::Log;
 
 /// Ages that a checkpoint writes at a time.
 const AGES_A_GROUP: usize = 4096;

@@ -4,22 +4,27 @@
 //! worker --Update--> Queue --all that waits--> Changer: drafts -> deltas -> log -> publish -> replies
 //! ```
 //!
-//! * [`queue`]: what waits for it; [`update`]: one request; [`recent`]: those that come again.
-//! * [`changer`]: the thread; [`group`]: what becomes durable together; [`zone`]: one zone that changes; [`base`]: what its log begins with.
-//! * [`incoming`]: what secondary zones get from their primaries; [`checkpoint`]: the log kept short; [`recover`]: at a start.
+//! * [`handle`]: how others ask; [`queue`]: what waits for it; [`update`]: one request; [`recent`]: those that come again.
+//! * [`changer`]: the thread; [`versions`]: what it makes of updates; [`written`]: what comes of writes; [`group`]: what becomes durable together.
+//! * [`zone`]: one zone that changes; [`base`]: what its log begins with; [`incoming`]: what secondary zones get from their primaries.
+//! * [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`]: at a start.
 
 mod base;
 mod changer;
 mod checkpoint;
 mod group;
+mod handle;
 mod incoming;
+mod log;
 mod queue;
 mod recent;
 mod recover;
 mod update;
+mod versions;
+mod written;
 mod zone;
 
-pub(crate) use changer::Dynamic;
+pub(crate) use handle::Dynamic;
 pub(crate) use incoming::{Incoming, NotTaken, Told, What};
 pub(crate) use recover::start;
 pub(crate) use update::Update;

@@ -13,7 +13,7 @@ use wire::NameBuf;
 use zone::{Change, Pack, Records};
 
 use super::base;
-use super::changer::{Dynamic, wall};
+use super::changer::{Changer, wall};
 use super::checkpoint::Floor;
 use super::zone::DynamicZone;
 use crate::controller::Controller;
@@ -51,7 +51,9 @@ pub(crate) fn start(controller: &Arc<Controller>) -> Result<(), String> {
         let changed = count(zones.len(), "zone");
         tracing::info!(zones = zones.len(), "{changed} as changed by updates");
     }
-    Dynamic::start(controller, zones, (recovery, floor))
+    controller
+        .dynamic
+        .start(Changer::new(controller, zones, (recovery, floor)))
         .map_err(|error| format!("cannot start the changer: {error}"))
 }
 

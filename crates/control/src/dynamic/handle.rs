@@ -1,0 +1,133 @@
+//! Zones that change, as other threads see them: what they ask of the changer waits in its queue.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use sync::Mutex;
+use wire::NameBuf;
+
+use super::changer::Changer;
+use super::incoming::Incoming;
+use super::queue::Queue;
+use super::update::Update;
+
+/// Zones that change, as others see it: what waits for the changer.
+pub(crate) struct Dynamic {
+    pub(super) queue: Queue<Job>,
+    is_running: AtomicBool,
+    /// See [`Dynamic::hold`].
+    pub(super) is_held: AtomicBool,
+    /// Whether the log is begun, for others.
+    pub(super) is_open: AtomicBool,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Dynamic {
+    /// Before there is a thread.
+    pub(crate) fn new() -> Dynamic {
+        let (is_running, is_held, is_open) = <[AtomicBool; 3]>::default().into();
+        Dynamic { queue: Queue::new(), is_running, is_held, is_open, thread: Mutex::named("changer", None) }
+    }
+
+    /// Takes a request.
+    ///
+    /// # Errors
+    ///
+    /// The request, if too many wait, or there is no changer.
+    pub(crate) fn request(&self, update: Box<Update>) -> Result<(), Box<Update>> {
+        if !self.is_running.load(Ordering::Acquire) {
+            return Err(update);
+        }
+        let octets = update.octets();
+        self.queue.push(Job::Update(update), octets).map_err(|job| match job {
+            Job::Update(update) => update,
+            _ => unreachable!("what was given comes back"),
+        })
+    }
+
+    /// Takes what a secondary zone got from its primary.
+    pub(crate) fn incoming(&self, incoming: Incoming) {
+        let octets = incoming.octets();
+        if self.is_running.load(Ordering::Acquire) {
+            // What comes back says that it is not taken when it is dropped.
+            drop(self.queue.push(Job::Incoming(incoming), octets));
+        }
+    }
+
+    /// A zone that had changed in place is served no more: nothing of it may come back.
+    pub(crate) fn removed(&self, zone: NameBuf) {
+        if self.is_running.load(Ordering::Acquire) && self.queue.push(Job::Removed(zone), 0).is_err() {
+            tracing::error!(
+                "too much waits for the changer: a zone that was removed may be served again after the next start, until its settings are read"
+            );
+        }
+    }
+
+    /// Has the changer write nothing until what this gives is dropped, as another server is to take over, which reads the log. The error: it is not done
+    /// with what it writes.
+    pub(crate) fn hold(&self) -> Result<Held<'_>, &'static str> {
+        self.is_held.store(true, Ordering::SeqCst);
+        let held = Held(self);
+        let until = Instant::now() + HOLD_PATIENCE;
+        while self.is_open.load(Ordering::SeqCst) {
+            if Instant::now() > until {
+                return Err("the log of changes is being written, or cannot be written");
+            }
+            self.queue.wake();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(held)
+    }
+
+    /// Starts the changer's thread.
+    pub(super) fn start(self: &Arc<Dynamic>, changer: Changer) -> std::io::Result<()> {
+        self.is_running.store(true, Ordering::Release);
+        let ends = Ends(Arc::clone(self));
+        let thread = std::thread::Builder::new().name("changer".into()).spawn(move || {
+            let _ends = ends;
+            changer.run();
+        })?;
+        *self.thread.lock() = Some(thread);
+        Ok(())
+    }
+
+    /// Ends the changer, once what waits is done; waits for that.
+    pub(crate) fn stop(&self) {
+        self.queue.close();
+        if let Some(thread) = self.thread.lock().take() {
+            // What it had to say of a panic it has said.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Has nothing be taken any more once the changer ends, by a panic too: clients are told so instead of waiting.
+struct Ends(Arc<Dynamic>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.is_running.store(false, Ordering::Release);
+        self.0.queue.close();
+    }
+}
+
+/// What waits for the changer.
+pub(super) enum Job {
+    Update(Box<Update>),
+    Incoming(Incoming),
+    Removed(NameBuf),
+}
+
+/// The changer writes nothing as long as this lives.
+pub(crate) struct Held<'d>(&'d Dynamic);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.is_held.store(false, Ordering::SeqCst);
+    }
+}
+
+/// How long an upgrade waits for the changer: some syncs of a busy disk.
+const HOLD_PATIENCE: Duration = Duration::from_secs(10);
