@@ -2,6 +2,7 @@
 
 mod follow;
 mod peers;
+mod produce;
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -31,7 +31,7 @@ use crate::secondaries::Command;
 use crate::serve::addresses;
 use crate::system::memory_octets;
 use crate::text::{Seconds, count, grouped, octets};
-use crate::wanted::zone_name;
+use crate::wanted::{Listing, zone_name};
 
 /// Carries out a request; says whether all went well. Fails if the replies cannot be given.
 pub(crate) fn answer(
@@ -97,8 +97,16 @@ pub(crate) fn answer(
                 Err(message) => reply(Reply::Error { message }).map(|()| false),
             };
         }
-        Request::AddZone { zone, file } => {
-            named(zone).map(|name| Answer::Change(reload::add_zone(controller, name, Path::new(file))))
+        Request::AddZone { zone, file, catalog, groups } => {
+            let listing = |catalog: NameBuf| Listing {
+                catalog: catalog.to_lowercase(),
+                groups: groups.clone().into(),
+                coo: None,
+            };
+            let listing = catalog.as_ref().map(named).transpose().map(|catalog| catalog.map(listing));
+            let add =
+                |name, listing| Answer::Change(reload::add_zone(controller, name, Path::new(file), listing));
+            listing.and_then(|listing| named(zone).map(|name| add(name, listing)))
         }
         Request::RemoveZone { zone } => {
             named(zone).map(|name| Answer::Change(reload::remove_zone(controller, &name)))

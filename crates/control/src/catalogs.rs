@@ -7,21 +7,22 @@
 //!                                                                        `-- losses beyond the limit wait for `zonda ctl catalog confirm`
 //! ```
 //!
-//! * [`file`]: what is kept on the disk; [`follow`]: the thread, and what it does about a state; [`settle`]: after the settings changed; [`words`]: what operators see.
+//! * [`file`]: what is kept on the disk; [`follow`]: the thread, and what it does about a state; [`settle`]: after the settings changed;
+//!   [`produce`]: catalogs that are made here; [`words`]: what operators see.
 //!
 //! Claims change only while a change is under way (`Controller::change`), and are locked for a batch of steps at a time. The design is in
 //! `docs/design/catalog-zones.md`.
 
 mod file;
 mod follow;
+mod produce;
 mod settle;
 mod words;
 
 use std::collections::{HashMap, HashSet};
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -37,6 +38,8 @@ use crate::sources::SourceId;
 enum Message {
     /// Something may be new.
     Look,
+    /// Zones may be others that catalogs made here list; whether their groups, too.
+    Make(bool),
     /// What waits of a catalog may go on; the reply: what that was, or why nothing did.
     Confirm(NameBuf, SyncSender<Result<String, String>>),
     /// Nothing more.
@@ -46,10 +49,17 @@ enum Message {
 /// Catalogs, as other threads see them.
 pub(crate) struct Catalogs {
     state: Mutex<State>,
-    /// Names of catalogs, in lower case.
+    /// Names of catalogs that are followed, in lower case.
     names: Mutex<HashSet<NameBuf>>,
     /// Whether there are any: most servers have none, and look no further.
     is_any: AtomicBool,
+    /// Zones, in lower case, that were removed by command: those that come again are others of the same name.
+    renewed: Mutex<HashSet<NameBuf>>,
+    /// Whose catalogs these are, once there are workers.
+    owner: OnceLock<Weak<Controller>>,
+    /// Whether what is stored is shown, and what settings say is loaded: before, a catalog without data is no lost one.
+    is_loaded: AtomicBool,
+    /// There with the thread.
     sender: OnceLock<Sender<Message>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// What seconds are counted from.
@@ -67,6 +77,8 @@ struct State {
     problem: Option<String>,
     /// By name in lower case.
     about: HashMap<NameBuf, About>,
+    /// Catalogs that are made here, in lower case.
+    made: HashSet<NameBuf>,
     /// Where members come from, by catalog in lower case and template; numbers of the controller's sources.
     sources: HashMap<(NameBuf, Box<str>), SourceId>,
 }
@@ -91,6 +103,9 @@ impl Catalogs {
             state: Mutex::named("catalogs", State::default()),
             names: Mutex::named("names of catalogs", HashSet::new()),
             is_any: AtomicBool::new(false),
+            renewed: Mutex::named("renewed zones", HashSet::new()),
+            owner: OnceLock::new(),
+            is_loaded: AtomicBool::new(false),
             sender: OnceLock::new(),
             thread: Mutex::named("catalogs thread", None),
             started: Instant::now(),
@@ -104,9 +119,58 @@ impl Catalogs {
         }
     }
 
+    /// The thread may be started from now on.
+    pub(crate) fn begin(&self, controller: &Arc<Controller>) {
+        let _ = self.owner.set(Arc::downgrade(controller));
+        self.start_if_any();
+    }
+
+    /// What settings say is loaded for the first time.
+    pub(crate) fn loaded(&self) {
+        self.is_loaded.store(true, Ordering::SeqCst);
+        self.start_if_any();
+    }
+
     /// Has the thread look whether anything is new.
-    pub(crate) fn look(&self) {
+    fn look(&self) {
         self.send(Message::Look);
+    }
+
+    /// Zones may be others that catalogs made here list.
+    pub(crate) fn make(&self) {
+        self.send(Message::Make(false));
+    }
+
+    /// A zone is removed by command: if it comes again it is another one.
+    pub(crate) fn renew(&self, zone: &Name) {
+        if !self.state.lock().made.is_empty() {
+            self.renewed.lock().insert(zone.to_lowercase());
+            self.make();
+        }
+    }
+
+    /// Starts the thread, once there is something for it: most servers have none.
+    fn start_if_any(&self) {
+        let is_made = !self.state.lock().made.is_empty();
+        let is_due =
+            self.is_loaded.load(Ordering::SeqCst) && (is_made || self.is_any.load(Ordering::Relaxed));
+        let Some(owner) = self.owner.get().filter(|_| is_due) else { return };
+        let mut thread = self.thread.lock();
+        if thread.is_none() && self.sender.get().is_none() {
+            let (sender, received) = channel();
+            let (owner, builder) = (Weak::clone(owner), std::thread::Builder::new().name("catalogs".into()));
+            match builder.spawn(move || follow::run(&owner, &received)) {
+                Ok(handle) => *thread = Some(handle),
+                Err(error) => {
+                    tracing::error!(%error, "a thread for catalogs cannot be started: {error}; none is followed until the next reload");
+                    return;
+                }
+            }
+            let _ = self.sender.set(sender);
+        }
+        drop(thread);
+        self.look();
+        self.send(Message::Make(true));
     }
 
     /// Lets what waits of a catalog go on; waits for that. Says what that was; the error: why nothing did.
@@ -136,17 +200,4 @@ impl Catalogs {
     fn seconds(&self) -> u64 {
         self.started.elapsed().as_secs()
     }
-}
-
-/// Starts the thread.
-pub(crate) fn start(controller: &Arc<Controller>) -> io::Result<()> {
-    let catalogs = &controller.catalogs;
-    let (sender, received) = channel();
-    let owner = Arc::downgrade(controller);
-    let thread = std::thread::Builder::new().name("catalogs".into());
-    let thread = thread.spawn(move || follow::run(&owner, &received))?;
-    *catalogs.thread.lock() = Some(thread);
-    let _ = catalogs.sender.set(sender);
-    catalogs.look();
-    Ok(())
 }

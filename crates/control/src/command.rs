@@ -69,6 +69,12 @@ pub enum Request {
         zone: String,
         /// Its file, an absolute path.
         file: String,
+        /// The catalog made here that is to list it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        catalog: Option<String>,
+        /// Its groups there.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        groups: Vec<String>,
     },
     /// Serve a zone no longer.
     RemoveZone {

@@ -115,6 +115,12 @@ enum Command {
         zone: String,
         /// Its text or pack
         file: PathBuf,
+        /// The catalog that is to list it, a zone of the settings with `make-catalog`
+        #[arg(long, value_name = "CATALOG")]
+        catalog: Option<String>,
+        /// A group of it there; several times for several
+        #[arg(long, value_name = "GROUP", requires = "catalog")]
+        group: Vec<String>,
     },
     /// Serve a zone no longer, until the next start
     RemoveZone {
@@ -199,7 +205,12 @@ fn request(command: &Command) -> Result<Request, String> {
         Command::Catalog { command: Some(CatalogCommand::Confirm { catalog }) } => {
             Request::ConfirmCatalog { catalog: catalog.clone() }
         }
-        Command::AddZone { zone, file } => Request::AddZone { zone: zone.clone(), file: absolute(file)? },
+        Command::AddZone { zone, file, catalog, group } => Request::AddZone {
+            zone: zone.clone(),
+            file: absolute(file)?,
+            catalog: catalog.clone(),
+            groups: group.clone(),
+        },
         Command::Upgrade { program, wait } => Request::Upgrade {
             program: program.as_deref().map(absolute).transpose()?,
             wait_seconds: Some(*wait),

@@ -8,6 +8,7 @@ use transfer::catalog_zone::{CatalogNumber, Counts, Difference, Event, Plan, Ste
 use wire::{Name, NameBuf, SortKey};
 use zone::catalog::{PinRefused, PinnedZone};
 
+use super::produce::Maker;
 use super::words::{counts_text, waits_text};
 use super::{Message, State};
 use crate::controller::{Act, Controller};
@@ -20,8 +21,10 @@ const STEPS_A_BATCH: usize = 1_000;
 
 /// Until it is told to end, or there is no server.
 pub(super) fn run(owner: &Weak<Controller>, received: &Receiver<Message>) {
+    let mut maker = Maker::default();
     loop {
-        let first = match received.recv_timeout(SLEEP_MAX) {
+        let pause = maker.pause().unwrap_or(SLEEP_MAX).min(SLEEP_MAX);
+        let first = match received.recv_timeout(pause) {
             Ok(message) => Some(message),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return,
@@ -34,6 +37,7 @@ pub(super) fn run(owner: &Weak<Controller>, received: &Receiver<Message>) {
         for message in first.into_iter().chain(received.try_iter()) {
             match message {
                 Message::Look => is_look = true,
+                Message::Make(is_all) => maker.note(is_all),
                 Message::Confirm(catalog, reply) => confirmed.push((catalog, reply)),
                 Message::End => return,
             }
@@ -46,6 +50,7 @@ pub(super) fn run(owner: &Weak<Controller>, received: &Receiver<Message>) {
             let _ = reply.try_send(controller.confirm(&catalog));
         }
         controller.mend_file();
+        maker.make(&controller);
     }
 }
 
@@ -202,7 +207,7 @@ impl Controller {
     }
 
     /// Pins the state of a catalog that is served. `None`: it has no data.
-    fn pin_catalog(&self, name: &Name) -> Option<PinnedZone> {
+    pub(super) fn pin_catalog(&self, name: &Name) -> Option<PinnedZone> {
         // No client's.
         let client = std::net::Ipv4Addr::UNSPECIFIED.into();
         let key = SortKey::of(name);

@@ -23,9 +23,12 @@ impl Controller {
             state.is_read = true;
             self.read_members(state);
         }
+        state.made = changing.settings.made_catalogs();
         if configured.is_empty() && state.claims.is_empty() {
             self.catalogs.note_names(&[]);
             state.about.clear();
+            drop(locked);
+            self.catalogs.start_if_any();
             return Vec::new();
         }
         // Settings are checked before; as before, they stay what they were.
@@ -49,7 +52,7 @@ impl Controller {
         }
         drop(locked);
         self.catalogs.note_names(&configured);
-        self.catalogs.look();
+        self.catalogs.start_if_any();
         reset
     }
 

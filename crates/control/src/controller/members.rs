@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 use wire::{Name, NameBuf};
 use zone::catalog::{Absence, SlotNumber, ViewSource};
 
+use super::arrange::ZONES_A_BATCH;
 use super::said::{By, Said, serial};
 use super::zones::{Awaited, is_below_data};
 use super::{Changing, Controller};
 use crate::command::ByCommand;
-use crate::sources::SourceId;
+use crate::sources::{Listing, SourceId};
 use crate::wanted::WantedZones;
 
 /// What becomes of a zone because of its catalog.
@@ -163,6 +164,39 @@ impl Controller {
         let awaited = zones.awaited.get(&name.to_lowercase()).map(|awaited| awaited.source);
         let source = awaited.or_else(|| slot.map(|slot| zones.kept(slot).source))?;
         zones.sources.member_of(source).map(ToOwned::to_owned)
+    }
+
+    /// Whether a zone is a catalog that is made here.
+    pub(crate) fn is_made(&self, name: &Name) -> bool {
+        let zones = self.zones.read();
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        let awaited = zones.awaited.get(&name.to_lowercase()).map(|awaited| awaited.source);
+        let source = awaited.or_else(|| slot.map(|slot| zones.kept(slot).source));
+        source.is_some_and(|source| zones.sources.is_made(source))
+    }
+
+    /// Calls `each` with all zones that catalogs made here list, in batches.
+    pub(crate) fn for_each_listing(&self, mut each: impl FnMut(&Name, &Listing)) {
+        let mut slots = Vec::new();
+        self.for_each_slot(|slot, _| slots.push(slot));
+        for batch in slots.chunks(ZONES_A_BATCH) {
+            let zones = self.zones.read();
+            self.catalog.reader().with(|view| {
+                for slot in batch {
+                    if let Some(listing) = zones.sources.listing(zones.kept(*slot).source)
+                        && let Some(name) = zones.name(view, *slot)
+                    {
+                        each(name, listing);
+                    }
+                }
+            });
+        }
+        let zones = self.zones.read();
+        for awaited in zones.awaited.values().filter(|awaited| awaited.slot.is_none()) {
+            if let Some(listing) = zones.sources.listing(awaited.source) {
+                each(&awaited.name, listing);
+            }
+        }
     }
 
     /// What is to be said of the zones of one state of a catalog.

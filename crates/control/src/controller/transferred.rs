@@ -43,7 +43,7 @@ impl Controller {
             let slot = self.catalog.reader().with(|view| zones.slot(view, name));
             let awaited = zones.awaited.get(&name.to_lowercase()).map(|awaited| awaited.source);
             let source = awaited.or(slot.map(|slot| zones.kept(slot).source));
-            if source.is_none_or(|source| zones.sources.primaries(source).is_empty()) {
+            if source.is_none_or(|source| !zones.sources.is_without_file(source)) {
                 return false;
             }
             self.take(&mut zones, &job, loaded, None, &mut change);
@@ -84,14 +84,14 @@ impl Controller {
         true
     }
 
-    /// Whether a zone is transferred from others.
+    /// Whether a zone is transferred from others, or a catalog that is made here: it has no text, and takes no updates.
     pub(crate) fn is_secondary(&self, name: &Name) -> bool {
         let zones = self.zones.read();
-        if !zones.has_secondaries() {
+        if !zones.has_without_file() {
             return false;
         }
         let slot = self.catalog.reader().with(|view| zones.slot(view, name));
-        slot.is_some_and(|slot| !zones.primaries(slot).is_empty())
+        slot.is_some_and(|slot| zones.is_without_file(slot))
             || zones.hidden_secondaries().any(|(hidden, _)| hidden.eq_ignore_case(name))
     }
 

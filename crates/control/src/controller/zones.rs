@@ -137,6 +137,16 @@ impl Zones {
         self.sources.primaries(self.kept(slot).source)
     }
 
+    /// Whether any zone has no file here.
+    pub(crate) fn has_without_file(&self) -> bool {
+        self.sources.has_without_file()
+    }
+
+    /// Whether the zone of a slot has no file here.
+    pub(crate) fn is_without_file(&self, slot: SlotNumber) -> bool {
+        self.sources.is_without_file(self.kept(slot).source)
+    }
+
     /// The catalog zone because of which the zone of a slot is served, if that is why.
     pub(crate) fn member_of(&self, slot: SlotNumber) -> Option<&Name> {
         self.sources.member_of(self.kept(slot).source)

@@ -24,6 +24,7 @@ mod versions;
 mod written;
 mod zone;
 
+pub(crate) use base::pack_of;
 pub(crate) use handle::Dynamic;
 pub(crate) use incoming::{Incoming, NotTaken, Told, What};
 pub(crate) use recover::start;

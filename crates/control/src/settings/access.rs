@@ -17,7 +17,7 @@ use super::sections::{AclSettings, ZoneDirectorySettings, ZoneSettings};
 use super::value::Names;
 use super::{AccessSettings, Settings};
 use crate::findings::Refuse;
-use crate::sources::Rules;
+use crate::sources::{Listing, Rules};
 
 /// Names of rules that are no lists.
 const ALL: &str = "all";
@@ -361,6 +361,8 @@ impl ZoneSettings {
             update: self.update_rules(),
             primaries: self.primaries.clone(),
             member_of: None,
+            listing: listing(self.catalog.as_ref(), &self.group, self.coo.as_ref()),
+            is_made: self.make_catalog,
         }
     }
 }
@@ -385,8 +387,16 @@ impl ZoneDirectorySettings {
             update: self.update_rules(),
             primaries: Names::default(),
             member_of: None,
+            listing: listing(self.catalog.as_ref(), &self.group, None),
+            is_made: false,
         }
     }
+}
+
+/// How a catalog lists the zones of a section, if one does.
+fn listing(catalog: Option<&NameBuf>, groups: &Names, coo: Option<&NameBuf>) -> Option<Listing> {
+    let catalog = catalog?.to_lowercase();
+    Some(Listing { catalog, groups: groups.clone(), coo: coo.cloned() })
 }
 
 /// A section of the file, one of several if it has a number.

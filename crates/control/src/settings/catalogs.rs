@@ -1,10 +1,10 @@
-//! Catalogs that are taken from others, and what their members have: `[[catalog]]` and `[[template]]` (RFC 9432).
+//! Catalogs that are taken from others, and what their members have: `[[catalog]]` and `[[template]]` (RFC 9432); catalogs that are made here, and whom they list.
 
 use std::collections::HashSet;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use transfer::catalog_zone::{self, Allowed, CATALOGS_MAX, RemoveMax, TEMPLATES_MAX};
+use transfer::catalog_zone::{self, Allowed, CATALOGS_MAX, GROUPS_MAX, RemoveMax, TEMPLATES_MAX};
 use wire::NameBuf;
 
 use super::Settings;
@@ -22,7 +22,10 @@ const MEMBERS_MAX: usize = 64;
 /// What `remove-max` may be.
 const REMOVE_MAX: &str = "a percentage such as \"10%\", a number such as \"250\", or \"any\"";
 /// Keys of a zone that a template cannot have, as they name one zone or its data.
-const OF_ONE_ZONE: [&str; 4] = ["name", "names-file", "file", "pack"];
+const OF_ONE_ZONE: [&str; 8] =
+    ["name", "names-file", "file", "pack", "catalog", "group", "coo", "make-catalog"];
+/// Octets of a catalog's name: above it stand `group`, a label of 32 letters and `zones`.
+const MADE_OCTETS_MAX: usize = 255 - 51;
 
 section! {
     /// A catalog zone (RFC 9432): a list of zones that others make and that is transferred like a zone. The zones that it lists are served. A catalog
@@ -83,6 +86,41 @@ pub(super) fn check_template(template: &TemplateSettings) -> Result<(), &'static
         true => Ok(()),
         false => Err("expected no `allow-update` or `update-policy`: updates are for the primary"),
     }
+}
+
+/// What is wrong with a zone that is a catalog made here, or is listed by one.
+pub(super) fn made_fault(zone: &ZoneSettings) -> Option<&'static str> {
+    let is_updated = !zone.allow_update.is_empty() || !zone.update_policy.is_empty();
+    let octets = zone.name.as_ref().map_or(0, |name| name.octets().len());
+    match (zone.make_catalog, &zone.catalog) {
+        (true, Some(_)) => Some("expected no `catalog` beside `make-catalog`: no catalog lists one"),
+        (true, None) if is_updated => {
+            Some("expected no `allow-update` or `update-policy` beside `make-catalog`: it is what zones say")
+        }
+        (true, None) if octets > MADE_OCTETS_MAX => Some("name: expected a shorter one for a catalog"),
+        (_, None) if !zone.group.is_empty() || zone.coo.is_some() => {
+            Some("expected `catalog` beside `group` and `coo`, found none")
+        }
+        _ => None,
+    }
+}
+
+/// What is wrong with the catalog and the groups of a section of zones. `made`: the catalogs that are made here, in lower case.
+fn listing_faults(catalog: Option<&NameBuf>, groups: &Names, made: &HashSet<NameBuf>) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    if let Some(name) = catalog.filter(|name| !made.contains(&name.to_lowercase())) {
+        faults.push(("catalog", None, format!("expected a [[zone]] {name} with `make-catalog`, found none")));
+    }
+    let texts = groups.texts();
+    if texts.len() > GROUPS_MAX {
+        faults.push(("group", None, format!("expected at most {GROUPS_MAX} groups, found {}", texts.len())));
+    }
+    let wrong = (0..).zip(texts).filter(|(_, text)| text.is_empty() || text.len() > 255);
+    faults
+        .extend(wrong.map(|(at, text)| {
+            ("group", Some(at), format!("expected 1 to 255 octets, found {}", text.len()))
+        }));
+    faults
 }
 
 /// What is wrong with a section: its key, the item of a list, the text.
@@ -158,6 +196,47 @@ impl Settings {
             .collect()
     }
 
+    /// Names of the catalogs that are made here, in lower case.
+    pub(crate) fn made_catalogs(&self) -> HashSet<NameBuf> {
+        let made = self.zones.iter().filter(|(_, zone)| zone.make_catalog);
+        made.filter_map(|(_, zone)| Some(zone.name.as_ref()?.to_lowercase())).collect()
+    }
+
+    /// Lets those alone query a catalog who may transfer it, unless its section says otherwise: it is for servers (RFC 9432 7).
+    pub(super) fn close_catalogs(&mut self) {
+        let names: HashSet<NameBuf> = self
+            .catalogs
+            .iter()
+            .filter_map(|(_, catalog)| Some(catalog.zone.as_ref()?.to_lowercase()))
+            .collect();
+        let is_catalog = |zone: &ZoneSettings| {
+            zone.make_catalog
+                || (!names.is_empty()
+                    && zone.name.as_ref().is_some_and(|name| names.contains(&name.to_lowercase())))
+        };
+        for (_, zone) in &mut self.zones {
+            if zone.allow_query.is_empty() && is_catalog(zone) {
+                let own = &zone.allow_transfer;
+                zone.allow_query = if own.is_empty() { self.access.transfer.clone() } else { own.clone() };
+            }
+        }
+    }
+
+    fn check_listings(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
+        let made = self.made_catalogs();
+        let mut check = |section, at, faults: Vec<Fault>| {
+            for (key, item, text) in faults {
+                Place { table, section, at: Some(at) }.report(report, key, item, text);
+            }
+        };
+        for (at, (_, zone)) in self.zones.iter().enumerate() {
+            check("zone", at, listing_faults(zone.catalog.as_ref(), &zone.group, &made));
+        }
+        for (at, (_, directory)) in self.zone_directories.iter().enumerate() {
+            check("zone-directory", at, listing_faults(directory.catalog.as_ref(), &directory.group, &made));
+        }
+    }
+
     /// The section of one zone.
     fn zone_named(&self, name: &wire::Name) -> Option<&ZoneSettings> {
         let is_it = |zone: &&ZoneSettings| zone.name.as_deref().is_some_and(|own| own.eq_ignore_case(name));
@@ -170,6 +249,13 @@ impl Settings {
         let Some(zone) = self.zone_named(name) else {
             return vec![("zone", None, format!("expected a [[zone]] {name} too, found none"))];
         };
+        if zone.make_catalog {
+            return vec![(
+                "zone",
+                None,
+                format!("expected a catalog of others, found {name}, which is made here"),
+            )];
+        }
         if !zone.primaries.is_empty() {
             return Vec::new();
         }
@@ -188,6 +274,7 @@ impl Settings {
 
     /// Reports what is wrong with catalogs and templates. `table`: of the whole file, for the places.
     pub(super) fn check_catalogs(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
+        self.check_listings(table, report);
         let mut known = HashSet::new();
         for (at, (_, template)) in self.templates.iter().enumerate() {
             let place = Place { table, section: "template", at: Some(at) };

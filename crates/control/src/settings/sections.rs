@@ -342,6 +342,14 @@ section! {
         records_per_rrset: u32 = Limits::default().records_per_rrset, Range::Number("records", 1, 8000), live;
         /// How many records updates may make a name have, signatures not counted.
         records_per_name: u32 = Limits::default().records_per_name, Range::Number("records", 1, 1_000_000), live;
+        /// The catalog zone that lists the zone for others (RFC 9432): one that is made here, see `make-catalog`. Left out: none does.
+        catalog: Option<NameBuf> = None, Range::Any, live;
+        /// The groups that the zone has in that catalog: what they mean those say who take the catalog.
+        group: Names = Names::default(), Range::TextsOrNone("a group, of at most 255 octets"), live;
+        /// The catalog that may take the zone over from that one.
+        coo: Option<NameBuf> = None, Range::Any, live;
+        /// Instead of `file`, `pack` or `primaries`: the zone is a catalog of the zones that name it in `catalog`. Left out, `allow-query` is what `allow-transfer` is.
+        make_catalog: bool = false, Range::Any, live;
     }
 }
 
@@ -375,5 +383,9 @@ section! {
         records_per_rrset: u32 = Limits::default().records_per_rrset, Range::Number("records", 1, 8000), live;
         /// How many records updates may make a name have, signatures not counted.
         records_per_name: u32 = Limits::default().records_per_name, Range::Number("records", 1, 1_000_000), live;
+        /// The catalog zone that lists the zones for others (RFC 9432): one that is made here, see `make-catalog` in `[[zone]]`. Left out: none does.
+        catalog: Option<NameBuf> = None, Range::Any, live;
+        /// The groups that the zones have in that catalog: what they mean those say who take the catalog.
+        group: Names = Names::default(), Range::TextsOrNone("a group, of at most 255 octets"), live;
     }
 }
