@@ -7,7 +7,7 @@
 //!                                                                        `-- losses beyond the limit wait for `zonda ctl catalog confirm`
 //! ```
 //!
-//! * [`file`]: what is kept on the disk; [`follow`]: the thread, and what it does about a state; [`settle`]: after the settings changed;
+//! * [`file`]: what is kept on the disk; [`follow`]: the thread, and what it does about a state; [`noted`]: differences that lead to it; [`settle`]: after the settings changed;
 //!   [`produce`]: catalogs that are made here; [`words`]: what operators see.
 //!
 //! Claims change only while a change is under way (`Controller::change`), and are locked for a batch of steps at a time. The design is in
@@ -15,6 +15,7 @@
 
 mod file;
 mod follow;
+mod noted;
 mod produce;
 mod settle;
 mod words;
@@ -29,8 +30,10 @@ use std::time::Instant;
 use sync::Mutex;
 use transfer::catalog_zone::{Claims, Counts};
 use wire::{Name, NameBuf};
+use zone::Change;
 
 use self::file::MembersFile;
+use self::noted::Noted;
 use crate::controller::Controller;
 use crate::sources::SourceId;
 
@@ -51,6 +54,8 @@ pub(crate) struct Catalogs {
     state: Mutex<State>,
     /// Names of catalogs that are followed, in lower case.
     names: Mutex<HashSet<NameBuf>>,
+    /// What has come of them by differences.
+    noted: Mutex<Noted>,
     /// Whether there are any: most servers have none, and look no further.
     is_any: AtomicBool,
     /// Zones, in lower case, that were removed by command: those that come again are others of the same name.
@@ -102,6 +107,7 @@ impl Catalogs {
         Catalogs {
             state: Mutex::named("catalogs", State::default()),
             names: Mutex::named("names of catalogs", HashSet::new()),
+            noted: Mutex::named("differences of catalogs", Noted::default()),
             is_any: AtomicBool::new(false),
             renewed: Mutex::named("renewed zones", HashSet::new()),
             owner: OnceLock::new(),
@@ -116,6 +122,21 @@ impl Catalogs {
     pub(crate) fn published(&self, zone: &Name) {
         if self.is_any.load(Ordering::Relaxed) && self.names.lock().contains(&zone.to_lowercase()) {
             self.look();
+        }
+    }
+
+    /// All of a zone is published anew: it may be a catalog.
+    pub(crate) fn replaced(&self, zone: &Name) {
+        if self.is_any.load(Ordering::Relaxed) && self.names.lock().contains(&zone.to_lowercase()) {
+            self.noted.lock().replace(zone);
+            self.look();
+        }
+    }
+
+    /// Differences of a zone have come, and are on their way to be served: it may be a catalog.
+    pub(crate) fn coming(&self, zone: &Name, changes: &[Change]) {
+        if self.is_any.load(Ordering::Relaxed) && self.names.lock().contains(&zone.to_lowercase()) {
+            self.noted.lock().note(zone, changes);
         }
     }
 

@@ -254,3 +254,75 @@ fn settings_come_before_catalogs() {
     assert!(here.ctl(&["reload"]).0);
     assert!(is_refused(address, ONE) && is_served(address, TWO));
 }
+
+/// Killed at any moment while its catalog changes, a server has what the catalog says in the end, and serves no member that is none.
+#[test]
+fn killed_while_members_come_and_go() {
+    let address = free_address();
+    let names: Vec<String> = (0..40).map(|number| format!("m{number}.member.test.")).collect();
+    let of = |round: usize| -> Vec<&str> {
+        names
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| !(at + round).is_multiple_of(3))
+            .map(|(_, name)| name.as_str())
+            .collect()
+    };
+    let there = primary_of(address, &members(&of(0)));
+    for name in &names {
+        let file = format!("zones/{}.zone", name.trim_end_matches('.'));
+        write(there.folder.path(), &file, &zone_text(1));
+    }
+    assert!(there.ctl(&["reload"]).0);
+    let settings = consumer(there.address, "remove-max = \"any\"", "");
+    let mut here = Zonda::start(address, &settings, &[]);
+    await_that("the first members", || of(0).iter().all(|name| is_served(address, name)));
+    for round in 1..7 {
+        there.put(CATALOG, &catalog_text(1 + round as u32, &members(&of(round))));
+        // A little later each time.
+        std::thread::sleep(Duration::from_millis(3 * round as u64));
+        here.start_again(&settings);
+    }
+    await_that("the last members", || {
+        here.ctl(&["refresh", CATALOG]);
+        of(6).iter().all(|name| is_served(address, name))
+    });
+    let others = names.iter().filter(|name| !of(6).contains(&name.as_str()));
+    assert!(others.clone().count() > 10 && others.clone().all(|name| is_refused(address, name)));
+    let (is_well, said) = here.ctl(&["catalog"]);
+    assert!(is_well && said.contains(&format!("{} members", of(6).len())), "{said}");
+    assert!(!here.log().contains("not understood"), "{}", here.log());
+}
+
+/// The server that takes over has the members that there are, and follows the catalog.
+#[test]
+fn an_upgrade_keeps_members() {
+    let address = free_address();
+    let mut list = members(&[ONE, TWO]);
+    let there = primary_of(address, &list);
+    there.put(THREE, &zone_text(1));
+    let here = Zonda::start(address, &consumer(there.address, "", ""), &[]);
+    await_that("the members", || is_served(address, ONE) && is_served(address, TWO));
+    let (is_well, said) = here.ctl(&["upgrade"]);
+    assert!(is_well, "{said}");
+    // No child of ours: ended whatever becomes of this test.
+    let _successor = Successor(&here);
+    assert!(is_served(address, ONE) && is_served(address, TWO));
+    list.remove(0);
+    list.extend(members(&[THREE]));
+    there.put(CATALOG, &catalog_text(2, &list));
+    await_that("what the catalog says now", || {
+        here.ctl(&["refresh", CATALOG]);
+        is_served(address, THREE) && is_refused(address, ONE)
+    });
+    assert!(is_served(address, TWO));
+}
+
+/// A server that took over, which is told to stop.
+struct Successor<'s>(&'s Zonda);
+
+impl Drop for Successor<'_> {
+    fn drop(&mut self) {
+        self.0.ctl(&["stop"]);
+    }
+}

@@ -74,7 +74,11 @@ impl Controller {
         for (name, seen) in known {
             // Without the lock of changes, as most have nothing new.
             let serial = self.serial_of(&name);
-            if serial.is_some() && serial != seen {
+            let is_replaced = self.catalogs.noted.lock().take_replaced(&name);
+            if is_replaced {
+                self.catalogs.state.lock().about(&name).seen = None;
+            }
+            if serial.is_some() && (serial != seen || is_replaced) {
                 self.follow(&name, false);
             }
         }
@@ -117,7 +121,10 @@ impl Controller {
         if before.seen == Some(serial) && !is_confirmed {
             return Looked::Nothing;
         }
-        let difference = Difference::of_state(&state.claims, number, &view, serial);
+        let noted = self.catalogs.noted.lock().take(name, state.claims.serial(number), serial);
+        let by_change = noted.and_then(|change| Difference::of_change(&state.claims, number, &change, &view));
+        let difference =
+            by_change.unwrap_or_else(|| Difference::of_state(&state.claims, number, &view, serial));
         // Of a file that was written into meanwhile nothing that was read counts.
         if pinned.view().is_none() {
             return Looked::Nothing;

@@ -139,6 +139,7 @@ impl Controller {
 impl Catalogs {
     fn note_names(&self, configured: &[CatalogSettings]) {
         *self.names.lock() = configured.iter().map(|one| one.zone.to_lowercase()).collect();
+        self.noted.lock().retain(|name| configured.iter().any(|one| one.zone.eq_ignore_case(name)));
         self.is_any.store(!configured.is_empty(), Ordering::Relaxed);
     }
 }

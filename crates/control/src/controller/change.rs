@@ -305,7 +305,7 @@ impl Controller {
         {
             self.telling.publish(&job.name, serial, zones.sources.notify(zones.kept(slot).source));
         }
-        self.catalogs.published(&job.name);
+        self.catalogs.replaced(&job.name);
         let own = (loaded.origin == Origin::PackFile).then(|| (job.name.clone(), pack.id()));
         let includes = (!loaded.includes.is_empty()).then_some((loaded.stamp, loaded.includes));
         let is_rare = own.is_some() || includes.is_some();

@@ -47,14 +47,20 @@ impl Controller {
         change.told.begin(1);
         {
             let mut zones = self.zones.write();
-            let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+            let (slot, had_data) = self.catalog.reader().with(|view| {
+                let slot = zones.slot(view, name);
+                (slot, slot.is_some_and(|slot| zones.pack_of(view, slot).is_some()))
+            });
             let awaited = zones.awaited.get(&name.to_lowercase()).map(|awaited| awaited.source);
             let source = awaited.or(slot.map(|slot| zones.kept(slot).source));
             if source.is_none_or(|source| !zones.sources.is_without_file(source)) {
                 return false;
             }
             self.take(&mut zones, &job, loaded, None, &mut change);
-            self.arrange_awaited(&mut zones);
+            // Data in the place of others hide nothing that was not hidden.
+            if !had_data {
+                self.arrange_awaited(&mut zones);
+            }
         }
         self.is_untidy.store(true, Ordering::SeqCst);
         change.said.end();

@@ -188,7 +188,7 @@ impl Settings {
         if catalog.templates.is_empty() {
             return vec![("".into(), rules(None))];
         }
-        let named = |name: &Box<str>| self.templates.iter().find(|(_, template)| *template.name == **name);
+        let named = |name: &str| self.templates.iter().find(|(_, template)| template.name == name);
         catalog
             .templates
             .iter()
