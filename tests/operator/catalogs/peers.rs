@@ -82,6 +82,10 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+            eprintln!("--- log of the peer {} ---\n{log}", self.address);
+        }
         self.process.iter_mut().for_each(Guarded::stop);
     }
 }

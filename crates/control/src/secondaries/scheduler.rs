@@ -286,7 +286,8 @@ impl Scheduler {
                     tracing::warn!(zone = %name, serial, "zone {name}: server {primary} says serial {serial}, which is behind ours");
                 }
             }
-            Answer::Stopped(stop) if stop.fault.is_unreachable() => {
+            // A refused probe is followed by a transfer, which tells.
+            Answer::Stopped(stop) if stop.fault.is_unreachable() || job.is_udp => {
                 tracing::debug!(zone = %name, "zone {name}: server {primary} {stop}");
             }
             Answer::Stopped(stop) => {
