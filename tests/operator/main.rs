@@ -1,26 +1,35 @@
 //! What an operator and an attacker can do wrong: settings, files, signals, packets.
 
 mod catalogs;
+mod clients;
 mod control_socket;
 mod counts;
 mod dynamic;
+mod full;
 mod hostile;
 mod install;
+mod ixfr;
 mod killed;
 mod kit;
 mod locks;
 mod log;
 mod lost;
 mod marks;
+mod merging;
+mod moments;
 mod moving;
 mod packs;
 mod readme;
+mod recovered;
 mod reload;
+mod requests;
 mod said;
 mod secondary;
 mod settings;
 mod stale;
 mod start;
+mod thousand;
+mod together;
 mod transfers;
 mod upgrade;
 mod zone_files;
