@@ -61,6 +61,8 @@ enum Message {
     Command(NameBuf, Command, SyncSender<bool>),
     /// How it stands with a zone, in words, and what came of asking for it.
     Words(NameBuf, SyncSender<Option<(String, TransfersIn)>>),
+    /// These zones, in lower case, are others of their names from now on, or none.
+    Forget(Vec<NameBuf>),
     /// Zones or remotes may be others.
     Look,
     /// Nothing more.
@@ -142,6 +144,16 @@ impl Secondaries {
             tracing::error!(%error, "a thread for zones of other servers cannot be started: {error}; none is transferred until the next reload");
         }
         self.send(Message::Look);
+    }
+
+    /// Has the thread forget zones, in lower case; those that there still are begin without data at the next look.
+    pub(crate) fn forget(&self, zones: Vec<NameBuf>) {
+        let mut kept = self.kept.lock();
+        for zone in &zones {
+            kept.remove(zone);
+        }
+        drop(kept);
+        self.send(Message::Forget(zones));
     }
 
     /// Starts the threads, unless there is no zone for them.

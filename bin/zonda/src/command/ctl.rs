@@ -6,8 +6,8 @@ use clap::Subcommand;
 use control::Settings;
 use control::client::ask;
 use control::command::{
-    ByCommand, ChangeLine, Count, Locks, LogLevel, Memory, NoticeLine, PrimaryLine, RateLimit, Reply,
-    Request, Stats, Status, TransferIn, TransferLine, TransfersIn, TransfersOut, Upgraded, ZoneLine,
+    ByCommand, CatalogLine, ChangeLine, Count, Locks, LogLevel, Memory, NoticeLine, PrimaryLine, RateLimit,
+    Reply, Request, Stats, Status, TransferIn, TransferLine, TransfersIn, TransfersOut, Upgraded, ZoneLine,
     ZoneState,
 };
 use control::findings::summary;
@@ -43,10 +43,12 @@ Examples:
   zonda ctl --socket /run/zonda/control.sock stats --json
   zonda ctl log-level debug
   zonda ctl locks --on
+  zonda ctl catalog confirm catalog.example
   zonda ctl upgrade
 
 Exit status: 0 all went well, 1 the server could not be reached or something is wrong, 2 wrong usage. For `status` something is wrong where a
-zone is absent or stale, signatures have expired, or packs cannot be stored; for `zones` where a zone that it shows is so.";
+zone is absent or stale, signatures have expired, or packs cannot be stored; for `zones` where a zone that it shows is so, for
+`catalog` where one is broken, has no data, or waits.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -103,12 +105,23 @@ enum Command {
         /// A zone that is transferred from others
         zone: String,
     },
+    /// Catalogs that are followed (RFC 9432): state, members, what waits
+    Catalog {
+        #[command(subcommand)]
+        command: Option<CatalogCommand>,
+    },
     /// Serve one more zone, until the next start
     AddZone {
         /// Its name
         zone: String,
         /// Its text or pack
         file: PathBuf,
+        /// The catalog that is to list it, a zone of the settings with `make-catalog`
+        #[arg(long, value_name = "CATALOG")]
+        catalog: Option<String>,
+        /// A group of it there; several times for several
+        #[arg(long, value_name = "GROUP", requires = "catalog")]
+        group: Vec<String>,
     },
     /// Serve a zone no longer, until the next start
     RemoveZone {
@@ -127,6 +140,20 @@ enum Command {
     },
     /// End the server
     Stop,
+}
+
+#[derive(Subcommand)]
+enum CatalogCommand {
+    /// Show one with its first members, and which of them are not served and why
+    Show {
+        /// A catalog of the settings
+        catalog: String,
+    },
+    /// Let go on what waits, as it is more than `remove-max` of the catalog allows: data of those zones are forgotten
+    Confirm {
+        /// A catalog of the settings
+        catalog: String,
+    },
 }
 
 /// Asks; says whether all went well.
@@ -172,7 +199,19 @@ fn request(command: &Command) -> Result<Request, String> {
         Command::Reconfigure => Request::Reconfigure,
         Command::Refresh { zone } => Request::Refresh { zone: zone.clone() },
         Command::Retransfer { zone } => Request::Retransfer { zone: zone.clone() },
-        Command::AddZone { zone, file } => Request::AddZone { zone: zone.clone(), file: absolute(file)? },
+        Command::Catalog { command: None } => Request::Catalogs { catalog: None },
+        Command::Catalog { command: Some(CatalogCommand::Show { catalog }) } => {
+            Request::Catalogs { catalog: Some(catalog.clone()) }
+        }
+        Command::Catalog { command: Some(CatalogCommand::Confirm { catalog }) } => {
+            Request::ConfirmCatalog { catalog: catalog.clone() }
+        }
+        Command::AddZone { zone, file, catalog, group } => Request::AddZone {
+            zone: zone.clone(),
+            file: absolute(file)?,
+            catalog: catalog.clone(),
+            groups: group.clone(),
+        },
         Command::Upgrade { program, wait } => Request::Upgrade {
             program: program.as_deref().map(absolute).transpose()?,
             wait_seconds: Some(*wait),
@@ -216,6 +255,8 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
             }),
             (false, Reply::Zone(zone)) if is_listing => print(&zone_row(&zone)),
             (false, Reply::Zone(zone)) => print(&zone_text(&zone)),
+            (false, Reply::Catalog(catalog)) => print(&catalog_text(&catalog)),
+            (false, Reply::Confirmed { text }) => print(&format!("{text}\n")),
             (false, Reply::Change(change)) => show_change(&change),
             (false, Reply::Upgraded(upgraded)) => print(&upgraded_text(&upgraded)),
             (false, Reply::Error { message }) => {
@@ -290,6 +331,30 @@ fn expiry(expires: u64) -> String {
         Some(left) => format!("in {}, at {at:#}", Seconds(left)),
         None => format!("expired {} ago, at {at:#}", Seconds(now - expires)),
     }
+}
+
+/// A catalog as a line, and what there is to say of it below.
+fn catalog_text(line: &CatalogLine) -> String {
+    let serial = line.serial.map_or_else(|| "-".into(), |serial| serial.to_string());
+    let members = match line.members == line.served {
+        true => count(line.members as usize, "member"),
+        false => {
+            format!("{}, {} of them served", count(line.members as usize, "member"), grouped(line.served))
+        }
+    };
+    let mut text = format!("{:<8} {serial:>10} {:<40} {members}\n", line.state, line.catalog);
+    let mut add = |title: &str, lines: &[String]| {
+        lines.iter().for_each(|line| text += &format!("  {title:<11} {line}\n"));
+    };
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let ago = line.done_at.map_or(0, |at| now.saturating_sub(at));
+    let done = line.done.iter().map(|done| format!("{done}, {} ago", Seconds(ago)));
+    add("problem", &line.problems);
+    add("waits", &Vec::from_iter(line.waits.clone()));
+    add("last", &done.collect::<Vec<_>>());
+    add("not served", &line.clashes);
+    add("member", &line.zones);
+    text
 }
 
 fn stats_text(stats: &Stats) -> String {
@@ -419,6 +484,9 @@ fn zone_text(zone: &ZoneLine) -> String {
     }
     for finding in &zone.findings {
         text += &format!("finding   {finding}\n");
+    }
+    if let Some(catalog) = &zone.member_of {
+        text += &format!("member of {catalog}\n");
     }
     if let Some(secondary) = &zone.secondary {
         text += &format!("secondary {secondary}\n");

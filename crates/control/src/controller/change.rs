@@ -17,7 +17,7 @@ use crate::load::{Job, Loaded, Loader, Origin, Outcome, SMALL_PACK_OCTETS};
 use crate::packs::{PackFolder, Stored};
 use crate::progress::{Act, Progress};
 use crate::sources::Source;
-use crate::wanted::WantedZones;
+use crate::wanted::{Wanted, WantedZones};
 
 /// What a change did.
 #[derive(Debug, Default)]
@@ -120,15 +120,22 @@ impl Controller {
     }
 
     /// Serves one more zone, if it can be loaded. There is none of that name.
-    pub(crate) fn add(&self, _changing: &mut Changing, name: &Name, source: &Source) -> Change {
+    #[cfg(test)]
+    pub(crate) fn add(&self, changing: &mut Changing, name: &Name, source: &Source) -> Change {
+        self.add_wanted(changing, &Wanted { name: name.to_owned(), source: source.clone(), listing: None })
+    }
+
+    /// Serves one more zone, if it can be loaded. There is none of that name.
+    pub(crate) fn add_wanted(&self, _changing: &mut Changing, wanted: &Wanted) -> Change {
+        let Wanted { name, source, listing } = wanted;
         let (mut change, progress) = (Change { added: 1, ..Change::new(By::Command) }, Progress::default());
         let jobs = [Job {
             id: 0,
-            name: name.to_owned(),
+            name: name.clone(),
             source: source.clone(),
             refuse: self.zones.read().refuse.severity(),
         }];
-        self.await_zone(name, source);
+        self.await_zone(name, source, listing.as_ref());
         progress.show_while(|| self.load(&jobs, &Stored::default(), &progress, &mut change, true));
         if !change.failed.is_empty() {
             // It has not come, and so does not go.
@@ -319,6 +326,7 @@ impl Controller {
         {
             self.telling.publish(&job.name, serial, zones.sources.notify(zones.kept(slot).source));
         }
+        self.catalogs.replaced(&job.name);
         let own = (loaded.origin == Origin::PackFile).then(|| (job.name.clone(), pack.id()));
         let includes = (!loaded.includes.is_empty()).then_some((loaded.stamp, loaded.includes));
         let is_rare = own.is_some() || includes.is_some();

@@ -48,6 +48,7 @@ impl Controller {
             slot.map(|slot| zones.sources.notify(zones.kept(slot).source).to_vec()).unwrap_or_default();
         drop(zones);
         self.telling.publish(name, serial, &remotes);
+        self.catalogs.published(name);
     }
 
     /// How much of a zone is kept for IXFR: as its section says, and no more than can be sent, as the whole zone is shorter than what is more.

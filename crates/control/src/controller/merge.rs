@@ -342,7 +342,7 @@ mod tests {
         let add = |name: &str, text: &str| {
             let file = folder.path().join(name);
             std::fs::write(&file, text).unwrap();
-            assert_eq!(crate::reload::add_zone(&controller, name.parse().unwrap(), &file).loaded, 1);
+            assert_eq!(crate::reload::add_zone(&controller, name.parse().unwrap(), &file, None).loaded, 1);
         };
         let blank = |octets: u64| "\n".repeat(octets as usize);
         add("blank.test", &format!("{TEXT}{}", blank(ALONE_TEXT_OCTETS)));

@@ -155,6 +155,21 @@ impl Zones {
         held.is_some_and(|held| held.pack.file.is_some()) || self.gone.has(name)
     }
 
+    /// Whether any zone has no file here.
+    pub(crate) fn has_without_file(&self) -> bool {
+        self.sources.has_without_file()
+    }
+
+    /// Whether the zone of a slot has no file here.
+    pub(crate) fn is_without_file(&self, slot: SlotNumber) -> bool {
+        self.sources.is_without_file(self.kept(slot).source)
+    }
+
+    /// The catalog zone because of which the zone of a slot is served, if that is why.
+    pub(crate) fn member_of(&self, slot: SlotNumber) -> Option<&Name> {
+        self.sources.member_of(self.kept(slot).source)
+    }
+
     /// The zones that the catalog does not show and that are transferred from others, and from whom.
     pub(crate) fn hidden_secondaries(&self) -> impl Iterator<Item = (&Name, &[Box<str>])> {
         let hidden = self.awaited.values().filter(|awaited| awaited.slot.is_none());
@@ -438,7 +453,7 @@ impl Controller {
 }
 
 /// Whether a name is below a zone with data.
-fn is_below_data(view: &CatalogView<'_>, name: &Name) -> bool {
+pub(super) fn is_below_data(view: &CatalogView<'_>, name: &Name) -> bool {
     let key = wire::SortKey::of(name);
     let mut labels = key.label_count();
     while labels > 0 {

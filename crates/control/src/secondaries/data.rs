@@ -87,6 +87,7 @@ fn take(controller: &Controller, report: Report, done: &Sender<Message>) -> Opti
     };
     match (outcome, contents) {
         (Outcome::Changes(changes), _) => {
+            controller.catalogs.coming(&zone, &changes);
             let what = What::Changes(changes, told(done.clone(), (job, came), soa, expire));
             controller.dynamic.incoming(Incoming { zone: zone.to_lowercase(), what });
             None

@@ -176,6 +176,9 @@ impl Scheduler {
                 let number = self.zones.numbers.get(&name);
                 let _ = reply.try_send(number.and_then(|number| self.words(*number)));
             }
+            Message::Forget(zones) => {
+                zones.iter().for_each(|zone| self.zones.forget(zone, &mut self.schedule));
+            }
             Message::Look | Message::End => {}
         }
     }
@@ -327,7 +330,8 @@ impl Scheduler {
                     tracing::warn!(zone = %name, serial, "zone {name}: server {primary} says serial {serial}, which is behind ours");
                 }
             }
-            Answer::Stopped(stop) if stop.fault.is_unreachable() => {
+            // A refused probe is followed by a transfer, which tells.
+            Answer::Stopped(stop) if stop.fault.is_unreachable() || job.is_udp => {
                 tracing::debug!(zone = %name, "zone {name}: server {primary} {stop}");
             }
             Answer::Stopped(stop) => {

@@ -94,7 +94,7 @@ impl Zones {
         gone.iter().for_each(|name| self.forget(name, schedule));
     }
 
-    fn forget(&mut self, lower: &Name, schedule: &mut Schedule) {
+    pub(super) fn forget(&mut self, lower: &Name, schedule: &mut Schedule) {
         if let Some(number) = self.numbers.remove(lower) {
             self.zones.remove(&number);
             schedule.remove(number);

@@ -362,6 +362,14 @@ section! {
         ixfr_octets: u64 = IxfrRules::default().octets, Range::Number("octets", BOUND_OCTETS_MIN, 1 << 40), live;
         /// Most versions of the same.
         ixfr_versions: u32 = IxfrRules::default().versions, Range::Number("versions", 2, 65_536), live;
+        /// The catalog zone that lists the zone for others (RFC 9432): one that is made here, see `make-catalog`. Left out: none does.
+        catalog: Option<NameBuf> = None, Range::Any, live;
+        /// The groups that the zone has in that catalog: what they mean those say who take the catalog.
+        group: Names = Names::default(), Range::TextsOrNone("a group, of at most 255 octets"), live;
+        /// The catalog that may take the zone over from that one.
+        coo: Option<NameBuf> = None, Range::Any, live;
+        /// Instead of `file`, `pack` or `primaries`: the zone is a catalog of the zones that name it in `catalog`. Left out, `allow-query` is what `allow-transfer` is.
+        make_catalog: bool = false, Range::Any, live;
     }
 }
 
@@ -400,5 +408,9 @@ section! {
         ixfr_octets: u64 = IxfrRules::default().octets, Range::Number("octets", BOUND_OCTETS_MIN, 1 << 40), live;
         /// Most versions of the same.
         ixfr_versions: u32 = IxfrRules::default().versions, Range::Number("versions", 2, 65_536), live;
+        /// The catalog zone that lists the zones for others (RFC 9432): one that is made here, see `make-catalog` in `[[zone]]`. Left out: none does.
+        catalog: Option<NameBuf> = None, Range::Any, live;
+        /// The groups that the zones have in that catalog: what they mean those say who take the catalog.
+        group: Names = Names::default(), Range::TextsOrNone("a group, of at most 255 octets"), live;
     }
 }

@@ -163,6 +163,12 @@ fn items_that(value: &DeValue<'_>, is_wrong: impl Fn(&DeValue<'_>) -> bool) -> V
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Names(Box<[Box<str>]>);
 
+impl From<Vec<String>> for Names {
+    fn from(texts: Vec<String>) -> Names {
+        Names(texts.into_iter().map(String::into_boxed_str).collect())
+    }
+}
+
 impl Names {
     /// One name.
     pub fn one(name: &str) -> Names {

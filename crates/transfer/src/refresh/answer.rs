@@ -4,7 +4,8 @@ use super::Random;
 use super::schedule::{Job, Schedule};
 use super::times::spread;
 use super::zone::{Last, State, Trouble, flag};
-use crate::incoming::{Kind, Remedy, Soa, Stop};
+use crate::incoming::{Fault, Kind, Remedy, Soa, Stop};
+use wire::iana::rcode;
 
 /// What came of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,6 +166,15 @@ impl Schedule {
 
     fn stopped(&mut self, job: &Job, stop: &Stop, now: u32, random: &mut Random<'_>) {
         let number = job.zone;
+        // Some answer for a catalog over TCP alone, and whom they let transfer it (Knot DNS): a transfer tells what the datagram does not.
+        if stop.fault == Fault::Rcode(rcode::REFUSED) {
+            let zone = &mut self.zones[number as usize];
+            if job.is_udp {
+                zone.flags |= flag::NEWER;
+                return self.enter(number, now, random);
+            }
+            zone.flags &= !flag::NEWER;
+        }
         self.trouble(job, Last::Stop(*stop), now);
         let primary = &self.primaries[usize::from(job.primary)];
         let tries_again = match stop.fault.remedy() {
