@@ -169,7 +169,7 @@ fn like_sets_of_records() {
             .enumerate()
             .map(|(at, _)| at)
             .filter(|at| {
-                (served.contains(at) && !(before.contains(at) && !after.contains(at)))
+                (served.contains(at) && (after.contains(at) || !before.contains(at)))
                     || (after.contains(at) && !before.contains(at))
             })
             .collect();

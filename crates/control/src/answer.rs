@@ -12,6 +12,9 @@ use wire::{Name, NameBuf};
 use zone::catalog::{CatalogView, SlotNumber, View};
 use zone::lookup::Denial;
 
+mod explain;
+mod texts;
+
 use crate::command::{
     ByCommand, ChangeLine, Count, Expiry, LogLevel, Reply, Request, Stats, Status, ZoneLine, ZoneState,
 };
@@ -85,6 +88,38 @@ pub(crate) fn answer(
             let done = named(zone).and_then(|name| controller.secondaries.command(&name, command));
             return match done {
                 Ok(()) => Ok(true),
+                Err(message) => reply(Reply::Error { message }).map(|()| false),
+            };
+        }
+        Request::Sync { zones, all, force } => {
+            let names: Result<Vec<NameBuf>, String> = zones.iter().map(named).collect();
+            return match names {
+                Ok(names) => texts::sync(controller, &names, (*all, *force), reply),
+                Err(message) => reply(Reply::Error { message }).map(|()| false),
+            };
+        }
+        Request::Freeze { zone, force } => {
+            return match named(zone).and_then(|name| texts::freeze(controller, &name, *force)) {
+                Ok(line) => reply(Reply::Text(line)).map(|()| true),
+                Err(message) => reply(Reply::Error { message }).map(|()| false),
+            };
+        }
+        Request::Thaw { zone, accept_loss: true } => {
+            let done = named(zone).and_then(|name| controller.accept_loss(&name));
+            return match done {
+                Ok(()) => Ok(true),
+                Err(message) => reply(Reply::Error { message }).map(|()| false),
+            };
+        }
+        Request::Thaw { zone, .. } => {
+            named(zone).and_then(|name| controller.thaw(&mut controller.change(), &name).map(Answer::Change))
+        }
+        Request::ExplainUpdate { .. } => {
+            return match explain::update(controller, request) {
+                Ok(explained) => {
+                    let is_granted = explained.granted;
+                    reply(Reply::Explained(explained)).map(|()| is_granted)
+                }
                 Err(message) => reply(Reply::Error { message }).map(|()| false),
             };
         }
@@ -206,6 +241,7 @@ impl Zones {
                 {
                     line.findings = vec![format!("{all}; `zonda ctl reload --force {name}` shows them")];
                 }
+                line.changes = self.changes(view, slot);
                 line.transfers = controller.transfers.of(name);
                 line.notices = controller.telling.of(name);
                 Some(line)
@@ -254,6 +290,9 @@ impl Zones {
             findings: Vec::new(),
             transfers: None,
             notices: Vec::new(),
+            changes: None,
+            frozen: self.is_frozen(name),
+            fault: self.fault(name),
             secondary: None,
         })
     }

@@ -6,7 +6,7 @@
 //!
 //! `zones`: what is known of each beside its data; `held`: the packs in use; `arrange`: which zones there are and which are looked at;
 //! `change`: loading and taking; `said`: which zones that was; `merge`: packs kept few; `gone`: what packs have and is not served;
-//! `dynamic`: what zones that change need of it; `transferred`: zones that come from others; `lost`: packs that are damaged while they are served.
+//! `edited`: texts that are edited while their zones change; `dynamic`: what zones that change need of it; `transferred`: zones that come from others; `lost`: packs that are damaged while they are served.
 
 mod arrange;
 mod by_parts;
@@ -14,6 +14,7 @@ mod change;
 #[cfg(test)]
 mod crash;
 mod dynamic;
+mod edited;
 mod gone;
 mod held;
 mod lost;
@@ -51,6 +52,7 @@ use crate::packs::PackFolder;
 use crate::secondaries::Secondaries;
 use crate::settings::Settings;
 use crate::system::random;
+use crate::texts::Texts;
 use crate::transfers::Transfers;
 use crate::wanted::Wanted;
 
@@ -127,6 +129,8 @@ pub struct Controller {
     pub(crate) journal_octets: u64,
     /// Zones that change in place.
     pub(crate) dynamic: Arc<Dynamic>,
+    /// What is known of their texts.
+    pub(crate) texts: Arc<Texts>,
     /// Zones that are transferred from others.
     pub(crate) secondaries: Arc<Secondaries>,
     /// What it is to be. Held while that is stored.
@@ -181,11 +185,12 @@ impl Controller {
             .map_err(|error| format!("cannot start the collector: {error}"))?;
         let journal_octets = settings.server.journal_octets;
         let changing = Changing { settings, commanded: Commanded::default(), groups };
+        let texts = Arc::new(Texts::open(folder.as_ref()));
         let controller = Controller {
             catalog,
             _collector: collector,
             identity,
-            zones: RwLock::named("zones", Zones::new(folder.as_ref())),
+            zones: RwLock::named("zones", Zones::new(folder.as_ref(), &texts)),
             file: changing.settings.file.clone(),
             changing: Mutex::named("change", changing),
             folder,
@@ -208,6 +213,7 @@ impl Controller {
             was_restricted,
             journal_octets,
             dynamic: Arc::new(Dynamic::new()),
+            texts: Arc::clone(&texts),
             secondaries: Arc::new(Secondaries::new()),
             is_restricted: Mutex::named("restricted", was_restricted),
         };

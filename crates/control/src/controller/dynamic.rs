@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use auth::access::Kind;
 use wire::Name;
 use zone::Pack;
 use zone::catalog::{CatalogView, SlotNumber, View};
 
 use super::Controller;
-use super::held::Kind;
+use super::held;
 use crate::packs::{PackFolder, StoredPack};
-use crate::settings::UpdateTerms;
+use crate::settings::{Names, UpdateTerms};
 
 impl Controller {
     /// The pack that a slot's zone is served from, and its number there. `None`: it has no data, or they are a file of the operator's, who replaces it.
@@ -18,7 +19,7 @@ impl Controller {
         let View::Zone(zone) = view.view_of(slot)? else { return None };
         let zones = self.zones.read();
         let held = zones.packs.get(zone.pack_id())?;
-        let is_ours = !matches!(held.kind, Kind::Operators(_));
+        let is_ours = !matches!(held.kind, held::Kind::Operators(_));
         is_ours.then(|| (Arc::clone(&held.pack.pack), zone.number()))
     }
 
@@ -28,6 +29,23 @@ impl Controller {
         let slot = self.catalog.reader().with(|view| zones.slot(view, name));
         let rules = slot.and_then(|slot| zones.sources.update(zones.kept(slot).source));
         rules.map_or_else(UpdateTerms::default, |rules| zones.policies.terms(rules))
+    }
+
+    /// The access lists that a zone's section names for updates; `None`: it names none.
+    pub(crate) fn own_update_lists(&self, name: &Name) -> Option<Names> {
+        let zones = self.zones.read();
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name))?;
+        let lists = zones.sources.lists(zones.kept(slot).source)?;
+        let (_, names) = lists.kinds().find(|(kind, _)| *kind == Kind::Update as usize)?;
+        (!names.is_empty()).then(|| names.clone())
+    }
+
+    /// The name of the policy that a zone's section names for updates; empty: none.
+    pub(crate) fn update_policy_name(&self, name: &Name) -> String {
+        let zones = self.zones.read();
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        let rules = slot.and_then(|slot| zones.sources.update(zones.kept(slot).source));
+        rules.map_or_else(String::new, |rules| rules.policy.to_string())
     }
 
     /// A zone is published with another serial: those are told that are to be.

@@ -111,6 +111,18 @@ impl Changer {
                     self.forget(&zone);
                     continue;
                 }
+                Job::Edit(job) => {
+                    self.take_edit(*job);
+                    continue;
+                }
+                Job::Barrier(zone, told) => {
+                    self.take_barrier(&zone, told);
+                    continue;
+                }
+                Job::AcceptLoss(zone, told) => {
+                    self.accept_loss(&zone, told);
+                    continue;
+                }
             };
             match self.recent.look(&update) {
                 Known::New => {}

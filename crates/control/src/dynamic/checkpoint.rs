@@ -18,6 +18,7 @@ use journal::disk::System;
 use journal::log::Status;
 use journal::{Entry, Identity};
 use wire::NameBuf;
+use zone::ZoneView;
 
 use super::base;
 use super::changer::{Changer, wall};
@@ -115,13 +116,16 @@ impl Checkpoint {
     }
 }
 
-/// What stands for all that the log has of a zone.
+/// What stands for all that the log has of a zone: what the pack below has, which as a rule is what its text had (docs/design/texts.md 1), and the rest.
 pub(super) fn entries(controller: &Controller, zone: &DynamicZone, time: u64) -> Option<Vec<Entry>> {
-    if let Some(contents) = base::contents(&zone.newest()?, time) {
-        return Some(vec![contents]);
-    }
-    let stored = controller.store_base(zone.pack())?;
-    let base = base::of_pack(&stored, zone.number(), time)?;
+    let below = ZoneView::new(zone.pack(), zone.number())?;
+    let base = match base::contents(&below, time) {
+        Some(contents) => contents,
+        None => {
+            let stored = controller.store_base(zone.pack())?;
+            base::of_pack(&stored, zone.number(), time)?
+        }
+    };
     let change = zone.condensed(CONDENSED_OCTETS_MAX).ok()?;
     let change = change.map(|change| entry(&change, time)).transpose().ok()?;
     Some(std::iter::once(base).chain(change).collect())

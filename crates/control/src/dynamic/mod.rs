@@ -7,11 +7,12 @@
 //! * [`handle`]: how others ask; [`queue`]: what waits for it; [`update`]: one request; [`recent`]: those that come again.
 //! * [`changer`]: the thread; [`versions`]: what it makes of updates; [`written`]: what comes of writes; [`group`]: what becomes durable together.
 //! * [`zone`]: one zone that changes; [`base`]: what its log begins with; [`incoming`]: what secondary zones get from their primaries.
-//! * [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`]: at a start.
+//! * [`edit`]: what operators have edited; [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`]: at a start.
 
 mod base;
 mod changer;
 mod checkpoint;
+mod edit;
 mod group;
 mod handle;
 mod incoming;
@@ -24,6 +25,7 @@ mod versions;
 mod written;
 mod zone;
 
+pub(crate) use edit::{EditDone, EditJob, NotEdited};
 pub(crate) use handle::Dynamic;
 pub(crate) use incoming::{Incoming, NotTaken, Told, What};
 pub(crate) use recover::start;

@@ -36,7 +36,8 @@ pub(crate) fn start(controller: &Arc<Controller>) -> Result<(), String> {
     let (mut zones, kept) = (replay.zones, replay.kept);
     for zone in zones.values_mut() {
         if let Some(fault) = &zone.fault {
-            tracing::error!(zone = %zone.name(), "zone {}: {fault}; it is served as it was before, and not updated", zone.name());
+            tracing::error!(zone = %zone.name(), "zone {}: {fault}; it is served as it was before, and not updated until `zonda ctl thaw --accept-loss`", zone.name());
+            controller.set_fault(zone.name(), Some(fault.clone()));
         }
         if let Some(is_new) = zone.show(&controller.catalog) {
             controller.note_recovered(is_new, zone.pack());

@@ -34,6 +34,11 @@ impl Changer {
             let said = Said { rcode: rcode::REFUSED, ede: Some(ede::PROHIBITED) };
             return self.reply_all(all(requests), said);
         }
+        if self.controller.texts.of(name).is_frozen {
+            // Its operator edits the text, and thaws it.
+            let said = Said { rcode: rcode::REFUSED, ede: Some(ede::PROHIBITED) };
+            return self.reply_all(all(requests), said);
+        }
         if let Err(said) = self.enter(name) {
             return self.reply_all(all(requests), said);
         }
