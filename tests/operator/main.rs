@@ -20,6 +20,7 @@ mod secondary;
 mod settings;
 mod stale;
 mod start;
+mod texts;
 mod transfers;
 mod upgrade;
 mod zone_files;

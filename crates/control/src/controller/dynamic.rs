@@ -48,6 +48,13 @@ impl Controller {
         rules.map_or_else(String::new, |rules| rules.policy.to_string())
     }
 
+    /// Whether the text of a zone is to be written at the end.
+    pub(crate) fn writes_text(&self, name: &Name) -> bool {
+        let zones = self.zones.read();
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        slot.and_then(|slot| zones.sources.update(zones.kept(slot).source)).is_some_and(|rules| rules.writes_text)
+    }
+
     /// A zone is published with another serial: those are told that are to be.
     pub(crate) fn tell_changed(&self, name: &Name, serial: u32) {
         let zones = self.zones.read();

@@ -36,6 +36,7 @@ pub(super) fn finish(
     }
     controller.secondaries.stop();
     controller.dynamic.stop();
+    controller.write_texts();
     controller.transfers.say(Instant::now());
     tracing::info!("stopped");
     Ok(())

@@ -28,6 +28,7 @@ pub use sections::{
     ZoneDirectorySettings, ZoneSettings,
 };
 pub use update::{UpdatePolicies, UpdateRules, UpdateTerms};
+use update::WRITE_TEXT;
 pub use value::{Names, Pinning, Secret, address};
 
 use declare::{Section, unknown};

@@ -16,6 +16,9 @@ use super::value::{Range, Value};
 /// Most policies: one a customer, as there are most lists.
 const POLICIES_MAX: usize = 4096;
 
+/// What `write-text` of zones may be.
+pub(super) const WRITE_TEXT: &[&str] = &["never", "stop"];
+
 /// The policies of settings by name.
 #[derive(Clone, Debug, Default)]
 pub struct UpdatePolicies {
@@ -31,6 +34,8 @@ pub struct UpdateRules {
     pub limits: Limits,
     /// How serials go on.
     pub serial: SerialStyle,
+    /// Whether texts are written at the end.
+    pub writes_text: bool,
 }
 
 /// What holds for the updates of a zone.
@@ -67,7 +72,8 @@ impl ZoneSettings {
     pub(super) fn update_rules(&self) -> UpdateRules {
         let limits =
             Limits { records_per_rrset: self.records_per_rrset, records_per_name: self.records_per_name };
-        UpdateRules { policy: self.update_policy.as_str().into(), limits, serial: self.serial }
+        let (policy, writes_text) = (self.update_policy.as_str().into(), self.write_text == "stop");
+        UpdateRules { policy, limits, serial: self.serial, writes_text }
     }
 }
 
@@ -76,7 +82,8 @@ impl ZoneDirectorySettings {
     pub(super) fn update_rules(&self) -> UpdateRules {
         let limits =
             Limits { records_per_rrset: self.records_per_rrset, records_per_name: self.records_per_name };
-        UpdateRules { policy: self.update_policy.as_str().into(), limits, serial: self.serial }
+        let (policy, writes_text) = (self.update_policy.as_str().into(), self.write_text == "stop");
+        UpdateRules { policy, limits, serial: self.serial, writes_text }
     }
 }
 

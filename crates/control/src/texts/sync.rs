@@ -86,6 +86,15 @@ impl Controller {
         self.write_text(name, &path, &pinned, is_edited).map(Written::Done)
     }
 
+    /// Writes the texts whose sections want that at the end. What cannot be written is in the log of changes all the same.
+    pub(crate) fn write_texts(&self) {
+        for name in self.changed_zones().iter().filter(|name| self.writes_text(name)) {
+            if let Err(error) = self.sync_text(&mut self.change(), name, false) {
+                tracing::warn!(zone = %name, error, "zone {name}: its text is not written: {error}");
+            }
+        }
+    }
+
     fn being_edited(&self, name: &Name, path: &Path) -> String {
         match self.texts.of(name).is_frozen {
             true => format!("{}: was edited while zone {name} is frozen; thaw takes that in", path.display()),
