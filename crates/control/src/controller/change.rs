@@ -242,6 +242,8 @@ impl Controller {
             && let Some(mark) = reader.with(|view| zones.mark_of_changed(view, &job.name))
         {
             let is_same = loaded.origin == Origin::Stored || (mark != 0 && loaded.stamp.mark == mark);
+            // A start must not take it for what is newest.
+            zones.packs.add_unused(&loaded.pack);
             match is_same {
                 true => change.unchanged += 1,
                 false => change.beside.push(Beside { job: job.clone(), loaded }),
@@ -306,10 +308,12 @@ impl Controller {
             true => self.catalog.insert(&[(&*job.name, source)])[0],
             false => self.show(zones, place, (&job.name, group), source),
         };
-        zones.packs.add(pack.id());
         match old.and_then(|old| old.pack) {
-            Some(old) => zones.packs.subtract(old),
-            None => zones.loaded += 1,
+            Some(old) => zones.packs.replace(old, pack.id()),
+            None => {
+                zones.packs.add(pack.id());
+                zones.loaded += 1;
+            }
         }
         let kept = zones.kept_mut(slot);
         if let Some(file) = file {

@@ -54,6 +54,8 @@ impl Controller {
                     change.loaded += 1;
                 }
                 Ok(Edited::Whole) => {
+                    // Before it is served: a start must not go back to what was there.
+                    self.dynamic.replaced(name.clone());
                     let mut zones = self.zones.write();
                     self.take_whole(&mut zones, &job, loaded, None, change);
                     self.arrange_awaited(&mut zones);

@@ -23,7 +23,7 @@ use crate::command::ByCommand;
 use crate::commanded::Commanded;
 use crate::expiry;
 use crate::findings::{self, Refuse};
-use crate::packs::PackFolder;
+use crate::packs::{PackFolder, StoredPack};
 use crate::read::stamp_of;
 use crate::settings::{Settings, UpdatePolicies};
 use crate::sources::{Source, SourceId, Sources};
@@ -133,6 +133,12 @@ impl Zones {
     /// All zones there are.
     pub(crate) fn count(&self) -> usize {
         self.shown + self.awaited.values().filter(|awaited| awaited.slot.is_none()).count()
+    }
+
+    /// The packs whose files nobody needs any more: see [`HeldPacks::take_unused`].
+    pub(super) fn take_unused(&mut self) -> Vec<Arc<StoredPack>> {
+        let bases = &self.bases;
+        self.packs.take_unused(|pack| bases.contains(&pack.checksum()))
     }
 
     /// Whether a list or folder of zones could not be read.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use change::draft::NoChange;
 use change::{Draft, Edit, EditFault};
+use journal::{Body, Entry};
 use wire::{Name, NameBuf};
 use zone::Change;
 
@@ -148,6 +149,9 @@ impl Changer {
         if self.open_log().is_err() {
             return;
         }
+        if self.lost.contains_key(name) {
+            return self.accept_nothing(name, told);
+        }
         let Some(zone) = self.zones.get_mut(name) else { return };
         let fault = zone.fault.take();
         zone.is_based = false;
@@ -165,6 +169,22 @@ impl Changer {
         } else if let Some(zone) = self.zones.get_mut(name) {
             // It may be on the disk all the same; then the next start has no fault either.
             zone.fault = fault;
+        }
+    }
+
+    /// The same of a zone of which the log has nothing that can be read: it begins anew from what is stored of it.
+    fn accept_nothing(&mut self, name: &Name, told: Told) {
+        let Ok(entry) = Entry::new(name, 0, 0, wall(), Body::Removed) else { return };
+        let Log::Open(open) = &self.log else { return };
+        let generation = open.committer.generation();
+        if open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base).is_err() {
+            return;
+        }
+        self.commit();
+        if self.open_log().is_ok() {
+            self.lost.remove(name);
+            self.controller.set_fault(name, None);
+            told.done();
         }
     }
 }

@@ -7,7 +7,7 @@
 //! * [`handle`]: how others ask; [`queue`]: what waits for it; [`update`]: one request; [`recent`]: those that come again.
 //! * [`changer`]: the thread; [`versions`]: what it makes of updates; [`written`]: what comes of writes; [`group`]: what becomes durable together.
 //! * [`zone`]: one zone that changes; [`base`]: what its log begins with; [`incoming`]: what secondary zones get from their primaries.
-//! * [`edit`]: what operators have edited; [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`]: at a start.
+//! * [`edit`]: what operators have edited; [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`]: at a start.
 
 mod base;
 mod changer;
@@ -16,6 +16,7 @@ mod edit;
 mod group;
 mod handle;
 mod incoming;
+mod leaving;
 mod log;
 mod queue;
 mod recent;

@@ -27,8 +27,8 @@ pub use sections::{
     RateLimitSettings, RemoteSettings, SecondarySettings, ServerSettings, TcpSettings, UpdatePolicySettings,
     ZoneDirectorySettings, ZoneSettings,
 };
-pub use update::{UpdatePolicies, UpdateRules, UpdateTerms};
 use update::WRITE_TEXT;
+pub use update::{UpdatePolicies, UpdateRules, UpdateTerms};
 pub use value::{Names, Pinning, Secret, address};
 
 use declare::{Section, unknown};
