@@ -391,3 +391,89 @@ fn updates_are_explained() {
     let (status, words) = ask(&["--key", "own.", "www.a.test.", "A"]);
     assert!(status == Some(1) && words.contains("is frozen"), "{words}");
 }
+
+/// Texts are written when the server stops, where that is wanted, and not when it is killed.
+#[test]
+fn texts_are_written_at_the_end() {
+    let bed = Bed::with("write-text = \"stop\"");
+    bed.write("b", "$INCLUDE static b.test.\n");
+    let server = bed.start();
+    done(&server, "a.test.", "update add new.a.test. 60 A 192.0.2.9");
+    done(&server, "b.test.", "update add new.b.test. 60 A 192.0.2.9");
+    kill(server);
+    assert_eq!(bed.text("a"), ZONE);
+    let mut server = bed.start();
+    assert!(told(&server, &["stop"]).contains("stopping"));
+    server.process.wait(Duration::from_secs(10)).expect("an end");
+    assert!(bed.text("a").contains("new.a.test. 60 IN A 192.0.2.9\n"));
+    // What it would take from the operator it leaves, and says so.
+    assert!(bed.text("b").starts_with("$INCLUDE") && server.log().contains("includes other files"));
+    loads(&bed, "a");
+    let server = bed.start();
+    assert_eq!((serial(&server, "a.test."), serial(&server, "b.test.")), (2, 2));
+    assert!(told(&server, &["reload", "a.test."]).contains("1 unchanged"));
+}
+
+/// A zone of which the log has lost a change takes no updates until an operator accepts that.
+#[test]
+fn lost_changes_are_accepted() {
+    let bed = Bed::new();
+    let server = bed.start();
+    (1..=3).for_each(|at| done(&server, "a.test.", &format!("update add x{at}.a.test. 60 A 192.0.2.{at}")));
+    done(&server, "b.test.", "update add new.b.test. 60 A 192.0.2.9");
+    kill(server);
+    let mut is_damaged = false;
+    for entry in std::fs::read_dir(bed.path("packs/journal")).expect("the log").flatten() {
+        let mut octets = std::fs::read(entry.path()).expect("a segment");
+        if let Some(at) = octets.windows(3).position(|window| window == b"\x02x2") {
+            octets[at + 1] ^= 1;
+            std::fs::write(entry.path(), octets).expect("a segment");
+            is_damaged = true;
+        }
+    }
+    assert!(is_damaged);
+    let server = bed.start();
+    let found = ["x1", "x2", "x3"].map(|name| address(&server, &format!("{name}.a.test.")).is_some());
+    assert_eq!(found, [true, false, false]);
+    let add = "zone a.test.\nupdate add x4.a.test. 60 A 192.0.2.4";
+    assert!(update(&server, add).1.contains("SERVFAIL"));
+    assert!(told(&server, &["zones", "a.test."]).contains("fault     the log lost changes of it"));
+    refused(&server, &["thaw", "--accept-loss", "b.test."], "has lost nothing");
+    told(&server, &["thaw", "--accept-loss", "a.test."]);
+    assert!(!told(&server, &["zones", "a.test."]).contains("fault"));
+    done(&server, "a.test.", "update add x4.a.test. 60 A 192.0.2.4");
+    kill(server);
+    let server = bed.start();
+    let found = ["x1", "x2", "x4"].map(|name| address(&server, &format!("{name}.a.test.")).is_some());
+    assert_eq!(found, [true, false, true]);
+    assert_eq!(address(&server, "new.b.test."), Some([192, 0, 2, 9]));
+    done(&server, "a.test.", "update add x5.a.test. 60 A 192.0.2.5");
+}
+
+/// More than one change has, or another way to prove that names are not there: a frozen zone is taken as a whole then.
+#[test]
+fn frozen_zones_are_taken_as_a_whole() {
+    let bed = Bed::new();
+    let server = bed.start();
+    done(&server, "a.test.", "update add new.a.test. 60 A 192.0.2.9");
+    told(&server, &["freeze", "a.test."]);
+    let mut text = bed.text("a");
+    (0..70_000).for_each(|name| {
+        let _ = writeln!(text, "n{name}.a.test. 60 A 192.0.2.3");
+    });
+    bed.write("a", &text);
+    refused(&server, &["thaw", "a.test."], "edit its text with a greater serial");
+    bed.write("a", &text.replace(" 2 3600 600", " 10 3600 600"));
+    assert!(told(&server, &["thaw", "a.test."]).contains("1 zone loaded"));
+    let check = |server: &Server| {
+        assert_eq!(serial(server, "a.test."), 10);
+        assert_eq!(address(server, "n69999.a.test."), Some([192, 0, 2, 3]));
+        assert_eq!(address(server, "new.a.test."), Some([192, 0, 2, 9]));
+    };
+    check(&server);
+    kill(server);
+    let server = bed.start();
+    check(&server);
+    done(&server, "a.test.", "update add more.a.test. 60 A 192.0.2.9");
+    assert_eq!(serial(&server, "a.test."), 11);
+}
