@@ -73,13 +73,13 @@ pub(crate) fn answer(
             line.map(|line| Answer::Zone(Box::new(line))).ok_or_else(|| format!("there is no zone {name}"))
         }),
         Request::Reload { zone: None, zones, force } if zones.is_empty() => {
-            Ok(Answer::Change(reload::reload_all(controller, *force)))
+            Ok(Answer::Change(reload::reload_all(controller, *force).into()))
         }
         Request::Reload { zone, zones, force } => {
             let names: Result<Vec<NameBuf>, String> = zone.iter().chain(zones).map(named).collect();
-            names.map(|names| Answer::Change(reload::reload_zones(controller, &names, *force)))
+            names.map(|names| Answer::Change(reload::reload_zones(controller, &names, *force).into()))
         }
-        Request::Reconfigure => Ok(Answer::Change(reload::reconfigure(controller))),
+        Request::Reconfigure => Ok(Answer::Change(reload::reconfigure(controller).into())),
         Request::Refresh { zone } | Request::Retransfer { zone } => {
             let command = match request {
                 Request::Refresh { .. } => Command::Refresh,
@@ -111,9 +111,9 @@ pub(crate) fn answer(
                 Err(message) => reply(Reply::Error { message }).map(|()| false),
             };
         }
-        Request::Thaw { zone, .. } => {
-            named(zone).and_then(|name| controller.thaw(&mut controller.change(), &name).map(Answer::Change))
-        }
+        Request::Thaw { zone, .. } => named(zone).and_then(|name| {
+            controller.thaw(&mut controller.change(), &name).map(|change| Answer::Change(change.into()))
+        }),
         Request::ExplainUpdate { .. } => {
             return match explain::update(controller, request) {
                 Ok(explained) => {
@@ -124,10 +124,10 @@ pub(crate) fn answer(
             };
         }
         Request::AddZone { zone, file } => {
-            named(zone).map(|name| Answer::Change(reload::add_zone(controller, name, Path::new(file))))
+            named(zone).map(|name| Answer::Change(reload::add_zone(controller, name, Path::new(file)).into()))
         }
         Request::RemoveZone { zone } => {
-            named(zone).map(|name| Answer::Change(reload::remove_zone(controller, &name)))
+            named(zone).map(|name| Answer::Change(reload::remove_zone(controller, &name).into()))
         }
     };
     match change {
@@ -137,7 +137,7 @@ pub(crate) fn answer(
         }
         Ok(Answer::Change(change)) => {
             let ok = change.errors.is_empty();
-            reply(Reply::Change(change_line(change, started)))?;
+            reply(Reply::Change(change_line(*change, started)))?;
             Ok(ok)
         }
         Err(message) => reply(Reply::Error { message }).map(|()| false),
@@ -146,7 +146,7 @@ pub(crate) fn answer(
 
 enum Answer {
     Zone(Box<ZoneLine>),
-    Change(Change),
+    Change(Box<Change>),
 }
 
 fn change_line(change: Change, started: Instant) -> ChangeLine {
@@ -241,7 +241,7 @@ impl Zones {
                 {
                     line.findings = vec![format!("{all}; `zonda ctl reload --force {name}` shows them")];
                 }
-                line.changes = self.changes(view, slot);
+                line.changes = self.changes(view, slot).map(Box::new);
                 line.transfers = controller.transfers.of(name);
                 line.notices = controller.telling.of(name);
                 Some(line)
@@ -292,7 +292,7 @@ impl Zones {
             notices: Vec::new(),
             changes: None,
             frozen: self.is_frozen(name),
-            fault: self.fault(name),
+            fault: self.fault(name).map(Into::into),
             secondary: None,
         })
     }

@@ -317,13 +317,13 @@ pub struct ZoneLine {
     pub notices: Vec<NoticeLine>,
     /// What has changed since the text was read; in lists nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub changes: Option<Changes>,
+    pub changes: Option<Box<Changes>>,
     /// Whether it takes no updates, as its text is being edited.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub frozen: bool,
     /// Why it takes no updates, as the log has lost some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fault: Option<String>,
+    pub fault: Option<Box<str>>,
     /// Of a zone that is transferred from others: how it stands with that, in words; in lists nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secondary: Option<String>,

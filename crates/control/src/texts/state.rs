@@ -129,7 +129,7 @@ impl Texts {
         let mut others: Vec<PathBuf> = Vec::new();
         for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
             let file = entry.path();
-            if !file.extension().is_some_and(|extension| extension == "state") {
+            if file.extension().is_none_or(|extension| extension != "state") {
                 others.push(file);
                 continue;
             }
