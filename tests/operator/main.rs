@@ -1,5 +1,6 @@
 //! What an operator and an attacker can do wrong: settings, files, signals, packets.
 
+mod clients;
 mod control_socket;
 mod counts;
 mod dynamic;
@@ -11,9 +12,12 @@ mod locks;
 mod log;
 mod lost;
 mod marks;
+mod merging;
+mod moments;
 mod moving;
 mod packs;
 mod readme;
+mod recovered;
 mod reload;
 mod said;
 mod secondary;
@@ -21,6 +25,8 @@ mod settings;
 mod stale;
 mod start;
 mod texts;
+mod thousand;
+mod together;
 mod transfers;
 mod upgrade;
 mod zone_files;

@@ -36,7 +36,6 @@ use zone::Catalog;
 
 pub use arrange::Candidate;
 pub use change::{Change, Scope};
-pub(crate) use dynamic::Before;
 pub(crate) use lost::watch;
 pub(crate) use said::By;
 pub(crate) use zones::Zones;
@@ -112,6 +111,8 @@ pub struct Controller {
     spared: AtomicUsize,
     /// Whether packs may be in disorder since they were last tidied.
     pub(crate) is_untidy: AtomicBool,
+    /// Whether there may be a log of changes that was not read: which packs it needs is not known.
+    is_log_unread: AtomicBool,
     /// Held by the thread that tidies.
     tidying: RwLock<()>,
     /// The upgrade that is under way, and whom this server has handed over to.
@@ -126,8 +127,6 @@ pub struct Controller {
     is_merge_due: AtomicBool,
     /// See [`PackFolder::is_restricted`], at the start.
     was_restricted: bool,
-    /// See [`Controller::set_log_unread`].
-    is_log_unread: AtomicBool,
     /// Most octets of their log.
     pub(crate) journal_octets: u64,
     /// Zones that change in place.
@@ -189,6 +188,7 @@ impl Controller {
         let journal_octets = settings.server.journal_octets;
         let changing = Changing { settings, commanded: Commanded::default(), groups };
         let texts = Arc::new(Texts::open(folder.as_ref()));
+        let has_log = folder.as_ref().is_some_and(|folder| crate::dynamic::has_log(folder.path()));
         let controller = Controller {
             catalog,
             _collector: collector,
@@ -207,6 +207,7 @@ impl Controller {
             renderer: OnceLock::new(),
             spared: AtomicUsize::new(0),
             is_untidy: AtomicBool::new(false),
+            is_log_unread: AtomicBool::new(has_log),
             tidying: RwLock::named("tidying", ()),
             upgrade: crate::upgrade::give::State::default(),
             control: OnceLock::new(),
@@ -214,7 +215,6 @@ impl Controller {
             expiry: OnceLock::new(),
             is_merge_due: AtomicBool::new(false),
             was_restricted,
-            is_log_unread: AtomicBool::new(false),
             journal_octets,
             dynamic: Arc::new(Dynamic::new()),
             texts: Arc::clone(&texts),

@@ -173,7 +173,7 @@ impl Controller {
         self.note_unwanted(&stored);
         let mut zones = self.zones.write();
         for pack in stored.packs().iter().filter(|pack| pack.file.is_some()) {
-            if zones.packs.get(pack.pack.id()).is_none() && !zones.bases.contains(&pack.pack.checksum()) {
+            if zones.packs.get(pack.pack.id()).is_none() {
                 zones.packs.add_unused(pack);
             }
         }
@@ -433,7 +433,7 @@ impl Controller {
         if self.is_held() || self.is_log_unread.load(Ordering::SeqCst) {
             return;
         }
-        let packs = self.zones.write().take_unused();
+        let packs = self.zones.write().packs.take_unused();
         let Some(folder) = self.writable_folder() else { return };
         for file in packs.iter().filter_map(|pack| pack.file.as_ref()) {
             if folder.remove(file) {

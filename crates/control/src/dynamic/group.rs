@@ -11,18 +11,23 @@ use zone::catalog::PartSet;
 use zone::delta::Changed;
 
 use super::incoming::Told;
+use super::renewal::Moved;
 use super::update::{Said, Update};
 
 /// What waits for a record of the log.
 pub(super) enum Payload {
     /// Nothing: it is what a commit of the same zone that comes after begins from.
     Base,
+    /// A checkpoint.
+    Checkpoint,
     /// Nothing: when a zone was checked.
     Checked,
     /// Nothing: that this zone went.
     Gone(NameBuf),
     /// A version of a zone.
     Commit(Commit),
+    /// A zone's changes begin from another pack.
+    Moved(Box<Moved>),
 }
 
 /// A version of a zone, or requests that changed nothing.

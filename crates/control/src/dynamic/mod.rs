@@ -7,9 +7,11 @@
 //! * [`handle`]: how others ask; [`queue`]: what waits for it; [`update`]: one request; [`recent`]: those that come again.
 //! * [`changer`]: the thread; [`versions`]: what it makes of updates; [`written`]: what comes of writes; [`group`]: what becomes durable together.
 //! * [`zone`]: one zone that changes; [`base`]: what its log begins with; [`incoming`]: what secondary zones get from their primaries.
-//! * [`edit`]: what operators have edited; [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`]: at a start.
+//! * [`renewal`]: deltas made anew, copied or [`merge`]d; [`bounds`]: what they may have.
+//! * [`edit`]: what operators have edited; [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`], [`replay`]: at a start.
 
 mod base;
+mod bounds;
 mod changer;
 mod checkpoint;
 mod edit;
@@ -18,9 +20,12 @@ mod handle;
 mod incoming;
 mod leaving;
 mod log;
+mod merge;
 mod queue;
 mod recent;
 mod recover;
+mod renewal;
+mod replay;
 mod update;
 mod versions;
 mod written;
@@ -29,5 +34,5 @@ mod zone;
 pub(crate) use edit::{EditDone, EditJob, NotEdited};
 pub(crate) use handle::Dynamic;
 pub(crate) use incoming::{Incoming, NotTaken, Told, What};
-pub(crate) use recover::start;
+pub(crate) use recover::{has_log, start};
 pub(crate) use update::Update;

@@ -5,6 +5,7 @@ use std::time::Instant;
 use journal::Refusal;
 
 use super::changer::Changer;
+use super::checkpoint::Checkpoint;
 use super::group::{Commit, Event, Payload};
 use super::log::Log;
 use super::update::Said;
@@ -39,6 +40,10 @@ impl Changer {
                 self.gone.remove(&name);
                 return;
             }
+            Payload::Moved(moved) => return self.moved(*moved),
+            Payload::Checkpoint => {
+                return self.checkpoint.iter_mut().for_each(Checkpoint::is_written);
+            }
             Payload::Base | Payload::Checked => return,
         };
         if let Some((changed, parts)) = commit.version {
@@ -46,8 +51,8 @@ impl Changer {
             let serial = changed.row().serial;
             let zone = self.zones.get_mut(&commit.zone);
             if zone.is_none_or(|zone| zone.publish(&self.controller.catalog, changed, parts).is_err()) {
+                // The log is told once nothing of it waits any more.
                 tracing::warn!(zone = %commit.zone, "zone {}: updated, and then it was not served any more as it had been", commit.zone);
-                self.zones.remove(&commit.zone);
                 self.gone.entry(commit.zone.clone()).or_default();
                 // Durable, and not served: who asks for it would not find it.
                 return self.reply_all(commit.replies.into_iter().map(|(update, _)| update), Said::not_now());
@@ -72,7 +77,7 @@ impl Changer {
                     self.gone.insert(name, false);
                 }
                 // Which zone it was of is not known: all say once more what they begin from, with their next change.
-                Payload::Base => {
+                Payload::Base | Payload::Moved(_) | Payload::Checkpoint => {
                     self.checkpoint = None;
                     self.zones.values_mut().for_each(|zone| zone.is_based = false);
                 }

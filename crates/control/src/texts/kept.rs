@@ -31,9 +31,12 @@ impl Old {
 impl Controller {
     /// Keeps the text of a zone that has changed since it was read, where the pack below its changes is all that has it: to be called before another pack takes that
     /// one's place. Where that fails an edit of the text is refused later, with words.
-    pub fn keep_text(&self, name: &Name) -> Result<(), String> {
+    pub(crate) fn keep_text(&self, name: &Name) -> Result<(), String> {
         let name = name.to_lowercase();
         if self.texts.of(&name).base.is_some_and(|base| base.copy != 0) {
+            return Ok(());
+        }
+        if self.text_path(&name).is_err() {
             return Ok(());
         }
         let Some(below) = self.text_below(&name) else { return Ok(()) };
