@@ -477,3 +477,28 @@ fn frozen_zones_are_taken_as_a_whole() {
     done(&server, "a.test.", "update add more.a.test. 60 A 192.0.2.9");
     assert_eq!(serial(&server, "a.test."), 11);
 }
+
+/// Much more than the text has: the log says it in pieces, and what was edited is held against the text all the same.
+#[test]
+fn edits_after_many_updates() {
+    let bed = Bed::new();
+    let server = bed.start();
+    for round in 0..4 {
+        let mut script = String::new();
+        for name in 0..400 {
+            let _ = writeln!(script, "update add n{round}-{name}.a.test. 60 TXT \"{}\"", "x".repeat(100));
+        }
+        done(&server, "a.test.", &script);
+    }
+    bed.write("a", &ZONE.replace("www A 192.0.2.2\n", "hand A 192.0.2.3\n"));
+    assert!(told(&server, &["reload"]).contains("1 zone loaded"));
+    let check = |server: &Server| {
+        assert_eq!(address(server, "hand.a.test."), Some([192, 0, 2, 3]));
+        assert_eq!(address(server, "www.a.test."), None);
+        let kept = ask(server.address, Transport::Tcp, &Query::new("n3-399.a.test.", rtype::TXT));
+        assert_eq!(kept.answer.len(), 1);
+    };
+    check(&server);
+    kill(server);
+    check(&bed.start());
+}

@@ -38,7 +38,7 @@ pub use arrange::Candidate;
 pub use change::{Change, Scope};
 pub(crate) use lost::watch;
 pub(crate) use said::By;
-pub(crate) use zones::Zones;
+pub(crate) use zones::{Zones, is_beside_text};
 
 use crate::access::Groups;
 use crate::commanded::Commanded;

@@ -158,7 +158,8 @@ impl Zones {
 
     /// Whether the text of a slot's zone is not to be read: there are data, and somebody may be editing it.
     pub(super) fn is_being_edited(&self, view: &zone::CatalogView<'_>, slot: SlotNumber) -> bool {
-        matches!(view.view_of(slot), Some(View::Zone(_)))
+        self.texts.has_any()
+            && matches!(view.view_of(slot), Some(View::Zone(_)))
             && self.name(view, slot).is_some_and(|name| self.texts.is_being_edited(&name.to_lowercase()))
     }
 }

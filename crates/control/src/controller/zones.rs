@@ -15,6 +15,7 @@ use wire::{Name, NameBuf};
 use zone::ZoneView;
 use zone::catalog::{Absence, CatalogView, SlotNumber, View, ViewSource};
 use zone::check::Severity;
+use zone::pack::ZoneRow;
 
 use super::Controller;
 use super::gone::Gone;
@@ -117,14 +118,14 @@ impl Zones {
     /// The mark of the text that a zone began from which has changed in place since; `None`: it has not.
     pub(super) fn mark_of_changed(&self, view: &CatalogView<'_>, name: &Name) -> Option<u64> {
         match view.view_of(self.slot(view, name)?)? {
-            View::Zone(zone) if zone.is_changed() => Some(self.text_mark(&zone)),
+            View::Zone(zone) if is_beside_text(&zone) => Some(self.text_mark(&zone)),
             _ => None,
         }
     }
 
     /// The mark of the text that a zone's data are counted from.
     fn text_mark(&self, zone: &ZoneView<'_>) -> u64 {
-        let base = if zone.is_changed() { self.texts.of(&zone.apex().to_lowercase()).base } else { None };
+        let base = if is_beside_text(zone) { self.texts.of(&zone.apex().to_lowercase()).base } else { None };
         base.map_or(zone.row().text_mark, |base| base.mark)
     }
 
@@ -435,6 +436,11 @@ impl Controller {
             }
         }
     }
+}
+
+/// Whether a zone has changed in place since its text was read: by a delta, or in the pack that this was merged into.
+pub(crate) fn is_beside_text(zone: &ZoneView<'_>) -> bool {
+    zone.is_changed() || zone.row().bits & ZoneRow::BESIDE_TEXT != 0
 }
 
 /// Whether a name is below a zone with data.

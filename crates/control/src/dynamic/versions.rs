@@ -37,6 +37,8 @@ impl Changer {
         }
         if self.controller.texts.of(name).is_frozen {
             // Its operator edits the text, and thaws it.
+            let updates = requests.len();
+            tracing::info!(zone = %name, updates, "zone {name}: updates refused, as it is frozen");
             let said = Said { rcode: rcode::REFUSED, ede: Some(ede::PROHIBITED) };
             return self.reply_all(all(requests), said);
         }

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use wire::Name;
 use zone::catalog::View;
 
-use crate::controller::Controller;
+use crate::controller::{Controller, is_beside_text};
 use crate::dynamic::Told;
 use crate::sources::Source;
 
@@ -55,7 +55,7 @@ impl Controller {
     fn has_changed(&self, name: &Name) -> bool {
         self.catalog.reader().with(|view| {
             let slot = view.slot_named(name);
-            matches!(slot.and_then(|slot| view.view_of(slot)), Some(View::Zone(zone)) if zone.is_changed())
+            matches!(slot.and_then(|slot| view.view_of(slot)), Some(View::Zone(zone)) if is_beside_text(&zone))
         })
     }
 

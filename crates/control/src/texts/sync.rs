@@ -18,10 +18,10 @@ use zone::pack::ZoneRow;
 
 use super::print::{self, Copies, NotPrinted};
 use super::state::{Base, hash};
-use crate::controller::{By, Changing, Controller, Scope};
+use crate::controller::{By, Changing, Controller, Scope, is_beside_text};
 use crate::sources::Source;
 use crate::stamp::Stamp;
-use crate::text::cannot;
+use crate::text::{cannot, reason};
 
 /// Mode of a text where there was none.
 const MODE: u32 = 0o644;
@@ -107,7 +107,7 @@ impl Controller {
         let mut all = Vec::new();
         self.for_each_slot(|_, view| {
             if let View::Zone(zone) = view
-                && zone.is_changed()
+                && is_beside_text(zone)
             {
                 all.push(zone.apex().to_lowercase());
             }
@@ -127,8 +127,9 @@ impl Controller {
     fn is_written(&self, name: &Name) -> bool {
         let served = self.catalog.reader().with(|view| match view.view_of(view.slot_named(name)?)? {
             View::Zone(zone) => {
-                let changed = zone.changed()?;
-                Some((zone.row().serial, changed.pack().zone_row(changed.number())))
+                let row = zone.row();
+                let below = zone.changed().map(|changed| changed.pack().zone_row(changed.number()));
+                Some((row.serial, below.unwrap_or(row)))
             }
             _ => None,
         });
@@ -264,7 +265,9 @@ impl Before {
             let own = file.metadata()?;
             if (own.uid(), own.gid()) != (before.uid(), before.gid()) {
                 // Without the right to it nothing is written: somebody would not be able to read or write it any more.
-                fchown(&file, Some(before.uid()), Some(before.gid()))?;
+                fchown(&file, Some(before.uid()), Some(before.gid())).map_err(|error| {
+                    std::io::Error::new(error.kind(), format!("its owner cannot be kept: {}", reason(&error)))
+                })?;
             }
         }
         file.set_permissions(Permissions::from_mode(mode))?;
