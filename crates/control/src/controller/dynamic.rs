@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use journal::history::{BOUND_OCTETS_MIN, Bound};
+use transfer::outgoing::RECORD_OCTETS;
 use wire::{Name, NameBuf};
 use zone::Pack;
 use zone::catalog::{CatalogView, SlotNumber, State, View, ViewSource};
@@ -12,6 +14,7 @@ use super::Controller;
 use super::held::Kind;
 use crate::packs::{PackFolder, StoredPack};
 use crate::settings::{Names, UpdateTerms};
+use crate::sources::SourceId;
 
 impl Controller {
     /// The pack that a slot's zone is served from, and its number there. `None`: it has no data, or they are a file of the operator's, who replaces it.
@@ -30,12 +33,13 @@ impl Controller {
             || self.catalog.reader().with(|view| view.slot_named(name).is_some())
     }
 
-    /// What holds for updates of a zone.
+    /// What holds for updates of a zone. Where it is not known yet what its section says nobody may change anything.
     pub(crate) fn update_terms(&self, name: &Name) -> UpdateTerms {
         let zones = self.zones.read();
         let slot = self.catalog.reader().with(|view| zones.slot(view, name));
-        let rules = slot.and_then(|slot| zones.sources.update(zones.kept(slot).source));
-        rules.map_or_else(UpdateTerms::default, |rules| zones.policies.terms(rules))
+        let source = slot.map(|slot| zones.kept(slot).source).filter(|source| *source != SourceId::UNKNOWN);
+        let Some(source) = source else { return UpdateTerms::nobody() };
+        zones.sources.update(source).map_or_else(UpdateTerms::default, |rules| zones.policies.terms(rules))
     }
 
     /// The access lists that a zone's section names for updates; `None`: it names none.
@@ -71,6 +75,24 @@ impl Controller {
             slot.map(|slot| zones.sources.notify(zones.kept(slot).source).to_vec()).unwrap_or_default();
         drop(zones);
         self.telling.publish(name, serial, &remotes);
+    }
+
+    /// How much of a zone is kept for IXFR: as its section says, and no more than can be sent, as the whole zone is shorter than what is more.
+    pub(crate) fn history_bound(&self, name: &Name) -> Bound {
+        let zones = self.zones.read();
+        let (slot, records) = self.catalog.reader().with(|view| {
+            let slot = zones.slot(view, name);
+            let records = match slot.and_then(|slot| view.view_of(slot)) {
+                Some(View::Zone(zone)) => zone.row().record_count,
+                _ => 0,
+            };
+            (slot, records)
+        });
+        let own =
+            slot.and_then(|slot| zones.sources.ixfr(zones.kept(slot).source)).copied().unwrap_or_default();
+        // Half of it is there at the least.
+        let of_zone = records.saturating_mul(2 * RECORD_OCTETS).max(BOUND_OCTETS_MIN);
+        Bound { octets: own.octets.min(of_zone), versions: own.versions }
     }
 
     /// Whether a pack is in a file, which stays as long as a zone is served from it.

@@ -42,6 +42,8 @@ pub(super) struct Changer {
     pub(super) trouble: Option<(String, Instant)>,
     pub(super) recent: Recent,
     pub(super) condition: Condition,
+    /// When that was said last.
+    pub(super) said: Option<Instant>,
     /// The one that is under way.
     pub(super) checkpoint: Option<Checkpoint>,
     /// The one that ended last.
@@ -76,6 +78,7 @@ impl Changer {
             ages: ages.map(|(name, kept)| (name, (0, kept))).collect(),
             recent: Recent::default(),
             condition: Condition::Ready,
+            said: None,
             last: None,
             renewal: Renewal::new(controller.dynamic.rules.get().cloned().unwrap_or_default()),
             delayed: Delayed::default(),

@@ -108,10 +108,17 @@ impl Changer {
         let Ok(applied) = zone.apply(change) else { return done.tell(Err(NotEdited::Structure)) };
         let told = Told::new(move |result| done.tell(result.map_err(|_| NotEdited::NotNow)));
         let version = Some((applied.changed, applied.parts));
-        let commit = Commit { zone: name.clone(), version, replies: Vec::new(), told: Some(told) };
+        let record = Arc::new(record);
+        let commit = Commit {
+            zone: name.clone(),
+            record: Some(Arc::clone(&record)),
+            version,
+            replies: Vec::new(),
+            told: Some(told),
+        };
         let Log::Open(open) = &self.log else { return self.take_back(commit) };
         let generation = open.committer.generation();
-        let queued = open.committer.enqueue(generation, Some(Arc::new(record)), Payload::Commit(commit));
+        let queued = open.committer.enqueue(generation, Some(record), Payload::Commit(commit));
         if let Err(refused) = queued.map(drop)
             && let Payload::Commit(commit) = refused.payload
         {

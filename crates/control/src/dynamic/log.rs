@@ -10,6 +10,7 @@ use super::changer::{Changer, wall};
 use super::checkpoint::Floor;
 use super::group::{Events, Payload};
 use super::update::Said;
+use crate::repeated::REPEAT_PAUSE;
 
 /// The log: not written to before the first change, as most servers have none.
 pub(super) enum Log {
@@ -40,6 +41,8 @@ impl Changer {
             && open.committer.condition() == (Condition::Ready, 0)
         {
             self.log = Log::Closed;
+            // Who takes over reads it.
+            let _ = self.controller.historian.flush();
             // What was said for it may be another server's to say.
             self.checkpoint = None;
             dynamic.is_open.store(false, Ordering::SeqCst);
@@ -54,7 +57,10 @@ impl Changer {
             is_open(true);
             let opened = self.may_be_opened().then(|| self.begin_log());
             match opened {
-                Some(Ok(())) => self.trouble = None,
+                Some(Ok(())) if self.trouble.take().is_some() && self.condition == Condition::Ready => {
+                    tracing::info!("the log of changes can be written again; zones are updated");
+                }
+                Some(Ok(())) => {}
                 Some(Err(trouble)) => self.say_trouble(trouble),
                 None => {}
             }
@@ -88,7 +94,13 @@ impl Changer {
     fn begin_log(&mut self) -> Result<(), String> {
         let (recovery, mut floor) = match std::mem::replace(&mut self.log, Log::Closed) {
             Log::Read(found) => *found,
-            _ => super::recover::read(&self.controller)?.ok_or("the log of changes has no folder")?,
+            _ => {
+                let found = super::recover::read(&self.controller)?;
+                let found = found.ok_or("the log of changes has no folder")?;
+                // What another server may have written is looked at again; nothing of ours is missing there.
+                self.controller.historian.begin(&self.controller, &found.0);
+                found
+            }
         };
         let (is_first, first) = (floor.content().is_none(), recovery.next());
         let mut log = recovery.begin();
@@ -99,6 +111,7 @@ impl Changer {
                 .raise(log.identity(), first, &log.status(), wall())
                 .map_err(|error| format!("the log of changes cannot be begun: {error}"))?;
         }
+        self.controller.historian.log_begins(&log.identity());
         let preparer = log.start_preparer(|| {});
         let preparer = preparer
             .map_err(|error| format!("a thread for the log of changes cannot be started: {error}"))?;
@@ -109,7 +122,13 @@ impl Changer {
         Ok(())
     }
 
+    /// Says how the log is: at once where that is another condition, and once a while as long as it lasts, as it is looked each second.
     pub(super) fn note(&mut self, condition: Condition) {
+        let is_due = |at: Instant| at.elapsed() >= REPEAT_PAUSE;
+        if condition == self.condition && !self.said.is_none_or(is_due) {
+            return;
+        }
+        self.said = Some(Instant::now());
         match &condition {
             Condition::Ready => tracing::info!("the log of changes can be written again; zones are updated"),
             Condition::Undecided(error) | Condition::Full(Some(error)) => {

@@ -78,6 +78,8 @@ fn merge(controller: &Controller, members: Vec<Member>) -> Merged {
     let mut damaged = Vec::new();
     let (mut members, built) = build(members, &mut damaged);
     let stored = built.and_then(|pack| controller.writable_folder()?.store(&pack).ok());
+    // Texts are kept once; that is no reason to merge less often.
+    let time = started.elapsed();
     match &stored {
         Some(pack) => {
             controller.keep(pack);
@@ -86,7 +88,7 @@ fn merge(controller: &Controller, members: Vec<Member>) -> Merged {
         // The folder says why.
         None => members.clear(),
     }
-    Merged { pack: stored, members, damaged, time: started.elapsed() }
+    Merged { pack: stored, members, damaged, time }
 }
 
 /// What the text of a zone had goes with the pack below, which the new one takes the place of.

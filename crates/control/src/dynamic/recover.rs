@@ -20,6 +20,11 @@ use crate::text::count;
 /// The folder of the log, in that of packs.
 const FOLDER: &str = "journal";
 
+/// Where log and history of a folder of packs are.
+pub(crate) fn journal_of(packs: &Path) -> PathBuf {
+    packs.join(FOLDER)
+}
+
 /// Reads the log, shows what it has, and starts the changer; nothing where nothing can be stored. To be called when what packs have is shown, and before
 /// anybody is answered. `are_listed`: the catalog has all zones that there are to be. The error: the log cannot be read at all.
 pub(crate) fn start(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
@@ -48,7 +53,7 @@ pub(super) struct Found {
 
 fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
     let Some((recovery, floor)) = read(controller)? else { return Ok(()) };
-    let mut replay = Replay::new(controller);
+    let mut replay = Replay::new(controller, controller.historian.begin(controller, &recovery));
     recovery
         .replay(&mut |group, record| replay.take(&recovery, group, record))
         .map_err(|error| format!("the log of changes cannot be read: {error}"))?;
@@ -93,7 +98,7 @@ fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
 /// Reads the log. `None`: there can be none, as nothing is stored.
 pub(super) fn read(controller: &Controller) -> Result<Option<(Recovery, Floor)>, String> {
     let Some(folder) = controller.folder().filter(|folder| folder.is_ours()) else { return Ok(None) };
-    let path: PathBuf = folder.path().join(FOLDER);
+    let path: PathBuf = journal_of(folder.path());
     let floor = Floor::open(&path).map_err(|error| format!("the log of changes cannot be read: {error}"))?;
     let start = floor.content().map(Content::start).unwrap_or_default();
     let options = Options { log_octets: controller.journal_octets, ..Options::default() };

@@ -28,7 +28,7 @@ pub use sections::{
     ZoneDirectorySettings, ZoneSettings,
 };
 use update::WRITE_TEXT;
-pub use update::{UpdatePolicies, UpdateRules, UpdateTerms};
+pub use update::{IxfrRules, UpdatePolicies, UpdateRules, UpdateTerms};
 pub use value::{Names, Pinning, Secret, address};
 
 use declare::{Section, unknown};

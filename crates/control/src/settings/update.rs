@@ -38,6 +38,22 @@ pub struct UpdateRules {
     pub writes_text: bool,
 }
 
+/// How much of its zones a section has kept for IXFR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct IxfrRules {
+    /// Octets of a zone.
+    pub octets: u64,
+    /// Versions of a zone.
+    pub versions: u32,
+}
+
+impl Default for IxfrRules {
+    /// A week of a busy zone, and as many versions as are found in some milliseconds.
+    fn default() -> IxfrRules {
+        IxfrRules { octets: 64 << 20, versions: 4096 }
+    }
+}
+
 /// What holds for the updates of a zone.
 #[derive(Clone, Debug, Default)]
 pub struct UpdateTerms {
@@ -47,6 +63,13 @@ pub struct UpdateTerms {
     pub limits: Limits,
     /// How serials go on.
     pub serial: SerialStyle,
+}
+
+impl UpdateTerms {
+    /// Nobody may change anything.
+    pub fn nobody() -> UpdateTerms {
+        UpdateTerms { policy: Some(Arc::default()), ..UpdateTerms::default() }
+    }
 }
 
 impl UpdatePolicies {
