@@ -29,6 +29,7 @@ mod secondary;
 mod settings;
 mod stale;
 mod start;
+mod texts;
 mod thousand;
 mod together;
 mod transfers;

@@ -8,6 +8,7 @@
 //!
 //! * [`request`]: the message, read once; [`response`]: what is answered; [`failure`]: why it is not done, in words.
 //! * [`draft`]: the zone with what this commit has changed so far; [`update`]: one message against it.
+//! * [`edit`]: what was edited in a text, on top of what has changed since.
 //! * [`policy`]: who may change what; [`serial`]: what comes after a serial; `signed`: what signed zones take.
 //! * [`sig0`]: signatures of requests with keys of the zone (RFC 2931).
 //!
@@ -15,6 +16,7 @@
 //! `docs/design/update.md`.
 
 pub mod draft;
+pub mod edit;
 mod effect;
 pub mod failure;
 #[doc(hidden)]
@@ -30,6 +32,7 @@ mod signed;
 pub mod update;
 
 pub use draft::Draft;
+pub use edit::{Edit, EditFault};
 pub use failure::{Failure, Part, Why};
 pub use policy::{Asker, Policy};
 pub use request::Request;

@@ -12,6 +12,9 @@ use wire::{Name, NameBuf};
 use zone::catalog::{CatalogView, SlotNumber, View};
 use zone::lookup::Denial;
 
+mod explain;
+mod texts;
+
 use crate::command::{
     ByCommand, CatalogLine, ChangeLine, Count, Expiry, LogLevel, Reply, Request, Stats, Status, ZoneLine,
     ZoneState,
@@ -80,13 +83,13 @@ pub(crate) fn answer(
             };
         }
         Request::Reload { zone: None, zones, force } if zones.is_empty() => {
-            Ok(Answer::Change(reload::reload_all(controller, *force)))
+            Ok(Answer::Change(reload::reload_all(controller, *force).into()))
         }
         Request::Reload { zone, zones, force } => {
             let names: Result<Vec<NameBuf>, String> = zone.iter().chain(zones).map(named).collect();
-            names.map(|names| Answer::Change(reload::reload_zones(controller, &names, *force)))
+            names.map(|names| Answer::Change(reload::reload_zones(controller, &names, *force).into()))
         }
-        Request::Reconfigure => Ok(Answer::Change(reload::reconfigure(controller))),
+        Request::Reconfigure => Ok(Answer::Change(reload::reconfigure(controller).into())),
         Request::Refresh { zone } | Request::Retransfer { zone } => {
             let command = match request {
                 Request::Refresh { .. } => Command::Refresh,
@@ -98,6 +101,38 @@ pub(crate) fn answer(
                 Err(message) => reply(Reply::Error { message }).map(|()| false),
             };
         }
+        Request::Sync { zones, all, force } => {
+            let names: Result<Vec<NameBuf>, String> = zones.iter().map(named).collect();
+            return match names {
+                Ok(names) => texts::sync(controller, &names, (*all, *force), reply),
+                Err(message) => reply(Reply::Error { message }).map(|()| false),
+            };
+        }
+        Request::Freeze { zone, force } => {
+            return match named(zone).and_then(|name| texts::freeze(controller, &name, *force)) {
+                Ok(line) => reply(Reply::Text(line)).map(|()| true),
+                Err(message) => reply(Reply::Error { message }).map(|()| false),
+            };
+        }
+        Request::Thaw { zone, accept_loss: true } => {
+            let done = named(zone).and_then(|name| controller.accept_loss(&name));
+            return match done {
+                Ok(()) => Ok(true),
+                Err(message) => reply(Reply::Error { message }).map(|()| false),
+            };
+        }
+        Request::Thaw { zone, .. } => named(zone).and_then(|name| {
+            controller.thaw(&mut controller.change(), &name).map(|change| Answer::Change(change.into()))
+        }),
+        Request::ExplainUpdate { .. } => {
+            return match explain::update(controller, request) {
+                Ok(explained) => {
+                    let is_granted = explained.granted;
+                    reply(Reply::Explained(explained)).map(|()| is_granted)
+                }
+                Err(message) => reply(Reply::Error { message }).map(|()| false),
+            };
+        }
         Request::AddZone { zone, file, catalog, groups } => {
             let listing = |catalog: NameBuf| Listing {
                 catalog: catalog.to_lowercase(),
@@ -105,22 +140,23 @@ pub(crate) fn answer(
                 coo: None,
             };
             let listing = catalog.as_ref().map(named).transpose().map(|catalog| catalog.map(listing));
-            let add =
-                |name, listing| Answer::Change(reload::add_zone(controller, name, Path::new(file), listing));
+            let add = |name, listing| {
+                Answer::Change(reload::add_zone(controller, name, Path::new(file), listing).into())
+            };
             listing.and_then(|listing| named(zone).map(|name| add(name, listing)))
         }
         Request::RemoveZone { zone } => {
-            named(zone).map(|name| Answer::Change(reload::remove_zone(controller, &name)))
+            named(zone).map(|name| Answer::Change(reload::remove_zone(controller, &name).into()))
         }
     };
     match change {
         Ok(Answer::Zone(line)) => {
             let is_well = !line.is_wrong();
-            reply(Reply::Zone(*line)).map(|()| is_well)
+            reply(Reply::Zone(line)).map(|()| is_well)
         }
         Ok(Answer::Change(change)) => {
             let ok = change.errors.is_empty();
-            reply(Reply::Change(change_line(change, started)))?;
+            reply(Reply::Change(change_line(*change, started)))?;
             Ok(ok)
         }
         Err(message) => reply(Reply::Error { message }).map(|()| false),
@@ -149,7 +185,7 @@ fn catalogs(
 
 enum Answer {
     Zone(Box<ZoneLine>),
-    Change(Change),
+    Change(Box<Change>),
 }
 
 fn change_line(change: Change, started: Instant) -> ChangeLine {
@@ -192,7 +228,7 @@ fn all_zones(
         };
         for line in lines.into_iter().filter(|line| state.is_none_or(|state| line.is(state))) {
             are_well &= !line.is_wrong();
-            reply(Reply::Zone(line))?;
+            reply(Reply::Zone(line.into()))?;
         }
     }
     Ok(are_well)
@@ -244,6 +280,7 @@ impl Zones {
                 {
                     line.findings = vec![format!("{all}; `zonda ctl reload --force {name}` shows them")];
                 }
+                line.changes = self.changes(view, slot).map(Box::new);
                 line.transfers = controller.transfers.of(name);
                 line.notices = controller.telling.of(name);
                 Some(line)
@@ -293,6 +330,9 @@ impl Zones {
             transfers: None,
             notices: Vec::new(),
             member_of: self.member_of(slot).map(ToString::to_string),
+            changes: None,
+            frozen: self.is_frozen(name),
+            fault: self.fault(name).map(Into::into),
             secondary: None,
             transfers_in: None,
         })

@@ -63,6 +63,51 @@ pub enum Request {
         /// The zone.
         zone: String,
     },
+    /// Write the texts of zones that have changed since these were read.
+    Sync {
+        /// Which.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        zones: Vec<String>,
+        /// Whether all.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        all: bool,
+        /// Whether also what includes other files, or was edited in a way that cannot be taken in.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        force: bool,
+    },
+    /// Refuse updates of a zone, and write its text.
+    Freeze {
+        /// The zone.
+        zone: String,
+        /// As for `sync`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        force: bool,
+    },
+    /// Read the text of a zone that is frozen, and let updates in again.
+    Thaw {
+        /// The zone.
+        zone: String,
+        /// Instead: let updates of a zone in again that the log has lost changes of.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        accept_loss: bool,
+    },
+    /// Say whether somebody may change something by an update, and which rule says so.
+    ExplainUpdate {
+        /// The zone.
+        zone: String,
+        /// The address that the update comes from.
+        from: String,
+        /// The key that signs it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+        /// Whether it comes over TCP.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        tcp: bool,
+        /// The name that is to be changed.
+        name: String,
+        /// The types.
+        types: Vec<String>,
+    },
     /// Serve one more zone.
     AddZone {
         /// Its name.
@@ -112,6 +157,9 @@ impl Request {
             self,
             Request::Reload { .. }
                 | Request::Reconfigure
+                | Request::Sync { .. }
+                | Request::Freeze { .. }
+                | Request::Thaw { .. }
                 | Request::AddZone { .. }
                 | Request::RemoveZone { .. }
                 | Request::ConfirmCatalog { .. }
@@ -154,7 +202,7 @@ pub enum Reply {
     /// To `status`.
     Status(Status),
     /// To `zones`, one for each.
-    Zone(ZoneLine),
+    Zone(Box<ZoneLine>),
     /// To `stats`.
     Stats(Stats),
     /// To `rate-limit`.
@@ -172,6 +220,10 @@ pub enum Reply {
     },
     /// To what changes zones.
     Change(ChangeLine),
+    /// To what is done to texts, one for each zone.
+    Text(TextLine),
+    /// To `explain-update`.
+    Explained(Explained),
     /// To `upgrade`.
     Upgraded(Upgraded),
     /// The request could not be understood or obeyed.
@@ -291,6 +343,15 @@ pub struct ZoneLine {
     /// The catalog because of which it is served, if that is why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member_of: Option<String>,
+    /// What has changed since the text was read; in lists nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Box<Changes>>,
+    /// Whether it takes no updates, as its text is being edited.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub frozen: bool,
+    /// Why it takes no updates, as the log has lost some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Box<str>>,
     /// Of a zone that is transferred from others: how it stands with that, in words; in lists nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secondary: Option<String>,
@@ -396,6 +457,39 @@ impl CatalogLine {
     pub fn is_wrong(&self) -> bool {
         self.state != "followed" || !self.problems.is_empty()
     }
+}
+
+/// What became of the text of a zone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextLine {
+    /// The zone.
+    pub zone: String,
+    /// In words.
+    pub message: String,
+    /// The serial that was written, if anything was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serial: Option<u32>,
+}
+
+/// Whether somebody may change something, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explained {
+    /// Whether all of it would be granted.
+    pub granted: bool,
+    /// What was looked at, in its order, and what that says.
+    pub lines: Vec<String>,
+}
+
+/// What has changed in a zone since its text was read or written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    /// The serial of the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_serial: Option<u32>,
+    /// Versions since the pack below was made.
+    pub versions: u32,
+    /// Octets of memory of what has changed since.
+    pub octets: u64,
 }
 
 /// How it stands with telling another server of a new serial (NOTIFY).

@@ -6,7 +6,7 @@
 //!
 //! `zones`: what is known of each beside its data; `held`: the packs in use; `arrange`: which zones there are and which are looked at;
 //! `change`: loading and taking; `said`: which zones that was; `merge`: packs kept few; `gone`: what packs have and is not served;
-//! `dynamic`: what zones that change need of it; `transferred`: zones that come from others; `members`: zones that catalogs list; `lost`: packs that are damaged while they are served.
+//! `edited`: texts that are edited while their zones change; `dynamic`: what zones that change need of it; `transferred`: zones that come from others; `members`: zones that catalogs list; `lost`: packs that are damaged while they are served.
 
 mod arrange;
 mod by_parts;
@@ -14,6 +14,7 @@ mod change;
 #[cfg(test)]
 mod crash;
 mod dynamic;
+mod edited;
 mod gone;
 mod held;
 mod lost;
@@ -40,7 +41,7 @@ pub use change::{Change, Scope};
 pub(crate) use lost::watch;
 pub(crate) use members::Act;
 pub(crate) use said::By;
-pub(crate) use zones::Zones;
+pub(crate) use zones::{Zones, is_beside_text};
 
 use crate::access::Groups;
 use crate::catalogs::Catalogs;
@@ -55,6 +56,7 @@ use crate::packs::PackFolder;
 use crate::secondaries::Secondaries;
 use crate::settings::Settings;
 use crate::system::random;
+use crate::texts::Texts;
 use crate::transfers::Transfers;
 use crate::wanted::Wanted;
 
@@ -135,6 +137,8 @@ pub struct Controller {
     pub(crate) historian: Arc<Historian>,
     /// Zones that change in place.
     pub(crate) dynamic: Arc<Dynamic>,
+    /// What is known of their texts.
+    pub(crate) texts: Arc<Texts>,
     /// Zones that are transferred from others.
     pub(crate) secondaries: Arc<Secondaries>,
     /// Catalogs, and which zones are served because of them.
@@ -196,12 +200,13 @@ impl Controller {
             .map(|folder| crate::dynamic::journal_of(folder.path()));
         let historian = Arc::new(Historian::new(journal.as_deref()));
         let changing = Changing { settings, commanded: Commanded::default(), groups };
+        let texts = Arc::new(Texts::open(folder.as_ref()));
         let has_log = folder.as_ref().is_some_and(|folder| crate::dynamic::has_log(folder.path()));
         let controller = Controller {
             catalog,
             _collector: collector,
             identity,
-            zones: RwLock::named("zones", Zones::new(folder.as_ref())),
+            zones: RwLock::named("zones", Zones::new(folder.as_ref(), &texts)),
             file: changing.settings.file.clone(),
             changing: Mutex::named("change", changing),
             folder,
@@ -226,6 +231,7 @@ impl Controller {
             was_restricted,
             journal_octets,
             dynamic: Arc::new(Dynamic::new()),
+            texts: Arc::clone(&texts),
             secondaries: Arc::new(Secondaries::new()),
             catalogs: Catalogs::new(),
             is_restricted: Mutex::named("restricted", was_restricted),

@@ -63,6 +63,7 @@ pub mod sources;
 pub mod stamp;
 pub mod system;
 pub mod text;
+mod texts;
 mod transfers;
 pub mod upgrade;
 pub mod wanted;

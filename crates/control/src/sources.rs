@@ -232,6 +232,11 @@ impl Sources {
         self.pattern(&Pattern::new(Path::new("")), allowed)
     }
 
+    /// The access lists that the section of a source names.
+    pub fn lists(&self, id: SourceId) -> Option<&OwnLists> {
+        self.section(id).map(|(rules, _)| &rules.lists)
+    }
+
     /// What holds for updates of the zones of a source, if its section says anything.
     pub fn update(&self, id: SourceId) -> Option<&UpdateRules> {
         self.section(id).map(|(rules, _)| &rules.update)

@@ -38,7 +38,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const BELIEVED_NS: u64 = 978_307_200 * SECOND_NS;
 
 /// Octets that are read at a time for the mark of a text.
-const PIECE_OCTETS: usize = 1 << 20;
+pub(crate) const PIECE_OCTETS: usize = 1 << 20;
 
 impl Stamp {
     /// The stamp of an open file, before it is read. Its text is read, and its place set back, only where times cannot tell.
@@ -103,6 +103,11 @@ impl State {
         let inode = (self.inode ^ self.inode >> 32) as u32;
         Stamp { mark, octets: self.octets, time: self.modified, inode }
     }
+}
+
+/// The sum of what is in a text, whenever it was written.
+pub(crate) fn sum_of_file(file: &File) -> io::Result<u64> {
+    mark_of_text(file, PIECE_OCTETS as u64)
 }
 
 /// The mark of what is in a file of about `octets` octets, from its beginning to its end. Of a pack that of its header, which has the sums

@@ -47,6 +47,8 @@ pub struct TextStamp {
     pub errors: u16,
     /// Warnings found, saturating.
     pub warnings: u16,
+    /// Whether the zone has changed since that text was read: [`ZoneRow::BESIDE_TEXT`].
+    pub is_beside: bool,
 }
 
 /// Why a zone does not fit into a pack.
@@ -554,6 +556,7 @@ impl<'c> ZoneBuild<'c> {
         let bits = bit(ZoneRow::NSEC, self.has_nsec)
             | bit(ZoneRow::NSEC3, !self.denial.is_empty())
             | bit(ZoneRow::NSEC3_PROVES, !self.denial.is_empty() && self.is_secure)
+            | bit(ZoneRow::BESIDE_TEXT, stamp.is_beside)
             | bit(ZoneRow::SIGNED, self.is_signed);
         ZoneRow {
             apex: apex_place(pack, self.contents),

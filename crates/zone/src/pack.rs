@@ -113,7 +113,7 @@ pub struct Pack {
 /// | 12..16 | names, the apex included |
 /// | 16..20, 20..24 | first row of NSEC3 hashes or, without such, of NSEC owners; number of rows |
 /// | 24..28 | place of the NSEC3 parameters in the pool: iterations u16, salt octets u8, salt; or nowhere |
-/// | 28..32 | bits: 1 absence is proved with NSEC, 2 has NSEC3 hashes, 4 has signatures, 8 absence is proved with NSEC3 |
+/// | 28..32 | bits: 1 absence is proved with NSEC, 2 has NSEC3 hashes, 4 has signatures, 8 absence is proved with NSEC3, 16 the zone had changed since its text was read |
 /// | 32..36 | serial of the SOA record |
 /// | 36..44 | records |
 /// | 44..48 | TTL of negative answers (RFC 2308 5) |
@@ -136,7 +136,7 @@ pub struct ZoneRow {
     pub denial_count: u32,
     /// Place of the NSEC3 parameters.
     pub nsec3_parameters: u32,
-    /// [`ZoneRow::NSEC`], [`ZoneRow::NSEC3`], [`ZoneRow::SIGNED`], [`ZoneRow::NSEC3_PROVES`].
+    /// [`ZoneRow::NSEC`], [`ZoneRow::NSEC3`], [`ZoneRow::SIGNED`], [`ZoneRow::NSEC3_PROVES`], [`ZoneRow::BESIDE_TEXT`].
     pub bits: u32,
     /// Serial of the SOA record.
     pub serial: u32,
@@ -163,6 +163,8 @@ impl ZoneRow {
     pub const SIGNED: u32 = 4;
     /// Bit: absence is proved with that chain, also where there are NSEC records.
     pub const NSEC3_PROVES: u32 = 8;
+    /// Bit: the zone had changed in place since the text of the mark was read, so that the pack does not say what that text has.
+    pub const BESIDE_TEXT: u32 = 16;
 
     pub(crate) const FIRST_BLOCK_AT: usize = 4;
     pub(crate) const BLOCK_COUNT_AT: usize = 8;

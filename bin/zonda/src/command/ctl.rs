@@ -6,9 +6,9 @@ use clap::Subcommand;
 use control::Settings;
 use control::client::ask;
 use control::command::{
-    ByCommand, CatalogLine, ChangeLine, Count, Locks, LogLevel, Memory, NoticeLine, PrimaryLine, RateLimit,
-    Reply, Request, Stats, Status, TransferIn, TransferLine, TransfersIn, TransfersOut, Upgraded, ZoneLine,
-    ZoneState,
+    ByCommand, CatalogLine, ChangeLine, Changes, Count, Locks, LogLevel, Memory, NoticeLine, PrimaryLine,
+    RateLimit, Reply, Request, Stats, Status, TextLine, TransferIn, TransferLine, TransfersIn, TransfersOut,
+    Upgraded, ZoneLine, ZoneState,
 };
 use control::findings::summary;
 use control::text::{Seconds, Span, count, grouped, octets};
@@ -44,6 +44,8 @@ Examples:
   zonda ctl log-level debug
   zonda ctl locks --on
   zonda ctl catalog confirm catalog.example
+  zonda ctl freeze dyn.example
+  zonda ctl explain-update dyn.example --from 192.0.2.7 --key dhcp. host.dyn.example A AAAA
   zonda ctl upgrade
 
 Exit status: 0 all went well, 1 the server could not be reached or something is wrong, 2 wrong usage. For `status` something is wrong where a
@@ -109,6 +111,53 @@ enum Command {
     Catalog {
         #[command(subcommand)]
         command: Option<CatalogCommand>,
+    },
+    /// Write the texts of zones that updates have changed, each as a whole or not at all
+    Sync {
+        /// Write these
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        zones: Vec<String>,
+        /// Write those of all zones that have changed
+        #[arg(long)]
+        all: bool,
+        /// Write also what includes other files, which it does not any more then, and what was edited in a way that cannot be taken in, which is kept as FILE.replaced
+        #[arg(long)]
+        force: bool,
+    },
+    /// Refuse updates of a zone from now on, also after a restart, and write its text, so that it can be edited
+    Freeze {
+        /// A zone that has a text
+        zone: String,
+        /// As for `sync`
+        #[arg(long)]
+        force: bool,
+    },
+    /// Read the text of a zone that is frozen, serve what was edited with a new serial, and let updates in again
+    Thaw {
+        /// The zone
+        zone: String,
+        /// Instead: go on with a zone that takes no updates as its log is damaged, as it is served now
+        #[arg(long)]
+        accept_loss: bool,
+    },
+    /// Say whether an update would be let in, and which lists and rules say so; status 1 if not
+    ExplainUpdate {
+        /// The zone
+        zone: String,
+        /// Address that it comes from
+        #[arg(long, value_name = "ADDRESS")]
+        from: String,
+        /// Key that signs it
+        #[arg(long, value_name = "NAME")]
+        key: Option<String>,
+        /// It comes over TCP
+        #[arg(long)]
+        tcp: bool,
+        /// Name that is to be changed
+        name: String,
+        /// Types of what is to be changed there
+        #[arg(required = true)]
+        types: Vec<String>,
     },
     /// Serve one more zone, until the next start
     AddZone {
@@ -212,6 +261,21 @@ fn request(command: &Command) -> Result<Request, String> {
             catalog: catalog.clone(),
             groups: group.clone(),
         },
+        Command::Sync { zones, all, force } => {
+            Request::Sync { zones: zones.clone(), all: *all, force: *force }
+        }
+        Command::Freeze { zone, force } => Request::Freeze { zone: zone.clone(), force: *force },
+        Command::Thaw { zone, accept_loss } => {
+            Request::Thaw { zone: zone.clone(), accept_loss: *accept_loss }
+        }
+        Command::ExplainUpdate { zone, from, key, tcp, name, types } => Request::ExplainUpdate {
+            zone: zone.clone(),
+            from: from.clone(),
+            key: key.clone(),
+            tcp: *tcp,
+            name: name.clone(),
+            types: types.clone(),
+        },
         Command::Upgrade { program, wait } => Request::Upgrade {
             program: program.as_deref().map(absolute).transpose()?,
             wait_seconds: Some(*wait),
@@ -258,6 +322,10 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
             (false, Reply::Catalog(catalog)) => print(&catalog_text(&catalog)),
             (false, Reply::Confirmed { text }) => print(&format!("{text}\n")),
             (false, Reply::Change(change)) => show_change(&change),
+            (false, Reply::Text(TextLine { zone, message, .. })) => {
+                print(&format!("zone {zone}: {message}\n"))
+            }
+            (false, Reply::Explained(explained)) => print(&(explained.lines.join("\n") + "\n")),
             (false, Reply::Upgraded(upgraded)) => print(&upgraded_text(&upgraded)),
             (false, Reply::Error { message }) => {
                 complain([message.as_str()]);
@@ -453,7 +521,10 @@ fn source(zone: &ZoneLine) -> String {
 /// What a list says of a zone behind its source.
 fn notes(zone: &ZoneLine) -> String {
     let expired = zone.expired.then(|| "signatures expired".to_owned());
-    let notes: Vec<String> = expired.into_iter().chain(summary(zone.errors, zone.warnings)).collect();
+    let frozen = zone.frozen.then(|| "frozen".to_owned());
+    let fault = zone.fault.is_some().then(|| "takes no updates".to_owned());
+    let notes: Vec<String> =
+        expired.into_iter().chain(frozen).chain(fault).chain(summary(zone.errors, zone.warnings)).collect();
     if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) }
 }
 
@@ -487,6 +558,13 @@ fn zone_text(zone: &ZoneLine) -> String {
     }
     if let Some(catalog) = &zone.member_of {
         text += &format!("member of {catalog}\n");
+    }
+    text += &zone.changes.as_ref().map_or_else(String::new, |changes| changes_text(changes, zone.serial));
+    if zone.frozen {
+        text += "frozen    it takes no updates; `zonda ctl thaw` reads its text and lets them in again\n";
+    }
+    if let Some(fault) = &zone.fault {
+        text += &format!("fault     {fault}: it takes no updates until `zonda ctl thaw --accept-loss`\n");
     }
     if let Some(secondary) = &zone.secondary {
         text += &format!("secondary {secondary}\n");
@@ -542,6 +620,17 @@ fn transfers_in_text(transfers: &TransfersIn) -> String {
         text += &format!("primary   {name}: {state}{problem}\n");
     }
     text
+}
+
+/// What has changed since the text.
+fn changes_text(changes: &Changes, serial: Option<u32>) -> String {
+    let Changes { text_serial, versions, octets: memory } = changes;
+    let text = match (text_serial, serial) {
+        (Some(text), Some(serial)) if *text == serial => "the text says the same".into(),
+        (Some(text), _) => format!("the text has serial {text}"),
+        (None, _) => "the text is older".into(),
+    };
+    format!("changed   {}; {text}; {}\n", count(*versions as usize, "version"), octets(*memory))
 }
 
 /// Who got a zone.

@@ -155,6 +155,10 @@ impl Controller {
         }
         progress.begin(Act::Mapping, 0);
         let stored = Stored::of(self.folder.as_ref().map(PackFolder::stored).unwrap_or_default());
+        // What may be half edited is not read where there is something better.
+        for name in self.texts.frozen() {
+            self.take_last_good(&mut self.zones.write(), &name, &stored);
+        }
         let mut jobs = Vec::with_capacity(candidates.len());
         for batch in candidates.chunks(ZONES_A_BATCH) {
             jobs.extend(self.looks(batch).into_iter().map(|(_, look)| job(look)));
@@ -419,7 +423,10 @@ impl Controller {
             self.catalog.remove(batch);
             batch.iter().for_each(|slot| zones.forget(*slot));
             drop(locked);
-            changed.into_iter().for_each(|name| self.dynamic.removed(name));
+            for name in changed {
+                self.forget_text(&name);
+                self.dynamic.removed(name);
+            }
             said.tell();
         }
         self.remove_unused_files();

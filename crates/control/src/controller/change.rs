@@ -8,6 +8,7 @@ use zone::catalog::{CatalogView, Group, SlotNumber, View, ViewSource};
 
 use super::arrange::Candidate;
 use super::by_parts::{COMPARED_MAX, Compared};
+use super::edited::Beside;
 use super::held::{Kind, is_large};
 use super::said::{Became, By, Said, ZONES_LOGGED_MAX, event};
 use super::zones::{Rare, Zones};
@@ -39,6 +40,8 @@ pub struct Change {
     pub(crate) said: Said,
     /// What was found in zones and is said of them.
     pub(crate) told: Told,
+    /// Zones whose texts are others and that have changed in place since.
+    pub(crate) beside: Vec<Beside>,
 }
 
 impl Change {
@@ -210,6 +213,7 @@ impl Controller {
             drop(zones);
             self.remove_unused_files();
         });
+        self.take_edits(change);
         change.told.end(&mut change.warnings);
         // Also of what an earlier change left to be stored.
         change.warnings.extend(self.writable_folder().and_then(PackFolder::failure));
@@ -244,8 +248,33 @@ impl Controller {
         if !matches!(job.source, Source::Primaries(_))
             && let Some(mark) = reader.with(|view| zones.mark_of_changed(view, &job.name))
         {
-            return self.take_beside_changes(zones, job, &loaded, mark, change);
+            let is_same = loaded.origin == Origin::Stored || (mark != 0 && loaded.stamp.mark == mark);
+            // A start must not take it for what is newest.
+            zones.packs.add_unused(&loaded.pack);
+            match is_same {
+                true => change.unchanged += 1,
+                false => change.beside.push(Beside { job: job.clone(), loaded }),
+            }
+            return;
         }
+        drop(reader);
+        if self.dynamic.is_running() {
+            self.forget_text(&job.name);
+        }
+        self.take_whole(zones, job, loaded, compared, change);
+    }
+
+    /// The same, whatever is served of it.
+    pub(super) fn take_whole(
+        &self,
+        zones: &mut Zones,
+        job: &Job,
+        loaded: Loaded,
+        compared: Option<Compared>,
+        change: &mut Change,
+    ) {
+        let pack = &loaded.pack.pack;
+        let mut reader = self.catalog.reader();
         let (slot, old) = reader.with(|view| {
             let slot = zones.slot(view, &job.name);
             let old = slot.map(|slot| warn(zones, view, slot, job, &loaded, change));
@@ -342,28 +371,6 @@ impl Controller {
             || self.transfers.is_known(name)
     }
 
-    /// A zone was loaded that has changed in place since its text was read: that is what is served still. `mark`: of the text that it began from.
-    fn take_beside_changes(
-        &self,
-        zones: &mut Zones,
-        job: &Job,
-        loaded: &Loaded,
-        mark: u64,
-        change: &mut Change,
-    ) {
-        // Nor may a start take it for what is newest.
-        zones.packs.add_unused(&loaded.pack);
-        let is_same = loaded.origin == Origin::Stored || (mark != 0 && loaded.stamp.mark == mark);
-        if !is_same {
-            let line = format!(
-                "{}: was edited, and the zone has been changed by updates since it was read: not loaded, as that would undo them",
-                job.source
-            );
-            return self.take_broken(zones, job, Err(vec![line]), change);
-        }
-        change.unchanged += 1;
-    }
-
     /// Shows what the pack folder has of a zone whose file could not be loaded and that has no data: better than none.
     pub(super) fn take_last_good(&self, zones: &mut Zones, name: &Name, stored: &Stored) {
         // One that was removed meanwhile has nothing good there, whichever way a start begins.
@@ -412,7 +419,7 @@ impl Controller {
     }
 
     /// Notes why a zone could not be loaded; what was served of it still is.
-    fn take_broken(&self, zones: &mut Zones, job: &Job, outcome: Outcome, change: &mut Change) {
+    pub(super) fn take_broken(&self, zones: &mut Zones, job: &Job, outcome: Outcome, change: &mut Change) {
         let Err(lines) = outcome else { return };
         let (apex, level) = (&job.name, change.said.failure());
         let (zone, source) = (tracing::field::display(apex), tracing::field::display(&job.source));

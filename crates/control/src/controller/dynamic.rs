@@ -13,7 +13,8 @@ use zone::catalog::{CatalogView, SlotNumber, State, View, ViewSource};
 use super::Controller;
 use super::held::Kind;
 use crate::packs::{PackFolder, StoredPack};
-use crate::settings::UpdateTerms;
+use crate::settings::{Names, UpdateTerms};
+use crate::sources::SourceId;
 
 impl Controller {
     /// The pack that a slot's zone is served from, and its number there. `None`: it has no data, or they are a file of the operator's, who replaces it.
@@ -32,12 +33,38 @@ impl Controller {
             || self.catalog.reader().with(|view| view.slot_named(name).is_some())
     }
 
-    /// What holds for updates of a zone.
+    /// What holds for updates of a zone. Where it is not known yet what its section says nobody may change anything.
     pub(crate) fn update_terms(&self, name: &Name) -> UpdateTerms {
         let zones = self.zones.read();
         let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        let source = slot.map(|slot| zones.kept(slot).source).filter(|source| *source != SourceId::UNKNOWN);
+        let Some(source) = source else { return UpdateTerms::nobody() };
+        zones.sources.update(source).map_or_else(UpdateTerms::default, |rules| zones.policies.terms(rules))
+    }
+
+    /// The access lists that a zone's section names for updates; `None`: it names none.
+    pub(crate) fn own_update_lists(&self, name: &Name) -> Option<Names> {
+        let zones = self.zones.read();
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name))?;
+        let lists = zones.sources.lists(zones.kept(slot).source)?;
+        let (_, names) = lists.kinds().find(|(kind, _)| *kind == auth::access::Kind::Update as usize)?;
+        (!names.is_empty()).then(|| names.clone())
+    }
+
+    /// The name of the policy that a zone's section names for updates; empty: none.
+    pub(crate) fn update_policy_name(&self, name: &Name) -> String {
+        let zones = self.zones.read();
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
         let rules = slot.and_then(|slot| zones.sources.update(zones.kept(slot).source));
-        rules.map_or_else(UpdateTerms::default, |rules| zones.policies.terms(rules))
+        rules.map_or_else(String::new, |rules| rules.policy.to_string())
+    }
+
+    /// Whether the text of a zone is to be written at the end.
+    pub(crate) fn writes_text(&self, name: &Name) -> bool {
+        let zones = self.zones.read();
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        slot.and_then(|slot| zones.sources.update(zones.kept(slot).source))
+            .is_some_and(|rules| rules.writes_text)
     }
 
     /// A zone is published with another serial: those are told that are to be.

@@ -9,11 +9,13 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use wire::{Name, NameBuf};
-use zone::Catalog;
 use zone::catalog::{Absence, CatalogView, SlotNumber, View, ViewSource};
 use zone::check::Severity;
+use zone::pack::ZoneRow;
+use zone::{Catalog, ZoneView};
 
 use super::Controller;
 use super::gone::Gone;
@@ -27,6 +29,7 @@ use crate::read::stamp_of;
 use crate::settings::{Settings, UpdatePolicies};
 use crate::sources::{Source, SourceId, Sources};
 use crate::stamp::Stamp;
+use crate::texts::Texts;
 
 /// What is kept of each zone; a server can have millions.
 #[derive(Clone, Copy)]
@@ -101,21 +104,31 @@ pub(crate) struct Zones {
     pub(crate) policies: UpdatePolicies,
     /// Of whose signatures it was said that they expire.
     pub(crate) expiry: expiry::Said,
+    /// What is known of texts of zones that change in place.
+    pub(super) texts: Arc<Texts>,
+    /// Why zones take no updates that the log has lost changes of, by name in lower case.
+    pub(super) faults: HashMap<NameBuf, String>,
 }
 
 impl Zones {
     /// No zones; `folder` knows which of those that it has are not to be served.
-    pub(super) fn new(folder: Option<&PackFolder>) -> Zones {
+    pub(super) fn new(folder: Option<&PackFolder>, texts: &Arc<Texts>) -> Zones {
         let gone = Gone::new(folder.map(PackFolder::removed).unwrap_or_default());
-        Zones { gone, ..Zones::default() }
+        Zones { gone, texts: Arc::clone(texts), ..Zones::default() }
     }
 
     /// The mark of the text that a zone began from which has changed in place since; `None`: it has not.
     pub(super) fn mark_of_changed(&self, view: &CatalogView<'_>, name: &Name) -> Option<u64> {
         match view.view_of(self.slot(view, name)?)? {
-            View::Zone(zone) if zone.is_changed() => Some(zone.row().text_mark),
+            View::Zone(zone) if is_beside_text(&zone) => Some(self.text_mark(&zone)),
             _ => None,
         }
+    }
+
+    /// The mark of the text that a zone's data are counted from.
+    fn text_mark(&self, zone: &ZoneView<'_>) -> u64 {
+        let base = if is_beside_text(zone) { self.texts.of(&zone.apex().to_lowercase()).base } else { None };
+        base.map_or(zone.row().text_mark, |base| base.mark)
     }
 
     /// All zones there are.
@@ -343,7 +356,7 @@ impl Zones {
             return Some(*stamp);
         }
         let View::Zone(zone) = view.view_of(slot)? else { return None };
-        Some(Stamp { mark: zone.row().text_mark, ..Stamp::default() })
+        Some(Stamp { mark: self.text_mark(&zone), ..Stamp::default() })
     }
 
     /// Slots of zones that have a name of their own.
@@ -353,6 +366,14 @@ impl Zones {
 
     /// What has to be compared with files to know whether a zone has changed.
     pub(super) fn look(&self, view: &CatalogView<'_>, slot: SlotNumber) -> Option<Look> {
+        if self.is_being_edited(view, slot) {
+            return None;
+        }
+        self.look_anyway(view, slot)
+    }
+
+    /// The same, though somebody may be editing the text.
+    pub(super) fn look_anyway(&self, view: &CatalogView<'_>, slot: SlotNumber) -> Option<Look> {
         let name = self.name(view, slot)?.to_owned();
         let source = self.source(slot, &name)?;
         let stamp = self.stamp(view, slot);
@@ -380,7 +401,7 @@ impl Zones {
 }
 
 /// A zone that is to be looked at.
-pub(super) struct Look {
+pub(crate) struct Look {
     pub(super) name: NameBuf,
     pub(super) source: Source,
     /// The state of the file that was read; none: there are no data, or they are older than what was tried last.
@@ -392,7 +413,7 @@ pub(super) struct Look {
 
 impl Look {
     /// Whether the zone's file, and those that it includes, are the same as when it was loaded.
-    pub(super) fn is_unchanged(&self) -> bool {
+    pub(crate) fn is_unchanged(&self) -> bool {
         // What cannot be trusted needs no look.
         let is_still = |path: &Path, stamp: &Stamp| {
             stamp.mark != 0 && stamp_of(path).is_ok_and(|now| stamp.is_still(&now))
@@ -450,6 +471,11 @@ impl Controller {
             }
         }
     }
+}
+
+/// Whether a zone has changed in place since its text was read: by a delta, or in the pack that this was merged into.
+pub(crate) fn is_beside_text(zone: &ZoneView<'_>) -> bool {
+    zone.is_changed() || zone.row().bits & ZoneRow::BESIDE_TEXT != 0
 }
 
 /// Whether a name is below a zone with data.

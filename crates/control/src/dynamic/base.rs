@@ -1,7 +1,7 @@
 //! What a zone's changes in the log begin from: its contents, if they are small, or the pack that has them.
 //!
 //! ```text
-//! contents: mark of the text u64 | records in wire form, one after another       kind 2 of the journal
+//! contents: mark of the text u64 | 255 u8, if the zone had changed since it was read | records in wire form, one after another       kind 2 of the journal
 //! pack:     checksum of its header, which has those of all its sections           kind 3
 //! ```
 
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use journal::{Body, Entry};
 use wire::Name;
 use zone::contents::SourcePosition;
+use zone::pack::ZoneRow;
 use zone::{ContentsBuilder, Crawl, Pack, PackBuilder, Records, TextStamp, ZoneView};
 
 use crate::load::SEEDS_MAX;
@@ -17,6 +18,9 @@ use crate::system::random;
 
 /// Contents that are written into the log: a small zone needs no file of its own to begin from.
 pub(super) const CONTENTS_OCTETS_MAX: usize = 64 << 10;
+
+/// Before the records: the text of the mark has others. No name begins so.
+const BESIDE: u8 = 255;
 
 /// All records of a zone, in wire form. `None`: they have more octets than this, or cannot be read.
 fn records(zone: &ZoneView<'_>, octets_max: usize) -> Option<Records> {
@@ -44,7 +48,8 @@ fn records(zone: &ZoneView<'_>, octets_max: usize) -> Option<Records> {
 /// The record that has all of a zone. `None`: it is larger than what the log takes, or cannot be read.
 pub(super) fn contents(zone: &ZoneView<'_>, time: u64) -> Option<Entry> {
     let (row, records) = (zone.row(), records(zone, CONTENTS_OCTETS_MAX)?);
-    let contents = [&row.text_mark.to_le_bytes(), records.octets()].concat();
+    let beside: &[u8] = if row.bits & ZoneRow::BESIDE_TEXT == 0 { &[] } else { &[BESIDE] };
+    let contents = [&row.text_mark.to_le_bytes(), beside, records.octets()].concat();
     Entry::new(zone.apex(), 0, row.serial, time, Body::Contents(&contents)).ok()
 }
 
@@ -58,6 +63,10 @@ pub(super) fn of_pack(pack: &Pack, number: u32, time: u64) -> Option<Entry> {
 /// The zone that contents are of, in a pack of its own. `None`: they are no zone.
 pub(crate) fn pack_of(apex: &Name, contents: &[u8]) -> Option<Arc<Pack>> {
     let (mark, records) = contents.split_first_chunk()?;
+    let (is_beside, records) = match records {
+        [BESIDE, records @ ..] => (true, records),
+        records => (false, records),
+    };
     let records = Records::from_octets(records.to_vec()).ok()?;
     let mut builder = ContentsBuilder::new(apex);
     for record in records.iter() {
@@ -66,7 +75,7 @@ pub(crate) fn pack_of(apex: &Name, contents: &[u8]) -> Option<Arc<Pack>> {
             .ok()?;
     }
     let contents = builder.finish();
-    let stamp = TextStamp { mark: u64::from_le_bytes(*mark), ..TextStamp::default() };
+    let stamp = TextStamp { mark: u64::from_le_bytes(*mark), is_beside, ..TextStamp::default() };
     for _ in 0..SEEDS_MAX {
         let mut builder = PackBuilder::new(random());
         builder.add_zone(&contents, stamp).ok()?;

@@ -141,6 +141,18 @@ impl Changer {
                     self.take_incoming(incoming);
                     continue;
                 }
+                Job::Edit(job) => {
+                    self.take_edit(*job);
+                    continue;
+                }
+                Job::Barrier(zone, told) => {
+                    self.take_barrier(&zone, told);
+                    continue;
+                }
+                Job::AcceptLoss(zone, told) => {
+                    self.accept_loss(&zone, told);
+                    continue;
+                }
                 Job::GiveUp(zones) => {
                     self.renewal.asked.extend(zones);
                     continue;

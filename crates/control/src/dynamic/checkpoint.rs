@@ -20,7 +20,7 @@ use journal::disk::System;
 use journal::log::Status;
 use journal::{Body, Entry, Identity};
 use wire::{Name, NameBuf};
-use zone::Changed;
+use zone::{Changed, ZoneView};
 
 use super::base;
 use super::changer::{Changer, wall};
@@ -174,7 +174,7 @@ pub(super) fn damaged(name: &Name, fault: &str, time: u64) -> Option<Entry> {
     Entry::new(name, 0, 0, time, Body::Damaged(fault.as_bytes())).ok()
 }
 
-/// What stands for all that the log has of a zone. `names_max`: in one change. `None`: it is too much, or its pack cannot be stored; a merge is its remedy.
+/// What stands for all that the log has of a zone: what the pack below has, which as a rule is what its text had (docs/design/texts.md 1), and the rest. `names_max`: in one change. `None`: it is too much, or its pack cannot be stored; a merge is its remedy.
 pub(super) fn entries(
     controller: &Controller,
     zone: &DynamicZone,
@@ -196,10 +196,11 @@ fn sound_entries(
 ) -> Option<Vec<Entry>> {
     let is_stored = controller.is_stored(zone.pack().id());
     let is_small = zone.octets() < base::CONTENTS_OCTETS_MAX as u64;
+    let below = ZoneView::new(zone.pack(), zone.newest_box().number())?;
     if !(is_stored && is_small)
-        && let Some(contents) = base::contents(&zone.newest()?, time)
+        && let Some(contents) = base::contents(&below, time)
     {
-        return Some(vec![contents]);
+        return with_changes(contents, zone.newest_box(), (CONDENSED_OCTETS_MAX, names_max), time);
     }
     if zone.octets() > CONDENSED_OCTETS_MAX as u64 || !controller.store_base(zone.pack()) {
         return None;
@@ -211,6 +212,10 @@ fn sound_entries(
 /// octets, in changes of at most so many names.
 pub(super) fn over_pack(zone: &Changed, limits: (usize, usize), time: u64) -> Option<Vec<Entry>> {
     let base = base::of_pack(zone.pack(), zone.number(), time)?;
+    with_changes(base, zone, limits, time)
+}
+
+fn with_changes(base: Entry, zone: &Changed, limits: (usize, usize), time: u64) -> Option<Vec<Entry>> {
     let changes = zone.condensed(limits.0, limits.1).ok()?;
     let changes = changes.iter().map(|change| entry(change, time).ok());
     std::iter::once(Some(base)).chain(changes).collect()

@@ -10,7 +10,8 @@ use sync::Mutex;
 use wire::NameBuf;
 
 use super::changer::Changer;
-use super::incoming::Incoming;
+use super::edit::EditJob;
+use super::incoming::{Incoming, Told};
 use super::queue::Queue;
 use super::renewal::Rules;
 use super::update::Update;
@@ -61,6 +62,33 @@ impl Dynamic {
         if self.is_running.load(Ordering::Acquire) {
             // What comes back says that it is not taken when it is dropped.
             drop(self.queue.push(Job::Incoming(incoming), octets));
+        }
+    }
+
+    /// Takes what was edited in a text. Octets of the edit count as one request: edits come one by one.
+    pub(crate) fn edit(&self, job: EditJob) {
+        self.ask(Job::Edit(Box::new(job)));
+    }
+
+    /// Tells once all that was asked before is served.
+    pub(crate) fn barrier(&self, zone: NameBuf, told: Told) {
+        self.ask(Job::Barrier(zone, told));
+    }
+
+    /// Goes on with a zone that the log has lost changes of.
+    pub(crate) fn accept_loss(&self, zone: NameBuf, told: Told) {
+        self.ask(Job::AcceptLoss(zone, told));
+    }
+
+    /// Whether zones can be changed in place at all.
+    pub(crate) fn is_running(&self) -> bool {
+        self.is_running.load(Ordering::Acquire)
+    }
+
+    fn ask(&self, job: Job) {
+        if self.is_running() {
+            // What comes back says that it is not done when it is dropped.
+            drop(self.queue.push(job, 0));
         }
     }
 
@@ -156,6 +184,9 @@ impl Drop for Ends {
 pub(super) enum Job {
     Update(Box<Update>),
     Incoming(Incoming),
+    Edit(Box<EditJob>),
+    Barrier(NameBuf, Told),
+    AcceptLoss(NameBuf, Told),
     GiveUp(Vec<NameBuf>),
 }
 

@@ -85,12 +85,24 @@ fn merge(controller: &Controller, members: Vec<Member>, is_passing: bool) -> Mer
         true => Some(StoredPack::elsewhere(pack)),
         false => controller.writable_folder()?.store(&pack).ok(),
     });
+    // Texts are kept once; that is no reason to merge less often.
+    let time = started.elapsed();
     match &stored {
-        Some(pack) => controller.keep(pack, is_passing),
+        Some(pack) => {
+            controller.keep(pack, is_passing);
+            members.iter().for_each(|member| keep_text(controller, &member.zone));
+        }
         // The folder says why.
         None => members.clear(),
     }
-    Merged { pack: stored, members, damaged, time: started.elapsed() }
+    Merged { pack: stored, members, damaged, time }
+}
+
+/// What the text of a zone had goes with the pack below, which the new one takes the place of.
+fn keep_text(controller: &Controller, zone: &NameBuf) {
+    if let Err(error) = controller.keep_text(zone) {
+        tracing::warn!(%zone, error, "zone {zone}: what its text had cannot be kept: {error}; an edit of it cannot be taken in");
+    }
 }
 
 /// A pack of zones, as many as it may hold, in their order, but for those that are damaged.

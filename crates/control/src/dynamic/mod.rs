@@ -8,12 +8,13 @@
 //! * [`changer`]: the thread; [`versions`]: what it makes of updates; [`written`]: what comes of writes; [`group`]: what becomes durable together.
 //! * [`zone`]: one zone that changes; [`base`]: what its log begins with; [`incoming`]: what secondary zones get from their primaries.
 //! * [`history`]: versions kept for IXFR, beside all that. [`renewal`]: deltas made anew, copied or [`merge`]d; [`bounds`]: what they may have.
-//! * [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`], [`replay`]: at a start.
+//! * [`edit`]: what operators have edited; [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`], [`replay`]: at a start.
 
 mod base;
 mod bounds;
 mod changer;
 mod checkpoint;
+mod edit;
 mod group;
 mod handle;
 mod history;
@@ -32,6 +33,7 @@ mod written;
 mod zone;
 
 pub(crate) use base::pack_of;
+pub(crate) use edit::{EditDone, EditJob, NotEdited};
 pub(crate) use handle::Dynamic;
 pub(crate) use history::Historian;
 pub(crate) use incoming::{Incoming, NotTaken, Told, What};

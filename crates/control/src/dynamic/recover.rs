@@ -70,14 +70,16 @@ fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
             continue;
         }
         if let Some(fault) = &zone.fault {
-            tracing::error!(zone = %name, "zone {name}: {fault}; it is served as it was before, and not updated");
+            tracing::error!(zone = %name, "zone {name}: {fault}; it is served as it was before, and not updated until `zonda ctl thaw --accept-loss {name}`");
+            controller.set_fault(&name, Some(fault.clone()));
         }
         zone.is_in_memory = base.file.is_none();
         controller.show_recovered(&name, &base, || zone.show(&controller.catalog));
         zones.insert(name, zone);
     }
     for (name, fault) in &lost {
-        tracing::error!(zone = %name, "zone {name}: {fault}; its changes are lost, it is served as it is stored, and not updated");
+        tracing::error!(zone = %name, "zone {name}: {fault}; its changes are lost, it is served as it is stored, and not updated until `zonda ctl thaw --accept-loss {name}`");
+        controller.set_fault(name, Some(fault.clone()));
     }
     let now = wall();
     for (name, _) in kept.iter().filter(|(_, kept)| kept.expires <= now) {

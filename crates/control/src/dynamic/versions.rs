@@ -35,6 +35,13 @@ impl Changer {
             let said = Said { rcode: rcode::REFUSED, ede: Some(ede::PROHIBITED) };
             return self.reply_all(all(requests), said);
         }
+        if self.controller.texts.of(name).is_frozen {
+            // Its operator edits the text, and thaws it.
+            let updates = requests.len();
+            tracing::info!(zone = %name, updates, "zone {name}: updates refused, as it is frozen");
+            let said = Said { rcode: rcode::REFUSED, ede: Some(ede::PROHIBITED) };
+            return self.reply_all(all(requests), said);
+        }
         if let Err(said) = self.enter(name) {
             return self.reply_all(all(requests), said);
         }

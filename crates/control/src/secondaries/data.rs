@@ -155,7 +155,9 @@ fn pack(zones: &[Whole]) -> Packed {
         for zone in zones {
             let number = builder.zone_count();
             let Findings { errors, warnings, .. } = zone.findings;
-            match builder.add_zone(&zone.text.contents, TextStamp { mark: 0, errors, warnings }) {
+            match builder
+                .add_zone(&zone.text.contents, TextStamp { errors, warnings, ..TextStamp::default() })
+            {
                 Ok(()) => numbers.push(Some(number)),
                 Err(problems) if problems.contains(&Problem::PackFull) && number > 0 => break,
                 Err(_) => numbers.push(None),

@@ -37,6 +37,7 @@ pub(super) fn finish(
     controller.catalogs.stop();
     controller.secondaries.stop();
     controller.dynamic.stop();
+    controller.write_texts();
     controller.historian.stop();
     controller.transfers.say(Instant::now());
     tracing::info!("stopped");

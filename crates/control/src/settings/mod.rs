@@ -27,6 +27,7 @@ pub use sections::{
     RateLimitSettings, RemoteSettings, SecondarySettings, ServerSettings, TcpSettings, UpdatePolicySettings,
     ZoneDirectorySettings, ZoneSettings,
 };
+use update::WRITE_TEXT;
 pub use update::{IxfrRules, UpdatePolicies, UpdateRules, UpdateTerms};
 pub use value::{Names, Pinning, Secret, address};
 

@@ -353,6 +353,9 @@ section! {
         /// What comes after a serial where an update does not bring one: one more (`increment`), the seconds since 1970 (`unixtime`), or year, month, day and two
         /// digits (`date`); one more where that is not greater.
         serial: SerialStyle = SerialStyle::Increment, Range::Any, live;
+        /// When texts are written of zones that updates have changed: `never` but by `zonda ctl sync` and `freeze`, or when the server stops (`stop`). Comments, order and `$INCLUDE`s
+        /// of the text are gone then; one with `$INCLUDE`s is left as it is. Nothing is lost without it.
+        write_text: String = "never".into(), Range::OneOf(crate::settings::WRITE_TEXT), live;
         /// How many records updates may make an RRset have. One that has more already may shrink.
         records_per_rrset: u32 = Limits::default().records_per_rrset, Range::Number("records", 1, 8000), live;
         /// How many records updates may make a name have, signatures not counted.
@@ -399,6 +402,9 @@ section! {
         /// What comes after a serial where an update does not bring one: one more (`increment`), the seconds since 1970 (`unixtime`), or year, month, day and two
         /// digits (`date`); one more where that is not greater.
         serial: SerialStyle = SerialStyle::Increment, Range::Any, live;
+        /// When texts are written of zones that updates have changed: `never` but by `zonda ctl sync` and `freeze`, or when the server stops (`stop`). Comments, order and `$INCLUDE`s
+        /// of the text are gone then; one with `$INCLUDE`s is left as it is. Nothing is lost without it.
+        write_text: String = "never".into(), Range::OneOf(crate::settings::WRITE_TEXT), live;
         /// How many records updates may make an RRset have. One that has more already may shrink.
         records_per_rrset: u32 = Limits::default().records_per_rrset, Range::Number("records", 1, 8000), live;
         /// How many records updates may make a name have, signatures not counted.

@@ -16,6 +16,9 @@ use super::value::{Names, Range, Value};
 /// Most policies: one a customer, as there are most lists.
 const POLICIES_MAX: usize = 4096;
 
+/// What `write-text` of zones may be.
+pub(super) const WRITE_TEXT: &[&str] = &["never", "stop"];
+
 /// The policies of settings by name.
 #[derive(Clone, Debug, Default)]
 pub struct UpdatePolicies {
@@ -31,6 +34,8 @@ pub struct UpdateRules {
     pub limits: Limits,
     /// How serials go on.
     pub serial: SerialStyle,
+    /// Whether texts are written at the end.
+    pub writes_text: bool,
 }
 
 /// How much of its zones a section has kept for IXFR.
@@ -60,6 +65,13 @@ pub struct UpdateTerms {
     pub serial: SerialStyle,
 }
 
+impl UpdateTerms {
+    /// Nobody may change anything.
+    pub fn nobody() -> UpdateTerms {
+        UpdateTerms { policy: Some(Arc::default()), ..UpdateTerms::default() }
+    }
+}
+
 impl UpdatePolicies {
     /// The policies of settings without faults; one that has some grants nothing.
     pub fn of(settings: &Settings) -> UpdatePolicies {
@@ -83,7 +95,8 @@ impl ZoneSettings {
     pub(super) fn update_rules(&self) -> UpdateRules {
         let limits =
             Limits { records_per_rrset: self.records_per_rrset, records_per_name: self.records_per_name };
-        UpdateRules { policy: self.update_policy.as_str().into(), limits, serial: self.serial }
+        let (policy, writes_text) = (self.update_policy.as_str().into(), self.write_text == "stop");
+        UpdateRules { policy, limits, serial: self.serial, writes_text }
     }
 }
 
@@ -92,7 +105,8 @@ impl ZoneDirectorySettings {
     pub(super) fn update_rules(&self) -> UpdateRules {
         let limits =
             Limits { records_per_rrset: self.records_per_rrset, records_per_name: self.records_per_name };
-        UpdateRules { policy: self.update_policy.as_str().into(), limits, serial: self.serial }
+        let (policy, writes_text) = (self.update_policy.as_str().into(), self.write_text == "stop");
+        UpdateRules { policy, limits, serial: self.serial, writes_text }
     }
 }
 

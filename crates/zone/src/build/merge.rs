@@ -58,7 +58,7 @@ impl PackBuilder {
         let has_chain = zone.has_nsec3_chain();
         let nsec_count = (self.nsec.len() / NSEC_ROW_OCTETS) as u32 - nsec;
         let bit = |bit: u32, is_set: bool| if is_set { bit } else { 0 };
-        let kept = ZoneRow::NSEC3 | ZoneRow::NSEC3_PROVES;
+        let kept = ZoneRow::NSEC3 | ZoneRow::NSEC3_PROVES | ZoneRow::BESIDE_TEXT;
         let row = ZoneRow {
             apex: copy.apex_name(self).ok_or(Problem::Damaged)?,
             first_block,
@@ -66,7 +66,10 @@ impl PackBuilder {
             denial_first: if has_chain { chain.start } else { nsec },
             denial_count: if has_chain { chain.end - chain.start } else { nsec_count },
             nsec3_parameters: copy.parameters(self).ok_or(Problem::Damaged)?,
-            bits: row.bits & kept | bit(ZoneRow::NSEC, has_nsec) | bit(ZoneRow::SIGNED, is_signed),
+            bits: row.bits & kept
+                | bit(ZoneRow::NSEC, has_nsec)
+                | bit(ZoneRow::SIGNED, is_signed)
+                | bit(ZoneRow::BESIDE_TEXT, zone.is_changed()),
             first_expiry,
             ..row
         };

@@ -238,6 +238,45 @@ fn zones_are_as_the_model_says() {
     assert!(merged >= 4 && copied >= 2, "{merged} merges and {copied} copies were seen");
 }
 
+/// What a text had outlives the pack that had it: what is edited then goes on top of what updates have done.
+#[test]
+fn edits_after_merges() {
+    let mut random = Random::new(3);
+    let mut bed = Bed::new(1, rules());
+    let (first, until) = (bed.served(0).1.0, Instant::now() + PATIENCE);
+    while bed.served(0).1.0 == first {
+        assert!(Instant::now() < until, "no merge");
+        let change = bed.change(0, &mut random);
+        bed.update(0, vec![change]);
+        std::thread::sleep(Duration::from_millis(3));
+    }
+    // One name goes, where it is as the text had it, and one comes.
+    let gone = format!("{} 60", name(0, 4));
+    let edited: String =
+        text(0).lines().filter(|line| !line.starts_with(&gone)).map(|line| format!("{line}\n")).collect();
+    std::fs::write(bed.folder.path().join("text0"), edited + "edited 60 TXT new\n").unwrap();
+    let change = crate::reload::reload_zones(&bed.controller, &[apex(0)], false);
+    assert_eq!((change.loaded, &change.errors), (1, &Vec::new()));
+    let model = &mut bed.models[0];
+    model.serial += 1;
+    if model.names.get(&4) == super::tests::model().names.get(&4) {
+        model.names.remove(&4);
+    }
+    let is_there = |bed: &Bed| {
+        bed.controller.catalog.reader().with(|view| {
+            let Some(View::Zone(zone)) = view.view_of(view.slot_named(&apex(0)).unwrap()) else {
+                return false;
+            };
+            zone.find(b"edited\0").is_some()
+        })
+    };
+    bed.check();
+    assert!(is_there(&bed));
+    bed.restart(rules());
+    bed.check();
+    assert!(is_there(&bed));
+}
+
 mod long {
     use super::*;
 

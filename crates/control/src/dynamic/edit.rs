@@ -1,0 +1,198 @@
+//! What operators have the changer do: edited texts put on top of what is served, all that came before waited for, lost changes accepted.
+//!
+//! ```text
+//! text T1 held against T0 -> Edit --queue--> newest state -> Change -> log, with all that waits -> publish -> told: T0 is T1 now
+//! ```
+//!
+//! Who is told of an edit runs on this thread, before any other request of the zone is looked at: what it stores is stored before anything can stand on
+//! the edit (docs/design/texts.md 3).
+
+use std::sync::Arc;
+
+use change::draft::NoChange;
+use change::{Draft, Edit, EditFault};
+use journal::{Body, Entry};
+use wire::{Name, NameBuf};
+use zone::Change;
+
+use super::changer::{Changer, wall};
+use super::checkpoint;
+use super::group::{Commit, Payload, entry};
+use super::incoming::Told;
+use super::log::Log;
+
+/// What was edited in the text of a zone.
+pub(crate) struct EditJob {
+    /// The zone, lower-case.
+    pub(crate) zone: NameBuf,
+    /// What.
+    pub(crate) edit: Edit,
+    /// Who is told what became of it.
+    pub(crate) done: EditDone,
+}
+
+/// Why an edit is not served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NotEdited {
+    /// It does not go together with what is served.
+    Fault(EditFault),
+    /// It changes what a zone proves by, which needs all of the zone anew.
+    Structure,
+    /// It has more octets than a change.
+    TooLarge,
+    /// The zone has a fault, or nothing can be kept now.
+    NotNow,
+}
+
+/// Told once what became of an edit; `Ok`: it is durable and served, or changes nothing.
+pub(crate) struct EditDone(Option<TellEdited>);
+
+type TellEdited = Box<dyn FnOnce(Result<(), NotEdited>) + Send>;
+
+impl EditDone {
+    pub(crate) fn new(tell: impl FnOnce(Result<(), NotEdited>) + Send + 'static) -> EditDone {
+        EditDone(Some(Box::new(tell)))
+    }
+
+    fn tell(mut self, result: Result<(), NotEdited>) {
+        if let Some(tell) = self.0.take() {
+            tell(result);
+        }
+    }
+}
+
+impl Drop for EditDone {
+    fn drop(&mut self) {
+        if let Some(tell) = self.0.take() {
+            tell(Err(NotEdited::NotNow));
+        }
+    }
+}
+
+impl Changer {
+    /// Puts what was edited on top of the newest state, and has it written at once.
+    pub(super) fn take_edit(&mut self, job: EditJob) {
+        let EditJob { zone: name, edit, done } = job;
+        if self.open_log().is_err() || self.enter(&name).is_err() {
+            return;
+        }
+        match self.change_of(&name, &edit) {
+            Err(why) => done.tell(Err(why)),
+            Ok(None) => done.tell(Ok(())),
+            Ok(Some(change)) => {
+                self.take_edited(&name, &change, done);
+                self.commit();
+            }
+        }
+    }
+
+    /// The change that an edit is over the newest state. `None`: all of it is so already.
+    fn change_of(&self, name: &Name, edit: &Edit) -> Result<Option<Change>, NotEdited> {
+        let view = self.zones.get(name).and_then(|zone| zone.newest()).ok_or(NotEdited::NotNow)?;
+        let (style, now) = (self.controller.update_terms(name).serial, wall());
+        let mut draft = Draft::new(view).map_err(|_| NotEdited::NotNow)?;
+        draft.edit(edit, style, now).map_err(NotEdited::Fault)?;
+        match draft.into_change(style, now) {
+            Ok(change) => Ok(Some(change)),
+            Err(NoChange::Nothing) => Ok(None),
+            Err(NoChange::Damaged) => Err(NotEdited::NotNow),
+        }
+    }
+
+    fn take_edited(&mut self, name: &NameBuf, change: &Change, done: EditDone) {
+        let Ok(record) = entry(change, wall()) else { return done.tell(Err(NotEdited::TooLarge)) };
+        if !self.write_base(name) {
+            return;
+        }
+        let Some(zone) = self.zones.get_mut(name) else { return };
+        let Ok(applied) = zone.apply(change) else { return done.tell(Err(NotEdited::Structure)) };
+        let told = Told::new(move |result| done.tell(result.map_err(|_| NotEdited::NotNow)));
+        let version = Some((applied.changed, applied.parts));
+        let record = Arc::new(record);
+        let commit = Commit {
+            zone: name.clone(),
+            record: Some(Arc::clone(&record)),
+            version,
+            replies: Vec::new(),
+            told: Some(told),
+        };
+        let Log::Open(open) = &self.log else { return self.take_back(commit) };
+        let generation = open.committer.generation();
+        let queued = open.committer.enqueue(generation, Some(record), Payload::Commit(commit));
+        if let Err(refused) = queued.map(drop)
+            && let Payload::Commit(commit) = refused.payload
+        {
+            self.take_back(commit);
+        }
+    }
+
+    /// Has the log say what changes of a zone begin from, if it does not yet; says whether it can.
+    fn write_base(&mut self, name: &Name) -> bool {
+        let Some(zone) = self.zones.get_mut(name) else { return false };
+        if zone.is_based {
+            return true;
+        }
+        let names_max = self.renewal.rules.piece_names_max;
+        let Some(base) = checkpoint::entries(&self.controller, zone, names_max, wall()) else { return false };
+        let Log::Open(open) = &self.log else { return false };
+        for entry in base {
+            let generation = open.committer.generation();
+            if open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base).is_err() {
+                return false;
+            }
+        }
+        zone.is_based = true;
+        true
+    }
+
+    /// All that was asked of the changer before is done; tells whether what is served is all there is of the zone.
+    pub(super) fn take_barrier(&self, zone: &Name, told: Told) {
+        if self.zones.get(zone).is_none_or(|zone| !zone.is_waiting()) {
+            told.done();
+        }
+    }
+
+    /// Goes on with a zone whose changes in the log do not fit together, as it is served: the log says anew what it is.
+    pub(super) fn accept_loss(&mut self, name: &Name, told: Told) {
+        if self.open_log().is_err() {
+            return;
+        }
+        if self.lost.contains_key(name) {
+            return self.accept_nothing(name, told);
+        }
+        let Some(zone) = self.zones.get_mut(name) else { return };
+        let fault = zone.fault.take();
+        zone.is_based = false;
+        if !self.write_base(name) {
+            if let Some(zone) = self.zones.get_mut(name) {
+                zone.fault = fault;
+            }
+            return;
+        }
+        self.commit();
+        let is_kept = self.zones.get(name).is_some_and(|zone| zone.is_based);
+        if is_kept && self.open_log().is_ok() {
+            self.controller.set_fault(name, None);
+            told.done();
+        } else if let Some(zone) = self.zones.get_mut(name) {
+            // It may be on the disk all the same; then the next start has no fault either.
+            zone.fault = fault;
+        }
+    }
+
+    /// The same of a zone of which the log has nothing that can be read: it begins anew from what is stored of it.
+    fn accept_nothing(&mut self, name: &Name, told: Told) {
+        let Ok(entry) = Entry::new(name, 0, 0, wall(), Body::Removed) else { return };
+        let Log::Open(open) = &self.log else { return };
+        let generation = open.committer.generation();
+        if open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base).is_err() {
+            return;
+        }
+        self.commit();
+        if self.open_log().is_ok() {
+            self.lost.remove(name);
+            self.controller.set_fault(name, None);
+            told.done();
+        }
+    }
+}
