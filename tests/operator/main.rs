@@ -24,6 +24,7 @@ mod recovered;
 mod reload;
 mod requests;
 mod said;
+mod secondaries;
 mod secondary;
 mod settings;
 mod stale;

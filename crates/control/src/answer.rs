@@ -65,9 +65,10 @@ pub(crate) fn answer(
         Request::Zones { zone: Some(name), .. } => named(name).and_then(|name| {
             let line = controller.zones.read().line_named(controller, &name);
             // Without the lock, as another thread says it.
-            let secondary =
+            let stands =
                 controller.is_secondary(&name).then(|| controller.secondaries.words(&name)).flatten();
-            let line = line.map(|line| ZoneLine { secondary, ..line });
+            let (secondary, transfers_in) = stands.map(|(words, lines)| (words, Box::new(lines))).unzip();
+            let line = line.map(|line| ZoneLine { secondary, transfers_in, ..line });
             line.map(|line| Answer::Zone(Box::new(line))).ok_or_else(|| format!("there is no zone {name}"))
         }),
         Request::Catalogs { catalog } => return catalogs(controller, catalog.as_ref(), reply),
@@ -293,6 +294,7 @@ impl Zones {
             notices: Vec::new(),
             member_of: self.member_of(slot).map(ToString::to_string),
             secondary: None,
+            transfers_in: None,
         })
     }
 

@@ -294,6 +294,68 @@ pub struct ZoneLine {
     /// Of a zone that is transferred from others: how it stands with that, in words; in lists nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secondary: Option<String>,
+    /// What came of asking for it; in lists nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfers_in: Option<Box<TransfersIn>>,
+}
+
+/// What came of asking others for a zone since the start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransfersIn {
+    /// Checks that were answered.
+    pub checks: u64,
+    /// Transfers of all of it.
+    pub axfr: u64,
+    /// Transfers of differences.
+    pub ixfr: u64,
+    /// Checks and transfers that came to nothing.
+    pub in_vain: u64,
+    /// The last transfer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<TransferIn>,
+    /// The servers that it is asked of, in their order.
+    pub primaries: Vec<PrimaryLine>,
+}
+
+/// A transfer that is served.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransferIn {
+    /// `AXFR`, `IXFR`, or `AXFR in place of IXFR`.
+    pub what: String,
+    /// Whom it came from.
+    pub primary: String,
+    /// The serial that it led to.
+    pub serial: u32,
+    /// How many versions that were.
+    pub versions: u64,
+    /// Records that came.
+    pub records: u64,
+    /// Those of them that are not of the zone, which were left out.
+    pub left_out: u64,
+    /// Octets of messages.
+    pub octets: u64,
+    /// How long it took to come.
+    pub millis: u64,
+    /// For how many seconds it has been served.
+    pub seconds: u64,
+}
+
+/// A server that a zone is asked of.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PrimaryLine {
+    /// What the settings call it, and its address.
+    pub name: String,
+    /// Whether it answers, in words.
+    pub state: String,
+    /// What it did wrong when this zone was asked for last, completing "the server".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Where to look because of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+    /// For how many seconds that has been so.
+    #[serde(default)]
+    pub seconds: u64,
 }
 
 /// A catalog that is followed.

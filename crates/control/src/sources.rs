@@ -121,6 +121,8 @@ pub struct Rules {
     pub notify: Names,
     /// Whom they are transferred from; none: they have files.
     pub primaries: Names,
+    /// Whether what comes from these is kept on the disk, if the section says so.
+    pub persist: Option<bool>,
     /// What holds for their updates.
     pub update: UpdateRules,
     /// How much is kept for IXFR.
@@ -187,6 +189,11 @@ impl Sources {
     /// Whom the zones of a source are transferred from; none: they have files.
     pub fn primaries(&self, id: SourceId) -> &[Box<str>] {
         self.section(id).map_or(&[], |(rules, _)| rules.primaries.texts())
+    }
+
+    /// Whether what comes from primaries of the zones of a source is kept on the disk, if its section says so.
+    pub fn persist(&self, id: SourceId) -> Option<bool> {
+        self.section(id).and_then(|(rules, _)| rules.persist)
     }
 
     /// Whether any zones are transferred from others.

@@ -6,8 +6,9 @@ use clap::Subcommand;
 use control::Settings;
 use control::client::ask;
 use control::command::{
-    ByCommand, CatalogLine, ChangeLine, Count, Locks, LogLevel, Memory, NoticeLine, RateLimit, Reply,
-    Request, Stats, Status, TransferLine, TransfersOut, Upgraded, ZoneLine, ZoneState,
+    ByCommand, CatalogLine, ChangeLine, Count, Locks, LogLevel, Memory, NoticeLine, PrimaryLine, RateLimit,
+    Reply, Request, Stats, Status, TransferIn, TransferLine, TransfersIn, TransfersOut, Upgraded, ZoneLine,
+    ZoneState,
 };
 use control::findings::summary;
 use control::text::{Seconds, Span, count, grouped, octets};
@@ -490,9 +491,55 @@ fn zone_text(zone: &ZoneLine) -> String {
     if let Some(secondary) = &zone.secondary {
         text += &format!("secondary {secondary}\n");
     }
+    text += &zone.transfers_in.as_deref().map_or_else(String::new, transfers_in_text);
     text += &zone.transfers.as_ref().map_or_else(String::new, transfers_text);
     for NoticeLine { remote, serial, state, seconds } in &zone.notices {
         text += &format!("notify    {remote}: serial {serial}, {state}, {} ago\n", Seconds(*seconds));
+    }
+    text
+}
+
+/// What came of asking others for a zone.
+fn transfers_in_text(transfers: &TransfersIn) -> String {
+    let TransfersIn { checks, axfr, ixfr, in_vain, last, primaries } = transfers;
+    let mut text = format!(
+        "received  {}: {} by AXFR, {} by IXFR; {} answered, {} in vain\n",
+        count((*axfr + *ixfr) as usize, "transfer"),
+        grouped(*axfr),
+        grouped(*ixfr),
+        count(*checks as usize, "check"),
+        grouped(*in_vain)
+    );
+    if let Some(TransferIn {
+        what,
+        primary,
+        serial,
+        versions,
+        records,
+        left_out,
+        octets: came,
+        millis,
+        seconds,
+    }) = last
+    {
+        let versions = if *versions > 1 { format!(", {versions} versions") } else { String::new() };
+        let left =
+            if *left_out > 0 { format!(" ({} not of the zone)", grouped(*left_out)) } else { String::new() };
+        text += &format!(
+            "received last by {what} from {primary} {} ago: serial {serial}{versions}, {}{left}, {}, {}.{:03} s\n",
+            Seconds(*seconds),
+            count(*records as usize, "record"),
+            octets(*came),
+            millis / 1000,
+            millis % 1000
+        );
+    }
+    for PrimaryLine { name, state, problem, advice, seconds } in primaries {
+        let problem = problem.as_ref().map_or_else(String::new, |problem| {
+            let advice = advice.as_ref().map_or_else(String::new, |advice| format!(" ({advice})"));
+            format!("; {} ago it {problem}{advice}", Seconds(*seconds))
+        });
+        text += &format!("primary   {name}: {state}{problem}\n");
     }
     text
 }

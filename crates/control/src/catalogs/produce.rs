@@ -18,6 +18,7 @@ use zone::{Change, Records, ZoneView};
 use crate::controller::Controller;
 use crate::dynamic::{Incoming, Told, What, pack_of};
 use crate::expiry::now;
+use crate::findings::Findings;
 use crate::load::store;
 use crate::sources::Listing;
 use crate::text::count;
@@ -218,7 +219,7 @@ impl Controller {
         }
         let pack = pack(name, &records).and_then(Arc::into_inner).ok_or("it cannot be built")?;
         let stored = store(self.writable_folder(), pack);
-        match self.take_transferred(name, stored, 0) {
+        match self.take_transferred(name, (stored, 0), Findings::default(), true) {
             true => {
                 let members = members.len();
                 tracing::info!(zone = %name, members, "catalog {name}: made, with {}", count(members, "member"));

@@ -539,6 +539,7 @@ impl Controller {
                 if let Who::Slot(slot) = candidate.who
                     && zones.sources.is_without_file(zones.kept(slot).source)
                     && let Some(name) = zones.name(view, slot)
+                    && zones.persists(name, Some(slot))
                 {
                     names.push(name.to_lowercase());
                 }

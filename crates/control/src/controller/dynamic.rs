@@ -85,10 +85,11 @@ impl Controller {
         self.zones.write().packs.stored(pack.id(), &stored)
     }
 
-    /// Keeps a pack in use, and its file, until [`Controller::let_go_of`].
-    pub(crate) fn keep(&self, pack: &Arc<StoredPack>) {
+    /// Keeps a pack in use, and its file, until [`Controller::let_go_of`]. `is_passing`: it is to have none.
+    pub(crate) fn keep(&self, pack: &Arc<StoredPack>, is_passing: bool) {
         let mut zones = self.zones.write();
-        zones.packs.hold(&self.catalog, pack, Kind::Kept);
+        let kind = if is_passing { Kind::Passing } else { Kind::Kept };
+        zones.packs.hold(&self.catalog, pack, kind);
         zones.packs.add(pack.pack.id());
     }
 

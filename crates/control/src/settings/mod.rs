@@ -278,6 +278,9 @@ fn check_zone(zone: &ZoneSettings) -> Result<(), &'static str> {
             "expected no `allow-update` or `update-policy` beside `primaries`: updates are for the primary",
         );
     }
+    if !is_secondary && zone.persist.is_some() {
+        return Err("expected no `persist` without `primaries`: texts are files already");
+    }
     if let Some(text) = catalogs::made_fault(zone) {
         return Err(text);
     }

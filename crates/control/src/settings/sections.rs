@@ -284,6 +284,17 @@ section! {
         transfers: u16 = 32, Range::Number("transfers", 1, 256), start;
         /// Transfers at once from one address.
         transfers_per_primary: u16 = 8, Range::Number("transfers", 1, 256), start;
+        /// Most octets of the messages of one transfer: a zone is as large as this at most. Who is secondary for small zones of others sets less.
+        transfer_octets_max: u64 = 16 << 30, Range::Number("octets", 65_536, 1 << 40), start;
+        /// Most octets of memory that transfers take while they are under way, all together; half of it is for one large zone at a time, when it is complete.
+        /// 0: half of the machine's, or of the control group's.
+        transfer_memory_octets: u64 = 0, Range::Number("octets", 0, 1 << 44), start;
+        /// Most octets of files that hold what comes of large zones, of all transfers together. 0: half of what is free in `pack-directory`, or in the folder for
+        /// temporary files, at the first transfer.
+        transfer_disk_octets: u64 = 0, Range::Number("octets", 0, 1 << 44), start;
+        /// Whether what comes is kept on the disk (`pack-directory`): whole zones in packs, differences in the log of changes, each before it is shown. Otherwise it
+        /// is in memory alone: nothing waits for the disk, and after a start zones get SERVFAIL until they are transferred anew. Holds for what comes from then on.
+        persist: bool = true, Range::Any, live;
     }
 }
 
@@ -323,6 +334,8 @@ section! {
         pack: PathBuf = PathBuf::new(), Range::Any, live;
         /// Instead of either: the servers that the zone is transferred from, in the order in which they are asked (AXFR, IXFR). This server is a secondary of it then.
         primaries: Names = Names::default(), Range::TextsOrNone("the name of a [[remote]]"), live;
+        /// Whether what comes from `primaries` is kept on the disk, instead of `persist` in `[secondary]`. Left out: that.
+        persist: Option<bool> = None, Range::Any, live;
         /// Which clients may query the zone, instead of those that `query` in `[access]` lets in. Left out: those.
         allow_query: Names = Names::default(), Range::Texts(RULE), live;
         /// Which clients may have the zone transferred (AXFR, IXFR), instead of those that `transfer` in `[access]` lets in. Left out: those.

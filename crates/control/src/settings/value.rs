@@ -121,6 +121,19 @@ impl Value for bool {
     }
 }
 
+/// `None`: left out, so that something else decides.
+impl Value for Option<bool> {
+    fn expected(_: Range) -> String {
+        "true or false".into()
+    }
+    fn read(value: &DeValue<'_>, _: Range) -> Option<Self> {
+        value.as_bool().map(Some)
+    }
+    fn show(&self) -> String {
+        self.map_or_else(|| "none".into(), |value| value.to_string())
+    }
+}
+
 impl Value for String {
     fn expected(range: Range) -> String {
         match range {
