@@ -6,7 +6,8 @@ use std::process::Command;
 use super::*;
 use zonda_tests::exchange::{tcp_stream, write_framed};
 use zonda_tests::message::Query;
-use zonda_tests::server::{Kind, Server, ZoneFile};
+use zonda_tests::server::{Kind, Server};
+use zonda_tests::zone::ZoneFile;
 
 /// Clients that may not have a zone, more of them at a time than there may be transfers, take no place from one that may.
 #[test]
