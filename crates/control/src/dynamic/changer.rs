@@ -134,7 +134,7 @@ impl Changer {
                     continue;
                 }
                 Job::GiveUp(zones) => {
-                    self.renewal.asked.extend(zones);
+                    self.renewal.ask(zones);
                     continue;
                 }
             };

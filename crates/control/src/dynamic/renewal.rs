@@ -49,6 +49,9 @@ pub(super) struct Rules {
     pub(super) octets_max: u64,
     /// Names of one change that stands for a delta in the log.
     pub(super) piece_names_max: usize,
+    /// Octets of all such changes at a checkpoint, and of a delta of which they are made: some 100 ms, in which nothing else is done. What is more is a
+    /// new pack's.
+    pub(super) condensed_octets_max: usize,
     /// How long a step may take between groups that follow each other, and when nothing waits.
     pub(super) turns: (Duration, Duration),
 }
@@ -66,6 +69,7 @@ impl Default for Rules {
             in_memory_max: 64,
             octets_max: 4 << 30,
             piece_names_max: zone::delta::PIECE_NAMES_MAX,
+            condensed_octets_max: 16 << 20,
             // As long as a sync, so that others get half of the time at least.
             turns: (Duration::from_micros(200), Duration::from_millis(2)),
         }
@@ -85,7 +89,7 @@ const SINCE_OCTETS_MAX: usize = 64 << 20;
 pub(super) struct Renewal {
     pub(super) rules: Rules,
     /// Zones that are to be merged whatever their deltas have: the log is to be shortened, or the packs below are to be given up.
-    pub(super) asked: HashSet<NameBuf>,
+    asked: HashSet<NameBuf>,
     /// Octets of all deltas at the last look.
     pub(super) octets: u64,
     /// Zones that are damaged below.
@@ -140,6 +144,15 @@ impl Renewal {
             merge: None,
             taking: None,
             work: None,
+        }
+    }
+
+    /// Has zones be merged soon, whatever has changed in them.
+    pub(super) fn ask(&mut self, zones: impl IntoIterator<Item = NameBuf>) {
+        let before = self.asked.len();
+        self.asked.extend(zones);
+        if self.asked.len() > before {
+            self.next_look = Instant::now();
         }
     }
 
@@ -307,7 +320,12 @@ impl Changer {
     fn step_until(&mut self, until: Instant) {
         while self.next_work() {
             let Some(mut work) = self.renewal.work.take() else { return };
-            let Some(zone) = self.zones.get(&work.zone).filter(|zone| !zone.is_waiting()) else { continue };
+            let Some(zone) = self.zones.get(&work.zone) else { continue };
+            if zone.is_waiting() {
+                // For a log that is full: later.
+                self.renewal.work = Some(work);
+                return;
+            }
             // It is of another delta if that was exchanged meanwhile, or its zone came anew: then it is looked at again.
             let Ok(is_over) = work.rebuild.step(zone.newest_box(), ROWS_A_STEP) else { continue };
             if is_over {
@@ -366,8 +384,7 @@ impl Changer {
             return;
         };
         let Log::Open(open) = &self.log else { return };
-        let names_max = self.renewal.rules.piece_names_max;
-        let limits = (SINCE_OCTETS_MAX, names_max);
+        let limits = (SINCE_OCTETS_MAX, self.renewal.rules.piece_names_max);
         let Some(mut entries) = checkpoint::over_pack(writer.newest_box(), limits, wall()) else { return };
         let last = entries.pop();
         // With the last of them the log says all.

@@ -113,9 +113,8 @@ impl Changer {
         let mut record = None;
         if let Some(change) = &change {
             if !zone.is_based {
-                let names_max = self.renewal.rules.piece_names_max;
-                let Some(base) = checkpoint::entries(&self.controller, zone, names_max, now) else {
-                    self.renewal.asked.insert(name.to_owned());
+                let Some(base) = checkpoint::entries(&self.controller, zone, &self.renewal.rules, now) else {
+                    self.renewal.ask([name.to_owned()]);
                     return Err(failed(replies));
                 };
                 for entry in base {
