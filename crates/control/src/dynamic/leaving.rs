@@ -67,7 +67,7 @@ impl Changer {
     }
 
     /// Has the log say that a zone went. False: it cannot.
-    fn write_gone(&mut self, name: &Name, serial: u32) -> bool {
+    pub(super) fn write_gone(&mut self, name: &Name, serial: u32) -> bool {
         let Log::Open(open) = &self.log else { return false };
         let Ok(entry) = Entry::new(name, serial, serial, wall(), Body::Removed) else { return false };
         let generation = open.committer.generation();

@@ -10,6 +10,7 @@ use journal::disk::System;
 use journal::log::Options;
 use wire::NameBuf;
 
+use super::beginnings::Beginnings;
 use super::changer::{Changer, wall};
 use super::checkpoint::Floor;
 use super::replay::{Begun, Replay};
@@ -48,10 +49,18 @@ pub(super) struct Found {
 
 fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
     let Some((recovery, floor)) = read(controller)? else { return Ok(()) };
-    let mut replay = Replay::new(controller);
-    recovery
-        .replay(&mut |group, record| replay.take(&recovery, group, record))
-        .map_err(|error| format!("the log of changes cannot be read: {error}"))?;
+    let cannot = |error| format!("the log of changes cannot be read: {error}");
+    let (mut beginnings, mut replay, mut number) = (Beginnings::default(), Replay::new(controller), 0);
+    let mut has_pack = |checksum| replay.packs().contains_key(&checksum);
+    recovery.replay(&mut |_, record| beginnings.look(record, &mut has_pack)).map_err(cannot)?;
+    let mut take = |group, record: &journal::Record<'_>| {
+        number += 1;
+        match beginnings.is_past(number, record) {
+            true => replay.pass(group, record),
+            false => replay.take(&recovery, group, record),
+        }
+    };
+    recovery.replay(&mut take).map_err(cannot)?;
     for lost in recovery.lost() {
         tracing::error!("the log of changes is damaged: {lost}");
     }

@@ -170,6 +170,10 @@ impl Changer {
             }
             self.drop_zone(name);
         }
+        // The log says first that what it has is over, or what begins now would not be told from that.
+        if self.gone.get(name) == Some(&false) && !self.write_gone(name, 0) {
+            return Err(Said::not_now());
+        }
         let catalog = &self.controller.catalog;
         match DynamicZone::adopt(catalog, name, |view, slot| self.controller.pack_of_slot(view, slot)) {
             Some(zone) => {
