@@ -52,7 +52,7 @@ pub(super) struct Rules {
     /// Octets of all such changes at a checkpoint, and of a delta of which they are made: some 100 ms, in which nothing else is done. What is more is a
     /// new pack's.
     pub(super) condensed_octets_max: usize,
-    /// How long a step may take between groups that follow each other, and when nothing waits.
+    /// How long steps take between groups: as long as other work did just now, within these; when nothing waits as long as the second.
     pub(super) turns: (Duration, Duration),
 }
 
@@ -70,8 +70,8 @@ impl Default for Rules {
             octets_max: 4 << 30,
             piece_names_max: zone::delta::PIECE_NAMES_MAX,
             condensed_octets_max: 16 << 20,
-            // As long as a sync, so that others get half of the time at least.
-            turns: (Duration::from_micros(200), Duration::from_millis(2)),
+            // A sync; what clients that wait do not notice.
+            turns: (Duration::from_micros(200), Duration::from_millis(5)),
         }
     }
 }
@@ -201,8 +201,8 @@ impl Changer {
         })
     }
 
-    /// Makes deltas anew, for a moment. `is_idle`: nothing waits.
-    pub(super) fn renew(&mut self, is_idle: bool) {
+    /// Makes deltas anew, for a moment. `worked`: how long other work took just now; `None`: nothing waited.
+    pub(super) fn renew(&mut self, worked: Option<Duration>) {
         // Of a log that is full it makes room.
         if matches!(self.condition, Condition::Undecided(_)) || !matches!(self.log, Log::Open(_)) {
             return;
@@ -213,8 +213,9 @@ impl Changer {
         }
         self.take_merge(now);
         self.begin_merge(now);
-        let (busy, idle) = self.renewal.rules.turns;
-        self.step_until(now + if is_idle { idle } else { busy });
+        // As long as the others had: so what is made anew comes nearer to its end, however many rows come meanwhile.
+        let (least, most) = self.renewal.rules.turns;
+        self.step_until(now + worked.map_or(most, |worked| worked.clamp(least, most)));
     }
 
     /// Finds what is due.
