@@ -6,6 +6,7 @@ mod counts;
 mod dynamic;
 mod hostile;
 mod install;
+mod ixfr;
 mod killed;
 mod kit;
 mod locks;

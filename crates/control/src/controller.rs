@@ -31,6 +31,7 @@ use std::time::SystemTime;
 use net::Running;
 use net::systemd::Notifier;
 use sync::{Collector, Mutex, RwLock};
+use transfer::outgoing::History;
 use zone::Catalog;
 
 pub use arrange::Candidate;
@@ -41,7 +42,7 @@ pub(crate) use zones::Zones;
 
 use crate::access::Groups;
 use crate::commanded::Commanded;
-use crate::dynamic::Dynamic;
+use crate::dynamic::{Dynamic, Historian};
 use crate::effort::Effort;
 use crate::handler::Shown;
 use crate::identity::{Identity, identity};
@@ -127,6 +128,8 @@ pub struct Controller {
     was_restricted: bool,
     /// Most octets of their log.
     pub(crate) journal_octets: u64,
+    /// What led from version to version of zones.
+    pub(crate) historian: Arc<Historian>,
     /// Zones that change in place.
     pub(crate) dynamic: Arc<Dynamic>,
     /// Zones that are transferred from others.
@@ -182,6 +185,11 @@ impl Controller {
         let collector = Collector::start(&[catalog.domain().clone(), identity.domain().clone()])
             .map_err(|error| format!("cannot start the collector: {error}"))?;
         let journal_octets = settings.server.journal_octets;
+        let journal = folder
+            .as_ref()
+            .filter(|folder| folder.is_ours())
+            .map(|folder| crate::dynamic::journal_of(folder.path()));
+        let historian = Arc::new(Historian::new(journal.as_deref()));
         let changing = Changing { settings, commanded: Commanded::default(), groups };
         let has_log = folder.as_ref().is_some_and(|folder| crate::dynamic::has_log(folder.path()));
         let controller = Controller {
@@ -197,7 +205,8 @@ impl Controller {
             shown: RwLock::named("counts", Vec::new()),
             limited: Mutex::named("limited", Watch::default()),
             running: Mutex::named("workers", None),
-            transfers: Arc::new(Transfers::new()),
+            transfers: Arc::new(Transfers::new(Arc::clone(&historian) as Arc<dyn History>)),
+            historian,
             telling: Telling::new(),
             renderer: OnceLock::new(),
             spared: AtomicUsize::new(0),

@@ -15,6 +15,7 @@
 //! * `commanded`: zones that are not as the settings say; [`here`]: what this machine lacks for the settings.
 //! * [`secondary`]: asks primaries for zones; `secondaries`: zones that are transferred from them, when and what becomes of that.
 //! * [`upgrade`]: one server hands over to the next.
+//! * [`journal`]: log and history of zones that change, as people look at them without the server.
 //! * `disk`: what makes files survive a crash; `mappings`: packs whose files are cut off while they are mapped.
 //! * [`log`]: events; `fault`: what is wrong, as such; `repeated`: what is said once a while, `limited`: of clients that are limited; `memory`: what takes how much.
 //! * [`serve`]: the order of a start; [`handler`]: what workers call.
@@ -34,6 +35,7 @@ pub mod findings;
 pub mod handler;
 pub mod here;
 mod identity;
+pub mod journal;
 mod limited;
 pub mod load;
 mod locks;

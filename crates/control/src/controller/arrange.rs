@@ -402,6 +402,7 @@ impl Controller {
                     if let Some(name) = zones.name(view, *slot) {
                         said.zone(Became::Removed, name, (serial(view, *slot), None), false, || None);
                         self.transfers.forget(name);
+                        self.historian.begin_anew(name);
                         self.telling.forget(name);
                     }
                     if let Some(pack) = zones.pack_of(view, *slot) {

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use journal::history::{BOUND_OCTETS_MIN, Bound};
+use transfer::outgoing::RECORD_OCTETS;
 use wire::{Name, NameBuf};
 use zone::Pack;
 use zone::catalog::{CatalogView, SlotNumber, State, View, ViewSource};
@@ -46,6 +48,24 @@ impl Controller {
             slot.map(|slot| zones.sources.notify(zones.kept(slot).source).to_vec()).unwrap_or_default();
         drop(zones);
         self.telling.publish(name, serial, &remotes);
+    }
+
+    /// How much of a zone is kept for IXFR: as its section says, and no more than can be sent, as the whole zone is shorter than what is more.
+    pub(crate) fn history_bound(&self, name: &Name) -> Bound {
+        let zones = self.zones.read();
+        let (slot, records) = self.catalog.reader().with(|view| {
+            let slot = zones.slot(view, name);
+            let records = match slot.and_then(|slot| view.view_of(slot)) {
+                Some(View::Zone(zone)) => zone.row().record_count,
+                _ => 0,
+            };
+            (slot, records)
+        });
+        let own =
+            slot.and_then(|slot| zones.sources.ixfr(zones.kept(slot).source)).copied().unwrap_or_default();
+        // Half of it is there at the least.
+        let of_zone = records.saturating_mul(2 * RECORD_OCTETS).max(BOUND_OCTETS_MIN);
+        Bound { octets: own.octets.min(of_zone), versions: own.versions }
     }
 
     /// Whether a pack is in a file, which stays as long as a zone is served from it.

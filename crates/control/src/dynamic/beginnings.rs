@@ -29,8 +29,9 @@ struct Beginning {
 }
 
 impl Beginnings {
-    /// Takes note of the next record. `has_pack`: whether there is a pack with this checksum.
-    pub(super) fn look(&mut self, record: &Record<'_>, has_pack: &mut impl FnMut(u64) -> bool) {
+    /// Takes note of the next record. `has_pack`: whether there is a pack with this checksum. Says whether it is a change that is part of what its zone
+    /// begins from, and none of the zone.
+    pub(super) fn look(&mut self, record: &Record<'_>, has_pack: &mut impl FnMut(u64) -> bool) -> bool {
         self.number += 1;
         let number = self.number;
         let name = record.zone.to_lowercase();
@@ -54,12 +55,14 @@ impl Beginnings {
                     if after == zone.serial {
                         (zone.number, zone.next) = (begin, None);
                     }
+                    return true;
                 }
                 _ => (zone.serial, zone.next) = (after, None),
             },
             (Body::Removed, _) => drop(self.zones.remove(&name)),
             (Body::Difference { .. } | Body::Damaged(_) | Body::Checked { .. }, _) => {}
         }
+        false
     }
 
     /// Whether record `number`, from 1 on, is before what its zone begins with.

@@ -79,6 +79,11 @@ impl Dynamic {
         }
     }
 
+    /// Whether the changer writes nothing, as another server is to take over.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_held.load(Ordering::SeqCst)
+    }
+
     fn leave(&self, leaving: Leaving) {
         if self.is_running.load(Ordering::Acquire) {
             self.leaving.lock().push(leaving);

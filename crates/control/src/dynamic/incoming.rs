@@ -169,10 +169,16 @@ impl Changer {
             };
             let told = if at == last { told.take() } else { None };
             let version = Some((applied.changed, applied.parts));
-            let commit = Commit { zone: name.clone(), version, replies: Vec::new(), told };
+            let record = Arc::new(record);
+            let commit = Commit {
+                zone: name.clone(),
+                record: Some(Arc::clone(&record)),
+                version,
+                replies: Vec::new(),
+                told,
+            };
             let generation = open.committer.generation();
-            let queued =
-                open.committer.enqueue(generation, Some(Arc::new(record)), Payload::Commit(commit)).map(drop);
+            let queued = open.committer.enqueue(generation, Some(record), Payload::Commit(commit)).map(drop);
             if let Err(refused) = queued
                 && let Payload::Commit(commit) = refused.payload
             {

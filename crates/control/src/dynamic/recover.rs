@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journal::Recovery;
 use journal::anchor::Content;
 use journal::disk::System;
 use journal::log::Options;
+use journal::{Record, Recovery};
 use wire::NameBuf;
 
 use super::beginnings::Beginnings;
@@ -20,6 +20,11 @@ use crate::text::count;
 
 /// The folder of the log, in that of packs.
 const FOLDER: &str = "journal";
+
+/// Where log and history of a folder of packs are.
+pub(crate) fn journal_of(packs: &Path) -> PathBuf {
+    packs.join(FOLDER)
+}
 
 /// Reads the log, shows what it has, and starts the changer; nothing where nothing can be stored. To be called when what packs have is shown, and before
 /// anybody is answered. `are_listed`: the catalog has all zones that there are to be. The error: the log cannot be read at all.
@@ -50,13 +55,18 @@ pub(super) struct Found {
 fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
     let Some((recovery, floor)) = read(controller)? else { return Ok(()) };
     let cannot = |error| format!("the log of changes cannot be read: {error}");
-    let (mut beginnings, mut replay, mut number) = (Beginnings::default(), Replay::new(controller), 0);
-    let mut has_pack = |checksum| replay.packs().contains_key(&checksum);
-    recovery.replay(&mut |_, record| beginnings.look(record, &mut has_pack)).map_err(cannot)?;
-    let mut take = |group, record: &journal::Record<'_>| {
+    let mut replay = Replay::new(controller, controller.historian.begin(controller, &recovery));
+    let mut beginnings = Beginnings::default();
+    let mut look = |_, record: &Record<'_>| {
+        beginnings.look(record, &mut |checksum| replay.packs().contains_key(&checksum));
+    };
+    recovery.replay(&mut look).map_err(cannot)?;
+    let (mut again, mut number) = (Beginnings::default(), 0);
+    let mut take = |group, record: &Record<'_>| {
         number += 1;
+        let is_piece = again.look(record, &mut |checksum| replay.packs().contains_key(&checksum));
         match beginnings.is_past(number, record) {
-            true => replay.pass(group, record),
+            true => replay.pass(group, record, is_piece),
             false => replay.take(&recovery, group, record),
         }
     };
@@ -100,7 +110,7 @@ fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
 /// Reads the log. `None`: there can be none, as nothing is stored.
 pub(super) fn read(controller: &Controller) -> Result<Option<(Recovery, Floor)>, String> {
     let Some(folder) = controller.folder().filter(|folder| folder.is_ours()) else { return Ok(None) };
-    let path: PathBuf = folder.path().join(FOLDER);
+    let path: PathBuf = journal_of(folder.path());
     let floor = Floor::open(&path).map_err(|error| format!("the log of changes cannot be read: {error}"))?;
     let start = floor.content().map(Content::start).unwrap_or_default();
     let options = Options { log_octets: controller.journal_octets, ..Options::default() };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use journal::{Body, Record, Recovery};
+use journal::{Body, Entry, Record, Recovery};
 use transfer::refresh::Kept;
 use wire::NameBuf;
 use zone::{Change, Records};
@@ -16,6 +16,8 @@ use crate::packs::StoredPack;
 /// What was read so far.
 pub(super) struct Replay<'c> {
     controller: &'c Controller,
+    /// The first group that the history may not have.
+    from: u64,
     /// Packs that are on the disk, by checksum, once any is asked for.
     packs: Option<HashMap<u64, Arc<StoredPack>>>,
     pub(super) zones: HashMap<NameBuf, Begun>,
@@ -50,9 +52,9 @@ impl Begun {
 }
 
 impl<'c> Replay<'c> {
-    pub(super) fn new(controller: &'c Controller) -> Replay<'c> {
+    pub(super) fn new(controller: &'c Controller, from: u64) -> Replay<'c> {
         let (zones, next, lost, last, kept) = Default::default();
-        Replay { controller, packs: None, zones, next, lost, last, kept }
+        Replay { controller, from, packs: None, zones, next, lost, last, kept }
     }
 
     pub(super) fn take(&mut self, recovery: &Recovery, group: u64, record: &Record<'_>) {
@@ -84,6 +86,9 @@ impl<'c> Replay<'c> {
                             self.lost.entry(name.clone()).or_insert_with(|| fault.unwrap_or_else(none));
                         }
                     }
+                    if self.zones.get(&name).is_some_and(|begun| begun.zone.fault.is_none()) {
+                        self.say_again(group, record);
+                    }
                 }
             }
             // Its age stays: it may be that it came as a whole.
@@ -91,6 +96,7 @@ impl<'c> Replay<'c> {
                 self.zones.remove(&name);
                 self.next.remove(&name);
                 self.lost.remove(&name);
+                self.say_again(group, record);
             }
             Body::Damaged(fault) => {
                 let fault = String::from_utf8_lossy(fault).into_owned();
@@ -112,8 +118,12 @@ impl<'c> Replay<'c> {
         self.packs.get_or_insert_with(|| self.controller.packs_by_checksum())
     }
 
-    /// A record that what comes later stands for.
-    pub(super) fn pass(&mut self, group: u64, record: &Record<'_>) {
+    /// A record that what comes later stands for: the history may need it. `is_piece`: it is part of what a zone begins from.
+    pub(super) fn pass(&mut self, group: u64, record: &Record<'_>, is_piece: bool) {
+        let is_version = matches!(record.body, Body::Difference { .. }) && !is_piece;
+        if is_version || matches!(record.body, Body::Removed) {
+            self.say_again(group, record);
+        }
         self.last.insert(record.zone.to_lowercase(), group);
     }
 
@@ -166,6 +176,17 @@ impl<'c> Replay<'c> {
             self.zones.insert(name.clone(), begun);
         }
         true
+    }
+
+    /// Tells the history what it may not have.
+    fn say_again(&self, group: u64, record: &Record<'_>) {
+        if group < self.from {
+            return;
+        }
+        let Record { zone, serial_before, serial_after, time, body, .. } = *record;
+        if let Ok(version) = Entry::new(zone, serial_before, serial_after, time, body) {
+            self.controller.historian.again(group, version);
+        }
     }
 
     /// There are no more records: whose last ones are lost is known now.

@@ -109,8 +109,8 @@ impl Changer {
         };
         let failed = |replies: Vec<Replied>| NotMade::Any(Said::FAILED, updates(replies));
         let Log::Open(open) = &self.log else { return Err(failed(replies)) };
-        let mut commit = Commit { zone: name.to_owned(), version: None, replies: Vec::new(), told: None };
-        let mut record = None;
+        let mut commit =
+            Commit { zone: name.to_owned(), record: None, version: None, replies: Vec::new(), told: None };
         if let Some(change) = &change {
             if !zone.is_based {
                 let Some(base) = checkpoint::entries(&self.controller, zone, &self.renewal.rules, now) else {
@@ -127,7 +127,7 @@ impl Changer {
             }
             // Larger than the log takes, as what the delta refuses, may be the fault of one of them.
             let Ok(entry) = entry(change, now) else { return Err(refuse(replies, requests)) };
-            record = Some(Arc::new(entry));
+            commit.record = Some(Arc::new(entry));
             match zone.apply(change) {
                 Ok(applied) => commit.version = Some((applied.changed, applied.parts)),
                 Err(Refused::Full) => {
@@ -144,6 +144,7 @@ impl Changer {
             }
         }
         commit.replies = replies.into_iter().map(|(_, update, said)| (update, said)).collect();
+        let record = commit.record.clone();
         match open.committer.enqueue(open.committer.generation(), record, Payload::Commit(commit)) {
             // It is committed with all that waits.
             Ok(_queued) => Ok(()),

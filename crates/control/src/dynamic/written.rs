@@ -23,8 +23,9 @@ impl Changer {
         let Log::Open(open) = &self.log else { return };
         for event in open.events.take() {
             match event {
-                Event::Committed(payloads) => {
-                    payloads.into_iter().for_each(|payload| self.committed(payload))
+                Event::Committed(group, payloads) => {
+                    self.controller.historian.note_group(group);
+                    payloads.into_iter().for_each(|payload| self.committed(group, payload))
                 }
                 Event::Refused(payloads, why) => self.refused(payloads, &why),
                 Event::Condition(condition) => self.note(condition),
@@ -33,7 +34,7 @@ impl Changer {
     }
 
     /// Publishes what is on the disk, and replies.
-    fn committed(&mut self, payload: Payload) {
+    fn committed(&mut self, group: u64, payload: Payload) {
         let commit = match payload {
             Payload::Commit(commit) => commit,
             Payload::Gone(name) => {
@@ -49,6 +50,9 @@ impl Changer {
         if let Some((changed, parts)) = commit.version {
             self.controller.make_room();
             let serial = changed.row().serial;
+            if let Some(record) = commit.record {
+                self.controller.historian.push(group, record);
+            }
             let zone = self.zones.get_mut(&commit.zone);
             if zone.is_none_or(|zone| zone.publish(&self.controller.catalog, changed, parts).is_err()) {
                 // The log is told once nothing of it waits any more.

@@ -36,6 +36,7 @@ pub(super) fn finish(
     }
     controller.secondaries.stop();
     controller.dynamic.stop();
+    controller.historian.stop();
     controller.transfers.say(Instant::now());
     tracing::info!("stopped");
     Ok(())

@@ -9,7 +9,7 @@ use wire::sort_key::name_of;
 use wire::{Name, NameBuf};
 
 /// Records of one name: type, RDATA, TTL.
-type All = Vec<(u16, Vec<u8>, u32)>;
+pub(crate) type All = Vec<(u16, Vec<u8>, u32)>;
 
 /// What differs is more than was asked for, or cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,16 +102,17 @@ impl Pieces<'_> {
     }
 }
 
+/// What goes and what comes.
 #[derive(Default)]
-struct Sides {
-    removed: Records,
-    added: Records,
+pub(crate) struct Sides {
+    pub(crate) removed: Records,
+    pub(crate) added: Records,
     names: usize,
 }
 
 impl Sides {
     /// Adds what is on one side alone; the SOA record is there already, or comes at the end.
-    fn add(&mut self, owner: &Name, mut old: All, mut new: All) {
+    pub(crate) fn add(&mut self, owner: &Name, mut old: All, mut new: All) {
         let is_counted = |record: &(u16, Vec<u8>, u32)| record.0 != rtype::SOA;
         old.retain(is_counted);
         new.retain(is_counted);
@@ -126,7 +127,8 @@ impl Sides {
         self.names += 1;
     }
 
-    fn octets(&self) -> usize {
+    /// Octets of both.
+    pub(crate) fn octets(&self) -> usize {
         self.removed.octets().len() + self.added.octets().len()
     }
 }
@@ -154,7 +156,12 @@ fn records_at(zone: &ZoneView<'_>, relative: &[u8]) -> Option<All> {
     records_of(rrsets, &owner, zone.apex())
 }
 
-fn records_of<'z>(rrsets: impl Iterator<Item = RRset<'z>>, owner: &Name, apex: &Name) -> Option<All> {
+/// All records of RRsets of an owner, signatures among them. `None`: they cannot be read.
+pub(crate) fn records_of<'z>(
+    rrsets: impl Iterator<Item = RRset<'z>>,
+    owner: &Name,
+    apex: &Name,
+) -> Option<All> {
     let mut all = All::new();
     for rrset in rrsets {
         let ttl = rrset.ttl();
