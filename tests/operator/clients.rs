@@ -97,7 +97,7 @@ fn run(program: &Path, arguments: &[&str], input: &str) -> (bool, String) {
 }
 
 /// Forms of updates, and what is said to each; `@` stands for the zone.
-const FORMS: &[(&str, &str)] = &[
+pub const FORMS: &[(&str, &str)] = &[
     // Additions, of many types and of types that no program knows.
     ("update add new.@ 60 A 192.0.2.9", ""),
     (

@@ -1,9 +1,11 @@
 //! What an operator and an attacker can do wrong: settings, files, signals, packets.
 
+mod catalogs;
 mod clients;
 mod control_socket;
 mod counts;
 mod dynamic;
+mod full;
 mod hostile;
 mod install;
 mod ixfr;
@@ -20,7 +22,9 @@ mod packs;
 mod readme;
 mod recovered;
 mod reload;
+mod requests;
 mod said;
+mod secondaries;
 mod secondary;
 mod settings;
 mod stale;

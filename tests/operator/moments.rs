@@ -200,7 +200,8 @@ impl Bed {
         command.arg(settings).current_dir(self.files.path());
         // The folder must outlive this server: its guard has one of its own.
         let scratch = self.files.path().join("guard");
-        std::fs::create_dir_all(&scratch).expect("a folder");
+        std::fs::remove_dir_all(&scratch).ok();
+        std::fs::create_dir(&scratch).expect("a folder");
         Guarded::spawn(command, &scratch)
     }
 

@@ -56,8 +56,11 @@ fn end(mut server: Server) {
 fn update(server: &Server, script: &str) {
     let port = server.address.port();
     let script = format!("server 127.0.0.1 {port}\n{script}\nsend\n");
-    let echo = Command::new("printf").args(["%s", &script]).stdout(Stdio::piped()).spawn().expect("printf");
-    let output = Command::new("nsupdate").stdin(echo.stdout.expect("a pipe")).output().expect("nsupdate");
+    let mut echo =
+        Command::new("printf").args(["%s", &script]).stdout(Stdio::piped()).spawn().expect("printf");
+    let pipe = echo.stdout.take().expect("a pipe");
+    let output = Command::new("nsupdate").stdin(pipe).output().expect("nsupdate");
+    echo.wait().expect("an end");
     assert!(output.status.success(), "{script}{}", String::from_utf8_lossy(&output.stderr));
 }
 

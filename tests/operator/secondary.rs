@@ -18,12 +18,12 @@ use zonda_tests::zone::transfer;
 
 /// Longest wait for what takes some seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
-const ORIGIN: &str = "moved.test.";
-const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
-const ZONE: &str = "$TTL 60\n@ SOA ns host 1 3600 600 86400 60\n@ NS ns\nns A 192.0.2.1\nwww A 192.0.2.2\nwww TXT kept\nsub NS ns.sub\nns.sub A 192.0.2.3\n*.wild MX 10 www\n";
+pub(crate) const ORIGIN: &str = "moved.test.";
+pub(crate) const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+pub(crate) const ZONE: &str = "$TTL 60\n@ SOA ns host 1 3600 600 86400 60\n@ NS ns\nns A 192.0.2.1\nwww A 192.0.2.2\nwww TXT kept\nsub NS ns.sub\nns.sub A 192.0.2.3\n*.wild MX 10 www\n";
 
 #[track_caller]
-fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < until, "waited for {what}");
@@ -32,7 +32,7 @@ fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// The serial that a server says the zone has; `None` where it says none.
-fn serial(server: SocketAddr) -> Option<u32> {
+pub(crate) fn serial(server: SocketAddr) -> Option<u32> {
     let query = Query::new(ORIGIN, rtype::SOA).octets();
     let answer = udp_within(server, &query, Duration::from_millis(500)).ok().flatten()?;
     let response = Response::parse(&answer).ok()?;
@@ -41,22 +41,22 @@ fn serial(server: SocketAddr) -> Option<u32> {
 }
 
 /// All records, to compare.
-fn records(server: SocketAddr) -> Vec<Record> {
+pub(crate) fn records(server: SocketAddr) -> Vec<Record> {
     let mut records: Vec<Record> = transfer(server, ORIGIN).iter().map(Record::folded).collect();
     records.sort();
     records
 }
 
 /// A primary that takes updates and tells `other` of them; what it has is in its folder.
-struct Primary {
-    kind: Kind,
-    folder: tempfile::TempDir,
-    address: SocketAddr,
-    other: SocketAddr,
+pub(crate) struct Primary {
+    pub(crate) kind: Kind,
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) address: SocketAddr,
+    pub(crate) other: SocketAddr,
 }
 
 impl Primary {
-    fn new(kind: Kind, zone: &str, other: SocketAddr) -> Primary {
+    pub(crate) fn new(kind: Kind, zone: &str, other: SocketAddr) -> Primary {
         let folder = tempfile::Builder::new().prefix("zonda-test-").tempdir().expect("a scratch folder");
         write(folder.path(), "zone", zone);
         Primary { kind, folder, address: free_address(), other }
@@ -104,7 +104,7 @@ impl Primary {
     }
 
     /// Starts it, and waits until it answers.
-    fn start(&self) -> Guarded {
+    pub(crate) fn start(&self) -> Guarded {
         let process = Guarded::spawn(self.command(), self.folder.path());
         await_that("the primary", || serial(self.address).is_some());
         process
@@ -112,7 +112,7 @@ impl Primary {
 }
 
 /// The command line of the program with these settings.
-fn zonda(folder: &Path, address: SocketAddr, more: &str) -> Command {
+pub(crate) fn zonda(folder: &Path, address: SocketAddr, more: &str) -> Command {
     let path = write(folder, "zonda.toml", &settings(folder, address, &[], more));
     let mut command = program_command(&["serve", "--config"]);
     command.arg(path).current_dir(folder);
@@ -120,7 +120,7 @@ fn zonda(folder: &Path, address: SocketAddr, more: &str) -> Command {
 }
 
 /// Settings of a secondary of the zone. `more`: further lines of `[secondary]`.
-fn of_secondary(folder: &Path, primary: SocketAddr, more: &str) -> String {
+pub(crate) fn of_secondary(folder: &Path, primary: SocketAddr, more: &str) -> String {
     let home = folder.display();
     format!(
         "pack-directory = \"{home}/packs\"\n[access]\ntransfer = \"all\"\n[secondary]\n{more}\n\
@@ -131,7 +131,7 @@ fn of_secondary(folder: &Path, primary: SocketAddr, more: &str) -> String {
 }
 
 /// Starts a secondary; its folder stays when it ends.
-fn start(folder: &Path, address: SocketAddr, more: &str) -> Server {
+pub(crate) fn start(folder: &Path, address: SocketAddr, more: &str) -> Server {
     let scratch = tempfile::Builder::new().prefix("zonda-test-").tempdir().expect("a scratch folder");
     write(scratch.path(), "zonda.toml", &settings(folder, address, &[], more));
     let process = Guarded::spawn(zonda(folder, address, more), scratch.path());
@@ -144,14 +144,14 @@ fn start(folder: &Path, address: SocketAddr, more: &str) -> Server {
     server
 }
 
-fn kill(process: &mut Guarded) {
+pub(crate) fn kill(process: &mut Guarded) {
     signal(process.pid(), "KILL");
     process.wait(Duration::from_secs(10)).expect("an end");
 }
 
 /// Has `nsupdate` change the primary.
 #[track_caller]
-fn update(primary: SocketAddr, script: &str) {
+pub(crate) fn update(primary: SocketAddr, script: &str) {
     let mut child = Command::new("nsupdate")
         .args(["-t", "10", "-y", &format!("hmac-sha256:k.:{SECRET}")])
         .stdin(Stdio::piped())
@@ -164,7 +164,7 @@ fn update(primary: SocketAddr, script: &str) {
     assert!(output.status.success(), "{script}\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn words(server: &Server) -> String {
+pub(crate) fn words(server: &Server) -> String {
     String::from_utf8(ctl(server, &["zones", ORIGIN]).stdout).expect("a text")
 }
 
@@ -227,42 +227,9 @@ fn follows_zonda() {
     check_follows(Kind::Zonda);
 }
 
-fn rcode(server: SocketAddr) -> u8 {
+pub(crate) fn rcode(server: SocketAddr) -> u8 {
     let answer = ask(server, Transport::Udp, &Query::new(ORIGIN, rtype::SOA));
     u8::try_from(answer.rcode()).expect("a code of four bits")
-}
-
-/// What no primary confirms is served for as long as the SOA record says, and not after, nor after a restart; it comes back with the primary.
-#[test]
-fn expires_and_comes_back() {
-    let (address, files) = (free_address(), tempfile::tempdir().expect("a scratch folder"));
-    let primary = Primary::new(Kind::Zonda, &ZONE.replace("3600 600 86400", "1 1 3"), address);
-    let settings =
-        of_secondary(files.path(), primary.address, "refresh-min-seconds = 1\nretry-min-seconds = 1");
-    let mut process = primary.start();
-    let mut server = start(files.path(), address, &settings);
-    await_that("the zone", || serial(address) == Some(1));
-    // Longer than it would last without its primary.
-    let until = Instant::now() + Duration::from_secs(5);
-    while Instant::now() < until {
-        assert_eq!(serial(address), Some(1));
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    kill(&mut process);
-    let killed = Instant::now();
-    await_that("the end of its time", || rcode(address) == 2);
-    let lasted = killed.elapsed();
-    assert!(lasted > Duration::from_secs(1) && lasted < Duration::from_secs(8), "{lasted:?}");
-    assert!(words(&server).contains(", expired "), "{}", words(&server));
-    assert!(server.log().contains("expired, as no primary has confirmed it") || !server.log().is_empty());
-    kill(&mut server.process);
-    drop(server);
-    let server = start(files.path(), address, &settings);
-    assert_eq!(rcode(address), 2);
-    let _process = primary.start();
-    await_that("the zone again", || serial(address) == Some(1));
-    assert_eq!(records(address), records(primary.address));
-    drop(server);
 }
 
 /// Who may say what to a secondary.

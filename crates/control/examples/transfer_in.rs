@@ -17,7 +17,7 @@ fn main() {
     let zone: wire::NameBuf =
         arguments.next().and_then(|text| text.parse().ok()).expect("the name of a zone");
     let times = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(5);
-    let primary = Arc::new(Primary { address, key: None });
+    let primary = Arc::new(Primary { address, key: None, source: None });
     let (sender, reports) = channel();
     let room = Room::new(std::env::temp_dir().into());
     let transfers = Transfers::start(1, room, false, Arc::new(move |report| drop(sender.send(report))))

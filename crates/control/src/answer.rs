@@ -13,7 +13,8 @@ use zone::catalog::{CatalogView, SlotNumber, View};
 use zone::lookup::Denial;
 
 use crate::command::{
-    ByCommand, ChangeLine, Count, Expiry, LogLevel, Reply, Request, Stats, Status, ZoneLine, ZoneState,
+    ByCommand, CatalogLine, ChangeLine, Count, Expiry, LogLevel, Reply, Request, Stats, Status, ZoneLine,
+    ZoneState,
 };
 use crate::controller::{Change, Controller, Zones};
 use crate::expiry;
@@ -30,7 +31,7 @@ use crate::secondaries::Command;
 use crate::serve::addresses;
 use crate::system::memory_octets;
 use crate::text::{Seconds, count, grouped, octets};
-use crate::wanted::zone_name;
+use crate::wanted::{Listing, zone_name};
 
 /// Carries out a request; says whether all went well. Fails if the replies cannot be given.
 pub(crate) fn answer(
@@ -64,11 +65,20 @@ pub(crate) fn answer(
         Request::Zones { zone: Some(name), .. } => named(name).and_then(|name| {
             let line = controller.zones.read().line_named(controller, &name);
             // Without the lock, as another thread says it.
-            let secondary =
+            let stands =
                 controller.is_secondary(&name).then(|| controller.secondaries.words(&name)).flatten();
-            let line = line.map(|line| ZoneLine { secondary, ..line });
+            let (secondary, transfers_in) = stands.map(|(words, lines)| (words, Box::new(lines))).unzip();
+            let line = line.map(|line| ZoneLine { secondary, transfers_in, ..line });
             line.map(|line| Answer::Zone(Box::new(line))).ok_or_else(|| format!("there is no zone {name}"))
         }),
+        Request::Catalogs { catalog } => return catalogs(controller, catalog.as_ref(), reply),
+        Request::ConfirmCatalog { catalog } => {
+            let done = named(catalog).and_then(|name| controller.catalogs.confirm(&name));
+            return match done {
+                Ok(text) => reply(Reply::Confirmed { text }).map(|()| true),
+                Err(message) => reply(Reply::Error { message }).map(|()| false),
+            };
+        }
         Request::Reload { zone: None, zones, force } if zones.is_empty() => {
             Ok(Answer::Change(reload::reload_all(controller, *force)))
         }
@@ -88,8 +98,16 @@ pub(crate) fn answer(
                 Err(message) => reply(Reply::Error { message }).map(|()| false),
             };
         }
-        Request::AddZone { zone, file } => {
-            named(zone).map(|name| Answer::Change(reload::add_zone(controller, name, Path::new(file))))
+        Request::AddZone { zone, file, catalog, groups } => {
+            let listing = |catalog: NameBuf| Listing {
+                catalog: catalog.to_lowercase(),
+                groups: groups.clone().into(),
+                coo: None,
+            };
+            let listing = catalog.as_ref().map(named).transpose().map(|catalog| catalog.map(listing));
+            let add =
+                |name, listing| Answer::Change(reload::add_zone(controller, name, Path::new(file), listing));
+            listing.and_then(|listing| named(zone).map(|name| add(name, listing)))
         }
         Request::RemoveZone { zone } => {
             named(zone).map(|name| Answer::Change(reload::remove_zone(controller, &name)))
@@ -107,6 +125,26 @@ pub(crate) fn answer(
         }
         Err(message) => reply(Reply::Error { message }).map(|()| false),
     }
+}
+
+/// Shows catalogs; says whether all of these are well.
+fn catalogs(
+    controller: &Controller,
+    only: Option<&String>,
+    reply: &mut dyn FnMut(Reply) -> io::Result<()>,
+) -> io::Result<bool> {
+    let only = match only.map(|text| zone_name(text)).transpose() {
+        Ok(only) => only,
+        Err(message) => return reply(Reply::Error { message }).map(|()| false),
+    };
+    let lines = controller.catalog_lines(only.as_deref());
+    if let Some(name) = only.filter(|_| lines.is_empty()) {
+        let message = format!("there is no catalog {name} in the settings");
+        return reply(Reply::Error { message }).map(|()| false);
+    }
+    let are_well = !lines.iter().any(CatalogLine::is_wrong);
+    lines.into_iter().try_for_each(|line| reply(Reply::Catalog(line)))?;
+    Ok(are_well)
 }
 
 enum Answer {
@@ -254,7 +292,9 @@ impl Zones {
             findings: Vec::new(),
             transfers: None,
             notices: Vec::new(),
+            member_of: self.member_of(slot).map(ToString::to_string),
             secondary: None,
+            transfers_in: None,
         })
     }
 
@@ -354,7 +394,7 @@ fn problems(status: &Status, controller: &Controller) -> Vec<String> {
         (number > 0).then(|| format!("{} {what}; `zonda ctl zones --state {state}`", count(number, "zone")))
     };
     let packs = controller.folder().filter(|folder| !folder.is_held()).and_then(PackFolder::problem);
-    zones.into_iter().filter_map(line).chain(packs).collect()
+    zones.into_iter().filter_map(line).chain(packs).chain(controller.catalog_problems()).collect()
 }
 
 fn uptime_seconds(controller: &Controller) -> u64 {

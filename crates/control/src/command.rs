@@ -69,11 +69,28 @@ pub enum Request {
         zone: String,
         /// Its file, an absolute path.
         file: String,
+        /// The catalog made here that is to list it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        catalog: Option<String>,
+        /// Its groups there.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        groups: Vec<String>,
     },
     /// Serve a zone no longer.
     RemoveZone {
         /// Its name.
         zone: String,
+    },
+    /// Catalogs that are followed, or one of them.
+    Catalogs {
+        /// The one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        catalog: Option<String>,
+    },
+    /// Let what waits of a catalog go on.
+    ConfirmCatalog {
+        /// The catalog.
+        catalog: String,
     },
     /// Start the program anew and hand it the sockets; end once it answers.
     Upgrade {
@@ -97,6 +114,7 @@ impl Request {
                 | Request::Reconfigure
                 | Request::AddZone { .. }
                 | Request::RemoveZone { .. }
+                | Request::ConfirmCatalog { .. }
         )
     }
 }
@@ -145,6 +163,13 @@ pub enum Reply {
     Locks(Locks),
     /// To `log-level`.
     LogLevel(LogLevel),
+    /// To `catalogs`, one for each.
+    Catalog(CatalogLine),
+    /// To `confirm-catalog`.
+    Confirmed {
+        /// What was done.
+        text: String,
+    },
     /// To what changes zones.
     Change(ChangeLine),
     /// To `upgrade`.
@@ -263,9 +288,114 @@ pub struct ZoneLine {
     /// Who was told of its last serial, if anybody is to be; in lists nobody.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<NoticeLine>,
+    /// The catalog because of which it is served, if that is why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member_of: Option<String>,
     /// Of a zone that is transferred from others: how it stands with that, in words; in lists nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secondary: Option<String>,
+    /// What came of asking for it; in lists nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfers_in: Option<Box<TransfersIn>>,
+}
+
+/// What came of asking others for a zone since the start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransfersIn {
+    /// Checks that were answered.
+    pub checks: u64,
+    /// Transfers of all of it.
+    pub axfr: u64,
+    /// Transfers of differences.
+    pub ixfr: u64,
+    /// Checks and transfers that came to nothing.
+    pub in_vain: u64,
+    /// The last transfer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<TransferIn>,
+    /// The servers that it is asked of, in their order.
+    pub primaries: Vec<PrimaryLine>,
+}
+
+/// A transfer that is served.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransferIn {
+    /// `AXFR`, `IXFR`, or `AXFR in place of IXFR`.
+    pub what: String,
+    /// Whom it came from.
+    pub primary: String,
+    /// The serial that it led to.
+    pub serial: u32,
+    /// How many versions that were.
+    pub versions: u64,
+    /// Records that came.
+    pub records: u64,
+    /// Those of them that are not of the zone, which were left out.
+    pub left_out: u64,
+    /// Octets of messages.
+    pub octets: u64,
+    /// How long it took to come.
+    pub millis: u64,
+    /// For how many seconds it has been served.
+    pub seconds: u64,
+}
+
+/// A server that a zone is asked of.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PrimaryLine {
+    /// What the settings call it, and its address.
+    pub name: String,
+    /// Whether it answers, in words.
+    pub state: String,
+    /// What it did wrong when this zone was asked for last, completing "the server".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Where to look because of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+    /// For how many seconds that has been so.
+    #[serde(default)]
+    pub seconds: u64,
+}
+
+/// A catalog that is followed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CatalogLine {
+    /// Its name.
+    pub catalog: String,
+    /// `followed`; `waits`: some of what it says waits until it is confirmed; `broken` or `absent`: its members stay as they are.
+    pub state: String,
+    /// Its serial, if it has data.
+    pub serial: Option<u32>,
+    /// Zones that it lists, as far as that was carried out.
+    pub members: u64,
+    /// Those of them that are served because of it.
+    pub served: u64,
+    /// What waits, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<String>,
+    /// What was done last, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done: Option<String>,
+    /// When, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done_at: Option<u64>,
+    /// What is wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+    /// The first members that are not served as it says, with the reasons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clashes: Vec<String>,
+    /// The first members, with their templates; in lists none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub zones: Vec<String>,
+}
+
+impl CatalogLine {
+    /// Whether it is not as it should be.
+    pub fn is_wrong(&self) -> bool {
+        self.state != "followed" || !self.problems.is_empty()
+    }
 }
 
 /// How it stands with telling another server of a new serial (NOTIFY).

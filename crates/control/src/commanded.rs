@@ -105,7 +105,7 @@ mod tests {
     use crate::wanted::Source;
 
     fn zone(name: &str, file: &str) -> Wanted {
-        Wanted { name: name.parse().unwrap(), source: Source::File(file.into()) }
+        Wanted { name: name.parse().unwrap(), source: Source::File(file.into()), listing: None }
     }
 
     /// The zones of settings, and what becomes of them.

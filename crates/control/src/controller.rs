@@ -6,7 +6,7 @@
 //!
 //! `zones`: what is known of each beside its data; `held`: the packs in use; `arrange`: which zones there are and which are looked at;
 //! `change`: loading and taking; `said`: which zones that was; `merge`: packs kept few; `gone`: what packs have and is not served;
-//! `dynamic`: what zones that change need of it; `transferred`: zones that come from others; `lost`: packs that are damaged while they are served.
+//! `dynamic`: what zones that change need of it; `transferred`: zones that come from others; `members`: zones that catalogs list; `lost`: packs that are damaged while they are served.
 
 mod arrange;
 mod by_parts;
@@ -17,6 +17,7 @@ mod dynamic;
 mod gone;
 mod held;
 mod lost;
+mod members;
 mod merge;
 mod said;
 mod transferred;
@@ -37,10 +38,12 @@ use zone::Catalog;
 pub use arrange::Candidate;
 pub use change::{Change, Scope};
 pub(crate) use lost::watch;
+pub(crate) use members::Act;
 pub(crate) use said::By;
 pub(crate) use zones::Zones;
 
 use crate::access::Groups;
+use crate::catalogs::Catalogs;
 use crate::commanded::Commanded;
 use crate::dynamic::{Dynamic, Historian};
 use crate::effort::Effort;
@@ -134,6 +137,8 @@ pub struct Controller {
     pub(crate) dynamic: Arc<Dynamic>,
     /// Zones that are transferred from others.
     pub(crate) secondaries: Arc<Secondaries>,
+    /// Catalogs, and which zones are served because of them.
+    pub(crate) catalogs: Catalogs,
     /// What it is to be. Held while that is stored.
     pub(crate) is_restricted: Mutex<bool>,
 }
@@ -222,6 +227,7 @@ impl Controller {
             journal_octets,
             dynamic: Arc::new(Dynamic::new()),
             secondaries: Arc::new(Secondaries::new()),
+            catalogs: Catalogs::new(),
             is_restricted: Mutex::named("restricted", was_restricted),
         };
         {

@@ -17,7 +17,7 @@ use std::time::SystemTime;
 
 use wire::NameBuf;
 use zone::catalog::SlotNumber;
-use zone::check::{self, Check, Finding, Level, Severity};
+use zone::check::{self, Check, Finding, Level, Severity, Summary};
 
 use crate::read::ZoneText;
 use crate::text::{count, grouped};
@@ -135,6 +135,30 @@ pub(crate) fn examine(
     is_dated: bool,
     room: &Room,
 ) -> Result<Findings, Vec<String>> {
+    let (found, summary) = look(text, is_dated);
+    if found.is_empty() {
+        return Ok(Findings::default());
+    }
+    if found[0].severity >= refuse {
+        return Err(refused(text, &found, refuse));
+    }
+    Ok(findings(text, &found, &summary, room))
+}
+
+/// Looks for what is wrong with a zone that was transferred. The error: what keeps it from being served, and lines that say so.
+pub(crate) fn examine_transferred(text: &ZoneText) -> Result<Findings, (Check, Vec<String>)> {
+    let (found, summary) = look(text, true);
+    match found.first() {
+        None => Ok(Findings::default()),
+        Some(first) if first.severity == Severity::Fatal => {
+            Err((first.check, refused(text, &found, Severity::Fatal)))
+        }
+        Some(_) => Ok(findings(text, &found, &summary, &Room::default())),
+    }
+}
+
+/// What is worth a word, the worst first.
+fn look(text: &ZoneText, is_dated: bool) -> (Vec<Finding>, Summary) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok().filter(|_| is_dated);
     let options = check::Options {
         level: Level::Quick,
@@ -147,17 +171,15 @@ pub(crate) fn examine(
             found.push(text.explained(finding));
         }
     });
-    if found.is_empty() {
-        return Ok(Findings::default());
-    }
     found.sort_by_key(|finding| Reverse(finding.severity));
-    if found[0].severity >= refuse {
-        return Err(refused(text, &found, refuse));
-    }
+    (found, summary)
+}
+
+fn findings(text: &ZoneText, found: &[Finding], summary: &Summary, room: &Room) -> Findings {
     let saturated = |number: u64| u16::try_from(number).unwrap_or(u16::MAX);
     let errors = saturated(summary.count_of(Severity::Error));
     let warnings = saturated(summary.count_of(Severity::Warning) + text.out_of_zone_count);
-    Ok(Findings { errors, warnings, lines: lines(text, &found, room) })
+    Findings { errors, warnings, lines: lines(text, found, room) }
 }
 
 /// Why a zone is not loaded, as lines. `found`: the worst first.

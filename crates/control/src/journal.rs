@@ -10,7 +10,7 @@ use std::sync::Arc;
 use journal::anchor::{Anchor, Content};
 use journal::disk::{Disk, System};
 use journal::log::Options;
-use journal::show::{HISTORY_FOLDER, LOG_FOLDER, show_history, show_log, verify};
+use journal::show::{HISTORY_FOLDER, show_history, show_log, verify};
 use journal::{History, Recovery};
 use wire::Name;
 
@@ -99,10 +99,9 @@ impl Journal {
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", self.folder.display());
         let anchor = Anchor::open(Arc::clone(&self.disk), &self.folder).map_err(|error| failed(&error))?;
         let start = anchor.content().map(Content::start).unwrap_or_default();
-        let log = self.folder.join(LOG_FOLDER);
-        let recovery = Recovery::open(Arc::clone(&self.disk), &log, self.options, start);
+        let recovery = Recovery::open(Arc::clone(&self.disk), &self.folder, self.options, start);
         let recovery = recovery.map_err(|error| failed(&error))?;
-        lines(format!("log {}", log.display()));
+        lines(format!("log {}", self.folder.display()));
         show_log(&recovery, zone, lines).map_err(|error| failed(&error))?;
         let history = self.history();
         lines(format!("history {}", self.folder.join(HISTORY_FOLDER).display()));

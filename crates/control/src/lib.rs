@@ -14,6 +14,7 @@
 //! * [`findings`]: what is wrong with zones that load; `expiry`: when their signatures expire.
 //! * `commanded`: zones that are not as the settings say; [`here`]: what this machine lacks for the settings.
 //! * [`secondary`]: asks primaries for zones; `secondaries`: zones that are transferred from them, when and what becomes of that.
+//! * `catalogs`: zones that catalog zones list, and the catalogs that are made here.
 //! * [`upgrade`]: one server hands over to the next.
 //! * [`journal`]: log and history of zones that change, as people look at them without the server.
 //! * `disk`: what makes files survive a crash; `mappings`: packs whose files are cut off while they are mapped.
@@ -22,6 +23,7 @@
 
 mod access;
 mod answer;
+mod catalogs;
 pub mod client;
 pub mod command;
 mod commanded;

@@ -111,6 +111,8 @@ pub enum Origin {
     Stored,
     /// A pack that the operator made.
     PackFile,
+    /// A primary, and it is not to be kept on the disk.
+    Passing,
 }
 
 /// What became of a job: the zone, or lines that tell what is wrong, each with its place.

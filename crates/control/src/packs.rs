@@ -6,6 +6,7 @@
 //! NAME.damaged         was found damaged
 //! restricted           there while zones have access lists of their own
 //! removed              names of zones that packs have and that are no longer served, one a line
+//! members              what catalogs list: see `catalogs::file`
 //! lock                 held by the server that uses the folder
 //! ```
 //!

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
+use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,6 +49,21 @@ pub const OUT_OF_ZONE_KEPT_MAX: usize = 100;
 pub const TEXT_WORDS_KEPT_MAX: usize = check::FINDINGS_PER_CHECK_MAX as usize;
 
 impl ZoneText {
+    /// Of records that a primary sent, and how many it sent beside them that are not of the zone.
+    pub(crate) fn transferred(contents: Contents, from: SocketAddr, out_of_zone_count: u64) -> ZoneText {
+        ZoneText {
+            contents,
+            out_of_zone: Vec::new(),
+            out_of_zone_count,
+            text_words: Vec::new(),
+            text_words_count: 0,
+            soa_elsewhere: None,
+            stamp: Stamp::default(),
+            includes: Box::default(),
+            files: vec![from.to_string().into()],
+        }
+    }
+
     /// `file:line: ` of a position; without one the file that reading began with.
     fn position(&self, position: Option<SourcePosition>) -> String {
         let position = position.unwrap_or_default();

@@ -14,7 +14,7 @@ use crate::progress::Progress;
 use crate::serve::{all_wanted, read_settings, tcp_limits};
 use crate::settings::Settings;
 use crate::text::{Span, count};
-use crate::wanted::{Source, Wanted, WantedZones};
+use crate::wanted::{Listing, Source, Wanted, WantedZones};
 
 /// Reads the settings and all zones whose files have changed; with `force` all zones.
 pub fn reload_all(controller: &Controller, force: bool) -> Change {
@@ -191,15 +191,26 @@ pub fn reload_zones(controller: &Controller, names: &[NameBuf], force: bool) -> 
     change
 }
 
-/// Serves one more zone, until the next start.
-pub fn add_zone(controller: &Controller, name: NameBuf, file: &Path) -> Change {
+/// Serves one more zone, until the next start. `listing`: how a catalog lists it.
+pub fn add_zone(controller: &Controller, name: NameBuf, file: &Path, listing: Option<Listing>) -> Change {
     let mut changing = controller.change();
+    if let Some(listing) = &listing
+        && !controller.is_made(&listing.catalog)
+    {
+        return refused(format!(
+            "there is no [[zone]] {} with `make-catalog` in the settings",
+            listing.catalog
+        ));
+    }
     if controller.has_zone(&name) {
         return refused(format!("zone {name} is served already"));
     }
-    let added = Wanted { name: name.clone(), source: Source::File(file.to_owned()) };
-    let mut change = controller.add(&mut changing, &name, &added.source);
+    let added = Wanted { name: name.clone(), source: Source::File(file.to_owned()), listing };
+    let mut change = controller.add_wanted(&mut changing, &added);
     if change.failed.is_empty() {
+        if added.listing.is_some() {
+            controller.catalogs.make();
+        }
         changing.commanded.add(added);
         controller.note_commanded(&changing.commanded);
     } else {
@@ -217,6 +228,10 @@ pub fn remove_zone(controller: &Controller, name: &Name) -> Change {
     if !controller.has_zone(name) {
         return refused(format!("there is no zone {name}; `zonda ctl zones` lists those there are"));
     }
+    if let Some(catalog) = controller.member_of(name) {
+        return refused(format!("zone {name} is a member of catalog {catalog}: it goes when it leaves that"));
+    }
+    controller.catalogs.renew(name);
     controller.remove(&mut changing, name);
     changing.commanded.remove(name);
     controller.note_commanded(&changing.commanded);

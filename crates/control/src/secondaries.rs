@@ -8,13 +8,16 @@
 //!                       differences: changer -> delta -> log -> catalog -'
 //! ```
 //!
-//! * [`scheduler`]: the first thread; [`zones`]: which zones there are, and whom each is asked of; [`data`]: the second thread; [`notice`]: NOTIFY.
+//! * [`scheduler`]: the first thread; [`zones`]: which zones there are, and whom each is asked of; [`past`]: what came of it, for operators.
+//! * [`data`]: the second thread; [`notice`]: NOTIFY; [`shares`]: what transfers may take of the machine.
 //!
 //! The design is in `docs/design/secondary.md`.
 
 mod data;
 mod notice;
+mod past;
 mod scheduler;
+mod shares;
 mod zones;
 
 use std::collections::HashMap;
@@ -30,9 +33,12 @@ use transfer::notify::{Remote, RemoteName};
 use transfer::refresh::{Answer, Bounds, Job, Kept, Settings};
 use wire::{Name, NameBuf};
 
+use crate::command::TransfersIn;
 use crate::controller::Controller;
 use crate::secondary::Report;
 use crate::settings::SecondarySettings;
+
+use past::Came;
 
 pub(crate) use notice::Notice;
 
@@ -45,14 +51,18 @@ const ANSWER_WAIT: Duration = Duration::from_secs(5);
 enum Message {
     /// What came of a probe.
     Report(Box<Report>),
-    /// What came of a transfer, once it is served.
-    Done(Job, Answer),
+    /// All of a transfer has come.
+    Arrived(Job),
+    /// What came of a transfer, once it is served, and what was transferred.
+    Done(Job, Answer, Option<Came>),
     /// A NOTIFY.
     Notice(Box<Notice>),
     /// A command for a zone; whether there is one.
     Command(NameBuf, Command, SyncSender<bool>),
-    /// How it stands with a zone, in words.
-    Words(NameBuf, SyncSender<Option<String>>),
+    /// How it stands with a zone, in words, and what came of asking for it.
+    Words(NameBuf, SyncSender<Option<(String, TransfersIn)>>),
+    /// These zones, in lower case, are others of their names from now on, or none.
+    Forget(Vec<NameBuf>),
     /// Zones or remotes may be others.
     Look,
     /// Nothing more.
@@ -136,6 +146,16 @@ impl Secondaries {
         self.send(Message::Look);
     }
 
+    /// Has the thread forget zones, in lower case; those that there still are begin without data at the next look.
+    pub(crate) fn forget(&self, zones: Vec<NameBuf>) {
+        let mut kept = self.kept.lock();
+        for zone in &zones {
+            kept.remove(zone);
+        }
+        drop(kept);
+        self.send(Message::Forget(zones));
+    }
+
     /// Starts the threads, unless there is no zone for them.
     fn start(&self) -> io::Result<()> {
         let Some(controller) = self.owner.get().and_then(Weak::upgrade) else { return Ok(()) };
@@ -193,8 +213,8 @@ impl Secondaries {
         }
     }
 
-    /// How it stands with a zone, in words, if it is transferred from others.
-    pub(crate) fn words(&self, name: &Name) -> Option<String> {
+    /// How it stands with a zone, in words, and what came of asking for it, if it is transferred from others.
+    pub(crate) fn words(&self, name: &Name) -> Option<(String, TransfersIn)> {
         let (reply, replied) = sync_channel(1);
         self.send(Message::Words(name.to_lowercase(), reply));
         replied.recv_timeout(ANSWER_WAIT).ok()?

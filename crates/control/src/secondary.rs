@@ -17,8 +17,9 @@ mod probe;
 mod runs;
 mod transfers;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use transfer::incoming::{Done, Fault, Limits, Outcome, Place, Question, Stop, Unreachable};
 use transfer::refresh::{Answer, Job};
@@ -38,6 +39,8 @@ pub struct Primary {
     pub address: SocketAddr,
     /// The key that questions are signed with, and answers must be.
     pub key: Option<Arc<Key>>,
+    /// The address of ours that questions come from; `None`: what the system takes.
+    pub source: Option<IpAddr>,
 }
 
 /// A question to be asked.
@@ -79,6 +82,10 @@ pub struct Report {
     pub result: Result<Done, Stop>,
     /// All of the zone, where that was the answer.
     pub contents: Option<Contents>,
+    /// Who was asked.
+    pub from: SocketAddr,
+    /// How long it took.
+    pub took: Duration,
 }
 
 impl Report {

@@ -218,6 +218,7 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
     let shown: Vec<Shown> = (0..workers).map(|_| Shown::default()).collect();
     let (of_workers, owner) = (shown.clone(), Arc::clone(controller));
     controller.secondaries.begin(controller);
+    controller.catalogs.begin(controller);
     let renderer = net::Renderer::start()?;
     let requests =
         Requests::new(&controller.transfers, &controller.dynamic, &controller.secondaries, renderer.queue());

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use wire::Name;
+use wire::{Name, NameBuf};
 use zone::catalog::Group;
 
 use crate::findings::Refuse;
@@ -27,7 +27,7 @@ pub enum Source {
     Embedded(&'static Embedded),
     /// Several files, of which nobody can say which one counts: their names. Nothing is read of them.
     Several(Box<str>),
-    /// Other servers, which it is transferred from: their names.
+    /// Nothing that is read: other servers, which it is transferred from, by their names; or what a catalog is made of here.
     Primaries(Box<str>),
 }
 
@@ -55,6 +55,9 @@ impl fmt::Display for Source {
 /// The number of a source among [`Sources`], which alone can tell what it means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceId(u32);
+
+/// What a catalog that is made here is said to come from.
+const MADE_HERE: &str = "the zones that name it";
 
 const KIND_SHIFT: u32 = 30;
 const NUMBER_MASK: u32 = (1 << KIND_SHIFT) - 1;
@@ -118,10 +121,29 @@ pub struct Rules {
     pub notify: Names,
     /// Whom they are transferred from; none: they have files.
     pub primaries: Names,
+    /// Whether what comes from these is kept on the disk, if the section says so.
+    pub persist: Option<bool>,
     /// What holds for their updates.
     pub update: UpdateRules,
     /// How much is kept for IXFR.
     pub ixfr: IxfrRules,
+    /// The catalog that lists them, in lower case, where that is why they are served.
+    pub member_of: Option<NameBuf>,
+    /// How a catalog that is made here lists them, if one does.
+    pub listing: Option<Listing>,
+    /// Whether they are catalogs that are made here, of which there is no file.
+    pub is_made: bool,
+}
+
+/// How a catalog that is made here lists zones (RFC 9432 4).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Listing {
+    /// The catalog, in lower case.
+    pub catalog: NameBuf,
+    /// Their groups.
+    pub groups: Names,
+    /// The catalog that may take them over.
+    pub coo: Option<NameBuf>,
 }
 
 /// The rules of the section of a source: a number among [`Sources`].
@@ -169,9 +191,45 @@ impl Sources {
         self.section(id).map_or(&[], |(rules, _)| rules.primaries.texts())
     }
 
+    /// Whether what comes from primaries of the zones of a source is kept on the disk, if its section says so.
+    pub fn persist(&self, id: SourceId) -> Option<bool> {
+        self.section(id).and_then(|(rules, _)| rules.persist)
+    }
+
     /// Whether any zones are transferred from others.
     pub fn has_primaries(&self) -> bool {
         self.allowed.iter().any(|(rules, _)| !rules.primaries.is_empty())
+    }
+
+    /// The catalog because of which the zones of a source are served, in lower case; `None`: it is the settings or a command.
+    pub fn member_of(&self, id: SourceId) -> Option<&Name> {
+        self.section(id).and_then(|(rules, _)| rules.member_of.as_deref())
+    }
+
+    /// How a catalog that is made here lists the zones of a source.
+    pub fn listing(&self, id: SourceId) -> Option<&Listing> {
+        self.section(id).and_then(|(rules, _)| rules.listing.as_ref())
+    }
+
+    /// Whether the zones of a source are catalogs that are made here.
+    pub fn is_made(&self, id: SourceId) -> bool {
+        self.section(id).is_some_and(|(rules, _)| rules.is_made)
+    }
+
+    /// Whether the zones of a source have no file here: they are transferred, or made.
+    pub fn is_without_file(&self, id: SourceId) -> bool {
+        self.section(id).is_some_and(|(rules, _)| rules.is_made || !rules.primaries.is_empty())
+    }
+
+    /// Whether there are any such zones.
+    pub fn has_without_file(&self) -> bool {
+        self.allowed.iter().any(|(rules, _)| rules.is_made || !rules.primaries.is_empty())
+    }
+
+    /// The source of zones that have no file, by their rules.
+    pub fn without_file(&mut self, rules: &Rules) -> SourceId {
+        let allowed = self.allowed(rules);
+        self.pattern(&Pattern::new(Path::new("")), allowed)
     }
 
     /// What holds for updates of the zones of a source, if its section says anything.
@@ -287,6 +345,18 @@ impl Sources {
         id.kind() == PATTERN && self.patterns[id.number()].0 == *pattern
     }
 
+    /// The same source as `source`, which was given by itself, of a zone that a catalog lists.
+    pub fn add_listed(&mut self, source: &Source, listing: &Listing) -> SourceId {
+        let rules = Rules { listing: Some(listing.clone()), ..Rules::default() };
+        match source {
+            Source::File(path) => {
+                let allowed = self.allowed(&rules);
+                self.path(path, allowed)
+            }
+            other => self.add(other),
+        }
+    }
+
     /// The same source as `source`, which was given by itself.
     pub fn add(&mut self, source: &Source) -> SourceId {
         match source {
@@ -328,6 +398,9 @@ impl Sources {
         if !primaries.is_empty() {
             return Some(Source::Primaries(primaries.join(", ").into()));
         }
+        if matches!(id.kind(), PATTERN | PATH) && self.is_made(id) {
+            return Some(Source::Primaries(MADE_HERE.into()));
+        }
         Some(match id.kind() {
             PATTERN => Source::File(self.patterns[id.number()].0.path(name)),
             PATH => Source::File(self.explicit(id).to_owned()),
@@ -360,7 +433,6 @@ impl Sources {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use wire::NameBuf;
 
     const NONE: Allowed = Allowed(0);
 

@@ -25,7 +25,7 @@ use crate::settings::{Problem, Settings, ZoneDirectorySettings, ZoneSettings};
 use crate::sources::{Allowed, SourceId, Sources};
 use crate::text;
 
-pub use crate::sources::{Embedded, Source};
+pub use crate::sources::{Embedded, Listing, Source};
 
 /// A zone that is to be served.
 #[derive(Clone, Debug)]
@@ -34,6 +34,8 @@ pub struct Wanted {
     pub name: NameBuf,
     /// Its data.
     pub source: Source,
+    /// How a catalog that is made here lists it, if one does.
+    pub listing: Option<Listing>,
 }
 
 /// Zones that are to be served: a list that can have millions, in some dozen octets each.
@@ -89,14 +91,18 @@ impl WantedZones {
         self.zones.is_empty()
     }
 
-    fn push(&mut self, name: &Name, source: SourceId) {
+    /// Adds a zone; there is none of its name.
+    pub(crate) fn push(&mut self, name: &Name, source: SourceId) {
         self.zones.push((self.names.len(), source));
         self.names.extend_from_slice(name.octets());
     }
 
     /// Adds a zone that came by itself.
     pub fn add(&mut self, zone: &Wanted) {
-        let source = self.sources.add(&zone.source);
+        let source = match &zone.listing {
+            Some(listing) => self.sources.add_listed(&zone.source, listing),
+            None => self.sources.add(&zone.source),
+        };
         self.push(&zone.name, source);
     }
 
@@ -248,9 +254,9 @@ impl Collection<'_> {
 
     fn add_section(&mut self, line: usize, zone: &ZoneSettings) {
         let pattern = if zone.pack.as_os_str().is_empty() { &zone.file } else { &zone.pack };
-        let pattern = match zone.primaries.is_empty() {
+        let pattern = match zone.primaries.is_empty() && !zone.make_catalog {
             true => Pattern::new(&self.settings.path(pattern)),
-            // What is transferred has no file.
+            // What is transferred, or made here, has no file.
             false => Pattern::new(Path::new("")),
         };
         if let Some(name) = &zone.name {

@@ -28,7 +28,7 @@ fn name(text: &str) -> NameBuf {
 }
 
 fn primary(address: SocketAddr) -> Arc<Primary> {
-    Arc::new(Primary { address, key: None })
+    Arc::new(Primary { address, key: None, source: None })
 }
 
 fn task(zone: &str, primary: &Arc<Primary>, kind: Kind, ours: Option<u32>) -> Task {
@@ -140,7 +140,8 @@ fn a_large_zone_through_a_file() {
 
     // Too large for what it may take at the end; too large for the file; no folder for it.
     let none = Room { folder: scratch.path().join("none").into(), ..small.clone() };
-    for room in [Room { zone_octets: 1 << 20, ..small.clone() }, Room { file_octets: 1 << 20, ..small }, none]
+    for room in
+        [Room { zone_octets: 1 << 20, ..small.clone() }, Room { files_octets: 1 << 20, ..small }, none]
     {
         let (transfers, reports) = with_room(&room);
         transfers.push(task("large.test", &primary(server.address), Kind::Axfr, None));
@@ -192,7 +193,7 @@ fn differences_of_named() {
     let _named = Guarded::spawn(command, scratch.path());
 
     let key = Key::new(&name("transfer"), Algorithm::HmacSha256, b"secret of the transfer");
-    let signed = Arc::new(Primary { address, key: Some(Arc::new(key)) });
+    let signed = Arc::new(Primary { address, key: Some(Arc::new(key)), source: None });
     let (transfers, reports) = one_thread();
     let mut tries = 0;
     let first = loop {
@@ -241,7 +242,7 @@ fn differences_of_named() {
     transfers.push(task("live.test", &primary(address), Kind::Axfr, None));
     assert!(matches!(next(&reports).result, Err(Stop { fault: Fault::Rcode(5), .. })));
     let other = Key::new(&name("other"), Algorithm::HmacSha256, b"secret");
-    let other = Arc::new(Primary { address, key: Some(Arc::new(other)) });
+    let other = Arc::new(Primary { address, key: Some(Arc::new(other)), source: None });
     transfers.push(task("live.test", &other, Kind::Axfr, None));
     assert!(matches!(next(&reports).result, Err(Stop { fault: Fault::Tsig(..), .. })));
 }
@@ -378,7 +379,7 @@ fn many_zones_of_a_primary_that_comes_back() {
     let address = free_address();
     let room = Room::new(std::env::temp_dir().into());
     let mut keeper = Keeper::start(Settings::default(), Limits::default(), room, false).unwrap();
-    let number = keeper.add_primary(Primary { address, key: None }, true, false).unwrap();
+    let number = keeper.add_primary(Primary { address, key: None, source: None }, true, false).unwrap();
     let list = keeper.schedule().add_list(&[number]).unwrap();
     let zones: Vec<_> =
         (0..ZONES).map(|zone| keeper.add(&name(&format!("z{zone}.test")), list, None)).collect();

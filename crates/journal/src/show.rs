@@ -17,8 +17,6 @@ use crate::history::History;
 use crate::log::{OpenError, Options, Recovery};
 use crate::record::{Body, Record};
 
-/// The folder of the log, in that of the journal.
-pub const LOG_FOLDER: &str = "log";
 /// The folder of the history.
 pub const HISTORY_FOLDER: &str = "history";
 /// Octets that are read at a time.
@@ -89,7 +87,7 @@ pub fn verify(disk: &Arc<dyn Disk>, folder: &Path, options: Options, lines: Line
         verify_checkpoints(&**disk, folder, content, lines);
     }
     let start = anchor.as_ref().map(Content::start).unwrap_or_default();
-    match Recovery::open(Arc::clone(disk), &folder.join(LOG_FOLDER), options, start) {
+    match Recovery::open(Arc::clone(disk), folder, options, start) {
         Ok(recovery) => recovery.lost().iter().for_each(|lost| lines(lost.to_string())),
         Err(OpenError::Io(path, error)) => lines(format!("{}: {error}", path.display())),
         Err(error) => lines(error.to_string()),
@@ -158,8 +156,7 @@ mod tests {
     fn journal() -> (Simulated, Arc<dyn Disk>) {
         let simulated = Simulated::new(1);
         let disk: Arc<dyn Disk> = Arc::new(simulated.clone());
-        let open =
-            || Recovery::open(Arc::clone(&disk), &folder().join(LOG_FOLDER), OPTIONS, Default::default());
+        let open = || Recovery::open(Arc::clone(&disk), &folder(), OPTIONS, Default::default());
         let mut log = begin(open().expect("a log"));
         let history = History::new(Arc::clone(&disk), &folder().join(HISTORY_FOLDER));
         history.begin(&log.identity(), 0).expect("readable");
@@ -193,8 +190,7 @@ mod tests {
     #[test]
     fn all_is_shown_and_one_zone_alone() {
         let (_, disk) = journal();
-        let recovery =
-            Recovery::open(Arc::clone(&disk), &folder().join(LOG_FOLDER), OPTIONS, Default::default());
+        let recovery = Recovery::open(Arc::clone(&disk), &folder(), OPTIONS, Default::default());
         let recovery = recovery.expect("a log");
         let (mut all, mut one) = (Vec::new(), Vec::new());
         show_log(&recovery, None, &mut |line| all.push(line)).expect("readable");
@@ -221,7 +217,7 @@ mod tests {
         simulated.damage(&path, 200, |octets| octets[0] ^= 1);
         let found = faults(&disk);
         assert!(found.len() == 1 && found[0].contains("octet 128: what it has of z1.example."), "{found:?}");
-        let segment = folder().join("log/00000002.seg");
+        let segment = folder().join("00000002.seg");
         let segment = if simulated.content(&segment).is_some_and(|octets| octets[0] != 0) {
             segment
         } else {

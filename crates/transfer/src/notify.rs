@@ -31,7 +31,8 @@ pub const FIRST_WAIT: Duration = Duration::from_secs(2);
 pub const PER_SECOND: u32 = 1000;
 /// Most that are sent at once after a pause.
 const BURST: f64 = 100.0;
-/// Most entries: a million zones, one remote each. What comes beyond is not told, and counted.
+/// Most entries that are due or waiting, a million zones with one remote each: what comes beyond is not told, and counted. And most that have ended and are
+/// remembered beside them.
 pub const ENTRIES_MAX: usize = 1 << 20;
 /// How often another ID is tried where one is in use for the address.
 const IDS_TRIED: usize = 8;
@@ -133,11 +134,12 @@ struct Sent {
 }
 
 /// All that is to be told.
-#[derive(Default)]
 pub struct Notices {
     /// Of each zone, in lower case, one a remote.
     zones: HashMap<NameBuf, Vec<Entry>>,
     entries: usize,
+    /// How many may be under way; and so many that have ended are remembered.
+    entries_max: usize,
     /// Those that are due or waiting, by time; the number tells those of one moment apart.
     turns: BTreeMap<(Duration, u64), (NameBuf, RemoteName)>,
     turn: u64,
@@ -148,7 +150,28 @@ pub struct Notices {
     counts: Counts,
 }
 
+impl Default for Notices {
+    fn default() -> Notices {
+        Notices::bounded(ENTRIES_MAX)
+    }
+}
+
 impl Notices {
+    /// With so many under way at most.
+    fn bounded(entries_max: usize) -> Notices {
+        Notices {
+            zones: HashMap::new(),
+            entries: 0,
+            entries_max,
+            turns: BTreeMap::new(),
+            turn: 0,
+            ids: HashMap::new(),
+            tokens: 0.0,
+            refilled: Duration::ZERO,
+            counts: Counts::default(),
+        }
+    }
+
     /// A zone has this serial now: all of `remotes` are to be told. `now`: since any moment that stays the same.
     pub fn publish(
         &mut self,
@@ -159,11 +182,12 @@ impl Notices {
     ) {
         let zone = zone.to_lowercase();
         for remote in remotes {
-            if self.entry(&zone, &remote).is_none() {
-                if self.entries >= ENTRIES_MAX {
-                    self.counts.left_out += 1;
-                    continue;
-                }
+            let is_under_way = self.entry(&zone, &remote).map(|entry| entry.turn.is_some());
+            if is_under_way != Some(true) && self.turns.len() >= self.entries_max {
+                self.counts.left_out += 1;
+                continue;
+            }
+            if is_under_way.is_none() {
                 self.entries += 1;
                 let (remote, state) = (Arc::clone(&remote), State::Due);
                 let entry = Entry { remote, serial, sendings: 0, state, since: now, turn: None, sent: None };
@@ -193,12 +217,16 @@ impl Notices {
     /// The remote of what is due is none any more, or the zone has no data: it is not told.
     pub fn leave(&mut self, due: &Due) {
         self.unqueue(&due.zone, &due.remote);
-        let Some(entries) = self.zones.get_mut(&due.zone) else { return };
+        self.remove(&due.zone, &due.remote);
+    }
+
+    fn remove(&mut self, zone: &NameBuf, remote: &RemoteName) {
+        let Some(entries) = self.zones.get_mut(zone) else { return };
         let before = entries.len();
-        entries.retain(|entry| entry.remote != due.remote);
+        entries.retain(|entry| entry.remote != *remote);
         self.entries -= before - entries.len();
         if entries.is_empty() {
-            self.zones.remove(&due.zone);
+            self.zones.remove(zone);
         }
     }
 
@@ -326,7 +354,12 @@ impl Notices {
         self.unqueue(zone, remote);
         let entry = self.entry(zone, remote)?;
         (entry.state, entry.since) = (state, now);
-        Some(Ended { zone: zone.clone(), told: entry.told() })
+        let ended = Ended { zone: zone.clone(), told: entry.told() };
+        if self.entries > self.entries_max {
+            // What became of it is said now and not remembered.
+            self.remove(zone, remote);
+        }
+        Some(ended)
     }
 }
 

@@ -20,10 +20,10 @@ mod zone;
 pub use answer::{Answer, Told};
 pub use kept::Kept;
 pub use primary::PrimaryState;
-pub use schedule::{Action, Job, PRIMARIES_OF_ZONE_MAX, Schedule, Settings, ZoneNumber};
+pub use schedule::{ARRIVED_MAX, Action, Job, PRIMARIES_OF_ZONE_MAX, Schedule, Settings, ZoneNumber};
 pub use times::{Bounds, Intervals, spread};
-pub use words::Words;
-pub use zone::{Last, State};
+pub use words::{Span, Words};
+pub use zone::{Last, State, Trouble};
 
 /// Random numbers, any 32 bits each; for spreading only, so that they need not be secret.
 pub type Random<'r> = dyn FnMut() -> u32 + 'r;

@@ -148,12 +148,12 @@ impl ContentsBuilder {
     }
 
     /// Makes room for so many records more, of so many owners, with so many octets of keys and RDATA: columns that grow step by step
-    /// take up to twice as much, and for a moment thrice.
+    /// take up to twice as much, and for a moment thrice. Where there is no memory for it at once they grow all the same.
     pub fn reserve(&mut self, records: usize, owners: usize, key_octets: usize, rdata_octets: usize) {
-        self.records.reserve_exact(records);
-        self.runs.reserve_exact(owners);
-        self.keys.reserve_exact(key_octets);
-        self.rdata.reserve_exact(rdata_octets);
+        let _ = self.records.try_reserve_exact(records);
+        let _ = self.runs.try_reserve_exact(owners);
+        let _ = self.keys.try_reserve_exact(key_octets);
+        let _ = self.rdata.try_reserve_exact(rdata_octets);
     }
 
     /// Adds a record. `same_owner` promises that `owner` equals that of the record before, which saves

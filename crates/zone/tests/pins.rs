@@ -102,6 +102,26 @@ fn a_pinned_zone_stays_as_it_was_and_then_goes() {
     assert!(gone.upgrade().is_none(), "the pin has let go");
 }
 
+/// What is kept by who publishes is as it was, and counts for nobody.
+#[test]
+fn a_zone_that_is_replaced_can_be_kept() {
+    let (catalog, slot) = catalog(pack(1, 3));
+    let mut reader = catalog.reader();
+    let kept = reader.with(|view| view.keep(slot)).unwrap();
+    publish(&catalog, slot, pack(2, 4));
+    let newer = reader.with(|view| view.keep(slot)).unwrap();
+    catalog.publish(slot, None, ViewSource::Absent(Absence::Expired)).unwrap();
+    assert!(reader.with(|view| view.keep(slot)).is_none());
+    catalog.remove(&[slot]);
+    assert!(reader.with(|view| view.keep(slot)).is_none());
+    for _ in 0..3 {
+        catalog.domain().collect();
+    }
+    check(&kept, 1, 3);
+    check(&newer, 2, 4);
+    assert_eq!((kept.version().slot, catalog.pins().now), (slot, 0));
+}
+
 #[test]
 fn what_was_found_in_a_batch_is_pinned_in_it() {
     let (catalog, slot) = catalog(pack(1, 3));

@@ -12,8 +12,11 @@ use zonda_tests::rtype;
 #[derive(Clone)]
 pub struct Model {
     origin: Name,
-    sets: BTreeMap<(Name, u16), (u32, Vec<Vec<u8>>)>,
+    sets: BTreeMap<(Name, u16), Set>,
 }
+
+/// TTL and RDATA, sorted.
+type Set = (u32, Vec<Vec<u8>>);
 
 /// Names that come and go.
 const NAMES: usize = 60;
@@ -110,7 +113,8 @@ impl Model {
                 let rtype = types[random.below(types.len())];
                 let (_, all) = self.sets[&(name.clone(), rtype)].clone();
                 self.remove(&name, rtype, change);
-                if random.one_in(2) {
+                // knotd 3.2 that signs takes no CNAME record where it has just removed one.
+                if random.one_in(2) && rtype != rtype::CNAME {
                     let ttl = 60 + random.below(600) as u32;
                     all.into_iter().for_each(|rdata| self.add(&name, rtype, ttl, rdata, change));
                 }

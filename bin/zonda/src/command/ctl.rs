@@ -6,8 +6,9 @@ use clap::Subcommand;
 use control::Settings;
 use control::client::ask;
 use control::command::{
-    ByCommand, ChangeLine, Count, Locks, LogLevel, Memory, NoticeLine, RateLimit, Reply, Request, Stats,
-    Status, TransferLine, TransfersOut, Upgraded, ZoneLine, ZoneState,
+    ByCommand, CatalogLine, ChangeLine, Count, Locks, LogLevel, Memory, NoticeLine, PrimaryLine, RateLimit,
+    Reply, Request, Stats, Status, TransferIn, TransferLine, TransfersIn, TransfersOut, Upgraded, ZoneLine,
+    ZoneState,
 };
 use control::findings::summary;
 use control::text::{Seconds, Span, count, grouped, octets};
@@ -42,10 +43,12 @@ Examples:
   zonda ctl --socket /run/zonda/control.sock stats --json
   zonda ctl log-level debug
   zonda ctl locks --on
+  zonda ctl catalog confirm catalog.example
   zonda ctl upgrade
 
 Exit status: 0 all went well, 1 the server could not be reached or something is wrong, 2 wrong usage. For `status` something is wrong where a
-zone is absent or stale, signatures have expired, or packs cannot be stored; for `zones` where a zone that it shows is so.";
+zone is absent or stale, signatures have expired, or packs cannot be stored; for `zones` where a zone that it shows is so, for
+`catalog` where one is broken, has no data, or waits.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -102,12 +105,23 @@ enum Command {
         /// A zone that is transferred from others
         zone: String,
     },
+    /// Catalogs that are followed (RFC 9432): state, members, what waits
+    Catalog {
+        #[command(subcommand)]
+        command: Option<CatalogCommand>,
+    },
     /// Serve one more zone, until the next start
     AddZone {
         /// Its name
         zone: String,
         /// Its text or pack
         file: PathBuf,
+        /// The catalog that is to list it, a zone of the settings with `make-catalog`
+        #[arg(long, value_name = "CATALOG")]
+        catalog: Option<String>,
+        /// A group of it there; several times for several
+        #[arg(long, value_name = "GROUP", requires = "catalog")]
+        group: Vec<String>,
     },
     /// Serve a zone no longer, until the next start
     RemoveZone {
@@ -126,6 +140,20 @@ enum Command {
     },
     /// End the server
     Stop,
+}
+
+#[derive(Subcommand)]
+enum CatalogCommand {
+    /// Show one with its first members, and which of them are not served and why
+    Show {
+        /// A catalog of the settings
+        catalog: String,
+    },
+    /// Let go on what waits, as it is more than `remove-max` of the catalog allows: data of those zones are forgotten
+    Confirm {
+        /// A catalog of the settings
+        catalog: String,
+    },
 }
 
 /// Asks; says whether all went well.
@@ -171,7 +199,19 @@ fn request(command: &Command) -> Result<Request, String> {
         Command::Reconfigure => Request::Reconfigure,
         Command::Refresh { zone } => Request::Refresh { zone: zone.clone() },
         Command::Retransfer { zone } => Request::Retransfer { zone: zone.clone() },
-        Command::AddZone { zone, file } => Request::AddZone { zone: zone.clone(), file: absolute(file)? },
+        Command::Catalog { command: None } => Request::Catalogs { catalog: None },
+        Command::Catalog { command: Some(CatalogCommand::Show { catalog }) } => {
+            Request::Catalogs { catalog: Some(catalog.clone()) }
+        }
+        Command::Catalog { command: Some(CatalogCommand::Confirm { catalog }) } => {
+            Request::ConfirmCatalog { catalog: catalog.clone() }
+        }
+        Command::AddZone { zone, file, catalog, group } => Request::AddZone {
+            zone: zone.clone(),
+            file: absolute(file)?,
+            catalog: catalog.clone(),
+            groups: group.clone(),
+        },
         Command::Upgrade { program, wait } => Request::Upgrade {
             program: program.as_deref().map(absolute).transpose()?,
             wait_seconds: Some(*wait),
@@ -215,6 +255,8 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
             }),
             (false, Reply::Zone(zone)) if is_listing => print(&zone_row(&zone)),
             (false, Reply::Zone(zone)) => print(&zone_text(&zone)),
+            (false, Reply::Catalog(catalog)) => print(&catalog_text(&catalog)),
+            (false, Reply::Confirmed { text }) => print(&format!("{text}\n")),
             (false, Reply::Change(change)) => show_change(&change),
             (false, Reply::Upgraded(upgraded)) => print(&upgraded_text(&upgraded)),
             (false, Reply::Error { message }) => {
@@ -289,6 +331,30 @@ fn expiry(expires: u64) -> String {
         Some(left) => format!("in {}, at {at:#}", Seconds(left)),
         None => format!("expired {} ago, at {at:#}", Seconds(now - expires)),
     }
+}
+
+/// A catalog as a line, and what there is to say of it below.
+fn catalog_text(line: &CatalogLine) -> String {
+    let serial = line.serial.map_or_else(|| "-".into(), |serial| serial.to_string());
+    let members = match line.members == line.served {
+        true => count(line.members as usize, "member"),
+        false => {
+            format!("{}, {} of them served", count(line.members as usize, "member"), grouped(line.served))
+        }
+    };
+    let mut text = format!("{:<8} {serial:>10} {:<40} {members}\n", line.state, line.catalog);
+    let mut add = |title: &str, lines: &[String]| {
+        lines.iter().for_each(|line| text += &format!("  {title:<11} {line}\n"));
+    };
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let ago = line.done_at.map_or(0, |at| now.saturating_sub(at));
+    let done = line.done.iter().map(|done| format!("{done}, {} ago", Seconds(ago)));
+    add("problem", &line.problems);
+    add("waits", &Vec::from_iter(line.waits.clone()));
+    add("last", &done.collect::<Vec<_>>());
+    add("not served", &line.clashes);
+    add("member", &line.zones);
+    text
 }
 
 fn stats_text(stats: &Stats) -> String {
@@ -419,12 +485,61 @@ fn zone_text(zone: &ZoneLine) -> String {
     for finding in &zone.findings {
         text += &format!("finding   {finding}\n");
     }
+    if let Some(catalog) = &zone.member_of {
+        text += &format!("member of {catalog}\n");
+    }
     if let Some(secondary) = &zone.secondary {
         text += &format!("secondary {secondary}\n");
     }
+    text += &zone.transfers_in.as_deref().map_or_else(String::new, transfers_in_text);
     text += &zone.transfers.as_ref().map_or_else(String::new, transfers_text);
     for NoticeLine { remote, serial, state, seconds } in &zone.notices {
         text += &format!("notify    {remote}: serial {serial}, {state}, {} ago\n", Seconds(*seconds));
+    }
+    text
+}
+
+/// What came of asking others for a zone.
+fn transfers_in_text(transfers: &TransfersIn) -> String {
+    let TransfersIn { checks, axfr, ixfr, in_vain, last, primaries } = transfers;
+    let mut text = format!(
+        "received  {}: {} by AXFR, {} by IXFR; {} answered, {} in vain\n",
+        count((*axfr + *ixfr) as usize, "transfer"),
+        grouped(*axfr),
+        grouped(*ixfr),
+        count(*checks as usize, "check"),
+        grouped(*in_vain)
+    );
+    if let Some(TransferIn {
+        what,
+        primary,
+        serial,
+        versions,
+        records,
+        left_out,
+        octets: came,
+        millis,
+        seconds,
+    }) = last
+    {
+        let versions = if *versions > 1 { format!(", {versions} versions") } else { String::new() };
+        let left =
+            if *left_out > 0 { format!(" ({} not of the zone)", grouped(*left_out)) } else { String::new() };
+        text += &format!(
+            "received last by {what} from {primary} {} ago: serial {serial}{versions}, {}{left}, {}, {}.{:03} s\n",
+            Seconds(*seconds),
+            count(*records as usize, "record"),
+            octets(*came),
+            millis / 1000,
+            millis % 1000
+        );
+    }
+    for PrimaryLine { name, state, problem, advice, seconds } in primaries {
+        let problem = problem.as_ref().map_or_else(String::new, |problem| {
+            let advice = advice.as_ref().map_or_else(String::new, |advice| format!(" ({advice})"));
+            format!("; {} ago it {problem}{advice}", Seconds(*seconds))
+        });
+        text += &format!("primary   {name}: {state}{problem}\n");
     }
     text
 }

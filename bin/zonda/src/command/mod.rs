@@ -41,5 +41,5 @@ pub fn print(text: &str) -> bool {
 pub fn zone_argument(argument: &str) -> Result<control::wanted::Wanted, String> {
     let (name, path) = control::wanted::parse_argument(argument)?;
     let source = control::wanted::Source::File(path);
-    Ok(control::wanted::Wanted { name, source })
+    Ok(control::wanted::Wanted { name, source, listing: None })
 }

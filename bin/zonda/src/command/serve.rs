@@ -61,7 +61,11 @@ pub fn run(arguments: Arguments) -> bool {
     let Arguments { config, listen, zone: mut zones, workers, profile_locks } = arguments;
     let mut welcome = Vec::new();
     if config.is_none() && zones.is_empty() {
-        zones.push(Wanted { name: Name::root().to_owned(), source: Source::Embedded(&ROOT_ZONE) });
+        zones.push(Wanted {
+            name: Name::root().to_owned(),
+            source: Source::Embedded(&ROOT_ZONE),
+            listing: None,
+        });
         let (host, port) = match listen.first() {
             Some(address) => (address.ip().to_string(), address.port()),
             None => ("127.0.0.1".into(), 5300),

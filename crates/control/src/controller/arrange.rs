@@ -15,7 +15,7 @@ use super::{Changing, Controller};
 use crate::load::Job;
 use crate::packs::{PackFolder, Stored};
 use crate::progress::{Act, Progress};
-use crate::sources::{Source, SourceId, Sources};
+use crate::sources::{Listing, Source, SourceId, Sources};
 use crate::wanted::{Unread, WantedZones};
 
 /// A zone that is perhaps to be loaded.
@@ -150,6 +150,7 @@ impl Controller {
             self.load_changed(&candidates, Scope::All, progress, &mut change, false);
             change.said.end();
             self.secondaries.look();
+            self.catalogs.loaded();
             return change;
         }
         progress.begin(Act::Mapping, 0);
@@ -176,6 +177,7 @@ impl Controller {
         drop(zones);
         self.remove_unused_files();
         self.secondaries.look();
+        self.catalogs.loaded();
         change
     }
 
@@ -233,6 +235,7 @@ impl Controller {
         is_late: bool,
         change: &mut Change,
     ) -> Vec<Candidate> {
+        self.add_members(changing, &mut wanted, &mut change.said);
         let mut sources = std::mem::take(&mut wanted.sources);
         sources.set_groups(|names| changing.groups.group(names));
         let why: Vec<String> = wanted.unread.iter().map(|unread| unread.line.clone()).collect();
@@ -438,9 +441,12 @@ impl Controller {
     }
 
     /// Enters a zone that came by itself, to be loaded.
-    pub(super) fn await_zone(&self, name: &Name, source: &Source) {
+    pub(super) fn await_zone(&self, name: &Name, source: &Source, listing: Option<&Listing>) {
         let mut zones = self.zones.write();
-        let source = zones.sources.add(source);
+        let source = match listing {
+            Some(listing) => zones.sources.add_listed(source, listing),
+            None => zones.sources.add(source),
+        };
         let awaited = Awaited { name: name.to_owned(), source, problem: None, slot: None };
         zones.awaited.insert(name.to_lowercase(), awaited);
         self.arrange_awaited(&mut zones);
@@ -521,18 +527,19 @@ impl Controller {
         })
     }
 
-    /// Shows what packs have of zones that are transferred from others, unless that is too old.
+    /// Shows what packs have of zones that are transferred from others, unless that is too old, and of catalogs that are made here.
     fn take_stored_secondaries(&self, candidates: &[Candidate], stored: &Stored) {
         let mut zones = self.zones.write();
-        if !zones.sources.has_primaries() {
+        if !zones.sources.has_without_file() {
             return;
         }
         let mut names: Vec<NameBuf> = Vec::new();
         self.catalog.reader().with(|view| {
             for candidate in candidates {
                 if let Who::Slot(slot) = candidate.who
-                    && !zones.sources.primaries(zones.kept(slot).source).is_empty()
+                    && zones.sources.is_without_file(zones.kept(slot).source)
                     && let Some(name) = zones.name(view, slot)
+                    && zones.persists(name, Some(slot))
                 {
                     names.push(name.to_lowercase());
                 }
@@ -599,7 +606,7 @@ mod tests {
     fn removing_waits_without_a_lock() {
         let controller = Controller::new(Settings::default(), Overrides::default()).unwrap();
         let name: NameBuf = "a.example".parse().unwrap();
-        controller.await_zone(&name, &Source::File("none".into()));
+        controller.await_zone(&name, &Source::File("none".into()), None);
         assert!(controller.has_zone(&name));
         let mut worker = controller.catalog.reader();
         worker.begin();

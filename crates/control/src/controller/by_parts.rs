@@ -99,7 +99,7 @@ mod tests {
             reader.with(|view| view.are_current(version, PartSet::of_name(label)))
         };
         write(1, 1, 1);
-        assert_eq!(add_zone(&controller, apex.clone(), &file).loaded, 1);
+        assert_eq!(add_zone(&controller, apex.clone(), &file, None).loaded, 1);
         assert!(!version().has_parts());
         write(2, 22, 1);
         reload();

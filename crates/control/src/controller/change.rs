@@ -17,7 +17,7 @@ use crate::load::{Job, Loaded, Loader, Origin, Outcome, SMALL_PACK_OCTETS};
 use crate::packs::{PackFolder, Stored};
 use crate::progress::{Act, Progress};
 use crate::sources::Source;
-use crate::wanted::WantedZones;
+use crate::wanted::{Wanted, WantedZones};
 
 /// What a change did.
 #[derive(Debug, Default)]
@@ -120,15 +120,22 @@ impl Controller {
     }
 
     /// Serves one more zone, if it can be loaded. There is none of that name.
-    pub(crate) fn add(&self, _changing: &mut Changing, name: &Name, source: &Source) -> Change {
+    #[cfg(test)]
+    pub(crate) fn add(&self, changing: &mut Changing, name: &Name, source: &Source) -> Change {
+        self.add_wanted(changing, &Wanted { name: name.to_owned(), source: source.clone(), listing: None })
+    }
+
+    /// Serves one more zone, if it can be loaded. There is none of that name.
+    pub(crate) fn add_wanted(&self, _changing: &mut Changing, wanted: &Wanted) -> Change {
+        let Wanted { name, source, listing } = wanted;
         let (mut change, progress) = (Change { added: 1, ..Change::new(By::Command) }, Progress::default());
         let jobs = [Job {
             id: 0,
-            name: name.to_owned(),
+            name: name.clone(),
             source: source.clone(),
             refuse: self.zones.read().refuse.severity(),
         }];
-        self.await_zone(name, source);
+        self.await_zone(name, source, listing.as_ref());
         progress.show_while(|| self.load(&jobs, &Stored::default(), &progress, &mut change, true));
         if !change.failed.is_empty() {
             // It has not come, and so does not go.
@@ -244,14 +251,22 @@ impl Controller {
             let old = slot.map(|slot| warn(zones, view, slot, job, &loaded, change));
             (slot, old)
         });
-        // What comes with the program nobody here can mend; `ctl zones` shows it.
-        if !matches!(job.source, Source::Embedded(_)) {
+        // What comes with the program nobody here can mend, and what comes from a primary again and again is said once; `ctl zones` shows it.
+        let is_known = match job.source {
+            Source::Embedded(_) => true,
+            Source::Primaries(_) => {
+                slot.is_some_and(|slot| zones.findings.of(slot) == &*loaded.findings.lines)
+            }
+            _ => false,
+        };
+        if !is_known {
             change.told.zone(&job.name, &loaded.findings);
         }
         let is_to_wait = pack.octets().len() < SMALL_PACK_OCTETS || (self.is_held() && !is_large(pack));
         let is_small = is_to_wait && loaded.pack.file.is_none();
         let kind = match loaded.origin {
             Origin::PackFile => Kind::Operators(loaded.stamp),
+            Origin::Passing => Kind::Passing,
             Origin::Text if is_small => Kind::Waiting(Instant::now()),
             _ => Kind::Kept,
         };
@@ -261,9 +276,13 @@ impl Controller {
         };
         let serials = (Some(pack.zone_row(loaded.number).serial), old.as_ref().and_then(|old| old.serial));
         let is_stored = loaded.origin == Origin::Stored;
-        change.said.zone(became, &job.name, serials, is_stored, || Some(job.source.to_string()));
-        // Stored, it is what was served before.
-        let leads_on = self.historian.is_kept() && !is_stored;
+        // Who asked the primary says which, and how much came.
+        if !matches!(job.source, Source::Primaries(_)) {
+            change.said.zone(became, &job.name, serials, is_stored, || Some(job.source.to_string()));
+        }
+        // Stored, it is what was served before; what is not to be kept has no history.
+        let is_passing = loaded.origin == Origin::Passing;
+        let leads_on = self.historian.is_kept() && !is_stored && !is_passing;
         let before = slot.filter(|slot| leads_on && self.is_followed(zones, *slot, &job.name));
         let before = before.and_then(|slot| reader.with(|view| view.keep(slot)));
         let source = ViewSource::Pack(zones.packs.hold(&self.catalog, &loaded.pack, kind), loaded.number);
@@ -285,6 +304,8 @@ impl Controller {
         };
         if leads_on {
             self.historian.replaced(&job.name, before, pack, loaded.number);
+        } else if is_passing {
+            self.historian.begin_anew(&job.name);
         }
         match old.and_then(|old| old.pack) {
             Some(old) => zones.packs.replace(old, pack.id()),
@@ -305,6 +326,7 @@ impl Controller {
         {
             self.telling.publish(&job.name, serial, zones.sources.notify(zones.kept(slot).source));
         }
+        self.catalogs.replaced(&job.name);
         let own = (loaded.origin == Origin::PackFile).then(|| (job.name.clone(), pack.id()));
         let includes = (!loaded.includes.is_empty()).then_some((loaded.stamp, loaded.includes));
         let is_rare = own.is_some() || includes.is_some();

@@ -48,6 +48,7 @@ impl Controller {
             slot.map(|slot| zones.sources.notify(zones.kept(slot).source).to_vec()).unwrap_or_default();
         drop(zones);
         self.telling.publish(name, serial, &remotes);
+        self.catalogs.published(name);
     }
 
     /// How much of a zone is kept for IXFR: as its section says, and no more than can be sent, as the whole zone is shorter than what is more.
@@ -84,10 +85,11 @@ impl Controller {
         self.zones.write().packs.stored(pack.id(), &stored)
     }
 
-    /// Keeps a pack in use, and its file, until [`Controller::let_go_of`].
-    pub(crate) fn keep(&self, pack: &Arc<StoredPack>) {
+    /// Keeps a pack in use, and its file, until [`Controller::let_go_of`]. `is_passing`: it is to have none.
+    pub(crate) fn keep(&self, pack: &Arc<StoredPack>, is_passing: bool) {
         let mut zones = self.zones.write();
-        zones.packs.hold(&self.catalog, pack, Kind::Kept);
+        let kind = if is_passing { Kind::Passing } else { Kind::Kept };
+        zones.packs.hold(&self.catalog, pack, kind);
         zones.packs.add(pack.pack.id());
     }
 

@@ -33,6 +33,8 @@ pub(super) enum Kind {
     Contents,
     /// A file of the operator's, with its state.
     Operators(Stamp),
+    /// In memory alone: its zones are transferred from others, and not to be kept on the disk.
+    Passing,
 }
 
 /// A pack in use.
@@ -233,6 +235,21 @@ impl HeldPacks {
         self.iter().filter_map(since).min()
     }
 
+    /// The packs in memory alone that are to be joined now, if any: one of many.
+    pub(super) fn to_merge_in_memory(&self) -> Vec<Arc<StoredPack>> {
+        let all = self.iter().filter(|held| held.kind == Kind::Passing && held.is_small_zones());
+        let all: Vec<&Held> = all.collect();
+        let is_many = all.len() > PACKS_MAX;
+        let mean = all.iter().map(|held| held.live as usize).sum::<usize>() / all.len().max(1);
+        let is_chosen = |held: &&&Held| held.is_mostly_dead() || (is_many && held.live as usize <= mean);
+        let chosen: Vec<&&Held> = all.iter().filter(is_chosen).collect();
+        // One pack would become one pack, again and again; but it may become smaller.
+        if chosen.len() < 2 && !chosen.iter().any(|held| held.is_mostly_dead()) {
+            return Vec::new();
+        }
+        chosen.into_iter().map(|held| Arc::clone(&held.pack)).collect()
+    }
+
     /// The packs that are to be joined now, if any; `has_folder`: whether that makes a file.
     pub(super) fn to_merge(&self, now: Instant, has_folder: bool) -> Vec<Arc<StoredPack>> {
         let is_waiting = |held: &&Held| matches!(held.kind, Kind::Waiting(_)) && !held.is_asked;
@@ -241,7 +258,8 @@ impl HeldPacks {
         let is_due = waiting.len() > PACKS_MAX
             || octets > WAITING_OCTETS_MAX
             || (has_folder && self.due().is_some_and(|due| due <= now));
-        let ours: Vec<&Held> = self.iter().filter(|held| held.is_small_zones()).collect();
+        let is_ours = |held: &&Held| held.is_small_zones() && held.kind != Kind::Passing;
+        let ours: Vec<&Held> = self.iter().filter(is_ours).collect();
         let is_many = ours.len() > PACKS_MAX + waiting.len();
         let mean = ours.iter().map(|held| held.live as usize).sum::<usize>() / ours.len().max(1);
         let most_dead = most_dead(&ours);

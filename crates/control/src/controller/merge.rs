@@ -12,7 +12,7 @@ use zone::{Pack, PackBuilder};
 use super::Controller;
 use super::held::{Kind, WAITING_TIME_MAX};
 use crate::load::{SEEDS_MAX, SHARED_PACK_OCTETS, store};
-use crate::packs::StoredPack;
+use crate::packs::{PackFolder, StoredPack};
 use crate::system::{random, trim_memory};
 
 /// Zones that are looked at within one batch of the catalog, and moved within one hold of the lock.
@@ -83,7 +83,7 @@ impl Controller {
         for pack in packs {
             let Ok(stored) = self.effort().run(|| folder.store(&pack.pack)) else { return };
             let members = self.members(&pack);
-            self.move_to(&stored, &members, |_, member| member.number);
+            self.move_to((&stored, Kind::Kept), &members, |_, member| member.number);
         }
     }
 
@@ -109,7 +109,22 @@ impl Controller {
 
     /// As [`Controller::merge`]. The error is the packs that cannot be merged.
     fn merge_sound(&self, at: Instant) -> Result<(), Vec<u64>> {
-        let packs = self.zones.read().packs.to_merge(at, self.writable_folder().is_some());
+        let folder = self.writable_folder();
+        let (stored, passing) = {
+            let packs = &self.zones.read().packs;
+            (packs.to_merge(at, folder.is_some()), packs.to_merge_in_memory())
+        };
+        self.merge_packs(&stored, folder, Kind::Kept)?;
+        self.merge_packs(&passing, None, Kind::Passing)
+    }
+
+    /// Joins the zones of these packs.
+    fn merge_packs(
+        &self,
+        packs: &[Arc<StoredPack>],
+        folder: Option<&PackFolder>,
+        kind: Kind,
+    ) -> Result<(), Vec<u64>> {
         let mut members: Vec<Member> = packs.iter().flat_map(|pack| self.members(pack)).collect();
         if members.is_empty() {
             packs.iter().for_each(|pack| self.ask_for(pack));
@@ -118,11 +133,10 @@ impl Controller {
         let (count, zones) = (packs.len(), members.len());
         tracing::debug!(packs = count, zones, "merging {count} packs with {zones} zones");
         while !members.is_empty() {
-            let copied =
-                || copy(&packs, &members).map(|(pack, count)| (store(self.writable_folder(), pack), count));
+            let copied = || copy(packs, &members).map(|(pack, count)| (store(folder, pack), count));
             let (pack, count) = self.effort().run(copied)?;
             let rest = members.split_off(count);
-            self.move_to(&pack, &members, |at, _| at);
+            self.move_to((&pack, kind), &members, |at, _| at);
             members = rest;
         }
         packs.iter().for_each(|pack| self.ask_for(pack));
@@ -186,12 +200,17 @@ impl Controller {
 
     /// Has zones be served from the pack that they were copied to. `number`: the number there of each, of which it is told how many
     /// were before it.
-    fn move_to(&self, pack: &Arc<StoredPack>, members: &[Member], number: impl Fn(u32, &Member) -> u32) {
+    fn move_to(
+        &self,
+        (pack, kind): (&Arc<StoredPack>, Kind),
+        members: &[Member],
+        number: impl Fn(u32, &Member) -> u32,
+    ) {
         let id = pack.pack.id();
         let mut at = 0;
         for batch in members.chunks(ZONES_A_BATCH) {
             let mut zones = self.zones.write();
-            let to = zones.packs.hold(&self.catalog, pack, Kind::Kept);
+            let to = zones.packs.hold(&self.catalog, pack, kind);
             for member in batch {
                 let source = ViewSource::Pack(to, number(at, member));
                 at += 1;
@@ -323,7 +342,7 @@ mod tests {
         let add = |name: &str, text: &str| {
             let file = folder.path().join(name);
             std::fs::write(&file, text).unwrap();
-            assert_eq!(crate::reload::add_zone(&controller, name.parse().unwrap(), &file).loaded, 1);
+            assert_eq!(crate::reload::add_zone(&controller, name.parse().unwrap(), &file, None).loaded, 1);
         };
         let blank = |octets: u64| "\n".repeat(octets as usize);
         add("blank.test", &format!("{TEXT}{}", blank(ALONE_TEXT_OCTETS)));

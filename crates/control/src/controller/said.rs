@@ -28,6 +28,8 @@ pub(crate) enum By {
     Damage,
     /// A transfer from a primary.
     Transfer,
+    /// A catalog zone, or its confirmation.
+    Catalog,
 }
 
 impl By {
@@ -38,6 +40,7 @@ impl By {
             By::Command => "command",
             By::Damage => "damage",
             By::Transfer => "transfer",
+            By::Catalog => "catalog",
         }
     }
 }
@@ -122,7 +125,7 @@ impl Said {
     }
 
     /// Says what was noted, and how many zones more there are: the change is over.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.tell();
         let by = self.by.text();
         if let Some(zones) = self.zones.checked_sub(ZONES_LOGGED_MAX).filter(|zones| *zones > 0) {

@@ -12,14 +12,53 @@ use super::change::Change;
 use super::said::By;
 use crate::findings::Findings;
 use crate::load::{Job, Loaded, Origin};
-use crate::packs::StoredPack;
+use crate::packs::{PackFolder, StoredPack};
 use crate::sources::Source;
 use crate::stamp::Stamp;
 
 impl Controller {
-    /// Serves what a primary has sent. `number`: of the zone in the pack, which is stored if that can be. Says whether there is such a zone still.
-    pub(crate) fn take_transferred(&self, name: &Name, pack: Arc<StoredPack>, number: u32) -> bool {
-        if !self.is_secondary(name) {
+    /// Whether what is transferred of a zone is kept on the disk: not where its settings say so, and where there is no folder for it.
+    pub(crate) fn persists(&self, name: &Name) -> bool {
+        if !self.folder().is_some_and(PackFolder::is_ours) {
+            return false;
+        }
+        let zones = self.zones.read();
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        zones.persists(name, slot)
+    }
+
+    /// What the folder has of a zone, which is served, is not to be what the next start begins with. Says whether it has anything, so that packs are
+    /// to be tidied.
+    pub(crate) fn give_up_stored(&self, name: &Name) -> bool {
+        let mut zones = self.zones.write();
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        let is_stored = zones.is_stored(&self.catalog, name, slot);
+        if is_stored {
+            zones.gone.add(name);
+            self.is_untidy.store(true, Ordering::SeqCst);
+        }
+        is_stored
+    }
+
+    /// Whether there is such a zone, and it has no file here: what it has comes from elsewhere.
+    fn is_filled(&self, name: &Name) -> bool {
+        let zones = self.zones.read();
+        let awaited = zones.awaited.get(&name.to_lowercase()).map(|awaited| awaited.source);
+        let shown = self.catalog.reader().with(|view| zones.slot(view, name));
+        let source = awaited.or(shown.map(|slot| zones.kept(slot).source));
+        source.is_some_and(|source| zones.sources.is_without_file(source))
+    }
+
+    /// Serves what a primary has sent. `number`: of the zone in the pack, which is stored if that can be. `persists`: whether it is to be.
+    /// Says whether there is such a zone still.
+    pub(crate) fn take_transferred(
+        &self,
+        name: &Name,
+        (pack, number): (Arc<StoredPack>, u32),
+        findings: Findings,
+        persists: bool,
+    ) -> bool {
+        if !self.is_filled(name) {
             return false;
         }
         self.make_room();
@@ -39,22 +78,33 @@ impl Controller {
             number,
             stamp: Stamp::default(),
             includes: Box::default(),
-            findings: Findings::default(),
-            origin: Origin::Text,
+            findings,
+            origin: if persists { Origin::Text } else { Origin::Passing },
             contents_hash: None,
         };
         let mut change = Change::new(By::Transfer);
         change.told.begin(1);
         {
             let mut zones = self.zones.write();
-            let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+            let (slot, had_data) = self.catalog.reader().with(|view| {
+                let slot = zones.slot(view, name);
+                (slot, slot.is_some_and(|slot| zones.pack_of(view, slot).is_some()))
+            });
             let awaited = zones.awaited.get(&name.to_lowercase()).map(|awaited| awaited.source);
             let source = awaited.or(slot.map(|slot| zones.kept(slot).source));
-            if source.is_none_or(|source| zones.sources.primaries(source).is_empty()) {
+            if source.is_none_or(|source| !zones.sources.is_without_file(source)) {
                 return false;
             }
+            // What packs of the folder have of it is from before, and must not be what the next start begins with.
+            let is_stored = !persists && zones.is_stored(&self.catalog, name, slot);
             self.take(&mut zones, &job, loaded, None, &mut change);
-            self.arrange_awaited(&mut zones);
+            if is_stored {
+                zones.gone.add(name);
+            }
+            // Data in the place of others hide nothing that was not hidden.
+            if !had_data {
+                self.arrange_awaited(&mut zones);
+            }
         }
         self.is_untidy.store(true, Ordering::SeqCst);
         change.said.end();
@@ -91,14 +141,14 @@ impl Controller {
         true
     }
 
-    /// Whether a zone is transferred from others.
+    /// Whether a zone is transferred from others, or a catalog that is made here: it has no text, and takes no updates.
     pub(crate) fn is_secondary(&self, name: &Name) -> bool {
         let zones = self.zones.read();
-        if !zones.has_secondaries() {
+        if !zones.has_without_file() {
             return false;
         }
         let slot = self.catalog.reader().with(|view| zones.slot(view, name));
-        slot.is_some_and(|slot| !zones.primaries(slot).is_empty())
+        slot.is_some_and(|slot| zones.is_without_file(slot))
             || zones.hidden_secondaries().any(|(hidden, _)| hidden.eq_ignore_case(name))
     }
 

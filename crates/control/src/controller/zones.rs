@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use wire::{Name, NameBuf};
+use zone::Catalog;
 use zone::catalog::{Absence, CatalogView, SlotNumber, View, ViewSource};
 use zone::check::Severity;
 
@@ -94,6 +95,8 @@ pub(crate) struct Zones {
     pub(crate) findings: findings::Kept,
     /// From which severity on a zone is not loaded that does not say otherwise.
     pub(crate) refuse: Refuse,
+    /// Whether zones that are transferred from others are kept on the disk where their sections say nothing of that.
+    pub(super) persist: bool,
     /// Who may change what in which zones.
     pub(crate) policies: UpdatePolicies,
     /// Of whose signatures it was said that they expire.
@@ -133,6 +136,38 @@ impl Zones {
     /// Whom the zone of a slot is transferred from; none: it is not.
     pub(crate) fn primaries(&self, slot: SlotNumber) -> &[Box<str>] {
         self.sources.primaries(self.kept(slot).source)
+    }
+
+    /// Whether what is transferred of the zone of a name, or of its slot, is kept on the disk.
+    pub(super) fn persists(&self, name: &Name, slot: Option<SlotNumber>) -> bool {
+        let awaited = match self.awaited.is_empty() {
+            true => None,
+            false => self.awaited.get(&name.to_lowercase()).map(|awaited| awaited.source),
+        };
+        let source = awaited.or(slot.map(|slot| self.kept(slot).source));
+        source.and_then(|source| self.sources.persist(source)).unwrap_or(self.persist)
+    }
+
+    /// Whether a pack of the folder has data of a zone. `slot`: its slot.
+    pub(super) fn is_stored(&self, catalog: &Catalog, name: &Name, slot: Option<SlotNumber>) -> bool {
+        let pack = catalog.reader().with(|view| self.pack_of(view, slot?));
+        let held = pack.and_then(|pack| self.packs.get(pack));
+        held.is_some_and(|held| held.pack.file.is_some()) || self.gone.has(name)
+    }
+
+    /// Whether any zone has no file here.
+    pub(crate) fn has_without_file(&self) -> bool {
+        self.sources.has_without_file()
+    }
+
+    /// Whether the zone of a slot has no file here.
+    pub(crate) fn is_without_file(&self, slot: SlotNumber) -> bool {
+        self.sources.is_without_file(self.kept(slot).source)
+    }
+
+    /// The catalog zone because of which the zone of a slot is served, if that is why.
+    pub(crate) fn member_of(&self, slot: SlotNumber) -> Option<&Name> {
+        self.sources.member_of(self.kept(slot).source)
     }
 
     /// The zones that the catalog does not show and that are transferred from others, and from whom.
@@ -377,6 +412,7 @@ impl Controller {
     pub(crate) fn note_refuse(&self, settings: &Settings) {
         let mut zones = self.zones.write();
         zones.refuse = Refuse::named(&settings.server.refuse).unwrap_or_default();
+        zones.persist = settings.secondary.persist;
         zones.policies = UpdatePolicies::of(settings);
     }
 
@@ -417,7 +453,7 @@ impl Controller {
 }
 
 /// Whether a name is below a zone with data.
-fn is_below_data(view: &CatalogView<'_>, name: &Name) -> bool {
+pub(super) fn is_below_data(view: &CatalogView<'_>, name: &Name) -> bool {
     let key = wire::SortKey::of(name);
     let mut labels = key.label_count();
     while labels > 0 {

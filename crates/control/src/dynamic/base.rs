@@ -56,7 +56,7 @@ pub(super) fn of_pack(pack: &Pack, number: u32, time: u64) -> Option<Entry> {
 }
 
 /// The zone that contents are of, in a pack of its own. `None`: they are no zone.
-pub(super) fn pack_of(apex: &Name, contents: &[u8]) -> Option<Arc<Pack>> {
+pub(crate) fn pack_of(apex: &Name, contents: &[u8]) -> Option<Arc<Pack>> {
     let (mark, records) = contents.split_first_chunk()?;
     let records = Records::from_octets(records.to_vec()).ok()?;
     let mut builder = ContentsBuilder::new(apex);

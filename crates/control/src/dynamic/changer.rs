@@ -42,6 +42,8 @@ pub(super) struct Changer {
     pub(super) trouble: Option<(String, Instant)>,
     pub(super) recent: Recent,
     pub(super) condition: Condition,
+    /// When that was said last.
+    pub(super) said: Option<Instant>,
     /// The one that is under way.
     pub(super) checkpoint: Option<Checkpoint>,
     /// The one that ended last.
@@ -60,22 +62,28 @@ pub(super) fn wall() -> u64 {
 }
 
 impl Changer {
-    /// With what a start found.
-    pub(super) fn new(controller: &Arc<Controller>, found: Found) -> Changer {
+    /// With what a start found; without a log only zones that are not to be kept can change.
+    pub(super) fn new(controller: &Arc<Controller>, found: Option<Found>) -> Changer {
         let ages = controller.secondaries.all_kept().into_iter();
-        let Found { zones, lost, removed, recovery, floor } = found;
+        let (mut zones, mut lost, mut removed, mut log) =
+            (HashMap::new(), HashMap::new(), Vec::new(), Log::Closed);
+        if let Some(found) = found {
+            (zones, lost, removed) = (found.zones, found.lost, found.removed);
+            log = Log::Read(Box::new((found.recovery, found.floor)));
+        }
         let mut changer = Changer {
             controller: Arc::clone(controller),
             zones,
             lost,
             gone: removed.into_iter().map(|name| (name, false)).collect(),
-            log: Log::Read(Box::new((recovery, floor))),
+            log,
             trouble: None,
             checkpoint: None,
             shortened: None,
             ages: ages.map(|(name, kept)| (name, (0, kept))).collect(),
             recent: Recent::default(),
             condition: Condition::Ready,
+            said: None,
             last: None,
             renewal: Renewal::new(controller.dynamic.rules.get().cloned().unwrap_or_default()),
             delayed: Delayed::default(),

@@ -228,7 +228,8 @@ impl Changer {
             if !Checkpoint::is_due(&status, self.shortened.as_ref()) {
                 return;
             }
-            self.checkpoint = Some(Checkpoint::begin(&status, self.zones.keys().cloned()));
+            let logged = self.zones.iter().filter(|(_, zone)| !zone.is_passing);
+            self.checkpoint = Some(Checkpoint::begin(&status, logged.map(|(name, _)| name.clone())));
             let lost: Vec<Entry> =
                 self.lost.iter().filter_map(|(name, fault)| damaged(name, fault, wall())).collect();
             if !self.write_for_checkpoint(lost) {

@@ -6,7 +6,8 @@
 //! checked, until when -> log
 //! ```
 //!
-//! A version that is served is on the disk: whoever has it from us never sees an older one after a crash.
+//! A version that is served is on the disk: whoever has it from us never sees an older one after a crash. Zones that are not to be kept, and all where
+//! there is no folder, never come near the log: they change in memory, and have nothing after a start.
 
 use std::sync::Arc;
 
@@ -95,6 +96,12 @@ impl Changer {
     /// Takes something from a primary, and has it wait for the disk.
     pub(super) fn take_incoming(&mut self, incoming: Incoming) {
         let Incoming { zone, what } = incoming;
+        if !self.controller.persists(&zone) {
+            if let What::Changes(changes, told) = what {
+                self.take_passing(&zone, changes, told);
+            }
+            return;
+        }
         if self.open_log().is_err() {
             // Dropped, and so told, where somebody is.
             return;
@@ -131,6 +138,56 @@ impl Changer {
         }
     }
 
+    /// Shows differences of a zone that is not to be kept.
+    fn take_passing(&mut self, name: &NameBuf, changes: Vec<Change>, told: Told) {
+        if self.enter(name).is_err() || self.is_full() || !self.pass(name) {
+            return;
+        }
+        for change in changes {
+            // Not served any more as it had been: told, as what is dropped.
+            let Some(zone) = self.zones.get_mut(name) else { return };
+            let is_next = zone.newest().is_some_and(|zone| zone.row().serial == change.serial_before());
+            let Some(applied) = is_next.then(|| zone.apply(&change).ok()).flatten() else {
+                return told.tell(Err(NotTaken::DoesNotFit));
+            };
+            let version = Some((applied.changed, applied.parts));
+            let commit =
+                Commit { zone: name.clone(), record: None, version, replies: Vec::new(), told: None };
+            // Of no group, and without record.
+            self.committed(0, Payload::Commit(commit));
+        }
+        if self.zones.contains_key(name) {
+            told.done();
+        }
+    }
+
+    /// From now on a zone does not go to the log, which forgets what it has of it: otherwise a start would begin with that. Says whether that is so.
+    fn pass(&mut self, name: &NameBuf) -> bool {
+        let is_logged = self.zones.get(name).is_some_and(|zone| zone.is_based);
+        if is_logged {
+            if self.open_log().is_err() {
+                return false;
+            }
+            let serial = self.zones.get(name).and_then(|zone| Some(zone.newest()?.row().serial));
+            if !self.write_gone(name, serial.unwrap_or_default()) {
+                return false;
+            }
+            // What waits of the zone goes before.
+            self.commit();
+        }
+        if let Some(zone) = self.zones.get_mut(name)
+            && !zone.is_passing
+        {
+            if self.controller.give_up_stored(name) {
+                crate::serve::tidy_on_a_thread(&self.controller);
+            }
+            (zone.is_passing, zone.is_based) = (true, false);
+            // What is not to be kept has no history either.
+            self.controller.historian.begin_anew(name);
+        }
+        true
+    }
+
     fn take_changes(&mut self, name: &NameBuf, changes: Vec<Change>, told: Told) {
         if self.enter(name).is_err() || self.is_full() {
             return;
@@ -163,6 +220,7 @@ impl Changer {
                 }
                 zone.is_based = true;
             }
+            zone.is_passing = false;
             let Ok(applied) = zone.apply(&change) else {
                 does_not_fit(told);
                 return;

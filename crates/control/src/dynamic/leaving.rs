@@ -12,8 +12,11 @@ use super::log::Log;
 impl Changer {
     /// Knows a zone no more that is not served as it had been; the log says so with the next group, or later where it cannot be written.
     pub(super) fn drop_zone(&mut self, name: &Name) {
-        let serial =
-            self.zones.remove(name).and_then(|zone| Some(zone.newest()?.row().serial)).unwrap_or_default();
+        let zone = self.zones.remove(name);
+        if zone.as_ref().is_some_and(|zone| zone.is_passing) {
+            return;
+        }
+        let serial = zone.and_then(|zone| Some(zone.newest()?.row().serial)).unwrap_or_default();
         if !self.write_gone(name, serial) {
             self.gone.entry(name.to_owned()).or_default();
         }
@@ -23,8 +26,8 @@ impl Changer {
     pub(super) fn leave(&mut self) {
         let leaving = self.controller.dynamic.take_leaving();
         for zone in &leaving {
-            let is_known = self.zones.contains_key(&zone.zone) || self.lost.contains_key(&zone.zone);
-            if is_known {
+            let of_log = self.zones.get(&zone.zone).is_some_and(|zone| !zone.is_passing);
+            if of_log || self.lost.contains_key(&zone.zone) {
                 self.gone.entry(zone.zone.clone()).or_default();
             }
             if zone.is_replaced && self.zones.get(&zone.zone).is_some_and(|zone| !zone.is_waiting()) {

@@ -10,6 +10,7 @@ use super::changer::{Changer, wall};
 use super::checkpoint::Floor;
 use super::group::{Events, Payload};
 use super::update::Said;
+use crate::repeated::REPEAT_PAUSE;
 
 /// The log: not written to before the first change, as most servers have none.
 pub(super) enum Log {
@@ -56,7 +57,10 @@ impl Changer {
             is_open(true);
             let opened = self.may_be_opened().then(|| self.begin_log());
             match opened {
-                Some(Ok(())) => self.trouble = None,
+                Some(Ok(())) if self.trouble.take().is_some() && self.condition == Condition::Ready => {
+                    tracing::info!("the log of changes can be written again; zones are updated");
+                }
+                Some(Ok(())) => {}
                 Some(Err(trouble)) => self.say_trouble(trouble),
                 None => {}
             }
@@ -118,7 +122,13 @@ impl Changer {
         Ok(())
     }
 
+    /// Says how the log is: at once where that is another condition, and once a while as long as it lasts, as it is looked each second.
     pub(super) fn note(&mut self, condition: Condition) {
+        let is_due = |at: Instant| at.elapsed() >= REPEAT_PAUSE;
+        if condition == self.condition && !self.said.is_none_or(is_due) {
+            return;
+        }
+        self.said = Some(Instant::now());
         match &condition {
             Condition::Ready => tracing::info!("the log of changes can be written again; zones are updated"),
             Condition::Undecided(error) | Condition::Full(Some(error)) => {

@@ -36,14 +36,18 @@ pub(super) struct Merged {
     pub(super) time: Duration,
 }
 
-/// Begins a merge; what comes of it is sent, and the changer woken.
-pub(super) fn start(controller: &Arc<Controller>, members: Vec<Member>) -> std::io::Result<Receiver<Merged>> {
+/// Begins a merge; what comes of it is sent, and the changer woken. `is_passing`: it is not to be on the disk.
+pub(super) fn start(
+    controller: &Arc<Controller>,
+    members: Vec<Member>,
+    is_passing: bool,
+) -> std::io::Result<Receiver<Merged>> {
     let (sender, receiver) = channel();
     let controller = Arc::clone(controller);
     std::thread::Builder::new().name("merge".into()).spawn(move || {
         let sender = Wakes { sender: Some(sender), controller: &controller };
         controller.effort().begin();
-        let merged = merge(&controller, members);
+        let merged = merge(&controller, members, is_passing);
         sender.send(merged);
     })?;
     Ok(receiver)
@@ -73,13 +77,16 @@ impl Drop for Wakes<'_> {
     }
 }
 
-fn merge(controller: &Controller, members: Vec<Member>) -> Merged {
+fn merge(controller: &Controller, members: Vec<Member>, is_passing: bool) -> Merged {
     let started = Instant::now();
     let mut damaged = Vec::new();
     let (mut members, built) = build(members, &mut damaged);
-    let stored = built.and_then(|pack| controller.writable_folder()?.store(&pack).ok());
+    let stored = built.and_then(|pack| match is_passing {
+        true => Some(StoredPack::elsewhere(pack)),
+        false => controller.writable_folder()?.store(&pack).ok(),
+    });
     match &stored {
-        Some(pack) => controller.keep(pack),
+        Some(pack) => controller.keep(pack, is_passing),
         // The folder says why.
         None => members.clear(),
     }

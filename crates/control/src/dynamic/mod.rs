@@ -32,6 +32,7 @@ mod versions;
 mod written;
 mod zone;
 
+pub(crate) use base::pack_of;
 pub(crate) use handle::Dynamic;
 pub(crate) use history::Historian;
 pub(crate) use incoming::{Incoming, NotTaken, Told, What};

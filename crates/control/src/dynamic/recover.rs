@@ -26,7 +26,7 @@ pub(crate) fn journal_of(packs: &Path) -> PathBuf {
     packs.join(FOLDER)
 }
 
-/// Reads the log, shows what it has, and starts the changer; nothing where nothing can be stored. To be called when what packs have is shown, and before
+/// Reads the log, shows what it has, and starts the changer; without a log where nothing can be stored. To be called when what packs have is shown, and before
 /// anybody is answered. `are_listed`: the catalog has all zones that there are to be. The error: the log cannot be read at all.
 pub(crate) fn start(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
     let started = begin(controller, are_listed);
@@ -53,7 +53,7 @@ pub(super) struct Found {
 }
 
 fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
-    let Some((recovery, floor)) = read(controller)? else { return Ok(()) };
+    let Some((recovery, floor)) = read(controller)? else { return start_changer(controller, None) };
     let cannot = |error| format!("the log of changes cannot be read: {error}");
     let mut replay = Replay::new(controller, controller.historian.begin(controller, &recovery));
     let mut beginnings = Beginnings::default();
@@ -102,7 +102,10 @@ fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
         let changed = count(zones.len(), "zone");
         tracing::info!(zones = zones.len(), "{changed} as changed by updates");
     }
-    let found = Found { zones, lost, removed, recovery, floor };
+    start_changer(controller, Some(Found { zones, lost, removed, recovery, floor }))
+}
+
+fn start_changer(controller: &Arc<Controller>, found: Option<Found>) -> Result<(), String> {
     let changer = Changer::new(controller, found);
     controller.dynamic.start(changer).map_err(|error| format!("cannot start the changer: {error}"))
 }

@@ -190,7 +190,7 @@ impl Changer {
         if self.zones.is_empty() {
             return None;
         }
-        let can = !matches!(self.condition, Condition::Undecided(_)) && matches!(self.log, Log::Open(_));
+        let can = !matches!(self.condition, Condition::Undecided(_));
         Some(if can && self.renewal.has_work() {
             now
         } else {
@@ -204,7 +204,7 @@ impl Changer {
     /// Makes deltas anew, for a moment. `worked`: how long other work took just now; `None`: nothing waited.
     pub(super) fn renew(&mut self, worked: Option<Duration>) {
         // Of a log that is full it makes room.
-        if matches!(self.condition, Condition::Undecided(_)) || !matches!(self.log, Log::Open(_)) {
+        if matches!(self.condition, Condition::Undecided(_)) {
             return;
         }
         let now = Instant::now();
@@ -251,15 +251,22 @@ impl Changer {
     fn begin_merge(&mut self, now: Instant) {
         let renewal = &mut self.renewal;
         let is_at_it = renewal.merge.is_some() || renewal.taking.is_some() || now < renewal.not_before;
-        if is_at_it || renewal.merges.is_empty() || self.controller.writable_folder().is_none() {
+        if is_at_it || renewal.merges.is_empty() {
             return;
         }
-        let (mut members, mut octets) = (Vec::new(), 0);
+        let can_store = matches!(self.log, Log::Open(_)) && self.controller.writable_folder().is_some();
+        let (mut members, mut octets, mut is_passing) = (Vec::new(), 0, None);
         for name in renewal.merges.iter().rev() {
             let Some(zone) = self.zones.get(name).filter(|zone| !zone.is_waiting() && zone.is_published())
             else {
                 continue;
             };
+            // What is not to be kept comes together in memory, and the log has nothing of it.
+            if !(zone.is_passing || can_store)
+                || *is_passing.get_or_insert(zone.is_passing) != zone.is_passing
+            {
+                continue;
+            }
             let own = zone.share() + zone.octets();
             let is_large = own >= OWN_PACK_OCTETS as u64;
             if is_large && !members.is_empty() {
@@ -280,7 +287,7 @@ impl Changer {
             renewal.work = None;
         }
         tracing::debug!(zones = members.len(), "merging {} zones that have changed", members.len());
-        match merge::start(&self.controller, members) {
+        match merge::start(&self.controller, members, is_passing == Some(true)) {
             Ok(receiver) => renewal.merge = Some(receiver),
             Err(error) => {
                 renewal.not_before = now + renewal.rules.pause;
@@ -384,6 +391,9 @@ impl Changer {
             }
             return;
         };
+        if zone.is_passing {
+            return self.moved(Moved { zone: name, writer, to, time });
+        }
         let Log::Open(open) = &self.log else { return };
         let limits = (SINCE_OCTETS_MAX, self.renewal.rules.piece_names_max);
         let Some(mut entries) = checkpoint::over_pack(writer.newest_box(), limits, wall()) else { return };
@@ -407,7 +417,7 @@ impl Changer {
         let Some(zone) = self.zones.get_mut(&name) else { return };
         // Where it fails the zone was given to another or removed, and is forgotten for that.
         if zone.exchange(&self.controller, writer, Some(&to)).is_ok() {
-            zone.is_based = true;
+            zone.is_based = !zone.is_passing;
             zone.is_in_memory = false;
             zone.merged = Some((Instant::now(), time));
             tracing::debug!(zone = %name, "zone {name}: stored anew with its changes, which took {} ms", time.as_millis());

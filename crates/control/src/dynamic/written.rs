@@ -34,7 +34,7 @@ impl Changer {
     }
 
     /// Publishes what is on the disk, and replies.
-    fn committed(&mut self, group: u64, payload: Payload) {
+    pub(super) fn committed(&mut self, group: u64, payload: Payload) {
         let commit = match payload {
             Payload::Commit(commit) => commit,
             Payload::Gone(name) => {

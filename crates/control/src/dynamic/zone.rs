@@ -22,6 +22,8 @@ pub(super) struct DynamicZone {
     states: Option<(Arc<States>, StatesHold)>,
     /// Whether the log has what its changes begin from.
     pub(super) is_based: bool,
+    /// Whether its changes do not go to the log: a zone from a primary that is not to be kept.
+    pub(super) is_passing: bool,
     /// States that are not published and not taken back.
     waiting: usize,
     /// Why it takes no updates: what the log has of it does not fit together.
@@ -54,6 +56,7 @@ impl DynamicZone {
             place: None,
             states: None,
             is_based: false,
+            is_passing: false,
             waiting: 0,
             fault: None,
             began: Instant::now(),

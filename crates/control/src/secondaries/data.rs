@@ -9,12 +9,15 @@ use transfer::incoming::{Done, Fault, Outcome, Place, Soa, Stop};
 use transfer::refresh::{Answer, Job};
 use wire::NameBuf;
 use zone::build::Problem;
-use zone::{Contents, Pack, PackBuilder, TextStamp};
+use zone::{Pack, PackBuilder, TextStamp};
 
 use super::Message;
+use super::past::Came;
 use crate::controller::Controller;
 use crate::dynamic::{Incoming, NotTaken, Told, What};
+use crate::findings::{Findings, examine_transferred};
 use crate::load::{OWN_PACK_OCTETS, SEEDS_MAX, store};
+use crate::read::ZoneText;
 use crate::secondary::Report;
 use crate::system::random;
 
@@ -33,10 +36,14 @@ pub(super) fn start(
             let Some(controller) = owner.upgrade() else { return };
             let all = std::iter::once(first).chain(reports.try_iter().take(ZONES_A_PACK - 1));
             let whole: Vec<Whole> = all.filter_map(|report| take(&controller, report, &done)).collect();
-            if !whole.is_empty() {
-                take_whole(&controller, whole, &done);
-                crate::serve::tidy_on_a_thread(&controller);
+            if whole.is_empty() {
+                continue;
             }
+            let (kept, passing): (Vec<_>, Vec<_>) =
+                whole.into_iter().partition(|whole| controller.persists(&whole.zone));
+            take_whole(&controller, kept, true, &done);
+            take_whole(&controller, passing, false, &done);
+            crate::serve::tidy_on_a_thread(&controller);
         }
     })?;
     Ok((sender, thread))
@@ -48,12 +55,14 @@ struct Whole {
     zone: NameBuf,
     soa: Soa,
     expire: Option<u32>,
-    contents: Contents,
+    came: Option<Came>,
+    text: ZoneText,
+    findings: Findings,
 }
 
 /// Tells what came of a job. Nobody is there to be told at the very end.
 fn tell(done: &Sender<Message>, job: Job, answer: Answer) {
-    drop(done.send(Message::Done(job, answer)));
+    drop(done.send(Message::Done(job, answer, None)));
 }
 
 /// An answer that says that nothing came of it.
@@ -67,9 +76,10 @@ fn take(controller: &Controller, report: Report, done: &Sender<Message>) -> Opti
         tell(done, report.job, answer);
         return None;
     }
-    let Report { job, zone, result, contents } = report;
-    let (outcome, soa, expire) = match result {
-        Ok(Done { outcome, soa: Some(soa), expire, .. }) => (outcome, soa, expire),
+    let came = Came::of(&report);
+    let Report { job, zone, result, contents, from, .. } = report;
+    let (outcome, soa, expire, counts) = match result {
+        Ok(Done { outcome, soa: Some(soa), expire, counts, .. }) => (outcome, soa, expire, counts),
         _ => {
             tell(done, job, stopped(Fault::Ended));
             return None;
@@ -77,11 +87,22 @@ fn take(controller: &Controller, report: Report, done: &Sender<Message>) -> Opti
     };
     match (outcome, contents) {
         (Outcome::Changes(changes), _) => {
-            let what = What::Changes(changes, told(done.clone(), job, soa, expire));
+            controller.catalogs.coming(&zone, &changes);
+            let what = What::Changes(changes, told(done.clone(), (job, came), soa, expire));
             controller.dynamic.incoming(Incoming { zone: zone.to_lowercase(), what });
             None
         }
-        (_, Some(contents)) => Some(Whole { job, zone, soa, expire, contents }),
+        (_, Some(contents)) => {
+            let text = ZoneText::transferred(contents, from, counts.out_of_zone);
+            match examine_transferred(&text) {
+                Ok(findings) => Some(Whole { job, zone, soa, expire, came, text, findings }),
+                Err((check, lines)) => {
+                    lines.iter().for_each(|line| tracing::debug!(zone = %zone, "zone {zone}: {line}"));
+                    tell(done, job, stopped(Fault::Unservable(check)));
+                    None
+                }
+            }
+        }
         _ => {
             tell(done, job, stopped(Fault::Ended));
             None
@@ -89,27 +110,26 @@ fn take(controller: &Controller, report: Report, done: &Sender<Message>) -> Opti
     }
 }
 
-/// Puts zones into packs, which are stored before anybody sees them, and serves them.
-fn take_whole(controller: &Controller, whole: Vec<Whole>, done: &Sender<Message>) {
+/// Puts zones into packs, which are stored before anybody sees them if the zones persist, and serves them.
+fn take_whole(controller: &Controller, whole: Vec<Whole>, persists: bool, done: &Sender<Message>) {
+    let folder = controller.writable_folder().filter(|_| persists);
     let mut rest = whole;
     while !rest.is_empty() {
         let count = rest.len();
         let packed = pack(&rest);
         let later = rest.split_off(packed.taken);
-        let stored = packed.pack.map(|pack| store(controller.writable_folder(), pack));
-        for (Whole { job, zone, soa, expire, .. }, number) in rest.into_iter().zip(packed.numbers) {
-            let is_served = stored
-                .as_ref()
-                .zip(number)
-                .is_some_and(|(pack, number)| controller.take_transferred(&zone, Arc::clone(pack), number));
-            tell(
-                done,
-                job,
-                match is_served {
-                    true => Answer::Transferred { soa, expire },
-                    false => stopped(Fault::NoZone),
-                },
-            );
+        let stored = packed.pack.map(|pack| store(folder, pack));
+        for (Whole { job, zone, soa, expire, came, findings, .. }, number) in
+            rest.into_iter().zip(packed.numbers)
+        {
+            let is_served = stored.as_ref().zip(number).is_some_and(|(pack, number)| {
+                controller.take_transferred(&zone, (Arc::clone(pack), number), findings, persists)
+            });
+            let answer = match is_served {
+                true => Answer::Transferred { soa, expire },
+                false => stopped(Fault::NoZone),
+            };
+            drop(done.send(Message::Done(job, answer, came)));
         }
         tracing::debug!(zones = count - later.len(), "a pack made of zones that were transferred");
         rest = later;
@@ -134,7 +154,8 @@ fn pack(zones: &[Whole]) -> Packed {
         numbers.clear();
         for zone in zones {
             let number = builder.zone_count();
-            match builder.add_zone(&zone.contents, TextStamp::default()) {
+            let Findings { errors, warnings, .. } = zone.findings;
+            match builder.add_zone(&zone.text.contents, TextStamp { mark: 0, errors, warnings }) {
                 Ok(()) => numbers.push(Some(number)),
                 Err(problems) if problems.contains(&Problem::PackFull) && number > 0 => break,
                 Err(_) => numbers.push(None),
@@ -157,13 +178,13 @@ fn pack(zones: &[Whole]) -> Packed {
 }
 
 /// Who hears from the changer.
-fn told(done: Sender<Message>, job: Job, soa: Soa, expire: Option<u32>) -> Told {
+fn told(done: Sender<Message>, (job, came): (Job, Option<Came>), soa: Soa, expire: Option<u32>) -> Told {
     Told::new(move |result| {
         let answer = match result {
             Ok(()) => Answer::Transferred { soa, expire },
             Err(NotTaken::DoesNotFit) => stopped(Fault::Mismatch),
             Err(NotTaken::NotNow) => stopped(Fault::Full),
         };
-        drop(done.send(Message::Done(job, answer)));
+        drop(done.send(Message::Done(job, answer, came)));
     })
 }

@@ -2,22 +2,25 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use sync::random::Unguessable;
-use transfer::incoming::{Fault, Limits, Place, Stop};
+use transfer::incoming::{Fault, Kind, Limits, Place, Stop};
 use transfer::notify_in;
-use transfer::refresh::{Action, Answer, Job, PrimaryState, Schedule, Told, Words, ZoneNumber};
+use transfer::refresh::{Action, Answer, Job, PrimaryState, Schedule, Span, Told, Words, ZoneNumber};
 use wire::iana::{ede, rcode};
 
+use super::past::Came;
 use super::zones::{Zones, soa};
-use super::{Command, Message, Notice, schedule_settings};
+use super::{Command, Message, Notice, schedule_settings, shares};
+use crate::command::TransfersIn;
 use crate::controller::Controller;
 use crate::dynamic::{Incoming, What};
-use crate::secondary::{Clock, Prober, Report, Room, Task, Transfers};
+use crate::secondary::{Clock, Prober, Report, Task, Transfers};
 use crate::settings::SecondarySettings;
 
 /// How long the thread sleeps at most: it looks whether there is a server still.
@@ -26,6 +29,12 @@ const SLEEP_MAX: Duration = Duration::from_secs(60);
 const MESSAGES_A_TURN: usize = 256;
 /// Threads that transfer: the schedule gives them no more than that at a time anyhow, and each waits for the network most of its time.
 const THREADS_MAX: u16 = 32;
+/// How long the answer to a probe over TCP may take, the connection too: it holds a thread that could transfer.
+const PROBE_MS: u64 = 5_000;
+/// What was transferred and has more than these keeps its place until it is served: [`transfer::refresh::ARRIVED_MAX`] of the others are some 200 MiB,
+/// whatever they are.
+const SMALL_RECORDS: u64 = 1_000;
+const SMALL_OCTETS: u64 = 64 << 10;
 /// An age is written to the log when it is younger by this part of the time until expiry than what the log has.
 const NOTED_PART: u64 = 8;
 
@@ -39,6 +48,7 @@ pub(super) struct Scheduler {
     /// What asks: begun with the first zone, as most servers have none.
     asking: Option<(Prober, Transfers)>,
     settings: SecondarySettings,
+    limits: Limits,
     sender: Sender<Message>,
     reports: Sender<Report>,
     /// Primaries of which it was said that they do not answer.
@@ -59,6 +69,7 @@ impl Scheduler {
             clock: Clock,
             random: Unguessable::from_system()?,
             asking: None,
+            limits: shares::limits(&settings),
             settings,
             sender,
             reports,
@@ -69,16 +80,23 @@ impl Scheduler {
     /// Has a task be done. The error: there are no threads for it.
     fn ask(&mut self, controller: &Controller, task: Task) -> io::Result<()> {
         if self.asking.is_none() {
-            let folder = match controller.folder() {
+            let folder: Arc<Path> = match controller.folder() {
                 Some(folder) => folder.path().into(),
                 None => std::env::temp_dir().into(),
             };
+            let room = shares::room(&self.settings, folder);
             let threads = usize::from(self.settings.transfers.min(THREADS_MAX));
             // Nobody is there to be told at the very end.
             let (data, own) = (self.reports.clone(), self.sender.clone());
-            let to_data = Arc::new(move |report| drop(data.send(report)));
+            let arrived = own.clone();
+            let to_data = Arc::new(move |report: Report| {
+                if is_small(&report) {
+                    drop(arrived.send(Message::Arrived(report.job)));
+                }
+                drop(data.send(report));
+            });
             let to_own = Arc::new(move |report| drop(own.send(Message::Report(Box::new(report)))));
-            let transfers = Transfers::start(threads, Room::new(folder), true, to_data)?;
+            let transfers = Transfers::start(threads, room, true, to_data)?;
             self.asking = Some((Prober::start(to_own)?, transfers));
         }
         if let Some((prober, transfers)) = &self.asking {
@@ -136,9 +154,10 @@ impl Scheduler {
             Message::Report(report) => {
                 // Datagrams bring no data.
                 let answer = report.answer().unwrap_or(Answer::Newer);
-                self.done(controller, &report.job, &answer);
+                self.done(controller, &report.job, &answer, None);
             }
-            Message::Done(job, answer) => self.done(controller, &job, &answer),
+            Message::Arrived(job) => self.schedule.arrived(&job),
+            Message::Done(job, answer, came) => self.done(controller, &job, &answer, came),
             Message::Notice(notice) => {
                 controller.secondaries.notices.fetch_sub(1, Ordering::Relaxed);
                 self.notice(controller, *notice);
@@ -155,15 +174,29 @@ impl Scheduler {
             }
             Message::Words(name, reply) => {
                 let number = self.zones.numbers.get(&name);
-                let _ = reply.try_send(number.map(|number| self.words(*number)));
+                let _ = reply.try_send(number.and_then(|number| self.words(*number)));
+            }
+            Message::Forget(zones) => {
+                zones.iter().for_each(|zone| self.zones.forget(zone, &mut self.schedule));
             }
             Message::Look | Message::End => {}
         }
     }
 
-    fn words(&self, zone: ZoneNumber) -> String {
-        let name = |number| self.zones.name_of(number);
-        Words { schedule: &self.schedule, zone, now: self.clock.seconds(), name: &name }.to_string()
+    fn words(&self, number: ZoneNumber) -> Option<(String, TransfersIn)> {
+        let (now, name) = (self.clock.seconds(), |number| self.zones.name_of(number));
+        let words = Words { schedule: &self.schedule, zone: number, now, name: &name }.to_string();
+        let zone = self.zones.zones.get(&number)?;
+        let state = |primary| match self.schedule.primary_state(primary)? {
+            PrimaryState::Up => Some("answers".to_owned()),
+            PrimaryState::Down { since, next } => {
+                let (since, next) = (now.saturating_sub(since), next.saturating_sub(now));
+                Some(format!("has not answered for {}, is asked again in {}", Span(since), Span(next)))
+            }
+        };
+        let primaries = zone.primaries.iter();
+        let primaries = primaries.map(|number| (*number, name(*number), state(*number).unwrap_or_default()));
+        Some((words, zone.past.lines(now, primaries, name)))
     }
 
     /// Zones or remotes may be others.
@@ -193,7 +226,7 @@ impl Scheduler {
                     // Nobody has it any more where one is missing; the next look takes it out.
                     let asked = match (zone, primary) {
                         (Some(zone), Some(primary)) => {
-                            let limits = Limits::default();
+                            let limits = self.limits_of(&job);
                             self.ask(controller, Task { job, zone, primary: Arc::new(primary), limits })
                         }
                         _ => Err(io::ErrorKind::NotFound.into()),
@@ -208,13 +241,24 @@ impl Scheduler {
         }
     }
 
+    /// What the answer to a job may take.
+    fn limits_of(&self, job: &Job) -> Limits {
+        match job.kind {
+            Kind::Soa => Limits { idle: PROBE_MS, time: PROBE_MS, ..self.limits },
+            _ => self.limits,
+        }
+    }
+
     fn tell(&mut self, job: &Job, answer: &Answer) -> Told {
         let random = &mut self.random;
         self.schedule.done(job, answer, self.clock.seconds(), &mut || random.next_u64() as u32)
     }
 
     /// Takes what came of a job.
-    fn done(&mut self, controller: &Controller, job: &Job, answer: &Answer) {
+    fn done(&mut self, controller: &Controller, job: &Job, answer: &Answer, came: Option<Came>) {
+        if let Some(zone) = self.zones.zones.get_mut(&job.zone) {
+            zone.past.take(job, answer, came, self.clock.seconds());
+        }
         let told = self.tell(job, answer);
         self.say(job, answer);
         match told {
@@ -240,6 +284,9 @@ impl Scheduler {
             return;
         };
         let Some(zone) = self.zones.zones.get_mut(&number) else { return };
+        if !controller.persists(&zone.name) {
+            return;
+        }
         let span = kept.expires.saturating_sub(kept.checked);
         let is_worth =
             zone.noted.is_none_or(|noted| kept.expires.abs_diff(noted.expires) > span / NOTED_PART);
@@ -283,7 +330,8 @@ impl Scheduler {
                     tracing::warn!(zone = %name, serial, "zone {name}: server {primary} says serial {serial}, which is behind ours");
                 }
             }
-            Answer::Stopped(stop) if stop.fault.is_unreachable() => {
+            // A refused probe is followed by a transfer, which tells.
+            Answer::Stopped(stop) if stop.fault.is_unreachable() || job.is_udp => {
                 tracing::debug!(zone = %name, "zone {name}: server {primary} {stop}");
             }
             Answer::Stopped(stop) => {
@@ -330,4 +378,10 @@ impl Scheduler {
         self.schedule.notify(number, sender, read.serial, self.clock.seconds());
         notice.reply(rcode::NOERROR, None, unix);
     }
+}
+
+/// Whether something was transferred that may wait for others.
+fn is_small(report: &Report) -> bool {
+    let counts = report.result.as_ref().ok().filter(|_| report.answer().is_none()).map(|done| done.counts);
+    counts.is_some_and(|counts| counts.records <= SMALL_RECORDS && counts.octets <= SMALL_OCTETS)
 }

@@ -11,6 +11,7 @@ use wire::iana::rtype;
 use wire::{Name, NameBuf};
 use zone::catalog::View;
 
+use super::past::Past;
 use crate::controller::Controller;
 use crate::secondary::{Clock, Primary};
 
@@ -24,6 +25,8 @@ pub(super) struct Zone {
     pub(super) noted: Option<Kept>,
     /// Whether it was said that it cannot be had from somewhere.
     pub(super) is_troubled: bool,
+    /// What came of asking for it.
+    pub(super) past: Past,
 }
 
 /// All zones and the addresses that they are asked of.
@@ -77,7 +80,8 @@ impl Zones {
                 (soa, noted.unwrap_or(unknown))
             });
             let number = schedule.add(list, held, (now, unix), random);
-            self.zones.insert(number, Zone { name, primaries, noted, is_troubled: false });
+            let zone = Zone { name, primaries, noted, is_troubled: false, past: Past::default() };
+            self.zones.insert(number, zone);
             self.numbers.insert(lower, number);
             stays.insert(number);
         }
@@ -90,7 +94,7 @@ impl Zones {
         gone.iter().for_each(|name| self.forget(name, schedule));
     }
 
-    fn forget(&mut self, lower: &Name, schedule: &mut Schedule) {
+    pub(super) fn forget(&mut self, lower: &Name, schedule: &mut Schedule) {
         if let Some(number) = self.numbers.remove(lower) {
             self.zones.remove(&number);
             schedule.remove(number);
@@ -125,7 +129,7 @@ impl Zones {
     pub(super) fn primary(&self, number: u16, remotes: &HashMap<RemoteName, Remote>) -> Option<Primary> {
         let (name, address) = self.primaries.get(usize::from(number))?;
         let remote = remotes.get(name)?;
-        Some(Primary { address: *address, key: remote.key.clone() })
+        Some(Primary { address: *address, key: remote.key.clone(), source: remote.source })
     }
 
     /// The name of a primary, for operators.

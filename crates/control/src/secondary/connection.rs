@@ -1,11 +1,15 @@
 //! A connection to a primary: messages with their length before them (RFC 1035 4.2.2).
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
+
 /// How long a connection may take, and a question to be taken.
-const CONNECT_WAIT: Duration = Duration::from_secs(10);
+pub(super) const CONNECT_WAIT: Duration = Duration::from_secs(10);
 /// Room for octets: the longest message, and some more so that a call of the system takes many.
 const ROOM_OCTETS: usize = 256 << 10;
 /// Octets of the length before a message.
@@ -15,6 +19,8 @@ const _: () = assert!(ROOM_OCTETS > LENGTH_OCTETS + u16::MAX as usize);
 /// See the module.
 pub(super) struct Connection {
     pub(super) to: SocketAddr,
+    /// The address of ours that it was to come from, if any.
+    pub(super) source: Option<IpAddr>,
     stream: TcpStream,
     room: Box<[u8]>,
     /// Octets that came and were not taken yet.
@@ -23,11 +29,15 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn open(to: SocketAddr) -> io::Result<Connection> {
-        let stream = TcpStream::connect_timeout(&to, CONNECT_WAIT)?;
+    /// Within `wait`.
+    pub(super) fn open(to: SocketAddr, source: Option<IpAddr>, wait: Duration) -> io::Result<Connection> {
+        let stream = match source {
+            None => TcpStream::connect_timeout(&to, wait)?,
+            Some(source) => connect_from(source, to, wait)?,
+        };
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(CONNECT_WAIT))?;
-        Ok(Connection { to, stream, room: vec![0; ROOM_OCTETS].into(), begin: 0, end: 0 })
+        Ok(Connection { to, source, stream, room: vec![0; ROOM_OCTETS].into(), begin: 0, end: 0 })
     }
 
     /// Sends a message.
@@ -74,4 +84,26 @@ impl Connection {
     pub(super) fn is_empty(&self) -> bool {
         self.begin == self.end
     }
+}
+
+/// A connection that comes from an address of ours.
+fn connect_from(source: IpAddr, to: SocketAddr, wait: Duration) -> io::Result<TcpStream> {
+    let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
+    net::bind(&socket, &SocketAddr::new(source, 0))?;
+    match net::connect(&socket, &to) {
+        Ok(()) => {}
+        Err(Errno::INPROGRESS) => {
+            let wait = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
+            if poll(&mut [PollFd::new(&socket, PollFlags::OUT)], Some(&wait))? == 0 {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            net::sockopt::socket_error(&socket)??;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let stream = TcpStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
 }

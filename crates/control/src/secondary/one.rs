@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::connection::Connection;
+use super::connection::{CONNECT_WAIT, Connection};
 use super::{Clock, QUESTION_OCTETS, Task, fault_of};
 use sync::random::Unguessable;
 use transfer::incoming::{Done, Fault, Incoming, Place, Sink, Step, Stop};
@@ -19,13 +19,15 @@ pub(super) fn ask(
     (ids, is_ending): (&mut Unguessable, &AtomicBool),
     sink: &mut impl Sink,
 ) -> Result<Done, Stop> {
-    let reused = idle.take().filter(|connection| connection.to == task.primary.address);
+    let (to, source) = (task.primary.address, task.primary.source);
+    let reused = idle.take().filter(|connection| (connection.to, connection.source) == (to, source));
+    let wait = CONNECT_WAIT.min(Duration::from_millis(task.limits.idle));
     let mut is_reused = reused.is_some();
     let mut reused = reused;
     loop {
         let connection = match reused.take() {
             Some(connection) => connection,
-            None => match Connection::open(task.primary.address) {
+            None => match Connection::open(to, source, wait) {
                 Ok(connection) => connection,
                 Err(error) => return Err(Stop { fault: fault_of(&error), place: Place::default() }),
             },

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use super::{Clock, QUESTION_OCTETS, Report, Task, Tell, fault_of};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -138,7 +139,8 @@ impl Work {
     }
 
     fn report(&self, task: Task, result: Result<Done, Stop>) {
-        (self.tell)(Report { job: task.job, zone: task.zone, result, contents: None });
+        let (from, took) = (task.primary.address, Duration::ZERO);
+        (self.tell)(Report { job: task.job, zone: task.zone, result, contents: None, from, took });
     }
 }
 
@@ -153,8 +155,9 @@ impl Probe {
             address if address.is_ipv4() => Ipv4Addr::UNSPECIFIED.into(),
             _ => Ipv6Addr::UNSPECIFIED.into(),
         };
+        let own = task.primary.source.unwrap_or(any);
         let fault = |error: io::Error| fault_of(&error);
-        let socket = UdpSocket::bind((any, 0)).map_err(fault)?;
+        let socket = UdpSocket::bind((own, 0)).map_err(fault)?;
         // Answers of others do not even arrive, and a refused port is told.
         socket.connect(task.primary.address).map_err(fault)?;
         socket.set_nonblocking(true).map_err(fault)?;

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use sync::random::Unguessable;
 use transfer::incoming::{NoStorage, Runs};
@@ -14,29 +15,56 @@ pub(super) struct FileRuns {
     folder: Arc<Path>,
     file: Option<File>,
     octets: u64,
-    octets_max: u64,
+    share: Arc<Share>,
+}
+
+/// Octets that all files may have together.
+pub(super) struct Share(AtomicU64);
+
+impl Share {
+    /// So many.
+    pub(super) fn new(octets: u64) -> Share {
+        Share(AtomicU64::new(octets))
+    }
+
+    /// Takes some; says whether there were as many.
+    fn take(&self, octets: u64) -> bool {
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(octets)).is_ok()
+    }
+
+    fn give_back(&self, octets: u64) {
+        self.0.fetch_add(octets, Ordering::Relaxed);
+    }
+}
+
+impl Drop for FileRuns {
+    fn drop(&mut self) {
+        self.file = None;
+        self.share.give_back(self.octets);
+    }
 }
 
 impl FileRuns {
-    /// In `folder`, with so many octets at most.
-    pub(super) fn new(folder: Arc<Path>, octets_max: u64) -> FileRuns {
-        FileRuns { folder, file: None, octets: 0, octets_max }
+    /// In `folder`, with as many octets as are left of `share`.
+    pub(super) fn new(folder: Arc<Path>, share: Arc<Share>) -> FileRuns {
+        FileRuns { folder, file: None, octets: 0, share }
     }
 }
 
 impl Runs for FileRuns {
     fn append(&mut self, octets: &[u8]) -> Result<(), NoStorage> {
-        let end = self.octets + octets.len() as u64;
-        if end > self.octets_max {
+        let count = octets.len() as u64;
+        if !self.share.take(count) {
             return Err(NoStorage);
         }
+        // Given back when it is dropped, written or not.
+        let begin = self.octets;
+        self.octets += count;
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(nameless(&self.folder).map_err(|_| NoStorage)?),
         };
-        file.write_all_at(octets, self.octets).map_err(|_| NoStorage)?;
-        self.octets = end;
-        Ok(())
+        file.write_all_at(octets, begin).map_err(|_| NoStorage)
     }
 
     fn read(&mut self, at: u64, to: &mut [u8]) -> Result<(), NoStorage> {
@@ -66,7 +94,8 @@ mod tests {
     #[test]
     fn octets_come_back_and_leave_no_name() {
         let folder = tempfile::tempdir().unwrap();
-        let mut runs = FileRuns::new(folder.path().into(), 10);
+        let share = Arc::new(Share::new(10));
+        let mut runs = FileRuns::new(folder.path().into(), Arc::clone(&share));
         assert_eq!(runs.read(0, &mut []), Ok(()));
         assert_eq!(runs.read(0, &mut [0]), Err(NoStorage));
         runs.append(b"01234").unwrap();
@@ -77,7 +106,12 @@ mod tests {
         assert_eq!(&read, b"3456");
         assert_eq!(runs.read(7, &mut read), Err(NoStorage));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-        let mut nowhere = FileRuns::new(folder.path().join("none").into(), 10);
+        // What one has no other gets, until it goes.
+        let mut other = FileRuns::new(folder.path().into(), Arc::clone(&share));
+        assert_eq!(other.append(b"x"), Err(NoStorage));
+        drop(runs);
+        assert_eq!(other.append(b"x"), Ok(()));
+        let mut nowhere = FileRuns::new(folder.path().join("none").into(), share);
         assert_eq!(nowhere.append(b"x"), Err(NoStorage));
     }
 }

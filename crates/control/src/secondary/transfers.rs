@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::one::ask;
-use super::runs::FileRuns;
+use super::runs::{FileRuns, Share};
 use super::{Report, Task, Tell};
 use crate::system::yield_to_others;
 use sync::random::Unguessable;
@@ -29,6 +29,8 @@ struct Shared {
     is_ending: AtomicBool,
     tell: Tell,
     room: Room,
+    /// What is left of the octets of files.
+    files: Arc<Share>,
     /// Held while a zone is brought together that was too large for its arena: one at a time, as that takes the memory of the zone.
     joining: Mutex<()>,
 }
@@ -38,8 +40,8 @@ struct Shared {
 pub struct Room {
     /// Octets of memory of each transfer, before its records go to a file.
     pub arena_octets: usize,
-    /// Octets of that file.
-    pub file_octets: u64,
+    /// Octets of these files, of all transfers together.
+    pub files_octets: u64,
     /// Octets of memory of a zone when it is brought together, one large one at a time.
     pub zone_octets: u64,
     /// The folder of the files.
@@ -50,7 +52,7 @@ impl Room {
     /// The defaults: 16 MiB hold zones of a hundred thousand records, so that only large ones need a file; the others are what the largest
     /// zones of today need.
     pub fn new(folder: Arc<Path>) -> Room {
-        Room { arena_octets: 16 << 20, file_octets: 64 << 30, zone_octets: 64 << 30, folder }
+        Room { arena_octets: 16 << 20, files_octets: 64 << 30, zone_octets: 64 << 30, folder }
     }
 }
 
@@ -68,6 +70,7 @@ impl Transfers {
             more: Condvar::new(),
             is_ending: AtomicBool::new(false),
             tell,
+            files: Arc::new(Share::new(room.files_octets)),
             room,
             joining: Mutex::default(),
         });
@@ -109,9 +112,10 @@ impl Drop for Transfers {
 fn work(shared: &Shared, mut ids: Unguessable) {
     let mut connection = None;
     while let Some(task) = next(shared, &mut connection) {
-        let Room { arena_octets, file_octets, ref folder, .. } = shared.room;
-        let storage = FileRuns::new(Arc::clone(folder), file_octets);
+        let Room { arena_octets, ref folder, .. } = shared.room;
+        let storage = FileRuns::new(Arc::clone(folder), Arc::clone(&shared.files));
         let mut sink = Spool::new(&task.zone, arena_octets, storage);
+        let began = Instant::now();
         let mut result = ask(&task, &mut connection, (&mut ids, &shared.is_ending), &mut sink);
         let is_whole = result.as_ref().is_ok_and(|done| done.outcome == Outcome::Whole);
         let contents = match is_whole.then(|| join(shared, sink)) {
@@ -122,7 +126,8 @@ fn work(shared: &Shared, mut ids: Unguessable) {
             }
             None => None,
         };
-        (shared.tell)(Report { job: task.job, zone: task.zone, result, contents });
+        let (from, took) = (task.primary.address, began.elapsed());
+        (shared.tell)(Report { job: task.job, zone: task.zone, result, contents, from, took });
     }
 }
 

@@ -34,6 +34,7 @@ pub(super) fn finish(
     if let Some(running) = running {
         running.stop(STOP_PATIENCE);
     }
+    controller.catalogs.stop();
     controller.secondaries.stop();
     controller.dynamic.stop();
     controller.historian.stop();
@@ -53,6 +54,7 @@ fn leave(
     received: &mpsc::Receiver<Event>,
 ) -> Result<(), Vec<String>> {
     // Zones of others are the successor's now.
+    controller.catalogs.stop();
     controller.secondaries.stop();
     let Some(mut running) = controller.running.lock().take() else { return Ok(()) };
     running.leave(Instant::now() + UPGRADE_DRAIN, STOP_PATIENCE);

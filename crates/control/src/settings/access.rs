@@ -17,7 +17,7 @@ use super::sections::{AclSettings, ZoneDirectorySettings, ZoneSettings};
 use super::value::Names;
 use super::{AccessSettings, IxfrRules, Settings};
 use crate::findings::Refuse;
-use crate::sources::Rules;
+use crate::sources::{Listing, Rules};
 
 /// Names of rules that are no lists.
 const ALL: &str = "all";
@@ -260,7 +260,9 @@ impl Settings {
             }
         }
         for (at, (_, template)) in self.templates.iter().enumerate() {
-            check("template", Some(at), "allow-query", &template.zone.allow_query);
+            for (key, names) in template.zone.kinds() {
+                check("template", Some(at), key, names);
+            }
         }
     }
 
@@ -286,15 +288,17 @@ impl Settings {
     pub(crate) fn own_lists(&self) -> impl Iterator<Item = OwnLists> {
         let zones = self.zones.iter().map(|(_, zone)| zone.kinds());
         let directories = self.zone_directories.iter().map(|(_, directory)| directory.kinds());
+        let templates = self.templates.iter().map(|(_, template)| template.zone.kinds());
         let is_some = |kinds: &OwnKinds<'_>| kinds.iter().any(|(_, names)| !names.is_empty());
-        zones.chain(directories).filter(is_some).map(|kinds| OwnLists::of(&kinds))
+        zones.chain(directories).chain(templates).filter(is_some).map(|kinds| OwnLists::of(&kinds))
     }
 
     /// Whether sections of zones name lists for queries: what is kept of zones may not be served before these are known.
     pub(crate) fn has_own_queries(&self) -> bool {
         let zones = self.zones.iter().map(|(_, zone)| &zone.allow_query);
         let directories = self.zone_directories.iter().map(|(_, directory)| &directory.allow_query);
-        zones.chain(directories).any(|names| !names.is_empty())
+        let templates = self.templates.iter().map(|(_, template)| &template.zone.allow_query);
+        zones.chain(directories).chain(templates).any(|names| !names.is_empty())
     }
 }
 
@@ -357,6 +361,10 @@ impl ZoneSettings {
             update: self.update_rules(),
             ixfr: IxfrRules { octets: self.ixfr_octets, versions: self.ixfr_versions },
             primaries: self.primaries.clone(),
+            persist: self.persist,
+            member_of: None,
+            listing: listing(self.catalog.as_ref(), &self.group, self.coo.as_ref()),
+            is_made: self.make_catalog,
         }
     }
 }
@@ -381,8 +389,18 @@ impl ZoneDirectorySettings {
             update: self.update_rules(),
             ixfr: IxfrRules { octets: self.ixfr_octets, versions: self.ixfr_versions },
             primaries: Names::default(),
+            persist: None,
+            member_of: None,
+            listing: listing(self.catalog.as_ref(), &self.group, None),
+            is_made: false,
         }
     }
+}
+
+/// How a catalog lists the zones of a section, if one does.
+fn listing(catalog: Option<&NameBuf>, groups: &Names, coo: Option<&NameBuf>) -> Option<Listing> {
+    let catalog = catalog?.to_lowercase();
+    Some(Listing { catalog, groups: groups.clone(), coo: coo.cloned() })
 }
 
 /// A section of the file, one of several if it has a number.

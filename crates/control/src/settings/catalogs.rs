@@ -1,10 +1,10 @@
-//! Catalogs that are taken from others, and what their members have: `[[catalog]]` and `[[template]]` (RFC 9432).
+//! Catalogs that are taken from others, and what their members have: `[[catalog]]` and `[[template]]` (RFC 9432); catalogs that are made here, and whom they list.
 
 use std::collections::HashSet;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use transfer::catalog_zone::{self, Allowed, CATALOGS_MAX, RemoveMax, TEMPLATES_MAX};
+use transfer::catalog_zone::{self, Allowed, CATALOGS_MAX, GROUPS_MAX, RemoveMax, TEMPLATES_MAX};
 use wire::NameBuf;
 
 use super::Settings;
@@ -13,6 +13,7 @@ use super::declare::{Row, Section, section};
 use super::problem::{Report, nearest};
 use super::sections::ZoneSettings;
 use super::value::{Names, Range, Value};
+use crate::sources::Rules;
 
 /// Octets of a template's name: a group is one string of a TXT record.
 const TEMPLATE_OCTETS_MAX: usize = 255;
@@ -21,15 +22,19 @@ const MEMBERS_MAX: usize = 64;
 /// What `remove-max` may be.
 const REMOVE_MAX: &str = "a percentage such as \"10%\", a number such as \"250\", or \"any\"";
 /// Keys of a zone that a template cannot have, as they name one zone or its data.
-const OF_ONE_ZONE: [&str; 4] = ["name", "names-file", "file", "pack"];
+const OF_ONE_ZONE: [&str; 8] =
+    ["name", "names-file", "file", "pack", "catalog", "group", "coo", "make-catalog"];
+/// Octets of a catalog's name: above it stand `group`, a label of 32 letters and `zones`.
+const MADE_OCTETS_MAX: usize = 255 - 51;
 
 section! {
     /// A catalog zone (RFC 9432): a list of zones that others make and that is transferred like a zone. The zones that it lists are served. A catalog
-    /// that is broken or has expired changes nothing. None are taken yet: a file that has one is refused.
+    /// that is broken or has expired changes nothing.
     pub struct CatalogSettings in "catalog" {
         /// The name of the catalog, which a `[[zone]]` has too.
         zone: Option<NameBuf> = None, Range::Any, live;
-        /// The templates that groups of members may name; the first is for members whose groups name none of them.
+        /// The templates that groups of members may name; the first is for members whose groups name none of them. Members are transferred from the
+        /// `primaries` of their template, or where it has none from those of the catalog's own `[[zone]]`.
         templates: Names = Names::default(), Range::Texts("the name of a [[template]]"), live;
         /// Which zones may be members: `*.example.` are all below that name. Left out: all but the root and names of one label.
         members: Names = Names::default(), Range::TextsOrNone("a domain name such as \"*.example.\""), live;
@@ -72,6 +77,50 @@ impl Section for TemplateSettings {
         }
         true
     }
+}
+
+/// What is wrong with a template as a whole.
+pub(super) fn check_template(template: &TemplateSettings) -> Result<(), &'static str> {
+    let zone = &template.zone;
+    match zone.allow_update.is_empty() && zone.update_policy.is_empty() {
+        true => Ok(()),
+        false => Err("expected no `allow-update` or `update-policy`: updates are for the primary"),
+    }
+}
+
+/// What is wrong with a zone that is a catalog made here, or is listed by one.
+pub(super) fn made_fault(zone: &ZoneSettings) -> Option<&'static str> {
+    let is_updated = !zone.allow_update.is_empty() || !zone.update_policy.is_empty();
+    let octets = zone.name.as_ref().map_or(0, |name| name.octets().len());
+    match (zone.make_catalog, &zone.catalog) {
+        (true, Some(_)) => Some("expected no `catalog` beside `make-catalog`: no catalog lists one"),
+        (true, None) if is_updated => {
+            Some("expected no `allow-update` or `update-policy` beside `make-catalog`: it is what zones say")
+        }
+        (true, None) if octets > MADE_OCTETS_MAX => Some("name: expected a shorter one for a catalog"),
+        (_, None) if !zone.group.is_empty() || zone.coo.is_some() => {
+            Some("expected `catalog` beside `group` and `coo`, found none")
+        }
+        _ => None,
+    }
+}
+
+/// What is wrong with the catalog and the groups of a section of zones. `made`: the catalogs that are made here, in lower case.
+fn listing_faults(catalog: Option<&NameBuf>, groups: &Names, made: &HashSet<NameBuf>) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    if let Some(name) = catalog.filter(|name| !made.contains(&name.to_lowercase())) {
+        faults.push(("catalog", None, format!("expected a [[zone]] {name} with `make-catalog`, found none")));
+    }
+    let texts = groups.texts();
+    if texts.len() > GROUPS_MAX {
+        faults.push(("group", None, format!("expected at most {GROUPS_MAX} groups, found {}", texts.len())));
+    }
+    let wrong = (0..).zip(texts).filter(|(_, text)| text.is_empty() || text.len() > 255);
+    faults
+        .extend(wrong.map(|(at, text)| {
+            ("group", Some(at), format!("expected 1 to 255 octets, found {}", text.len()))
+        }));
+    faults
 }
 
 /// What is wrong with a section: its key, the item of a list, the text.
@@ -128,8 +177,104 @@ impl Settings {
         self.catalogs.iter().filter_map(|(_, catalog)| compile(catalog).ok()).collect()
     }
 
+    /// What the members of a catalog have, by the name of their template; the first is for those whose groups name none.
+    pub(crate) fn member_rules(&self, catalog: &catalog_zone::CatalogSettings) -> Vec<(Box<str>, Rules)> {
+        let own = self.zone_named(&catalog.zone).map(|zone| zone.primaries.clone()).unwrap_or_default();
+        let rules = |template: Option<&TemplateSettings>| {
+            let rules = template.map_or_else(Rules::default, |template| template.zone.rules());
+            let primaries = if rules.primaries.is_empty() { own.clone() } else { rules.primaries };
+            Rules { primaries, member_of: Some(catalog.zone.to_lowercase()), ..rules }
+        };
+        if catalog.templates.is_empty() {
+            return vec![("".into(), rules(None))];
+        }
+        let named = |name: &str| self.templates.iter().find(|(_, template)| template.name == name);
+        catalog
+            .templates
+            .iter()
+            .map(|name| (name.clone(), rules(named(name).map(|(_, template)| template))))
+            .collect()
+    }
+
+    /// Names of the catalogs that are made here, in lower case.
+    pub(crate) fn made_catalogs(&self) -> HashSet<NameBuf> {
+        let made = self.zones.iter().filter(|(_, zone)| zone.make_catalog);
+        made.filter_map(|(_, zone)| Some(zone.name.as_ref()?.to_lowercase())).collect()
+    }
+
+    /// Lets those alone query a catalog who may transfer it, unless its section says otherwise: it is for servers (RFC 9432 7).
+    pub(super) fn close_catalogs(&mut self) {
+        let names: HashSet<NameBuf> = self
+            .catalogs
+            .iter()
+            .filter_map(|(_, catalog)| Some(catalog.zone.as_ref()?.to_lowercase()))
+            .collect();
+        let is_catalog = |zone: &ZoneSettings| {
+            zone.make_catalog
+                || (!names.is_empty()
+                    && zone.name.as_ref().is_some_and(|name| names.contains(&name.to_lowercase())))
+        };
+        for (_, zone) in &mut self.zones {
+            if zone.allow_query.is_empty() && is_catalog(zone) {
+                let own = &zone.allow_transfer;
+                zone.allow_query = if own.is_empty() { self.access.transfer.clone() } else { own.clone() };
+            }
+        }
+    }
+
+    fn check_listings(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
+        let made = self.made_catalogs();
+        let mut check = |section, at, faults: Vec<Fault>| {
+            for (key, item, text) in faults {
+                Place { table, section, at: Some(at) }.report(report, key, item, text);
+            }
+        };
+        for (at, (_, zone)) in self.zones.iter().enumerate() {
+            check("zone", at, listing_faults(zone.catalog.as_ref(), &zone.group, &made));
+        }
+        for (at, (_, directory)) in self.zone_directories.iter().enumerate() {
+            check("zone-directory", at, listing_faults(directory.catalog.as_ref(), &directory.group, &made));
+        }
+    }
+
+    /// The section of one zone.
+    fn zone_named(&self, name: &wire::Name) -> Option<&ZoneSettings> {
+        let is_it = |zone: &&ZoneSettings| zone.name.as_deref().is_some_and(|own| own.eq_ignore_case(name));
+        self.zones.iter().map(|(_, zone)| zone).find(is_it)
+    }
+
+    /// Where the members of a catalog would come from: what is missing, and the item of its list of templates.
+    fn source_faults(&self, catalog: &CatalogSettings) -> Vec<Fault> {
+        let Some(name) = &catalog.zone else { return Vec::new() };
+        let Some(zone) = self.zone_named(name) else {
+            return vec![("zone", None, format!("expected a [[zone]] {name} too, found none"))];
+        };
+        if zone.make_catalog {
+            return vec![(
+                "zone",
+                None,
+                format!("expected a catalog of others, found {name}, which is made here"),
+            )];
+        }
+        if !zone.primaries.is_empty() {
+            return Vec::new();
+        }
+        let missing = |template: &str| {
+            let template = self.templates.iter().find(|(_, other)| *other.name == *template);
+            template.is_some_and(|(_, template)| template.zone.primaries.is_empty())
+        };
+        let text = || format!("expected `primaries` in it, as [[zone]] {name} has none");
+        let templates = catalog.templates.texts();
+        if templates.is_empty() {
+            return vec![("templates", None, "expected a [[template]] with `primaries`, found none".into())];
+        }
+        let faults = (0..).zip(templates).filter(|(_, template)| missing(template));
+        faults.map(|(at, _)| ("templates", Some(at), text())).collect()
+    }
+
     /// Reports what is wrong with catalogs and templates. `table`: of the whole file, for the places.
     pub(super) fn check_catalogs(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
+        self.check_listings(table, report);
         let mut known = HashSet::new();
         for (at, (_, template)) in self.templates.iter().enumerate() {
             let place = Place { table, section: "template", at: Some(at) };
@@ -162,14 +307,13 @@ impl Settings {
             for (item, text) in template_faults(&catalog.templates, &known) {
                 place.report(report, "templates", Some(item), text);
             }
+            for (key, item, text) in self.source_faults(catalog) {
+                place.report(report, key, item, text);
+            }
         }
         if self.catalogs.len() > CATALOGS_MAX {
             let text = format!("expected at most {CATALOGS_MAX} catalogs, found {}", self.catalogs.len());
             Place { table, section: "catalog", at: Some(CATALOGS_MAX) }.report(report, "zone", None, text);
-        } else if !self.catalogs.is_empty() && report.problems.is_empty() {
-            // Whoever lists zones there expects them to be served.
-            let text = "no catalogs are taken yet: expected none".into();
-            Place { table, section: "catalog", at: Some(0) }.report(report, "zone", None, text);
         }
     }
 }
@@ -198,19 +342,20 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// Settings and their problems, without the one that says that catalogs are not taken yet.
+    /// Settings and their problems.
     fn read(text: &str) -> (Settings, Vec<String>) {
         let mut report = Report { file: Path::new("f"), text, problems: Vec::new() };
         let (table, errors) = DeTable::parse_recoverable(text);
         assert!(errors.is_empty(), "{errors:?}");
         let settings = Settings::from_table(table.get_ref(), &mut report);
-        let mut problems: Vec<String> = report.problems.iter().map(ToString::to_string).collect();
-        problems.retain(|problem| !problem.contains("no catalogs are taken yet"));
+        let problems: Vec<String> = report.problems.iter().map(ToString::to_string).collect();
         (settings, problems)
     }
 
     const TEMPLATES: &str = "[[acl]]\nname = \"us\"\naddresses = \"192.0.2.1\"\n\
-        [[template]]\nname = \"plain\"\n[[template]]\nname = \"signed\"\nallow-query = \"us\"\n";
+        [[template]]\nname = \"plain\"\nprimaries = \"here\"\n[[template]]\nname = \"signed\"\nallow-query = \"us\"\n\
+        [[remote]]\nname = \"here\"\naddresses = [\"192.0.2.1\"]\n[[remote]]\nname = \"there\"\naddresses = [\"192.0.2.2\"]\n\
+        [[zone]]\nname = \"catalog.example\"\nprimaries = \"there\"\n[[zone]]\nname = \"a\"\nprimaries = \"here\"\n";
 
     #[test]
     fn a_catalog() {
@@ -227,13 +372,12 @@ mod tests {
         let allows = |zone: &str| catalog.members.allows(&zone.parse::<NameBuf>().unwrap());
         assert!(allows("a.example") && allows("example.org") && !allows("example"));
         assert_eq!(settings.templates[1].1.zone.allow_query, Names::one("us"));
-        // What is not carried out is no settings.
-        let problems = Settings::parse(Path::new("f"), &text).unwrap_err();
-        assert_eq!(problems.len(), 1);
-        assert!(
-            problems[0].to_string().starts_with("f:10:8: zone: no catalogs are taken yet"),
-            "{problems:?}"
-        );
+        // A template's own primaries, or those of the catalog.
+        let rules = settings.member_rules(catalog);
+        let primaries: Vec<(&str, &[Box<str>])> =
+            rules.iter().map(|(name, rules)| (&**name, rules.primaries.texts())).collect();
+        assert_eq!(primaries, [("signed", &["there".into()][..]), ("plain", &["here".into()])]);
+        assert!(rules.iter().all(|(_, rules)| rules.member_of == catalog.zone.to_lowercase().into()));
     }
 
     #[test]
@@ -256,20 +400,46 @@ mod tests {
              remove-max = \"many\"\n[[catalog]]\nzone = \"A.\"\n[[catalog]]\n"
         ));
         // What else is known is as many words as `[[zone]]` has.
-        let unknown = "f:12:1: unknown key \"file\" in [template]; known are name, ";
+        let unknown = "f:25:1: unknown key \"file\" in [template]; known are name, ";
         assert!(problems.remove(0).starts_with(unknown));
         let expected = [
-            "f:13:15: allow-query: unknown [[acl]] \"them\"; known are all, nobody, us",
-            "f:10:8: name: expected each name once, found \"plain\" twice",
-            "f:11:1: name: expected a name for the template, found none",
-            "f:17:12: members: expected a domain name, found \"a..b\"",
-            "f:17:20: members: expected a domain name, found \"\"",
-            &format!("f:18:14: remove-max: expected {REMOVE_MAX}, found \"many\""),
-            "f:16:14: templates: unknown [[template]] \"plian\"; did you mean \"plain\"?",
-            "f:16:33: templates: expected each template once, found \"signed\" twice",
-            "f:20:8: zone: expected each catalog once, found A. twice",
-            "f:21:1: zone: expected the name of the catalog, found none",
+            "f:26:15: allow-query: unknown [[acl]] \"them\"; known are all, nobody, us",
+            "f:23:8: name: expected each name once, found \"plain\" twice",
+            "f:24:1: name: expected a name for the template, found none",
+            "f:30:12: members: expected a domain name, found \"a..b\"",
+            "f:30:20: members: expected a domain name, found \"\"",
+            &format!("f:31:14: remove-max: expected {REMOVE_MAX}, found \"many\""),
+            "f:29:14: templates: unknown [[template]] \"plian\"; did you mean \"plain\"?",
+            "f:29:33: templates: expected each template once, found \"signed\" twice",
+            "f:33:8: zone: expected each catalog once, found A. twice",
+            "f:34:1: zone: expected the name of the catalog, found none",
         ];
         assert_eq!(problems, expected);
+    }
+
+    /// Members must come from somewhere, and so must their catalog.
+    #[test]
+    fn where_members_come_from() {
+        let of =
+            |text: &str| read(&format!("[[remote]]\nname = \"r\"\naddresses = [\"192.0.2.1\"]\n{text}")).1;
+        let catalog = "[[catalog]]\nzone = \"c.example\"\n";
+        let zone = "[[zone]]\nname = \"c.example\"\nfile = \"c\"\n";
+        let template = "[[template]]\nname = \"t\"\n";
+        assert_eq!(of(catalog), ["f:5:8: zone: expected a [[zone]] c.example. too, found none"]);
+        assert_eq!(
+            of(&format!("{catalog}{zone}")),
+            ["f:4:1: templates: expected a [[template]] with `primaries`, found none"]
+        );
+        assert_eq!(
+            of(&format!("{catalog}templates = \"t\"\n{zone}{template}")),
+            ["f:6:13: templates: expected `primaries` in it, as [[zone]] c.example. has none"]
+        );
+        let fine = [
+            format!("{catalog}templates = \"t\"\n{zone}{template}primaries = \"r\"\n"),
+            format!("{catalog}[[zone]]\nname = \"C.example\"\nprimaries = \"r\"\n"),
+        ];
+        assert!(fine.iter().all(|text| of(text).is_empty()));
+        let updates = "[[template]]\nname = \"t\"\nallow-update = \"all\"\n";
+        assert!(of(updates)[0].contains("expected no `allow-update`"), "{:?}", of(updates));
     }
 }

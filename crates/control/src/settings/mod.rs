@@ -170,7 +170,7 @@ impl Settings {
                 "log" => settings.log = Section::read(value, report),
                 "zone" => settings.zones = read_each(value, report, check_zone),
                 "zone-directory" => settings.zone_directories = read_each(value, report, check_directory),
-                "template" => settings.templates = read_each(value, report, |_| Ok(())),
+                "template" => settings.templates = read_each(value, report, catalogs::check_template),
                 "catalog" => settings.catalogs = read_each(value, report, |_| Ok(())),
                 other => report.add(key.span(), unknown(other, "", SECTIONS.iter().copied())),
             }
@@ -180,6 +180,7 @@ impl Settings {
         settings.check_updates(table, report);
         settings.check_remotes(table, report);
         settings.check_catalogs(table, report);
+        settings.close_catalogs();
         settings
     }
 
@@ -277,7 +278,17 @@ fn check_zone(zone: &ZoneSettings) -> Result<(), &'static str> {
             "expected no `allow-update` or `update-policy` beside `primaries`: updates are for the primary",
         );
     }
+    if !is_secondary && zone.persist.is_some() {
+        return Err("expected no `persist` without `primaries`: texts are files already");
+    }
+    if let Some(text) = catalogs::made_fault(zone) {
+        return Err(text);
+    }
     match (named, listed, file, pack) {
+        (true, false, false, false) if zone.make_catalog && !is_secondary => Ok(()),
+        _ if zone.make_catalog => {
+            Err("expected `name` alone beside `make-catalog`, found where the zone would come from")
+        }
         (false, false, ..) => Err("expected `name` (or `names-file`), found neither"),
         (true, true, ..) => Err("expected either `name` or `names-file`, found both"),
         (_, _, false, false) if is_secondary => Ok(()),

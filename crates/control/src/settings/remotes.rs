@@ -72,6 +72,10 @@ impl Settings {
         for (at, (_, directory)) in self.zone_directories.iter().enumerate() {
             check("zone-directory", at, "notify", &directory.notify, REMOTES_OF_ZONE_MAX);
         }
+        for (at, (_, template)) in self.templates.iter().enumerate() {
+            check("template", at, "notify", &template.zone.notify, REMOTES_OF_ZONE_MAX);
+            check("template", at, "primaries", &template.zone.primaries, PRIMARIES_OF_ZONE_MAX);
+        }
     }
 
     /// The remotes by name. `keys`: of these settings.

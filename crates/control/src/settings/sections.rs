@@ -284,6 +284,17 @@ section! {
         transfers: u16 = 32, Range::Number("transfers", 1, 256), start;
         /// Transfers at once from one address.
         transfers_per_primary: u16 = 8, Range::Number("transfers", 1, 256), start;
+        /// Most octets of the messages of one transfer: a zone is as large as this at most. Who is secondary for small zones of others sets less.
+        transfer_octets_max: u64 = 16 << 30, Range::Number("octets", 65_536, 1 << 40), start;
+        /// Most octets of memory that transfers take while they are under way, all together; half of it is for one large zone at a time, when it is complete.
+        /// 0: half of the machine's, or of the control group's.
+        transfer_memory_octets: u64 = 0, Range::Number("octets", 0, 1 << 44), start;
+        /// Most octets of files that hold what comes of large zones, of all transfers together. 0: half of what is free in `pack-directory`, or in the folder for
+        /// temporary files, at the first transfer.
+        transfer_disk_octets: u64 = 0, Range::Number("octets", 0, 1 << 44), start;
+        /// Whether what comes is kept on the disk (`pack-directory`): whole zones in packs, differences in the log of changes, each before it is shown. Otherwise it
+        /// is in memory alone: nothing waits for the disk, and after a start zones get SERVFAIL until they are transferred anew. Holds for what comes from then on.
+        persist: bool = true, Range::Any, live;
     }
 }
 
@@ -323,6 +334,8 @@ section! {
         pack: PathBuf = PathBuf::new(), Range::Any, live;
         /// Instead of either: the servers that the zone is transferred from, in the order in which they are asked (AXFR, IXFR). This server is a secondary of it then.
         primaries: Names = Names::default(), Range::TextsOrNone("the name of a [[remote]]"), live;
+        /// Whether what comes from `primaries` is kept on the disk, instead of `persist` in `[secondary]`. Left out: that.
+        persist: Option<bool> = None, Range::Any, live;
         /// Which clients may query the zone, instead of those that `query` in `[access]` lets in. Left out: those.
         allow_query: Names = Names::default(), Range::Texts(RULE), live;
         /// Which clients may have the zone transferred (AXFR, IXFR), instead of those that `transfer` in `[access]` lets in. Left out: those.
@@ -349,6 +362,14 @@ section! {
         ixfr_octets: u64 = IxfrRules::default().octets, Range::Number("octets", BOUND_OCTETS_MIN, 1 << 40), live;
         /// Most versions of the same.
         ixfr_versions: u32 = IxfrRules::default().versions, Range::Number("versions", 2, 65_536), live;
+        /// The catalog zone that lists the zone for others (RFC 9432): one that is made here, see `make-catalog`. Left out: none does.
+        catalog: Option<NameBuf> = None, Range::Any, live;
+        /// The groups that the zone has in that catalog: what they mean those say who take the catalog.
+        group: Names = Names::default(), Range::TextsOrNone("a group, of at most 255 octets"), live;
+        /// The catalog that may take the zone over from that one.
+        coo: Option<NameBuf> = None, Range::Any, live;
+        /// Instead of `file`, `pack` or `primaries`: the zone is a catalog of the zones that name it in `catalog`. Left out, `allow-query` is what `allow-transfer` is.
+        make_catalog: bool = false, Range::Any, live;
     }
 }
 
@@ -387,5 +408,9 @@ section! {
         ixfr_octets: u64 = IxfrRules::default().octets, Range::Number("octets", BOUND_OCTETS_MIN, 1 << 40), live;
         /// Most versions of the same.
         ixfr_versions: u32 = IxfrRules::default().versions, Range::Number("versions", 2, 65_536), live;
+        /// The catalog zone that lists the zones for others (RFC 9432): one that is made here, see `make-catalog` in `[[zone]]`. Left out: none does.
+        catalog: Option<NameBuf> = None, Range::Any, live;
+        /// The groups that the zones have in that catalog: what they mean those say who take the catalog.
+        group: Names = Names::default(), Range::TextsOrNone("a group, of at most 255 octets"), live;
     }
 }

@@ -121,6 +121,19 @@ impl Value for bool {
     }
 }
 
+/// `None`: left out, so that something else decides.
+impl Value for Option<bool> {
+    fn expected(_: Range) -> String {
+        "true or false".into()
+    }
+    fn read(value: &DeValue<'_>, _: Range) -> Option<Self> {
+        value.as_bool().map(Some)
+    }
+    fn show(&self) -> String {
+        self.map_or_else(|| "none".into(), |value| value.to_string())
+    }
+}
+
 impl Value for String {
     fn expected(range: Range) -> String {
         match range {
@@ -149,6 +162,12 @@ fn items_that(value: &DeValue<'_>, is_wrong: impl Fn(&DeValue<'_>) -> bool) -> V
 /// A text or several. A million zones have them, mostly none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Names(Box<[Box<str>]>);
+
+impl From<Vec<String>> for Names {
+    fn from(texts: Vec<String>) -> Names {
+        Names(texts.into_iter().map(String::into_boxed_str).collect())
+    }
+}
 
 impl Names {
     /// One name.

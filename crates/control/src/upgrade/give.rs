@@ -210,17 +210,24 @@ fn offer(controller: &Controller, changing: &Changing) -> io::Result<(Offer, Vec
     let lock = controller.folder().map(|folder| folder.lock()).transpose()?.flatten();
     let has_lock = lock.is_some();
     descriptors.extend(lock.map(OwnedFd::from));
-    let added = changing.commanded.added().iter().filter_map(|zone| match &zone.source {
-        Source::File(path) => Some((zone.name.to_string(), path.to_str()?.to_owned())),
-        _ => None,
-    });
+    let (mut added, mut listed) = (Vec::new(), Vec::new());
+    for zone in changing.commanded.added() {
+        let Source::File(path) = &zone.source else { continue };
+        let Some(path) = path.to_str() else { continue };
+        if let Some(listing) = &zone.listing {
+            let groups = listing.groups.texts().iter().map(|group| group.to_string()).collect();
+            listed.push((added.len(), listing.catalog.to_string(), groups));
+        }
+        added.push((zone.name.to_string(), path.to_owned()));
+    }
     let offer = Offer {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
         sockets,
         control,
         has_lock,
-        added: added.collect(),
+        added,
+        listed,
         removed: changing.commanded.removed().map(ToString::to_string).collect(),
         secret: drawn_secret().map(|secret| secret.to_vec()),
     };

@@ -26,7 +26,7 @@ use crate::settings::Settings;
 use crate::socket::{ControlSocket, SocketFile};
 use crate::sources::Source;
 use crate::text::cannot;
-use crate::wanted::Wanted;
+use crate::wanted::{Listing, Wanted};
 
 /// Longest wait for the old server once this one is ready. It needs a moment; if it hangs, two servers read from its sockets meanwhile.
 const TAKE_WAIT: Duration = Duration::from_secs(20);
@@ -91,7 +91,7 @@ fn receive(channel: &Arc<Channel>, from: u32) -> Result<Taking, Vec<String>> {
     let one = |line: &str| vec![format!("what process {from} hands over: {line}")];
     let received = channel.receive(Some(STEP_WAIT)).map_err(|error| one(&error.to_string()))?;
     let Some((Word::Offer(offer), descriptors)) = received else { return Err(one("there is nothing")) };
-    let Offer { format, version, sockets, control, has_lock, added, removed, secret } = *offer;
+    let Offer { format, version, sockets, control, has_lock, added, listed, removed, secret } = *offer;
     if format != FORMAT {
         return Err(one(&format!("format {format} is not known (version {version}); start anew instead")));
     }
@@ -121,7 +121,14 @@ fn receive(channel: &Arc<Channel>, from: u32) -> Result<Taking, Vec<String>> {
     let name_of = |text: &String| NameBuf::from_text(text).map_err(|_| one(&format!("{text:?} is no name")));
     for (name, file) in added {
         let name = name_of(&name)?;
-        zones.push(Wanted { name, source: Source::File(file.into()) });
+        zones.push(Wanted { name, source: Source::File(file.into()), listing: None });
+    }
+    for (at, catalog, groups) in listed {
+        let listing =
+            Listing { catalog: name_of(&catalog)?.to_lowercase(), groups: groups.into(), coo: None };
+        if let Some(zone) = zones.get_mut(at) {
+            zone.listing = Some(listing);
+        }
     }
     if let Some(secret) = secret.and_then(|secret| secret.try_into().ok()) {
         keep_secret(secret);

@@ -49,6 +49,9 @@ pub(super) struct Offer {
     pub(super) has_lock: bool,
     /// Names and files of zones added by command.
     pub(super) added: Vec<(String, String)>,
+    /// Of some of these, by number: the catalog that lists them, and their groups.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) listed: Vec<(usize, String, Vec<String>)>,
     /// Names of zones of the settings that were removed by command.
     pub(super) removed: Vec<String>,
     /// The secret of cookies that was drawn at the start.

@@ -140,6 +140,66 @@ fn disk_use_is_flat_and_half_is_offered() {
     assert_eq!(history.status().begun, 0);
 }
 
+/// Updates without end to some zones, as the historian writes them: some of a zone at a time, starts and kills between. The disk's use stays, what was
+/// committed last is offered at each moment, and nothing begins anew.
+fn endless(zones: u32, rounds: u32) {
+    let bound = Bound { versions: 4096, ..BOUND };
+    let mut disk = Simulated::new(1);
+    let mut history = open(&disk);
+    // Half of the bound is there, in entries of at most these octets.
+    let back = (BOUND.octets / 2 / (400 + 72)) as u32;
+    let (mut group, mut most) = (0, 0);
+    let mut last = Vec::new();
+    for round in 1..=rounds {
+        for zone in 0..zones {
+            group += 1;
+            let octets = 300 + ((round * 31 + zone * 7) % 100) as usize;
+            let entry = difference(zone as usize, round - 1, round, octets);
+            history.push(group, Arc::clone(&entry));
+            last.push((group, entry));
+        }
+        if round % 16 == 0 {
+            history.flush(&|_| bound).expect("a disk that works");
+            last.retain(|(other, _)| *other == group);
+        }
+        if round % 5000 == 777 {
+            // Files that are not synced are there still, as after a kill of the server.
+            disk = disk.kill();
+            history = History::new(Arc::new(disk.clone()), &folder());
+            let from = history.begin(&LOG, group).expect("readable");
+            let missing = last.iter().filter(|(group, _)| *group >= from);
+            missing.for_each(|(group, entry)| history.again(*group, Arc::clone(entry)));
+        }
+        if round % 97 == 0 {
+            let zone = (round % zones) as usize;
+            let from = round.saturating_sub(back);
+            assert_eq!(
+                since(&history, zone, from, round).map(|all| all.len()),
+                Some((round - from) as usize)
+            );
+            let old = round.saturating_sub(2 * back + 200);
+            assert!(old == 0 || since(&history, zone, old, round).is_none(), "kept beyond the bound");
+            most = most.max(disk.used() as u64);
+        }
+    }
+    assert!(most <= u64::from(zones) * BOUND.octets + MARK_OCTETS, "{most}");
+    assert_eq!(history.status().begun, 0);
+}
+
+#[test]
+fn endless_updates_leave_the_disk_as_it_is() {
+    endless(3, 1200);
+}
+
+mod long {
+    /// A week of an update a minute to each of 20 zones.
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn a_week_of_updates_leaves_the_disk_as_it_is() {
+        super::endless(20, 7 * 24 * 60);
+    }
+}
+
 #[test]
 fn versions_are_bounded_also_after_starts() {
     let disk = Simulated::new(1);

@@ -4,6 +4,7 @@ use std::fmt;
 
 use wire::iana::{class, rcode, rtype};
 use wire::{message, tsig};
+use zone::check::Check;
 use zonefile::rdata;
 
 /// Why a transfer ended without result.
@@ -74,6 +75,8 @@ pub enum Fault {
     Mismatch,
     /// What was transferred is no zone that can be served.
     NoZone,
+    /// The same, as this was found in it.
+    Unservable(Check),
 }
 
 /// How a server was not reached.
@@ -144,6 +147,36 @@ impl Fault {
         }
     }
 
+    /// Where an operator may look, as far as that is told by the fault.
+    pub fn advice(self) -> Option<&'static str> {
+        Some(match self {
+            Fault::Unreachable(Unreachable::Refused) => {
+                "nothing listens at that address and port, or a filter says so"
+            }
+            Fault::Unreachable(_) | Fault::Limit(Limit::Idle) => {
+                "is the address right, is it running, does a filter drop what is sent, over UDP or TCP"
+            }
+            Fault::Rcode(rcode::REFUSED) => {
+                "it does not let this server have the zone: who may transfer there, by which address and key"
+            }
+            Fault::Rcode(rcode::NOTAUTH) | Fault::NotAuthoritative => {
+                "it does not serve the zone by that name"
+            }
+            Fault::Rcode(rcode::SERVFAIL) => "it has no data of the zone: not loaded, or expired",
+            Fault::Tsig(tsig::Fault::Refused(rcode::BADKEY), _) => "it has no key of that name and algorithm",
+            Fault::Tsig(tsig::Fault::Refused(_) | tsig::Fault::Mac, _) => "the secrets of the key differ",
+            Fault::Tsig(tsig::Fault::Time, _) => "the clocks differ by more than five minutes",
+            Fault::Tsig(tsig::Fault::Unsigned, rcode::REFUSED | rcode::NOTAUTH) => {
+                "it does not know the key, or does not let it have the zone"
+            }
+            Fault::Tsig(..) => "the key of the remote must be the one that it signs with",
+            Fault::Limit(Limit::Octets) => "`transfer-octets-max` in [secondary]",
+            Fault::Full => "`transfer-memory-octets` and `transfer-disk-octets` in [secondary], and the disk",
+            Fault::OtherSoa { .. } => "the zone changed while it was sent; it is tried again",
+            _ => return None,
+        })
+    }
+
     /// Whether the server was not there, or lost on the way.
     pub fn is_unreachable(self) -> bool {
         matches!(self, Fault::Unreachable(_) | Fault::Limit(Limit::Idle))
@@ -198,6 +231,7 @@ impl fmt::Display for Fault {
             Fault::Full => f.write_str("sent more than there is room for"),
             Fault::Mismatch => f.write_str("sent differences that do not fit what is held"),
             Fault::NoZone => f.write_str("sent what cannot be served"),
+            Fault::Unservable(check) => write!(f, "sent what cannot be served: {}", check.text()),
         }
     }
 }

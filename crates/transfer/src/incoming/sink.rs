@@ -33,6 +33,16 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
+    /// One more record, of key and RDATA of so many octets.
+    pub(super) fn count(&mut self, key_octets: usize, rdata_octets: usize, same_owner: bool) {
+        self.records += 1;
+        self.rdata_octets += rdata_octets;
+        if !same_owner {
+            self.owners += 1;
+            self.key_octets += key_octets;
+        }
+    }
+
     /// Octets of memory that a [`Builder`] counts for it.
     fn octets(&self) -> u64 {
         self.records as u64 * RECORD_OCTETS + 2 * (self.key_octets + self.rdata_octets) as u64

@@ -92,7 +92,7 @@ pub struct Spool<S> {
     octets_max: usize,
     storage: S,
     runs: Vec<Run>,
-    /// Of all records, those included that come again.
+    /// Of all records in runs, those included that come again in another.
     sizes: Sizes,
 }
 
@@ -115,16 +115,18 @@ impl<S: Runs> Spool<S> {
 
     /// Brings the records together: only of a transfer that is whole. `zone_octets`: memory for that.
     pub fn finish(mut self, zone_octets: u64) -> Result<Contents, Fault> {
-        let builder = Builder::with_room(&self.apex, zone_octets, &self.sizes);
-        let mut to = Ordered { builder, last: Vec::new() };
         if self.runs.is_empty() {
             sort(&self.arena, &mut self.entries);
-            for &(_, at) in &self.entries {
-                to.take(octets_at(&self.arena, at))?;
+            let mut sizes = Sizes::default();
+            distinct(&self.arena, &self.entries).for_each(|(octets, same)| add(&mut sizes, octets, same));
+            let mut to = Ordered::new(Builder::with_room(&self.apex, zone_octets, &sizes));
+            for (octets, _) in distinct(&self.arena, &self.entries) {
+                to.take(octets)?;
             }
             return Ok(to.builder.finish());
         }
-        spill(&mut self.arena, &mut self.entries, &mut self.runs, &mut self.storage)?;
+        self.spill()?;
+        let mut to = Ordered::new(Builder::with_room(&self.apex, zone_octets, &self.sizes));
         (self.arena, self.entries) = (Vec::new(), Vec::new());
         let mut heads = BinaryHeap::with_capacity(self.runs.len());
         for run in self.runs {
@@ -164,8 +166,9 @@ impl<S: Runs> Sink for Spool<S> {
         let octets = HEAD_OCTETS + key.len() + rdata.len();
         let held = self.arena.len() + (self.entries.len() + 1) * size_of::<Entry>();
         if held + octets > self.octets_max {
-            spill(&mut self.arena, &mut self.entries, &mut self.runs, &mut self.storage)?;
+            self.spill()?;
         }
+        let key = self.key.octets().strip_prefix(&*self.apex_key).ok_or(Fault::Full)?;
         self.entries.push((prefix(key), self.arena.len() as u32));
         let [a, b] = (key.len() as u16).to_le_bytes();
         let [c, d] = rtype.to_le_bytes();
@@ -174,44 +177,57 @@ impl<S: Runs> Sink for Spool<S> {
         self.arena.extend_from_slice(&[a, b, c, d, e, f, g, h, i, j]);
         self.arena.extend_from_slice(key);
         self.arena.extend_from_slice(rdata);
-        self.sizes.records += 1;
-        self.sizes.rdata_octets += rdata.len();
-        if !same_owner {
-            self.sizes.owners += 1;
-            self.sizes.key_octets += key.len();
-        }
         Ok(())
     }
 }
 
-/// Makes a run of the arena.
-fn spill(
-    arena: &mut Vec<u8>,
-    entries: &mut Vec<Entry>,
-    runs: &mut Vec<Run>,
-    storage: &mut impl Runs,
-) -> Result<(), Fault> {
-    if runs.len() == RUNS_MAX {
-        return Err(Fault::Full);
-    }
-    sort(arena, entries);
-    let begin = runs.last().map_or(0, |run| run.end);
-    let mut run = Run { begin, end: begin + arena.len() as u64, sum: 0 };
-    let mut out = Vec::with_capacity(WRITE_OCTETS + READ_OCTETS);
-    for &(_, at) in &*entries {
-        let octets = octets_at(arena, at);
-        run.sum = run.sum.wrapping_add(hash(octets));
-        out.extend_from_slice(octets);
-        if out.len() >= WRITE_OCTETS {
-            storage.append(&out).map_err(|NoStorage| Fault::Full)?;
-            out.clear();
+impl<S: Runs> Spool<S> {
+    /// Makes a run of the arena, without what is there twice: of one record that comes again and again one is left.
+    fn spill(&mut self) -> Result<(), Fault> {
+        if self.runs.len() == RUNS_MAX {
+            return Err(Fault::Full);
         }
+        sort(&self.arena, &mut self.entries);
+        let begin = self.runs.last().map_or(0, |run| run.end);
+        let mut run = Run { begin, end: begin, sum: 0 };
+        let mut out = Vec::with_capacity(WRITE_OCTETS + READ_OCTETS);
+        for (octets, same_owner) in distinct(&self.arena, &self.entries) {
+            add(&mut self.sizes, octets, same_owner);
+            run.sum = run.sum.wrapping_add(hash(octets));
+            run.end += octets.len() as u64;
+            out.extend_from_slice(octets);
+            if out.len() >= WRITE_OCTETS {
+                self.storage.append(&out).map_err(|NoStorage| Fault::Full)?;
+                out.clear();
+            }
+        }
+        self.storage.append(&out).map_err(|NoStorage| Fault::Full)?;
+        self.runs.push(run);
+        self.arena.clear();
+        self.entries.clear();
+        Ok(())
     }
-    storage.append(&out).map_err(|NoStorage| Fault::Full)?;
-    runs.push(run);
-    arena.clear();
-    entries.clear();
-    Ok(())
+}
+
+fn add(sizes: &mut Sizes, octets: &[u8], same_owner: bool) {
+    if let Some(record) = Stored::read(octets) {
+        sizes.count(record.key.len(), record.rdata.len(), same_owner);
+    }
+}
+
+/// The records of sorted entries, each once, and whether it has the owner of the one before.
+fn distinct<'a>(arena: &'a [u8], entries: &'a [Entry]) -> impl Iterator<Item = (&'a [u8], bool)> {
+    let mut last: Option<&[u8]> = None;
+    entries.iter().filter_map(move |&(_, at)| {
+        let octets = octets_at(arena, at);
+        if last == Some(octets) {
+            return None;
+        }
+        let key = |octets| Stored::read(octets).map(|record| record.key);
+        let same_owner = last.is_some_and(|last| key(last) == key(octets));
+        last = Some(octets);
+        Some((octets, same_owner))
+    })
 }
 
 /// Brings entries into the order of owner, type, RDATA, TTL.
@@ -355,6 +371,10 @@ struct Ordered {
 }
 
 impl Ordered {
+    fn new(builder: Builder) -> Ordered {
+        Ordered { builder, last: Vec::new() }
+    }
+
     /// `octets`: a record as it is stored.
     fn take(&mut self, octets: &[u8]) -> Result<(), Fault> {
         let Some(record) = Stored::read(octets) else { return Ok(()) };

@@ -181,3 +181,30 @@ fn ids_are_unique_for_an_address() {
     assert_eq!(notices.id(at(53), || 7), None);
     assert_eq!(notices.id(at(54), || 7), Some(7));
 }
+
+/// Whoever was told takes no place of those that are to be; what has ended is remembered as long as there is room.
+#[test]
+fn only_what_is_under_way_counts() {
+    let mut notices = Notices::bounded(4);
+    let zone = |number: usize| name(&format!("z{number}.example"));
+    let publish = |notices: &mut Notices, zones: std::ops::Range<usize>, now: f64| {
+        zones.for_each(|number| notices.publish(&zone(number), 1, remotes(&["a"]), seconds(now)));
+    };
+    publish(&mut notices, 0..5, 1.0);
+    assert_eq!(notices.counts().left_out, 1);
+    assert_eq!(send(&mut notices, 2.0, 0).len(), 4);
+    for number in 0..4 {
+        let octets = response(&zone(number).to_string(), number as u16, 0);
+        assert!(notices.receive(at(53), &octets, seconds(2.5), WALL).is_some());
+    }
+    // As many again, and more than are remembered.
+    publish(&mut notices, 4..8, 3.0);
+    assert_eq!((notices.counts().left_out, send(&mut notices, 4.0, 10).len()), (1, 4));
+    for number in 4..8 {
+        let octets = response(&zone(number).to_string(), 6 + number as u16, 0);
+        let ended = notices.receive(at(53), &octets, seconds(4.5), WALL).unwrap();
+        assert_eq!(ended.told.state, State::Told);
+    }
+    let known = (0..8).filter(|number| !notices.of(&zone(*number)).is_empty()).count();
+    assert_eq!((known, notices.entries, notices.idle(seconds(5.0))), (4, 4, None));
+}

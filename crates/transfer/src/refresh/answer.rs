@@ -3,8 +3,9 @@
 use super::Random;
 use super::schedule::{Job, Schedule};
 use super::times::spread;
-use super::zone::{Last, Trouble, flag};
-use crate::incoming::{Kind, Remedy, Soa, Stop};
+use super::zone::{Last, State, Trouble, flag};
+use crate::incoming::{Fault, Kind, Remedy, Soa, Stop};
+use wire::iana::rcode;
 
 /// What came of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,11 +47,30 @@ pub enum Told {
 }
 
 impl Schedule {
+    /// All of a transfer has come, and its place is free for another; [`Schedule::done`] is told once it is served. Small zones wait for a disk together
+    /// so: those in places alone would be one group after the other.
+    pub fn arrived(&mut self, job: &Job) {
+        let zone = &mut self.zones[job.zone as usize];
+        if zone.state != State::Transferring {
+            return;
+        }
+        zone.state = State::Arrived;
+        self.arrived += 1;
+        self.running[1] = self.running[1].saturating_sub(1);
+        let how = (job.is_transfer(), job.is_udp);
+        self.primaries[usize::from(job.primary)].answered(how, self.settings.probes.1);
+        self.take_turn(job.primary);
+    }
+
     /// Takes what came of a job that [`Schedule::poll`] gave.
     pub fn done(&mut self, job: &Job, answer: &Answer, now: u32, random: &mut Random<'_>) -> Told {
-        let kind = usize::from(job.is_transfer());
-        self.running[kind] = self.running[kind].saturating_sub(1);
-        self.account(job, answer, now);
+        if self.zones[job.zone as usize].state == State::Arrived {
+            self.arrived = self.arrived.saturating_sub(1);
+        } else {
+            let kind = usize::from(job.is_transfer());
+            self.running[kind] = self.running[kind].saturating_sub(1);
+            self.account(job, answer, now);
+        }
         let number = job.zone;
         if self.zones[number as usize].has(flag::GONE) {
             self.release(number);
@@ -79,12 +99,13 @@ impl Schedule {
     /// What the answer says of the primary.
     fn account(&mut self, job: &Job, answer: &Answer, now: u32) {
         let primary = &mut self.primaries[usize::from(job.primary)];
+        let how = (job.is_transfer(), job.is_udp);
         let is_lost = matches!(answer, Answer::Stopped(stop) if stop.fault.is_unreachable());
         if is_lost {
-            let is_new = primary.lost(job.zone, job.is_transfer(), now);
+            let is_new = primary.lost(job.zone, how, now);
             self.went_down(job.primary, is_new);
         } else {
-            primary.answered(job.is_transfer(), self.settings.probes.1);
+            primary.answered(how, self.settings.probes.1);
         }
         self.take_turn(job.primary);
     }
@@ -145,8 +166,19 @@ impl Schedule {
 
     fn stopped(&mut self, job: &Job, stop: &Stop, now: u32, random: &mut Random<'_>) {
         let number = job.zone;
+        // Some answer for a catalog over TCP alone, and whom they let transfer it (Knot DNS): a transfer tells what the datagram does not.
+        if stop.fault == Fault::Rcode(rcode::REFUSED) {
+            let zone = &mut self.zones[number as usize];
+            if job.is_udp {
+                zone.flags |= flag::NEWER;
+                return self.enter(number, now, random);
+            }
+            zone.flags &= !flag::NEWER;
+        }
         self.trouble(job, Last::Stop(*stop), now);
+        let primary = &self.primaries[usize::from(job.primary)];
         let tries_again = match stop.fault.remedy() {
+            _ if job.is_udp && stop.fault.is_unreachable() => primary.has_another_way(),
             Remedy::Elsewhere => false,
             // All of it did not help either.
             Remedy::Whole if job.kind == Kind::Axfr => false,

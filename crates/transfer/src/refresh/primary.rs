@@ -7,9 +7,13 @@ pub(super) const WINDOW_FIRST: u16 = 8;
 /// So many that do not answer, one after the other, and a primary is down. One may be a lost datagram; more only cost time.
 const DOWN_AFTER: u8 = 2;
 /// Longest pause between two questions to a primary that is down, in seconds: nobody waits longer than that for one that is back.
-const PAUSE_MAX: u32 = 10;
+const PAUSE_MAX: u32 = 4;
 /// How long it is remembered that a primary does not know EDNS or IXFR, in seconds: it may be replaced.
 const MANNER_SECONDS: u32 = 3_600;
+/// How long it is remembered that a primary answers no datagrams, in seconds: a filter may be mended.
+const STREAM_SECONDS: u32 = 600;
+/// Probes over TCP at once: each is a connection, and a thread of ours.
+const STREAM_PROBES_MAX: u16 = 8;
 /// Urgent zones that go before a routine one.
 const URGENT_IN_A_ROW: u8 = 3;
 
@@ -54,6 +58,17 @@ pub(super) struct Down {
     asking: Option<u32>,
 }
 
+/// How a primary is probed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// By datagrams. `is_lost`: the last was lost, so that the next probe goes over TCP.
+    Datagrams { is_lost: bool },
+    /// It answered over TCP after datagrams were lost: the next one, alone, tells whether it takes any.
+    Doubt,
+    /// Over TCP until then: it answers no datagrams.
+    Streams(u32),
+}
+
 /// A primary.
 #[derive(Debug)]
 pub(super) struct Primary {
@@ -67,6 +82,7 @@ pub(super) struct Primary {
     /// Jobs in a row that got no answer.
     silent: u8,
     pub(super) down: Option<Down>,
+    way: Way,
     /// What it was found not to know, until when.
     plain: (Plain, u32),
     /// Whether it waits for its turn, for probes and for transfers.
@@ -94,6 +110,7 @@ impl Primary {
             transfers: 0,
             silent: 0,
             down: None,
+            way: Way::Datagrams { is_lost: false },
             plain: (Plain::Nothing, 0),
             in_turn: [false; 2],
             ixfr,
@@ -118,6 +135,7 @@ impl Primary {
         match &self.down {
             Some(down) => down.asking.is_none() && now >= down.next && self.probes + self.transfers == 0,
             None if is_transfer => self.transfers < most,
+            None if matches!(self.way, Way::Streams(_)) => self.probes < STREAM_PROBES_MAX.min(most),
             None => self.probes < self.window.min(most),
         }
     }
@@ -130,8 +148,29 @@ impl Primary {
         *(if is_transfer { &mut self.transfers } else { &mut self.probes }) += 1;
     }
 
+    /// Whether the next probe goes over TCP.
+    pub(super) fn probes_over_tcp(&mut self, now: u32) -> bool {
+        match (&mut self.way, &self.down) {
+            (Way::Streams(until), _) if now < *until => true,
+            (way @ Way::Streams(_), _) => {
+                // Whether that is still so one datagram tells.
+                (*way, self.window) = (Way::Doubt, 1);
+                false
+            }
+            (Way::Datagrams { is_lost }, None) => std::mem::take(is_lost),
+            // Either may be the way that it is back by.
+            (Way::Datagrams { .. } | Way::Doubt, Some(down)) => down.tries % 2 == 1,
+            (Way::Doubt, None) => false,
+        }
+    }
+
+    /// Whether a zone whose datagram was lost is to be asked for here once more.
+    pub(super) fn has_another_way(&self) -> bool {
+        self.down.is_none() && matches!(self.way, Way::Datagrams { is_lost: true } | Way::Streams(_))
+    }
+
     /// A job got an answer, of whatever kind. `most`: probes at once.
-    pub(super) fn answered(&mut self, is_transfer: bool, most: u16) {
+    pub(super) fn answered(&mut self, (is_transfer, is_udp): (bool, bool), most: u16) {
         self.end(is_transfer);
         self.silent = 0;
         if self.down.take().is_some() {
@@ -139,11 +178,27 @@ impl Primary {
         } else if !is_transfer {
             self.window = self.window.saturating_add(1).min(most);
         }
+        match self.way {
+            _ if is_udp => self.way = Way::Datagrams { is_lost: false },
+            // Asked over TCP as datagrams were lost.
+            Way::Datagrams { .. } if !is_transfer => (self.way, self.window) = (Way::Doubt, 1),
+            _ => {}
+        }
     }
 
     /// A job got none. Returns whether the primary is down by that, having been up.
-    pub(super) fn lost(&mut self, zone: u32, is_transfer: bool, now: u32) -> bool {
+    pub(super) fn lost(&mut self, zone: u32, (is_transfer, is_udp): (bool, bool), now: u32) -> bool {
         self.end(is_transfer);
+        match &mut self.way {
+            Way::Datagrams { is_lost } => *is_lost = is_udp,
+            way @ Way::Doubt if is_udp && self.down.is_none() => {
+                // That it is there was seen a moment ago.
+                (*way, self.silent) = (Way::Streams(now.saturating_add(STREAM_SECONDS)), 0);
+                return false;
+            }
+            Way::Streams(_) if is_udp && self.down.is_none() => return false,
+            Way::Doubt | Way::Streams(_) => {}
+        }
         self.silent = self.silent.saturating_add(1);
         self.window = (self.window / 2).max(1);
         match &mut self.down {

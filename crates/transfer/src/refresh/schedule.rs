@@ -33,6 +33,8 @@ impl Default for Settings {
 pub const PRIMARIES_OF_ZONE_MAX: usize = 8;
 /// Steps that one call makes at most: zones that become due, zones that go to another line. The rest waits for the next call.
 const STEPS: usize = 1_024;
+/// Zones that were transferred and wait to be served, at most: a slow disk stops transfers, and what waits for it is bounded.
+pub const ARRIVED_MAX: u16 = 512;
 /// How long a zone stands in the line of a primary that is down before it tries the next, in seconds.
 const PARK_SECONDS: u32 = 30;
 
@@ -52,13 +54,13 @@ pub struct Job {
     pub ours: Option<u32>,
     /// Whether with EDNS.
     pub has_edns: bool,
-    /// Whether by a datagram first.
+    /// Whether by a datagram. A probe goes over TCP to a primary that answers none.
     pub is_udp: bool,
 }
 
 impl Job {
     pub(super) fn is_transfer(&self) -> bool {
-        !self.is_udp
+        !self.is_udp && self.kind != Kind::Soa
     }
 }
 
@@ -87,6 +89,8 @@ pub struct Schedule {
     drains: VecDeque<(u16, [u32; 3])>,
     /// Jobs under way, probes and transfers.
     pub(super) running: [u16; 2],
+    /// Zones that were transferred and wait to be served.
+    pub(super) arrived: u16,
 }
 
 impl Places for Vec<Zone> {
@@ -113,6 +117,7 @@ impl Schedule {
             wakes: BTreeSet::new(),
             drains: VecDeque::new(),
             running: [0; 2],
+            arrived: 0,
         }
     }
 
@@ -233,6 +238,10 @@ impl Schedule {
         if self.zones[number as usize].has(flag::GONE) {
             return;
         }
+        // Who gives it knows why: its primaries may be back.
+        for primary in self.list(number).to_vec() {
+            self.heard(primary, now);
+        }
         self.unlink(number);
         let zone = &mut self.zones[number as usize];
         zone.flags |= flags;
@@ -260,6 +269,10 @@ impl Schedule {
             let zone = &mut self.zones[number as usize];
             if zone.due > now {
                 zone.flags |= flag::EXPIRED;
+                if zone.state == State::Waiting {
+                    // What a primary that is behind has is better than nothing.
+                    zone.due = now;
+                }
                 self.settle(number);
                 return Some(Action::Expire(number));
             }
@@ -294,7 +307,7 @@ impl Schedule {
     fn begin(&mut self, kind: usize, now: u32) -> Option<Job> {
         let is_transfer = kind == 1;
         let (most, most_of_one) = if is_transfer { self.settings.transfers } else { self.settings.probes };
-        if self.running[kind] >= most {
+        if self.running[kind] >= most || (is_transfer && self.arrived >= ARRIVED_MAX) {
             return None;
         }
         while let Some(number) = self.turns[kind].pop_front() {
@@ -322,12 +335,13 @@ impl Schedule {
         let primary = &mut self.primaries[usize::from(by)];
         primary.begin(number, is_transfer);
         let plain = primary.plain(now);
-        let (ixfr, over_udp) = (primary.ixfr && plain < Plain::EdnsAndIxfr, primary.ixfr_over_udp);
+        let is_udp = !is_transfer && !primary.probes_over_tcp(now);
+        let (ixfr, over_udp) = (primary.ixfr && plain < Plain::EdnsAndIxfr, primary.ixfr_over_udp && is_udp);
         let zone = &mut self.zones[number as usize];
         zone.state = if is_transfer { State::Transferring } else { State::Asking };
         zone.due = u32::MAX;
         zone.flags &= !flag::AGAIN;
-        let is_whole = !zone.has(flag::DATA) || zone.has(flag::FORCED | flag::WHOLE);
+        let is_whole = !zone.is_current() || zone.has(flag::FORCED | flag::WHOLE);
         let kind = match is_transfer {
             true if is_whole || !ixfr => Kind::Axfr,
             true => Kind::Ixfr,
@@ -336,7 +350,7 @@ impl Schedule {
         };
         let ours = Some(zone.serial).filter(|_| !is_whole);
         self.settle(number);
-        Job { zone: number, primary: by, kind, ours, has_edns: plain < Plain::Edns, is_udp: !is_transfer }
+        Job { zone: number, primary: by, kind, ours, has_edns: plain < Plain::Edns, is_udp }
     }
 
     /// Puts a zone that is due into the line of its primary, or of the next one that is up.
@@ -351,7 +365,7 @@ impl Schedule {
         let waits_for_another = up.is_none() && list.len() > 1;
         zone.due = if waits_for_another { now + spread(PARK_SECONDS, random()) } else { u32::MAX };
         let line = match zone.flags {
-            flags if flags & flag::DATA == 0 => TRANSFER,
+            _ if !zone.is_current() => TRANSFER,
             flags if flags & (flag::NEWER | flag::WHOLE | flag::FORCED) != 0 => TRANSFER,
             flags if flags & flag::URGENT != 0 => URGENT,
             _ => ROUTINE,

@@ -57,6 +57,7 @@ impl Words<'_> {
             }
             (State::Ready, _) => write!(f, "; next in line for {primary}"),
             (State::Asking, _) => write!(f, "; asks {primary} now"),
+            (State::Arrived, _) => write!(f, "; was transferred from {primary} and is being stored"),
             (State::Transferring, _) => write!(f, "; is transferred from {primary} now"),
         }
     }
@@ -67,12 +68,8 @@ impl Words<'_> {
         let primary = (self.name)(trouble.primary);
         let ago = Span(self.now.saturating_sub(trouble.at));
         match trouble.last {
-            Last::Behind { serial } => {
-                write!(
-                    f,
-                    "; {ago} ago: server {primary} says serial {serial}, which is behind ours, {}",
-                    zone.serial
-                )
+            behind @ Last::Behind { .. } => {
+                write!(f, "; {ago} ago: server {primary} {behind}, {}", zone.serial)
             }
             Last::Stop(stop) => write!(f, "; {ago} ago: server {primary} {stop}"),
         }
@@ -80,7 +77,7 @@ impl Words<'_> {
 }
 
 /// Seconds in words: the largest unit of which there are two.
-struct Span(u32);
+pub struct Span(pub u32);
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,5 +1,7 @@
 //! What is known of one secondary zone: 64 octets, as there can be a million.
 
+use std::fmt;
+
 use super::due::NOWHERE;
 use super::times::Intervals;
 use crate::incoming::Stop;
@@ -15,6 +17,8 @@ pub enum State {
     Asking,
     /// A transfer is under way.
     Transferring,
+    /// What was transferred is being made to be served: the connection serves others.
+    Arrived,
 }
 
 /// What went wrong last.
@@ -29,12 +33,37 @@ pub enum Last {
     Stop(Stop),
 }
 
+/// Completes "the server …".
+impl fmt::Display for Last {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Last::Behind { serial } => write!(f, "says serial {serial}, which is behind ours"),
+            Last::Stop(stop) => stop.fmt(f),
+        }
+    }
+}
+
+impl Last {
+    /// Where an operator may look.
+    pub fn advice(&self) -> Option<&'static str> {
+        match self {
+            Last::Behind { .. } => {
+                Some("`zonda ctl retransfer` takes what it has; else its serial has to grow beyond ours")
+            }
+            Last::Stop(stop) => stop.fault.advice(),
+        }
+    }
+}
+
 /// That, and when; kept until the zone is known to be current.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Trouble {
-    pub(super) last: Last,
-    pub(super) primary: u16,
-    pub(super) at: u32,
+pub struct Trouble {
+    /// What.
+    pub last: Last,
+    /// Which primary.
+    pub primary: u16,
+    /// When, in seconds of the schedule.
+    pub at: u32,
 }
 
 /// Facts about a zone, as bits.
@@ -122,9 +151,14 @@ impl Zone {
         self.flags & flags != 0
     }
 
+    /// Whether there are data that count: what has expired is void, and whatever a primary has is better (RFC 1034 4.3.5).
+    pub(super) fn is_current(&self) -> bool {
+        self.flags & (flag::DATA | flag::EXPIRED) == flag::DATA
+    }
+
     /// Whether a job is under way.
     pub(super) fn is_running(&self) -> bool {
-        matches!(self.state, State::Asking | State::Transferring)
+        matches!(self.state, State::Asking | State::Transferring | State::Arrived)
     }
 
     /// When something is to be done without being told.
@@ -147,7 +181,7 @@ impl Zone {
 
     /// How long to wait after a round in vain, before it is spread.
     pub(super) fn pause(&self) -> u32 {
-        let (first, most) = match self.has(flag::DATA) {
+        let (first, most) = match self.is_current() {
             true => (self.intervals.retry, self.intervals.refresh.max(self.intervals.retry)),
             false => EMPTY_PAUSE,
         };
@@ -156,5 +190,5 @@ impl Zone {
     }
 }
 
-/// First and longest pause of a zone without data, in seconds: it fails those who ask for it, and says nothing of its retry.
+/// First and longest pause of a zone without data that count, in seconds: it fails those who ask for it, and says nothing of its retry.
 const EMPTY_PAUSE: (u32, u32) = (5, 300);

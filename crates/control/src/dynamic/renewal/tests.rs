@@ -108,7 +108,7 @@ impl Bed {
         for zone in 0..zones {
             let file = folder.path().join(format!("text{zone}"));
             std::fs::write(&file, text(zone)).unwrap();
-            let change = crate::reload::add_zone(&controller, apex(zone), &file);
+            let change = crate::reload::add_zone(&controller, apex(zone), &file, None);
             assert_eq!(change.loaded, 1, "{:?}", change.errors);
         }
         Bed { folder, controller, models: vec![model(); zones], value_octets: 60 }

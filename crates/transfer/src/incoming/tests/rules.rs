@@ -2,7 +2,7 @@
 
 use super::super::{Fault, Kind, Limit, Limits, Outcome, Place, Soa, Step, Unreachable};
 use super::kit::*;
-use crate::incoming::{Incoming, Stop};
+use crate::incoming::{Incoming, Memory, Sink, Spool, Stop};
 use wire::header::{AA, QR, TC};
 use wire::iana::{class, rcode, rtype};
 use wire::message;
@@ -294,4 +294,20 @@ fn words() {
     assert_eq!(text(Fault::Unreachable(Unreachable::Silent), 0, 0), "does not answer");
     let bad = text(Fault::Rdata(rtype::A, rdata::Fault::TrailingOctets), 1, 40);
     assert!(bad.starts_with("sent a record of type A with wrong data: "), "{bad}");
+}
+
+/// One record that comes again and again, in order and between others, takes the room of one, in memory and in storage.
+#[test]
+fn duplicates_take_no_room() {
+    let apex = name("example");
+    let mut spool = Spool::new(&apex, 1 << 20, Memory::new(1 << 20));
+    let rows = [soa(1), ns("example", "ns.b.example"), a("x.example", 1), a("y.example", 2)];
+    for number in 0..400_000 {
+        let (owner, rtype, ttl, rdata) = &rows[number % rows.len()];
+        spool.record(owner, false, *rtype, *ttl, rdata).unwrap();
+    }
+    assert!(spool.run_count() > 8, "{}", spool.run_count());
+    // Room for these four and no more.
+    let contents = spool.finish(2_000).unwrap();
+    assert_eq!(contents.nodes().map(|node| node.rrsets().count()).collect::<Vec<_>>(), [2, 1, 1]);
 }

@@ -1,6 +1,6 @@
 //! One zone: what each event leads to.
 
-use super::super::{Kept, State};
+use super::super::{Kept, PrimaryState, State};
 use super::world::*;
 use crate::incoming::Kind;
 use wire::iana::rcode;
@@ -102,16 +102,18 @@ fn a_primary_that_is_behind() {
         "{}",
         world.words(zone)
     );
-    // Neither answer makes it younger.
+    // Neither answer makes it younger; when it is void, what there is is taken.
     world.run(START + EXPIRE + 2);
     assert_eq!(world.expired, [(START + EXPIRE, zone)]);
-    // A command takes what there is.
-    world.schedule.retransfer(zone, world.now);
-    world.run(START + EXPIRE + 3);
     assert_eq!((world.schedule.serial(zone), world.schedule.is_expired(zone)), (Some(5), false));
     assert_eq!(world.told.len(), 1);
+    // A command takes what there is at any time.
+    world.servers.iter_mut().for_each(|server| server.serial = 3);
+    world.schedule.retransfer(zone, world.now);
+    world.run(START + EXPIRE + 3);
+    assert_eq!((world.schedule.serial(zone), world.schedule.is_expired(zone)), (Some(3), false));
     let words = world.words(zone);
-    let begin = "serial 5, checked 1 s ago by 192.0.2.1#53, expires in 23 h; asks 192.0.2.1#53 in ";
+    let begin = "serial 3, checked 1 s ago by 192.0.2.1#53, expires in 23 h; asks 192.0.2.1#53 in ";
     assert!(words.starts_with(begin), "{words}");
 }
 
@@ -124,10 +126,11 @@ fn failover_and_back() {
         server.serial = 2;
     }
     world.schedule.refresh(zone, world.now);
-    world.run(START + 1 + LOST_AFTER);
+    world.run(START + 1 + 2 * LOST_AFTER);
     assert_eq!(world.schedule.serial(zone), Some(2));
     let asked: Vec<_> = world.jobs[1..].iter().map(|(_, job)| job.primary).collect();
-    assert_eq!(asked, [0, 1, 2, 2]);
+    // The first refuses the datagram, and the transfer too; the second is down by a datagram, then over TCP.
+    assert_eq!(asked, [0, 0, 1, 1, 2, 2]);
     // The next check begins with the one that served it.
     world.run(START + REFRESH + 100);
     assert_eq!(world.jobs.last().unwrap().1.primary, 2);
@@ -141,11 +144,57 @@ fn refused_by_all() {
     }
     world.schedule.refresh(zone, world.now);
     world.run(START + EXPIRE);
-    // Retry, doubled up to refresh: two questions a round.
-    let rounds = (world.jobs.len() - 1) / 2;
+    // Retry, doubled up to refresh: of each a datagram and a transfer a round.
+    let rounds = (world.jobs.len() - 1) / 4;
     assert!((20..40).contains(&rounds), "{rounds}");
     assert_eq!(world.expired, [(START + EXPIRE, zone)]);
     assert!(world.words(zone).contains("says REFUSED"), "{}", world.words(zone));
+}
+
+/// One that answers no datagrams is probed over TCP, and looked at now and then whether it takes them again.
+#[test]
+fn no_datagrams() {
+    let (mut world, zone) = world(1);
+    world.servers[0].has_udp = false;
+    world.servers[0].serial = 2;
+    let jobs = |world: &World| world.jobs.iter().map(|(_, job)| (job.kind, job.is_udp)).collect::<Vec<_>>();
+    world.run(START + REFRESH + LOST_AFTER + 1);
+    let (lost, asked) = ((Kind::Soa, true), (Kind::Soa, false));
+    assert_eq!(jobs(&world)[1..], [lost, asked, (Kind::Ixfr, false)]);
+    assert_eq!(world.schedule.serial(zone), Some(2));
+    assert_eq!(world.schedule.primary_state(0), Some(PrimaryState::Up));
+    // One more is lost, and then none for a while.
+    world.schedule.refresh(zone, world.now);
+    world.run(world.now + LOST_AFTER + 1);
+    for _ in 0..5 {
+        world.schedule.refresh(zone, world.now);
+        world.run(world.now + 1);
+    }
+    assert_eq!(jobs(&world)[4..], [lost, asked, asked, asked, asked, asked, asked]);
+    // Mended.
+    world.servers[0].has_udp = true;
+    world.run(world.now + 2 * REFRESH);
+    assert!(jobs(&world)[11..].iter().all(|job| *job == lost), "{:?}", jobs(&world));
+}
+
+/// Ten thousand zones of such a one are all checked, by few connections at a time.
+#[test]
+fn many_zones_without_datagrams() {
+    let mut world = World::new(1);
+    let list = world.list(&[0]);
+    world.servers[0].has_udp = false;
+    world.servers[0].latency = 1;
+    for _ in 0..1_000 {
+        world.add(list);
+    }
+    world.run(START + 200);
+    (world.servers[0].serial, world.servers[0].most) = (2, 0);
+    let zones = 0..1_000;
+    zones.clone().for_each(|zone| world.schedule.refresh(zone, world.now));
+    let began = world.now;
+    world.run(began + 400);
+    assert!(zones.clone().all(|zone| world.schedule.serial(zone) == Some(2)));
+    assert!(world.servers[0].most <= 8 + 8, "{}", world.servers[0].most);
 }
 
 #[test]
@@ -156,10 +205,44 @@ fn expires_and_is_served_again() {
     assert!(world.expired.is_empty() && !world.schedule.is_expired(zone));
     world.run(START + 2 * EXPIRE);
     assert_eq!(world.expired, [(START + EXPIRE, zone)]);
-    assert!(world.words(zone).contains("which has not answered for"), "{}", world.words(zone));
+    assert!(world.words(zone).contains("does not answer"), "{}", world.words(zone));
     world.servers[0].is_up = true;
     world.run(START + 2 * EXPIRE + 20);
     assert_eq!(world.told.len(), 1);
+    // Nothing is held that it could be the same as.
+    assert_eq!(world.jobs.last().map(|(_, job)| (job.kind, job.ours)), Some((Kind::Axfr, None)));
+}
+
+/// One that nobody lets have it is asked for as one without data once it is void: it fails those who ask.
+#[test]
+fn expired_zones_are_asked_for_sooner() {
+    let (mut world, _) = world(1);
+    world.servers[0].refuses = Some(rcode::REFUSED);
+    world.run(START + EXPIRE);
+    let before = world.jobs.len();
+    world.run(START + EXPIRE + REFRESH);
+    let rounds = world.jobs.len() - before;
+    assert!((10..40).contains(&rounds), "{rounds}");
+}
+
+/// An operator who has mended a primary does not wait until it is asked again by itself.
+#[test]
+fn a_command_asks_one_that_is_down() {
+    let (mut world, zone) = world(1);
+    (world.servers[0].is_up, world.servers[0].serial) = (false, 2);
+    world.run(START + EXPIRE / 2);
+    // Between two questions.
+    let next = |world: &World| match world.schedule.primary_state(0) {
+        Some(PrimaryState::Down { next, .. }) => next,
+        state => panic!("{state:?}"),
+    };
+    while next(&world) <= world.now + 3 {
+        world.run(world.now + 1);
+    }
+    world.servers[0].is_up = true;
+    world.schedule.refresh(zone, world.now);
+    world.run(world.now + 2);
+    assert_eq!(world.schedule.serial(zone), Some(2));
 }
 
 /// RFC 7314 4.

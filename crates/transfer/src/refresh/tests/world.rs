@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::super::zone::flag;
 use super::super::{Action, Answer, Job, Kept, Schedule, Settings, Told};
 use crate::incoming::{Fault, Kind, Place, Soa, Stop, Unreachable};
 use crate::serial::is_newer;
@@ -22,6 +23,8 @@ pub fn soa(serial: u32) -> Soa {
 #[derive(Clone, Debug)]
 pub struct Server {
     pub is_up: bool,
+    /// Whether it answers datagrams.
+    pub has_udp: bool,
     pub refuses: Option<u16>,
     /// The serial of all its zones.
     pub serial: u32,
@@ -60,6 +63,7 @@ impl World {
         }
         let server = Server {
             is_up: true,
+            has_udp: true,
             refuses: None,
             serial: 1,
             expire: None,
@@ -137,7 +141,8 @@ impl World {
         if matches!(self.schedule.primary_state(job.primary), Some(super::super::PrimaryState::Down { .. })) {
             server.most_down = server.most_down.max(at_once);
         }
-        let end = self.now + if server.is_up { server.latency } else { LOST_AFTER };
+        let is_answered = server.is_up && (server.has_udp || !job.is_udp);
+        let end = self.now + if is_answered { server.latency } else { LOST_AFTER };
         self.count += 1;
         self.running.insert((end, self.count), job);
         let (probes, transfers) = self.schedule.running();
@@ -154,7 +159,8 @@ impl World {
             if told == Told::Revived {
                 self.told.push((self.now, job.zone, told));
             }
-            if matches!(answer, Answer::Current { .. } | Answer::Transferred { .. }) {
+            let is_gone = self.schedule.zones[job.zone as usize].has(flag::GONE);
+            if !is_gone && matches!(answer, Answer::Current { .. } | Answer::Transferred { .. }) {
                 assert!(!self.schedule.is_expired(job.zone));
             }
         }
@@ -163,7 +169,7 @@ impl World {
     fn answer(&self, job: &Job) -> Answer {
         let server = &self.servers[usize::from(job.primary)];
         let stop = |fault| Answer::Stopped(Stop { fault, place: Place::default() });
-        if !server.is_up {
+        if !server.is_up || (job.is_udp && !server.has_udp) {
             return stop(Fault::Unreachable(Unreachable::Silent));
         }
         if let Some(rcode) = server.refuses {
@@ -176,7 +182,7 @@ impl World {
         match job.ours {
             Some(ours) if ours == server.serial => Answer::Current { soa, expire },
             Some(ours) if !is_newer(server.serial, ours) => Answer::Behind { serial: server.serial },
-            _ if job.is_udp => Answer::Newer,
+            _ if job.kind == Kind::Soa => Answer::Newer,
             _ => Answer::Transferred { soa, expire },
         }
     }

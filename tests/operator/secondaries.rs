@@ -1,0 +1,35 @@
+//! Secondary zones and primaries of every kind: those that are away, refuse, lie, are behind or send too much; and what operators are told of it.
+
+mod attacks;
+mod fake;
+mod persist;
+mod primaries;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use zonda_tests::server::Server;
+
+use crate::secondary::{
+    ORIGIN, await_that, kill, of_secondary, rcode, records, serial, start, update, words,
+};
+
+/// Settings of a secondary of the zone that signs nothing. `more`: further lines of `[secondary]`.
+fn unsigned(folder: &Path, primary: SocketAddr, more: &str) -> String {
+    of_secondary(folder, primary, more).replace("key = \"k.\"\n", "")
+}
+
+/// Waits until the words of the zone have all of these; returns them.
+#[track_caller]
+fn await_words(server: &Server, parts: &[&str]) -> String {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        let words = words(server);
+        if parts.iter().all(|part| words.contains(part)) {
+            return words;
+        }
+        assert!(Instant::now() < until, "expected {parts:?} in\n{words}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
