@@ -108,11 +108,11 @@ impl Changer {
             let until = is_busy.then(|| now + pause);
             let until = until.into_iter().chain(self.renewal_due(now)).chain(self.delayed.due()).min();
             let Some(jobs) = self.controller.dynamic.queue.take(until) else { return self.end() };
-            let is_idle = jobs.is_empty();
+            let worked = (!jobs.is_empty()).then(Instant::now);
             self.turn(jobs);
             self.leave();
             self.shorten();
-            self.renew(is_idle);
+            self.renew(worked.map(|began| began.elapsed()));
             if let Log::Open(open) = &self.log
                 && is_busy
             {
@@ -154,7 +154,7 @@ impl Changer {
                     continue;
                 }
                 Job::GiveUp(zones) => {
-                    self.renewal.asked.extend(zones);
+                    self.renewal.ask(zones);
                     continue;
                 }
             };

@@ -26,6 +26,7 @@ use super::base;
 use super::changer::{Changer, wall};
 use super::group::{Payload, entry};
 use super::log::Log;
+use super::renewal::Rules;
 use super::zone::DynamicZone;
 use crate::controller::Controller;
 
@@ -33,9 +34,6 @@ use crate::controller::Controller;
 pub(super) const TURN: Duration = Duration::from_millis(2);
 /// A checkpoint takes at most one in so many parts of the time.
 const REST: u32 = 4;
-/// Octets of the changes that say all that differs from a pack, and of a delta of which they are made: some 100 ms, in which nothing else is done. What is
-/// more is a new pack's.
-const CONDENSED_OCTETS_MAX: usize = 16 << 20;
 
 /// Where the log begins.
 pub(super) struct Floor {
@@ -146,7 +144,7 @@ impl Checkpoint {
         &mut self,
         controller: &Controller,
         zone_of: impl Fn(&NameBuf) -> Option<&'z DynamicZone>,
-        names_max: usize,
+        rules: &Rules,
     ) -> Option<(Vec<Entry>, Vec<NameBuf>)> {
         if self.left.is_empty() {
             return None;
@@ -155,7 +153,7 @@ impl Checkpoint {
         let (mut all, mut large) = (Vec::new(), Vec::new());
         while let Some(name) = self.left.pop() {
             if let Some(zone) = zone_of(&name) {
-                match entries(controller, zone, names_max, wall()) {
+                match entries(controller, zone, rules, wall()) {
                     Some(entries) => all.extend(entries),
                     None => large.push(name),
                 }
@@ -174,14 +172,15 @@ pub(super) fn damaged(name: &Name, fault: &str, time: u64) -> Option<Entry> {
     Entry::new(name, 0, 0, time, Body::Damaged(fault.as_bytes())).ok()
 }
 
-/// What stands for all that the log has of a zone: what the pack below has, which as a rule is what its text had (docs/design/texts.md 1), and the rest. `names_max`: in one change. `None`: it is too much, or its pack cannot be stored; a merge is its remedy.
+/// What stands for all that the log has of a zone: what the pack below has, which as a rule is what its text had (docs/design/texts.md 1), and the rest.
+/// `None`: it is too much, or its pack cannot be stored; a merge is its remedy.
 pub(super) fn entries(
     controller: &Controller,
     zone: &DynamicZone,
-    names_max: usize,
+    rules: &Rules,
     time: u64,
 ) -> Option<Vec<Entry>> {
-    let mut entries = sound_entries(controller, zone, names_max, time)?;
+    let mut entries = sound_entries(controller, zone, rules, time)?;
     if let Some(fault) = &zone.fault {
         entries.push(damaged(zone.name(), fault, time)?);
     }
@@ -191,7 +190,7 @@ pub(super) fn entries(
 fn sound_entries(
     controller: &Controller,
     zone: &DynamicZone,
-    names_max: usize,
+    rules: &Rules,
     time: u64,
 ) -> Option<Vec<Entry>> {
     let is_stored = controller.is_stored(zone.pack().id());
@@ -200,12 +199,13 @@ fn sound_entries(
     if !(is_stored && is_small)
         && let Some(contents) = base::contents(&below, time)
     {
-        return with_changes(contents, zone.newest_box(), (CONDENSED_OCTETS_MAX, names_max), time);
+        let limits = (rules.condensed_octets_max, rules.piece_names_max);
+        return with_changes(contents, zone.newest_box(), limits, time);
     }
-    if zone.octets() > CONDENSED_OCTETS_MAX as u64 || !controller.store_base(zone.pack()) {
+    if zone.octets() > rules.condensed_octets_max as u64 || !controller.store_base(zone.pack()) {
         return None;
     }
-    over_pack(zone.newest_box(), (CONDENSED_OCTETS_MAX, names_max), time)
+    over_pack(zone.newest_box(), (rules.condensed_octets_max, rules.piece_names_max), time)
 }
 
 /// That a zone is in its pack, which is on the disk, and all that has changed since; it is one whole only with the last of these. `None`: it is more than these
@@ -249,13 +249,12 @@ impl Changer {
         let zones = &self.zones;
         let Some(checkpoint) = &mut self.checkpoint else { return };
         checkpoint.awaited.retain(|name| zones.contains_key(name));
-        let names_max = self.renewal.rules.piece_names_max;
-        match checkpoint.next(&self.controller, |name| zones.get(name), names_max) {
+        match checkpoint.next(&self.controller, |name| zones.get(name), &self.renewal.rules) {
             Some((entries, large)) => {
                 for zone in &large {
                     tracing::info!(%zone, "zone {zone} has changed too much for the log of changes to be shortened: it is stored anew first");
                 }
-                self.renewal.asked.extend(large);
+                self.renewal.ask(large);
                 if self.write_for_checkpoint(entries) {
                     self.commit();
                 }

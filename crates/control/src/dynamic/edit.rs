@@ -132,8 +132,8 @@ impl Changer {
         if zone.is_based {
             return true;
         }
-        let names_max = self.renewal.rules.piece_names_max;
-        let Some(base) = checkpoint::entries(&self.controller, zone, names_max, wall()) else { return false };
+        let rules = &self.renewal.rules;
+        let Some(base) = checkpoint::entries(&self.controller, zone, rules, wall()) else { return false };
         let Log::Open(open) = &self.log else { return false };
         for entry in base {
             let generation = open.committer.generation();

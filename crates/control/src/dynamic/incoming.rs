@@ -208,9 +208,8 @@ impl Changer {
                 return;
             };
             if !zone.is_based {
-                let names_max = self.renewal.rules.piece_names_max;
-                let Some(base) = checkpoint::entries(&self.controller, zone, names_max, now) else {
-                    self.renewal.asked.insert(name.clone());
+                let Some(base) = checkpoint::entries(&self.controller, zone, &self.renewal.rules, now) else {
+                    self.renewal.ask([name.clone()]);
                     return;
                 };
                 for entry in base {

@@ -8,9 +8,10 @@
 //! * [`changer`]: the thread; [`versions`]: what it makes of updates; [`written`]: what comes of writes; [`group`]: what becomes durable together.
 //! * [`zone`]: one zone that changes; [`base`]: what its log begins with; [`incoming`]: what secondary zones get from their primaries.
 //! * [`history`]: versions kept for IXFR, beside all that. [`renewal`]: deltas made anew, copied or [`merge`]d; [`bounds`]: what they may have.
-//! * [`edit`]: what operators have edited; [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`], [`replay`]: at a start.
+//! * [`edit`]: what operators have edited; [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`], [`beginnings`], [`replay`]: at a start.
 
 mod base;
+mod beginnings;
 mod bounds;
 mod changer;
 mod checkpoint;

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journal::Recovery;
 use journal::anchor::Content;
 use journal::disk::System;
 use journal::log::Options;
+use journal::{Record, Recovery};
 use wire::NameBuf;
 
+use super::beginnings::Beginnings;
 use super::changer::{Changer, wall};
 use super::checkpoint::Floor;
 use super::replay::{Begun, Replay};
@@ -53,10 +54,23 @@ pub(super) struct Found {
 
 fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
     let Some((recovery, floor)) = read(controller)? else { return start_changer(controller, None) };
+    let cannot = |error| format!("the log of changes cannot be read: {error}");
     let mut replay = Replay::new(controller, controller.historian.begin(controller, &recovery));
-    recovery
-        .replay(&mut |group, record| replay.take(&recovery, group, record))
-        .map_err(|error| format!("the log of changes cannot be read: {error}"))?;
+    let mut beginnings = Beginnings::default();
+    let mut look = |_, record: &Record<'_>| {
+        beginnings.look(record, &mut |checksum| replay.packs().contains_key(&checksum));
+    };
+    recovery.replay(&mut look).map_err(cannot)?;
+    let (mut again, mut number) = (Beginnings::default(), 0);
+    let mut take = |group, record: &Record<'_>| {
+        number += 1;
+        let is_piece = again.look(record, &mut |checksum| replay.packs().contains_key(&checksum));
+        match beginnings.is_past(number, record) {
+            true => replay.pass(group, record, is_piece),
+            false => replay.take(&recovery, group, record),
+        }
+    };
+    recovery.replay(&mut take).map_err(cannot)?;
     for lost in recovery.lost() {
         tracing::error!("the log of changes is damaged: {lost}");
     }

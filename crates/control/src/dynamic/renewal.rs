@@ -49,7 +49,10 @@ pub(super) struct Rules {
     pub(super) octets_max: u64,
     /// Names of one change that stands for a delta in the log.
     pub(super) piece_names_max: usize,
-    /// How long a step may take between groups that follow each other, and when nothing waits.
+    /// Octets of all such changes at a checkpoint, and of a delta of which they are made: some 100 ms, in which nothing else is done. What is more is a
+    /// new pack's.
+    pub(super) condensed_octets_max: usize,
+    /// How long steps take between groups: as long as other work did just now, within these; when nothing waits as long as the second.
     pub(super) turns: (Duration, Duration),
 }
 
@@ -66,8 +69,9 @@ impl Default for Rules {
             in_memory_max: 64,
             octets_max: 4 << 30,
             piece_names_max: zone::delta::PIECE_NAMES_MAX,
-            // As long as a sync, so that others get half of the time at least.
-            turns: (Duration::from_micros(200), Duration::from_millis(2)),
+            condensed_octets_max: 16 << 20,
+            // A sync; what clients that wait do not notice.
+            turns: (Duration::from_micros(200), Duration::from_millis(5)),
         }
     }
 }
@@ -85,7 +89,7 @@ const SINCE_OCTETS_MAX: usize = 64 << 20;
 pub(super) struct Renewal {
     pub(super) rules: Rules,
     /// Zones that are to be merged whatever their deltas have: the log is to be shortened, or the packs below are to be given up.
-    pub(super) asked: HashSet<NameBuf>,
+    asked: HashSet<NameBuf>,
     /// Octets of all deltas at the last look.
     pub(super) octets: u64,
     /// Zones that are damaged below.
@@ -143,6 +147,15 @@ impl Renewal {
         }
     }
 
+    /// Has zones be merged soon, whatever has changed in them.
+    pub(super) fn ask(&mut self, zones: impl IntoIterator<Item = NameBuf>) {
+        let before = self.asked.len();
+        self.asked.extend(zones);
+        if self.asked.len() > before {
+            self.next_look = Instant::now();
+        }
+    }
+
     /// Whether there is something to do at once.
     fn has_work(&self) -> bool {
         self.work.is_some() || self.taking.is_some() || !self.copies.is_empty()
@@ -188,8 +201,8 @@ impl Changer {
         })
     }
 
-    /// Makes deltas anew, for a moment. `is_idle`: nothing waits.
-    pub(super) fn renew(&mut self, is_idle: bool) {
+    /// Makes deltas anew, for a moment. `worked`: how long other work took just now; `None`: nothing waited.
+    pub(super) fn renew(&mut self, worked: Option<Duration>) {
         // Of a log that is full it makes room.
         if matches!(self.condition, Condition::Undecided(_)) {
             return;
@@ -200,8 +213,9 @@ impl Changer {
         }
         self.take_merge(now);
         self.begin_merge(now);
-        let (busy, idle) = self.renewal.rules.turns;
-        self.step_until(now + if is_idle { idle } else { busy });
+        // As long as the others had: so what is made anew comes nearer to its end, however many rows come meanwhile.
+        let (least, most) = self.renewal.rules.turns;
+        self.step_until(now + worked.map_or(most, |worked| worked.clamp(least, most)));
     }
 
     /// Finds what is due.
@@ -314,7 +328,12 @@ impl Changer {
     fn step_until(&mut self, until: Instant) {
         while self.next_work() {
             let Some(mut work) = self.renewal.work.take() else { return };
-            let Some(zone) = self.zones.get(&work.zone).filter(|zone| !zone.is_waiting()) else { continue };
+            let Some(zone) = self.zones.get(&work.zone) else { continue };
+            if zone.is_waiting() {
+                // For a log that is full: later.
+                self.renewal.work = Some(work);
+                return;
+            }
             // It is of another delta if that was exchanged meanwhile, or its zone came anew: then it is looked at again.
             let Ok(is_over) = work.rebuild.step(zone.newest_box(), ROWS_A_STEP) else { continue };
             if is_over {
@@ -376,8 +395,7 @@ impl Changer {
             return self.moved(Moved { zone: name, writer, to, time });
         }
         let Log::Open(open) = &self.log else { return };
-        let names_max = self.renewal.rules.piece_names_max;
-        let limits = (SINCE_OCTETS_MAX, names_max);
+        let limits = (SINCE_OCTETS_MAX, self.renewal.rules.piece_names_max);
         let Some(mut entries) = checkpoint::over_pack(writer.newest_box(), limits, wall()) else { return };
         let last = entries.pop();
         // With the last of them the log says all.

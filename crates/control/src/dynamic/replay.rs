@@ -66,8 +66,7 @@ impl<'c> Replay<'c> {
                 self.begin(&name, record.serial_after, base);
             }
             Body::Pack { number, checksum } => {
-                let packs = self.packs.get_or_insert_with(|| self.controller.packs_by_checksum());
-                let base = packs.get(&checksum).cloned().map(|pack| (pack, number as u32));
+                let base = self.packs().get(&checksum).cloned().map(|pack| (pack, number as u32));
                 self.begin(&name, record.serial_after, base);
             }
             Body::Difference { removed, added } => {
@@ -113,6 +112,19 @@ impl<'c> Replay<'c> {
             }
         }
         self.last.insert(name, group);
+    }
+
+    pub(super) fn packs(&mut self) -> &HashMap<u64, Arc<StoredPack>> {
+        self.packs.get_or_insert_with(|| self.controller.packs_by_checksum())
+    }
+
+    /// A record that what comes later stands for: the history may need it. `is_piece`: it is part of what a zone begins from.
+    pub(super) fn pass(&mut self, group: u64, record: &Record<'_>, is_piece: bool) {
+        let is_version = matches!(record.body, Body::Difference { .. }) && !is_piece;
+        if is_version || matches!(record.body, Body::Removed) {
+            self.say_again(group, record);
+        }
+        self.last.insert(record.zone.to_lowercase(), group);
     }
 
     /// A zone begins anew.

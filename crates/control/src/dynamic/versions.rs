@@ -120,9 +120,8 @@ impl Changer {
             Commit { zone: name.to_owned(), record: None, version: None, replies: Vec::new(), told: None };
         if let Some(change) = &change {
             if !zone.is_based {
-                let names_max = self.renewal.rules.piece_names_max;
-                let Some(base) = checkpoint::entries(&self.controller, zone, names_max, now) else {
-                    self.renewal.asked.insert(name.to_owned());
+                let Some(base) = checkpoint::entries(&self.controller, zone, &self.renewal.rules, now) else {
+                    self.renewal.ask([name.to_owned()]);
                     return Err(failed(replies));
                 };
                 for entry in base {
@@ -178,6 +177,10 @@ impl Changer {
                 return Ok(());
             }
             self.drop_zone(name);
+        }
+        // The log says first that what it has is over, or what begins now would not be told from that.
+        if self.gone.get(name) == Some(&false) && !self.write_gone(name, 0) {
+            return Err(Said::not_now());
         }
         let catalog = &self.controller.catalog;
         match DynamicZone::adopt(catalog, name, |view, slot| self.controller.pack_of_slot(view, slot)) {

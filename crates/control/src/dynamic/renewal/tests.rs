@@ -77,6 +77,8 @@ struct Bed {
     folder: tempfile::TempDir,
     controller: Arc<Controller>,
     models: Vec<Model>,
+    /// Octets of what names have, at most.
+    value_octets: usize,
 }
 
 /// A start on what is in the folder.
@@ -85,6 +87,7 @@ fn start(folder: &Path, rules: Rules) -> Arc<Controller> {
     let controller = loop {
         let mut settings = Settings::default();
         settings.server.pack_directory = folder.join("packs");
+        settings.server.journal_octets = 24 << 20;
         // A merge of the one before may still hold the folder.
         match Controller::new(settings, Overrides::default()) {
             Ok(controller) => break Arc::new(controller),
@@ -108,7 +111,7 @@ impl Bed {
             let change = crate::reload::add_zone(&controller, apex(zone), &file, None);
             assert_eq!(change.loaded, 1, "{:?}", change.errors);
         }
-        Bed { folder, controller, models: vec![model(); zones] }
+        Bed { folder, controller, models: vec![model(); zones], value_octets: 60 }
     }
 
     /// Ends, and starts again. Nothing is left but the folder.
@@ -132,8 +135,9 @@ impl Bed {
         added.push(&apex(zone), rtype::SOA, 60, &soa(now.serial));
         for _ in 0..=random.below(4) {
             let number = random.below(NAMES);
-            let value = vec![b'a' + random.below(26) as u8; 1 + random.below(60)];
-            let value = [&[value.len() as u8][..], &value].concat();
+            let value = vec![b'a' + random.below(26) as u8; 1 + random.below(self.value_octets)];
+            let strings = value.chunks(255).map(|part| [&[part.len() as u8][..], part].concat());
+            let value = strings.collect::<Vec<_>>().concat();
             let new = (!random.is_one_of(3)).then_some(value);
             let old = now.names.remove(&number);
             // What is named twice in a change would be another record to remove.
@@ -154,12 +158,16 @@ impl Bed {
 
     /// Has the changer take changes; once this returns they are acknowledged.
     fn update(&self, zone: usize, changes: Vec<Change>) {
+        assert_eq!(self.try_update(zone, changes), Ok(()));
+    }
+
+    fn try_update(&self, zone: usize, changes: Vec<Change>) -> Result<(), NotTaken> {
         let (sender, receiver) = channel();
         let told = Told::new(move |result: Result<(), NotTaken>| {
             let _ = sender.send(result);
         });
         self.controller.dynamic.incoming(Incoming { zone: apex(zone), what: What::Changes(changes, told) });
-        assert_eq!(receiver.recv_timeout(PATIENCE), Ok(Ok(())));
+        receiver.recv_timeout(PATIENCE).unwrap()
     }
 
     /// What is served of a zone, with the numbers of its pack and of its delta.
@@ -275,6 +283,60 @@ fn edits_after_merges() {
     bed.restart(rules());
     bed.check();
     assert!(is_there(&bed));
+}
+
+/// What the log says a zone begins from anew counts once all of it is said: a crash may have come in between.
+#[test]
+fn what_is_not_said_to_the_end_is_not_said() {
+    let mut random = Random::new(3);
+    let mut bed = Bed::new(1, Rules::default());
+    let pack = bed.controller.catalog.reader().with(|view| {
+        let slot = view.slot_named(&apex(0)).unwrap();
+        bed.controller.pack_of_slot(view, slot).unwrap().0
+    });
+    assert!(bed.controller.store_base(&pack));
+    let changes = (0..5).map(|_| bed.change(0, &mut random)).collect();
+    bed.update(0, changes);
+    bed.controller.dynamic.stop();
+    let (recovery, _) = crate::dynamic::recover::read(&bed.controller).unwrap().unwrap();
+    let mut log = recovery.begin();
+    log.decide().unwrap();
+    while log.prepare().unwrap() {}
+    // The pack, and none of what has changed since.
+    let base = crate::dynamic::base::of_pack(&pack, 0, 1).unwrap();
+    log.append(&[&base], journal::log::Urgency::Ordinary).unwrap();
+    drop(log);
+    for _ in 0..2 {
+        bed.restart(Rules::default());
+        bed.check();
+        let changes = (0..2).map(|_| bed.change(0, &mut random)).collect();
+        bed.update(0, changes);
+        bed.check();
+    }
+}
+
+/// A zone of which too much has changed to be said in the log is merged, and the log is shortened after it: more is written than it may ever have.
+#[test]
+fn a_checkpoint_waits_for_a_merge() {
+    let mut random = Random::new(4);
+    let rules = || Rules { condensed_octets_max: 2_000, ..Rules::default() };
+    let mut bed = Bed::new(2, rules());
+    bed.value_octets = 30_000;
+    let (first, mut written) = (bed.served(0).1.0, 0);
+    let until = Instant::now() + 3 * PATIENCE;
+    while written < 60 << 20 {
+        let change = bed.change(0, &mut random);
+        written += change.removed().octets().len() + change.added().octets().len();
+        // So small a log may be full before the zone is merged: then it is refused, and taken after that.
+        while let Err(why) = bed.try_update(0, vec![change.clone()]) {
+            assert!(why == NotTaken::NotNow && Instant::now() < until, "{why:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    bed.check();
+    assert_ne!(bed.served(0).1.0, first, "it is in another pack");
+    bed.restart(rules());
+    bed.check();
 }
 
 mod long {
