@@ -1,6 +1,6 @@
 //! The records of the log, one after another: what each zone begins from, and the changes since.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use journal::{Body, Entry, Record, Recovery};
@@ -27,6 +27,8 @@ pub(super) struct Replay<'c> {
     pub(super) lost: HashMap<NameBuf, String>,
     /// The group in which each had its last record.
     last: HashMap<NameBuf, u64>,
+    /// Changes that the history must not have one by one.
+    pieces: Pieces,
     /// When zones of others were checked.
     pub(super) kept: HashMap<NameBuf, Kept>,
 }
@@ -45,6 +47,22 @@ struct Next {
     begun: Option<Begun>,
 }
 
+/// Zones of which one change comes in pieces, as it stands for many and is large: all but the last say that the serial stays. None of them alone leads from
+/// one version to another.
+#[derive(Default)]
+struct Pieces(HashSet<NameBuf>);
+
+impl Pieces {
+    /// Whether the next change of a zone, with these serials before and after, is a piece of one.
+    fn take(&mut self, zone: &NameBuf, (before, after): (u32, u32)) -> bool {
+        if before == after {
+            self.0.insert(zone.clone());
+            return true;
+        }
+        !self.0.is_empty() && self.0.remove(zone)
+    }
+}
+
 impl Begun {
     fn serial(&self) -> Option<u32> {
         Some(self.zone.newest()?.row().serial)
@@ -53,8 +71,8 @@ impl Begun {
 
 impl<'c> Replay<'c> {
     pub(super) fn new(controller: &'c Controller, from: u64) -> Replay<'c> {
-        let (zones, next, lost, last, kept) = Default::default();
-        Replay { controller, from, packs: None, zones, next, lost, last, kept }
+        let (zones, next, lost, last, pieces, kept) = Default::default();
+        Replay { controller, from, packs: None, zones, next, lost, last, pieces, kept }
     }
 
     pub(super) fn take(&mut self, recovery: &Recovery, group: u64, record: &Record<'_>) {
@@ -74,6 +92,7 @@ impl<'c> Replay<'c> {
                 let lost = recovery.suffers(record.zone, last).filter(|lost| lost.last < group);
                 let fault = lost.map(|lost| format!("the log lost changes of it ({lost})"));
                 let serials = (record.serial_before, record.serial_after);
+                let is_piece = self.pieces.take(&name, serials);
                 if !self.goes_to_next(&name, serials, fault.is_some(), (removed, added)) {
                     match self.zones.get_mut(&name).map(|begun| &mut begun.zone) {
                         Some(zone) if zone.fault.is_some() => return,
@@ -86,7 +105,7 @@ impl<'c> Replay<'c> {
                             self.lost.entry(name.clone()).or_insert_with(|| fault.unwrap_or_else(none));
                         }
                     }
-                    if self.zones.get(&name).is_some_and(|begun| begun.zone.fault.is_none()) {
+                    if !is_piece && self.zones.get(&name).is_some_and(|begun| begun.zone.fault.is_none()) {
                         self.say_again(group, record);
                     }
                 }
@@ -136,6 +155,7 @@ impl<'c> Replay<'c> {
         });
         let serial = begun.as_ref().and_then(Begun::serial).unwrap_or(serial);
         self.next.remove(name);
+        self.pieces.0.remove(name);
         match (self.zones.get(name).and_then(Begun::serial), begun) {
             (Some(now), begun) if now != serial => {
                 drop(self.next.insert(name.clone(), Next { serial, begun }))
@@ -214,4 +234,23 @@ fn apply(zone: &mut DynamicZone, serial_before: u32, removed: &[u8], added: &[u8
     zone.apply(&change).map_err(|refused| format!("a change in the log does not fit: {refused:?}"))?;
     zone.replayed();
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// What stands for many in pieces is no version; the change behind it is.
+    #[test]
+    fn pieces_are_no_versions() {
+        let mut pieces = Pieces::default();
+        let [one, other]: [NameBuf; 2] = ["one.test".parse().unwrap(), "other.test".parse().unwrap()];
+        let mut take = |zone, before, after| pieces.take(zone, (before, after));
+        assert!(!take(&one, 1, 2));
+        assert!(take(&one, 2, 2) && take(&one, 2, 2));
+        assert!(!take(&other, 5, 6));
+        assert!(take(&one, 2, 9), "the last");
+        assert!(!take(&one, 9, 10));
+    }
 }
