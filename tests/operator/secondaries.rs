@@ -1,6 +1,5 @@
 //! Secondary zones and primaries of every kind: those that are away, refuse, lie, are behind or send too much; and what operators are told of it.
 
-mod attacks;
 mod fake;
 mod persist;
 mod primaries;
