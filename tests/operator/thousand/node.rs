@@ -196,6 +196,7 @@ impl Role {
              secret: {SECRET}\nremote:\n  - id: from\n    address: 127.0.0.1@{}\n    key: k.\n{remotes}\
              acl:\n  - id: all\n    address: 127.0.0.0/8\n    action: [transfer, update]\n  - id: keyed\n    key: k.\n    \
              action: [transfer, notify]\ntemplate:\n  - id: default\n    storage: {home}\n    semantic-checks: off\n    \
+             journal-max-depth: 5000\n    zonefile-sync: -1\n    \
              acl: [all, keyed]\nzone:\n  - domain: \"{ORIGIN}\"\n    {zone}\n{notify}    dnssec-signing: {signing}\n",
             from
         );
