@@ -166,7 +166,7 @@ impl Role {
         let text = format!(
             "server:\n ip-address: 127.0.0.1@{port}\n server-count: 1\n username: \"\"\n chroot: \"\"\n zonesdir: \"{home}\"\n \
              database: \"\"\n pidfile: \"{home}/nsd.pid\"\n zonelistfile: \"{home}/zone.list\"\n xfrdfile: \"{home}/xfrd.state\"\n \
-             xfrdir: \"{home}\"\n xfrd-reload-timeout: 0\n verbosity: 1\nremote-control:\n control-enable: no\n\
+             xfrdir: \"{home}\"\n xfrd-reload-timeout: 1\n verbosity: 1\nremote-control:\n control-enable: no\n\
              key:\n name: \"k.\"\n algorithm: hmac-sha256\n secret: \"{SECRET}\"\nzone:\n name: \"{ORIGIN}\"\n \
              zonefile: \"{home}/secondary.zone\"\n request-xfr: 127.0.0.1@{from} k.\n allow-notify: 127.0.0.1 k.\n \
              provide-xfr: 127.0.0.1 NOKEY\n"
@@ -196,6 +196,7 @@ impl Role {
              secret: {SECRET}\nremote:\n  - id: from\n    address: 127.0.0.1@{}\n    key: k.\n{remotes}\
              acl:\n  - id: all\n    address: 127.0.0.0/8\n    action: [transfer, update]\n  - id: keyed\n    key: k.\n    \
              action: [transfer, notify]\ntemplate:\n  - id: default\n    storage: {home}\n    semantic-checks: off\n    \
+             journal-max-depth: 5000\n    zonefile-sync: -1\n    \
              acl: [all, keyed]\nzone:\n  - domain: \"{ORIGIN}\"\n    {zone}\n{notify}    dnssec-signing: {signing}\n",
             from
         );

@@ -30,6 +30,9 @@ const ASIDE_MAX: usize = 4;
 pub(crate) const ASIDE: &str = "damaged-";
 /// What the name of a segment begins with that is not full of zeros yet.
 pub(crate) const NEW: &str = "new-";
+/// How many times as many segments as there may be are made where what ends a failure, or begins a log, or shortens it finds none at all: a server that
+/// was killed again and again before it had shortened the log has used them all, and would never write again. More than twice as many is no accident.
+const MAX_TIMES: usize = 2;
 /// How long to wait after a segment could not be made.
 const RETRY: Duration = Duration::from_secs(1);
 /// Octets that are written at a time while a segment is filled with zeros.
@@ -61,6 +64,8 @@ struct Pool {
     next: u32,
     /// Segments that have to be free for what found too few of them: a record may take more than are made ahead.
     missing: usize,
+    /// Whether that was something which may take the last ones.
+    is_urgent: bool,
     /// Why none could be made when it was last tried.
     error: Option<String>,
 }
@@ -138,6 +143,7 @@ impl Segments {
         let mut pool = self.pool.lock();
         let taken = (pool.free.len() >= count + left).then(|| pool.free.drain(..count).collect());
         pool.missing = if taken.is_some() { 0 } else { count + left };
+        pool.is_urgent = taken.is_none() && left == 0;
         // One that failed tries again by itself after a while.
         if pool.free.len() < pool.wanted() && pool.error.is_none() {
             self.wake_preparer();
@@ -153,7 +159,8 @@ impl Segments {
 
     /// What found too few does not wait any more.
     pub(crate) fn give_up(&self) {
-        self.pool.lock().missing = 0;
+        let mut pool = self.pool.lock();
+        (pool.missing, pool.is_urgent) = (0, false);
     }
 
     /// Whether something waits for segments that are not there.
@@ -165,8 +172,13 @@ impl Segments {
     pub(crate) fn give_back(&self, segment: Segment, fate: Fate) {
         match fate {
             Fate::Free => {
-                self.pool.lock().free.push(segment);
-                return;
+                let mut pool = self.pool.lock();
+                if pool.count <= self.count_max() {
+                    pool.free.push(segment);
+                    return;
+                }
+                drop(pool);
+                let _ = self.disk.remove(&self.path(segment.number));
             }
             Fate::PutAside if self.has_room_aside() => {
                 let name = format!("{ASIDE}{}", file_name(segment.number));
@@ -196,7 +208,9 @@ impl Segments {
     pub(crate) fn prepare(&self) -> io::Result<bool> {
         let number = {
             let mut pool = self.pool.lock();
-            if pool.free.len() >= pool.wanted() || pool.count >= self.count_max() {
+            let is_dire = pool.is_urgent && pool.free.len() < pool.missing;
+            let count_max = self.count_max() * if is_dire { MAX_TIMES } else { 1 };
+            if pool.free.len() >= pool.wanted() || pool.count >= count_max {
                 pool.error = None;
                 return Ok(false);
             }

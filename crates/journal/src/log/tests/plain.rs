@@ -164,3 +164,30 @@ fn starts_do_not_use_the_log_up() {
     }
     assert!(segment_files(&disk).len() <= 8, "{}", segment_files(&disk).len());
 }
+
+/// A server that is killed again and again before it has shortened its log can write all the same, and does so then.
+#[test]
+fn starts_that_shorten_nothing_find_room() {
+    let disk = Simulated::new(1);
+    let most = usize::try_from(OPTIONS.log_octets).expect("small") / OPTIONS.segment_octets;
+    let lives = most as u32 + 20;
+    for life in 0..lives {
+        let mut log = open(&disk, Start::default()).begin();
+        if let Err(error) = log.decide() {
+            assert!(matches!(error, AppendError::Full) && segment_files(&disk).len() >= most, "{error}");
+            assert!(log.prepare().expect("a disk that works"), "one more is made");
+            log.decide().expect("a disk that works");
+        }
+        append(&mut log, &[&entry(1, life, life + 1, b"")]);
+    }
+    assert!(segment_files(&disk).len() > most);
+    let mut log = open(&disk, Start::default()).begin();
+    while log.decide().is_err() {
+        assert!(log.prepare().expect("a disk that works"));
+    }
+    assert_eq!(records(&open(&disk.kill(), Start::default())).len(), lives as usize);
+    let last = append(&mut log, &[&entry(1, lives, lives + 1, b"")]);
+    log.release(last);
+    assert!(segment_files(&disk).len() <= most, "{}", segment_files(&disk).len());
+    assert!(log.has_room());
+}
