@@ -18,6 +18,7 @@ mod reload;
 mod said;
 mod secondary;
 mod settings;
+mod signed_updates;
 mod stale;
 mod start;
 mod transfers;

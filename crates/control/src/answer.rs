@@ -392,6 +392,7 @@ fn stats(controller: &Controller) -> Stats {
             .into_iter()
             .chain(controller.transfers.counts())
             .chain(controller.telling.counts())
+            .chain(controller.verifier.counts())
             .collect(),
         memory: memory(controller),
     }

@@ -50,6 +50,7 @@ use crate::notices::Telling;
 use crate::packs::PackFolder;
 use crate::secondaries::Secondaries;
 use crate::settings::Settings;
+use crate::sig0::Verifier;
 use crate::system::random;
 use crate::transfers::Transfers;
 use crate::wanted::Wanted;
@@ -127,6 +128,8 @@ pub struct Controller {
     pub(crate) journal_octets: u64,
     /// Zones that change in place.
     pub(crate) dynamic: Arc<Dynamic>,
+    /// What verifies updates that are signed by SIG(0).
+    pub(crate) verifier: Arc<Verifier>,
     /// Zones that are transferred from others.
     pub(crate) secondaries: Arc<Secondaries>,
     /// What it is to be. Held while that is stored.
@@ -208,6 +211,7 @@ impl Controller {
             was_restricted,
             journal_octets,
             dynamic: Arc::new(Dynamic::new()),
+            verifier: Arc::new(Verifier::new()),
             secondaries: Arc::new(Secondaries::new()),
             is_restricted: Mutex::named("restricted", was_restricted),
         };

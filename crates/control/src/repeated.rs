@@ -126,6 +126,7 @@ impl Watch {
         self.limited.look(controller, now);
         controller.transfers.say(now);
         controller.telling.say(now);
+        controller.verifier.say(now);
     }
 }
 

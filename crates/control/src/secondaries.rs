@@ -48,7 +48,7 @@ enum Message {
     /// What came of a transfer, once it is served.
     Done(Job, Answer),
     /// A NOTIFY.
-    Notice(Box<Notice>),
+    Notice(Notice),
     /// A command for a zone; whether there is one.
     Command(NameBuf, Command, SyncSender<bool>),
     /// How it stands with a zone, in words.
@@ -163,7 +163,7 @@ impl Secondaries {
     }
 
     /// Takes a NOTIFY. The error: the notice, as too many wait, or nobody takes any.
-    pub(crate) fn notice(&self, notice: Box<Notice>) -> Result<(), Box<Notice>> {
+    pub(crate) fn notice(&self, notice: Notice) -> Result<(), Notice> {
         let Some(sender) = self.sender.get() else { return Err(notice) };
         if self.notices.fetch_add(1, Ordering::Relaxed) >= NOTICES_MAX {
             self.notices.fetch_sub(1, Ordering::Relaxed);

@@ -219,8 +219,8 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
     let (of_workers, owner) = (shown.clone(), Arc::clone(controller));
     controller.secondaries.begin(controller);
     let renderer = net::Renderer::start()?;
-    let requests =
-        Requests::new(&controller.transfers, &controller.dynamic, &controller.secondaries, renderer.queue());
+    let requests = Requests::new(controller, renderer.queue());
+    controller.verifier.begin(controller);
     let _ = controller.renderer.set(renderer);
     let running = server.start(move |worker| {
         let (zones, identity) = (owner.catalog.reader(), owner.identity.reader());

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use wire::edns::{self, OPT_OCTETS};
 use wire::header::{self, u16_at};
 use wire::iana::{opcode, rtype};
-use wire::name::NAME_OCTETS_MAX;
 use wire::query::Query;
 use wire::tsig::{self, Fault};
 use wire::{Name, Transport};
@@ -199,9 +198,7 @@ impl Request<'_, '_> {
     /// The name asked about.
     #[must_use]
     pub fn name(&self) -> &Name {
-        let end = self.envelope.question_octets().saturating_sub(4).min(NAME_OCTETS_MAX);
-        let octets = self.envelope.question().get(..end).unwrap_or_default();
-        Name::from_wire(octets).unwrap_or(Name::root())
+        self.envelope.name()
     }
 
     /// The flags of its header.

@@ -26,5 +26,6 @@ mod zone;
 
 pub(crate) use handle::Dynamic;
 pub(crate) use incoming::{Incoming, NotTaken, Told, What};
+pub(crate) use queue::Queue;
 pub(crate) use recover::start;
-pub(crate) use update::Update;
+pub(crate) use update::Said;

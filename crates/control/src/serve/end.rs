@@ -35,6 +35,7 @@ pub(super) fn finish(
         running.stop(STOP_PATIENCE);
     }
     controller.secondaries.stop();
+    controller.verifier.stop();
     controller.dynamic.stop();
     controller.transfers.say(Instant::now());
     tracing::info!("stopped");
