@@ -3,6 +3,7 @@
 mod control_socket;
 mod counts;
 mod dynamic;
+mod forwarding;
 mod hostile;
 mod install;
 mod killed;

@@ -43,6 +43,7 @@ use crate::access::Groups;
 use crate::commanded::Commanded;
 use crate::dynamic::Dynamic;
 use crate::effort::Effort;
+use crate::forward::Forwarder;
 use crate::handler::Shown;
 use crate::identity::{Identity, identity};
 use crate::limited::Watch;
@@ -130,6 +131,8 @@ pub struct Controller {
     pub(crate) dynamic: Arc<Dynamic>,
     /// What verifies updates that are signed by SIG(0).
     pub(crate) verifier: Arc<Verifier>,
+    /// What sends updates on to the primaries of zones.
+    pub(crate) forwarder: Arc<Forwarder>,
     /// Zones that are transferred from others.
     pub(crate) secondaries: Arc<Secondaries>,
     /// What it is to be. Held while that is stored.
@@ -212,6 +215,7 @@ impl Controller {
             journal_octets,
             dynamic: Arc::new(Dynamic::new()),
             verifier: Arc::new(Verifier::new()),
+            forwarder: Arc::new(Forwarder::new()),
             secondaries: Arc::new(Secondaries::new()),
             is_restricted: Mutex::named("restricted", was_restricted),
         };

@@ -14,7 +14,7 @@
 //! * [`findings`]: what is wrong with zones that load; `expiry`: when their signatures expire.
 //! * `commanded`: zones that are not as the settings say; [`here`]: what this machine lacks for the settings.
 //! * [`secondary`]: asks primaries for zones; `secondaries`: zones that are transferred from them, when and what becomes of that.
-//! * `requests`: what is no query, handed on to who carries it out; `sig0`: updates whose signatures are dear to verify.
+//! * `requests`: what is no query, handed on to who carries it out; `sig0`: updates whose signatures are dear to verify; `forward`: those for a primary.
 //! * [`upgrade`]: one server hands over to the next.
 //! * `disk`: what makes files survive a crash; `mappings`: packs whose files are cut off while they are mapped.
 //! * [`log`]: events; `fault`: what is wrong, as such; `repeated`: what is said once a while, `limited`: of clients that are limited; `memory`: what takes how much.
@@ -32,6 +32,7 @@ pub mod effort;
 mod expiry;
 mod fault;
 pub mod findings;
+mod forward;
 pub mod handler;
 pub mod here;
 mod identity;

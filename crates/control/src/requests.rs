@@ -20,6 +20,7 @@ use zone::change::soa_serial;
 
 use crate::controller::Controller;
 use crate::dynamic::{Dynamic, Said};
+use crate::forward::Forwarder;
 use crate::secondaries::{Notice, Secondaries};
 use crate::sig0::{OVER_QUOTA, Verifier};
 use crate::transfers::{Here, Transfers};
@@ -32,6 +33,7 @@ pub struct Requests {
     transfers: Arc<Transfers>,
     dynamic: Arc<Dynamic>,
     verifier: Arc<Verifier>,
+    forwarder: Arc<Forwarder>,
     secondaries: Arc<Secondaries>,
     renderer: RenderQueue,
 }
@@ -55,10 +57,10 @@ struct Zone {
 
 impl Requests {
     pub(crate) fn new(controller: &Controller, renderer: RenderQueue) -> Requests {
-        let Controller { transfers, dynamic, verifier, secondaries, .. } = controller;
+        let Controller { transfers, dynamic, verifier, forwarder, secondaries, .. } = controller;
         let (transfers, dynamic) = (Arc::clone(transfers), Arc::clone(dynamic));
-        let (verifier, secondaries) = (Arc::clone(verifier), Arc::clone(secondaries));
-        Requests { transfers, dynamic, verifier, secondaries, renderer }
+        let (verifier, forwarder) = (Arc::clone(verifier), Arc::clone(forwarder));
+        Requests { transfers, dynamic, verifier, forwarder, secondaries: Arc::clone(secondaries), renderer }
     }
 
     /// Carries out what an item asks for, or says why not.
@@ -93,7 +95,8 @@ impl Requests {
         }
     }
 
-    /// Hands an update on: to the changer, which replies when it is durable, by way of the thread that verifies what is signed by SIG(0).
+    /// Hands an update on: to the primary of the zone, if that is wanted; else to the changer, which replies when it is durable, by way of the thread that
+    /// verifies what is signed by SIG(0).
     fn update<M>(
         &self,
         item: Item<'_>,
@@ -103,10 +106,22 @@ impl Requests {
         responder: &mut Responder,
         driver: &mut Driver<'_, M>,
     ) {
-        let let_in = let_in(request, Kind::Update, zones, server, client).map(drop);
-        self.hand_on(item, request, client, (responder, driver), let_in, |handed| match request.is_sig0 {
-            true => self.verifier.take(handed).map_err(|handed| (handed, OVER_QUOTA)),
-            false => self.dynamic.request(handed).map_err(|handed| (handed, Said::not_now())),
+        let found = let_in(request, Kind::Update, zones, server, client);
+        let group = |found: &Found| zones.group_of(found.version().slot);
+        let is_forwarded = found.as_ref().is_ok_and(|found| server.access.forwards_updates(group(found)));
+        if let Some(rejected) = &request.unknown_key
+            && !is_forwarded
+        {
+            let octets = responder.reject(&request.envelope, rejected, item.room, client.now);
+            return item.answer(octets);
+        }
+        let let_in = found.map(drop);
+        self.hand_on(item, request, client, (responder, driver), let_in, |handed| {
+            match (is_forwarded, request.is_sig0) {
+                (true, _) => self.forwarder.take(handed).map_err(|handed| (handed, Said::not_now())),
+                (_, true) => self.verifier.take(handed).map_err(|handed| (handed, OVER_QUOTA)),
+                _ => self.dynamic.request(handed).map_err(|handed| (handed, Said::not_now())),
+            }
         });
     }
 
@@ -173,6 +188,7 @@ impl Requests {
             network: driver.prefix_of(address),
             transport: client.transport,
             is_proved,
+            is_sig0: request.is_sig0,
             signer: request.key.cloned().map(Signer::Shared),
             envelope: request.envelope.clone(),
             ticket,

@@ -120,6 +120,11 @@ impl Secondaries {
         self.look();
     }
 
+    /// Where other servers are, by what settings call them.
+    pub(crate) fn remotes(&self) -> Arc<HashMap<RemoteName, Remote>> {
+        Arc::clone(&self.remotes.lock())
+    }
+
     /// Threads may be started from now on: before the first NOTIFY is taken.
     pub(crate) fn begin(&self, controller: &Arc<Controller>) {
         let _ = self.owner.set(Arc::downgrade(controller));

@@ -221,6 +221,7 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
     let renderer = net::Renderer::start()?;
     let requests = Requests::new(controller, renderer.queue());
     controller.verifier.begin(controller);
+    controller.forwarder.begin(controller);
     let _ = controller.renderer.set(renderer);
     let running = server.start(move |worker| {
         let (zones, identity) = (owner.catalog.reader(), owner.identity.reader());

@@ -15,7 +15,7 @@ mod waiting;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use change::sig0::{Fault, Signature};
 use sync::Mutex;
@@ -30,7 +30,6 @@ use crate::controller::Controller;
 use crate::dynamic::{Queue, Said};
 use crate::repeated::Repeated;
 use crate::requests::{Handed, Signer};
-use crate::text::{Span, grouped};
 
 /// The thread that verifies, as others see it.
 pub(crate) struct Verifier {
@@ -152,23 +151,20 @@ impl Verifier {
             let (failed, over_quota) = (said.failed.look(failed, now), said.over_quota.look(over_quota, now));
             (failed, over_quota, failed.map(|_| said.failure.clone()).unwrap_or_default())
         };
-        let time = |since: Option<Duration>| {
-            since.map_or_else(String::new, |since| format!(" in the last {}", Span(since)))
-        };
         if let Some(due) = failed {
-            let (often, time) = (grouped(due.count), time(due.since));
+            let (count, often) = (due.count, due.often());
             tracing::warn!(
                 kind = "sig0-failed",
-                count = due.count,
-                "updates signed by SIG(0) refused: {often}{time}; the last: {failure}"
+                count,
+                "updates signed by SIG(0) that are refused: {often}; the last: {failure}"
             );
         }
         if let Some(due) = over_quota {
-            let (often, time) = (grouped(due.count), time(due.since));
+            let (count, often) = (due.count, due.often());
             tracing::warn!(
                 kind = "sig0-over-quota",
-                count = due.count,
-                "updates signed by SIG(0): more than are verified; {often} refused without a look{time}"
+                count,
+                "updates signed by SIG(0) that are refused without a look, as more come than are verified: {often}"
             );
         }
     }

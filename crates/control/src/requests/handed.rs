@@ -24,6 +24,8 @@ pub(crate) struct Handed {
     pub(crate) transport: Transport,
     /// Whether the client has shown that it receives at its address, or has a key.
     pub(crate) is_proved: bool,
+    /// Whether it is signed by SIG(0), which nobody verified when it was handed on.
+    pub(crate) is_sig0: bool,
     /// Whose signature was verified.
     pub(crate) signer: Option<Signer>,
     /// What a reply needs.

@@ -36,6 +36,7 @@ pub(super) fn finish(
     }
     controller.secondaries.stop();
     controller.verifier.stop();
+    controller.forwarder.stop();
     controller.dynamic.stop();
     controller.transfers.say(Instant::now());
     tracing::info!("stopped");
