@@ -318,8 +318,10 @@ fn let_in(
     let group = zones.group_of(found.version().slot);
     match server.access.decide(kind, group, &request.asker) {
         Decision::Allowed => Ok(found),
-        // It comes again over TCP, which proves its address.
-        Decision::Unproved if !client.transport.is_stream() => Err(refusal(rcode::NOERROR, None, "", true)),
+        // It comes again over TCP, which proves its address. Of an update or a notice NOERROR says that it is done, whatever TC says.
+        Decision::Unproved if kind == Kind::Transfer && !client.transport.is_stream() => {
+            Err(refusal(rcode::NOERROR, None, "", true))
+        }
         _ => {
             let why = match request.asker.key {
                 Some(_) => "access lists do not let its address, with the key that signed it, in",
