@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use zonda_tests::exchange::{Transport, ask};
+use zonda_tests::exchange::{Transport, ask, udp_within};
 use zonda_tests::message::Query;
 use zonda_tests::rtype;
 use zonda_tests::server::{Kind, Server, ctl};
@@ -85,11 +85,33 @@ fn nsupdate(arguments: &[&str]) -> Command {
     command
 }
 
-/// The same at another time: `+1h`, `-1h`.
-fn nsupdate_at(time: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new("faketime");
-    command.args(["-f", time, "nsupdate", "-t", "10"]).args(arguments);
+/// `knsupdate` with these arguments.
+fn knsupdate(arguments: &[&str]) -> Command {
+    let mut command = Command::new("knsupdate");
+    command.args(["-t", "10"]).args(arguments);
     command
+}
+
+/// The same at another time: `+1h`, `-1h`. (`nsupdate` does not run so: the allocator of its libraries asks for the time before there is any.)
+fn knsupdate_at(time: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new("faketime");
+    command.args(["-f", time, "knsupdate", "-t", "10"]).args(arguments);
+    command
+}
+
+/// An update signed by SIG(0) with the key in this file, that is of use until so many seconds from now and since ten minutes before; the signature is that of nobody.
+fn forged(key: &Path, signer: &[u8], algorithm: u8, seconds: i64, octets: usize) -> Vec<u8> {
+    let tag = key.file_stem().and_then(|stem| stem.to_str()?.rsplit('+').next()?.parse::<u16>().ok());
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time").as_secs();
+    let until = (now as i64 + seconds) as u32;
+    let mut rdata = vec![0, 0, algorithm, 0, 0, 0, 0, 0];
+    rdata.extend([until.to_be_bytes(), (until - 600).to_be_bytes()].concat());
+    rdata.extend(tag.expect("a tag").to_be_bytes());
+    rdata.extend([signer, &vec![1; octets]].concat());
+    let mut message = b"\0\x01\x28\0\0\x01\0\0\0\0\0\x01\x01z\x04test\0\0\x06\0\x01".to_vec();
+    message.extend([0, 0, 24, 0, 255, 0, 0, 0, 0]);
+    message.extend([&(rdata.len() as u16).to_be_bytes()[..], &rdata].concat());
+    message
 }
 
 #[track_caller]
@@ -176,4 +198,168 @@ fn hosts_sign_by_sig0() {
     assert_eq!(data(&server, "a.z.test.", rtype::A), [[192, 0, 2, 9], [192, 0, 2, 10]]);
     assert_eq!(count(&server, "sig0-failed"), 2);
     assert_eq!(count(&server, "sig0-verified"), 4 * 4 + 2);
+}
+
+/// What is said to signatures that are wrong, as clients see it: BADKEY, BADSIG, BADTIME, and of SIG(0) their like.
+#[test]
+fn wrong_signatures() {
+    let bed = Bed::new();
+    let (path, record) = bed.sig0_key("h.z.test.", &["ECDSAP256SHA256"]);
+    let server = bed.start(&record, &["grant own. zonesub", "grant h.z.test. self"], "");
+    let good = format!("hmac-sha256:own.:{KEY}");
+    let tsig = ["-y", &good];
+    let script = "zone z.test.\nupdate add h.z.test. 60 A 192.0.2.9";
+    let secret = KEY.replace("c2Vj", "c2Vk");
+    for (key, said) in [
+        (format!("hmac-sha256:other.:{KEY}"), "BADKEY"),
+        (format!("hmac-sha512:own.:{KEY}"), "BADKEY"),
+        (format!("hmac-sha256:own.:{secret}"), "BADSIG"),
+    ] {
+        refused(nsupdate(&["-y", &key]), &server, script, said);
+        refused(nsupdate(&["-v", "-y", &key]), &server, script, said);
+        let words = run(knsupdate(&["-y", &key]), &server, script).1;
+        assert!(words.contains("TSIG") || words.contains(said), "{words}");
+    }
+    for time in ["-1h", "+1h"] {
+        let (is_done, words) = run(knsupdate_at(time, &tsig), &server, script);
+        assert!(!is_done && words.contains("BADTIME"), "{words}");
+    }
+    assert!(data(&server, "h.z.test.", rtype::A).is_empty());
+    // Clocks may be apart by less than five minutes.
+    for time in ["-4m", "+4m"] {
+        done(knsupdate_at(time, &tsig), &server, script);
+    }
+    let signer = b"\x01h\x01z\x04test\0";
+    for (seconds, octets, signer, rcode) in [
+        (-5, 64, &signer[..], 9),
+        (900, 64, signer, 9),
+        (300, 64, signer, 9),
+        (300, 64, b"\x01i\x01z\x04test\0", 5),
+        (300, 0, signer, 1),
+    ] {
+        let message = forged(&path, signer, 13, seconds, octets);
+        let answer = udp_within(server.address, &message, Duration::from_secs(5)).expect("a socket");
+        assert_eq!(answer.map(|answer| answer[3] & 0xf), Some(rcode), "{seconds} {octets}");
+    }
+    assert_eq!((count(&server, "sig0-failed"), count(&server, "sig0-verified")), (5, 0));
+    await_that("the line", || server.log().contains("updates signed by SIG(0) that are refused: "));
+}
+
+/// Who is to show where it is, and has not, is told that nothing was done: clients take NOERROR for done, truncated or not.
+#[test]
+fn unproved_is_not_done() {
+    let bed = Bed::new();
+    let lists = "\n[[acl]]\nname = \"proved\"\naddresses = [\"127.0.0.0/8\"]\nproved = true\n\
+                 [[zone]]\nname = \"p.test.\"\nfile = \"FILE\"\nallow-update = \"proved\"\n";
+    let lists = lists.replace("FILE", bed.path().join("static").to_str().expect("a path"));
+    let server = bed.start("", &["grant own. zonesub"], &lists);
+    let script = "zone p.test.\nupdate add n.p.test. 60 A 192.0.2.9";
+    for client in [nsupdate, knsupdate] {
+        refused(client(&[]), &server, script, "REFUSED");
+        assert!(data(&server, "n.p.test.", rtype::A).is_empty());
+    }
+    done(nsupdate(&["-v"]), &server, script);
+    assert_eq!(data(&server, "n.p.test.", rtype::A).len(), 1);
+}
+
+/// Every form of prerequisite and of update, with either client; what fails leaves all as it was.
+#[test]
+fn every_form_with_both_clients() {
+    let bed = Bed::new();
+    let server = bed.start("", &["grant own. zonesub ANY"], "");
+    let key = format!("hmac-sha256:own.:{KEY}");
+    for client in [nsupdate, knsupdate] {
+        let client = || client(&["-y", &key]);
+        let change = |lines: &str| done(client(), &server, &format!("zone z.test.\nttl 60\n{lines}"));
+        let fails = |lines: &str, code: &str| {
+            let script = format!("zone z.test.\nttl 60\n{lines}\nupdate add never.z.test. 60 A 192.0.2.1");
+            refused(client(), &server, &script, code);
+            assert!(data(&server, "never.z.test.", rtype::A).is_empty(), "{lines}");
+        };
+        // Added: a record, one more of its set, a TTL for all of it.
+        change("update add n.z.test. 300 A 192.0.2.5");
+        change(
+            "update add n.z.test. 60 A 192.0.2.6\nupdate add n.z.test. 60 TXT \"a b\" c\nupdate add m.z.test. 60 MX 5 n.z.test.",
+        );
+        assert_eq!(data(&server, "n.z.test.", rtype::A), [[192, 0, 2, 5], [192, 0, 2, 6]]);
+        assert_eq!(data(&server, "n.z.test.", rtype::TXT), [b"\x03a b\x01c"]);
+        // Prerequisites that hold: a name and a set in use or not, a set with these records.
+        change("prereq yxdomain n.z.test.\nupdate add one.z.test. 60 A 192.0.2.1");
+        change("prereq nxdomain two.z.test.\nupdate add two.z.test. 60 A 192.0.2.2");
+        change("prereq yxrrset n.z.test. A\nupdate add three.z.test. 60 A 192.0.2.3");
+        change("prereq nxrrset n.z.test. AAAA\nupdate add four.z.test. 60 A 192.0.2.4");
+        change(
+            "prereq yxrrset n.z.test. A 192.0.2.6\nprereq yxrrset n.z.test. A 192.0.2.5\nupdate add five.z.test. 60 A 192.0.2.5",
+        );
+        for (number, name) in ["one", "two", "three", "four", "five"].into_iter().enumerate() {
+            assert_eq!(data(&server, &format!("{name}.z.test."), rtype::A), [[192, 0, 2, number as u8 + 1]]);
+        }
+        // And those that do not.
+        fails("prereq yxdomain none.z.test.", "NXDOMAIN");
+        fails("prereq nxdomain n.z.test.", "YXDOMAIN");
+        fails("prereq yxrrset n.z.test. AAAA", "NXRRSET");
+        fails("prereq nxrrset n.z.test. A", "YXRRSET");
+        fails("prereq yxrrset n.z.test. A 192.0.2.5", "NXRRSET");
+        fails("prereq yxrrset n.z.test. A 192.0.2.5\nprereq yxrrset n.z.test. A 192.0.2.7", "NXRRSET");
+        fails("update add n.other.test. 60 A 192.0.2.1", "NOTZONE");
+        // Deleted: a record, a set, a name; what is not there is no fault.
+        change("update delete n.z.test. A 192.0.2.5\nupdate delete n.z.test. A 192.0.2.77");
+        assert_eq!(data(&server, "n.z.test.", rtype::A), [[192, 0, 2, 6]]);
+        change("update delete n.z.test. A\nupdate delete none.z.test.");
+        assert!(data(&server, "n.z.test.", rtype::A).is_empty());
+        assert_eq!(data(&server, "n.z.test.", rtype::TXT).len(), 1);
+        change("update delete n.z.test.\nupdate delete m.z.test. MX");
+        let names = ["one", "two", "three", "four", "five"];
+        let lines: Vec<String> = names.iter().map(|name| format!("update delete {name}.z.test.")).collect();
+        change(&lines.join("\n"));
+        for name in names.iter().chain(&["n", "m"]) {
+            let answer =
+                ask(server.address, Transport::Udp, &Query::new(&format!("{name}.z.test."), rtype::A));
+            assert_eq!(answer.rcode(), 3, "{name}");
+        }
+        // The apex keeps SOA and NS.
+        change("update delete z.test.\nupdate delete z.test. NS ns.z.test.");
+        assert_eq!(
+            (data(&server, "z.test.", rtype::SOA).len(), data(&server, "z.test.", rtype::NS).len()),
+            (1, 1)
+        );
+    }
+}
+
+/// Whoever may be asked for a signature is asked for thousands: queries are answered as before, what is too much is refused, and who has a key is let through after it.
+#[test]
+fn a_flood_of_signatures_costs_no_query() {
+    const FLOOD: usize = 5000;
+    let bed = Bed::new();
+    let (path, record) = bed.sig0_key("h.z.test.", &["RSASHA256", "-b", "4096"]);
+    let server = bed.start(&record, &["grant *.z.test. selfsub"], "");
+    // The key's tag is in public.
+    let mut message = forged(&path, b"\x01h\x01z\x04test\0", 8, 300, 512);
+    let address = server.address;
+    let flood = std::thread::spawn(move || {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        for number in 0..FLOOD {
+            message[..2].copy_from_slice(&(number as u16).to_be_bytes());
+            socket.send_to(&message, address).expect("a datagram");
+            if number % 20 == 0 {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
+    });
+    let query = Query::new("www.z.test.", rtype::A).octets();
+    let (mut asked, mut slowest) = (0, Duration::ZERO);
+    while !flood.is_finished() {
+        let begun = Instant::now();
+        let answer = udp_within(address, &query, Duration::from_secs(1)).expect("a socket");
+        assert!(answer.is_some_and(|answer| answer[7] == 1), "a query without answer");
+        slowest = slowest.max(begun.elapsed());
+        asked += 1;
+    }
+    flood.join().expect("a flood");
+    assert!(asked > 50, "{asked} queries, the slowest {slowest:?}");
+    let key = ["-k", path.to_str().expect("a path")];
+    done(nsupdate(&key), &server, "zone z.test.\nupdate add h.z.test. 60 A 192.0.2.9");
+    let (failed, over_quota) = (count(&server, "sig0-failed"), count(&server, "sig0-over-quota"));
+    eprintln!("{failed} looked at, {over_quota} not; {asked} queries, the slowest {slowest:?}");
+    assert!(failed > 0 && over_quota > 2 * failed && failed + over_quota <= FLOOD as u64);
 }
