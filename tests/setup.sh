@@ -6,7 +6,8 @@ set -eu
 
 # program:package
 needed="named:bind9 dnssec-signzone:bind9-utils dnssec-keygen:bind9-utils dig:bind9-dnsutils nsupdate:bind9-dnsutils nsd:nsd knotd:knot
-    knsupdate:knot-dnsutils faketime:faketime kzonecheck:knot-dnssecutils unbound:unbound pdns_server:pdns-server pdns_server:pdns-backend-bind dnsperf:dnsperf
+    kzonecheck:knot-dnssecutils knsupdate:knot-dnsutils kdig:knot-dnsutils kea-dhcp-ddns:kea-dhcp-ddns-server unbound:unbound pdns_server:pdns-server pdns_server:pdns-backend-bind
+    dnsperf:dnsperf faketime:faketime
     tshark:tshark ip:iproute2 g++:g++ man:man-db zsh:zsh fish:fish systemd-analyze:systemd"
 PATH=$PATH:/usr/sbin:/sbin
 missing=

@@ -1,5 +1,6 @@
 //! What an operator and an attacker can do wrong: settings, files, signals, packets.
 
+mod clients;
 mod control_socket;
 mod counts;
 mod dynamic;
@@ -12,9 +13,11 @@ mod locks;
 mod log;
 mod lost;
 mod marks;
+mod moments;
 mod moving;
 mod packs;
 mod readme;
+mod recovered;
 mod reload;
 mod said;
 mod secondary;
@@ -22,6 +25,7 @@ mod settings;
 mod signed_updates;
 mod stale;
 mod start;
+mod thousand;
 mod transfers;
 mod upgrade;
 mod zone_files;

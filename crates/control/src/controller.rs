@@ -35,6 +35,7 @@ use zone::Catalog;
 
 pub use arrange::Candidate;
 pub use change::{Change, Scope};
+pub(crate) use dynamic::Before;
 pub(crate) use lost::watch;
 pub(crate) use said::By;
 pub(crate) use zones::Zones;
@@ -125,6 +126,8 @@ pub struct Controller {
     is_merge_due: AtomicBool,
     /// See [`PackFolder::is_restricted`], at the start.
     was_restricted: bool,
+    /// See [`Controller::set_log_unread`].
+    is_log_unread: AtomicBool,
     /// Most octets of their log.
     pub(crate) journal_octets: u64,
     /// Zones that change in place.
@@ -212,6 +215,7 @@ impl Controller {
             expiry: OnceLock::new(),
             is_merge_due: AtomicBool::new(false),
             was_restricted,
+            is_log_unread: AtomicBool::new(false),
             journal_octets,
             dynamic: Arc::new(Dynamic::new()),
             verifier: Arc::new(Verifier::new()),

@@ -88,6 +88,7 @@ fn run(start: Start) -> Result<(), Faults> {
     drop_privileges(&settings)?;
     // From here on as the user that the server runs as: what it can read and write now it can later too.
     let controller = Arc::new(Controller::new(settings, start.overrides)?);
+    controller.set_log_unread(true);
     let _profile = AtExit { controller: &controller, json };
     notifier.into_iter().for_each(|notifier| drop(controller.notifier.set(notifier)));
     say_what_is_listened_on(&server);
@@ -118,7 +119,7 @@ fn run(start: Start) -> Result<(), Faults> {
             Some(progress.show_while(|| controller.announce(&mut changing, wanted, &progress)).0)
         }
     };
-    crate::dynamic::start(&controller)?;
+    crate::dynamic::start(&controller, announced.is_some())?;
     run_workers(&controller, server).map_err(|error| format!("cannot start a worker: {error}"))?;
     if is_served {
         controller.say_what_is_stored();
@@ -161,10 +162,11 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
         0 => net::worker_count_default(),
         workers => workers,
     });
+    controller.set_log_unread(true);
     let (change, is_empty) = taking.load(&controller)?;
     first.is_empty = is_empty;
     check_first_load(&controller, &change, &first)?;
-    crate::dynamic::start(&controller)?;
+    crate::dynamic::start(&controller, true)?;
     // Last, as what comes to a socket that is new waits for the workers.
     let handed = std::mem::take(&mut taking.sockets);
     let server = Server::bind_handed(&listen, handed)?;

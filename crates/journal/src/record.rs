@@ -9,6 +9,7 @@
 //! 3 pack         number u64, checksum u64
 //! 4 removed      nothing
 //! 5 checked      time u64, seconds until it expires u32
+//! 6 damaged      octets u32, what is wrong in words
 //! ```
 
 use wire::Name;
@@ -45,6 +46,8 @@ pub enum Body<'r> {
     },
     /// The zone is no longer served.
     Removed,
+    /// Changes of the zone were lost: why. Holds until it is said anew what the zone begins from.
+    Damaged(&'r [u8]),
     /// A primary has said that the zone is current.
     Checked {
         /// When, in seconds since 1970.
@@ -96,6 +99,10 @@ impl<'r> Record<'r> {
             3 => Body::Pack { number: reader.u64()?, checksum: reader.u64()? },
             4 => Body::Removed,
             KIND_CHECKED => Body::Checked { time: reader.u64()?, expiry: reader.u32()? },
+            6 => {
+                let octets = reader.u32()? as usize;
+                Body::Damaged(reader.take(octets)?)
+            }
             _ => return None,
         };
         if reader.rest().len() >= ALIGNMENT {
@@ -159,6 +166,10 @@ impl Entry {
                 (3, [&[], &[]])
             }
             Body::Removed => (4, [&[], &[]]),
+            Body::Damaged(fault) => {
+                numbers.extend(length(fault));
+                (6, [fault, &[]])
+            }
             Body::Checked { time, expiry } => {
                 numbers.extend(time.to_le_bytes());
                 numbers.extend(expiry.to_le_bytes());
@@ -222,6 +233,7 @@ mod tests {
             Body::Contents(b"contents"),
             Body::Pack { number: 7, checksum: u64::MAX },
             Body::Removed,
+            Body::Damaged(b"why"),
             Body::Checked { time: 12, expiry: 34 },
         ] {
             let entry = Entry::new(&zone, 1, u32::MAX, 1_800_000_000, body).expect("small");
@@ -255,7 +267,7 @@ mod tests {
             let _ = Record::read(&octets);
             if octets.len() >= 8 {
                 put(&mut octets, 0, &(length / 8 * 8).to_le_bytes());
-                octets[4] %= 6;
+                octets[4] %= 7;
                 let _ = Record::read(&octets);
             }
         }

@@ -423,10 +423,10 @@ impl Controller {
 
     /// Removes the files of packs that no zone is served from any more.
     pub(crate) fn remove_unused_files(&self) {
-        if self.is_held() {
+        if self.is_held() || self.is_log_unread.load(Ordering::SeqCst) {
             return;
         }
-        let packs = self.zones.write().packs.take_unused();
+        let packs = self.zones.write().take_unused();
         let Some(folder) = self.writable_folder() else { return };
         for file in packs.iter().filter_map(|pack| pack.file.as_ref()) {
             if folder.remove(file) {

@@ -279,10 +279,12 @@ impl Controller {
             true => self.catalog.insert(&[(&*job.name, source)])[0],
             false => self.show(zones, place, (&job.name, group), source),
         };
-        zones.packs.add(pack.id());
         match old.and_then(|old| old.pack) {
-            Some(old) => zones.packs.subtract(old),
-            None => zones.loaded += 1,
+            Some(old) => zones.packs.replace(old, pack.id()),
+            None => {
+                zones.packs.add(pack.id());
+                zones.loaded += 1;
+            }
         }
         let kept = zones.kept_mut(slot);
         if let Some(file) = file {
@@ -313,6 +315,8 @@ impl Controller {
         mark: u64,
         change: &mut Change,
     ) {
+        // Nor may a start take it for what is newest.
+        zones.packs.add_unused(&loaded.pack);
         let is_same = loaded.origin == Origin::Stored || (mark != 0 && loaded.stamp.mark == mark);
         if !is_same {
             let line = format!(

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use wire::Name;
 use zone::Pack;
@@ -20,6 +21,13 @@ impl Controller {
         let held = zones.packs.get(zone.pack_id())?;
         let is_ours = !matches!(held.kind, Kind::Operators(_));
         is_ours.then(|| (Arc::clone(&held.pack.pack), zone.number()))
+    }
+
+    /// Whether there is to be a zone of this name, shown or not.
+    pub(crate) fn is_listed(&self, name: &Name) -> bool {
+        let zones = self.zones.read();
+        zones.awaited.contains_key(&name.to_lowercase())
+            || self.catalog.reader().with(|view| view.slot_named(name).is_some())
     }
 
     /// What holds for updates of a zone.
@@ -48,22 +56,43 @@ impl Controller {
         self.writable_folder()?.store(pack).ok().map(|stored| Arc::clone(&stored.pack))
     }
 
-    /// The packs of the folder by their checksums: those in use, or all there are, where none is yet.
-    pub(crate) fn packs_by_checksum(&self) -> HashMap<u64, Arc<Pack>> {
-        let used: Vec<Arc<StoredPack>> =
-            self.zones.read().packs.iter().map(|held| Arc::clone(&held.pack)).collect();
+    /// The packs of the folder by their checksums: those in use and those that were, or all there are, where none is yet.
+    pub(crate) fn packs_by_checksum(&self) -> HashMap<u64, Arc<StoredPack>> {
+        let used: Vec<Arc<StoredPack>> = self.zones.read().packs.all().cloned().collect();
         let all =
             if used.is_empty() { self.folder().map(PackFolder::stored).unwrap_or_default() } else { used };
-        all.iter().map(|stored| (stored.pack.checksum(), Arc::clone(&stored.pack))).collect()
+        all.into_iter().map(|stored| (stored.pack.checksum(), stored)).collect()
     }
 
-    /// A zone is shown as the log has it. `is_new`: it was not shown before. `pack`: what it begins from, whose file is needed as long as it is served.
-    pub(crate) fn note_recovered(&self, is_new: bool, pack: &Arc<Pack>) {
+    /// Says whether the log is still to be read: which packs it needs is not known until then, and none is removed.
+    pub(crate) fn set_log_unread(&self, is_unread: bool) {
+        self.is_log_unread.store(is_unread, Ordering::SeqCst);
+    }
+
+    /// A zone is shown as the log has it. `before`: what was shown there. `base`: what its changes begin from, whose file is needed as long as the log
+    /// says so.
+    pub(crate) fn note_recovered(&self, before: Before, base: &Pack, stored: Option<&Arc<StoredPack>>) {
         let mut zones = self.zones.write();
-        zones.bases.insert(pack.checksum());
-        if is_new {
+        if let Some(stored) = stored {
+            zones.bases.insert(base.checksum());
+            zones.packs.hold(&self.catalog, stored, Kind::Kept);
+        }
+        match before.pack {
+            Some(before) => zones.packs.replace(before, base.id()),
+            None => {
+                zones.packs.add(base.id());
+                zones.loaded += 1;
+            }
+        }
+        if !before.has_slot {
             zones.shown += 1;
-            zones.loaded += 1;
         }
     }
+}
+
+/// What a slot showed before a zone of the log was shown there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Before {
+    pub(crate) has_slot: bool,
+    pub(crate) pack: Option<u64>,
 }

@@ -1,11 +1,11 @@
 //! The packs that zones are served from: how many zones of each, whether it has a file, since when it waits to be joined with others.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use zone::Catalog;
 use zone::catalog::{PackHold, PackNumber};
+use zone::{Catalog, Pack};
 
 use crate::load::OWN_PACK_OCTETS;
 use crate::packs::StoredPack;
@@ -49,8 +49,10 @@ pub(super) struct Held {
 #[derive(Default)]
 pub(super) struct HeldPacks {
     held: HashMap<u64, Held>,
-    /// Packs that were let go, when, and whose files are still to be removed, which takes a call into the file system.
-    unused: Vec<(Arc<StoredPack>, Instant)>,
+    /// Packs that were let go, and whose files are still to be removed, which takes a call into the file system.
+    unused: Vec<Arc<StoredPack>>,
+    /// Of packs that are not stored: the stored ones that have the last good versions of their zones.
+    last_good: HashMap<u64, HashSet<u64>>,
 }
 
 impl HeldPacks {
@@ -89,6 +91,23 @@ impl HeldPacks {
         }
     }
 
+    /// A zone that was served from one pack is served from another.
+    pub(super) fn replace(&mut self, old: u64, new: u64) {
+        self.add(new);
+        let is_stored = |id| self.held.get(&id).is_none_or(|held| held.pack.file.is_some());
+        if old != new && !is_stored(new) {
+            match is_stored(old) {
+                true => drop(self.last_good.entry(new).or_default().insert(old)),
+                // Packs that lead back to the same stored ones are few: those of one merge to the next.
+                false => {
+                    let before = self.last_good.get(&old).cloned().unwrap_or_default();
+                    self.last_good.entry(new).or_default().extend(before);
+                }
+            }
+        }
+        self.subtract(old);
+    }
+
     /// Lets go of the packs that no zone is served from.
     pub(super) fn drop_unused(&mut self) {
         let unused = |(id, held): (&u64, &Held)| (held.live == 0).then_some(*id);
@@ -98,26 +117,34 @@ impl HeldPacks {
 
     fn let_go(&mut self, id: u64) {
         let Some(Held { pack, .. }) = self.held.remove(&id) else { return };
+        self.last_good.remove(&id);
         if pack.file.is_some() {
-            self.unused.push((pack, Instant::now()));
+            self.unused.push(pack);
         }
     }
 
-    /// Has the file of a pack removed that was never in use.
+    /// Has the file of a pack removed unless it is in use then.
     pub(super) fn add_unused(&mut self, pack: &Arc<StoredPack>) {
-        self.unused.push((Arc::clone(pack), Instant::now()));
+        if pack.file.is_some() {
+            self.unused.push(Arc::clone(pack));
+        }
     }
 
     /// The packs whose files are to be removed, once no lock is held. What took the place of their zones is stored: until then they are the last good
-    /// ones, should the server be killed and a text be broken.
-    pub(super) fn take_unused(&mut self) -> Vec<Arc<StoredPack>> {
-        let since = |held: &Held| match held.kind {
-            Kind::Waiting(since) => Some(since),
-            _ => None,
+    /// ones, should the server be killed and a text be broken. Nor does anything else need them, as `is_needed` says.
+    pub(super) fn take_unused(&mut self, is_needed: impl Fn(&Pack) -> bool) -> Vec<Arc<StoredPack>> {
+        let held = &self.held;
+        self.unused.retain(|pack| !held.contains_key(&pack.pack.id()));
+        let last_good = &self.last_good;
+        let is_free = |pack: &mut Arc<StoredPack>| {
+            !last_good.values().any(|packs| packs.contains(&pack.pack.id())) && !is_needed(&pack.pack)
         };
-        let waiting = self.iter().filter_map(since).min();
-        let is_replaced = |unused: &mut (_, Instant)| waiting.is_none_or(|since| unused.1 < since);
-        self.unused.extract_if(.., is_replaced).map(|(pack, _)| pack).collect()
+        self.unused.extract_if(.., is_free).collect()
+    }
+
+    /// All that are in use, and those whose files are still to be removed.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<StoredPack>> {
+        self.held.values().map(|held| &held.pack).chain(&self.unused)
     }
 
     /// Leaves a pack out of merges from now on: it would fail them again and again. Returns it if it is still in use.
@@ -215,6 +242,53 @@ impl Held {
 }
 
 /// Whether a pack has one zone alone, and always will, as it is large.
-pub(super) fn is_large(pack: &zone::Pack) -> bool {
+pub(super) fn is_large(pack: &Pack) -> bool {
     pack.zone_count() == 1 && pack.octets().len() >= OWN_PACK_OCTETS
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use wire::NameBuf;
+    use wire::iana::rtype;
+    use zone::contents::SourcePosition;
+    use zone::{ContentsBuilder, PackBuilder, TextStamp};
+
+    fn pack(is_stored: bool) -> Arc<StoredPack> {
+        let apex: NameBuf = "z.example".parse().unwrap();
+        let mut contents = ContentsBuilder::new(&apex);
+        contents.push(&apex, false, rtype::SOA, 9, &[0; 22], SourcePosition::default()).unwrap();
+        let mut builder = PackBuilder::new(1);
+        builder.add_zone(&contents.finish(), TextStamp::default()).unwrap();
+        let pack = Arc::new(Pack::open(builder.finish().unwrap()).unwrap());
+        Arc::new(StoredPack { pack, file: is_stored.then(|| "file".into()) })
+    }
+
+    /// A file is there until what took its place is in another, however often that was replaced in memory meanwhile.
+    #[test]
+    fn the_last_good_version_stays() {
+        let (catalog, mut packs) = (Catalog::new(1), HeldPacks::default());
+        let [old, new] = [true, true].map(pack);
+        let [first, second, other] = [false, false, false].map(pack);
+        let id = |pack: &Arc<StoredPack>| pack.pack.id();
+        for pack in [&old, &first, &second, &other, &new] {
+            packs.hold(&catalog, pack, Kind::Waiting(Instant::now()));
+        }
+        packs.add(id(&old));
+        packs.add(id(&other));
+        packs.replace(id(&old), id(&first));
+        packs.replace(id(&first), id(&second));
+        assert!(packs.take_unused(|_| false).is_empty());
+        // What is stored of others changes nothing.
+        packs.replace(id(&other), id(&new));
+        assert!(packs.take_unused(|_| false).is_empty());
+        packs.replace(id(&second), id(&new));
+        assert!(packs.take_unused(|pack| pack.id() == old.pack.id()).is_empty());
+        let removed = packs.take_unused(|_| false);
+        assert!(removed.len() == 1 && Arc::ptr_eq(&removed[0], &old));
+        // One that is in use again is not removed.
+        packs.add_unused(&new);
+        assert!(packs.take_unused(|_| false).is_empty() && packs.take_unused(|_| false).is_empty());
+    }
 }

@@ -165,8 +165,7 @@ impl Controller {
                 let source = ViewSource::Pack(to, number(at, member));
                 at += 1;
                 if self.catalog.move_view(member.slot, Some(member.state), source).is_ok() {
-                    zones.packs.add(id);
-                    zones.packs.subtract(member.pack);
+                    zones.packs.replace(member.pack, id);
                 }
             }
             drop(zones);

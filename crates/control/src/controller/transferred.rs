@@ -19,8 +19,15 @@ use crate::stamp::Stamp;
 impl Controller {
     /// Serves what a primary has sent. `number`: of the zone in the pack, which is stored if that can be. Says whether there is such a zone still.
     pub(crate) fn take_transferred(&self, name: &Name, pack: Arc<StoredPack>, number: u32) -> bool {
+        if !self.is_secondary(name) {
+            return false;
+        }
         self.make_room();
         let was_changed = self.is_changed(name);
+        if was_changed {
+            // Before it is served: a start must not go back to what was there.
+            self.dynamic.replaced(name.to_lowercase());
+        }
         let job = Job {
             id: 0,
             name: name.to_owned(),

@@ -9,6 +9,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use wire::{Name, NameBuf};
 use zone::catalog::{Absence, CatalogView, SlotNumber, View, ViewSource};
@@ -21,7 +22,7 @@ use crate::command::ByCommand;
 use crate::commanded::Commanded;
 use crate::expiry;
 use crate::findings::{self, Refuse};
-use crate::packs::PackFolder;
+use crate::packs::{PackFolder, StoredPack};
 use crate::read::stamp_of;
 use crate::settings::{Settings, UpdatePolicies};
 use crate::sources::{Source, SourceId, Sources};
@@ -120,6 +121,12 @@ impl Zones {
     /// All zones there are.
     pub(crate) fn count(&self) -> usize {
         self.shown + self.awaited.values().filter(|awaited| awaited.slot.is_none()).count()
+    }
+
+    /// The packs whose files nobody needs any more: see [`HeldPacks::take_unused`].
+    pub(super) fn take_unused(&mut self) -> Vec<Arc<StoredPack>> {
+        let bases = &self.bases;
+        self.packs.take_unused(|pack| bases.contains(&pack.checksum()))
     }
 
     /// Whether a list or folder of zones could not be read.

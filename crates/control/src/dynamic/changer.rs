@@ -11,15 +11,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use change::Request;
 use journal::commit::{Condition, TICK};
-use journal::{Body, Entry, Recovery};
 use transfer::refresh::Kept;
-use wire::{Name, NameBuf};
+use wire::NameBuf;
 
-use super::checkpoint::{Checkpoint, Floor};
-use super::group::Payload;
+use super::checkpoint::Checkpoint;
 use super::handle::Job;
 use super::log::Log;
 use super::recent::{Known, Recent};
+use super::recover::Found;
 use super::update::{Said, Update};
 use super::versions::Waiting;
 use super::zone::DynamicZone;
@@ -32,7 +31,13 @@ pub(super) struct Changer {
     pub(super) controller: Arc<Controller>,
     /// By name in lower case.
     pub(super) zones: HashMap<NameBuf, DynamicZone>,
+    /// Zones whose changes were lost, and with them what they begin from: why. They take no changes.
+    pub(super) lost: HashMap<NameBuf, String>,
+    /// Zones that the log may have and that are no more: it is to say so. Whether that waits for the disk.
+    pub(super) gone: HashMap<NameBuf, bool>,
     pub(super) log: Log,
+    /// Why the log could not be begun, and when that was tried.
+    pub(super) trouble: Option<(String, Instant)>,
     pub(super) recent: Recent,
     pub(super) condition: Condition,
     /// The one that is under way.
@@ -49,17 +54,17 @@ pub(super) fn wall() -> u64 {
 }
 
 impl Changer {
-    /// With what a start found: its zones and its log.
-    pub(super) fn new(
-        controller: &Arc<Controller>,
-        zones: HashMap<NameBuf, DynamicZone>,
-        found: (Recovery, Floor),
-    ) -> Changer {
+    /// With what a start found.
+    pub(super) fn new(controller: &Arc<Controller>, found: Found) -> Changer {
         let ages = controller.secondaries.all_kept().into_iter();
+        let Found { zones, lost, removed, recovery, floor } = found;
         let mut changer = Changer {
             controller: Arc::clone(controller),
             zones,
-            log: Log::Read(Some(Box::new(found))),
+            lost,
+            gone: removed.into_iter().map(|name| (name, false)).collect(),
+            log: Log::Read(Box::new((recovery, floor))),
+            trouble: None,
             checkpoint: None,
             ages: ages.map(|(name, kept)| (name, (0, kept))).collect(),
             recent: Recent::default(),
@@ -67,7 +72,7 @@ impl Changer {
             last: None,
         };
         // What was read may be in memory alone: where there is anything it is made sure of before anybody is told.
-        if !changer.zones.is_empty() {
+        if !(changer.zones.is_empty() && changer.gone.is_empty()) {
             let _ = changer.open_log();
         }
         changer
@@ -78,12 +83,14 @@ impl Changer {
         loop {
             self.hold();
             let now = Instant::now();
-            let is_busy =
-                self.condition != Condition::Ready || self.last.is_some_and(|last| now - last < QUIET);
+            let is_busy = self.condition != Condition::Ready
+                || !self.gone.is_empty()
+                || self.last.is_some_and(|last| now - last < QUIET);
             let pause = if self.checkpoint.is_some() { Duration::ZERO } else { TICK };
             let until = is_busy.then(|| now + pause);
-            let Some(jobs) = self.controller.dynamic.queue.take(until) else { return };
+            let Some(jobs) = self.controller.dynamic.queue.take(until) else { return self.leave() };
             self.turn(jobs);
+            self.leave();
             self.shorten();
             if let Log::Open(open) = &self.log
                 && is_busy
@@ -105,10 +112,6 @@ impl Changer {
                 Job::Incoming(incoming) => {
                     is_incoming = true;
                     self.take_incoming(incoming);
-                    continue;
-                }
-                Job::Removed(zone) => {
-                    self.forget(&zone);
                     continue;
                 }
             };
@@ -148,22 +151,6 @@ impl Changer {
                     }
                 }
             }
-            self.commit();
-        }
-    }
-
-    /// A zone is served no more, unless it has come again meanwhile: with the next group the log says so.
-    fn forget(&mut self, name: &Name) {
-        let catalog = &self.controller.catalog;
-        let Some(zone) = self.zones.get_mut(name) else { return };
-        if zone.is_shown(catalog) || zone.is_waiting() || self.open_log().is_err() {
-            return;
-        }
-        let serial =
-            self.zones.remove(name).and_then(|zone| Some(zone.newest()?.row().serial)).unwrap_or_default();
-        let Log::Open(open) = &self.log else { return };
-        let Ok(entry) = Entry::new(name, serial, serial, wall(), Body::Removed) else { return };
-        if open.committer.enqueue(open.committer.generation(), Some(Arc::new(entry)), Payload::Base).is_ok() {
             self.commit();
         }
     }

@@ -16,7 +16,7 @@ use journal::anchor::{Anchor, AnchorError, Content};
 use journal::commit::Condition;
 use journal::disk::System;
 use journal::log::Status;
-use journal::{Entry, Identity};
+use journal::{Body, Entry, Identity};
 use wire::NameBuf;
 
 use super::base;
@@ -115,8 +115,21 @@ impl Checkpoint {
     }
 }
 
+/// That changes of a zone were lost, which the next start is to know too.
+pub(super) fn damaged(name: &NameBuf, fault: &str, time: u64) -> Option<Entry> {
+    Entry::new(name, 0, 0, time, Body::Damaged(fault.as_bytes())).ok()
+}
+
 /// What stands for all that the log has of a zone.
 pub(super) fn entries(controller: &Controller, zone: &DynamicZone, time: u64) -> Option<Vec<Entry>> {
+    let mut entries = sound_entries(controller, zone, time)?;
+    if let Some(fault) = &zone.fault {
+        entries.push(damaged(&zone.name().to_owned(), fault, time)?);
+    }
+    Some(entries)
+}
+
+fn sound_entries(controller: &Controller, zone: &DynamicZone, time: u64) -> Option<Vec<Entry>> {
     if let Some(contents) = base::contents(&zone.newest()?, time) {
         return Some(vec![contents]);
     }
@@ -140,6 +153,13 @@ impl Changer {
                 return;
             }
             self.checkpoint = Some(Checkpoint::begin(&status, self.zones.keys().cloned()));
+            for entry in self.lost.iter().filter_map(|(name, fault)| damaged(name, fault, wall())) {
+                let generation = open.committer.generation();
+                if open.committer.enqueue_urgent(generation, Arc::new(entry), Payload::Base).is_err() {
+                    self.checkpoint = None;
+                    return;
+                }
+            }
             if !self.ages.is_empty() {
                 return self.write_ages();
             }

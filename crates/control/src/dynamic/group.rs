@@ -19,6 +19,8 @@ pub(super) enum Payload {
     Base,
     /// Nothing: when a zone was checked.
     Checked,
+    /// Nothing: that this zone went.
+    Gone(NameBuf),
     /// A version of a zone.
     Commit(Commit),
 }

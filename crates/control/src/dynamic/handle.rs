@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,8 @@ use super::update::Update;
 /// Zones that change, as others see it: what waits for the changer.
 pub(crate) struct Dynamic {
     pub(super) queue: Queue<Job>,
+    /// Zones that are served no more as they had changed. Beside the queue, as there is always room.
+    leaving: Mutex<Vec<Leaving>>,
     is_running: AtomicBool,
     /// See [`Dynamic::hold`].
     pub(super) is_held: AtomicBool,
@@ -28,7 +31,15 @@ impl Dynamic {
     /// Before there is a thread.
     pub(crate) fn new() -> Dynamic {
         let (is_running, is_held, is_open) = <[AtomicBool; 3]>::default().into();
-        Dynamic { queue: Queue::new(), is_running, is_held, is_open, thread: Mutex::named("changer", None) }
+        let leaving = Mutex::named("zones that go", Vec::new());
+        Dynamic {
+            queue: Queue::new(),
+            leaving,
+            is_running,
+            is_held,
+            is_open,
+            thread: Mutex::named("changer", None),
+        }
     }
 
     /// Takes a request.
@@ -58,11 +69,29 @@ impl Dynamic {
 
     /// A zone that had changed in place is served no more: nothing of it may come back.
     pub(crate) fn removed(&self, zone: NameBuf) {
-        if self.is_running.load(Ordering::Acquire) && self.queue.push(Job::Removed(zone), 0).is_err() {
-            tracing::error!(
-                "too much waits for the changer: a zone that was removed may be served again after the next start, until its settings are read"
-            );
+        self.leave(Leaving { zone, is_replaced: false, done: None });
+    }
+
+    /// A zone that had changed in place is about to be served from something else: nothing of it may come back once this returns. Waits for the disk, for a
+    /// while: where that does not come about it may, should the server be killed before the log can be written again.
+    pub(crate) fn replaced(&self, zone: NameBuf) {
+        let (done, is_done) = sync_channel(1);
+        if self.is_running.load(Ordering::Acquire) {
+            self.leave(Leaving { zone, is_replaced: true, done: Some(done) });
+            let _ = is_done.recv_timeout(REPLACE_PATIENCE);
         }
+    }
+
+    fn leave(&self, leaving: Leaving) {
+        if self.is_running.load(Ordering::Acquire) {
+            self.leaving.lock().push(leaving);
+            self.queue.wake();
+        }
+    }
+
+    /// Those that go, since this was asked last.
+    pub(super) fn take_leaving(&self) -> Vec<Leaving> {
+        std::mem::take(&mut *self.leaving.lock())
     }
 
     /// Has the changer write nothing until what this gives is dropped, as another server is to take over, which reads the log. The error: it is not done
@@ -117,7 +146,15 @@ impl Drop for Ends {
 pub(super) enum Job {
     Update(Box<Update>),
     Incoming(Incoming),
-    Removed(NameBuf),
+}
+
+/// A zone that goes.
+pub(super) struct Leaving {
+    pub(super) zone: NameBuf,
+    /// Whether its slot may show it still.
+    pub(super) is_replaced: bool,
+    /// Told when the log says so, or cannot.
+    pub(super) done: Option<SyncSender<()>>,
 }
 
 /// The changer writes nothing as long as this lives.
@@ -131,3 +168,5 @@ impl Drop for Held<'_> {
 
 /// How long an upgrade waits for the changer: some syncs of a busy disk.
 const HOLD_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a zone that came as a whole waits for the log: as long as that takes to be full for good.
+const REPLACE_PATIENCE: Duration = Duration::from_secs(3);

@@ -1,6 +1,7 @@
 //! The log as the changer has it: begun with the first change, closed while another server may take over.
 
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use journal::commit::Condition;
 use journal::{Committer, Recovery};
@@ -13,8 +14,8 @@ use super::update::Said;
 /// The log: not written to before the first change, as most servers have none.
 pub(super) enum Log {
     /// As it was found.
-    Read(Option<Box<(Recovery, Floor)>>),
-    /// Another server could have it: it is to be read again.
+    Read(Box<(Recovery, Floor)>),
+    /// Another server could have it, or it could not be begun: it is to be read again.
     Closed,
     /// Begun.
     Open(Box<Open>),
@@ -27,61 +28,85 @@ pub(super) struct Open {
     _preparer: journal::log::Preparer,
 }
 
+/// How long it is not tried to begin the log after that failed: what is tried reads all of it.
+const TROUBLE_PAUSE: Duration = Duration::from_secs(1);
+
 impl Changer {
-    /// Closes the log if that is asked for, and all that is written is decided.
+    /// Closes the log if that is asked for, once nothing waits for it and all that was written is decided.
     pub(super) fn hold(&mut self) {
         let dynamic = &self.controller.dynamic;
         if dynamic.is_held.load(Ordering::SeqCst)
-            && matches!(self.log, Log::Open(_))
-            && self.condition == Condition::Ready
+            && let Log::Open(open) = &self.log
+            && open.committer.condition() == (Condition::Ready, 0)
         {
             self.log = Log::Closed;
+            // What was said for it may be another server's to say.
+            self.checkpoint = None;
             dynamic.is_open.store(false, Ordering::SeqCst);
         }
     }
 
     /// Makes sure that the log can be written.
     pub(super) fn open_log(&mut self) -> Result<(), Said> {
-        if self.controller.dynamic.is_held.load(Ordering::SeqCst) || self.controller.is_held() {
-            return Err(Said::not_now());
-        }
-        if let Log::Closed = self.log {
-            match super::recover::read(&self.controller) {
-                Ok(found) => self.log = Log::Read(found.map(Box::new)),
-                Err(error) => {
-                    tracing::error!(error, "{error}; no zone is updated");
-                    return Err(Said::not_now());
-                }
+        if !matches!(self.log, Log::Open(_)) {
+            let is_open = |is_open| self.controller.dynamic.is_open.store(is_open, Ordering::SeqCst);
+            // Before it is looked whether somebody holds it, who looks at this when he does.
+            is_open(true);
+            let opened = self.may_be_opened().then(|| self.begin_log());
+            match opened {
+                Some(Ok(())) => self.trouble = None,
+                Some(Err(trouble)) => self.say_trouble(trouble),
+                None => {}
+            }
+            if !matches!(self.log, Log::Open(_)) {
+                self.controller.dynamic.is_open.store(false, Ordering::SeqCst);
             }
         }
-        if let Log::Read(recovery) = &mut self.log {
-            let Some(found) = recovery.take() else { return Err(Said::not_now()) };
-            let (recovery, mut floor) = *found;
-            let (is_first, first) = (floor.content().is_none(), recovery.next());
-            let mut log = recovery.begin();
-            // Where that fails the condition says so, and it is tried again.
-            let _ = log.decide();
-            if is_first && let Err(error) = floor.raise(log.identity(), first, &log.status(), wall()) {
-                tracing::error!(%error, "the log of changes cannot be begun: {error}; no zone is updated until the next start");
-                return Err(Said::not_now());
-            }
-            let events = Events::new();
-            let preparer = match log.start_preparer(|| {}) {
-                Ok(preparer) => preparer,
-                Err(error) => {
-                    tracing::error!(%error, "a thread for the log of changes cannot be started: {error}; no zone is updated");
-                    return Err(Said::not_now());
-                }
-            };
-            let committer = Committer::new(log, Box::new(events.clone()));
-            self.condition = committer.condition().0;
-            self.log = Log::Open(Box::new(Open { committer, events, floor, _preparer: preparer }));
-            self.controller.dynamic.is_open.store(true, Ordering::SeqCst);
-        }
-        match self.condition {
-            Condition::Ready => Ok(()),
+        match (&self.log, &self.condition) {
+            (Log::Open(_), Condition::Ready) if !self.is_held() => Ok(()),
             _ => Err(Said::not_now()),
         }
+    }
+
+    fn is_held(&self) -> bool {
+        self.controller.dynamic.is_held.load(Ordering::SeqCst) || self.controller.is_held()
+    }
+
+    /// Whether nobody holds it, and it was not tried in vain just now.
+    fn may_be_opened(&self) -> bool {
+        !self.is_held() && self.trouble.as_ref().is_none_or(|(_, at)| at.elapsed() > TROUBLE_PAUSE)
+    }
+
+    fn say_trouble(&mut self, trouble: String) {
+        if self.trouble.as_ref().is_none_or(|(before, _)| *before != trouble) {
+            tracing::error!(error = trouble, "{trouble}; no zone is updated until that is mended");
+        }
+        self.trouble = Some((trouble, Instant::now()));
+    }
+
+    /// Begins to write the log, as it was found or once it is read again.
+    fn begin_log(&mut self) -> Result<(), String> {
+        let (recovery, mut floor) = match std::mem::replace(&mut self.log, Log::Closed) {
+            Log::Read(found) => *found,
+            _ => super::recover::read(&self.controller)?.ok_or("the log of changes has no folder")?,
+        };
+        let (is_first, first) = (floor.content().is_none(), recovery.next());
+        let mut log = recovery.begin();
+        // Where that fails the condition says so, and it is tried again.
+        let _ = log.decide();
+        if is_first {
+            floor
+                .raise(log.identity(), first, &log.status(), wall())
+                .map_err(|error| format!("the log of changes cannot be begun: {error}"))?;
+        }
+        let preparer = log.start_preparer(|| {});
+        let preparer = preparer
+            .map_err(|error| format!("a thread for the log of changes cannot be started: {error}"))?;
+        let events = Events::new();
+        let committer = Committer::new(log, Box::new(events.clone()));
+        self.condition = committer.condition().0;
+        self.log = Log::Open(Box::new(Open { committer, events, floor, _preparer: preparer }));
+        Ok(())
     }
 
     pub(super) fn note(&mut self, condition: Condition) {

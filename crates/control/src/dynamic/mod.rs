@@ -7,7 +7,7 @@
 //! * [`handle`]: how others ask; [`queue`]: what waits for it; [`update`]: one request; [`recent`]: those that come again.
 //! * [`changer`]: the thread; [`versions`]: what it makes of updates; [`written`]: what comes of writes; [`group`]: what becomes durable together.
 //! * [`zone`]: one zone that changes; [`base`]: what its log begins with; [`incoming`]: what secondary zones get from their primaries.
-//! * [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`]: at a start.
+//! * [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`]: at a start.
 
 mod base;
 mod changer;
@@ -15,6 +15,7 @@ mod checkpoint;
 mod group;
 mod handle;
 mod incoming;
+mod leaving;
 mod log;
 mod queue;
 mod recent;

@@ -17,30 +17,49 @@ use super::changer::{Changer, wall};
 use super::checkpoint::Floor;
 use super::zone::DynamicZone;
 use crate::controller::Controller;
+use crate::packs::StoredPack;
 use crate::text::count;
 
 /// The folder of the log, in that of packs.
 const FOLDER: &str = "journal";
 
 /// Reads the log, shows what it has, and starts the changer; nothing where nothing can be stored. To be called when what packs have is shown, and before
-/// anybody is answered. The error: the log cannot be read at all.
-pub(crate) fn start(controller: &Arc<Controller>) -> Result<(), String> {
+/// anybody is answered. `are_listed`: the catalog has all zones that there are to be. The error: the log cannot be read at all.
+pub(crate) fn start(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
+    let started = start_now(controller, are_listed);
+    controller.set_log_unread(false);
+    controller.remove_unused_files();
+    started
+}
+
+fn start_now(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
     let Some((recovery, floor)) = read(controller)? else { return Ok(()) };
-    let mut replay = Replay { controller, packs: None, zones: HashMap::new(), kept: HashMap::new() };
+    let mut replay = Replay::new(controller);
     recovery
         .replay(&mut |group, record| replay.take(&recovery, group, record))
         .map_err(|error| format!("the log of changes cannot be read: {error}"))?;
     for lost in recovery.lost() {
         tracing::error!("the log of changes is damaged: {lost}");
     }
-    let (mut zones, kept) = (replay.zones, replay.kept);
-    for zone in zones.values_mut() {
-        if let Some(fault) = &zone.fault {
-            tracing::error!(zone = %zone.name(), "zone {}: {fault}; it is served as it was before, and not updated", zone.name());
+    replay.end(&recovery);
+    let Replay { mut zones, kept, lost, packs, .. } = replay;
+    let mut removed = Vec::new();
+    for (name, zone) in &mut zones {
+        // Who is in no list any more was taken out while there was no server, and may have been for some only.
+        if are_listed && !controller.is_listed(name) {
+            removed.push(name.clone());
+            continue;
         }
-        if let Some(is_new) = zone.show(&controller.catalog) {
-            controller.note_recovered(is_new, zone.pack());
+        let stored = packs.as_ref().and_then(|packs| packs.get(&zone.pack().checksum()));
+        if let Some(before) = zone.show(&controller.catalog) {
+            controller.note_recovered(before, zone.pack(), stored);
         }
+    }
+    removed.iter().for_each(|name| drop(zones.remove(name)));
+    for (name, fault) in
+        zones.iter().filter_map(|(name, zone)| Some((name, zone.fault.as_ref()?))).chain(&lost)
+    {
+        tracing::error!(zone = %name, "zone {name}: {fault}; it is served as it was before, and not updated");
     }
     let now = wall();
     for (name, _) in kept.iter().filter(|(_, kept)| kept.expires <= now) {
@@ -51,10 +70,20 @@ pub(crate) fn start(controller: &Arc<Controller>) -> Result<(), String> {
         let changed = count(zones.len(), "zone");
         tracing::info!(zones = zones.len(), "{changed} as changed by updates");
     }
-    controller
-        .dynamic
-        .start(Changer::new(controller, zones, (recovery, floor)))
-        .map_err(|error| format!("cannot start the changer: {error}"))
+    let found = Found { zones, lost, removed, recovery, floor };
+    let changer = Changer::new(controller, found);
+    controller.dynamic.start(changer).map_err(|error| format!("cannot start the changer: {error}"))
+}
+
+/// What a start found in the log.
+pub(super) struct Found {
+    pub(super) zones: HashMap<NameBuf, DynamicZone>,
+    /// Zones of which nothing can be read: why.
+    pub(super) lost: HashMap<NameBuf, String>,
+    /// Zones that are no more.
+    pub(super) removed: Vec<NameBuf>,
+    pub(super) recovery: Recovery,
+    pub(super) floor: Floor,
 }
 
 /// Reads the log. `None`: there can be none, as nothing is stored.
@@ -72,55 +101,93 @@ pub(super) fn read(controller: &Controller) -> Result<Option<(Recovery, Floor)>,
 struct Replay<'c> {
     controller: &'c Controller,
     /// Packs that are on the disk, by checksum, once any is asked for.
-    packs: Option<HashMap<u64, Arc<Pack>>>,
+    packs: Option<HashMap<u64, Arc<StoredPack>>>,
     zones: HashMap<NameBuf, DynamicZone>,
+    /// See [`Found`].
+    lost: HashMap<NameBuf, String>,
+    /// The group in which each had its last record.
+    last: HashMap<NameBuf, u64>,
     /// When zones of others were checked.
     kept: HashMap<NameBuf, Kept>,
 }
 
-impl Replay<'_> {
+impl<'c> Replay<'c> {
+    fn new(controller: &'c Controller) -> Replay<'c> {
+        let (zones, lost, last, kept) = Default::default();
+        Replay { controller, packs: None, zones, lost, last, kept }
+    }
+
     fn take(&mut self, recovery: &Recovery, group: u64, record: &Record<'_>) {
         let name = record.zone.to_lowercase();
         match record.body {
             Body::Contents(contents) => {
-                self.begin(name, base::pack_of(record.zone, contents).map(|pack| (pack, 0)))
+                self.begin(&name, base::pack_of(record.zone, contents).map(|pack| (pack, 0)))
             }
             Body::Pack { number, checksum } => {
                 let packs = self.packs.get_or_insert_with(|| self.controller.packs_by_checksum());
-                let pack = packs.get(&checksum).cloned();
-                self.begin(name, pack.map(|pack| (pack, number as u32)));
+                let pack = packs.get(&checksum).map(|stored| Arc::clone(&stored.pack));
+                self.begin(&name, pack.map(|pack| (pack, number as u32)));
             }
             Body::Difference { removed, added } => {
-                let Some(zone) = self.zones.get_mut(&name).filter(|zone| zone.fault.is_none()) else {
-                    return;
-                };
-                let lost = recovery.suffers(record.zone, group.saturating_sub(1));
-                zone.fault = lost.map(|lost| format!("the log lost changes of it ({lost})"));
-                if zone.fault.is_none() {
-                    zone.fault = apply(zone, record.serial_before, removed, added).err();
+                let last = self.last.get(&name).copied().unwrap_or_default();
+                let lost = recovery.suffers(record.zone, last).filter(|lost| lost.last < group);
+                let lost = lost.map(|lost| format!("the log lost changes of it ({lost})"));
+                match self.zones.get_mut(&name) {
+                    Some(zone) if zone.fault.is_some() => return,
+                    Some(zone) => {
+                        zone.fault = match lost {
+                            Some(lost) => Some(lost),
+                            None => apply(zone, record.serial_before, removed, added).err(),
+                        }
+                    }
+                    None => {
+                        let none = || "the log has changes of it, and not what they begin from".to_owned();
+                        self.lost.entry(name.clone()).or_insert_with(|| lost.unwrap_or_else(none));
+                    }
                 }
             }
             // Its age stays: it may be that it came as a whole.
-            Body::Removed => drop(self.zones.remove(&name)),
+            Body::Removed => {
+                self.zones.remove(&name);
+                self.lost.remove(&name);
+            }
+            Body::Damaged(fault) => {
+                let fault = String::from_utf8_lossy(fault).into_owned();
+                match self.zones.get_mut(&name) {
+                    Some(zone) => zone.fault = Some(fault),
+                    None => drop(self.lost.insert(name.clone(), fault)),
+                }
+            }
             Body::Checked { time, expiry } => {
                 let expires = time.saturating_add(expiry.into());
                 self.kept.insert(name, Kept { checked: time, expires });
+                return;
+            }
+        }
+        self.last.insert(name, group);
+    }
+
+    /// A zone begins anew.
+    fn begin(&mut self, name: &NameBuf, pack: Option<(Arc<Pack>, u32)>) {
+        match pack.and_then(|(pack, number)| DynamicZone::new(pack, number)) {
+            Some(mut zone) => {
+                zone.is_based = true;
+                self.zones.insert(name.clone(), zone);
+                self.lost.remove(name);
+            }
+            None => {
+                self.zones.remove(name);
+                self.lost.insert(name.clone(), "what its changes in the log begin from is not there".into());
             }
         }
     }
 
-    /// A zone begins anew.
-    fn begin(&mut self, name: NameBuf, pack: Option<(Arc<Pack>, u32)>) {
-        let zone = pack.and_then(|(pack, number)| DynamicZone::new(pack, number));
-        match zone {
-            Some(mut zone) => {
-                zone.is_based = true;
-                self.zones.insert(name, zone);
-            }
-            None => {
-                tracing::error!(zone = %name, "zone {name}: what its changes in the log begin from is not there; they are lost, and it is served as it is stored");
-                self.zones.remove(&name);
-            }
+    /// There are no more records: whose last ones are lost is known now.
+    fn end(&mut self, recovery: &Recovery) {
+        for (name, zone) in self.zones.iter_mut().filter(|(_, zone)| zone.fault.is_none()) {
+            let last = self.last.get(name).copied().unwrap_or_default();
+            let lost = recovery.suffers(name, last);
+            zone.fault = lost.map(|lost| format!("the log lost changes of it ({lost})"));
         }
     }
 }

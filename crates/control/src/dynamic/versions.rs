@@ -129,6 +129,9 @@ impl Changer {
     /// Makes sure that the zone is one that changes, as its slot shows it.
     pub(super) fn enter(&mut self, name: &Name) -> Result<(), Said> {
         let catalog = &self.controller.catalog;
+        if self.lost.contains_key(name) {
+            return Err(Said::not_now());
+        }
         if let Some(zone) = self.zones.get_mut(name) {
             if zone.fault.is_some() {
                 return Err(Said::not_now());

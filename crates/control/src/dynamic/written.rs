@@ -33,7 +33,14 @@ impl Changer {
 
     /// Publishes what is on the disk, and replies.
     fn committed(&mut self, payload: Payload) {
-        let Payload::Commit(commit) = payload else { return };
+        let commit = match payload {
+            Payload::Commit(commit) => commit,
+            Payload::Gone(name) => {
+                self.gone.remove(&name);
+                return;
+            }
+            Payload::Base | Payload::Checked => return,
+        };
         if let Some((changed, parts)) = commit.version {
             self.controller.make_room();
             let serial = changed.row().serial;
@@ -41,6 +48,7 @@ impl Changer {
             if zone.is_none_or(|zone| zone.publish(&self.controller.catalog, changed, parts).is_err()) {
                 tracing::warn!(zone = %commit.zone, "zone {}: updated, and then it was not served any more as it had been", commit.zone);
                 self.zones.remove(&commit.zone);
+                self.gone.entry(commit.zone.clone()).or_default();
                 // Durable, and not served: who asks for it would not find it.
                 return self.reply_all(commit.replies.into_iter().map(|(update, _)| update), Said::not_now());
             } else {
@@ -60,6 +68,9 @@ impl Changer {
             match payload {
                 Payload::Commit(commit) => self.take_back(commit),
                 Payload::Checked => {}
+                Payload::Gone(name) => {
+                    self.gone.insert(name, false);
+                }
                 // Which zone it was of is not known: all say once more what they begin from, with their next change.
                 Payload::Base => {
                     self.checkpoint = None;

@@ -7,6 +7,8 @@ use zone::catalog::{CatalogView, PartSet, SlotNumber, State, States, StatesHold,
 use zone::delta::{Applied, Changed, DeltaWriter, NotCondensed, Refused};
 use zone::{Catalog, Change, Pack, ZoneView};
 
+use crate::controller::Before;
+
 /// A zone that changes. Owned by the changer.
 pub(super) struct DynamicZone {
     /// Its name, lower-case.
@@ -47,7 +49,7 @@ impl DynamicZone {
         })
     }
 
-    /// A zone as it is served now, from which it goes on. `pack`: finds where its data are. `None`: it has none.
+    /// A zone as it is served now, from which it goes on. `pack`: finds where its data are. `None`: it has none, or it has changed already, which is another's.
     pub(super) fn adopt(
         catalog: &Catalog,
         name: &Name,
@@ -57,7 +59,10 @@ impl DynamicZone {
         let slot = reader.with(|view| view.slot_named(name))?;
         // First, so that nothing older than it is changed.
         let state = catalog.state_of(slot)?;
-        let (pack, number) = reader.with(|view| pack(view, slot))?;
+        let (pack, number) = reader.with(|view| match view.view_of(slot)? {
+            View::Zone(zone) if !zone.is_changed() => pack(view, slot),
+            _ => None,
+        })?;
         let mut zone = DynamicZone::new(pack, number)?;
         zone.place = Some((slot, state));
         Some(zone)
@@ -155,14 +160,21 @@ impl DynamicZone {
         Ok(())
     }
 
-    /// Shows the newest state of a zone that is not shown yet, in whatever slot it has, or in a new one: says whether that.
-    pub(super) fn show(&mut self, catalog: &Catalog) -> Option<bool> {
+    /// Shows the newest state of a zone that is not shown yet, in whatever slot it has, or in a new one: says what was there.
+    pub(super) fn show(&mut self, catalog: &Catalog) -> Option<Before> {
         let newest = self.writer.newest_box().clone();
         let source = self.source(catalog, newest)?;
-        let there = catalog.reader().with(|view| view.slot_named(&self.name));
+        let before = catalog.reader().with(|view| {
+            let slot = view.slot_named(&self.name);
+            let pack = match slot.and_then(|slot| view.view_of(slot)) {
+                Some(View::Zone(zone)) => Some(zone.pack_id()),
+                _ => None,
+            };
+            Before { has_slot: slot.is_some(), pack }
+        });
         let slot = catalog.insert(&[(&*self.name, source)])[0];
         self.place = catalog.state_of(slot).map(|state| (slot, state));
-        Some(there.is_none())
+        Some(before)
     }
 
     /// What a slot shows for this state.

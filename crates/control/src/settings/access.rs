@@ -21,7 +21,7 @@ use crate::sources::Rules;
 
 /// Names of rules that are no lists.
 const ALL: &str = "all";
-const NOBODY: &str = "nobody";
+pub(super) const NOBODY: &str = "nobody";
 
 /// What an [[acl]] may call the transports.
 const TRANSPORTS: [(&str, Transport); 5] = [

@@ -132,7 +132,8 @@ fn what_is_wrong_with_access_lists() {
          [[acl]]\naddresses = \"!10.0.0.0/8\"\n\
          [access]\nquery = [\"offcie\", \"nobody\"]\ntransfer = []\nupdate = [\"office\", \"office\"]\n\
          [[zone]]\nname = \"a\"\nfile = \"x\"\n[[zone]]\nname = \"b\"\nfile = \"x\"\nallow-query = \"nobdy\"\n\
-         [[zone-directory]]\npath = \"x\"\nallow-query = [\"office\", \"something\"]\n",
+         [[zone-directory]]\npath = \"x\"\nallow-query = [\"office\", \"something\"]\n\
+         [server]\npack-directory = \"p\"\n",
     );
     assert_eq!(
         found,

@@ -8,10 +8,10 @@ use change::{Limits, Policy, SerialStyle};
 use toml::de::{DeTable, DeValue};
 
 use super::Settings;
-use super::access::{Place, one_of};
+use super::access::{NOBODY, Place, one_of};
 use super::problem::Report;
 use super::sections::{UpdatePolicySettings, ZoneDirectorySettings, ZoneSettings};
-use super::value::{Range, Value};
+use super::value::{Names, Range, Value};
 
 /// Most policies: one a customer, as there are most lists.
 const POLICIES_MAX: usize = 4096;
@@ -117,6 +117,30 @@ impl Settings {
         for (at, (_, zones)) in self.zone_directories.iter().enumerate() {
             check("zone-directory", at, &zones.update_policy);
         }
+        self.check_updates_are_kept(table, report);
+    }
+
+    /// Reports who is let in to change zones although nothing could be kept of that.
+    fn check_updates_are_kept(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
+        if !self.server.pack_directory.as_os_str().is_empty() {
+            return;
+        }
+        let mut check = |section, at, key, names: &Names| {
+            if names.texts().iter().any(|name| **name != *NOBODY) {
+                let text = "expected `pack-directory` in [server] too, found none: what updates change is kept there";
+                Place { table, section, at }.report(report, key, None, text.into());
+            }
+        };
+        check("access", None, "update", &self.access.update);
+        for (at, (_, zone)) in self.zones.iter().enumerate() {
+            // Those of others are changed there.
+            if zone.primaries.is_empty() {
+                check("zone", Some(at), "allow-update", &zone.allow_update);
+            }
+        }
+        for (at, (_, zones)) in self.zone_directories.iter().enumerate() {
+            check("zone-directory", Some(at), "allow-update", &zones.allow_update);
+        }
     }
 }
 
@@ -184,6 +208,20 @@ mod tests {
         let zones = policies.terms(&settings.zone_directories[0].1.update_rules());
         assert_eq!((zones.limits.records_per_name, zones.policy.is_none()), (8, true));
         assert_eq!(zones.serial, SerialStyle::Increment);
+    }
+
+    #[test]
+    fn what_changes_has_a_place() {
+        let text = format!("[access]\nupdate = \"all\"\n{ZONE}allow-update = [\"nobody\"]\n");
+        let problems = Settings::parse(Path::new("f"), &text).unwrap_err();
+        let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        assert!(
+            lines.len() == 1 && lines[0].starts_with("f:2:10: update: expected `pack-directory`"),
+            "{lines:?}"
+        );
+        let text = text.replace("\"all\"", "\"nobody\"").replace("\"nobody\"]", "\"all\"]");
+        assert_eq!(Settings::parse(Path::new("f"), &text).unwrap_err().len(), 1);
+        Settings::parse(Path::new("f"), &format!("[server]\npack-directory = \"p\"\n{text}")).unwrap();
     }
 
     #[test]

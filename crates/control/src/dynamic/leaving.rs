@@ -1,0 +1,67 @@
+//! Zones that are served no more as they had changed: the log says so, or the next start would show them again.
+
+use std::sync::Arc;
+
+use journal::{Body, Entry};
+use wire::NameBuf;
+
+use super::changer::{Changer, wall};
+use super::group::Payload;
+use super::log::Log;
+
+impl Changer {
+    /// Has the log say of zones that went that they did. Where it cannot be written that is tried again each turn.
+    pub(super) fn leave(&mut self) {
+        let leaving = self.controller.dynamic.take_leaving();
+        for zone in &leaving {
+            let is_known = self.zones.contains_key(&zone.zone) || self.lost.contains_key(&zone.zone);
+            if is_known {
+                self.gone.entry(zone.zone.clone()).or_default();
+            }
+            if zone.is_replaced && self.zones.get(&zone.zone).is_some_and(|zone| !zone.is_waiting()) {
+                self.zones.remove(&zone.zone);
+            }
+        }
+        if !self.gone.is_empty() && self.open_log().is_ok() {
+            let unsaid = self.gone.iter().filter(|(_, is_queued)| !**is_queued);
+            let names: Vec<NameBuf> = unsaid.map(|(name, _)| name.clone()).collect();
+            let is_any = names.iter().filter(|name| self.say_gone(name)).count() > 0;
+            if is_any {
+                self.commit();
+            }
+        }
+        for done in leaving.into_iter().filter_map(|zone| zone.done) {
+            // Who waited may have gone on.
+            let _ = done.try_send(());
+        }
+    }
+
+    /// Has the log say that a zone went, unless it is there and the log has what it begins from: nothing of before is left then. Says whether anything waits
+    /// for the disk now.
+    fn say_gone(&mut self, name: &NameBuf) -> bool {
+        let mut serial = 0;
+        if let Some(zone) = self.zones.get_mut(name) {
+            if zone.is_waiting() {
+                return false;
+            }
+            serial = zone.newest().map(|zone| zone.row().serial).unwrap_or_default();
+            match (zone.is_shown(&self.controller.catalog), zone.is_based) {
+                (true, true) => {
+                    self.gone.remove(name);
+                    return false;
+                }
+                (true, false) => {}
+                (false, _) => drop(self.zones.remove(name)),
+            }
+        }
+        let Log::Open(open) = &self.log else { return false };
+        let Ok(entry) = Entry::new(name, serial, serial, wall(), Body::Removed) else { return false };
+        let generation = open.committer.generation();
+        let queued = open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Gone(name.clone()));
+        if queued.is_ok() {
+            self.lost.remove(name);
+            self.gone.insert(name.clone(), true);
+        }
+        queued.is_ok()
+    }
+}
