@@ -301,10 +301,9 @@ impl Work {
     /// The primaries of the zone of a request, those last that did not answer lately.
     fn primaries(&mut self, controller: &Controller, request: &Handed, now: Instant) -> Vec<Primary> {
         let (names, remotes) = (controller.primaries_of(request.zone()), controller.secondaries.remotes());
-        let of_remote = |name: &Box<str>| remotes.get(&**name);
         let mut primaries: Vec<Primary> = names
             .iter()
-            .filter_map(of_remote)
+            .filter_map(|name| remotes.get(&**name))
             .flat_map(|remote| remote.addresses.iter().map(|address| (*address, remote.source)))
             .map(|(address, source)| Primary { address, source })
             .collect();

@@ -182,8 +182,11 @@ mod tests {
         thing: T,
         now: Duration,
     ) -> Result<(), Full> {
-        let full = waiting.full(network(number), is_proved);
-        full.map_or_else(|| Ok(waiting.enter(network(number), is_proved, thing, now)), Err)
+        if let Some(full) = waiting.full(network(number), is_proved) {
+            return Err(full);
+        }
+        waiting.enter(network(number), is_proved, thing, now);
+        Ok(())
     }
 
     /// Takes what may be taken at each millisecond of some seconds, while `offer` refills the places; says how many turns there were of each network.
