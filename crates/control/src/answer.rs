@@ -392,6 +392,7 @@ fn stats(controller: &Controller) -> Stats {
             .into_iter()
             .chain(controller.transfers.counts())
             .chain(controller.telling.counts())
+            .chain(controller.historian.counts())
             .chain(controller.verifier.counts())
             .chain(controller.forwarder.counts())
             .collect(),

@@ -31,18 +31,18 @@ use std::time::SystemTime;
 use net::Running;
 use net::systemd::Notifier;
 use sync::{Collector, Mutex, RwLock};
+use transfer::outgoing::History;
 use zone::Catalog;
 
 pub use arrange::Candidate;
 pub use change::{Change, Scope};
-pub(crate) use dynamic::Before;
 pub(crate) use lost::watch;
 pub(crate) use said::By;
 pub(crate) use zones::Zones;
 
 use crate::access::Groups;
 use crate::commanded::Commanded;
-use crate::dynamic::Dynamic;
+use crate::dynamic::{Dynamic, Historian};
 use crate::effort::Effort;
 use crate::forward::Forwarder;
 use crate::handler::Shown;
@@ -112,6 +112,8 @@ pub struct Controller {
     spared: AtomicUsize,
     /// Whether packs may be in disorder since they were last tidied.
     pub(crate) is_untidy: AtomicBool,
+    /// Whether there may be a log of changes that was not read: which packs it needs is not known.
+    is_log_unread: AtomicBool,
     /// Held by the thread that tidies.
     tidying: RwLock<()>,
     /// The upgrade that is under way, and whom this server has handed over to.
@@ -126,10 +128,10 @@ pub struct Controller {
     is_merge_due: AtomicBool,
     /// See [`PackFolder::is_restricted`], at the start.
     was_restricted: bool,
-    /// See [`Controller::set_log_unread`].
-    is_log_unread: AtomicBool,
     /// Most octets of their log.
     pub(crate) journal_octets: u64,
+    /// What led from version to version of zones.
+    pub(crate) historian: Arc<Historian>,
     /// Zones that change in place.
     pub(crate) dynamic: Arc<Dynamic>,
     /// What verifies updates that are signed by SIG(0).
@@ -189,7 +191,13 @@ impl Controller {
         let collector = Collector::start(&[catalog.domain().clone(), identity.domain().clone()])
             .map_err(|error| format!("cannot start the collector: {error}"))?;
         let journal_octets = settings.server.journal_octets;
+        let journal = folder
+            .as_ref()
+            .filter(|folder| folder.is_ours())
+            .map(|folder| crate::dynamic::journal_of(folder.path()));
+        let historian = Arc::new(Historian::new(journal.as_deref()));
         let changing = Changing { settings, commanded: Commanded::default(), groups };
+        let has_log = folder.as_ref().is_some_and(|folder| crate::dynamic::has_log(folder.path()));
         let controller = Controller {
             catalog,
             _collector: collector,
@@ -203,11 +211,13 @@ impl Controller {
             shown: RwLock::named("counts", Vec::new()),
             limited: Mutex::named("limited", Watch::default()),
             running: Mutex::named("workers", None),
-            transfers: Arc::new(Transfers::new()),
+            transfers: Arc::new(Transfers::new(Arc::clone(&historian) as Arc<dyn History>)),
+            historian,
             telling: Telling::new(),
             renderer: OnceLock::new(),
             spared: AtomicUsize::new(0),
             is_untidy: AtomicBool::new(false),
+            is_log_unread: AtomicBool::new(has_log),
             tidying: RwLock::named("tidying", ()),
             upgrade: crate::upgrade::give::State::default(),
             control: OnceLock::new(),
@@ -215,7 +225,6 @@ impl Controller {
             expiry: OnceLock::new(),
             is_merge_due: AtomicBool::new(false),
             was_restricted,
-            is_log_unread: AtomicBool::new(false),
             journal_octets,
             dynamic: Arc::new(Dynamic::new()),
             verifier: Arc::new(Verifier::new()),

@@ -16,6 +16,7 @@
 //! * [`secondary`]: asks primaries for zones; `secondaries`: zones that are transferred from them, when and what becomes of that.
 //! * `requests`: what is no query, handed on to who carries it out; `sig0`: updates whose signatures are dear to verify; `forward`: those for a primary.
 //! * [`upgrade`]: one server hands over to the next.
+//! * [`journal`]: log and history of zones that change, as people look at them without the server.
 //! * `disk`: what makes files survive a crash; `mappings`: packs whose files are cut off while they are mapped.
 //! * [`log`]: events; `fault`: what is wrong, as such; `repeated`: what is said once a while, `limited`: of clients that are limited; `memory`: what takes how much.
 //! * [`serve`]: the order of a start; [`handler`]: what workers call.
@@ -36,6 +37,7 @@ mod forward;
 pub mod handler;
 pub mod here;
 mod identity;
+pub mod journal;
 mod limited;
 pub mod load;
 mod locks;

@@ -36,6 +36,8 @@ use crate::text::cannot;
 
 const SUFFIX: &str = ".zpack";
 const REMOVED: &str = "removed";
+/// See the module.
+pub(crate) const LOCK: &str = "lock";
 const RESTRICTED: &str = "restricted";
 /// Names beyond this are served once more for a moment: more than the names of ten million zones.
 const REMOVED_OCTETS_MAX: u64 = 1 << 28;
@@ -180,7 +182,7 @@ impl PackFolder {
         if let Err(error) = fs::create_dir_all(path) {
             return Ok(Err(("make it", error)));
         }
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock"));
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.join(LOCK));
         let lock = match lock {
             Ok(lock) => lock,
             Err(error) => return Ok(Err(("write into it", error))),

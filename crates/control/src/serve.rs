@@ -88,7 +88,6 @@ fn run(start: Start) -> Result<(), Faults> {
     drop_privileges(&settings)?;
     // From here on as the user that the server runs as: what it can read and write now it can later too.
     let controller = Arc::new(Controller::new(settings, start.overrides)?);
-    controller.set_log_unread(true);
     let _profile = AtExit { controller: &controller, json };
     notifier.into_iter().for_each(|notifier| drop(controller.notifier.set(notifier)));
     say_what_is_listened_on(&server);
@@ -162,7 +161,6 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
         0 => net::worker_count_default(),
         workers => workers,
     });
-    controller.set_log_unread(true);
     let (change, is_empty) = taking.load(&controller)?;
     first.is_empty = is_empty;
     check_first_load(&controller, &change, &first)?;

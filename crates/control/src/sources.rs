@@ -16,7 +16,7 @@ use zone::catalog::Group;
 
 use crate::findings::Refuse;
 use crate::pattern::Pattern;
-use crate::settings::{Names, OwnLists, UpdateRules};
+use crate::settings::{IxfrRules, Names, OwnLists, UpdateRules};
 
 /// Where a zone's data come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,6 +120,8 @@ pub struct Rules {
     pub primaries: Names,
     /// What holds for their updates.
     pub update: UpdateRules,
+    /// How much is kept for IXFR.
+    pub ixfr: IxfrRules,
 }
 
 /// The rules of the section of a source: a number among [`Sources`].
@@ -175,6 +177,11 @@ impl Sources {
     /// What holds for updates of the zones of a source, if its section says anything.
     pub fn update(&self, id: SourceId) -> Option<&UpdateRules> {
         self.section(id).map(|(rules, _)| &rules.update)
+    }
+
+    /// How much of the zones of a source is kept for IXFR, if its section says anything.
+    pub fn ixfr(&self, id: SourceId) -> Option<&IxfrRules> {
+        self.section(id).map(|(rules, _)| &rules.ixfr)
     }
 
     fn section(&self, id: SourceId) -> Option<&(Rules, Group)> {

@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime};
 
 use net::{Messages, Pull, Render, Rendered};
 use sync::Mutex;
-use transfer::outgoing::{Broken, Form, History, Next, NoHistory, Sent, Transfer};
+use transfer::outgoing::{Broken, Form, History, Next, Sent, Transfer};
 use wire::{Name, NameBuf};
 
 use crate::command::{Count, TransferLine, TransfersOut};
@@ -82,8 +82,8 @@ struct Refusal {
 }
 
 impl Transfers {
-    pub(crate) fn new() -> Transfers {
-        Transfers { state: Mutex::named("transfers", State::default()), history: Arc::new(NoHistory) }
+    pub(crate) fn new(history: Arc<dyn History>) -> Transfers {
+        Transfers { state: Mutex::named("transfers", State::default()), history }
     }
 
     /// Begins one, unless the zone has as many as it may.
@@ -189,6 +189,12 @@ impl Transfers {
                 time.unwrap_or_default()
             );
         }
+    }
+
+    /// Whether anybody has asked for a zone.
+    pub(crate) fn is_known(&self, zone: &Name) -> bool {
+        let state = self.state.lock();
+        !state.zones.is_empty() && state.zones.contains_key(&zone.to_lowercase())
     }
 
     /// What is known of a zone; `None` where nobody ever asked.

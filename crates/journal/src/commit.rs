@@ -357,6 +357,7 @@ impl<T> Committer<T> {
             (queue.take_all(), condition, is_new)
         };
         if !queued.is_empty() {
+            self.log.lock().give_up_room();
             self.outcome.refused(queued, Refusal::Full);
         }
         if is_new {

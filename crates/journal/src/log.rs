@@ -222,12 +222,18 @@ impl Log {
         self.undecided
     }
 
-    /// Whether an ordinary group of at most [`GROUP_OCTETS_MAX`] finds room.
+    /// Whether the group that found no room last finds it now; if there is none, an ordinary one of at most [`GROUP_OCTETS_MAX`].
     pub fn has_room(&self) -> bool {
         let most = GROUP_OCTETS_MAX.min(self.capacity());
         let left =
             self.current.as_ref().map_or(0, |current| self.segments.octets() - current.page * PAGE_OCTETS);
-        left >= most || self.segments.counts().0 > RESERVED
+        let is_in_current = !self.segments.is_missing() && left >= most;
+        is_in_current || self.segments.has_room()
+    }
+
+    /// What found no room does not wait any more.
+    pub fn give_up_room(&self) {
+        self.segments.give_up();
     }
 
     /// Says that no group before `first` is needed any more: packs and checkpoints that are on the disk have all of them, and the anchor

@@ -31,7 +31,7 @@ pub const MESSAGE_OCTETS: usize = 16 << 10;
 /// Octets of a message with one RRset that does not fit into others: all that its length can say.
 pub const LARGE_OCTETS: usize = 65_535;
 /// What a record takes in an AXFR, roughly: changes that are longer than the zone are not sent.
-const RECORD_OCTETS: u64 = 40;
+pub const RECORD_OCTETS: u64 = 40;
 
 /// Why a transfer cannot be completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

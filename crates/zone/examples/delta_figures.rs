@@ -118,6 +118,23 @@ fn main() {
     let (hit, miss) = (walks(&copy.newest(), names, "h"), walks(&copy.newest(), names, "x"));
     println!("  {hit:.0} ns a walk to a name that is there, {miss:.0} ns to one that is not");
     let start = Instant::now();
+    let pieces = copy.newest_box().condensed(usize::MAX, zone::delta::PIECE_NAMES_MAX).unwrap();
+    let octets: usize =
+        pieces.iter().map(|piece| piece.removed().octets().len() + piece.added().octets().len()).sum();
+    println!(
+        "said as {} changes of {octets} octets: {:.0} ms",
+        pieces.len(),
+        start.elapsed().as_secs_f64() * 1e3
+    );
+    let start = Instant::now();
+    let mut again = DeltaWriter::new(Arc::clone(&pack), 0).unwrap();
+    for piece in &pieces {
+        let applied = again.apply(piece).unwrap();
+        again.published(applied.changed.state());
+    }
+    let replay = start.elapsed();
+    println!("applied again, as by a start: {:.0} ms", replay.as_secs_f64() * 1e3);
+    let start = Instant::now();
     let mut builder = PackBuilder::new(6);
     builder.merge_zone(&copy.newest()).unwrap();
     let merged = Pack::open(builder.finish().unwrap()).unwrap();

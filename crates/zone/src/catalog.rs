@@ -44,6 +44,7 @@ use table::{Table, Tag};
 
 pub use change::{Changed, PackHold, State, StatesHold, ViewSource};
 pub use depths::KeyLabels;
+pub(crate) use difference::is_same_set;
 pub use groups::Group;
 pub use numbered::{PackNumber, StatesNumber};
 pub use partition::{PARTITIONED_MAX, PartSet};

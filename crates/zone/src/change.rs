@@ -70,6 +70,11 @@ impl Records {
         self.push(record.owner, record.rtype, record.ttl, record.rdata);
     }
 
+    /// Adds all of these behind the others.
+    pub fn append(&mut self, mut others: Records) {
+        self.octets.append(&mut others.octets);
+    }
+
     /// All of them, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = Record<'_>> {
         let mut at = 0;

@@ -22,9 +22,10 @@ mod list;
 mod slabs;
 mod writer;
 
-pub use condense::NotCondensed;
+pub use condense::{NotCondensed, PIECE_NAMES_MAX};
+pub(crate) use condense::{Sides, records_of};
 pub use copy::{NotRebuilt, Rebuild};
-pub use writer::{Applied, COMMIT_NAMES_MAX, DeltaWriter, Due, Refused};
+pub use writer::{Applied, COMMIT_NAMES_MAX, DeltaWriter, Due, MERGE_OCTETS_MIN, PAST_OCTETS_MIN, Refused};
 
 pub(crate) use keys::Seen;
 

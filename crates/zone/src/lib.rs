@@ -6,6 +6,7 @@
 //! * [`change`]: what leads from one version to the next.
 //! * [`check`]: semantic checks of contents.
 //! * [`delta`]: what has changed in a zone since its pack was made.
+//! * [`difference`]: the same between two versions that came as a whole.
 //! * [`lookup`]: from a name to a node of a zone; [`catalog`]: from a name to a zone.
 //! * [`naive`]: the reference model that property tests compare lookup with.
 //!
@@ -18,6 +19,7 @@ pub mod change;
 pub mod check;
 pub mod contents;
 pub mod delta;
+pub mod difference;
 mod expand;
 pub mod fragment;
 pub mod index;

@@ -7,7 +7,7 @@ use wire::{NameBuf, SortKey};
 use zone::catalog::PartSet;
 use zone::change::Records;
 use zone::contents::SourcePosition;
-use zone::delta::{Due, Refused};
+use zone::delta::{Due, MERGE_OCTETS_MIN, PAST_OCTETS_MIN, Refused};
 use zone::{Change, ContentsBuilder, DeltaWriter, Node, Pack, PackBuilder, TextStamp};
 
 type Record<'r> = (&'r str, u16, u32, &'r [u8]);
@@ -133,7 +133,7 @@ fn what_is_refused_leaves_all_as_it_was() {
     check(&[], &large, Refused::TooLarge(rtype::TXT));
     let types: Vec<Record<'_>> = (1000..1900).map(|rtype| ("m.example.", rtype, 60, &[0][..])).collect();
     check(&[], &types, Refused::TooManyTypes);
-    assert_eq!(writer.due(), None::<Due>);
+    assert_eq!(writer.due(MERGE_OCTETS_MIN, PAST_OCTETS_MIN), None::<Due>);
 }
 
 /// A delegation that comes with its own glue, and goes, is a matter of its own part; a server of another cut is one of all.

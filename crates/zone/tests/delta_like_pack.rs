@@ -131,12 +131,20 @@ fn check(drafts: &[Draft], apex: &Name, denial: Denial, steps: &[Step], more: &[
             rebuild = Some(began);
         }
     }
-    // What was seen before is seen still.
-    for (changed, state) in &held {
+    // What was seen before is seen still, and the changes that stand for it lead to it, however few names each has.
+    for ((changed, state), names_max) in held.iter().zip((1..4).cycle()) {
         let fresh = pack(state, apex, 3);
         let asked = names(&[state, &now], apex, more);
         let view = ZoneView::of_changed(changed).unwrap();
-        check_same(&view, &ZoneView::new(&fresh, NUMBER).unwrap(), &asked);
+        let fresh_view = ZoneView::new(&fresh, NUMBER).unwrap();
+        check_same(&view, &fresh_view, &asked);
+        let mut again = DeltaWriter::new(Arc::clone(changed.pack()), changed.number()).unwrap();
+        for piece in changed.condensed(usize::MAX, names_max).unwrap() {
+            assert_eq!(piece.serial_before(), again.newest().row().serial);
+            let applied = again.apply(&piece).unwrap();
+            again.published(applied.changed.state());
+        }
+        check_same(&again.newest(), &fresh_view, &asked);
     }
 }
 

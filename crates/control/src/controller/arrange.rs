@@ -169,7 +169,7 @@ impl Controller {
         self.note_unwanted(&stored);
         let mut zones = self.zones.write();
         for pack in stored.packs().iter().filter(|pack| pack.file.is_some()) {
-            if zones.packs.get(pack.pack.id()).is_none() && !zones.bases.contains(&pack.pack.checksum()) {
+            if zones.packs.get(pack.pack.id()).is_none() {
                 zones.packs.add_unused(pack);
             }
         }
@@ -402,6 +402,7 @@ impl Controller {
                     if let Some(name) = zones.name(view, *slot) {
                         said.zone(Became::Removed, name, (serial(view, *slot), None), false, || None);
                         self.transfers.forget(name);
+                        self.historian.begin_anew(name);
                         self.telling.forget(name);
                     }
                     if let Some(pack) = zones.pack_of(view, *slot) {
@@ -426,7 +427,7 @@ impl Controller {
         if self.is_held() || self.is_log_unread.load(Ordering::SeqCst) {
             return;
         }
-        let packs = self.zones.write().take_unused();
+        let packs = self.zones.write().packs.take_unused();
         let Some(folder) = self.writable_folder() else { return };
         for file in packs.iter().filter_map(|pack| pack.file.as_ref()) {
             if folder.remove(file) {

@@ -262,6 +262,10 @@ impl Controller {
         let serials = (Some(pack.zone_row(loaded.number).serial), old.as_ref().and_then(|old| old.serial));
         let is_stored = loaded.origin == Origin::Stored;
         change.said.zone(became, &job.name, serials, is_stored, || Some(job.source.to_string()));
+        // Stored, it is what was served before.
+        let leads_on = self.historian.is_kept() && !is_stored;
+        let before = slot.filter(|slot| leads_on && self.is_followed(zones, *slot, &job.name));
+        let before = before.and_then(|slot| reader.with(|view| view.keep(slot)));
         let source = ViewSource::Pack(zones.packs.hold(&self.catalog, &loaded.pack, kind), loaded.number);
         zones.gone.remove(&job.name);
         let awaited = match zones.awaited.is_empty() {
@@ -279,6 +283,9 @@ impl Controller {
             true => self.catalog.insert(&[(&*job.name, source)])[0],
             false => self.show(zones, place, (&job.name, group), source),
         };
+        if leads_on {
+            self.historian.replaced(&job.name, before, pack, loaded.number);
+        }
         match old.and_then(|old| old.pack) {
             Some(old) => zones.packs.replace(old, pack.id()),
             None => {
@@ -304,6 +311,13 @@ impl Controller {
         zones.set_rare(slot, is_rare.then_some(Rare { includes, problem: None, own }));
         zones.findings.set(slot, loaded.findings.lines);
         change.loaded += 1;
+    }
+
+    /// Whether others may want to know what led from one version of a zone to the next: it has a history, or they were given it, or are told of it.
+    fn is_followed(&self, zones: &Zones, slot: SlotNumber, name: &Name) -> bool {
+        self.historian.has(name)
+            || !zones.sources.notify(zones.kept(slot).source).is_empty()
+            || self.transfers.is_known(name)
     }
 
     /// A zone was loaded that has changed in place since its text was read: that is what is served still. `mark`: of the text that it began from.

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use wire::Name;
+use journal::history::{BOUND_OCTETS_MIN, Bound};
+use transfer::outgoing::RECORD_OCTETS;
+use wire::{Name, NameBuf};
 use zone::Pack;
-use zone::catalog::{CatalogView, SlotNumber, View};
+use zone::catalog::{CatalogView, SlotNumber, State, View, ViewSource};
 
 use super::Controller;
 use super::held::Kind;
@@ -48,51 +50,123 @@ impl Controller {
         self.telling.publish(name, serial, &remotes);
     }
 
-    /// Makes sure that a pack is on the disk. `None`: it is not, and cannot be.
-    pub(crate) fn store_base(&self, pack: &Arc<Pack>) -> Option<Arc<Pack>> {
-        if self.zones.read().packs.get(pack.id()).is_some_and(|held| held.pack.file.is_some()) {
-            return Some(Arc::clone(pack));
-        }
-        self.writable_folder()?.store(pack).ok().map(|stored| Arc::clone(&stored.pack))
+    /// How much of a zone is kept for IXFR: as its section says, and no more than can be sent, as the whole zone is shorter than what is more.
+    pub(crate) fn history_bound(&self, name: &Name) -> Bound {
+        let zones = self.zones.read();
+        let (slot, records) = self.catalog.reader().with(|view| {
+            let slot = zones.slot(view, name);
+            let records = match slot.and_then(|slot| view.view_of(slot)) {
+                Some(View::Zone(zone)) => zone.row().record_count,
+                _ => 0,
+            };
+            (slot, records)
+        });
+        let own =
+            slot.and_then(|slot| zones.sources.ixfr(zones.kept(slot).source)).copied().unwrap_or_default();
+        // Half of it is there at the least.
+        let of_zone = records.saturating_mul(2 * RECORD_OCTETS).max(BOUND_OCTETS_MIN);
+        Bound { octets: own.octets.min(of_zone), versions: own.versions }
     }
 
-    /// The packs of the folder by their checksums: those in use and those that were, or all there are, where none is yet.
+    /// Whether a pack is in a file, which stays as long as a zone is served from it.
+    pub(crate) fn is_stored(&self, pack: u64) -> bool {
+        self.zones.read().packs.get(pack).is_some_and(|held| held.pack.file.is_some())
+    }
+
+    /// Makes sure that a pack in use is on the disk; says whether it is.
+    pub(crate) fn store_base(&self, pack: &Pack) -> bool {
+        if self.is_stored(pack.id()) {
+            return true;
+        }
+        let Some(stored) = self.writable_folder().and_then(|folder| folder.store(pack).ok()) else {
+            return false;
+        };
+        self.zones.write().packs.stored(pack.id(), &stored)
+    }
+
+    /// Keeps a pack in use, and its file, until [`Controller::let_go_of`].
+    pub(crate) fn keep(&self, pack: &Arc<StoredPack>) {
+        let mut zones = self.zones.write();
+        zones.packs.hold(&self.catalog, pack, Kind::Kept);
+        zones.packs.add(pack.pack.id());
+    }
+
+    /// A pack that was kept is needed only as long as zones are served from it.
+    pub(crate) fn let_go_of(&self, pack: u64) {
+        self.zones.write().packs.subtract(pack);
+        self.remove_unused_files();
+    }
+
+    /// Has a slot show the same zone in another way: from pack `to` instead of the pack with number `from`, or over the same one. Says whether it showed `expected` until now.
+    pub(crate) fn move_changed(
+        &self,
+        slot: SlotNumber,
+        expected: State,
+        source: ViewSource,
+        (from, to): (u64, Option<&Arc<StoredPack>>),
+    ) -> bool {
+        self.make_room();
+        let mut zones = self.zones.write();
+        if self.catalog.move_view(slot, Some(expected), source).is_err() {
+            return false;
+        }
+        if let Some(to) = to {
+            zones.packs.hold(&self.catalog, to, Kind::Kept);
+            zones.packs.replace(from, to.pack.id());
+        }
+        true
+    }
+
+    /// Zones have gone from packs: others may be joined now, and files removed.
+    pub(crate) fn tidy_soon(self: &Arc<Self>) {
+        self.is_untidy.store(true, Ordering::SeqCst);
+        crate::serve::tidy_on_a_thread(self);
+    }
+
+    /// The packs of the folder by their checksums: those that were found at the start, or all there are, where none was yet.
     pub(crate) fn packs_by_checksum(&self) -> HashMap<u64, Arc<StoredPack>> {
-        let used: Vec<Arc<StoredPack>> = self.zones.read().packs.all().cloned().collect();
+        let known = self.zones.read().packs.known();
         let all =
-            if used.is_empty() { self.folder().map(PackFolder::stored).unwrap_or_default() } else { used };
+            if known.is_empty() { self.folder().map(PackFolder::stored).unwrap_or_default() } else { known };
         all.into_iter().map(|stored| (stored.pack.checksum(), stored)).collect()
     }
 
-    /// Says whether the log is still to be read: which packs it needs is not known until then, and none is removed.
-    pub(crate) fn set_log_unread(&self, is_unread: bool) {
-        self.is_log_unread.store(is_unread, Ordering::SeqCst);
-    }
-
-    /// A zone is shown as the log has it. `before`: what was shown there. `base`: what its changes begin from, whose file is needed as long as the log
-    /// says so.
-    pub(crate) fn note_recovered(&self, before: Before, base: &Pack, stored: Option<&Arc<StoredPack>>) {
+    /// Has `show` show a zone as the log has it, which says whether the zone was not shown before. `base`: what it begins from, whose file is needed as long as
+    /// it is served.
+    pub(crate) fn show_recovered(
+        &self,
+        name: &Name,
+        base: &Arc<StoredPack>,
+        show: impl FnOnce() -> Option<bool>,
+    ) {
         let mut zones = self.zones.write();
-        if let Some(stored) = stored {
-            zones.bases.insert(base.checksum());
-            zones.packs.hold(&self.catalog, stored, Kind::Kept);
-        }
-        match before.pack {
-            Some(before) => zones.packs.replace(before, base.id()),
+        let before = self.catalog.reader().with(|view| {
+            let slot = zones.slot(view, name)?;
+            zones.pack_of(view, slot)
+        });
+        let Some(is_new) = show() else { return };
+        let kind = if base.file.is_some() { Kind::Kept } else { Kind::Contents };
+        zones.packs.hold(&self.catalog, base, kind);
+        match before {
+            Some(before) => zones.packs.replace(before, base.pack.id()),
             None => {
-                zones.packs.add(base.id());
+                zones.packs.add(base.pack.id());
                 zones.loaded += 1;
             }
         }
-        if !before.has_slot {
-            zones.shown += 1;
+        zones.shown += usize::from(is_new);
+    }
+
+    /// The log was read: which packs it needs is known, and others go.
+    pub(crate) fn note_log_is_read(&self) {
+        self.is_log_unread.store(false, Ordering::SeqCst);
+        self.remove_unused_files();
+    }
+
+    /// Has the changer merge zones that change, as the packs below them are to be given up.
+    pub(super) fn ask_to_merge(&self, zones: Vec<NameBuf>) {
+        if !zones.is_empty() {
+            self.dynamic.give_up(zones);
         }
     }
-}
-
-/// What a slot showed before a zone of the log was shown there.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Before {
-    pub(crate) has_slot: bool,
-    pub(crate) pack: Option<u64>,
 }

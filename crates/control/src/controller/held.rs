@@ -16,6 +16,8 @@ use crate::stamp::Stamp;
 pub(super) const PACKS_MAX: usize = 64;
 /// Octets of packs in memory that wait to be merged: beyond, a merge is worth its file.
 pub(super) const WAITING_OCTETS_MAX: usize = 64 << 20;
+/// Tenths of all octets of packs that may be of zones that are served from elsewhere now.
+const DEAD_TENTHS_MAX: u64 = 3;
 /// How long a pack in memory waits for others: one file every five seconds is little, however many zones change, and a start within
 /// them reads the text of those zones alone.
 pub(super) const WAITING_TIME_MAX: Duration = Duration::from_secs(5);
@@ -27,6 +29,8 @@ pub(super) enum Kind {
     Kept,
     /// In memory since then, to be joined with others in a file.
     Waiting(Instant),
+    /// In memory, made of contents that the log of changes has: the changer merges them.
+    Contents,
     /// A file of the operator's, with its state.
     Operators(Stamp),
 }
@@ -39,6 +43,8 @@ pub(super) struct Held {
     pub(super) live: u32,
     /// It could not be merged when that was tried, and never will be.
     is_left: bool,
+    /// All of its zones that are served have changed in place: the changer merges them.
+    is_asked: bool,
     /// It is damaged, and was seen to.
     is_mended: bool,
     /// The catalog has it as long as this is here.
@@ -64,6 +70,7 @@ impl HeldPacks {
             kind,
             live: 0,
             is_left: false,
+            is_asked: false,
             is_mended: false,
             hold: catalog.add_pack(Arc::clone(&pack.pack)),
         });
@@ -94,7 +101,9 @@ impl HeldPacks {
     /// A zone that was served from one pack is served from another.
     pub(super) fn replace(&mut self, old: u64, new: u64) {
         self.add(new);
-        let is_stored = |id| self.held.get(&id).is_none_or(|held| held.pack.file.is_some());
+        // What the log has is on the disk too.
+        let is_stored = |held: &Held| held.pack.file.is_some() || held.kind == Kind::Contents;
+        let is_stored = |id| self.held.get(&id).is_none_or(is_stored);
         if old != new && !is_stored(new) {
             match is_stored(old) {
                 true => drop(self.last_good.entry(new).or_default().insert(old)),
@@ -131,20 +140,45 @@ impl HeldPacks {
     }
 
     /// The packs whose files are to be removed, once no lock is held. What took the place of their zones is stored: until then they are the last good
-    /// ones, should the server be killed and a text be broken. Nor does anything else need them, as `is_needed` says.
-    pub(super) fn take_unused(&mut self, is_needed: impl Fn(&Pack) -> bool) -> Vec<Arc<StoredPack>> {
+    /// ones, should the server be killed and a text be broken.
+    pub(super) fn take_unused(&mut self) -> Vec<Arc<StoredPack>> {
         let held = &self.held;
         self.unused.retain(|pack| !held.contains_key(&pack.pack.id()));
         let last_good = &self.last_good;
-        let is_free = |pack: &mut Arc<StoredPack>| {
-            !last_good.values().any(|packs| packs.contains(&pack.pack.id())) && !is_needed(&pack.pack)
-        };
-        self.unused.extract_if(.., is_free).collect()
+        let is_free =
+            |pack: &mut Arc<StoredPack>| !last_good.values().any(|packs| packs.contains(&pack.pack.id()));
+        // A file may be mapped more than once: the last use of it counts.
+        let is_used = |pack: &Arc<StoredPack>| self.held.values().any(|held| held.pack.file == pack.file);
+        let free: Vec<Arc<StoredPack>> = self.unused.extract_if(.., is_free).collect();
+        free.into_iter().filter(|pack| !is_used(pack)).collect()
     }
 
-    /// All that are in use, and those whose files are still to be removed.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<StoredPack>> {
-        self.held.values().map(|held| &held.pack).chain(&self.unused)
+    /// A pack in memory is in this file too from now on, whose octets are the same; says whether it is in use. Otherwise the file goes.
+    pub(super) fn stored(&mut self, id: u64, stored: &Arc<StoredPack>) -> bool {
+        let Some(held) = self.held.get_mut(&id) else {
+            self.add_unused(stored);
+            return false;
+        };
+        held.pack = Arc::new(StoredPack { pack: Arc::clone(&held.pack.pack), file: stored.file.clone() });
+        if matches!(held.kind, Kind::Waiting(_) | Kind::Contents) {
+            held.kind = Kind::Kept;
+        }
+        self.last_good.remove(&id);
+        true
+    }
+
+    /// Packs of the folder: those in use, and those whose files are to be removed.
+    pub(super) fn known(&self) -> Vec<Arc<StoredPack>> {
+        let unused = self.unused.iter();
+        let all = self.held.values().map(|held| &held.pack).chain(unused);
+        all.filter(|pack| pack.file.is_some()).cloned().collect()
+    }
+
+    /// The zones of a pack that are still served from it have changed in place: the changer is to merge them.
+    pub(super) fn ask(&mut self, id: u64) {
+        if let Some(held) = self.held.get_mut(&id) {
+            held.is_asked = true;
+        }
     }
 
     /// Leaves a pack out of merges from now on: it would fail them again and again. Returns it if it is still in use.
@@ -193,7 +227,7 @@ impl HeldPacks {
     /// When the pack that waits longest has waited enough.
     pub(super) fn due(&self) -> Option<Instant> {
         let since = |held: &Held| match held.kind {
-            Kind::Waiting(since) => Some(since + WAITING_TIME_MAX),
+            Kind::Waiting(since) if !held.is_asked => Some(since + WAITING_TIME_MAX),
             _ => None,
         };
         self.iter().filter_map(since).min()
@@ -201,7 +235,8 @@ impl HeldPacks {
 
     /// The packs that are to be joined now, if any; `has_folder`: whether that makes a file.
     pub(super) fn to_merge(&self, now: Instant, has_folder: bool) -> Vec<Arc<StoredPack>> {
-        let waiting: Vec<&Held> = self.iter().filter(|held| matches!(held.kind, Kind::Waiting(_))).collect();
+        let is_waiting = |held: &&Held| matches!(held.kind, Kind::Waiting(_)) && !held.is_asked;
+        let waiting: Vec<&Held> = self.iter().filter(is_waiting).collect();
         let octets: usize = waiting.iter().map(|held| held.pack.pack.octets().len()).sum();
         let is_due = waiting.len() > PACKS_MAX
             || octets > WAITING_OCTETS_MAX
@@ -209,15 +244,16 @@ impl HeldPacks {
         let ours: Vec<&Held> = self.iter().filter(|held| held.is_small_zones()).collect();
         let is_many = ours.len() > PACKS_MAX + waiting.len();
         let mean = ours.iter().map(|held| held.live as usize).sum::<usize>() / ours.len().max(1);
+        let most_dead = most_dead(&ours);
+        let is_dead = |held: &Held| held.is_mostly_dead() || most_dead.contains(&held.pack.pack.id());
         let is_chosen = |held: &&&Held| {
-            held.is_mostly_dead()
+            is_dead(held)
                 || (is_due && matches!(held.kind, Kind::Waiting(_)))
                 || (is_many && held.live as usize <= mean)
         };
         let chosen: Vec<&&Held> = ours.iter().filter(is_chosen).collect();
         // One pack would become one pack, again and again; but a file may be made of it, or it may become smaller.
-        let gains =
-            |held: &&&Held| held.is_mostly_dead() || (has_folder && matches!(held.kind, Kind::Waiting(_)));
+        let gains = |held: &&&Held| is_dead(held) || (has_folder && matches!(held.kind, Kind::Waiting(_)));
         if chosen.len() < 2 && !chosen.iter().any(gains) {
             return Vec::new();
         }
@@ -231,14 +267,38 @@ impl Held {
         self.live as u64 * 2 < u64::from(self.pack.pack.zone_count())
     }
 
+    /// Octets of its zones that are served from it no more, as far as the number of zones tells.
+    fn dead_octets(&self) -> u64 {
+        let zones = u64::from(self.pack.pack.zone_count()).max(1);
+        let dead = zones.saturating_sub(self.live.into());
+        self.pack.pack.octets().len() as u64 / zones * dead
+    }
+
     /// Whether it is ours to merge: large zones have packs of their own for good, what the operator made is the operator's, and what is
     /// damaged stays as it is.
     fn is_small_zones(&self) -> bool {
         !self.is_left
             && !self.is_mended
+            && !self.is_asked
             && !is_large(&self.pack.pack)
-            && !matches!(self.kind, Kind::Operators(_))
+            && !matches!(self.kind, Kind::Operators(_) | Kind::Contents)
     }
+}
+
+/// The packs that have most of what is dead, as many as it takes to have no more of that than may be.
+fn most_dead(packs: &[&Held]) -> Vec<u64> {
+    let octets: u64 = packs.iter().map(|held| held.pack.pack.octets().len() as u64).sum();
+    let mut dead: Vec<(u64, u64)> =
+        packs.iter().map(|held| (held.dead_octets(), held.pack.pack.id())).collect();
+    dead.sort_unstable();
+    let mut left: u64 = dead.iter().map(|(octets, _)| octets).sum();
+    let mut most = Vec::new();
+    while left * 10 > octets * DEAD_TENTHS_MAX {
+        let Some((octets, id)) = dead.pop() else { break };
+        left -= octets;
+        most.push(id);
+    }
+    most
 }
 
 /// Whether a pack has one zone alone, and always will, as it is large.
@@ -255,22 +315,21 @@ mod tests {
     use zone::contents::SourcePosition;
     use zone::{ContentsBuilder, PackBuilder, TextStamp};
 
-    fn pack(is_stored: bool) -> Arc<StoredPack> {
+    fn pack(file: Option<&str>) -> Arc<StoredPack> {
         let apex: NameBuf = "z.example".parse().unwrap();
         let mut contents = ContentsBuilder::new(&apex);
         contents.push(&apex, false, rtype::SOA, 9, &[0; 22], SourcePosition::default()).unwrap();
         let mut builder = PackBuilder::new(1);
         builder.add_zone(&contents.finish(), TextStamp::default()).unwrap();
         let pack = Arc::new(Pack::open(builder.finish().unwrap()).unwrap());
-        Arc::new(StoredPack { pack, file: is_stored.then(|| "file".into()) })
+        Arc::new(StoredPack { pack, file: file.map(Into::into) })
     }
 
     /// A file is there until what took its place is in another, however often that was replaced in memory meanwhile.
     #[test]
     fn the_last_good_version_stays() {
         let (catalog, mut packs) = (Catalog::new(1), HeldPacks::default());
-        let [old, new] = [true, true].map(pack);
-        let [first, second, other] = [false, false, false].map(pack);
+        let [old, new, first, second, other] = [Some("old"), Some("new"), None, None, None].map(pack);
         let id = |pack: &Arc<StoredPack>| pack.pack.id();
         for pack in [&old, &first, &second, &other, &new] {
             packs.hold(&catalog, pack, Kind::Waiting(Instant::now()));
@@ -279,16 +338,15 @@ mod tests {
         packs.add(id(&other));
         packs.replace(id(&old), id(&first));
         packs.replace(id(&first), id(&second));
-        assert!(packs.take_unused(|_| false).is_empty());
+        assert!(packs.take_unused().is_empty());
         // What is stored of others changes nothing.
         packs.replace(id(&other), id(&new));
-        assert!(packs.take_unused(|_| false).is_empty());
+        assert!(packs.take_unused().is_empty());
         packs.replace(id(&second), id(&new));
-        assert!(packs.take_unused(|pack| pack.id() == old.pack.id()).is_empty());
-        let removed = packs.take_unused(|_| false);
+        let removed = packs.take_unused();
         assert!(removed.len() == 1 && Arc::ptr_eq(&removed[0], &old));
         // One that is in use again is not removed.
         packs.add_unused(&new);
-        assert!(packs.take_unused(|_| false).is_empty() && packs.take_unused(|_| false).is_empty());
+        assert!(packs.take_unused().is_empty() && packs.take_unused().is_empty());
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use wire::NameBuf;
 use zone::build::Problem;
 use zone::catalog::{SlotNumber, State, View, ViewSource};
 use zone::{Pack, PackBuilder};
@@ -111,6 +112,7 @@ impl Controller {
         let packs = self.zones.read().packs.to_merge(at, self.writable_folder().is_some());
         let mut members: Vec<Member> = packs.iter().flat_map(|pack| self.members(pack)).collect();
         if members.is_empty() {
+            packs.iter().for_each(|pack| self.ask_for(pack));
             return Ok(());
         }
         let (count, zones) = (packs.len(), members.len());
@@ -123,7 +125,36 @@ impl Controller {
             self.move_to(&pack, &members, |at, _| at);
             members = rest;
         }
+        packs.iter().for_each(|pack| self.ask_for(pack));
         Ok(())
+    }
+
+    /// Asks the changer for the zones of a pack that has been merged but for those that change in place.
+    fn ask_for(&self, pack: &Arc<StoredPack>) {
+        let changed = self.changed_members(pack);
+        if !changed.is_empty() {
+            self.zones.write().packs.ask(pack.pack.id());
+            self.ask_to_merge(changed);
+        }
+    }
+
+    /// The zones that are over a pack and have changed in place since.
+    fn changed_members(&self, pack: &Arc<StoredPack>) -> Vec<NameBuf> {
+        let mut changed = Vec::new();
+        let mut reader = self.catalog.reader();
+        let count = pack.pack.zone_count();
+        for first in (0..count).step_by(ZONES_A_BATCH) {
+            reader.with(|view| {
+                let numbers = first..count.min(first.saturating_add(ZONES_A_BATCH as u32));
+                changed.extend(numbers.filter_map(|number| {
+                    let (name, _) = pack.pack.apex(&pack.pack.zone_row(number))?;
+                    let View::Zone(zone) = view.view_of(view.slot_named(name)?)? else { return None };
+                    let is_here = zone.is_changed() && zone.pack_id() == pack.pack.id();
+                    (is_here && zone.number() == number).then(|| name.to_lowercase())
+                }));
+            });
+        }
+        changed
     }
 
     /// The zones that are served from a pack.

@@ -7,9 +7,8 @@
 //! zones that wait for their first data        Awaited, also those that the catalog is not to show
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use wire::{Name, NameBuf};
 use zone::catalog::{Absence, CatalogView, SlotNumber, View, ViewSource};
@@ -22,7 +21,7 @@ use crate::command::ByCommand;
 use crate::commanded::Commanded;
 use crate::expiry;
 use crate::findings::{self, Refuse};
-use crate::packs::{PackFolder, StoredPack};
+use crate::packs::PackFolder;
 use crate::read::stamp_of;
 use crate::settings::{Settings, UpdatePolicies};
 use crate::sources::{Source, SourceId, Sources};
@@ -81,8 +80,6 @@ pub(crate) struct Zones {
     own_names: HashMap<NameBuf, SlotNumber>,
     pub(super) packs: HeldPacks,
     pub(super) gone: Gone,
-    /// Checksums of packs that the log needs, as zones begin there that have changed since.
-    pub(super) bases: HashSet<u64>,
     /// Zones that have data.
     pub(super) loaded: usize,
     /// Zones in the catalog.
@@ -121,12 +118,6 @@ impl Zones {
     /// All zones there are.
     pub(crate) fn count(&self) -> usize {
         self.shown + self.awaited.values().filter(|awaited| awaited.slot.is_none()).count()
-    }
-
-    /// The packs whose files nobody needs any more: see [`HeldPacks::take_unused`].
-    pub(super) fn take_unused(&mut self) -> Vec<Arc<StoredPack>> {
-        let bases = &self.bases;
-        self.packs.take_unused(|pack| bases.contains(&pack.checksum()))
     }
 
     /// Whether a list or folder of zones could not be read.

@@ -14,11 +14,13 @@ use journal::commit::{Condition, TICK};
 use transfer::refresh::Kept;
 use wire::NameBuf;
 
-use super::checkpoint::Checkpoint;
+use super::bounds::Delayed;
+use super::checkpoint::{Checkpoint, Ended};
 use super::handle::Job;
 use super::log::Log;
 use super::recent::{Known, Recent};
 use super::recover::Found;
+use super::renewal::Renewal;
 use super::update::{Said, Update};
 use super::versions::Waiting;
 use super::zone::DynamicZone;
@@ -42,10 +44,14 @@ pub(super) struct Changer {
     pub(super) condition: Condition,
     /// The one that is under way.
     pub(super) checkpoint: Option<Checkpoint>,
+    /// The one that ended last.
+    pub(super) shortened: Option<Ended>,
     /// When zones of others were checked, as the log has it, and their serials then: a checkpoint says it again.
     pub(super) ages: HashMap<NameBuf, (u32, Kept)>,
     /// When something was committed last.
     pub(super) last: Option<Instant>,
+    pub(super) renewal: Renewal,
+    pub(super) delayed: Delayed,
 }
 
 /// Seconds since 1970.
@@ -66,10 +72,13 @@ impl Changer {
             log: Log::Read(Box::new((recovery, floor))),
             trouble: None,
             checkpoint: None,
+            shortened: None,
             ages: ages.map(|(name, kept)| (name, (0, kept))).collect(),
             recent: Recent::default(),
             condition: Condition::Ready,
             last: None,
+            renewal: Renewal::new(controller.dynamic.rules.get().cloned().unwrap_or_default()),
+            delayed: Delayed::default(),
         };
         // What was read may be in memory alone: where there is anything it is made sure of before anybody is told.
         if !(changer.zones.is_empty() && changer.gone.is_empty()) {
@@ -83,15 +92,19 @@ impl Changer {
         loop {
             self.hold();
             let now = Instant::now();
-            let is_busy = self.condition != Condition::Ready
+            let is_busy = self.has_waiting()
                 || !self.gone.is_empty()
                 || self.last.is_some_and(|last| now - last < QUIET);
-            let pause = if self.checkpoint.is_some() { Duration::ZERO } else { TICK };
+            let has_work = !self.has_waiting() && self.checkpoint.as_ref().is_some_and(Checkpoint::has_work);
+            let pause = if has_work { Duration::ZERO } else { TICK };
             let until = is_busy.then(|| now + pause);
-            let Some(jobs) = self.controller.dynamic.queue.take(until) else { return self.leave() };
+            let until = until.into_iter().chain(self.renewal_due(now)).chain(self.delayed.due()).min();
+            let Some(jobs) = self.controller.dynamic.queue.take(until) else { return self.end() };
+            let is_idle = jobs.is_empty();
             self.turn(jobs);
             self.leave();
             self.shorten();
+            self.renew(is_idle);
             if let Log::Open(open) = &self.log
                 && is_busy
             {
@@ -99,6 +112,12 @@ impl Changer {
                 self.look_at_events();
             }
         }
+    }
+
+    /// Whether the log has something to do that waits, or cannot be written: it says so only after a while.
+    fn has_waiting(&self) -> bool {
+        let Log::Open(open) = &self.log else { return false };
+        self.condition != Condition::Ready || open.committer.condition() != (Condition::Ready, 0)
     }
 
     /// Does all that was taken from the queue.
@@ -112,6 +131,10 @@ impl Changer {
                 Job::Incoming(incoming) => {
                     is_incoming = true;
                     self.take_incoming(incoming);
+                    continue;
+                }
+                Job::GiveUp(zones) => {
+                    self.renewal.asked.extend(zones);
                     continue;
                 }
             };
@@ -142,6 +165,7 @@ impl Changer {
         if is_incoming {
             self.commit();
         }
+        self.hold_back(&mut waiting, &mut order);
         while !waiting.is_empty() {
             for name in &order {
                 if let Some(requests) = waiting.get_mut(name) {

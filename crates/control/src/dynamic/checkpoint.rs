@@ -1,12 +1,14 @@
 //! The log kept short: zones say anew what their changes begin from, and what is before that goes.
 //!
 //! ```text
-//! log a third full --> of each zone in it: contents | pack and all that differs from it, as one change   some a turn, between groups
+//! log a third full --> of each zone in it: contents | pack and all that differs from it, as few changes   some a turn, between groups
+//!                          what is too much for that is merged first (`renewal`)
 //!                      all of them on the disk --> anchor: the first group of these --> segments before are free
 //! ```
 //!
 //! A zone's difference from its pack grows until that is made anew (docs/design/delta.md 5).
 
+use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +19,8 @@ use journal::commit::Condition;
 use journal::disk::System;
 use journal::log::Status;
 use journal::{Body, Entry, Identity};
-use wire::NameBuf;
+use wire::{Name, NameBuf};
+use zone::Changed;
 
 use super::base;
 use super::changer::{Changer, wall};
@@ -28,7 +31,10 @@ use crate::controller::Controller;
 
 /// Time of a turn that zones are written in: updates wait for it.
 pub(super) const TURN: Duration = Duration::from_millis(2);
-/// Octets of one change that says all that differs from a pack. What is more is a new pack's.
+/// A checkpoint takes at most one in so many parts of the time.
+const REST: u32 = 4;
+/// Octets of the changes that say all that differs from a pack, and of a delta of which they are made: some 100 ms, in which nothing else is done. What is
+/// more is a new pack's.
 const CONDENSED_OCTETS_MAX: usize = 16 << 20;
 
 /// Where the log begins.
@@ -79,118 +85,227 @@ pub(super) struct Checkpoint {
     pub(super) first: u64,
     /// Zones that have not said it.
     left: Vec<NameBuf>,
+    /// Zones of which too much has changed to say it, or whose packs cannot be stored: each says it once it is merged.
+    awaited: HashSet<NameBuf>,
+    /// Records that are not on the disk yet.
+    outstanding: usize,
+    began: Instant,
 }
 
+/// The checkpoint that ended last.
+pub(super) struct Ended {
+    at: Instant,
+    /// How long it took, merges that it waited for included.
+    time: Duration,
+    /// Segments that were in use then.
+    used: usize,
+}
+
+/// Segments that are left when a checkpoint begins whatever the one before has left.
+const LAST_SEGMENTS: usize = 4;
+
 impl Checkpoint {
-    /// Whether one is to begin: a third of the segments there may be is in use.
-    pub(super) fn is_due(status: &Status) -> bool {
-        status.segments_used * 3 > status.segments_max && status.next > status.first
+    /// Whether one is to begin: a third of the segments there may be is in use, and a good part of these came since the last one, or there are few left. What
+    /// zones say anew may be as much as that: then no checkpoint makes it less.
+    fn is_due(status: &Status, last: Option<&Ended>) -> bool {
+        let (used, max) = (status.segments_used, status.segments_max);
+        let is_long = used * 3 > max && status.next > status.first;
+        let is_longer = last.is_none_or(|last| used >= last.used + (max / 6).max(1));
+        let is_last = used + LAST_SEGMENTS >= max;
+        let is_rested = last.is_none_or(|last| last.at.elapsed() > last.time.saturating_mul(REST));
+        is_long && is_rested && (is_longer || is_last)
     }
 
-    pub(super) fn begin(status: &Status, zones: impl Iterator<Item = NameBuf>) -> Checkpoint {
-        Checkpoint { first: status.next, left: zones.collect() }
+    fn begin(status: &Status, zones: impl Iterator<Item = NameBuf>) -> Checkpoint {
+        Checkpoint {
+            first: status.next,
+            left: zones.collect(),
+            awaited: HashSet::new(),
+            outstanding: 0,
+            began: Instant::now(),
+        }
     }
 
-    /// The records of some more zones. `None`: all were given before. The error: what stands for this zone is too much, or cannot be had.
-    pub(super) fn next<'z>(
+    /// Whether there are zones to go on with.
+    pub(super) fn has_work(&self) -> bool {
+        self.outstanding == 0 && (!self.left.is_empty() || self.awaited.is_empty())
+    }
+
+    /// A zone has said it.
+    pub(super) fn said(&mut self, zone: &NameBuf) {
+        self.awaited.remove(zone);
+    }
+
+    /// One of its records is on the disk.
+    pub(super) fn is_written(&mut self) {
+        self.outstanding = self.outstanding.saturating_sub(1);
+    }
+
+    /// The records of some more zones, and zones that are to be merged first. `None`: all were given before.
+    fn next<'z>(
         &mut self,
         controller: &Controller,
         zone_of: impl Fn(&NameBuf) -> Option<&'z DynamicZone>,
-        time: u64,
-    ) -> Result<Option<Vec<Entry>>, NameBuf> {
+        names_max: usize,
+    ) -> Option<(Vec<Entry>, Vec<NameBuf>)> {
         if self.left.is_empty() {
-            return Ok(None);
+            return None;
         }
         let until = Instant::now() + TURN;
-        let mut all = Vec::new();
+        let (mut all, mut large) = (Vec::new(), Vec::new());
         while let Some(name) = self.left.pop() {
             if let Some(zone) = zone_of(&name) {
-                all.extend(entries(controller, zone, time).ok_or(name)?);
+                match entries(controller, zone, names_max, wall()) {
+                    Some(entries) => all.extend(entries),
+                    None => large.push(name),
+                }
             }
             if Instant::now() > until {
                 break;
             }
         }
-        Ok(Some(all))
+        self.awaited.extend(large.iter().cloned());
+        Some((all, large))
     }
 }
 
 /// That changes of a zone were lost, which the next start is to know too.
-pub(super) fn damaged(name: &NameBuf, fault: &str, time: u64) -> Option<Entry> {
+pub(super) fn damaged(name: &Name, fault: &str, time: u64) -> Option<Entry> {
     Entry::new(name, 0, 0, time, Body::Damaged(fault.as_bytes())).ok()
 }
 
-/// What stands for all that the log has of a zone.
-pub(super) fn entries(controller: &Controller, zone: &DynamicZone, time: u64) -> Option<Vec<Entry>> {
-    let mut entries = sound_entries(controller, zone, time)?;
+/// What stands for all that the log has of a zone. `names_max`: in one change. `None`: it is too much, or its pack cannot be stored; a merge is its remedy.
+pub(super) fn entries(
+    controller: &Controller,
+    zone: &DynamicZone,
+    names_max: usize,
+    time: u64,
+) -> Option<Vec<Entry>> {
+    let mut entries = sound_entries(controller, zone, names_max, time)?;
     if let Some(fault) = &zone.fault {
-        entries.push(damaged(&zone.name().to_owned(), fault, time)?);
+        entries.push(damaged(zone.name(), fault, time)?);
     }
     Some(entries)
 }
 
-fn sound_entries(controller: &Controller, zone: &DynamicZone, time: u64) -> Option<Vec<Entry>> {
-    if let Some(contents) = base::contents(&zone.newest()?, time) {
+fn sound_entries(
+    controller: &Controller,
+    zone: &DynamicZone,
+    names_max: usize,
+    time: u64,
+) -> Option<Vec<Entry>> {
+    let is_stored = controller.is_stored(zone.pack().id());
+    let is_small = zone.octets() < base::CONTENTS_OCTETS_MAX as u64;
+    if !(is_stored && is_small)
+        && let Some(contents) = base::contents(&zone.newest()?, time)
+    {
         return Some(vec![contents]);
     }
-    let stored = controller.store_base(zone.pack())?;
-    let base = base::of_pack(&stored, zone.number(), time)?;
-    let change = zone.condensed(CONDENSED_OCTETS_MAX).ok()?;
-    let change = change.map(|change| entry(&change, time)).transpose().ok()?;
-    Some(std::iter::once(base).chain(change).collect())
+    if zone.octets() > CONDENSED_OCTETS_MAX as u64 || !controller.store_base(zone.pack()) {
+        return None;
+    }
+    over_pack(zone.newest_box(), (CONDENSED_OCTETS_MAX, names_max), time)
+}
+
+/// That a zone is in its pack, which is on the disk, and all that has changed since; it is one whole only with the last of these. `None`: it is more than these
+/// octets, in changes of at most so many names.
+pub(super) fn over_pack(zone: &Changed, limits: (usize, usize), time: u64) -> Option<Vec<Entry>> {
+    let base = base::of_pack(zone.pack(), zone.number(), time)?;
+    let changes = zone.condensed(limits.0, limits.1).ok()?;
+    let changes = changes.iter().map(|change| entry(change, time).ok());
+    std::iter::once(Some(base)).chain(changes).collect()
 }
 
 impl Changer {
     /// Has some more zones say anew what their changes begin from, where the log is long; once all have, what is before goes.
     pub(super) fn shorten(&mut self) {
-        if self.condition != Condition::Ready {
+        let Log::Open(open) = &self.log else { return };
+        // What waits is of states that may be taken back; a log that is full has room for this all the same.
+        let (condition, waiting) = open.committer.condition();
+        if waiting > 0 || matches!(condition, Condition::Undecided(_)) {
             return;
         }
-        let Log::Open(open) = &mut self.log else { return };
         if self.checkpoint.is_none() {
             let status = open.committer.status();
-            if !Checkpoint::is_due(&status) {
+            if !Checkpoint::is_due(&status, self.shortened.as_ref()) {
                 return;
             }
             self.checkpoint = Some(Checkpoint::begin(&status, self.zones.keys().cloned()));
-            for entry in self.lost.iter().filter_map(|(name, fault)| damaged(name, fault, wall())) {
-                let generation = open.committer.generation();
-                if open.committer.enqueue_urgent(generation, Arc::new(entry), Payload::Base).is_err() {
-                    self.checkpoint = None;
-                    return;
-                }
+            let lost: Vec<Entry> =
+                self.lost.iter().filter_map(|(name, fault)| damaged(name, fault, wall())).collect();
+            if !self.write_for_checkpoint(lost) {
+                return;
             }
             if !self.ages.is_empty() {
                 return self.write_ages();
             }
         }
+        let zones = &self.zones;
         let Some(checkpoint) = &mut self.checkpoint else { return };
-        let (zones, first) = (&self.zones, checkpoint.first);
-        match checkpoint.next(&self.controller, |name| zones.get(name), wall()) {
-            Ok(Some(entries)) => {
-                for entry in entries {
-                    let generation = open.committer.generation();
-                    if open.committer.enqueue_urgent(generation, Arc::new(entry), Payload::Base).is_err() {
-                        self.checkpoint = None;
-                        return;
-                    }
+        checkpoint.awaited.retain(|name| zones.contains_key(name));
+        let names_max = self.renewal.rules.piece_names_max;
+        match checkpoint.next(&self.controller, |name| zones.get(name), names_max) {
+            Some((entries, large)) => {
+                for zone in &large {
+                    tracing::info!(%zone, "zone {zone} has changed too much for the log of changes to be shortened: it is stored anew first");
                 }
-                self.commit();
-            }
-            Ok(None) => {
-                self.checkpoint = None;
-                let (identity, status) =
-                    (open.committer.with_log(journal::Log::identity), open.committer.status());
-                match open.floor.raise(identity, first, &status, wall()) {
-                    Ok(()) => open.committer.release(first),
-                    Err(error) => tracing::error!(%error, "the log of changes cannot be shortened: {error}"),
+                self.renewal.asked.extend(large);
+                if self.write_for_checkpoint(entries) {
+                    self.commit();
                 }
-                self.look_at_events();
             }
-            Err(zone) => {
-                self.checkpoint = None;
-                tracing::error!(%zone, "the log of changes cannot be shortened: zone {zone} differs too much from what is stored of it, or that cannot be stored");
-            }
+            // The log stays as it is until all is on the disk, and those that are to be merged are.
+            None if checkpoint.outstanding > 0 || !checkpoint.awaited.is_empty() => {}
+            None => self.end_checkpoint(),
         }
+    }
+
+    /// Has records be written that a checkpoint needs. False: they cannot be, and there is no checkpoint this time.
+    pub(super) fn write_for_checkpoint(&mut self, entries: Vec<Entry>) -> bool {
+        let (Log::Open(open), Some(checkpoint)) = (&self.log, &mut self.checkpoint) else { return false };
+        for entry in entries {
+            let generation = open.committer.generation();
+            if open.committer.enqueue_urgent(generation, Arc::new(entry), Payload::Checkpoint).is_err() {
+                self.checkpoint = None;
+                return false;
+            }
+            checkpoint.outstanding += 1;
+        }
+        true
+    }
+
+    /// All that a start needs is on the disk: what was before goes.
+    fn end_checkpoint(&mut self) {
+        let Some(Checkpoint { first, began, .. }) = self.checkpoint.take() else { return };
+        let Log::Open(open) = &mut self.log else { return };
+        let (identity, status) = (open.committer.with_log(journal::Log::identity), open.committer.status());
+        match open.floor.raise(identity, first, &status, wall()) {
+            Ok(()) => open.committer.release(first),
+            Err(error) => tracing::error!(%error, "the log of changes cannot be shortened: {error}"),
+        }
+        let used = open.committer.status().segments_used;
+        self.shortened = Some(Ended { at: Instant::now(), time: began.elapsed(), used });
+        self.look_at_events();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What cannot be made less is not tried again before there is more, but for the last segments.
+    #[test]
+    fn a_checkpoint_that_gained_nothing_is_not_the_next_one() {
+        let status =
+            |used| Status { next: 9, first: 1, segments_used: used, segments_max: 60, ..Status::default() };
+        let at = Instant::now();
+        let ended = |used| Ended { at, time: Duration::ZERO, used };
+        assert!(!Checkpoint::is_due(&status(20), None) && Checkpoint::is_due(&status(21), None));
+        std::thread::sleep(Duration::from_millis(1));
+        let is_due = |used, left| Checkpoint::is_due(&status(used), Some(&ended(left)));
+        assert!(!is_due(40, 40) && !is_due(49, 40) && is_due(50, 40));
+        assert!(is_due(56, 56), "there is nothing else that it could do");
+        let slow = Ended { at, time: Duration::from_secs(60), used: 0 };
+        assert!(!Checkpoint::is_due(&status(56), Some(&slow)));
     }
 }

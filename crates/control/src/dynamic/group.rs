@@ -11,24 +11,31 @@ use zone::catalog::PartSet;
 use zone::delta::Changed;
 
 use super::incoming::Told;
+use super::renewal::Moved;
 use super::update::{Said, Update};
 
 /// What waits for a record of the log.
 pub(super) enum Payload {
     /// Nothing: it is what a commit of the same zone that comes after begins from.
     Base,
+    /// A checkpoint.
+    Checkpoint,
     /// Nothing: when a zone was checked.
     Checked,
     /// Nothing: that this zone went.
     Gone(NameBuf),
     /// A version of a zone.
     Commit(Commit),
+    /// A zone's changes begin from another pack.
+    Moved(Box<Moved>),
 }
 
 /// A version of a zone, or requests that changed nothing.
 pub(super) struct Commit {
     /// The zone, lower-case.
     pub(super) zone: NameBuf,
+    /// What the log says of that version, for the history.
+    pub(super) record: Option<Arc<Entry>>,
     /// Its state, and what differs from the state before. `None`: nothing has changed.
     pub(super) version: Option<(Changed, PartSet)>,
     /// What is said, in the order in which requests came.
@@ -39,8 +46,8 @@ pub(super) struct Commit {
 
 /// What has become of payloads.
 pub(super) enum Event {
-    /// They are on the disk.
-    Committed(Vec<Payload>),
+    /// They are on the disk, up to this group.
+    Committed(u64, Vec<Payload>),
     /// They are not and will never be; the newest first.
     Refused(Vec<Payload>, Refusal),
     /// The log is in another condition.
@@ -63,8 +70,8 @@ impl Events {
 }
 
 impl Outcome<Payload> for Events {
-    fn committed(&self, _: u64, payloads: Vec<Payload>) {
-        self.0.lock().push(Event::Committed(payloads));
+    fn committed(&self, group: u64, payloads: Vec<Payload>) {
+        self.0.lock().push(Event::Committed(group, payloads));
     }
 
     fn refused(&self, payloads: Vec<Payload>, why: Refusal) {

@@ -1,8 +1,8 @@
 //! Zones that change, as other threads see them: what they ask of the changer waits in its queue.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use wire::NameBuf;
 use super::changer::Changer;
 use super::incoming::Incoming;
 use super::queue::Queue;
+use super::renewal::Rules;
 use super::update::Update;
 
 /// Zones that change, as others see it: what waits for the changer.
@@ -25,6 +26,8 @@ pub(crate) struct Dynamic {
     /// Whether the log is begun, for others.
     pub(super) is_open: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Others than usual, in tests.
+    pub(super) rules: OnceLock<Rules>,
 }
 
 impl Dynamic {
@@ -32,14 +35,8 @@ impl Dynamic {
     pub(crate) fn new() -> Dynamic {
         let (is_running, is_held, is_open) = <[AtomicBool; 3]>::default().into();
         let leaving = Mutex::named("zones that go", Vec::new());
-        Dynamic {
-            queue: Queue::new(),
-            leaving,
-            is_running,
-            is_held,
-            is_open,
-            thread: Mutex::named("changer", None),
-        }
+        let thread = Mutex::named("changer", None);
+        Dynamic { queue: Queue::new(), leaving, is_running, is_held, is_open, thread, rules: OnceLock::new() }
     }
 
     /// Takes a request.
@@ -82,6 +79,11 @@ impl Dynamic {
         }
     }
 
+    /// Whether the changer writes nothing, as another server is to take over.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_held.load(Ordering::SeqCst)
+    }
+
     fn leave(&self, leaving: Leaving) {
         if self.is_running.load(Ordering::Acquire) {
             self.leaving.lock().push(leaving);
@@ -92,6 +94,14 @@ impl Dynamic {
     /// Those that go, since this was asked last.
     pub(super) fn take_leaving(&self) -> Vec<Leaving> {
         std::mem::take(&mut *self.leaving.lock())
+    }
+
+    /// Has zones that change be merged, as the packs below them are to be given up. Where too much waits they are found again.
+    pub(crate) fn give_up(&self, zones: Vec<NameBuf>) {
+        if self.is_running.load(Ordering::Acquire) {
+            let octets = zones.iter().map(|zone| zone.octets().len()).sum();
+            drop(self.queue.push(Job::GiveUp(zones), octets));
+        }
     }
 
     /// Has the changer write nothing until what this gives is dropped, as another server is to take over, which reads the log. The error: it is not done
@@ -146,6 +156,7 @@ impl Drop for Ends {
 pub(super) enum Job {
     Update(Box<Update>),
     Incoming(Incoming),
+    GiveUp(Vec<NameBuf>),
 }
 
 /// A zone that goes.

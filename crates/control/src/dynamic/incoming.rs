@@ -123,21 +123,16 @@ impl Changer {
             self.ages.iter().filter_map(|(zone, (serial, kept))| age(zone, *serial, *kept)).collect();
         let mut entries = entries.into_iter().peekable();
         while entries.peek().is_some() {
-            for entry in entries.by_ref().take(AGES_A_GROUP) {
-                let Log::Open(open) = &self.log else { return };
-                let generation = open.committer.generation();
-                let queued = open.committer.enqueue_urgent(generation, Arc::new(entry), Payload::Checked);
-                if queued.is_err() {
-                    self.checkpoint = None;
-                    return;
-                }
+            let some = entries.by_ref().take(AGES_A_GROUP).collect();
+            if !self.write_for_checkpoint(some) {
+                return;
             }
             self.commit();
         }
     }
 
     fn take_changes(&mut self, name: &NameBuf, changes: Vec<Change>, told: Told) {
-        if self.enter(name).is_err() {
+        if self.enter(name).is_err() || self.is_full() {
             return;
         }
         let (mut told, last, now) = (Some(told), changes.len().saturating_sub(1), wall());
@@ -156,7 +151,11 @@ impl Changer {
                 return;
             };
             if !zone.is_based {
-                let Some(base) = checkpoint::entries(&self.controller, zone, now) else { return };
+                let names_max = self.renewal.rules.piece_names_max;
+                let Some(base) = checkpoint::entries(&self.controller, zone, names_max, now) else {
+                    self.renewal.asked.insert(name.clone());
+                    return;
+                };
                 for entry in base {
                     let generation = open.committer.generation();
                     if open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base).is_err() {
@@ -171,10 +170,16 @@ impl Changer {
             };
             let told = if at == last { told.take() } else { None };
             let version = Some((applied.changed, applied.parts));
-            let commit = Commit { zone: name.clone(), version, replies: Vec::new(), told };
+            let record = Arc::new(record);
+            let commit = Commit {
+                zone: name.clone(),
+                record: Some(Arc::clone(&record)),
+                version,
+                replies: Vec::new(),
+                told,
+            };
             let generation = open.committer.generation();
-            let queued =
-                open.committer.enqueue(generation, Some(Arc::new(record)), Payload::Commit(commit)).map(drop);
+            let queued = open.committer.enqueue(generation, Some(record), Payload::Commit(commit)).map(drop);
             if let Err(refused) = queued
                 && let Payload::Commit(commit) = refused.payload
             {

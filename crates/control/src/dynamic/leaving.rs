@@ -3,13 +3,22 @@
 use std::sync::Arc;
 
 use journal::{Body, Entry};
-use wire::NameBuf;
+use wire::{Name, NameBuf};
 
 use super::changer::{Changer, wall};
 use super::group::Payload;
 use super::log::Log;
 
 impl Changer {
+    /// Knows a zone no more that is not served as it had been; the log says so with the next group, or later where it cannot be written.
+    pub(super) fn drop_zone(&mut self, name: &Name) {
+        let serial =
+            self.zones.remove(name).and_then(|zone| Some(zone.newest()?.row().serial)).unwrap_or_default();
+        if !self.write_gone(name, serial) {
+            self.gone.entry(name.to_owned()).or_default();
+        }
+    }
+
     /// Has the log say of zones that went that they did. Where it cannot be written that is tried again each turn.
     pub(super) fn leave(&mut self) {
         let leaving = self.controller.dynamic.take_leaving();
@@ -54,14 +63,20 @@ impl Changer {
                 (false, _) => drop(self.zones.remove(name)),
             }
         }
+        self.write_gone(name, serial)
+    }
+
+    /// Has the log say that a zone went. False: it cannot.
+    fn write_gone(&mut self, name: &Name, serial: u32) -> bool {
         let Log::Open(open) = &self.log else { return false };
         let Ok(entry) = Entry::new(name, serial, serial, wall(), Body::Removed) else { return false };
         let generation = open.committer.generation();
-        let queued = open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Gone(name.clone()));
-        if queued.is_ok() {
-            self.lost.remove(name);
-            self.gone.insert(name.clone(), true);
+        let payload = Payload::Gone(name.to_owned());
+        if open.committer.enqueue(generation, Some(Arc::new(entry)), payload).is_err() {
+            return false;
         }
-        queued.is_ok()
+        self.lost.remove(name);
+        self.gone.insert(name.to_owned(), true);
+        true
     }
 }

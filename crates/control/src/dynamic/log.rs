@@ -40,6 +40,8 @@ impl Changer {
             && open.committer.condition() == (Condition::Ready, 0)
         {
             self.log = Log::Closed;
+            // Who takes over reads it.
+            let _ = self.controller.historian.flush();
             // What was said for it may be another server's to say.
             self.checkpoint = None;
             dynamic.is_open.store(false, Ordering::SeqCst);
@@ -88,7 +90,13 @@ impl Changer {
     fn begin_log(&mut self) -> Result<(), String> {
         let (recovery, mut floor) = match std::mem::replace(&mut self.log, Log::Closed) {
             Log::Read(found) => *found,
-            _ => super::recover::read(&self.controller)?.ok_or("the log of changes has no folder")?,
+            _ => {
+                let found = super::recover::read(&self.controller)?;
+                let found = found.ok_or("the log of changes has no folder")?;
+                // What another server may have written is looked at again; nothing of ours is missing there.
+                self.controller.historian.begin(&self.controller, &found.0);
+                found
+            }
         };
         let (is_first, first) = (floor.content().is_none(), recovery.next());
         let mut log = recovery.begin();
@@ -99,6 +107,7 @@ impl Changer {
                 .raise(log.identity(), first, &log.status(), wall())
                 .map_err(|error| format!("the log of changes cannot be begun: {error}"))?;
         }
+        self.controller.historian.log_begins(&log.identity());
         let preparer = log.start_preparer(|| {});
         let preparer = preparer
             .map_err(|error| format!("a thread for the log of changes cannot be started: {error}"))?;

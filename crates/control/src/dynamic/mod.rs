@@ -7,26 +7,33 @@
 //! * [`handle`]: how others ask; [`queue`]: what waits for it; [`update`]: one request; [`recent`]: those that come again.
 //! * [`changer`]: the thread; [`versions`]: what it makes of updates; [`written`]: what comes of writes; [`group`]: what becomes durable together.
 //! * [`zone`]: one zone that changes; [`base`]: what its log begins with; [`incoming`]: what secondary zones get from their primaries.
-//! * [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`]: at a start.
+//! * [`history`]: versions kept for IXFR, beside all that. [`renewal`]: deltas made anew, copied or [`merge`]d; [`bounds`]: what they may have.
+//! * [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`], [`replay`]: at a start.
 
 mod base;
+mod bounds;
 mod changer;
 mod checkpoint;
 mod group;
 mod handle;
+mod history;
 mod incoming;
 mod leaving;
 mod log;
+mod merge;
 mod queue;
 mod recent;
 mod recover;
+mod renewal;
+mod replay;
 mod update;
 mod versions;
 mod written;
 mod zone;
 
 pub(crate) use handle::Dynamic;
+pub(crate) use history::Historian;
 pub(crate) use incoming::{Incoming, NotTaken, Told, What};
 pub(crate) use queue::Queue;
-pub(crate) use recover::start;
+pub(crate) use recover::{has_log, journal_of, start};
 pub(crate) use update::Said;

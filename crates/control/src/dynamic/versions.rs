@@ -8,6 +8,7 @@ use change::{Applied, Draft, Failure, Request, Terms};
 use wire::Name;
 use wire::iana::{ede, rcode};
 use zone::catalog::View;
+use zone::delta::Refused;
 
 use super::changer::{Changer, wall};
 use super::checkpoint;
@@ -38,43 +39,66 @@ impl Changer {
         if let Err(said) = self.enter(name) {
             return self.reply_all(all(requests), said);
         }
+        if self.is_full() {
+            self.say_full(name);
+            return self.reply_all(all(requests), Said::not_now());
+        }
+        // So many of the next ones are versions of their own.
+        let mut alone = 0_usize;
         for _ in 0..VERSIONS_A_TURN {
             if requests.is_empty() {
                 return;
             }
-            if let Err((said, replies)) = self.make_version(name, requests) {
-                self.reply_all(replies, said);
-                return self.reply_all(all(requests), said);
+            match self.make_version(name, requests, if alone > 0 { 1 } else { usize::MAX }) {
+                Ok(()) => alone = alone.saturating_sub(1),
+                Err(NotMade::Together(count)) => alone = count,
+                Err(NotMade::Alone(said, replies)) => {
+                    alone = alone.saturating_sub(1);
+                    self.reply_all(replies, said);
+                }
+                Err(NotMade::Any(said, replies)) => {
+                    self.reply_all(replies, said);
+                    return self.reply_all(all(requests), said);
+                }
             }
         }
     }
 
-    /// Makes one version of a zone of what waits for it, and has it wait for the disk.
-    fn make_version(&mut self, name: &Name, requests: &mut Waiting) -> Result<(), (Said, Vec<Update>)> {
+    /// Makes one version of a zone of what waits for it, of so many requests at most, and has it wait for the disk.
+    fn make_version(
+        &mut self,
+        name: &Name,
+        requests: &mut Waiting,
+        requests_max: usize,
+    ) -> Result<(), NotMade> {
         let now = wall();
-        let damaged = |replies: Vec<(Update, Said)>| {
+        let damaged = |replies: Vec<Replied>| {
             tracing::error!(zone = %name, "zone {name}: its pack cannot be read: not updated");
-            (Said::not_now(), replies.into_iter().map(|(update, _)| update).collect::<Vec<_>>())
+            NotMade::Any(Said::not_now(), updates(replies))
         };
-        let Some(zone) = self.zones.get_mut(name) else { return Err((Said::not_now(), Vec::new())) };
-        let mut replies: Vec<(Update, Said)> = Vec::new();
+        let Some(zone) = self.zones.get_mut(name) else {
+            return Err(NotMade::Any(Said::not_now(), Vec::new()));
+        };
+        let mut replies: Vec<Replied> = Vec::new();
         let Some(view) = zone.newest() else { return Err(damaged(replies)) };
         let own = self.controller.update_terms(name);
         let terms = Terms { policy: own.policy.as_deref(), limits: own.limits, now };
         let Ok(mut draft) = Draft::new(view) else { return Err(damaged(replies)) };
-        while let Some((request, update)) = requests.pop_front() {
+        while replies.len() < requests_max
+            && let Some((request, update)) = requests.pop_front()
+        {
             match draft.update(&request, &update.asker(), &terms) {
-                Ok(Applied::Done) => replies.push((update, Said::DONE)),
+                Ok(Applied::Done) => replies.push((request, update, Said::DONE)),
                 Ok(Applied::Failed(failure)) => {
                     say_failure(name, &update, &failure);
-                    replies.push((update, Said::from(&failure)));
+                    replies.push((request, update, Said::from(&failure)));
                 }
                 Ok(Applied::CommitFirst) => {
                     requests.push_front((request, update));
                     break;
                 }
                 Err(change::draft::Damaged) => {
-                    replies.push((update, Said::not_now()));
+                    replies.push((request, update, Said::not_now()));
                     return Err(damaged(replies));
                 }
             }
@@ -84,15 +108,15 @@ impl Changer {
             Err(NoChange::Nothing) => None,
             Err(NoChange::Damaged) => return Err(damaged(replies)),
         };
-        let failed = |replies: Vec<(Update, Said)>| {
-            (Said::FAILED, replies.into_iter().map(|(update, _)| update).collect::<Vec<_>>())
-        };
+        let failed = |replies: Vec<Replied>| NotMade::Any(Said::FAILED, updates(replies));
         let Log::Open(open) = &self.log else { return Err(failed(replies)) };
-        let mut commit = Commit { zone: name.to_owned(), version: None, replies: Vec::new(), told: None };
-        let mut record = None;
+        let mut commit =
+            Commit { zone: name.to_owned(), record: None, version: None, replies: Vec::new(), told: None };
         if let Some(change) = &change {
             if !zone.is_based {
-                let Some(base) = checkpoint::entries(&self.controller, zone, now) else {
+                let names_max = self.renewal.rules.piece_names_max;
+                let Some(base) = checkpoint::entries(&self.controller, zone, names_max, now) else {
+                    self.renewal.asked.insert(name.to_owned());
                     return Err(failed(replies));
                 };
                 for entry in base {
@@ -103,17 +127,26 @@ impl Changer {
                 }
                 zone.is_based = true;
             }
-            let Ok(entry) = entry(change, now) else { return Err(failed(replies)) };
-            record = Some(Arc::new(entry));
+            // Larger than the log takes, as what the delta refuses, may be the fault of one of them.
+            let Ok(entry) = entry(change, now) else { return Err(refuse(replies, requests)) };
+            commit.record = Some(Arc::new(entry));
             match zone.apply(change) {
                 Ok(applied) => commit.version = Some((applied.changed, applied.parts)),
+                Err(Refused::Full) => {
+                    self.say_full(name);
+                    return Err(NotMade::Any(Said::not_now(), updates(replies)));
+                }
+                Err(Refused::Damaged) => return Err(damaged(replies)),
                 Err(refused) => {
-                    tracing::error!(zone = %name, "zone {name}: an update that was worked out does not fit: {refused:?}");
-                    return Err(failed(replies));
+                    if replies.len() == 1 {
+                        tracing::error!(zone = %name, "zone {name}: an update that was worked out does not fit: {refused:?}");
+                    }
+                    return Err(refuse(replies, requests));
                 }
             }
         }
-        commit.replies = replies;
+        commit.replies = replies.into_iter().map(|(_, update, said)| (update, said)).collect();
+        let record = commit.record.clone();
         match open.committer.enqueue(open.committer.generation(), record, Payload::Commit(commit)) {
             // It is committed with all that waits.
             Ok(_queued) => Ok(()),
@@ -128,7 +161,6 @@ impl Changer {
 
     /// Makes sure that the zone is one that changes, as its slot shows it.
     pub(super) fn enter(&mut self, name: &Name) -> Result<(), Said> {
-        let catalog = &self.controller.catalog;
         if self.lost.contains_key(name) {
             return Err(Said::not_now());
         }
@@ -136,11 +168,12 @@ impl Changer {
             if zone.fault.is_some() {
                 return Err(Said::not_now());
             }
-            if zone.is_waiting() || zone.is_shown(catalog) {
+            if zone.is_waiting() || zone.is_shown(&self.controller.catalog) {
                 return Ok(());
             }
-            self.zones.remove(name);
+            self.drop_zone(name);
         }
+        let catalog = &self.controller.catalog;
         match DynamicZone::adopt(catalog, name, |view, slot| self.controller.pack_of_slot(view, slot)) {
             Some(zone) => {
                 self.zones.insert(name.to_owned(), zone);
@@ -159,6 +192,33 @@ impl Changer {
             }
         }
     }
+}
+
+/// A request, and what will be said to it.
+type Replied = (Request, Update, Said);
+
+/// Why there is no version. Whoever is named hears this.
+enum NotMade {
+    /// It is the fault of none of those that wait: all of them hear the same.
+    Any(Said, Vec<Update>),
+    /// It is the fault of this one.
+    Alone(Said, Vec<Update>),
+    /// One of these is at fault, which wait again: each is to be a version of its own.
+    Together(usize),
+}
+
+fn updates(replies: Vec<Replied>) -> Vec<Update> {
+    replies.into_iter().map(|(_, update, _)| update).collect()
+}
+
+/// What was made of these is refused: the only one is, several are tried one by one.
+fn refuse(replies: Vec<Replied>, requests: &mut Waiting) -> NotMade {
+    if replies.len() == 1 {
+        return NotMade::Alone(Said::FAILED, updates(replies));
+    }
+    let count = replies.len();
+    replies.into_iter().rev().for_each(|(request, update, _)| requests.push_front((request, update)));
+    NotMade::Together(count)
 }
 
 /// What is said of an update that is not done.

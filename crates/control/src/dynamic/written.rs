@@ -5,6 +5,7 @@ use std::time::Instant;
 use journal::Refusal;
 
 use super::changer::Changer;
+use super::checkpoint::Checkpoint;
 use super::group::{Commit, Event, Payload};
 use super::log::Log;
 use super::update::Said;
@@ -22,8 +23,9 @@ impl Changer {
         let Log::Open(open) = &self.log else { return };
         for event in open.events.take() {
             match event {
-                Event::Committed(payloads) => {
-                    payloads.into_iter().for_each(|payload| self.committed(payload))
+                Event::Committed(group, payloads) => {
+                    self.controller.historian.note_group(group);
+                    payloads.into_iter().for_each(|payload| self.committed(group, payload))
                 }
                 Event::Refused(payloads, why) => self.refused(payloads, &why),
                 Event::Condition(condition) => self.note(condition),
@@ -32,22 +34,29 @@ impl Changer {
     }
 
     /// Publishes what is on the disk, and replies.
-    fn committed(&mut self, payload: Payload) {
+    fn committed(&mut self, group: u64, payload: Payload) {
         let commit = match payload {
             Payload::Commit(commit) => commit,
             Payload::Gone(name) => {
                 self.gone.remove(&name);
                 return;
             }
+            Payload::Moved(moved) => return self.moved(*moved),
+            Payload::Checkpoint => {
+                return self.checkpoint.iter_mut().for_each(Checkpoint::is_written);
+            }
             Payload::Base | Payload::Checked => return,
         };
         if let Some((changed, parts)) = commit.version {
             self.controller.make_room();
             let serial = changed.row().serial;
+            if let Some(record) = commit.record {
+                self.controller.historian.push(group, record);
+            }
             let zone = self.zones.get_mut(&commit.zone);
             if zone.is_none_or(|zone| zone.publish(&self.controller.catalog, changed, parts).is_err()) {
+                // The log is told once nothing of it waits any more.
                 tracing::warn!(zone = %commit.zone, "zone {}: updated, and then it was not served any more as it had been", commit.zone);
-                self.zones.remove(&commit.zone);
                 self.gone.entry(commit.zone.clone()).or_default();
                 // Durable, and not served: who asks for it would not find it.
                 return self.reply_all(commit.replies.into_iter().map(|(update, _)| update), Said::not_now());
@@ -72,7 +81,7 @@ impl Changer {
                     self.gone.insert(name, false);
                 }
                 // Which zone it was of is not known: all say once more what they begin from, with their next change.
-                Payload::Base => {
+                Payload::Base | Payload::Moved(_) | Payload::Checkpoint => {
                     self.checkpoint = None;
                     self.zones.values_mut().for_each(|zone| zone.is_based = false);
                 }

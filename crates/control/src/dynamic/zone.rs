@@ -1,13 +1,15 @@
 //! One zone that changes: its delta, and what its slot shows of it.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use wire::{Name, NameBuf};
 use zone::catalog::{CatalogView, PartSet, SlotNumber, State, States, StatesHold, View, ViewSource};
-use zone::delta::{Applied, Changed, DeltaWriter, NotCondensed, Refused};
+use zone::delta::{Applied, Changed, DeltaWriter, Due, NotRebuilt, Rebuild, Refused};
 use zone::{Catalog, Change, Pack, ZoneView};
 
-use crate::controller::Before;
+use crate::controller::Controller;
+use crate::packs::StoredPack;
 
 /// A zone that changes. Owned by the changer.
 pub(super) struct DynamicZone {
@@ -24,6 +26,14 @@ pub(super) struct DynamicZone {
     waiting: usize,
     /// Why it takes no updates: what the log has of it does not fit together.
     pub(super) fault: Option<String>,
+    /// When the first of its changes came since its pack was made, and the last.
+    pub(super) began: Instant,
+    /// See `began`.
+    pub(super) changed: Instant,
+    /// When it was merged last, and how long that took.
+    pub(super) merged: Option<(Instant, Duration)>,
+    /// Its pack is made of contents in the log, and in no file.
+    pub(super) is_in_memory: bool,
 }
 
 /// Attempts to publish: each fails only as somebody gave the zone other access lists in that moment.
@@ -46,6 +56,10 @@ impl DynamicZone {
             is_based: false,
             waiting: 0,
             fault: None,
+            began: Instant::now(),
+            changed: Instant::now(),
+            merged: None,
+            is_in_memory: false,
         })
     }
 
@@ -83,14 +97,71 @@ impl DynamicZone {
         self.writer.newest_box().pack()
     }
 
-    /// Its number in that.
-    pub(super) fn number(&self) -> u32 {
-        self.writer.newest_box().number()
+    /// The newest state, see [`DynamicZone::newest`].
+    pub(super) fn newest_box(&self) -> &Changed {
+        self.writer.newest_box()
     }
 
-    /// All that differs from the pack, as one change.
-    pub(super) fn condensed(&self, octets_max: usize) -> Result<Option<Change>, NotCondensed> {
-        self.writer.newest_box().condensed(octets_max)
+    /// Whether its slot was made to show a state of it.
+    pub(super) fn is_published(&self) -> bool {
+        self.states.is_some()
+    }
+
+    /// Octets of its delta.
+    pub(super) fn octets(&self) -> u64 {
+        self.writer.octets()
+    }
+
+    /// Octets that its delta may have.
+    pub(super) fn octets_max(&self) -> u64 {
+        self.writer.octets_max()
+    }
+
+    /// Octets that it has in its pack.
+    pub(super) fn share(&self) -> u64 {
+        self.writer.share()
+    }
+
+    /// See [`DeltaWriter::due`].
+    pub(super) fn due(&self, merge_octets_min: u64, past_octets_min: u64) -> Option<Due> {
+        self.writer.due(merge_octets_min, past_octets_min)
+    }
+
+    /// Whether so much of its delta is past that a copy is due.
+    pub(super) fn is_past(&self, past_octets_min: u64) -> bool {
+        self.writer.due(u64::MAX, past_octets_min) == Some(Due::Copy)
+    }
+
+    /// The writer of a delta that is being made from its own, once that has all. The error: it cannot be now.
+    pub(super) fn finish(&self, rebuild: Rebuild) -> Result<DeltaWriter, NotRebuilt> {
+        rebuild.finish(&self.writer).map_err(|failed| failed.1)
+    }
+
+    /// Goes on with another delta, which shows the same. `to`: the pack below it, if it is another one.
+    pub(super) fn exchange(
+        &mut self,
+        controller: &Controller,
+        writer: DeltaWriter,
+        to: Option<&Arc<StoredPack>>,
+    ) -> Result<(), Gone> {
+        let catalog = &controller.catalog;
+        let states = States::new(writer.newest_box().clone()).ok_or(Gone)?;
+        let hold = catalog.add_states(Arc::clone(&states));
+        let source = ViewSource::States(hold.number(), 0);
+        for _ in 0..PUBLISH_ATTEMPTS_MAX {
+            if !self.is_shown(catalog) {
+                return Err(Gone);
+            }
+            let (slot, expected) = self.place.ok_or(Gone)?;
+            if controller.move_changed(slot, expected, source, (self.pack().id(), to)) {
+                self.writer = writer;
+                self.states = Some((states, hold));
+                self.place = catalog.state_of(slot).map(|state| (slot, state));
+                self.began = Instant::now();
+                return Ok(());
+            }
+        }
+        Err(Gone)
     }
 
     /// Whether its slot still shows what was published last, in whatever version: access lists of the zone may have become others.
@@ -116,8 +187,13 @@ impl DynamicZone {
 
     /// Makes the next state, which nobody sees yet.
     pub(super) fn apply(&mut self, change: &Change) -> Result<Applied, Refused> {
+        let is_first = self.octets() == 0;
         let applied = self.writer.apply(change)?;
         self.waiting += 1;
+        self.changed = Instant::now();
+        if is_first {
+            self.began = self.changed;
+        }
         Ok(applied)
     }
 
@@ -160,21 +236,14 @@ impl DynamicZone {
         Ok(())
     }
 
-    /// Shows the newest state of a zone that is not shown yet, in whatever slot it has, or in a new one: says what was there.
-    pub(super) fn show(&mut self, catalog: &Catalog) -> Option<Before> {
+    /// Shows the newest state of a zone that is not shown yet, in whatever slot it has, or in a new one: says whether that.
+    pub(super) fn show(&mut self, catalog: &Catalog) -> Option<bool> {
         let newest = self.writer.newest_box().clone();
         let source = self.source(catalog, newest)?;
-        let before = catalog.reader().with(|view| {
-            let slot = view.slot_named(&self.name);
-            let pack = match slot.and_then(|slot| view.view_of(slot)) {
-                Some(View::Zone(zone)) => Some(zone.pack_id()),
-                _ => None,
-            };
-            Before { has_slot: slot.is_some(), pack }
-        });
+        let there = catalog.reader().with(|view| view.slot_named(&self.name));
         let slot = catalog.insert(&[(&*self.name, source)])[0];
         self.place = catalog.state_of(slot).map(|state| (slot, state));
-        Some(before)
+        Some(there.is_none())
     }
 
     /// What a slot shows for this state.

@@ -38,6 +38,7 @@ pub(super) fn finish(
     controller.verifier.stop();
     controller.forwarder.stop();
     controller.dynamic.stop();
+    controller.historian.stop();
     controller.transfers.say(Instant::now());
     tracing::info!("stopped");
     Ok(())

@@ -15,7 +15,7 @@ use wire::{NameBuf, Transport};
 use super::problem::{Report, nearest};
 use super::sections::{AclSettings, ZoneDirectorySettings, ZoneSettings};
 use super::value::Names;
-use super::{AccessSettings, Settings};
+use super::{AccessSettings, IxfrRules, Settings};
 use crate::findings::Refuse;
 use crate::sources::Rules;
 
@@ -368,6 +368,7 @@ impl ZoneSettings {
             refuse,
             notify: self.notify.clone(),
             update: self.update_rules(),
+            ixfr: IxfrRules { octets: self.ixfr_octets, versions: self.ixfr_versions },
             primaries: self.primaries.clone(),
         }
     }
@@ -396,6 +397,7 @@ impl ZoneDirectorySettings {
             refuse,
             notify: self.notify.clone(),
             update: self.update_rules(),
+            ixfr: IxfrRules { octets: self.ixfr_octets, versions: self.ixfr_versions },
             primaries: Names::default(),
         }
     }

@@ -27,7 +27,7 @@ pub use sections::{
     RateLimitSettings, RemoteSettings, SecondarySettings, ServerSettings, TcpSettings, UpdatePolicySettings,
     ZoneDirectorySettings, ZoneSettings,
 };
-pub use update::{UpdatePolicies, UpdateRules, UpdateTerms};
+pub use update::{IxfrRules, UpdatePolicies, UpdateRules, UpdateTerms};
 pub use value::{Names, Pinning, Secret, address};
 
 use declare::{Section, unknown};

@@ -121,7 +121,8 @@ mod tests {
     fn what_is_wrong_with_primaries() {
         let zone = |line: &str| {
             let text = format!(
-                "[[remote]]\nname = \"one\"\naddresses = [\"192.0.2.1\"]\n[[zone]]\nname = \"a\"\n{line}\n"
+                "[[remote]]\nname = \"one\"\naddresses = [\"192.0.2.1\"]\n[[zone]]\nname = \"a\"\n{line}\n\
+                 [[update-policy]]\nname = \"p\"\n"
             );
             let problems = Settings::parse(Path::new("f"), &text).err().unwrap_or_default();
             problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")

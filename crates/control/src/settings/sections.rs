@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use change::{Limits, SerialStyle};
+use journal::history::BOUND_OCTETS_MIN;
 use transfer::refresh::Bounds;
 use wire::NameBuf;
 
 use super::declare::section;
+use super::update::IxfrRules;
 use super::value::{Names, Pinning, Range, Secret};
 use crate::findings::Refuse;
 
@@ -345,6 +347,11 @@ section! {
         records_per_rrset: u32 = Limits::default().records_per_rrset, Range::Number("records", 1, 8000), live;
         /// How many records updates may make a name have, signatures not counted.
         records_per_name: u32 = Limits::default().records_per_name, Range::Number("records", 1, 1_000_000), live;
+        /// Most octets of what led from version to version of a zone, kept so that other servers get differences (IXFR); between half of it and all is there. No
+        /// more than twice what the zone has, as longer differences are sent as the whole zone; 64 KiB at the least.
+        ixfr_octets: u64 = IxfrRules::default().octets, Range::Number("octets", BOUND_OCTETS_MIN, 1 << 40), live;
+        /// Most versions of the same.
+        ixfr_versions: u32 = IxfrRules::default().versions, Range::Number("versions", 2, 65_536), live;
     }
 }
 
@@ -378,5 +385,10 @@ section! {
         records_per_rrset: u32 = Limits::default().records_per_rrset, Range::Number("records", 1, 8000), live;
         /// How many records updates may make a name have, signatures not counted.
         records_per_name: u32 = Limits::default().records_per_name, Range::Number("records", 1, 1_000_000), live;
+        /// Most octets of what led from version to version of a zone, kept so that other servers get differences (IXFR); between half of it and all is there. No
+        /// more than twice what the zone has, as longer differences are sent as the whole zone; 64 KiB at the least.
+        ixfr_octets: u64 = IxfrRules::default().octets, Range::Number("octets", BOUND_OCTETS_MIN, 1 << 40), live;
+        /// Most versions of the same.
+        ixfr_versions: u32 = IxfrRules::default().versions, Range::Number("versions", 2, 65_536), live;
     }
 }

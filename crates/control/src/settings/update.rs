@@ -33,6 +33,22 @@ pub struct UpdateRules {
     pub serial: SerialStyle,
 }
 
+/// How much of its zones a section has kept for IXFR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct IxfrRules {
+    /// Octets of a zone.
+    pub octets: u64,
+    /// Versions of a zone.
+    pub versions: u32,
+}
+
+impl Default for IxfrRules {
+    /// A week of a busy zone, and as many versions as are found in some milliseconds.
+    fn default() -> IxfrRules {
+        IxfrRules { octets: 64 << 20, versions: 4096 }
+    }
+}
+
 /// What holds for the updates of a zone.
 #[derive(Clone, Debug, Default)]
 pub struct UpdateTerms {

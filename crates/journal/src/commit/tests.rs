@@ -204,6 +204,39 @@ fn a_full_log_waits_for_room_and_then_refuses() {
     assert_eq!(kept.last(), Some(&number));
 }
 
+/// A record of more segments than are made ahead has them made; one that never fits is refused in time, and others go on.
+#[test]
+fn a_large_record_finds_room_or_is_refused() {
+    let disk = Simulated::new(1);
+    let (committer, ear) = committer(&disk);
+    let prepare = || committer.with_log(|log| while log.prepare().expect("room") {});
+    prepare();
+    let segment = OPTIONS.segment_octets;
+    let queue_large = |number: u32, segments: usize| {
+        let content = vec![7; segments * segment - segment / 2];
+        let entry = Some(Arc::new(entry(1, number - 1, number, &content)));
+        committer.enqueue(committer.generation(), entry, number).map(drop).expect("it may wait");
+        committer.run();
+    };
+    queue_large(1, 4);
+    assert_eq!(ear.take(), [], "there are four, and two of them are for others");
+    prepare();
+    committer.tick(at(1));
+    assert_eq!(ear.take(), [Told::Committed(vec![1])]);
+    queue_large(2, committer.status().segments_max + 1);
+    for tick in 2..30 {
+        prepare();
+        committer.tick(at(tick));
+    }
+    assert_eq!(ear.take()[..1], [Told::Refused(vec![2], Refusal::Full)]);
+    prepare();
+    committer.tick(at(31));
+    assert_eq!(committer.condition(), (Condition::Ready, 0));
+    queue(&committer, 2).expect("room");
+    committer.run();
+    assert!(ear.take().contains(&Told::Committed(vec![2])));
+}
+
 #[test]
 fn notes_go_with_the_next_group_and_again_after_a_failure() {
     let disk = Simulated::new(1);

@@ -125,13 +125,20 @@ pub(super) struct Last {
     pub(super) after: u32,
 }
 
+/// Octets of the names of folders: of the first octet of the hash.
+pub(super) const FOLDER_NAME_OCTETS: usize = 2;
 const LETTERS: [&str; 2] = ["a", "b"];
 
 impl ZoneFiles {
+    /// No files.
+    pub(super) fn none(folder: &Path, zone: &Name) -> ZoneFiles {
+        let folder = folder.join(format!("{:02x}", hash(zone) >> 56));
+        ZoneFiles { zone: zone.to_owned(), folder, files: Vec::new(), last: None }
+    }
+
     /// Looks at the files of a zone; those that are damaged, or another's, count as none.
     pub(super) fn load(disk: &dyn Disk, folder: &Path, zone: &Name) -> io::Result<ZoneFiles> {
-        let folder = folder.join(format!("{:02x}", hash(zone) >> 56));
-        let mut files = ZoneFiles { zone: zone.to_owned(), folder, files: Vec::new(), last: None };
+        let mut files = ZoneFiles::none(folder, zone);
         for which in 0..2 {
             match disk.open(&files.path(which)) {
                 Ok(file) => files.files.extend(files.open(file, which)?),

@@ -36,6 +36,12 @@ impl Difference {
         &self.octets[..self.removed]
     }
 
+    /// The records that went, and those that came.
+    pub fn into_parts(mut self) -> (Vec<u8>, Vec<u8>) {
+        let added = self.octets.split_off(self.removed);
+        (self.octets, added)
+    }
+
     /// The records that came.
     pub fn added(&self) -> &[u8] {
         &self.octets[self.removed..]
@@ -89,11 +95,11 @@ fn queued(entry: &Entry) -> Option<Difference> {
 }
 
 /// Puts together what leads from `from` to `to`. `queued`: groups and entries that are not in the files yet, or are being written there, in
-/// order.
+/// order; `None` where nothing leads on.
 pub(super) fn collect(
     disk: &dyn Disk,
     files: &ZoneFiles,
-    queued: Vec<(u64, Arc<Entry>)>,
+    queued: Vec<(u64, Option<Arc<Entry>>)>,
     zone: &Name,
     from: u32,
     to: u32,
@@ -106,6 +112,7 @@ pub(super) fn collect(
         if wanted == from {
             return Ok(Some(versions));
         }
+        let Some(entry) = entry else { return Ok(None) };
         let record = entry.record();
         match record.body {
             Body::Checked { .. } => continue,

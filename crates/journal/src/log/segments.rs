@@ -59,8 +59,17 @@ struct Pool {
     /// All that are there, free or not.
     count: usize,
     next: u32,
+    /// Segments that have to be free for what found too few of them: a record may take more than are made ahead.
+    missing: usize,
     /// Why none could be made when it was last tried.
     error: Option<String>,
+}
+
+impl Pool {
+    /// How many are to be free.
+    fn wanted(&self) -> usize {
+        FREE_WANTED.max(self.missing)
+    }
 }
 
 /// All segments of a log.
@@ -128,11 +137,28 @@ impl Segments {
     pub(crate) fn take(&self, count: usize, left: usize) -> Option<Vec<Segment>> {
         let mut pool = self.pool.lock();
         let taken = (pool.free.len() >= count + left).then(|| pool.free.drain(..count).collect());
+        pool.missing = if taken.is_some() { 0 } else { count + left };
         // One that failed tries again by itself after a while.
-        if pool.free.len() < FREE_WANTED && pool.error.is_none() {
+        if pool.free.len() < pool.wanted() && pool.error.is_none() {
             self.wake_preparer();
         }
         taken
+    }
+
+    /// Whether there are as many free ones as the last one needs that found too few; if there was no such, more than are reserved.
+    pub(crate) fn has_room(&self) -> bool {
+        let pool = self.pool.lock();
+        pool.free.len() >= if pool.missing > 0 { pool.missing } else { RESERVED + 1 }
+    }
+
+    /// What found too few does not wait any more.
+    pub(crate) fn give_up(&self) {
+        self.pool.lock().missing = 0;
+    }
+
+    /// Whether something waits for segments that are not there.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.pool.lock().missing > 0
     }
 
     /// Does with a segment what has to be done. What fails leaves a file behind that a start finds.
@@ -170,7 +196,7 @@ impl Segments {
     pub(crate) fn prepare(&self) -> io::Result<bool> {
         let number = {
             let mut pool = self.pool.lock();
-            if pool.free.len() >= FREE_WANTED || pool.count >= self.count_max() {
+            if pool.free.len() >= pool.wanted() || pool.count >= self.count_max() {
                 pool.error = None;
                 return Ok(false);
             }

@@ -109,7 +109,8 @@ fn is_same_list<'a, 'b>(
     }
 }
 
-fn is_same_set(one: &RRset<'_>, other: &RRset<'_>) -> bool {
+/// Whether two RRsets of the same owner have the same records.
+pub(crate) fn is_same_set(one: &RRset<'_>, other: &RRset<'_>) -> bool {
     let is_same_data = || match (one.data(), other.data()) {
         (Data::Inline(one), Data::Inline(other)) => one == other,
         (Data::Fragment(one), Data::Fragment(other)) => {

@@ -15,7 +15,7 @@
 
 use super::CatalogView;
 use super::numbered::{List, Numbered};
-use super::slots::{Absence, Version};
+use super::slots::{Absence, Seen, SlotNumber, Version};
 use super::states::States;
 use super::view::Found;
 use crate::lookup::ZoneView;
@@ -60,7 +60,8 @@ pub struct PinCounts {
 pub struct PinnedZone {
     data: Pinned,
     version: Version,
-    _seat: Seat,
+    /// `None`: it is kept by who publishes, and bounded there.
+    _seat: Option<Seat>,
 }
 
 /// What shows it.
@@ -92,24 +93,33 @@ impl CatalogView<'_> {
     /// limits of clients are by. What was found in an earlier batch is not pinned, or another zone is.
     pub fn pin(&self, found: &Found, client: IpAddr) -> Result<PinnedZone, PinRefused> {
         let seen = found.seen();
-        let (pins, packs, states, domain) = self.pinning();
-        let data = || {
-            if let Some((number, zone)) = seen.zone() {
-                let pack = Kept::take(packs, number.0, domain)?;
-                ZoneView::new(pack.get(), zone)?;
-                return Some(Pinned::Pack(pack, zone));
-            }
-            let (number, state) = seen.states()?;
-            let states = Kept::take(states, number.0, domain)?;
-            states.get().view(state)?;
-            Some(Pinned::States(states, state))
-        };
         if seen.zone().is_none() && seen.states().is_none() {
             return Err(seen.absence().map_or(PinRefused::Nothing, PinRefused::Absent));
         }
-        let seat = Seat::take(pins, client)?;
-        let data = data().ok_or(PinRefused::Nothing)?;
-        Ok(PinnedZone { data, version: found.version(), _seat: seat })
+        let seat = Seat::take(self.pinning().0, client)?;
+        let data = self.pinned(seen).ok_or(PinRefused::Nothing)?;
+        Ok(PinnedZone { data, version: found.version(), _seat: Some(seat) })
+    }
+
+    /// Keeps the zone of a slot in the state that it has, for who is about to publish another one. It counts for nobody: whoever calls this bounds how
+    /// many there are. `None`: it has no data, or they cannot be read.
+    pub fn keep(&self, slot: SlotNumber) -> Option<PinnedZone> {
+        let (seen, version) = self.seen_in(slot)?;
+        Some(PinnedZone { data: self.pinned(seen)?, version, _seat: None })
+    }
+
+    /// What shows a zone that was seen in this batch.
+    fn pinned(&self, seen: Seen) -> Option<Pinned> {
+        let (_, packs, states, domain) = self.pinning();
+        if let Some((number, zone)) = seen.zone() {
+            let pack = Kept::take(packs, number.0, domain)?;
+            ZoneView::new(pack.get(), zone)?;
+            return Some(Pinned::Pack(pack, zone));
+        }
+        let (number, state) = seen.states()?;
+        let states = Kept::take(states, number.0, domain)?;
+        states.get().view(state)?;
+        Some(Pinned::States(states, state))
     }
 }
 

@@ -411,6 +411,17 @@ impl<'g> CatalogView<'g> {
         }
     }
 
+    /// What there is of a slot's zone, as pins have it, and in which version.
+    pub(super) fn seen_in(&self, slot: SlotNumber) -> Option<(Seen, Version)> {
+        let version = self.version(slot);
+        let held = self.parts.slot(slot)?.view(&self.guard);
+        let seen = match self.see_state(held) {
+            Some((seen, _)) => seen,
+            None => self.see(held)?.0,
+        };
+        Some((seen, version))
+    }
+
     /// See [`super::Catalog::octets`].
     pub(super) fn octets(&self) -> usize {
         let slots = self.parts.slots.iter().map(|chunk| size_of_val(&**chunk));

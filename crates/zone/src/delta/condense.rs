@@ -1,4 +1,4 @@
-//! All that differs between a pack and a state of the zone over it, as one change: what stands for many in the log once they are behind.
+//! All that differs between a pack and a state of the zone over it, as few changes: what stands for many in the log once they are behind.
 
 use super::{Changed, HEAD, InOrder, Seen};
 use crate::change::{Change, Records};
@@ -9,37 +9,40 @@ use wire::sort_key::name_of;
 use wire::{Name, NameBuf};
 
 /// Records of one name: type, RDATA, TTL.
-type All = Vec<(u16, Vec<u8>, u32)>;
+pub(crate) type All = Vec<(u16, Vec<u8>, u32)>;
 
-/// What differs is too much for one change, or cannot be read.
+/// What differs is more than was asked for, or cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotCondensed;
 
+/// Names of one piece: with those above them no more than one commit takes.
+pub const PIECE_NAMES_MAX: usize = super::COMMIT_NAMES_MAX / 4;
+/// Octets of one piece, but for what its last name has: half of a record of the log.
+const PIECE_OCTETS_MAX: usize = 8 << 20;
+
 impl Changed {
-    /// The change from the pack to this state; `None` within: it is as the pack has it. The error: it would have more than `octets_max` octets, or the pack cannot
-    /// be read. Costs what the delta has, not what the zone has.
-    pub fn condensed(&self, octets_max: usize) -> Result<Option<Change>, NotCondensed> {
+    /// What leads from the pack to this state: changes in this order, of which the last has the serial of this state, and those before it that of the pack. None: it is
+    /// as the pack has it. `names_max`: in one of them, [`PIECE_NAMES_MAX`] but in tests. The error: they would have more than `octets_max` octets, or the pack
+    /// cannot be read. Costs what the delta has, not what the zone has.
+    pub fn condensed(&self, octets_max: usize, names_max: usize) -> Result<Vec<Change>, NotCondensed> {
         let is_unchanged = self.state() == 0;
         if is_unchanged {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        self.condense(octets_max).map(Some).ok_or(NotCondensed)
+        self.condense(octets_max, names_max).ok_or(NotCondensed)
     }
 
-    fn condense(&self, octets_max: usize) -> Option<Change> {
+    fn condense(&self, octets_max: usize, names_max: usize) -> Option<Vec<Change>> {
         let (before, after) = (ZoneView::new(self.pack(), self.number())?, ZoneView::of_changed(self)?);
         let apex = after.apex();
-        let mut sides = Sides::default();
         let (old, new) = (records_at(&before, &[])?, records_at(&after, &[])?);
         let (soa_before, soa_after) = (soa(&old)?, soa(&new)?);
-        sides.removed.push(apex, rtype::SOA, soa_before.2, &soa_before.1);
-        sides.added.push(apex, rtype::SOA, soa_after.2, &soa_after.1);
+        let mut pieces = Pieces { apex, soa_before, sides: Sides::default(), made: Vec::new(), octets: 0 };
+        pieces.begin();
         for key in keys(self.names_in_order()) {
             let owner = name_of(after.apex_key(), key).ok()?;
-            sides.add(&owner, records_at(&before, key)?, records_at(&after, key)?);
-            if sides.octets() > octets_max {
-                return None;
-            }
+            pieces.sides.add(&owner, records_at(&before, key)?, records_at(&after, key)?);
+            pieces.cut(octets_max, names_max)?;
         }
         for key in keys(self.hashes_in_order()) {
             let hash = key.first_chunk()?;
@@ -51,24 +54,65 @@ impl Changed {
                 Some((record, true)) => records_of([record.rrset()?].into_iter(), owner, zone.apex()),
                 _ => Some(All::new()),
             };
-            sides.add(owner, of(&before)?, of(&after)?);
-            if sides.octets() > octets_max {
-                return None;
-            }
+            pieces.sides.add(owner, of(&before)?, of(&after)?);
+            pieces.cut(octets_max, names_max)?;
         }
-        Change::new(sides.removed, sides.added).ok()
+        pieces.end(soa_after)?;
+        Some(pieces.made)
     }
 }
 
+/// Changes that are being made, one after the other.
+struct Pieces<'r> {
+    apex: &'r Name,
+    soa_before: &'r (u16, Vec<u8>, u32),
+    sides: Sides,
+    made: Vec<Change>,
+    /// Of those that are made.
+    octets: usize,
+}
+
+impl Pieces<'_> {
+    fn begin(&mut self) {
+        self.sides.removed.push(self.apex, rtype::SOA, self.soa_before.2, &self.soa_before.1);
+    }
+
+    /// Ends a piece that is large enough. `None`: all of them are more than `octets_max`.
+    fn cut(&mut self, octets_max: usize, names_max: usize) -> Option<()> {
+        let octets = self.sides.octets();
+        if self.octets + octets > octets_max {
+            return None;
+        }
+        if self.sides.names >= names_max || octets > PIECE_OCTETS_MAX.min(octets_max) {
+            self.end(self.soa_before)?;
+            self.begin();
+        }
+        Some(())
+    }
+
+    /// Ends the present piece, which has this SOA record then.
+    fn end(&mut self, soa: &(u16, Vec<u8>, u32)) -> Option<()> {
+        self.octets += self.sides.octets();
+        let Sides { removed, added, .. } = std::mem::take(&mut self.sides);
+        let mut with_soa = Records::default();
+        with_soa.push(self.apex, rtype::SOA, soa.2, &soa.1);
+        with_soa.append(added);
+        self.made.push(Change::new(removed, with_soa).ok()?);
+        Some(())
+    }
+}
+
+/// What goes and what comes.
 #[derive(Default)]
-struct Sides {
-    removed: Records,
-    added: Records,
+pub(crate) struct Sides {
+    pub(crate) removed: Records,
+    pub(crate) added: Records,
+    names: usize,
 }
 
 impl Sides {
-    /// Adds what is on one side alone; the SOA record is there already.
-    fn add(&mut self, owner: &Name, mut old: All, mut new: All) {
+    /// Adds what is on one side alone; the SOA record is there already, or comes at the end.
+    pub(crate) fn add(&mut self, owner: &Name, mut old: All, mut new: All) {
         let is_counted = |record: &(u16, Vec<u8>, u32)| record.0 != rtype::SOA;
         old.retain(is_counted);
         new.retain(is_counted);
@@ -80,9 +124,11 @@ impl Sides {
         };
         only(&old, &new, &mut self.removed);
         only(&new, &old, &mut self.added);
+        self.names += 1;
     }
 
-    fn octets(&self) -> usize {
+    /// Octets of both.
+    pub(crate) fn octets(&self) -> usize {
         self.removed.octets().len() + self.added.octets().len()
     }
 }
@@ -110,7 +156,12 @@ fn records_at(zone: &ZoneView<'_>, relative: &[u8]) -> Option<All> {
     records_of(rrsets, &owner, zone.apex())
 }
 
-fn records_of<'z>(rrsets: impl Iterator<Item = RRset<'z>>, owner: &Name, apex: &Name) -> Option<All> {
+/// All records of RRsets of an owner, signatures among them. `None`: they cannot be read.
+pub(crate) fn records_of<'z>(
+    rrsets: impl Iterator<Item = RRset<'z>>,
+    owner: &Name,
+    apex: &Name,
+) -> Option<All> {
     let mut all = All::new();
     for rrset in rrsets {
         let ttl = rrset.ttl();

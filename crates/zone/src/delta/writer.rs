@@ -46,9 +46,9 @@ const OCTETS_MAX: u64 = 4 << 30;
 /// Octets that a delta may have over a small pack.
 const OCTETS_MIN: u64 = 64 << 20;
 /// A merge is due from here on, if it is a twentieth of the pack.
-const MERGE_OCTETS_MIN: u64 = 4 << 20;
+pub const MERGE_OCTETS_MIN: u64 = 4 << 20;
 /// A copy is due from here on, if a quarter of the delta is past.
-const PAST_OCTETS_MIN: u64 = 1 << 20;
+pub const PAST_OCTETS_MIN: u64 = 1 << 20;
 /// States of a delta: a copy begins anew. It is due at half of them.
 const STATES_MAX: u32 = u32::MAX - 1;
 
@@ -312,7 +312,7 @@ impl DeltaWriter {
             })
             .collect();
         let before = self.names.entries + self.hashes.entries;
-        let octets_max = self.share().clamp(OCTETS_MIN, OCTETS_MAX);
+        let octets_max = self.octets_max();
         let octets = (slab.len() + rows * ROW_OCTETS) as u64;
         let is_full = u32::try_from(slab.len()).is_err()
             || self.octets + octets + (rows * ENTRY_OCTETS) as u64 > octets_max
@@ -436,20 +436,25 @@ impl DeltaWriter {
         self.octets
     }
 
+    /// Octets that it may have: with more, changes are [refused](Refused::Full).
+    pub fn octets_max(&self) -> u64 {
+        self.share().clamp(OCTETS_MIN, OCTETS_MAX)
+    }
+
     /// The zone's share of its pack's octets, by names.
-    fn share(&self) -> u64 {
+    pub fn share(&self) -> u64 {
         let pack = &self.newest.pack;
         let blocks = pack.section(Section::Directory).len() / DIRECTORY_ROW_OCTETS;
         let own = pack.zone_row(self.newest.number).block_count;
         pack.octets().len() as u64 * u64::from(own) / (blocks as u64).max(1)
     }
 
-    /// What is due, a merge before a copy.
-    pub fn due(&self) -> Option<Due> {
-        if self.octets > MERGE_OCTETS_MIN.max(self.share() / 20) {
+    /// What is due, a merge before a copy. `merge_octets_min`, `past_octets_min`: [`MERGE_OCTETS_MIN`] and [`PAST_OCTETS_MIN`], but in tests.
+    pub fn due(&self, merge_octets_min: u64, past_octets_min: u64) -> Option<Due> {
+        if self.octets > merge_octets_min.max(self.share() / 20) {
             return Some(Due::Merge);
         }
-        let is_past = self.past_octets > PAST_OCTETS_MIN.max(self.octets / 4);
+        let is_past = self.past_octets > past_octets_min.max(self.octets / 4);
         (is_past || self.last_state > STATES_MAX / 2).then_some(Due::Copy)
     }
 }

@@ -1,0 +1,406 @@
+//! Deltas made anew while their zones change: copied without what is past, or laid over new packs that have what they had.
+//!
+//! ```text
+//! due: past octets --------------------> Rebuild::copy ---steps between groups---> exchange
+//! due: octets, age, pack, checkpoint --> `merge`: new pack --> Rebuild::onto --steps--> log: pack, what came since --> exchange
+//! ```
+//!
+//! An exchange is a step of the changer's: nothing of the zone is queued or unpublished then, and the slot shows the same version in another way.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::{Duration, Instant};
+
+use journal::commit::Condition;
+use wire::NameBuf;
+use zone::DeltaWriter;
+use zone::delta::{Due, MERGE_OCTETS_MIN, PAST_OCTETS_MIN, Rebuild};
+
+use super::changer::{Changer, wall};
+use super::checkpoint;
+use super::group::Payload;
+use super::log::Log;
+use super::merge::{self, Member, Merged};
+use super::zone::DynamicZone;
+use crate::load::{OWN_PACK_OCTETS, SHARED_PACK_OCTETS};
+use crate::packs::StoredPack;
+
+/// When what is due; others in tests.
+#[derive(Clone, Debug)]
+pub(super) struct Rules {
+    /// See [`DeltaWriter::due`].
+    pub(super) merge_octets_min: u64,
+    /// The same.
+    pub(super) past_octets_min: u64,
+    /// Between two looks at all zones.
+    pub(super) look: Duration,
+    /// A delta that is so old is merged, once nothing has changed for `quiet`.
+    pub(super) age: Duration,
+    /// See `age`.
+    pub(super) quiet: Duration,
+    /// After a merge of a zone so many times as long until the next one that only its size asks for.
+    pub(super) rest: u32,
+    /// After a merge that could not be stored.
+    pub(super) pause: Duration,
+    /// Zones whose packs are in memory alone, before all of them are put into one file.
+    pub(super) in_memory_max: usize,
+    /// Octets of all deltas: from half of them on the largest is merged, and commits are delayed; with more, refused.
+    pub(super) octets_max: u64,
+    /// Names of one change that stands for a delta in the log.
+    pub(super) piece_names_max: usize,
+    /// How long a step may take between groups that follow each other, and when nothing waits.
+    pub(super) turns: (Duration, Duration),
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules {
+            merge_octets_min: MERGE_OCTETS_MIN,
+            past_octets_min: PAST_OCTETS_MIN,
+            look: Duration::from_secs(1),
+            age: Duration::from_secs(3600),
+            quiet: Duration::from_secs(600),
+            rest: 9,
+            pause: Duration::from_secs(60),
+            in_memory_max: 64,
+            octets_max: 4 << 30,
+            piece_names_max: zone::delta::PIECE_NAMES_MAX,
+            // As long as a sync, so that others get half of the time at least.
+            turns: (Duration::from_micros(200), Duration::from_millis(2)),
+        }
+    }
+}
+
+/// A look at all zones takes at most this part of the time.
+const LOOK_PART: u32 = 100;
+/// Zones without changes are looked at so often: some become old.
+const IDLE_LOOK: Duration = Duration::from_secs(60);
+/// Rows of a delta that are looked at between two looks at the clock: some 50 us.
+const ROWS_A_STEP: u32 = 32;
+/// Octets of what differs from a new pack when it is said in the log: what came while that was made. With more the merge was in vain, and is made anew.
+const SINCE_OCTETS_MAX: usize = 64 << 20;
+
+/// What is under way, and what is to be done.
+pub(super) struct Renewal {
+    pub(super) rules: Rules,
+    /// Zones that are to be merged whatever their deltas have: the log is to be shortened, or the packs below are to be given up.
+    pub(super) asked: HashSet<NameBuf>,
+    /// Octets of all deltas at the last look.
+    pub(super) octets: u64,
+    /// Zones that are damaged below.
+    left: HashSet<NameBuf>,
+    /// What is to be copied, and merged, as of the last look; the most urgent first.
+    copies: VecDeque<NameBuf>,
+    merges: Vec<NameBuf>,
+    next_look: Instant,
+    /// No merge begins before.
+    not_before: Instant,
+    merge: Option<Receiver<Merged>>,
+    /// A merge whose zones are being laid over the new pack.
+    taking: Option<Taking>,
+    work: Option<Work>,
+}
+
+/// See [`Renewal::taking`].
+struct Taking {
+    pack: Arc<StoredPack>,
+    left: VecDeque<(u32, Member)>,
+    time: Duration,
+}
+
+/// A delta that is being made.
+struct Work {
+    zone: NameBuf,
+    rebuild: Rebuild,
+    /// The new pack, and how long it took to make it; `None`: a copy.
+    to: Option<(Arc<StoredPack>, Duration)>,
+}
+
+/// A new delta, once the log says what it is over.
+pub(super) struct Moved {
+    zone: NameBuf,
+    writer: DeltaWriter,
+    to: Arc<StoredPack>,
+    time: Duration,
+}
+
+impl Renewal {
+    pub(super) fn new(rules: Rules) -> Renewal {
+        let now = Instant::now();
+        Renewal {
+            rules,
+            asked: HashSet::new(),
+            octets: 0,
+            left: HashSet::new(),
+            copies: VecDeque::new(),
+            merges: Vec::new(),
+            next_look: now,
+            not_before: now,
+            merge: None,
+            taking: None,
+            work: None,
+        }
+    }
+
+    /// Whether there is something to do at once.
+    fn has_work(&self) -> bool {
+        self.work.is_some() || self.taking.is_some() || !self.copies.is_empty()
+    }
+
+    /// How urgent a merge of a zone is; `None`: it is not due.
+    fn urgency(&self, zone: &DynamicZone, now: Instant, is_largest: bool) -> Option<u8> {
+        let rules = &self.rules;
+        let name = zone.name();
+        if zone.fault.is_some() || !zone.is_published() || self.left.contains(name) {
+            return None;
+        }
+        let is_rested = zone.merged.is_none_or(|(at, time)| now - at >= time * rules.rest);
+        let is_old = zone.octets() > 0
+            && now - zone.began >= rules.age
+            && now - zone.changed >= rules.quiet.min(rules.age);
+        if self.asked.contains(name) {
+            Some(3)
+        } else if is_largest {
+            Some(2)
+        } else if is_rested && zone.due(rules.merge_octets_min, rules.past_octets_min) == Some(Due::Merge) {
+            Some(1)
+        } else {
+            is_old.then_some(0)
+        }
+    }
+}
+
+impl Changer {
+    /// When the changer is to look again, though nothing comes.
+    pub(super) fn renewal_due(&self, now: Instant) -> Option<Instant> {
+        if self.zones.is_empty() {
+            return None;
+        }
+        let can = !matches!(self.condition, Condition::Undecided(_)) && matches!(self.log, Log::Open(_));
+        Some(if can && self.renewal.has_work() {
+            now
+        } else {
+            let is_busy = self.last.is_some_and(|last| now - last < IDLE_LOOK);
+            let is_wanted = !self.renewal.asked.is_empty() || !self.renewal.merges.is_empty();
+            let pause = if is_busy || is_wanted { self.renewal.rules.look } else { IDLE_LOOK };
+            self.renewal.next_look.max(now + pause.min(IDLE_LOOK) / 2)
+        })
+    }
+
+    /// Makes deltas anew, for a moment. `is_idle`: nothing waits.
+    pub(super) fn renew(&mut self, is_idle: bool) {
+        // Of a log that is full it makes room.
+        if matches!(self.condition, Condition::Undecided(_)) || !matches!(self.log, Log::Open(_)) {
+            return;
+        }
+        let now = Instant::now();
+        if now >= self.renewal.next_look {
+            self.look_at_zones(now);
+        }
+        self.take_merge(now);
+        self.begin_merge(now);
+        let (busy, idle) = self.renewal.rules.turns;
+        self.step_until(now + if is_idle { idle } else { busy });
+    }
+
+    /// Finds what is due.
+    fn look_at_zones(&mut self, now: Instant) {
+        let renewal = &mut self.renewal;
+        renewal.octets = self.zones.values().map(DynamicZone::octets).sum();
+        let largest = (renewal.octets > renewal.rules.octets_max / 2)
+            .then(|| self.zones.values().max_by_key(|zone| zone.octets()).map(|zone| zone.name().to_owned()))
+            .flatten();
+        let in_memory: Vec<&DynamicZone> = self.zones.values().filter(|zone| zone.is_in_memory).collect();
+        if in_memory.len() > renewal.rules.in_memory_max {
+            renewal.asked.extend(in_memory.iter().map(|zone| zone.name().to_owned()));
+        }
+        renewal.asked.retain(|name| self.zones.contains_key(name));
+        let mut merges: Vec<(u8, u64, NameBuf)> = Vec::new();
+        renewal.copies.clear();
+        for (name, zone) in &self.zones {
+            let is_largest = largest.as_ref() == Some(name);
+            let rules = &renewal.rules;
+            if let Some(urgency) = renewal.urgency(zone, now, is_largest) {
+                merges.push((urgency, zone.octets(), name.clone()));
+            } else if zone.is_published() && zone.is_past(rules.past_octets_min) {
+                renewal.copies.push_back(name.clone());
+            }
+        }
+        merges.sort_unstable_by_key(|(urgency, octets, _)| (*urgency, *octets));
+        renewal.merges = merges.into_iter().map(|(_, _, name)| name).collect();
+        let took = now.elapsed();
+        renewal.next_look = now + renewal.rules.look.max(took * LOOK_PART);
+    }
+
+    /// Begins the merge that is most urgent: of a large zone alone, or of many small ones.
+    fn begin_merge(&mut self, now: Instant) {
+        let renewal = &mut self.renewal;
+        let is_at_it = renewal.merge.is_some() || renewal.taking.is_some() || now < renewal.not_before;
+        if is_at_it || renewal.merges.is_empty() || self.controller.writable_folder().is_none() {
+            return;
+        }
+        let (mut members, mut octets) = (Vec::new(), 0);
+        for name in renewal.merges.iter().rev() {
+            let Some(zone) = self.zones.get(name).filter(|zone| !zone.is_waiting() && zone.is_published())
+            else {
+                continue;
+            };
+            let own = zone.share() + zone.octets();
+            let is_large = own >= OWN_PACK_OCTETS as u64;
+            if is_large && !members.is_empty() {
+                continue;
+            }
+            octets += own;
+            members.push(Member { zone: name.clone(), pinned: zone.newest_box().clone() });
+            if is_large || octets > SHARED_PACK_OCTETS {
+                break;
+            }
+        }
+        if members.is_empty() {
+            return;
+        }
+        // What is copied now would be of another delta than the one that is pinned.
+        let is_member = |name: &NameBuf| members.iter().any(|member| member.zone == *name);
+        if renewal.work.as_ref().is_some_and(|work| is_member(&work.zone)) {
+            renewal.work = None;
+        }
+        tracing::debug!(zones = members.len(), "merging {} zones that have changed", members.len());
+        match merge::start(&self.controller, members) {
+            Ok(receiver) => renewal.merge = Some(receiver),
+            Err(error) => {
+                renewal.not_before = now + renewal.rules.pause;
+                tracing::error!(%error, "a thread that merges zones cannot be started: {error}");
+            }
+        }
+        renewal.merges.clear();
+    }
+
+    /// Takes what came of a merge.
+    fn take_merge(&mut self, now: Instant) {
+        let renewal = &mut self.renewal;
+        let Some(receiver) = &renewal.merge else { return };
+        let merged = match receiver.try_recv() {
+            Ok(merged) => merged,
+            Err(TryRecvError::Empty) => return,
+            Err(TryRecvError::Disconnected) => {
+                renewal.merge = None;
+                renewal.not_before = now + renewal.rules.pause;
+                return;
+            }
+        };
+        renewal.merge = None;
+        let Merged { pack, members, damaged, time } = merged;
+        for zone in damaged {
+            tracing::error!(%zone, "zone {zone}: what it changes from is damaged; it cannot be stored anew");
+            renewal.left.insert(zone);
+        }
+        match pack {
+            Some(pack) => {
+                renewal.taking = Some(Taking { pack, left: (0..).zip(members).collect(), time });
+            }
+            None => renewal.not_before = now + renewal.rules.pause,
+        }
+    }
+
+    /// Goes on with the delta that is being made, and the next ones, until then.
+    fn step_until(&mut self, until: Instant) {
+        while self.next_work() {
+            let Some(mut work) = self.renewal.work.take() else { return };
+            let Some(zone) = self.zones.get(&work.zone).filter(|zone| !zone.is_waiting()) else { continue };
+            // It is of another delta if that was exchanged meanwhile, or its zone came anew: then it is looked at again.
+            let Ok(is_over) = work.rebuild.step(zone.newest_box(), ROWS_A_STEP) else { continue };
+            if is_over {
+                self.end_work(work);
+            } else {
+                self.renewal.work = Some(work);
+            }
+            if Instant::now() >= until {
+                return;
+            }
+        }
+    }
+
+    /// Makes sure that there is a delta being made, if any is to be.
+    fn next_work(&mut self) -> bool {
+        let renewal = &mut self.renewal;
+        while renewal.work.is_none() {
+            if let Some(taking) = &mut renewal.taking {
+                let Some((number, member)) = taking.left.pop_front() else {
+                    self.controller.let_go_of(taking.pack.pack.id());
+                    renewal.taking = None;
+                    self.controller.tidy_soon();
+                    continue;
+                };
+                let pack = Arc::clone(&taking.pack.pack);
+                let to = Some((Arc::clone(&taking.pack), taking.time));
+                renewal.work = Rebuild::onto(pack, number, &member.pinned).map(|rebuild| Work {
+                    zone: member.zone,
+                    rebuild,
+                    to,
+                });
+            } else {
+                let Some(name) = renewal.copies.pop_front() else { return false };
+                // A merge of it is better, and hangs on the delta that it has.
+                let is_merging = renewal.merge.is_some();
+                renewal.work = self
+                    .zones
+                    .get(&name)
+                    .filter(|zone| !is_merging && !zone.is_waiting())
+                    .and_then(|zone| Rebuild::copy(zone.newest_box()))
+                    .map(|rebuild| Work { zone: name, rebuild, to: None });
+            }
+        }
+        true
+    }
+
+    /// Has a delta that has all of the old one take its place: a copy at once, one over a new pack once the log says so.
+    fn end_work(&mut self, work: Work) {
+        let Work { zone: name, rebuild, to } = work;
+        let Some(zone) = self.zones.get_mut(&name) else { return };
+        let Ok(writer) = zone.finish(rebuild) else { return };
+        let Some((to, time)) = to else {
+            if zone.exchange(&self.controller, writer, None).is_ok() {
+                tracing::debug!(zone = %name, "zone {name}: its changes are copied, without what is past");
+            }
+            return;
+        };
+        let Log::Open(open) = &self.log else { return };
+        let names_max = self.renewal.rules.piece_names_max;
+        let limits = (SINCE_OCTETS_MAX, names_max);
+        let Some(mut entries) = checkpoint::over_pack(writer.newest_box(), limits, wall()) else { return };
+        let last = entries.pop();
+        // With the last of them the log says all.
+        let moved =
+            last.map(|entry| (entry, Payload::Moved(Box::new(Moved { zone: name, writer, to, time }))));
+        let others = entries.into_iter().map(|entry| (entry, Payload::Base));
+        for (entry, payload) in others.chain(moved) {
+            let generation = open.committer.generation();
+            if open.committer.enqueue_urgent(generation, Arc::new(entry), payload).is_err() {
+                return;
+            }
+        }
+        self.commit();
+    }
+
+    /// A zone is in its new pack, as the log says: it is shown from there.
+    pub(super) fn moved(&mut self, moved: Moved) {
+        let Moved { zone: name, writer, to, time } = moved;
+        let Some(zone) = self.zones.get_mut(&name) else { return };
+        // Where it fails the zone was given to another or removed, and is forgotten for that.
+        if zone.exchange(&self.controller, writer, Some(&to)).is_ok() {
+            zone.is_based = true;
+            zone.is_in_memory = false;
+            zone.merged = Some((Instant::now(), time));
+            tracing::debug!(zone = %name, "zone {name}: stored anew with its changes, which took {} ms", time.as_millis());
+        }
+        self.renewal.asked.remove(&name);
+        if let Some(checkpoint) = &mut self.checkpoint {
+            checkpoint.said(&name);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,252 @@
+//! Zones that change while their deltas are copied and merged every few commits, between starts: what is served is what a naive model says.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use wire::iana::rtype;
+use wire::{Name, NameBuf};
+use zone::catalog::View;
+use zone::change::Records;
+use zone::{Change, Crawl};
+
+use super::Rules;
+use crate::controller::{Controller, Overrides};
+use crate::disk::simulated::Random;
+use crate::dynamic::{Incoming, NotTaken, Told, What};
+use crate::progress::Progress;
+use crate::settings::Settings;
+
+/// Names below each apex that change.
+const NAMES: usize = 24;
+const ZONES: usize = 4;
+/// How long anything here may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A zone as it is to be: its serial, and what each name has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Model {
+    serial: u32,
+    names: BTreeMap<usize, Vec<u8>>,
+}
+
+fn apex(zone: usize) -> NameBuf {
+    format!("z{zone}.example").parse().unwrap()
+}
+
+fn name(zone: usize, name: usize) -> NameBuf {
+    // Some below others, so that there are names without records of their own.
+    let text = if name.is_multiple_of(3) { format!("a.b{name}") } else { format!("h{name}") };
+    format!("{text}.z{zone}.example").parse().unwrap()
+}
+
+fn soa(serial: u32) -> Vec<u8> {
+    [&b"\x02ns\0\x04host\0"[..], &serial.to_be_bytes(), &[0; 16]].concat()
+}
+
+fn text(zone: usize) -> String {
+    let even = (0..NAMES).filter(|name| name % 2 == 0);
+    let names = even.map(|number| format!("{} 60 TXT {}\n", name(zone, number), "a".repeat(40)));
+    "@ 60 SOA ns. host. 1 0 0 0 0\n@ 60 NS ns\nns 60 A 192.0.2.1\n".to_owned() + &names.collect::<String>()
+}
+
+fn model() -> Model {
+    let value = [&[40][..], &[b'a'; 40]].concat();
+    let names = (0..NAMES).filter(|name| name % 2 == 0).map(|name| (name, value.clone()));
+    Model { serial: 1, names: names.collect() }
+}
+
+/// Rules by which something is due every few commits.
+fn rules() -> Rules {
+    Rules {
+        merge_octets_min: 3_000,
+        past_octets_min: 600,
+        look: Duration::from_millis(1),
+        rest: 0,
+        pause: Duration::from_millis(20),
+        in_memory_max: 1,
+        piece_names_max: 2,
+        ..Rules::default()
+    }
+}
+
+/// The server, as far as there is one without workers.
+struct Bed {
+    folder: tempfile::TempDir,
+    controller: Arc<Controller>,
+    models: Vec<Model>,
+}
+
+/// A start on what is in the folder.
+fn start(folder: &Path, rules: Rules) -> Arc<Controller> {
+    let until = Instant::now() + PATIENCE;
+    let controller = loop {
+        let mut settings = Settings::default();
+        settings.server.pack_directory = folder.join("packs");
+        // A merge of the one before may still hold the folder.
+        match Controller::new(settings, Overrides::default()) {
+            Ok(controller) => break Arc::new(controller),
+            Err(problem) => assert!(Instant::now() < until, "{problem}"),
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    assert!(controller.dynamic.rules.set(rules).is_ok());
+    controller.serve_stored(&Progress::default());
+    crate::dynamic::start(&controller, false).unwrap();
+    controller
+}
+
+impl Bed {
+    fn new(zones: usize, rules: Rules) -> Bed {
+        let folder = tempfile::tempdir().unwrap();
+        let controller = start(folder.path(), rules);
+        for zone in 0..zones {
+            let file = folder.path().join(format!("text{zone}"));
+            std::fs::write(&file, text(zone)).unwrap();
+            let change = crate::reload::add_zone(&controller, apex(zone), &file);
+            assert_eq!(change.loaded, 1, "{:?}", change.errors);
+        }
+        Bed { folder, controller, models: vec![model(); zones] }
+    }
+
+    /// Ends, and starts again. Nothing is left but the folder.
+    fn restart(&mut self, rules: Rules) {
+        self.controller.dynamic.stop();
+        let folder = self.folder.path().to_owned();
+        // The old one goes first: its lock is that of the folder.
+        let scratch = tempfile::tempdir().unwrap();
+        let mut settings = Settings::default();
+        settings.server.pack_directory = scratch.path().join("packs");
+        self.controller = Arc::new(Controller::new(settings, Overrides::default()).unwrap());
+        self.controller = start(&folder, rules);
+    }
+
+    /// The next version of a zone: some names have something else, or nothing.
+    fn change(&mut self, zone: usize, random: &mut Random) -> Change {
+        let now = &mut self.models[zone];
+        let (mut removed, mut added) = (Records::default(), Records::default());
+        removed.push(&apex(zone), rtype::SOA, 60, &soa(now.serial));
+        now.serial += 1;
+        added.push(&apex(zone), rtype::SOA, 60, &soa(now.serial));
+        for _ in 0..=random.below(4) {
+            let number = random.below(NAMES);
+            let value = vec![b'a' + random.below(26) as u8; 1 + random.below(60)];
+            let value = [&[value.len() as u8][..], &value].concat();
+            let new = (!random.is_one_of(3)).then_some(value);
+            let old = now.names.remove(&number);
+            // What is named twice in a change would be another record to remove.
+            let is_named =
+                removed.iter().chain(added.iter()).any(|record| *record.owner == *name(zone, number));
+            if is_named || old == new {
+                now.names.extend(old.map(|old| (number, old)));
+                continue;
+            }
+            old.iter().for_each(|old| removed.push(&name(zone, number), rtype::TXT, 60, old));
+            if let Some(new) = new {
+                added.push(&name(zone, number), rtype::TXT, 60, &new);
+                now.names.insert(number, new);
+            }
+        }
+        Change::new(removed, added).unwrap()
+    }
+
+    /// Has the changer take changes; once this returns they are acknowledged.
+    fn update(&self, zone: usize, changes: Vec<Change>) {
+        let (sender, receiver) = channel();
+        let told = Told::new(move |result: Result<(), NotTaken>| {
+            let _ = sender.send(result);
+        });
+        self.controller.dynamic.incoming(Incoming { zone: apex(zone), what: What::Changes(changes, told) });
+        assert_eq!(receiver.recv_timeout(PATIENCE), Ok(Ok(())));
+    }
+
+    /// What is served of a zone, with the numbers of its pack and of its delta.
+    fn served(&self, zone: usize) -> (Model, (u64, u64)) {
+        self.controller.catalog.reader().with(|view| {
+            let slot = view.slot_named(&apex(zone)).expect("the zone is there");
+            let Some(View::Zone(own)) = view.view_of(slot) else { panic!("no data") };
+            let mut served = Model { serial: own.row().serial, names: BTreeMap::new() };
+            let owners: Vec<NameBuf> = (0..NAMES).map(|number| name(zone, number)).collect();
+            let (mut crawl, mut labels) = (Crawl::default(), [0; 255]);
+            while let Some(step) = crawl.next(&own).expect("a sound zone") {
+                let octets = step.owner.write_labels(&mut labels).expect("a name");
+                let owner = [&labels[..octets], own.apex().octets()].concat();
+                let owner = Name::from_wire(&owner).expect("a name");
+                let Some(number) = owners.iter().position(|name| **name == *owner) else { continue };
+                let mut rdata = step.rrset.rdata(owner, own.apex()).expect("RDATA");
+                assert!(served.names.insert(number, rdata.remove(0)).is_none() && rdata.is_empty());
+            }
+            (served, (own.pack_id(), own.numbers_id()))
+        })
+    }
+
+    fn check(&self) {
+        for (zone, model) in self.models.iter().enumerate() {
+            assert_eq!(self.served(zone).0, *model, "zone {zone}");
+        }
+    }
+
+    /// Packs in the folder.
+    fn files(&self) -> usize {
+        let all = std::fs::read_dir(self.folder.path().join("packs")).unwrap();
+        all.filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|end| end == "zpack"))
+            .count()
+    }
+}
+
+/// Random changes of some zones, of which deltas are copied and merged meanwhile, and starts in between. Says how often a zone was seen in
+/// another pack, and over another delta in the same one.
+fn run(seed: u64, steps: usize) -> (usize, usize) {
+    let mut random = Random::new(seed);
+    let mut bed = Bed::new(ZONES, rules());
+    let (mut merged, mut copied) = (0, 0);
+    let mut last: Vec<(u64, u64)> = (0..ZONES).map(|zone| bed.served(zone).1).collect();
+    for step in 0..steps {
+        let zone = random.below(ZONES);
+        let changes = (0..=random.below(3)).map(|_| bed.change(zone, &mut random)).collect();
+        bed.update(zone, changes);
+        assert_eq!(bed.served(zone).0, bed.models[zone], "step {step}");
+        if random.is_one_of(4) {
+            std::thread::sleep(Duration::from_millis(3));
+        }
+        if random.is_one_of(60) {
+            bed.check();
+            bed.restart(rules());
+            bed.check();
+            last = (0..ZONES).map(|zone| bed.served(zone).1).collect();
+        }
+        for (zone, last) in last.iter_mut().enumerate() {
+            let now = bed.served(zone).1;
+            merged += usize::from(now.0 != last.0);
+            copied += usize::from(now.0 == last.0 && now.1 != last.1);
+            *last = now;
+        }
+    }
+    bed.check();
+    bed.restart(rules());
+    bed.check();
+    // Each zone is in one, and one may be made at the time.
+    assert!(bed.files() <= ZONES + 2, "{} packs", bed.files());
+    (merged, copied)
+}
+
+#[test]
+fn zones_are_as_the_model_says() {
+    let (merged, copied) = run(7, 150);
+    assert!(merged >= 4 && copied >= 2, "{merged} merges and {copied} copies were seen");
+}
+
+mod long {
+    use super::*;
+
+    /// The same, with many seeds.
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn zones_are_as_the_model_says() {
+        for seed in 0..40 {
+            run(seed, 1_000);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The records of the log, one after another: what each zone begins from, and the changes since.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use journal::{Body, Entry, Record, Recovery};
+use transfer::refresh::Kept;
+use wire::NameBuf;
+use zone::{Change, Records};
+
+use super::base;
+use super::zone::DynamicZone;
+use crate::controller::Controller;
+use crate::packs::StoredPack;
+
+/// What was read so far.
+pub(super) struct Replay<'c> {
+    controller: &'c Controller,
+    /// The first group that the history may not have.
+    from: u64,
+    /// Packs that are on the disk, by checksum, once any is asked for.
+    packs: Option<HashMap<u64, Arc<StoredPack>>>,
+    pub(super) zones: HashMap<NameBuf, Begun>,
+    /// Zones that begin anew, and have not yet come to where they were.
+    next: HashMap<NameBuf, Next>,
+    /// Zones of which nothing can be read, or not what they begin from: why.
+    pub(super) lost: HashMap<NameBuf, String>,
+    /// The group in which each had its last record.
+    last: HashMap<NameBuf, u64>,
+    /// When zones of others were checked.
+    pub(super) kept: HashMap<NameBuf, Kept>,
+}
+
+/// A zone, and the pack that it began from.
+pub(super) struct Begun {
+    pub(super) zone: DynamicZone,
+    pub(super) base: Arc<StoredPack>,
+}
+
+/// A zone that begins anew: it takes the place of the other once it has the same serial, as what says so may be in more than one group, and the last
+/// of these not on the disk.
+struct Next {
+    serial: u32,
+    /// `None`: what it begins from is not there, or damaged.
+    begun: Option<Begun>,
+}
+
+impl Begun {
+    fn serial(&self) -> Option<u32> {
+        Some(self.zone.newest()?.row().serial)
+    }
+}
+
+impl<'c> Replay<'c> {
+    pub(super) fn new(controller: &'c Controller, from: u64) -> Replay<'c> {
+        let (zones, next, lost, last, kept) = Default::default();
+        Replay { controller, from, packs: None, zones, next, lost, last, kept }
+    }
+
+    pub(super) fn take(&mut self, recovery: &Recovery, group: u64, record: &Record<'_>) {
+        let name = record.zone.to_lowercase();
+        match record.body {
+            Body::Contents(contents) => {
+                let base = base::pack_of(record.zone, contents);
+                let base = base.map(|pack| (Arc::new(StoredPack { pack, file: None }), 0));
+                self.begin(&name, record.serial_after, base);
+            }
+            Body::Pack { number, checksum } => {
+                let packs = self.packs.get_or_insert_with(|| self.controller.packs_by_checksum());
+                let base = packs.get(&checksum).cloned().map(|pack| (pack, number as u32));
+                self.begin(&name, record.serial_after, base);
+            }
+            Body::Difference { removed, added } => {
+                let last = self.last.get(&name).copied().unwrap_or_default();
+                let lost = recovery.suffers(record.zone, last).filter(|lost| lost.last < group);
+                let fault = lost.map(|lost| format!("the log lost changes of it ({lost})"));
+                let serials = (record.serial_before, record.serial_after);
+                if !self.goes_to_next(&name, serials, fault.is_some(), (removed, added)) {
+                    match self.zones.get_mut(&name).map(|begun| &mut begun.zone) {
+                        Some(zone) if zone.fault.is_some() => return,
+                        Some(zone) => {
+                            zone.fault = fault.or_else(|| apply(zone, serials.0, removed, added).err())
+                        }
+                        None => {
+                            let none =
+                                || "the log has changes of it, and not what they begin from".to_owned();
+                            self.lost.entry(name.clone()).or_insert_with(|| fault.unwrap_or_else(none));
+                        }
+                    }
+                    if self.zones.get(&name).is_some_and(|begun| begun.zone.fault.is_none()) {
+                        self.say_again(group, record);
+                    }
+                }
+            }
+            // Its age stays: it may be that it came as a whole.
+            Body::Removed => {
+                self.zones.remove(&name);
+                self.next.remove(&name);
+                self.lost.remove(&name);
+                self.say_again(group, record);
+            }
+            Body::Damaged(fault) => {
+                let fault = String::from_utf8_lossy(fault).into_owned();
+                match self.zones.get_mut(&name) {
+                    Some(begun) => begun.zone.fault = Some(fault),
+                    None => drop(self.lost.insert(name.clone(), fault)),
+                }
+            }
+            Body::Checked { time, expiry } => {
+                let expires = time.saturating_add(expiry.into());
+                self.kept.insert(name, Kept { checked: time, expires });
+                return;
+            }
+        }
+        self.last.insert(name, group);
+    }
+
+    /// A zone begins anew.
+    fn begin(&mut self, name: &NameBuf, serial: u32, base: Option<(Arc<StoredPack>, u32)>) {
+        let begun = base.and_then(|(base, number)| {
+            let mut zone = DynamicZone::new(Arc::clone(&base.pack), number)?;
+            zone.is_based = true;
+            Some(Begun { zone, base })
+        });
+        let serial = begun.as_ref().and_then(Begun::serial).unwrap_or(serial);
+        self.next.remove(name);
+        match (self.zones.get(name).and_then(Begun::serial), begun) {
+            (Some(now), begun) if now != serial => {
+                drop(self.next.insert(name.clone(), Next { serial, begun }))
+            }
+            (_, Some(begun)) => {
+                self.lost.remove(name);
+                self.zones.insert(name.clone(), begun);
+            }
+            // It is the same as what is there.
+            (Some(_), None) => {}
+            (None, None) => {
+                let why = "what its changes in the log begin from is not there";
+                self.lost.insert(name.clone(), why.to_owned());
+            }
+        }
+    }
+
+    /// Applies a change to a zone that begins anew, if it is of that.
+    fn goes_to_next(
+        &mut self,
+        name: &NameBuf,
+        (before, after): (u32, u32),
+        is_lost: bool,
+        (removed, added): (&[u8], &[u8]),
+    ) -> bool {
+        let Some(next) = self.next.get_mut(name) else { return false };
+        if next.serial != before {
+            // It was not said to the end.
+            self.next.remove(name);
+            return false;
+        }
+        let is_applied =
+            |begun: &mut Begun| !is_lost && apply(&mut begun.zone, before, removed, added).is_ok();
+        next.begun = next.begun.take().and_then(|mut begun| is_applied(&mut begun).then_some(begun));
+        next.serial = after;
+        let is_there = self.zones.get(name).and_then(Begun::serial) == Some(after);
+        if is_there && let Some(Next { begun: Some(begun), .. }) = self.next.remove(name) {
+            self.zones.insert(name.clone(), begun);
+        }
+        true
+    }
+
+    /// Tells the history what it may not have.
+    fn say_again(&self, group: u64, record: &Record<'_>) {
+        if group < self.from {
+            return;
+        }
+        let Record { zone, serial_before, serial_after, time, body, .. } = *record;
+        if let Ok(version) = Entry::new(zone, serial_before, serial_after, time, body) {
+            self.controller.historian.again(group, version);
+        }
+    }
+
+    /// There are no more records: whose last ones are lost is known now.
+    pub(super) fn end(&mut self, recovery: &Recovery) {
+        for (name, begun) in self.zones.iter_mut().filter(|(_, begun)| begun.zone.fault.is_none()) {
+            let last = self.last.get(name).copied().unwrap_or_default();
+            let lost = recovery.suffers(name, last);
+            begun.zone.fault = lost.map(|lost| format!("the log lost changes of it ({lost})"));
+        }
+    }
+}
+
+/// Applies what the log says has changed. The error: it does not fit what is there.
+fn apply(zone: &mut DynamicZone, serial_before: u32, removed: &[u8], added: &[u8]) -> Result<(), String> {
+    let records = |octets: &[u8]| Records::from_octets(octets.to_vec()).map_err(|error| error.to_string());
+    let change =
+        Change::new(records(removed)?, records(added)?).map_err(|_| "a change without SOA".to_owned())?;
+    let serial = zone.newest().ok_or("its pack cannot be read")?.row().serial;
+    if change.serial_before() != serial || serial_before != serial {
+        return Err(format!(
+            "the log has a change of serial {}, and it has {serial}",
+            change.serial_before()
+        ));
+    }
+    zone.apply(&change).map_err(|refused| format!("a change in the log does not fit: {refused:?}"))?;
+    zone.replayed();
+    Ok(())
+}
