@@ -118,6 +118,8 @@ pub struct Access {
     defaults: [Rule; Kind::COUNT],
     /// Of group 1 and those after it.
     groups: Box<[GroupRules]>,
+    /// Of the same, whether updates are sent on to a primary.
+    forwards: Box<[bool]>,
 }
 
 impl Default for Access {
@@ -132,6 +134,7 @@ impl Default for Access {
             lists: Box::default(),
             defaults: [All, Nobody, Nobody, Nobody, Nobody],
             groups: Box::default(),
+            forwards: Box::default(),
         }
     }
 }
@@ -163,6 +166,7 @@ impl Access {
             lists: lists.into(),
             defaults,
             groups: groups.into(),
+            forwards: Box::default(),
         })
     }
 
@@ -176,6 +180,19 @@ impl Access {
     #[must_use]
     pub fn settled(self, is_settled: bool) -> Access {
         Access { is_settled, ..self }
+    }
+
+    /// The same; `forwards`: whether updates of zones of group 1 and those after it are sent on to a primary.
+    #[must_use]
+    pub fn forwarding(self, forwards: Vec<bool>) -> Access {
+        Access { forwards: forwards.into(), ..self }
+    }
+
+    /// Whether updates of zones of this group are sent on to a primary (RFC 2136 6).
+    #[must_use]
+    pub fn forwards_updates(&self, group: Group) -> bool {
+        let at = group.number().checked_sub(1);
+        at.and_then(|at| self.forwards.get(at)).copied().unwrap_or(false)
     }
 
     /// Whether all zones are in their groups.

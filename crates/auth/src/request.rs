@@ -3,7 +3,7 @@
 
 use crate::access::{Asker, Kind};
 use std::sync::Arc;
-use wire::tsig::Key;
+use wire::tsig::{Key, Rejected};
 
 pub use wire::envelope::{Envelope, Opt, Signer};
 
@@ -24,6 +24,8 @@ pub struct Request<'m, 's> {
     pub key: Option<&'s Arc<Key>>,
     /// It has a SIG(0) record (RFC 2931), which was not looked at: an update.
     pub is_sig0: bool,
+    /// It is signed by a key (TSIG) that is not known here: what is said to that where it is not sent on to who may know it. An update.
+    pub unknown_key: Option<Rejected<'s, 'm>>,
     /// Who asks, for access lists.
     pub asker: Asker<'s>,
     /// What a reply needs.

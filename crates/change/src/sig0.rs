@@ -10,9 +10,9 @@
 //! [`crate::policy::Permission::is_known`]). Without it RFC 2931 servers could be kept busy by one client (CVE-2024-1975).
 
 use dnssec::key::Dnskey;
-use dnssec::verify::Rrsig;
+use dnssec::verify::{self, Rrsig};
 use wire::header::{HEADER_OCTETS, u16_at};
-use wire::iana::{class, rcode, rtype};
+use wire::iana::{class, ede, rcode, rtype};
 use wire::record::{RecordView, skip_name};
 use wire::{Name, NameBuf, SortKey};
 use zone::{MatchKind, ZoneView};
@@ -34,8 +34,10 @@ pub enum Fault {
     Unsigned,
     /// The signer has no key in the zone with this tag and algorithm that may sign requests.
     Key,
-    /// The signature is not valid yet, or not any more.
-    Time,
+    /// The signature is not valid yet.
+    Early,
+    /// It is not valid any more.
+    Late,
     /// It is not a signature over this message.
     Signature,
     /// The zone cannot be read.
@@ -48,8 +50,17 @@ impl Fault {
         match self {
             Fault::Malformed => rcode::FORMERR,
             Fault::Unsigned => rcode::REFUSED,
-            Fault::Key | Fault::Time | Fault::Signature => rcode::NOTAUTH,
+            Fault::Key | Fault::Early | Fault::Late | Fault::Signature => rcode::NOTAUTH,
             Fault::Damaged => rcode::SERVFAIL,
+        }
+    }
+
+    /// The extended error, where one says what is wrong.
+    pub fn ede(self) -> Option<u16> {
+        match self {
+            Fault::Early => Some(ede::SIGNATURE_NOT_YET_VALID),
+            Fault::Late => Some(ede::SIGNATURE_EXPIRED),
+            _ => None,
         }
     }
 }
@@ -60,7 +71,8 @@ impl std::fmt::Display for Fault {
             Fault::Malformed => "SIG record of no use",
             Fault::Unsigned => "no SIG record",
             Fault::Key => "signer has no such KEY record in the zone",
-            Fault::Time => "signature not valid at this time",
+            Fault::Early => "signature not valid yet: compare the clocks",
+            Fault::Late => "signature not valid any more: compare the clocks",
             Fault::Signature => "signature does not verify",
             Fault::Damaged => "zone cannot be read",
         })
@@ -116,10 +128,36 @@ impl<'m> Signature<'m> {
         self.fields.signer
     }
 
+    /// Looks at all but the signature itself, which costs little: its time, and whether the zone has a key for it. `now`: seconds since 1970.
+    pub fn check(&self, zone: &ZoneView<'_>, now: u64) -> Result<(), Fault> {
+        let (_, rdatas) = self.key_set(zone, now)?;
+        self.keys(&rdatas).next().map(drop).ok_or(Fault::Key)
+    }
+
     /// Verifies the signature with keys that the zone has at the signer's name; returns that name, in lower case. `now`: seconds since 1970. At most
     /// [`KEYS_TRIED_MAX`] verifications.
     pub fn verify(&self, zone: &ZoneView<'_>, now: u64) -> Result<NameBuf, Fault> {
-        self.fields.check_period(now as u32).map_err(|_| Fault::Time)?;
+        let (owner, rdatas) = self.key_set(zone, now)?;
+        let mut head = *self.message.first_chunk::<HEADER_OCTETS>().ok_or(Fault::Malformed)?;
+        let count = u16_at(&head, 10).saturating_sub(1);
+        head[10..].copy_from_slice(&count.to_be_bytes());
+        let parts = [&head[..], &self.message[HEADER_OCTETS..self.at]];
+        let (mut buffer, mut fault) = (Vec::new(), Fault::Key);
+        for key in self.keys(&rdatas).take(KEYS_TRIED_MAX) {
+            match self.fields.verify_message(&parts, &key, &mut buffer) {
+                Ok(()) => return Ok(owner),
+                Err(_) => fault = Fault::Signature,
+            }
+        }
+        Err(fault)
+    }
+
+    /// The KEY records at the signer's name, which is given in lower case, if the signature is of this time.
+    fn key_set(&self, zone: &ZoneView<'_>, now: u64) -> Result<(NameBuf, Vec<Vec<u8>>), Fault> {
+        self.fields.check_period(now as u32).map_err(|fault| match fault {
+            verify::Fault::NotYetValid => Fault::Early,
+            _ => Fault::Late,
+        })?;
         let owner = self.signer().to_lowercase();
         if !owner.is_at_or_below(zone.apex()) {
             return Err(Fault::Key);
@@ -130,21 +168,16 @@ impl<'m> Signature<'m> {
             _ => return Err(Fault::Key),
         };
         let rdatas = rrset.rdata(&owner, zone.apex()).ok_or(Fault::Damaged)?;
-        let keys = rdatas.iter().filter_map(|rdata| Dnskey::parse(rdata)).filter(|key| {
-            key.tag == self.fields.key_tag && key.algorithm == self.fields.algorithm && may_sign(key)
-        });
-        let mut head = *self.message.first_chunk::<HEADER_OCTETS>().ok_or(Fault::Malformed)?;
-        let count = u16_at(&head, 10).saturating_sub(1);
-        head[10..].copy_from_slice(&count.to_be_bytes());
-        let parts = [&head[..], &self.message[HEADER_OCTETS..self.at]];
-        let (mut buffer, mut fault) = (Vec::new(), Fault::Key);
-        for key in keys.take(KEYS_TRIED_MAX) {
-            match self.fields.verify_message(&parts, &key, &mut buffer) {
-                Ok(()) => return Ok(owner),
-                Err(_) => fault = Fault::Signature,
-            }
-        }
-        Err(fault)
+        Ok((owner, rdatas))
+    }
+
+    /// Those that may have made the signature.
+    fn keys<'k>(&self, rdatas: &'k [Vec<u8>]) -> impl Iterator<Item = Dnskey<'k>> {
+        let (tag, algorithm) = (self.fields.key_tag, self.fields.algorithm);
+        rdatas
+            .iter()
+            .filter_map(|rdata| Dnskey::parse(rdata))
+            .filter(move |key| key.tag == tag && key.algorithm == algorithm && may_sign(key))
     }
 }
 

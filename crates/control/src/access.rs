@@ -73,10 +73,12 @@ impl Groups {
             }
             rules
         };
-        let groups = if self.is_live { self.names.iter().map(of_group).collect() } else { Vec::new() };
+        let names = if self.is_live { &self.names[..] } else { &[] };
+        let forwards = names.iter().map(OwnLists::forwards_updates).collect();
+        let groups = names.iter().map(of_group).collect();
         let limits = settings.limits(&lists);
         let access = Access::new(lists.lists, defaults, groups)
-            .map(|access| access.limited(limits).settled(self.is_known));
+            .map(|access| access.limited(limits).forwarding(forwards).settled(self.is_known));
         access.map_err(|fault| {
             // Settings with more of the others are not read.
             match fault {

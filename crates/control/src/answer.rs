@@ -473,6 +473,8 @@ fn stats(controller: &Controller) -> Stats {
             .chain(controller.transfers.counts())
             .chain(controller.telling.counts())
             .chain(controller.historian.counts())
+            .chain(controller.verifier.counts())
+            .chain(controller.forwarder.counts())
             .collect(),
         memory: memory(controller),
     }

@@ -48,6 +48,7 @@ use crate::catalogs::Catalogs;
 use crate::commanded::Commanded;
 use crate::dynamic::{Dynamic, Historian};
 use crate::effort::Effort;
+use crate::forward::Forwarder;
 use crate::handler::Shown;
 use crate::identity::{Identity, identity};
 use crate::limited::Watch;
@@ -55,6 +56,7 @@ use crate::notices::Telling;
 use crate::packs::PackFolder;
 use crate::secondaries::Secondaries;
 use crate::settings::Settings;
+use crate::sig0::Verifier;
 use crate::system::random;
 use crate::texts::Texts;
 use crate::transfers::Transfers;
@@ -139,6 +141,10 @@ pub struct Controller {
     pub(crate) dynamic: Arc<Dynamic>,
     /// What is known of their texts.
     pub(crate) texts: Arc<Texts>,
+    /// What verifies updates that are signed by SIG(0).
+    pub(crate) verifier: Arc<Verifier>,
+    /// What sends updates on to the primaries of zones.
+    pub(crate) forwarder: Arc<Forwarder>,
     /// Zones that are transferred from others.
     pub(crate) secondaries: Arc<Secondaries>,
     /// Catalogs, and which zones are served because of them.
@@ -232,6 +238,8 @@ impl Controller {
             journal_octets,
             dynamic: Arc::new(Dynamic::new()),
             texts: Arc::clone(&texts),
+            verifier: Arc::new(Verifier::new()),
+            forwarder: Arc::new(Forwarder::new()),
             secondaries: Arc::new(Secondaries::new()),
             catalogs: Catalogs::new(),
             is_restricted: Mutex::named("restricted", was_restricted),

@@ -15,6 +15,7 @@
 //! * `commanded`: zones that are not as the settings say; [`here`]: what this machine lacks for the settings.
 //! * [`secondary`]: asks primaries for zones; `secondaries`: zones that are transferred from them, when and what becomes of that.
 //! * `catalogs`: zones that catalog zones list, and the catalogs that are made here.
+//! * `requests`: what is no query, handed on to who carries it out; `sig0`: updates whose signatures are dear to verify; `forward`: those for a primary.
 //! * [`upgrade`]: one server hands over to the next.
 //! * [`journal`]: log and history of zones that change, as people look at them without the server.
 //! * `disk`: what makes files survive a crash; `mappings`: packs whose files are cut off while they are mapped.
@@ -34,6 +35,7 @@ pub mod effort;
 mod expiry;
 mod fault;
 pub mod findings;
+mod forward;
 pub mod handler;
 pub mod here;
 mod identity;
@@ -58,6 +60,7 @@ mod secondaries;
 pub mod secondary;
 pub mod serve;
 pub mod settings;
+mod sig0;
 pub mod socket;
 pub mod sources;
 pub mod stamp;

@@ -17,6 +17,7 @@ use sync::Mutex;
 use sync::random::Unguessable;
 use transfer::notify::{Due, Ended, Notices, Remote, RemoteName, State, request};
 use wire::iana::{rcode, rtype};
+use wire::tsig::{BADSIG, Fault};
 use wire::{Name, NameBuf, SortKey};
 use zone::catalog::CatalogReader;
 
@@ -151,11 +152,22 @@ fn words(state: State) -> String {
         State::Due => "to be told".into(),
         State::Waiting => "told, no response yet".into(),
         State::Told => "heard".into(),
-        State::Refused(code) => match rcode::mnemonic(code) {
-            Some(mnemonic) => format!("said {mnemonic}"),
-            None => format!("said RCODE{code}"),
-        },
-        State::GivenUp => "no response, given up".into(),
+        State::Refused(code) => format!("said {}", code_words(code)),
+        State::GivenUp(None) => "no response, given up".into(),
+        // Anybody could have sent it; and nothing else came.
+        State::GivenUp(Some(Fault::Refused(code))) => {
+            format!("said {}, unsigned, given up; compare the key of both ends", code_words(code))
+        }
+        State::GivenUp(Some(fault)) => format!("responses {fault}, given up"),
+    }
+}
+
+/// A response code or an error of TSIG.
+fn code_words(code: u16) -> String {
+    match code {
+        // As a response code the number is another's.
+        BADSIG => "BADSIG".into(),
+        code => rcode::mnemonic(code).map_or_else(|| format!("RCODE{code}"), Into::into),
     }
 }
 
@@ -206,7 +218,8 @@ impl Sender {
         }
         let mut state = telling.state.lock();
         for ended in ended {
-            state.problem = Some((ended, "no response".into()));
+            let why = words(ended.told.state);
+            state.problem = Some((ended, why));
         }
         let (idle, is_waiting) = (state.notices.idle(telling.started.elapsed()), state.notices.is_waiting());
         drop(state);

@@ -37,6 +37,14 @@ pub(crate) struct Due {
     pub(crate) since: Option<Duration>,
 }
 
+impl Due {
+    /// How often, in words: `1,234`, `1,234 in the last 3 min`.
+    pub(crate) fn often(&self) -> String {
+        let often = grouped(self.count);
+        self.since.map_or_else(|| often.clone(), |since| format!("{often} in the last {}", Span(since)))
+    }
+}
+
 impl Repeated {
     /// Takes in that it happened so often in all. What is to be said of it now, if anything is.
     pub(crate) fn look(&mut self, total: u64, now: Instant) -> Option<Due> {
@@ -126,6 +134,8 @@ impl Watch {
         self.limited.look(controller, now);
         controller.transfers.say(now);
         controller.telling.say(now);
+        controller.verifier.say(now);
+        controller.forwarder.say(now);
     }
 }
 

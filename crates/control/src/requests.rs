@@ -1,5 +1,7 @@
 //! What is asked for that is no answer, carried out: transfers here, updates by the changer, notices by the thread of secondaries.
 
+mod handed;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -16,15 +18,22 @@ use zone::CatalogView;
 use zone::catalog::{Absence, Found, PinRefused};
 use zone::change::soa_serial;
 
-use crate::dynamic::{Dynamic, Update};
+use crate::controller::Controller;
+use crate::dynamic::{Dynamic, Said};
+use crate::forward::Forwarder;
 use crate::secondaries::{Notice, Secondaries};
+use crate::sig0::{OVER_QUOTA, Verifier};
 use crate::transfers::{Here, Transfers};
+
+pub(crate) use handed::{Handed, Signer};
 
 /// What a worker carries requests out with.
 #[derive(Clone)]
 pub struct Requests {
     transfers: Arc<Transfers>,
     dynamic: Arc<Dynamic>,
+    verifier: Arc<Verifier>,
+    forwarder: Arc<Forwarder>,
     secondaries: Arc<Secondaries>,
     renderer: RenderQueue,
 }
@@ -47,15 +56,11 @@ struct Zone {
 }
 
 impl Requests {
-    pub(crate) fn new(
-        transfers: &Arc<Transfers>,
-        dynamic: &Arc<Dynamic>,
-        secondaries: &Arc<Secondaries>,
-        renderer: RenderQueue,
-    ) -> Requests {
-        let (transfers, dynamic, secondaries) =
-            (Arc::clone(transfers), Arc::clone(dynamic), Arc::clone(secondaries));
-        Requests { transfers, dynamic, secondaries, renderer }
+    pub(crate) fn new(controller: &Controller, renderer: RenderQueue) -> Requests {
+        let Controller { transfers, dynamic, verifier, forwarder, secondaries, .. } = controller;
+        let (transfers, dynamic) = (Arc::clone(transfers), Arc::clone(dynamic));
+        let (verifier, forwarder) = (Arc::clone(verifier), Arc::clone(forwarder));
+        Requests { transfers, dynamic, verifier, forwarder, secondaries: Arc::clone(secondaries), renderer }
     }
 
     /// Carries out what an item asks for, or says why not.
@@ -90,101 +95,109 @@ impl Requests {
         }
     }
 
-    /// Hands an update to the changer, which replies when it is durable.
+    /// Hands an update on: to the primary of the zone, if that is wanted; else to the changer, which replies when it is durable, by way of the thread that
+    /// verifies what is signed by SIG(0).
     fn update<M>(
         &self,
-        mut item: Item<'_>,
+        item: Item<'_>,
         request: &Request<'_, '_>,
         (zones, server): (&CatalogView<'_>, &Server),
         client: &Client<'_>,
         responder: &mut Responder,
         driver: &mut Driver<'_, M>,
     ) {
-        let busy = |why| Refusal { rcode: rcode::SERVFAIL, ede: Some(ede::OTHER), why, is_ours: true };
-        let taken = let_in(request, Kind::Update, zones, server, client).and_then(|_| {
-            if request.is_sig0 {
-                // A signature that nobody looked at makes no unsigned request.
-                let why = "it is signed by SIG(0), which is not verified yet";
-                return Err(Refusal {
-                    rcode: rcode::REFUSED,
-                    ede: Some(ede::NOT_SUPPORTED),
-                    why,
-                    is_ours: true,
-                });
+        let found = let_in(request, Kind::Update, zones, server, client);
+        let group = |found: &Found| zones.group_of(found.version().slot);
+        let is_forwarded = found.as_ref().is_ok_and(|found| server.access.forwards_updates(group(found)));
+        if let Some(rejected) = &request.unknown_key
+            && !is_forwarded
+        {
+            let octets = responder.reject(&request.envelope, rejected, item.room, client.now);
+            return item.answer(octets);
+        }
+        let let_in = found.map(drop);
+        self.hand_on(item, request, client, (responder, driver), let_in, |handed| {
+            match (is_forwarded, request.is_sig0) {
+                (true, _) => self.forwarder.take(handed).map_err(|handed| (handed, Said::not_now())),
+                (_, true) => self.verifier.take(handed).map_err(|handed| (handed, OVER_QUOTA)),
+                _ => self.dynamic.request(handed).map_err(|handed| (handed, Said::not_now())),
             }
-            let proved = client.is_proved || request.key.is_some();
-            let ticket = item.later(driver, 0, proved).map_err(|_| busy("as many updates as may wait"))?;
-            let update = Update {
-                message: request.message.into(),
-                client: SocketAddr::new(client.address.ip(), client.address.port()),
-                transport: client.transport,
-                key: request.key.cloned(),
-                envelope: request.envelope.clone(),
-                ticket,
-            };
-            let Err(update) = self.dynamic.request(Box::new(update)) else { return Ok(()) };
-            let said = (rcode::SERVFAIL, Some(ede::OTHER));
-            let write = |room: &mut [u8]| request.envelope.write(room, said.0, said.1, client.now);
-            // Its row is there; if the worker has no room for the reply the client hears nothing, and comes again.
-            let _ = driver.reply(update.ticket, write);
-            Ok(())
         });
-        let Err(Refusal { rcode, ede, .. }) = taken else { return };
-        let flags = if rcode == rcode::NOERROR { wire::header::TC } else { 0 };
-        let octets = request.envelope.write_with(item.room, (rcode, ede, flags), client.now, |_| true);
-        responder.count_reply(rcode);
-        item.answer(octets);
     }
 
     /// Hands a NOTIFY to the thread of secondaries, which knows whether a primary of the zone sent it, and replies.
     fn notice<M>(
         &self,
-        mut item: Item<'_>,
+        item: Item<'_>,
         request: &Request<'_, '_>,
         (zones, server): (&CatalogView<'_>, &Server),
         client: &Client<'_>,
         responder: &mut Responder,
         driver: &mut Driver<'_, M>,
     ) {
-        let busy = |why| Refusal { rcode: rcode::SERVFAIL, ede: Some(ede::OTHER), why, is_ours: true };
-        let is_let_in = match let_in(request, Kind::Notify, zones, server, client) {
-            Ok(_) => Ok(true),
+        let let_in = let_in(request, Kind::Notify, zones, server, client).map(drop);
+        let is_let_in = let_in.is_ok();
+        let may_be_primary = match let_in {
             // A primary of the zone may all the same.
-            Err(refusal) if refusal.rcode == rcode::REFUSED => Ok(false),
-            Err(refusal) => Err(refusal),
+            Err(refusal) if refusal.rcode == rcode::REFUSED => Ok(()),
+            other => other,
         };
-        let taken = is_let_in.and_then(|is_let_in| {
-            if !self.secondaries.is_running() {
-                let why = "no zone is transferred from others";
-                return Err(Refusal {
-                    rcode: rcode::NOTAUTH,
-                    ede: Some(ede::NOT_AUTHORITATIVE),
-                    why,
-                    is_ours: true,
-                });
-            }
-            let proved = client.is_proved || request.key.is_some();
-            let ticket = item.later(driver, 0, proved).map_err(|_| busy("as many notices as may wait"))?;
-            let notice = Notice {
-                message: request.message.into(),
-                address: client.address.ip(),
-                key: request.key.cloned(),
-                is_let_in,
-                envelope: request.envelope.clone(),
-                ticket,
-            };
-            let Err(notice) = self.secondaries.notice(Box::new(notice)) else { return Ok(()) };
-            let said = (rcode::SERVFAIL, Some(ede::OTHER));
-            let write = |room: &mut [u8]| request.envelope.write(room, said.0, said.1, client.now);
-            // As with updates: it comes again.
-            let _ = driver.reply(notice.ticket, write);
-            Ok(())
+        let may_be_primary = may_be_primary.and_then(|()| match self.secondaries.is_running() {
+            true => Ok(()),
+            false => Err(Refusal {
+                rcode: rcode::NOTAUTH,
+                ede: Some(ede::NOT_AUTHORITATIVE),
+                why: "no zone is transferred from others",
+                is_ours: true,
+            }),
         });
-        let Err(Refusal { rcode, ede, .. }) = taken else { return };
-        let flags = if rcode == rcode::NOERROR { wire::header::TC } else { 0 };
-        let octets = request.envelope.write_with(item.room, (rcode, ede, flags), client.now, |_| true);
-        responder.count_reply(rcode);
-        item.answer(octets);
+        self.hand_on(item, request, client, (responder, driver), may_be_primary, |request| {
+            let notice = self.secondaries.notice(Notice { request, is_let_in });
+            notice.map_err(|notice| (notice.request, Said::not_now()))
+        });
+    }
+
+    /// Hands a request that is let in on to a thread that replies; `to` gives it back where that takes no more, with what is said then.
+    fn hand_on<M>(
+        &self,
+        mut item: Item<'_>,
+        request: &Request<'_, '_>,
+        client: &Client<'_>,
+        (responder, driver): (&mut Responder, &mut Driver<'_, M>),
+        let_in: Result<(), Refusal>,
+        to: impl FnOnce(Box<Handed>) -> Result<(), (Box<Handed>, Said)>,
+    ) {
+        let is_proved = request.asker.is_proved || request.key.is_some();
+        let ticket = let_in.and_then(|()| {
+            let busy = |_| Refusal {
+                rcode: rcode::SERVFAIL,
+                ede: Some(ede::OTHER),
+                why: "as many requests as may wait",
+                is_ours: true,
+            };
+            item.later(driver, 0, is_proved).map_err(busy)
+        });
+        let ticket = match ticket {
+            Ok(ticket) => ticket,
+            Err(refusal) => return refuse(item, request, &refusal, client, responder),
+        };
+        let address = client.address.ip();
+        let handed = Handed {
+            message: request.message.into(),
+            client: SocketAddr::new(address, client.address.port()),
+            network: driver.prefix_of(address),
+            transport: client.transport,
+            is_proved,
+            is_sig0: request.is_sig0,
+            signer: request.key.cloned().map(Signer::Shared),
+            envelope: request.envelope.clone(),
+            ticket,
+        };
+        if let Err((handed, said)) = to(Box::new(handed)) {
+            let write = |room: &mut [u8]| request.envelope.write(room, said.rcode, said.ede, client.now);
+            // Its row is there; if the worker has no room for the reply the client hears nothing, and comes again.
+            let _ = driver.reply(handed.ticket, write);
+        }
     }
 
     fn transfer<M>(
@@ -201,13 +214,12 @@ impl Requests {
         let (rcode, octets) = match begun {
             Ok(None) => return responder.count_reply(rcode::NOERROR),
             Ok(Some(octets)) => (rcode::NOERROR, octets),
-            Err(Refusal { rcode, ede, why, is_ours }) => {
+            Err(refusal) => {
+                let Refusal { rcode, why, is_ours, .. } = refusal;
                 if rcode != rcode::NOERROR {
                     self.transfers.refuse(request.name(), client.address.ip(), why, is_ours);
                 }
-                let flags = if rcode == rcode::NOERROR { wire::header::TC } else { 0 };
-                let said = (rcode, ede, flags);
-                (rcode, request.envelope.write_with(item.room, said, client.now, |_| true))
+                return refuse(item, request, &refusal, client, responder);
             }
         };
         responder.count_reply(rcode);
@@ -269,6 +281,21 @@ impl Requests {
     }
 }
 
+/// Says that a request is not carried out, or that it is to come again over TCP.
+fn refuse(
+    item: Item<'_>,
+    request: &Request<'_, '_>,
+    refusal: &Refusal,
+    client: &Client<'_>,
+    responder: &mut Responder,
+) {
+    let Refusal { rcode, ede, .. } = *refusal;
+    let flags = if rcode == rcode::NOERROR { wire::header::TC } else { 0 };
+    let octets = request.envelope.write_with(item.room, (rcode, ede, flags), client.now, |_| true);
+    responder.count_reply(rcode);
+    item.answer(octets);
+}
+
 /// The zone that a request is about, once it is known that the client may ask for that.
 fn let_in(
     request: &Request<'_, '_>,
@@ -291,8 +318,10 @@ fn let_in(
     let group = zones.group_of(found.version().slot);
     match server.access.decide(kind, group, &request.asker) {
         Decision::Allowed => Ok(found),
-        // It comes again over TCP, which proves its address.
-        Decision::Unproved if !client.transport.is_stream() => Err(refusal(rcode::NOERROR, None, "", true)),
+        // It comes again over TCP, which proves its address. Of an update or a notice NOERROR says that it is done, whatever TC says.
+        Decision::Unproved if kind == Kind::Transfer && !client.transport.is_stream() => {
+            Err(refusal(rcode::NOERROR, None, "", true))
+        }
         _ => {
             let why = match request.asker.key {
                 Some(_) => "access lists do not let its address, with the key that signed it, in",

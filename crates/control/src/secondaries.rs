@@ -56,7 +56,7 @@ enum Message {
     /// What came of a transfer, once it is served, and what was transferred.
     Done(Job, Answer, Option<Came>),
     /// A NOTIFY.
-    Notice(Box<Notice>),
+    Notice(Notice),
     /// A command for a zone; whether there is one.
     Command(NameBuf, Command, SyncSender<bool>),
     /// How it stands with a zone, in words, and what came of asking for it.
@@ -130,6 +130,11 @@ impl Secondaries {
         self.look();
     }
 
+    /// Where other servers are, by what settings call them.
+    pub(crate) fn remotes(&self) -> Arc<HashMap<RemoteName, Remote>> {
+        Arc::clone(&self.remotes.lock())
+    }
+
     /// Threads may be started from now on: before the first NOTIFY is taken.
     pub(crate) fn begin(&self, controller: &Arc<Controller>) {
         let _ = self.owner.set(Arc::downgrade(controller));
@@ -183,7 +188,7 @@ impl Secondaries {
     }
 
     /// Takes a NOTIFY. The error: the notice, as too many wait, or nobody takes any.
-    pub(crate) fn notice(&self, notice: Box<Notice>) -> Result<(), Box<Notice>> {
+    pub(crate) fn notice(&self, notice: Notice) -> Result<(), Notice> {
         let Some(sender) = self.sender.get() else { return Err(notice) };
         if self.notices.fetch_add(1, Ordering::Relaxed) >= NOTICES_MAX {
             self.notices.fetch_sub(1, Ordering::Relaxed);

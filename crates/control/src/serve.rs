@@ -220,8 +220,9 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
     controller.secondaries.begin(controller);
     controller.catalogs.begin(controller);
     let renderer = net::Renderer::start()?;
-    let requests =
-        Requests::new(&controller.transfers, &controller.dynamic, &controller.secondaries, renderer.queue());
+    let requests = Requests::new(controller, renderer.queue());
+    controller.verifier.begin(controller);
+    controller.forwarder.begin(controller);
     let _ = controller.renderer.set(renderer);
     let running = server.start(move |worker| {
         let (zones, identity) = (owner.catalog.reader(), owner.identity.reader());

@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use wire::tsig::{Key, Mac};
+use wire::tsig::{Fault, Key, Mac};
 use wire::{Name, NameBuf};
 
 pub use message::request;
@@ -60,10 +60,10 @@ pub enum State {
     Waiting,
     /// It said that it heard.
     Told,
-    /// It said something else, this response code.
+    /// It said something else, this response code or error of TSIG.
     Refused(u16),
-    /// It said nothing.
-    GivenUp,
+    /// It said nothing that counts: nothing at all, or what may be anybody's, as it was not signed as it should be.
+    GivenUp(Option<Fault>),
 }
 
 /// The same with what it is about.
@@ -124,6 +124,8 @@ struct Entry {
     turn: Option<(Duration, u64)>,
     /// What a response is known by.
     sent: Option<Sent>,
+    /// What was wrong with the signature of the last response, since it is to be told.
+    unsure: Option<Fault>,
 }
 
 #[derive(Clone)]
@@ -190,12 +192,14 @@ impl Notices {
             if is_under_way.is_none() {
                 self.entries += 1;
                 let (remote, state) = (Arc::clone(&remote), State::Due);
-                let entry = Entry { remote, serial, sendings: 0, state, since: now, turn: None, sent: None };
+                let (turn, sent, unsure) = (None, None, None);
+                let entry = Entry { remote, serial, sendings: 0, state, since: now, turn, sent, unsure };
                 self.zones.entry(zone.clone()).or_default().push(entry);
             }
             self.unqueue(&zone, &remote);
             if let Some(entry) = self.entry(&zone, &remote) {
                 (entry.serial, entry.sendings, entry.state, entry.since) = (serial, 0, State::Due, now);
+                entry.unsure = None;
             }
             self.queue(&zone, &remote, now);
         }
@@ -243,13 +247,14 @@ impl Notices {
             }
             let (zone, remote) = (zone.clone(), Arc::clone(remote));
             let turn = *turn;
-            let Some(sendings) = self.entry(&zone, &remote).map(|entry| entry.sendings) else {
+            let entry = self.entry(&zone, &remote).map(|entry| (entry.sendings, entry.unsure));
+            let Some((sendings, unsure)) = entry else {
                 self.turns.remove(&turn);
                 continue;
             };
             if sendings >= SENDINGS_MAX {
                 self.counts.given_up += 1;
-                ended.extend(self.end(&zone, &remote, State::GivenUp, now));
+                ended.extend(self.end(&zone, &remote, State::GivenUp(unsure), now));
                 continue;
             }
             if self.tokens < 1.0 {
@@ -289,16 +294,28 @@ impl Notices {
     }
 
     /// A message came from `from`. What it ends, if it is the response to one that waits: from its address, with its ID and question, signed if that was. Others are
-    /// nobody's and nothing. `wall`: seconds since 1970.
+    /// nobody's and nothing; one that is like it but for the signature is remembered, as it says why nothing else comes. `wall`: seconds since 1970.
     pub fn receive(&mut self, from: SocketAddr, message: &[u8], now: Duration, wall: u64) -> Option<Ended> {
         let id = u16::from_be_bytes(*message.first_chunk()?);
         let (zone, remote) = self.ids.get(&(from, id))?.clone();
-        let sent = self.entry(&zone, &remote)?.sent.clone()?;
-        if let Some((key, mac)) = &sent.signed {
-            key.check(message, mac, wall).ok()?;
-        }
+        let entry = self.entry(&zone, &remote)?;
         let rcode = message::response_to(message, &zone)?;
-        let state = if rcode == 0 { State::Told } else { State::Refused(rcode) };
+        let error = match &entry.sent.as_ref()?.signed {
+            None => 0,
+            Some((key, mac)) => match key.check(message, mac, wall) {
+                Ok(checked) => checked.error,
+                Err(fault) => {
+                    entry.unsure = Some(fault);
+                    return None;
+                }
+            },
+        };
+        let state = match (rcode, error) {
+            (0, _) => State::Told,
+            // The code is NOTAUTH then, which says less.
+            (_, 1..) => State::Refused(error),
+            (rcode, _) => State::Refused(rcode),
+        };
         match state {
             State::Told => self.counts.told += 1,
             _ => self.counts.refused += 1,

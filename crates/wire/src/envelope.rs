@@ -1,12 +1,17 @@
 //! What a reply needs of its request, apart from that: replies of others than answers, which may be written later, by other threads, or as streams of messages.
 
+use crate::Name;
 use crate::cookie;
 use crate::edns::ResponseOpt;
 use crate::header::{self, HEADER_OCTETS};
+use crate::name::NAME_OCTETS_MAX;
 use crate::query::Query;
 use crate::render::{Full, Renderer, Section};
 use crate::tsig::{Detached, Key, Signatures};
 use std::sync::Arc;
+
+/// Octets of a question behind its name: type and class.
+const QUESTION_FIXED_OCTETS: usize = 4;
 
 /// What a reply needs of its request; it may be written later, and by another thread.
 #[derive(Clone, Debug)]
@@ -70,6 +75,13 @@ impl Envelope {
     #[must_use]
     pub fn question_octets(&self) -> usize {
         self.question.len()
+    }
+
+    /// The name in the question; the root where there is none.
+    #[must_use]
+    pub fn name(&self) -> &Name {
+        let end = self.question.len().saturating_sub(QUESTION_FIXED_OCTETS).min(NAME_OCTETS_MAX);
+        Name::from_wire(&self.question[..end]).unwrap_or(Name::root())
     }
 
     /// The identifier of the request.

@@ -50,7 +50,7 @@ pub enum Fault {
     /// The message or its TSIG record cannot be read, the record is not the last octets of the message, there are two, or the
     /// MAC has a length that it must not have.
     Malformed,
-    /// Signed by SIG(0) (RFC 2931), which is not implemented.
+    /// Signed by SIG(0) (RFC 2931), which is no matter of keys that both ends know.
     Sig0,
     /// A key that is not known, or one of another algorithm.
     Key,

@@ -2,17 +2,17 @@
 //! have none and never come here.
 
 use super::client::octets_max;
-use super::{Answered, Responder, Verdict};
+use super::{Answered, Responder};
 use crate::access::{Asker, Kind};
 use crate::request::{Envelope, Opt, Request, Signer};
 use crate::server::{Client, Server};
 use std::sync::Arc;
+use wire::cookie;
 use wire::edns::{self, OPT_OCTETS};
 use wire::header::{self, u16_at};
 use wire::iana::{opcode, rtype};
-use wire::name::NAME_OCTETS_MAX;
 use wire::query::Query;
-use wire::tsig::{self, Fault};
+use wire::tsig::{self, Fault, Rejected};
 use wire::{Name, Transport};
 use zone::CatalogView;
 
@@ -55,13 +55,32 @@ impl Responder {
                 verified.reply.append(response, octets?, client.now)
             }
             Err(rejected) => {
-                let refusal = Verdict::of(rejected.fault.rcode());
-                self.has_good_cookie = None;
-                let octets = self.respond(&unsigned, Some(refusal), catalog, server, client, response)?;
-                // Without room for the record that says what is wrong, the code says it alone.
-                Some(rejected.append(response, octets, client.now).unwrap_or(octets))
+                self.count_edns(query.edns.as_ref());
+                let envelope = envelope(&unsigned, server, client, None);
+                let octets = self.reject(&envelope, &rejected, response, client.now);
+                (octets > 0).then_some(octets)
             }
         }
+    }
+
+    /// Says what is wrong with the signature of a message: the response code, and a TSIG record where one belongs there, signed where that is allowed (RFC 8945 5.2). Returns the
+    /// octets of the response, 0 where it does not fit.
+    pub fn reject(
+        &mut self,
+        envelope: &Envelope,
+        rejected: &Rejected<'_, '_>,
+        response: &mut [u8],
+        now: u64,
+    ) -> usize {
+        let rcode = rejected.fault.rcode();
+        self.count_reply(rcode);
+        let octets = envelope.write(response, rcode, None, now);
+        if octets == 0 {
+            return 0;
+        }
+        let room = response.len().min(envelope.limit);
+        // Without room for the record that says what is wrong, the code says it alone.
+        rejected.append(&mut response[..room], octets, now).unwrap_or(octets)
     }
 
     /// Reads a message of which [`Responder::serve`] said that it is a request. What is wrong with it is answered: then it gives the octets of that response, 0
@@ -75,7 +94,6 @@ impl Responder {
     ) -> Result<Request<'m, 's>, usize> {
         let query = Query::read(message, &mut self.buffers.places).ok_or(0usize)?;
         let kind = kind_of(&query).ok_or(0usize)?;
-        let mut envelope = Envelope::of(&query, octets_max(query.edns.as_ref(), server, client.transport));
         let mut is_proved = client.is_proved;
         let mut fault = query.fault.is_some() || query.question.is_none();
         if let Some(edns) = &query.edns {
@@ -83,12 +101,9 @@ impl Responder {
                 Ok(_) => is_proved |= self.has_good_cookie == Some(true),
                 Err(_) => fault = true,
             }
-            envelope.opt = Some(Opt {
-                udp_payload_octets: server.udp_payload_octets,
-                dnssec_ok: edns.dnssec_ok,
-                cookie: self.cookie().copied(),
-            });
         }
+        let cookie = query.edns.as_ref().and(self.cookie()).copied();
+        let mut envelope = envelope(&query, server, client, cookie);
         let mut refuse = |responder: &mut Responder, envelope: &Envelope, rcode| {
             responder.count_reply(rcode);
             envelope.write(response, rcode, None, client.now)
@@ -99,7 +114,7 @@ impl Responder {
         if query.edns.is_some_and(|edns| edns.version != edns::VERSION) {
             return Err(refuse(self, &envelope, wire::iana::rcode::BADVERS));
         }
-        let (mut key, mut octets, mut is_sig0) = (None, message.len(), false);
+        let (mut key, mut octets, mut is_sig0, mut unknown_key) = (None, message.len(), false, None);
         match tsig::verify(message, &server.keys, client.now) {
             Ok(verified) => {
                 octets = verified.octets;
@@ -111,11 +126,9 @@ impl Responder {
                 Fault::Unsigned => {}
                 // Who knows the keys of the zone judges it.
                 Fault::Sig0 if kind == Kind::Update => is_sig0 = true,
-                fault => {
-                    let octets = refuse(self, &envelope, fault.rcode());
-                    let room = response.len().min(envelope.limit);
-                    return Err(rejected.append(&mut response[..room], octets, client.now).unwrap_or(octets));
-                }
+                // Its primary may know it, where it is one for another server.
+                Fault::Key if kind == Kind::Update => unknown_key = Some(rejected),
+                _ => return Err(self.reject(&envelope, &rejected, response, client.now)),
             },
         }
         let asker = Asker {
@@ -126,7 +139,7 @@ impl Responder {
         };
         let qtype = query.question.map_or(0, |question| question.qtype);
         let qclass = query.question.map_or(0, |question| question.qclass);
-        Ok(Request { message, octets, kind, qtype, qclass, key, is_sig0, asker, envelope })
+        Ok(Request { message, octets, kind, qtype, qclass, key, is_sig0, unknown_key, asker, envelope })
     }
 
     /// Says what is said to a request that nobody carries out. Returns the octets of the response.
@@ -142,6 +155,9 @@ impl Responder {
             Ok(request) => request,
             Err(octets) => return octets,
         };
+        if let Some(rejected) = &request.unknown_key {
+            return self.reject(&request.envelope, rejected, response, client.now);
+        }
         let (rcode, ede) = match request.kind {
             Kind::Transfer if request.is_unfit(client.transport) => (wire::iana::rcode::FORMERR, None),
             Kind::Transfer => (wire::iana::rcode::REFUSED, Some(wire::iana::ede::PROHIBITED)),
@@ -189,6 +205,23 @@ impl Responder {
     }
 }
 
+/// What a reply to a query or another request needs of it; `cookie`: what is said to that of the query.
+fn envelope(
+    query: &Query<'_>,
+    server: &Server,
+    client: &Client<'_>,
+    cookie: Option<cookie::Reply>,
+) -> Envelope {
+    let opt = query.edns.as_ref().map(|edns| Opt {
+        udp_payload_octets: server.udp_payload_octets,
+        dnssec_ok: edns.dnssec_ok,
+        cookie,
+    });
+    let mut envelope = Envelope::of(query, octets_max(query.edns.as_ref(), server, client.transport));
+    envelope.opt = opt;
+    envelope
+}
+
 impl Request<'_, '_> {
     /// Whether a transfer cannot be asked for like this: AXFR is not defined over UDP (RFC 5936 4.2).
     #[must_use]
@@ -199,9 +232,7 @@ impl Request<'_, '_> {
     /// The name asked about.
     #[must_use]
     pub fn name(&self) -> &Name {
-        let end = self.envelope.question_octets().saturating_sub(4).min(NAME_OCTETS_MAX);
-        let octets = self.envelope.question().get(..end).unwrap_or_default();
-        Name::from_wire(octets).unwrap_or(Name::root())
+        self.envelope.name()
     }
 
     /// The flags of its header.

@@ -152,6 +152,15 @@ impl Controller {
             || zones.hidden_secondaries().any(|(hidden, _)| hidden.eq_ignore_case(name))
     }
 
+    /// The names of the servers that a zone is transferred from, in their order.
+    pub(crate) fn primaries_of(&self, name: &Name) -> Box<[Box<str>]> {
+        let zones = self.zones.read();
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        let shown = slot.map(|slot| zones.primaries(slot)).filter(|primaries| !primaries.is_empty());
+        let hidden = || zones.hidden_secondaries().find(|(hidden, _)| hidden.eq_ignore_case(name));
+        shown.or_else(|| hidden().map(|(_, primaries)| primaries)).unwrap_or_default().into()
+    }
+
     /// Whether a zone has changed in place since its pack was made.
     fn is_changed(&self, name: &Name) -> bool {
         self.catalog.reader().with(|view| {

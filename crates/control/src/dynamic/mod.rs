@@ -38,5 +38,6 @@ pub(crate) use edit::{EditDone, EditJob, NotEdited};
 pub(crate) use handle::Dynamic;
 pub(crate) use history::Historian;
 pub(crate) use incoming::{Incoming, NotTaken, Told, What};
+pub(crate) use queue::Queue;
 pub(crate) use recover::{has_log, journal_of, start};
-pub(crate) use update::Update;
+pub(crate) use update::Said;

@@ -1,32 +1,11 @@
 //! A request for an update, from the worker that received it to its reply.
 
-use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use change::Failure;
 
-use auth::request::Envelope;
-use change::{Asker, Failure};
-use net::Ticket;
-use wire::tsig::Key;
-use wire::{Name, Transport};
+use crate::requests::Handed;
 
-/// Most octets of a reply: header, question, OPT, TSIG.
-const REPLY_OCTETS_MAX: usize = 1232;
-
-/// A request that access lists let in.
-pub(crate) struct Update {
-    /// The message.
-    pub(crate) message: Box<[u8]>,
-    /// Where from.
-    pub(crate) client: SocketAddr,
-    /// How it came.
-    pub(crate) transport: Transport,
-    /// The key that signed it.
-    pub(crate) key: Option<Arc<Key>>,
-    /// What a reply needs.
-    pub(crate) envelope: Envelope,
-    /// The right to reply.
-    pub(crate) ticket: Ticket,
-}
+/// A request for an update.
+pub(crate) type Update = Handed;
 
 /// What is said to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,28 +35,8 @@ impl From<&Failure> for Said {
 }
 
 impl Update {
-    /// Octets that it takes while it waits.
-    pub(crate) fn octets(&self) -> usize {
-        size_of::<Update>() + self.message.len()
-    }
-
-    /// Who sends it, for policies.
-    pub(crate) fn asker(&self) -> Asker<'_> {
-        Asker { address: self.address(), transport: self.transport, key: self.key_name() }
-    }
-
-    pub(crate) fn address(&self) -> IpAddr {
-        self.client.ip()
-    }
-
-    pub(crate) fn key_name(&self) -> Option<&Name> {
-        self.key.as_ref().map(|key| key.name())
-    }
-
     /// Replies. `now`: seconds since 1970.
     pub(crate) fn reply(self, said: Said, now: u64) {
-        let mut room = [0; REPLY_OCTETS_MAX];
-        let octets = self.envelope.write(&mut room, said.rcode, said.ede, now);
-        self.ticket.reply(&room[..octets]);
+        self.reply_with((said.rcode, said.ede, 0), now);
     }
 }

@@ -31,6 +31,7 @@ impl Changer {
             return self.reply_all(all(requests), said);
         }
         if self.controller.is_secondary(name) {
+            tracing::info!(zone = %name, "zone {name}: updates refused: it is transferred from others, and `forward-updates` is not set");
             // Its primary is to be told.
             let said = Said { rcode: rcode::REFUSED, ede: Some(ede::PROHIBITED) };
             return self.reply_all(all(requests), said);

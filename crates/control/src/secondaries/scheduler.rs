@@ -160,7 +160,7 @@ impl Scheduler {
             Message::Done(job, answer, came) => self.done(controller, &job, &answer, came),
             Message::Notice(notice) => {
                 controller.secondaries.notices.fetch_sub(1, Ordering::Relaxed);
-                self.notice(controller, *notice);
+                self.notice(controller, notice);
             }
             Message::Command(name, command, reply) => {
                 let number = self.zones.numbers.get(&name).copied();
@@ -347,7 +347,7 @@ impl Scheduler {
     /// Takes a NOTIFY, and replies.
     fn notice(&mut self, controller: &Controller, notice: Notice) {
         let unix = self.clock.unix();
-        let message = notice.message.clone();
+        let message = notice.request.message.clone();
         let read = match notify_in::read(&message) {
             Ok(read) => read,
             Err(fault) => return notice.reply(fault.rcode(), None, unix),
@@ -359,10 +359,10 @@ impl Scheduler {
             return notice.reply(rcode::NOTAUTH, Some(ede::NOT_AUTHORITATIVE), unix);
         };
         let remotes = Arc::clone(&controller.secondaries.remotes.lock());
-        let key = notice.key.as_ref().map(|key| key.name());
+        let key = notice.request.key_name();
         let is_it = |primary: &&u16| {
             self.zones.primary(**primary, &remotes).is_some_and(|known| {
-                known.address.ip() == notice.address
+                known.address.ip() == notice.request.address()
                     && known
                         .key
                         .as_ref()
@@ -373,7 +373,7 @@ impl Scheduler {
         if sender.is_none() && !notice.is_let_in {
             return notice.reply(rcode::REFUSED, Some(ede::PROHIBITED), unix);
         }
-        let (name, address) = (&zone.name, notice.address);
+        let (name, address) = (&zone.name, notice.request.address());
         tracing::debug!(zone = %name, %address, "zone {name}: NOTIFY from {address}, serial {:?}", read.serial);
         self.schedule.notify(number, sender, read.serial, self.clock.seconds());
         notice.reply(rcode::NOERROR, None, unix);

@@ -36,6 +36,8 @@ pub(super) fn finish(
     }
     controller.catalogs.stop();
     controller.secondaries.stop();
+    controller.verifier.stop();
+    controller.forwarder.stop();
     controller.dynamic.stop();
     controller.write_texts();
     controller.historian.stop();

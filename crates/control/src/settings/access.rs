@@ -286,11 +286,10 @@ impl Settings {
 
     /// The lists that sections of zones name for themselves, each time that one does.
     pub(crate) fn own_lists(&self) -> impl Iterator<Item = OwnLists> {
-        let zones = self.zones.iter().map(|(_, zone)| zone.kinds());
-        let directories = self.zone_directories.iter().map(|(_, directory)| directory.kinds());
-        let templates = self.templates.iter().map(|(_, template)| template.zone.kinds());
-        let is_some = |kinds: &OwnKinds<'_>| kinds.iter().any(|(_, names)| !names.is_empty());
-        zones.chain(directories).chain(templates).filter(is_some).map(|kinds| OwnLists::of(&kinds))
+        let zones = self.zones.iter().map(|(_, zone)| zone.own_lists());
+        let directories = self.zone_directories.iter().map(|(_, directory)| directory.own_lists());
+        let templates = self.templates.iter().map(|(_, template)| template.zone.own_lists());
+        zones.chain(directories).chain(templates).filter(|own| !own.is_empty())
     }
 
     /// Whether sections of zones name lists for queries: what is kept of zones may not be served before these are known.
@@ -305,39 +304,48 @@ impl Settings {
 /// What sections of zones name for themselves, by key.
 type OwnKinds<'s> = [(&'static str, &'s Names); OwnLists::KINDS];
 
-/// The access lists that a section of zones names for itself, by kind of request as [`Kind`] numbers them; none: what `[access]` says.
+/// The access lists that a section of zones names for itself, by kind of request as [`Kind`] numbers them; none: what `[access]` says. And what becomes of
+/// updates that they let in.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct OwnLists([Names; OwnLists::KINDS]);
+pub struct OwnLists {
+    names: [Names; OwnLists::KINDS],
+    forwards_updates: bool,
+}
 
 impl OwnLists {
     /// Kinds that zones have rules for: all but recursion, which is about zones of others.
     pub const KINDS: usize = Kind::COUNT - 1;
 
-    fn of(kinds: &OwnKinds<'_>) -> OwnLists {
-        OwnLists(kinds.map(|(_, names)| names.clone()))
+    fn of(kinds: &OwnKinds<'_>, forwards_updates: bool) -> OwnLists {
+        OwnLists { names: kinds.map(|(_, names)| names.clone()), forwards_updates }
     }
 
     /// Those of queries alone.
     #[cfg(test)]
     pub(crate) fn of_queries(names: &Names) -> OwnLists {
         let mut lists = OwnLists::default();
-        lists.0[Kind::Query as usize] = names.clone();
+        lists.names[Kind::Query as usize] = names.clone();
         lists
     }
 
-    /// Whether it names none.
+    /// Whether it names none, and says nothing else.
     pub fn is_empty(&self) -> bool {
-        self.0.iter().all(Names::is_empty)
+        self.names.iter().all(Names::is_empty) && !self.forwards_updates
+    }
+
+    /// Whether updates are sent on to a primary of the zone.
+    pub fn forwards_updates(&self) -> bool {
+        self.forwards_updates
     }
 
     /// Whether it names some for queries.
     pub fn has_queries(&self) -> bool {
-        !self.0[Kind::Query as usize].is_empty()
+        !self.names[Kind::Query as usize].is_empty()
     }
 
     /// What it names for each kind.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = (usize, &Names)> {
-        self.0.iter().enumerate()
+        self.names.iter().enumerate()
     }
 }
 
@@ -351,9 +359,14 @@ impl ZoneSettings {
         ]
     }
 
+    /// What it says of who may do what.
+    fn own_lists(&self) -> OwnLists {
+        OwnLists::of(&self.kinds(), self.forward_updates)
+    }
+
     /// What it says of its zones beside where they are.
     pub(crate) fn rules(&self) -> Rules {
-        let (lists, refuse) = (OwnLists::of(&self.kinds()), Refuse::named(&self.refuse));
+        let (lists, refuse) = (self.own_lists(), Refuse::named(&self.refuse));
         Rules {
             lists,
             refuse,
@@ -379,9 +392,14 @@ impl ZoneDirectorySettings {
         ]
     }
 
+    /// What it says of who may do what.
+    fn own_lists(&self) -> OwnLists {
+        OwnLists::of(&self.kinds(), false)
+    }
+
     /// What it says of its zones beside where they are.
     pub(crate) fn rules(&self) -> Rules {
-        let (lists, refuse) = (OwnLists::of(&self.kinds()), Refuse::named(&self.refuse));
+        let (lists, refuse) = (self.own_lists(), Refuse::named(&self.refuse));
         Rules {
             lists,
             refuse,

@@ -274,9 +274,9 @@ fn check_zone(zone: &ZoneSettings) -> Result<(), &'static str> {
     let (named, listed) = (zone.name.is_some(), !zone.names_file.as_os_str().is_empty());
     let (file, pack) = (!zone.file.as_os_str().is_empty(), !zone.pack.as_os_str().is_empty());
     let is_secondary = !zone.primaries.is_empty();
-    if is_secondary && (!zone.allow_update.is_empty() || !zone.update_policy.is_empty()) {
+    if is_secondary && !zone.update_policy.is_empty() {
         return Err(
-            "expected no `allow-update` or `update-policy` beside `primaries`: updates are for the primary",
+            "expected no `update-policy` beside `primaries`: what may change is for the primary to say",
         );
     }
     if !is_secondary && zone.persist.is_some() {
@@ -284,6 +284,14 @@ fn check_zone(zone: &ZoneSettings) -> Result<(), &'static str> {
     }
     if let Some(text) = catalogs::made_fault(zone) {
         return Err(text);
+    }
+    if is_secondary && !zone.allow_update.is_empty() && !zone.forward_updates {
+        return Err(
+            "expected `forward-updates = true` beside `allow-update` and `primaries`: updates are for the primary",
+        );
+    }
+    if zone.forward_updates && !is_secondary {
+        return Err("expected `primaries` beside `forward-updates`, found none");
     }
     match (named, listed, file, pack) {
         (true, false, false, false) if zone.make_catalog && !is_secondary => Ok(()),

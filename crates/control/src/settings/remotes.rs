@@ -125,19 +125,25 @@ mod tests {
     fn what_is_wrong_with_primaries() {
         let zone = |line: &str| {
             let text = format!(
-                "[[remote]]\nname = \"one\"\naddresses = [\"192.0.2.1\"]\n[[zone]]\nname = \"a\"\n{line}\n"
+                "[[remote]]\nname = \"one\"\naddresses = [\"192.0.2.1\"]\n[[zone]]\nname = \"a\"\n{line}\n\
+                 [[update-policy]]\nname = \"p\"\n"
             );
             let problems = Settings::parse(Path::new("f"), &text).err().unwrap_or_default();
             problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         };
         let both = "expected either `primaries` or `file` (or `pack`), found both";
-        let updates =
-            "expected no `allow-update` or `update-policy` beside `primaries`: updates are for the primary";
+        let updates = "expected `forward-updates = true` beside `allow-update` and `primaries`: updates are for the primary";
+        let policy =
+            "expected no `update-policy` beside `primaries`: what may change is for the primary to say";
+        let no_primaries = "expected `primaries` beside `forward-updates`, found none";
         for (line, expected) in [
             ("primaries = \"one\"", String::new()),
             ("primaries = \"two\"", "f:6:13: primaries: unknown [[remote]] \"two\"; known are one".into()),
             ("primaries = \"one\"\nfile = \"x\"", format!("f:4:1: [[zone]]: {both}")),
             ("primaries = \"one\"\nallow-update = \"all\"", format!("f:4:1: [[zone]]: {updates}")),
+            ("primaries = \"one\"\nallow-update = \"all\"\nforward-updates = true", String::new()),
+            ("primaries = \"one\"\nupdate-policy = \"p\"", format!("f:4:1: [[zone]]: {policy}")),
+            ("file = \"x\"\nforward-updates = true", format!("f:4:1: [[zone]]: {no_primaries}")),
         ] {
             assert_eq!(zone(line), expected, "{line}");
         }

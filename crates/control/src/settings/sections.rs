@@ -342,6 +342,9 @@ section! {
         allow_transfer: Names = Names::default(), Range::Texts(RULE), live;
         /// Which clients may change the zone by dynamic updates, instead of those that `update` in `[access]` lets in. Left out: those.
         allow_update: Names = Names::default(), Range::Texts(RULE), live;
+        /// Whether updates of a zone with `primaries` are sent on to the first of these that answers (RFC 2136 6), if `allow-update` lets them in; what that says goes
+        /// back to the client. Signatures stay as they are, for the primary to judge: keys that this server knows it looks at, too; with others a client is let in by its address.
+        forward_updates: bool = false, Range::Any, live;
         /// Which clients may say that the zone has changed, instead of those that `notify` in `[access]` lets in. Left out: those.
         allow_notify: Names = Names::default(), Range::Texts(RULE), live;
         /// Which other servers are told of a new serial of the zone (NOTIFY, RFC 1996), at once and again until they answer. What they may get is another matter: `allow-transfer`.

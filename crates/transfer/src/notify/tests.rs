@@ -88,7 +88,7 @@ fn given_up_after_a_minute() {
         }
     }
     assert_eq!(times, [1, 21, 61, 141, 301]);
-    assert_eq!((ended.len(), ended[0].told.state, notices.is_waiting()), (1, State::GivenUp, false));
+    assert_eq!((ended.len(), ended[0].told.state, notices.is_waiting()), (1, State::GivenUp(None), false));
     assert_eq!(notices.receive(at(53), &response("a", 301, 0), seconds(99.0), WALL), None);
     // A new serial begins anew.
     notices.publish(&name("a"), 2, remotes(&["x"]), seconds(100.0));
@@ -168,6 +168,40 @@ fn responses_are_signed_where_the_message_was() {
     answer.resize(octets + key.octets(), 0);
     let octets = verified.reply.append(&mut answer, octets, WALL).unwrap();
     assert!(notices.receive(at(53), &answer[..octets], seconds(1.2), WALL).is_some());
+}
+
+/// What a server with another key, or another clock, says is told, though it does not count as heard.
+#[test]
+fn what_is_wrong_with_the_signature_is_told() {
+    let key = Arc::new(Key::new(&name("k"), Algorithm::HmacSha256, b"secret"));
+    let other = |text: &str, secret: &[u8]| Key::new(&name(text), Algorithm::HmacSha256, secret);
+    for (theirs, clock, expected) in [
+        (other("k", b"another"), WALL, State::GivenUp(Some(Fault::Refused(wire::tsig::BADSIG)))),
+        (other("l", b"secret"), WALL, State::GivenUp(Some(Fault::Refused(wire::iana::rcode::BADKEY)))),
+        (other("k", b"secret"), WALL + 1000, State::Refused(wire::iana::rcode::BADTIME)),
+    ] {
+        let mut notices = Notices::default();
+        notices.publish(&name("a"), 1, remotes(&["x"]), seconds(0.0));
+        let (mut ended, mut received) = (Vec::new(), None);
+        for second in 1..100u16 {
+            let now = seconds(second.into());
+            while let Some(due) = notices.next(now, &mut ended) {
+                let mut message = request(&due.zone, 60, &[0; 22], second);
+                let octets = message.len();
+                message.resize(octets + key.octets(), 0);
+                let (octets, mac) = key.sign(&mut message, octets, WALL).unwrap();
+                notices.sent(&due, at(53), second, Some((Arc::clone(&key), mac)), now);
+                let rejected = verify(&message[..octets], &theirs, clock).unwrap_err();
+                let mut answer = response("a", second, 9);
+                let octets = answer.len();
+                answer.resize(octets + 2 * key.octets(), 0);
+                let octets = rejected.append(&mut answer, octets, clock).unwrap();
+                received = received.or(notices.receive(at(53), &answer[..octets], now, WALL));
+            }
+        }
+        let ended = received.or(ended.pop()).map(|ended| ended.told.state);
+        assert_eq!(ended, Some(expected));
+    }
 }
 
 #[test]

@@ -1,0 +1,297 @@
+//! Updates that are signed by SIG(0) (RFC 2931, RFC 3007): a thread verifies them, under a quota, and hands on those that are right.
+//!
+//! ```text
+//! worker --let in by address--> Queue --> thread: form, policy, key and time: all that is cheap     wrong: replied to
+//!                                           | places of those that wait                              none: REFUSED, counted
+//!                                           | one after another, so many a second
+//!                                           `-> signature right: the changer, with the signer as the key of policies
+//! ```
+//!
+//! A signature costs a thousand times what its request does, and whoever knows the name of a key can ask for it (CVE-2024-1975). So this is done on no worker; what it may take is in
+//! [`waiting`]. The thread is started with the first request, as most servers have none.
+
+mod waiting;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread::JoinHandle;
+use std::time::{Instant, SystemTime};
+
+use change::sig0::{Fault, Signature};
+use sync::Mutex;
+use wire::NameBuf;
+use wire::iana::{ede, rcode};
+use zone::ZoneView;
+use zone::catalog::View;
+
+use self::waiting::{Full, Next, Waiting};
+use crate::command::Count;
+use crate::controller::Controller;
+use crate::dynamic::{Queue, Said};
+use crate::repeated::Repeated;
+use crate::requests::{Handed, Signer};
+
+/// The thread that verifies, as others see it.
+pub(crate) struct Verifier {
+    owner: OnceLock<Weak<Controller>>,
+    queue: Arc<Queue<Box<Handed>>>,
+    is_started: AtomicBool,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    counts: Counts,
+    said: Mutex<SaidOf>,
+}
+
+/// Counts since the start.
+#[derive(Default)]
+struct Counts {
+    verified: AtomicU64,
+    failed: AtomicU64,
+    over_quota: AtomicU64,
+}
+
+/// What was said of them.
+#[derive(Default)]
+struct SaidOf {
+    failed: Repeated,
+    over_quota: Repeated,
+    /// The last that failed, in words.
+    failure: String,
+}
+
+/// What is said where too many wait: that of a policy, not of a fault.
+pub(crate) const OVER_QUOTA: Said = Said { rcode: rcode::REFUSED, ede: Some(ede::OTHER) };
+
+/// Why a request is not carried out.
+enum Wrong {
+    Fault(Fault),
+    /// No rule of the policy is for the signer.
+    Unknown,
+    /// There is no such zone any more, or it has no data.
+    NoZone,
+}
+
+impl Verifier {
+    /// Before there is a thread.
+    pub(crate) fn new() -> Verifier {
+        Verifier {
+            owner: OnceLock::new(),
+            queue: Arc::new(Queue::new()),
+            is_started: AtomicBool::new(false),
+            thread: Mutex::named("signatures", None),
+            counts: Counts::default(),
+            said: Mutex::named("signatures said", SaidOf::default()),
+        }
+    }
+
+    /// Requests may come from now on.
+    pub(crate) fn begin(&self, controller: &Arc<Controller>) {
+        let _ = self.owner.set(Arc::downgrade(controller));
+    }
+
+    /// Takes a request that has a SIG(0) record.
+    ///
+    /// # Errors
+    ///
+    /// The request, if too many wait, or there is no thread for it.
+    pub(crate) fn take(&self, request: Box<Handed>) -> Result<(), Box<Handed>> {
+        if !self.is_started.swap(true, Ordering::AcqRel)
+            && let Err(error) = self.start()
+        {
+            tracing::error!(%error, "a thread for signatures of updates cannot be started: {error}");
+            self.is_started.store(false, Ordering::Release);
+            return Err(request);
+        }
+        let octets = request.octets();
+        self.queue.push(request, octets).inspect_err(|_| {
+            self.counts.over_quota.fetch_add(1, Ordering::Relaxed);
+        })
+    }
+
+    fn start(&self) -> std::io::Result<()> {
+        let owner = self.owner.get().cloned().ok_or(std::io::ErrorKind::NotConnected)?;
+        let (queue, ends) = (Arc::clone(&self.queue), Ends(Arc::clone(&self.queue)));
+        let thread = std::thread::Builder::new().name("signatures".into()).spawn(move || {
+            let _ends = ends;
+            Work { owner, waiting: Waiting::new(), started: Instant::now() }.run(&queue);
+        })?;
+        *self.thread.lock() = Some(thread);
+        Ok(())
+    }
+
+    /// Ends the thread, and waits for that. Who still waits hears nothing.
+    pub(crate) fn stop(&self) {
+        self.queue.close();
+        if let Some(thread) = self.thread.lock().take() {
+            // What it had to say of a panic it has said.
+            let _ = thread.join();
+        }
+    }
+
+    /// What is counted.
+    pub(crate) fn counts(&self) -> [Count; 3] {
+        let count = |name: &str, help: &str, count: &AtomicU64| Count {
+            name: name.into(),
+            count: count.load(Ordering::Relaxed),
+            help: help.into(),
+        };
+        let Counts { verified, failed, over_quota } = &self.counts;
+        [
+            count("sig0-verified", "Updates signed by SIG(0) whose signature is right.", verified),
+            count("sig0-failed", "Those whose signature, signer or time is wrong.", failed),
+            count("sig0-over-quota", "Those that were refused without a look, as too many came.", over_quota),
+        ]
+    }
+
+    /// Writes lines of what went wrong since the last time. To be called by no worker.
+    pub(crate) fn say(&self, now: Instant) {
+        let (failed, over_quota) = (&self.counts.failed, &self.counts.over_quota);
+        let (failed, over_quota) = (failed.load(Ordering::Relaxed), over_quota.load(Ordering::Relaxed));
+        let (failed, over_quota, failure) = {
+            let mut said = self.said.lock();
+            let (failed, over_quota) = (said.failed.look(failed, now), said.over_quota.look(over_quota, now));
+            (failed, over_quota, failed.map(|_| said.failure.clone()).unwrap_or_default())
+        };
+        if let Some(due) = failed {
+            let (count, often) = (due.count, due.often());
+            tracing::warn!(
+                kind = "sig0-failed",
+                count,
+                "updates signed by SIG(0) that are refused: {often}; the last: {failure}"
+            );
+        }
+        if let Some(due) = over_quota {
+            let (count, often) = (due.count, due.often());
+            tracing::warn!(
+                kind = "sig0-over-quota",
+                count,
+                "updates signed by SIG(0) that are refused without a look, as more come than are verified: {often}"
+            );
+        }
+    }
+}
+
+/// Has nothing be taken any more once the thread ends, by a panic too.
+struct Ends(Arc<Queue<Box<Handed>>>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// What the thread has.
+struct Work {
+    owner: Weak<Controller>,
+    waiting: Waiting<Box<Handed>>,
+    started: Instant,
+}
+
+impl Work {
+    fn run(mut self, queue: &Queue<Box<Handed>>) {
+        let mut until = None;
+        while let Some(requests) = queue.take(until) {
+            let Some(controller) = self.owner.upgrade() else { return };
+            for request in requests {
+                self.enter(&controller, request);
+            }
+            // One at a time, so that what comes meanwhile finds a place or is told that there is none.
+            until = match self.waiting.next(self.started.elapsed()) {
+                Next::Turn(request) => {
+                    verify(&controller, request);
+                    Some(Instant::now())
+                }
+                Next::After(wait) => Some(Instant::now() + wait),
+                Next::Nobody => None,
+            };
+        }
+    }
+
+    /// Has a request wait for its turn, if it has a place and what costs little to look at is right.
+    fn enter(&mut self, controller: &Controller, request: Box<Handed>) {
+        let (network, is_proved) = (request.network, request.is_proved);
+        if let Some(full) = self.waiting.full(network, is_proved) {
+            controller.verifier.counts.over_quota.fetch_add(1, Ordering::Relaxed);
+            let client = request.client;
+            tracing::debug!(address = %client, "update of {client} signed by SIG(0) refused: {}", words(full));
+            return request.reply(OVER_QUOTA, wall());
+        }
+        match look(controller, &request, |signature, zone| signature.check(zone, wall())) {
+            Ok(()) => self.waiting.enter(network, is_proved, request, self.started.elapsed()),
+            Err(wrong) => refuse(controller, *request, &wrong),
+        }
+    }
+}
+
+/// Verifies the signature of a request, and hands it on.
+fn verify(controller: &Controller, mut request: Box<Handed>) {
+    // Once more, as the zone and its policy may be others than when it came.
+    let verified = look(controller, &request, |signature, zone| signature.verify(zone, wall()));
+    match verified {
+        Err(wrong) => refuse(controller, *request, &wrong),
+        Ok(signer) => {
+            controller.verifier.counts.verified.fetch_add(1, Ordering::Relaxed);
+            request.signer = Some(Signer::Public(signer));
+            if let Err(request) = controller.dynamic.request(request) {
+                request.reply(Said::not_now(), wall());
+            }
+        }
+    }
+}
+
+/// Has `judge` look at the signature of a request, beside the zone as it is served, if the policy of the zone could grant its signer anything.
+fn look<R>(
+    controller: &Controller,
+    request: &Handed,
+    judge: impl FnOnce(&Signature<'_>, &ZoneView<'_>) -> Result<R, Fault>,
+) -> Result<R, Wrong> {
+    let signature = Signature::find(&request.message).map_err(Wrong::Fault)?;
+    let (zone, signer) = (request.zone(), signature.signer());
+    let terms = controller.update_terms(zone);
+    if let Some(policy) = terms.policy {
+        let asker = change::Asker { key: Some(signer), ..request.asker() };
+        if !policy.of(&asker).is_known() {
+            return Err(Wrong::Unknown);
+        }
+    }
+    controller.catalog.reader().with(|view| {
+        let found = view.slot_named(zone).and_then(|slot| view.view_of(slot));
+        let Some(View::Zone(zone)) = found else { return Err(Wrong::NoZone) };
+        judge(&signature, &zone).map_err(Wrong::Fault)
+    })
+}
+
+fn refuse(controller: &Controller, request: Handed, wrong: &Wrong) {
+    let (said, why) = match wrong {
+        Wrong::Fault(fault) => (Said { rcode: fault.rcode(), ede: fault.ede() }, fault.to_string()),
+        Wrong::Unknown => (
+            Said { rcode: rcode::REFUSED, ede: Some(ede::PROHIBITED) },
+            "no rule of the policy is for its signer".to_owned(),
+        ),
+        Wrong::NoZone => (Said::not_now(), "the zone has no data".to_owned()),
+    };
+    let verifier = &controller.verifier;
+    verifier.counts.failed.fetch_add(1, Ordering::Relaxed);
+    let signer: Option<NameBuf> =
+        Signature::find(&request.message).ok().map(|found| found.signer().to_owned());
+    let by = signer.map_or_else(String::new, |signer| format!(", signer {signer}"));
+    let (zone, client) = (request.zone(), request.client);
+    let words = format!("zone {zone}, {client}{by}: {why}");
+    tracing::debug!(%zone, address = %client, "update signed by SIG(0) refused: {words}");
+    verifier.said.lock().failure = words;
+    request.reply(said, wall());
+}
+
+fn words(full: Full) -> &'static str {
+    match full {
+        Full::All => "as many wait as may",
+        Full::Unproved => {
+            "as many wait as may of clients that have not shown that they receive at their address"
+        }
+        Full::Network => "as many wait as may of its network",
+    }
+}
+
+/// Seconds since 1970.
+fn wall() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
