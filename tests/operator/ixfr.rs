@@ -33,7 +33,7 @@ fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
 /// The text of a zone with this serial: so many names that differences are shorter than it. `more`: further lines.
 fn text(serial: u32, more: &str) -> String {
     let names: String =
-        (0..400).map(|number| format!("n{number} A 10.0.{}.{}\n", number / 256, number % 256)).collect();
+        (0..2000).map(|number| format!("n{number} A 10.0.{}.{}\n", number / 256, number % 256)).collect();
     format!(
         "$ORIGIN {ORIGIN}\n$TTL 60\n@ SOA ns host {serial} 3600 600 86400 60\n@ NS ns\nns A 192.0.2.1\n{names}{more}"
     )
@@ -148,7 +148,7 @@ fn ixfr(server: SocketAddr, from: u32) -> Vec<String> {
 
 /// Whether what was sent is the whole zone.
 fn is_whole(sent: &[String]) -> bool {
-    sent.len() > 400 && sent.iter().filter(|line| line.starts_with("SOA")).count() == 2
+    sent.len() > 2000 && sent.iter().filter(|line| line.starts_with("SOA")).count() == 2
 }
 
 /// What updates do is sent, version by version, also after a kill; a zone that is removed takes its history along.
