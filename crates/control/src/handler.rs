@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use auth::rate::Told;
 use auth::{Answered, Client, LiveCounters, Responder, Server, Tally};
-use net::{Driver, Queries, Service};
+use net::{Asked, Driver, Queries, Service};
 use zone::{CatalogReader, CatalogView};
 
 use crate::identity::IdentityReader;
@@ -71,19 +71,19 @@ impl Service for Answerer {
             if is_limited {
                 self.responder.set_time(queries.now().instant.saturating_duration_since(self.started));
             }
-            while let Some(item) = queries.next() {
-                let context = item.context;
+            while let Some(Asked { query, context, room }) = queries.next_query() {
                 let (transport, is_proved) = (context.transport, context.is_proved);
                 let client = Client { transport, address: &context.client, is_proved, now };
                 let answered = match is_limited {
-                    false => self.responder.serve(item.query, &zones, identity, &client, item.room),
-                    true => self.responder.serve_limited(item.query, &zones, identity, &client, item.room),
+                    false => self.responder.serve(query, &zones, identity, &client, room),
+                    true => self.responder.serve_limited(query, &zones, identity, &client, room),
                 };
-                match answered {
-                    Answered::Octets(octets) => item.answer(octets),
-                    Answered::Request => {
-                        let responder = &mut self.responder;
-                        self.requests.carry_out(item, (&zones, identity), &client, responder, driver);
+                match (answered, &mut self.responder) {
+                    (Answered::Octets(octets), _) => queries.answer(octets),
+                    (Answered::Request, responder) => {
+                        if let Some(item) = queries.current() {
+                            self.requests.carry_out(item, (&zones, identity), &client, responder, driver);
+                        }
                     }
                 }
             }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use net::{Driver, Listen, Queries, Server, Service, WorkerCounters};
+use net::{Asked, Driver, Listen, Queries, Server, Service, WorkerCounters};
 
 struct Echo;
 
@@ -13,14 +13,14 @@ impl Service for Echo {
     type Message = ();
 
     fn queries(&mut self, queries: &mut Queries<'_>, _: &mut Driver<'_, ()>) {
-        while let Some(item) = queries.next() {
-            let octets = item.query.len().min(item.room.len());
-            item.room[..octets].copy_from_slice(&item.query[..octets]);
+        while let Some(Asked { query, room, .. }) = queries.next_query() {
+            let octets = query.len().min(room.len());
+            room[..octets].copy_from_slice(&query[..octets]);
             // QR, so that load generators take it for a response.
-            if let Some(flags) = item.room[..octets].get_mut(2) {
+            if let Some(flags) = room[..octets].get_mut(2) {
                 *flags |= 0x80;
             }
-            item.answer(octets);
+            queries.answer(octets);
         }
     }
 }

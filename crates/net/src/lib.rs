@@ -80,7 +80,7 @@ pub use later::{
     LATER_AGE_MAX, LATER_PER_CLIENT_MAX, LATER_PER_CONNECTION_MAX, LATER_PER_WORKER_MAX, LATER_UNPROVED_MAX,
 };
 pub use listen::{Listen, Steer};
-pub use queries::{Item, Queries};
+pub use queries::{Asked, Item, Queries};
 pub use server::{Running, Server, WORKERS_MAX};
 pub use service::Service;
 pub use stream::{

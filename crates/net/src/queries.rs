@@ -129,6 +129,14 @@ impl<'a> Queries<'a> {
     #[inline]
     #[allow(clippy::should_implement_trait)] // Items borrow from this, which an iterator's cannot.
     pub fn next(&mut self) -> Option<Item<'_>> {
+        self.next_query()?;
+        self.current()
+    }
+
+    /// The next item without what few need, for a service that most queries are answered by at once: then [`Queries::answer`] says so, and
+    /// [`Queries::current`] gives the whole item otherwise. `None` as of [`Queries::next`].
+    #[inline]
+    pub fn next_query(&mut self) -> Option<Asked<'_, 'a>> {
         let batch = &mut self.batch;
         let index = self.next;
         let span = *batch.spans.get(index)?;
@@ -139,16 +147,34 @@ impl<'a> Queries<'a> {
         };
         self.next = index + 1;
         self.cursor += batch.rooms.stride;
+        let query = &batch.received[span.start as usize..][..span.octets as usize];
+        Some(Asked { query, context: &batch.contexts[index.min(batch.contexts.len() - 1)], room })
+    }
+
+    /// The item that came last, of which nothing is said yet. `None` before the first.
+    #[inline]
+    pub fn current(&mut self) -> Option<Item<'_>> {
+        let batch = &mut self.batch;
+        let index = self.next.checked_sub(1)?;
+        let span = *batch.spans.get(index)?;
+        let start = self.cursor - batch.rooms.stride + batch.rooms.prefix;
         Some(Item {
             query: &batch.received[span.start as usize..][..span.octets as usize],
             context: &batch.contexts[index.min(batch.contexts.len() - 1)],
-            room,
+            room: batch.area.get_mut(start..start + batch.rooms.octets)?,
             session: batch.session,
             source: batch.source,
-            outcome: &mut batch.outcomes[index],
+            outcome: batch.outcomes.get_mut(index)?,
             cursor: &mut self.cursor,
             rooms: batch.rooms,
         })
+    }
+
+    /// Says of the item that came last what [`Item::answer`] says.
+    #[inline]
+    pub fn answer(&mut self, octets: usize) {
+        let Some(outcome) = self.batch.outcomes.get_mut(self.next.wrapping_sub(1)) else { return };
+        answer(outcome, &mut self.cursor, self.batch.rooms, octets);
     }
 
     /// Has all items come again, and takes back what was said of them: nothing is sent of those that are not answered then. For who finds that what
@@ -184,6 +210,30 @@ impl<'a> Queries<'a> {
     }
 }
 
+/// Notes that so many octets of a room are to be sent.
+#[inline]
+fn answer(outcome: &mut Outcome, cursor: &mut usize, rooms: Rooms, octets: usize) {
+    debug_assert!(octets <= rooms.octets, "a response is longer than its room");
+    // One comparison for 0 and what is beyond the room. Whoever took a ticket answers through that.
+    if octets.wrapping_sub(1) >= rooms.octets || *outcome != DROPPED {
+        return;
+    }
+    *outcome = octets as Outcome;
+    if rooms.stride == 0 {
+        *cursor += rooms.prefix + octets;
+    }
+}
+
+/// One query and the room for its response: see [`Queries::next_query`].
+pub struct Asked<'q, 'a> {
+    /// See [`Item::query`].
+    pub query: &'a [u8],
+    /// See [`Item::context`].
+    pub context: &'a Context,
+    /// See [`Item::room`].
+    pub room: &'q mut [u8],
+}
+
 /// One query, with the room for its response. It is dropped unless one of the other things is said of it.
 pub struct Item<'q> {
     /// The message as received, never judged before: at most [`crate::UDP_QUERY_OCTETS_MAX`] octets over UDP, where it
@@ -207,15 +257,7 @@ impl Item<'_> {
     /// A count beyond the room is a fault of the service and sends nothing.
     #[inline]
     pub fn answer(self, octets: usize) {
-        debug_assert!(octets <= self.rooms.octets, "a response is longer than its room");
-        // One comparison for 0 and what is beyond the room. Whoever took a ticket answers through that.
-        if octets.wrapping_sub(1) >= self.rooms.octets || *self.outcome != DROPPED {
-            return;
-        }
-        *self.outcome = octets as Outcome;
-        if self.rooms.stride == 0 {
-            *self.cursor += self.rooms.prefix + octets;
-        }
+        answer(self.outcome, self.cursor, self.rooms, octets);
     }
 
     /// Whether somebody has a ticket for it, or a stream was begun: it comes again after [`Queries::rewind`].
