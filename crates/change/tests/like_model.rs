@@ -29,10 +29,7 @@ fn lower(name: &NameBuf) -> String {
 
 /// Names in RDATA are the same in either case.
 fn is_same(rtype: u16, a: &[u8], b: &[u8]) -> bool {
-    match rtype {
-        rtype::NS | rtype::CNAME | rtype::MX | rtype::SOA => a.eq_ignore_ascii_case(b),
-        _ => a == b,
-    }
+    folded(rtype, a) == folded(rtype, b)
 }
 
 fn serial(rdata: &[u8]) -> u32 {
@@ -150,10 +147,6 @@ impl Model {
 
     /// All records, letters of RDATA in lower case where they do not count.
     fn records(&self) -> BTreeSet<(String, u16, u32, Vec<u8>)> {
-        let folded = |rtype, rdata: &Vec<u8>| match is_same(rtype, b"a", b"A") {
-            true => rdata.to_ascii_lowercase(),
-            false => rdata.clone(),
-        };
         let records = |((owner, rtype), (ttl, rdatas)): (&(String, u16), &Set)| {
             let (owner, rtype, ttl) = (owner.clone(), *rtype, *ttl);
             let records: Vec<_> =
@@ -164,16 +157,25 @@ impl Model {
     }
 }
 
+/// RDATA with the letters of its names in lower case, where case does not count. The numbers of an SOA record, behind its names, are none.
+fn folded(rtype: u16, rdata: &[u8]) -> Vec<u8> {
+    let names = match rtype {
+        rtype::NS | rtype::CNAME | rtype::MX => rdata.len(),
+        rtype::SOA => rdata.len().saturating_sub(20),
+        _ => 0,
+    };
+    let mut folded = rdata.to_vec();
+    folded[..names].make_ascii_lowercase();
+    folded
+}
+
 /// What a change takes away and adds: each record that is in one of the two alone.
 fn check_change(before: &Model, after: &Model, change: &zone::Change) {
     let fold = |records: &zone::Records| {
         let all: Vec<_> = records
             .iter()
             .map(|record| {
-                let rdata = match is_same(record.rtype, b"a", b"A") {
-                    true => record.rdata.to_ascii_lowercase(),
-                    false => record.rdata.to_vec(),
-                };
+                let rdata = folded(record.rtype, record.rdata);
                 (lower(&record.owner.to_owned()), record.rtype, record.ttl, rdata)
             })
             .collect();
