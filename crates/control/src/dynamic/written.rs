@@ -41,6 +41,10 @@ impl Changer {
                 self.gone.remove(&name);
                 return;
             }
+            Payload::AgeEnds(name) => {
+                self.ages.remove(&name);
+                return;
+            }
             Payload::Moved(moved) => return self.moved(*moved),
             Payload::Checkpoint => {
                 return self.checkpoint.iter_mut().for_each(Checkpoint::is_written);
@@ -76,7 +80,7 @@ impl Changer {
         for payload in payloads {
             match payload {
                 Payload::Commit(commit) => self.take_back(commit),
-                Payload::Checked => {}
+                Payload::Checked | Payload::AgeEnds(_) => {}
                 Payload::Gone(name) => {
                     self.gone.insert(name, false);
                 }
