@@ -42,8 +42,9 @@ use past::Came;
 
 pub(crate) use notice::Notice;
 
-/// Notices that wait: more are told to come again.
-const NOTICES_MAX: usize = 1024;
+/// Notices that wait: what a primary of 10,000 zones sends in a moment when it comes back, some 500 octets each. Of more, those in datagrams are
+/// dropped, as they are sent again.
+const NOTICES_MAX: usize = 16_384;
 /// How long somebody at the control socket waits for the thread.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
 
