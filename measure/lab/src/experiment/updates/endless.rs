@@ -6,13 +6,7 @@
 //!
 //! How far back changes are given is found by halving: a server that gives them from one serial gives them from every later one.
 
-use std::{
-    fs,
-    net::SocketAddr,
-    os::unix::fs::MetadataExt,
-    path::Path,
-    time::Duration,
-};
+use std::{fs, net::SocketAddr, os::unix::fs::MetadataExt, path::Path, time::Duration};
 
 use bench::{
     query,
