@@ -175,7 +175,7 @@ struct Ends(Arc<Queue<Box<Handed>>>);
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        self.0.close();
+        drop(self.0.end());
     }
 }
 
