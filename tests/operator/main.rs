@@ -12,6 +12,7 @@ mod install;
 mod ixfr;
 mod killed;
 mod kit;
+mod leaving;
 mod locks;
 mod log;
 mod lost;
