@@ -37,4 +37,5 @@ mod thousand;
 mod together;
 mod transfers;
 mod upgrade;
+mod words;
 mod zone_files;

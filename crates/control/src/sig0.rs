@@ -59,7 +59,7 @@ struct SaidOf {
 }
 
 /// What is said where too many wait: that of a policy, not of a fault.
-pub(crate) const OVER_QUOTA: Said = Said { rcode: rcode::REFUSED, ede: Some(ede::OTHER) };
+pub(crate) const OVER_QUOTA: Said = Said::with_ede(rcode::REFUSED, ede::OTHER);
 
 /// Why a request is not carried out.
 enum Wrong {
@@ -262,9 +262,9 @@ fn look<R>(
 
 fn refuse(controller: &Controller, request: Handed, wrong: &Wrong) {
     let (said, why) = match wrong {
-        Wrong::Fault(fault) => (Said { rcode: fault.rcode(), ede: fault.ede() }, fault.to_string()),
+        Wrong::Fault(fault) => (Said { ede: fault.ede(), ..Said::rcode(fault.rcode()) }, fault.to_string()),
         Wrong::Unknown => (
-            Said { rcode: rcode::REFUSED, ede: Some(ede::PROHIBITED) },
+            Said::with_ede(rcode::REFUSED, ede::PROHIBITED),
             "no rule of the policy is for its signer".to_owned(),
         ),
         Wrong::NoZone => (Said::not_now(), "the zone has no data".to_owned()),
