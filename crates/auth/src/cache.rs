@@ -244,8 +244,8 @@ impl Cache {
         here(asked.whole()?)
     }
 
-    /// Takes note of an answer that was just written, and keeps it if it was the slot's last already. `response`: where the
-    /// message stands; `opt`: octets of its OPT record. Of `buffers` what the answer left there is read.
+    /// Takes note of an answer that was just written, and keeps it if it was the slot's last already: says whether what is kept may take more octets
+    /// now. `response`: where the message stands; `opt`: octets of its OPT record. Of `buffers` what the answer left there is read.
     #[inline(always)]
     pub(crate) fn note(
         &mut self,
@@ -255,7 +255,7 @@ impl Cache {
         (limit, opt): (usize, usize),
         response: &[u8],
         (catalog, buffers): (&CatalogView<'_>, &mut Buffers),
-    ) {
+    ) -> bool {
         let records_room = limit.saturating_sub(query.end + opt);
         let key = match given.scope {
             Scope::Upper(_) if given.short_of == usize::MAX => Some(asked.upper()),
@@ -265,15 +265,17 @@ impl Cache {
             Scope::Whole if given.short_of == usize::MAX => asked.whole(),
             _ => None,
         };
-        let Some((_, hash)) = key else { return };
+        let Some(key) = key else { return false };
+        let hash = key.1;
         let slot = &mut self.pairs[hash as usize % PAIRS][way(hash)];
         let missed = (hash >> 48) as u16;
         if slot.missed != missed {
             slot.missed = missed;
-        } else if let Some(key) = key {
-            slot.missed = !missed;
-            self.keep(key, asked, query, given, response, (catalog, buffers));
+            return false;
         }
+        slot.missed = !missed;
+        self.keep(key, asked, query, given, response, (catalog, buffers));
+        true
     }
 
     #[cold]

@@ -1,5 +1,6 @@
 //! What a responder did, counted. Each worker has its own; readers add them up.
 
+use wire::header;
 use wire::iana::rcode;
 
 sync::counters! {
@@ -40,8 +41,10 @@ impl Counters {
     /// How many response codes are told apart: all that are assigned.
     pub const RCODES: usize = rcode::BADCOOKIE as usize + 2;
 
+    /// Counts a response with these flags and this response code.
     #[inline(always)]
-    pub(crate) fn rcode(&mut self, rcode: u16) {
+    pub(crate) fn response(&mut self, flags: u16, rcode: u16) {
+        self.truncated += u64::from(flags & header::TC != 0);
         self.rcodes[(rcode as usize).min(Counters::RCODES - 1)] += 1;
     }
 }

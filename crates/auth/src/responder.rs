@@ -201,8 +201,9 @@ impl Responder {
             };
             if let Some(asked) = if is_first { &asked } else { &again } {
                 let made = (catalog, &mut self.buffers);
-                self.cache.note(asked, query, &self.given, (limit, opt), response, made);
-                self.tally.show_kept(self.cache.octets());
+                if self.cache.note(asked, query, &self.given, (limit, opt), response, made) {
+                    self.tally.show_kept(self.cache.octets());
+                }
             }
         }
         Some(octets)
@@ -270,9 +271,8 @@ impl Responder {
         self.count_edns(query.edns.as_ref());
         let edns = query.edns.as_ref();
         let has_cookie = self.has_good_cookie.is_some() && edns.is_some_and(|edns| !edns.options.is_empty());
-        let cookie = self.cookie;
-        let opt = edns.map(|edns| response_opt(edns, server, has_cookie.then_some(&cookie)));
         let limit = octets_max(query.edns.as_ref(), server, client.transport);
+        let opt = edns.map(|edns| response_opt(edns, server, has_cookie.then_some(&self.cookie)));
         let reserve = opt.as_ref().map_or(0, ResponseOpt::octets);
         let mut out = Renderer::new(response, limit, reserve)?;
         out.copy_query(query.message, query.question.map_or(HEADER_OCTETS, |question| question.end)).ok()?;
@@ -280,7 +280,9 @@ impl Responder {
             Some(verdict) => verdict,
             None => self.ask(query, catalog, server, client.transport, &mut out),
         };
-        self.finish(query, verdict, opt, out)
+        // The same once more: what is said to a cookie would have to be copied to be kept meanwhile.
+        let opt = edns.map(|edns| response_opt(edns, server, has_cookie.then_some(&self.cookie)));
+        finish(&mut self.counters, query, verdict, opt, &mut out)
     }
 
     /// Has the question answered, which there is; leaves in `given` what the cache wants to know.
@@ -371,33 +373,27 @@ impl Responder {
             self.counters.dnssec_ok += u64::from(edns.dnssec_ok);
         }
     }
+}
 
-    #[inline(always)]
-    fn count_response(&mut self, flags: u16, rcode: u16) {
-        self.counters.truncated += u64::from(flags & header::TC != 0);
-        self.counters.rcode(rcode);
+/// Adds OPT and writes the header.
+#[inline(always)]
+fn finish(
+    counters: &mut Counters,
+    query: &Query<'_>,
+    verdict: Verdict,
+    opt: Option<ResponseOpt<'_>>,
+    out: &mut Renderer<'_>,
+) -> Option<usize> {
+    out.release();
+    out.begin_section(Section::Additional);
+    if let Some(mut opt) = opt {
+        opt.rcode = verdict.rcode;
+        opt.ede = verdict.ede;
+        opt.write(out).ok()?;
     }
-
-    /// Adds OPT and writes the header.
-    #[inline(always)]
-    fn finish(
-        &mut self,
-        query: &Query<'_>,
-        verdict: Verdict,
-        opt: Option<ResponseOpt<'_>>,
-        mut out: Renderer<'_>,
-    ) -> Option<usize> {
-        out.release();
-        out.begin_section(Section::Additional);
-        if let Some(mut opt) = opt {
-            opt.rcode = verdict.rcode;
-            opt.ede = verdict.ede;
-            opt.write(&mut out).ok()?;
-        }
-        // CD is for resolvers, and cleared (RFC 4035 3.1.6).
-        let kept = query.flags & (header::OPCODE_MASK | header::RD);
-        let flags = header::QR | kept | verdict.flags | (verdict.rcode & 15);
-        self.count_response(verdict.flags, verdict.rcode);
-        Some(out.finish(flags, u16::from(query.question.is_some())))
-    }
+    // CD is for resolvers, and cleared (RFC 4035 3.1.6).
+    let kept = query.flags & (header::OPCODE_MASK | header::RD);
+    let flags = header::QR | kept | verdict.flags | (verdict.rcode & 15);
+    counters.response(verdict.flags, verdict.rcode);
+    Some(out.finish(flags, u16::from(query.question.is_some())))
 }

@@ -304,7 +304,7 @@ impl<'b> Builder<'b> {
     }
 
     /// Writes the flags and the counts; `questions` is 0 or 1. Returns the octets of the message.
-    pub fn finish(self, flags: u16, questions: u16) -> usize {
+    pub fn finish(mut self, flags: u16, questions: u16) -> usize {
         self.out.finish(flags, questions)
     }
 }

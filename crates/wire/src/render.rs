@@ -228,7 +228,7 @@ impl<'b> Renderer<'b> {
 
     /// Writes the flags and the counts; `questions` is 0 or 1. Returns the octets of the message.
     #[inline(always)]
-    pub fn finish(self, flags: u16, questions: u16) -> usize {
+    pub fn finish(&mut self, flags: u16, questions: u16) -> usize {
         let [answers, authorities, additionals] = self.counts;
         if let Some((header, _)) = self.octets.split_first_chunk_mut::<HEADER_OCTETS>() {
             let fields = [flags, questions, answers, authorities, additionals];

@@ -34,8 +34,10 @@ pub(super) struct Piece {
     versions: u8,
 }
 
-/// Octets of a slot's number (u32) and its version (u64).
-const VERSION_OCTETS: usize = 12;
+/// Octets of a slot's number (u32).
+const SLOT_OCTETS: usize = 4;
+/// The same with its version (u64).
+const VERSION_OCTETS: usize = SLOT_OCTETS + 8;
 /// Most versions of a piece, with their sets of parts.
 const VERSIONS_MAX: usize = 2 * SOURCES_KEPT_MAX;
 
@@ -221,13 +223,15 @@ impl Ring {
 
 #[inline(always)]
 fn read_version(octets: &[u8; VERSION_OCTETS]) -> Version {
-    let [a, b, c, d, number @ ..] = *octets;
-    Version { slot: SlotNumber(u32::from_le_bytes([a, b, c, d])), number: u64::from_le_bytes(number) }
+    let (slot, number) = octets.split_at(SLOT_OCTETS);
+    let slot = slot.first_chunk().map_or(0, |octets| u32::from_le_bytes(*octets));
+    let number = number.first_chunk().map_or(0, |octets| u64::from_le_bytes(*octets));
+    Version { slot: SlotNumber(slot), number }
 }
 
 fn write_version(version: Version, to: &mut [u8; VERSION_OCTETS]) {
-    to[..4].copy_from_slice(&version.slot.0.to_le_bytes());
-    to[4..].copy_from_slice(&version.number.to_le_bytes());
+    to[..SLOT_OCTETS].copy_from_slice(&version.slot.0.to_le_bytes());
+    to[SLOT_OCTETS..].copy_from_slice(&version.number.to_le_bytes());
 }
 
 /// Adds `shift` to each of the compression pointers at `places`, two octets each.
@@ -239,8 +243,9 @@ fn shift(records: &mut [u8], places: &[u8], shift: u16) {
     let (places, _) = places.as_chunks::<2>();
     for place in places {
         let at = u16::from_le_bytes(*place) as usize;
-        if let Some(octets) = records.get_mut(at..).and_then(|octets| octets.first_chunk_mut::<2>()) {
-            *octets = u16::from_be_bytes(*octets).wrapping_add(shift).to_be_bytes();
+        // One comparison: most answers have ten of them and more.
+        if let Some([high, low]) = records.get_mut(at..at + 2) {
+            [*high, *low] = u16::from_be_bytes([*high, *low]).wrapping_add(shift).to_be_bytes();
         }
     }
 }

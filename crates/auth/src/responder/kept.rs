@@ -34,7 +34,7 @@ impl Responder {
         response[HEADER_OCTETS..query.end].copy_from_slice(&message[HEADER_OCTETS..query.end]);
         self.repeated += 1;
         let verdict = self.count(outcome);
-        self.count_response(flags, verdict.rcode);
+        self.counters.response(flags, verdict.rcode);
         Some(end + rooms.1)
     }
 

@@ -4,7 +4,7 @@
 //! limits.
 
 use super::client::{bare_opt, octets_max};
-use super::{Answered, Responder, Verdict};
+use super::{Answered, Responder, Verdict, finish};
 use crate::access::{Asker, Decision};
 use crate::answer::ToldBy;
 use crate::rate::{Kind, Limits};
@@ -139,7 +139,7 @@ impl Responder {
         let mut out = Renderer::new(response, octets_max(edns, server, client.transport), 0)?;
         out.copy_query(message, question.end).ok()?;
         let query = Query { tsig: None, ..query };
-        self.finish(&query, verdict, opt, out)
+        finish(&mut self.counters, &query, verdict, opt, &mut out)
     }
 }
 

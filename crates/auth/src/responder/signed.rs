@@ -169,7 +169,7 @@ impl Responder {
 
     /// Counts the response to a request, which somebody else made.
     pub fn count_reply(&mut self, rcode: u16) {
-        self.counters.rcode(rcode);
+        self.counters.response(0, rcode);
     }
 
     /// As [`Responder::serve`], for who carries out no requests: they are [declined](Responder::decline).

@@ -16,6 +16,7 @@ use wire::NameBuf;
 use super::bounds::Delayed;
 use super::checkpoint::{Checkpoint, Ended};
 use super::handle::Job;
+use super::imaging::Imaging;
 use super::log::Log;
 use super::recent::{Known, Recent};
 use super::recover::Found;
@@ -53,6 +54,7 @@ pub(super) struct Changer {
     /// When something was committed last.
     pub(super) last: Option<Instant>,
     pub(super) renewal: Renewal,
+    pub(super) imaging: Imaging,
     pub(super) delayed: Delayed,
     pub(super) rounds: Rounds,
     pub(super) storing: Storing,
@@ -90,6 +92,7 @@ impl Changer {
             said: None,
             last: None,
             renewal: Renewal::new(controller.dynamic.rules.get().cloned().unwrap_or_default()),
+            imaging: Imaging::default(),
             delayed: Delayed::default(),
             rounds: Rounds::default(),
             storing: Storing::default(),

@@ -74,6 +74,7 @@ impl Changer {
         }
         if let Some(zone) = self.zones.get_mut(name) {
             zone.is_based = true;
+            zone.begins_anew();
         }
         Ok(())
     }

@@ -66,7 +66,7 @@ impl Changer {
             self.say_full(name);
             return Err(IS_FULL);
         }
-        Ok(())
+        if self.end_age(name) { Ok(()) } else { Err(Said::not_now()) }
     }
 
     fn make_versions(&mut self, name: &Name, requests: &mut Waiting) -> usize {
