@@ -115,6 +115,8 @@ fn all_of_a_zone_beside_an_upgrade() {
         seen
     });
     assert!(seen.is_sorted(), "{seen:?}");
+    let words = words(&server);
+    assert!(!words.contains("fault"), "{words}");
     primary.change(|does| (does.rcode, does.serial) = (0, 6));
     assert!(ctl(&server, &["refresh", ORIGIN]).status.success());
     await_that("the next version", || serial(address) == Some(6));
