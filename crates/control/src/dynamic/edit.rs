@@ -142,6 +142,7 @@ impl Changer {
             }
         }
         zone.is_based = true;
+        zone.begins_anew();
         true
     }
 

@@ -221,6 +221,7 @@ impl Changer {
                 crate::serve::tidy_on_a_thread(&self.controller);
             }
             (zone.is_passing, zone.is_based) = (true, false);
+            zone.begins_anew();
             // What is not to be kept has no history either.
             self.controller.historian.begin_anew(name);
         }
@@ -265,6 +266,7 @@ impl Changer {
                     }
                 }
                 zone.is_based = true;
+                zone.begins_anew();
             }
             zone.is_passing = false;
             let Ok(applied) = zone.apply(&change) else {

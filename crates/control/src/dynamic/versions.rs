@@ -135,6 +135,7 @@ impl Changer {
                     }
                 }
                 zone.is_based = true;
+                zone.begins_anew();
             }
             // Larger than the log takes, as what the delta refuses, may be the fault of one of them.
             let Ok(entry) = entry(change, now) else { return Err(refuse(replies, requests)) };

@@ -7,6 +7,7 @@ use journal::Refusal;
 use super::changer::Changer;
 use super::checkpoint::Checkpoint;
 use super::group::{Commit, Event, Payload};
+use super::images::{Origin, sum_of};
 use super::log::Log;
 use super::update::Said;
 
@@ -54,6 +55,7 @@ impl Changer {
         if let Some((changed, parts)) = commit.version {
             self.controller.make_room();
             let serial = changed.row().serial;
+            let said = commit.record.as_ref().map(|record| Origin { group, sum: sum_of(&record.record()) });
             if let Some(record) = commit.record {
                 self.controller.historian.push(group, record);
             }
@@ -65,6 +67,9 @@ impl Changer {
                 // Durable, and not served: who asks for it would not find it.
                 return self.reply_all(commit.replies.into_iter().map(|(update, _)| update), Said::not_now());
             } else {
+                if let Some(zone) = self.zones.get_mut(&commit.zone) {
+                    zone.say(said);
+                }
                 self.controller.tell_changed(&commit.zone, serial);
                 if let Some(told) = commit.told {
                     told.done();

@@ -13,6 +13,8 @@ use zone::catalog::View;
 use zone::change::Records;
 use zone::{Change, Crawl};
 
+mod images;
+
 use super::Rules;
 use crate::controller::{Controller, Overrides};
 use crate::dynamic::{Incoming, NotTaken, Told, What};
@@ -68,6 +70,7 @@ fn rules() -> Rules {
         pause: Duration::from_millis(20),
         in_memory_max: 1,
         piece_names_max: 2,
+        image_rows_min: 12,
         ..Rules::default()
     }
 }
