@@ -25,8 +25,7 @@ fn check_taken_out(has_differences: bool) {
         text.replace(&old.address.to_string(), &new.address.to_string())
     });
     await_words(&server, &[&new.address.to_string()]);
-    assert!(ctl(&server, &["refresh", ORIGIN]).status.success());
-    await_words(&server, &["checked 0 s ago by there"]);
+    check(&server, &new);
     old.change(|does| does.is_holding = false);
     let until = Instant::now() + Duration::from_secs(1);
     while Instant::now() < until {
