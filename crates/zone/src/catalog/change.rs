@@ -10,7 +10,7 @@ use super::slots::{
 };
 use super::states::States;
 use super::table::{Table, Tag};
-use super::view::{CatalogView, nowhere};
+use super::view::{CatalogView, View, nowhere};
 use super::{Catalog, Inner, Parts, ZONES_MAX, for_each_ancestor, new_chunk, next_version, root_hash};
 use crate::index::Hash;
 use crate::lookup::ZoneView;
@@ -546,6 +546,13 @@ impl Inner {
         let old = slot.set(held.ok_or(Changed)?, &self.domain);
         if let Some(changed) = changed {
             self.raise_by_parts(&mut writer.owners, &parts, number, changed);
+            if block_of(slot.version()).is_some() {
+                let serial = self.read(&mut writer.reader, |view| match view.view_of(number)? {
+                    View::Zone(zone) => Some(zone.row().serial),
+                    View::Absent(_) | View::Lost(_) => None,
+                });
+                self.blocks.set_serial(slot.version(), serial.unwrap_or_default());
+            }
         }
         writer.shown.let_go(old, &parts, self);
         Ok(())
