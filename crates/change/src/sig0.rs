@@ -13,7 +13,7 @@ use dnssec::key::Dnskey;
 use dnssec::verify::{self, Rrsig};
 use wire::header::{HEADER_OCTETS, u16_at};
 use wire::iana::{class, ede, rcode, rtype};
-use wire::record::{RecordView, skip_name};
+use wire::record::{Placed, Records};
 use wire::{Name, NameBuf, SortKey};
 use zone::{MatchKind, ZoneView};
 
@@ -91,27 +91,16 @@ pub struct Signature<'m> {
 }
 
 impl<'m> Signature<'m> {
-    /// The SIG(0) record at the end of a message. Each record takes at least eleven octets, which bounds the work.
+    /// The SIG(0) record at the end of a message.
     pub fn find(message: &'m [u8]) -> Result<Signature<'m>, Fault> {
-        if message.len() < HEADER_OCTETS {
-            return Err(Fault::Malformed);
-        }
-        let mut at = HEADER_OCTETS;
-        for _ in 0..u16_at(message, 4) {
-            at = skip_name(message, at).ok_or(Fault::Malformed)? + 4;
-        }
         let mut last = None;
-        for section in [6, 8, 10] {
-            for left in (0..u16_at(message, section)).rev() {
-                let record = RecordView::read(message, at).ok_or(Fault::Malformed)?;
-                at = record.end();
-                let is_sig0 = record.rtype == rtype::SIG && u16_at(record.rdata, 0) == 0;
-                if section == 10 && is_sig0 {
-                    if left > 0 {
-                        return Err(Fault::Malformed);
-                    }
-                    last = Some(record);
+        for placed in Records::of(message).ok_or(Fault::Malformed)? {
+            let Placed { record, is_additional, is_last } = placed.ok_or(Fault::Malformed)?;
+            if is_additional && record.is_sig0() {
+                if !is_last {
+                    return Err(Fault::Malformed);
                 }
+                last = Some(record);
             }
         }
         let record = last.ok_or(Fault::Unsigned)?;

@@ -25,11 +25,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use journal::disk::{Disk, System};
 use sync::Mutex;
 use wire::{Name, NameBuf, SortKey};
 use zone::Pack;
 
-use crate::disk::{self, Disk};
+use crate::disk;
 use crate::read::read_bounded;
 use crate::stamp::{Stamp, now_ns};
 use crate::system::map_pack;
@@ -151,7 +152,7 @@ impl PackFolder {
     /// As [`PackFolder::open`], with the lock of the server that hands over, if it is that of this folder; nothing is written then until
     /// [`PackFolder::hold`] is told otherwise.
     pub(crate) fn open_with(path: &Path, handed: Option<File>) -> Result<PackFolder, String> {
-        PackFolder::open_on(Box::new(disk::System), path, handed)
+        PackFolder::open_on(Box::new(System), path, handed)
     }
 
     /// The same where changes of the folder are `disk`'s.
@@ -379,7 +380,7 @@ fn is_same(one: &File, other: &File) -> bool {
 
 /// Writes a file such that it is there as a whole or not at all, whatever happens in between.
 pub fn write_file(path: &Path, temporary: &Path, octets: &[u8]) -> Result<(), String> {
-    disk::replace(&disk::System, path, temporary, octets)
+    disk::replace(&System, path, temporary, octets)
         .map_err(|error| format!("{}: {}", path.display(), cannot("write", &error)))
 }
 

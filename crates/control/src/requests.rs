@@ -177,8 +177,11 @@ impl Requests {
             };
             item.later(driver, 0, is_proved).map_err(busy)
         });
+        // A primary that hears nothing tells once more; one that hears SERVFAIL does not (RFC 1996 3.6 and 4.8).
+        let comes_again = request.kind == Kind::Notify && !client.transport.is_stream();
         let ticket = match ticket {
             Ok(ticket) => ticket,
+            Err(refusal) if comes_again && refusal.rcode == rcode::SERVFAIL => return item.answer(0),
             Err(refusal) => return refuse(item, request, &refusal, client, responder),
         };
         let address = client.address.ip();
@@ -193,7 +196,9 @@ impl Requests {
             envelope: request.envelope.clone(),
             ticket,
         };
-        if let Err((handed, said)) = to(Box::new(handed)) {
+        if let Err((handed, said)) = to(Box::new(handed))
+            && !comes_again
+        {
             let write = |room: &mut [u8]| request.envelope.write(room, said.rcode, said.ede, client.now);
             // Its row is there; if the worker has no room for the reply the client hears nothing, and comes again.
             let _ = driver.reply(handed.ticket, write);

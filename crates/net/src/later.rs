@@ -24,8 +24,8 @@ pub const LATER_PER_WORKER_MAX: usize = 32_768;
 /// Of these, for clients whose addresses are not proved: spoofed floods leave room for clients that proved theirs.
 pub const LATER_UNPROVED_MAX: usize = LATER_PER_WORKER_MAX / 4 * 3;
 
-/// One client may not have all rows. Counted by prefix, as connections are.
-pub const LATER_PER_CLIENT_MAX: usize = 2_048;
+/// One client may not have all rows; a primary may tell of thousands of zones in a moment. Counted by prefix, as connections are.
+pub const LATER_PER_CLIENT_MAX: usize = LATER_PER_WORKER_MAX / 4;
 
 /// What clients pipeline (RFC 7766 6.2.1.1); more is read once some are answered.
 pub const LATER_PER_CONNECTION_MAX: usize = 128;

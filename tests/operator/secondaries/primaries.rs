@@ -2,13 +2,15 @@
 
 use super::fake::{Does, Fake};
 use super::*;
-use zonda_tests::server::{ctl, free_address};
+use std::net::UdpSocket;
+use zonda_tests::server::free_address;
 
 /// What no primary confirms is not served for longer than it says, and not after a restart; it comes back with the primary, whatever that has.
 #[test]
 fn expires_and_comes_back() {
     let (address, folder) = (free_address(), tempfile::tempdir().expect("a scratch folder"));
-    let primary = Fake::start(Does { serial: 7, expire: Some(1), ..Does::default() });
+    // In whole seconds: up to one less.
+    let primary = Fake::start(Does { serial: 7, expire: Some(2), ..Does::default() });
     let settings = unsigned(folder.path(), primary.address, "");
     let mut server = start(folder.path(), address, &settings);
     await_that("the zone", || serial(address) == Some(7));
@@ -119,4 +121,37 @@ fn probes_over_tcp_from_an_address() {
     // A datagram thrice, then a question over TCP.
     assert!(primary.asked().0 > 3, "{:?}", primary.asked());
     assert_eq!(primary.from().map(|from| from.ip().to_string()), Some("127.0.0.7".to_owned()));
+}
+
+/// A primary that comes back tells of all its zones in a moment; who hears that it is not the time does not tell again (RFC 1996 4.8).
+#[test]
+fn notices_in_a_burst() {
+    const NOTICES: u16 = 12_000;
+    let (address, folder) = (free_address(), tempfile::tempdir().expect("a scratch folder"));
+    let primary = Fake::start(Does { serial: 7, ..Does::default() });
+    let server = start(folder.path(), address, &unsigned(folder.path(), primary.address, ""));
+    await_that("the zone", || serial(address) == Some(7));
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    socket.connect(address).expect("a server");
+    socket.set_read_timeout(Some(Duration::from_millis(500))).expect("a time-out");
+    let takes = socket.try_clone().expect("the socket once more");
+    let replies = std::thread::spawn(move || {
+        let (mut room, mut by_rcode) = ([0; 512], [0_usize; 16]);
+        while takes.recv(&mut room).is_ok() {
+            by_rcode[usize::from(room[3] & 15)] += 1;
+        }
+        by_rcode
+    });
+    let labels = ORIGIN.trim_end_matches('.').split('.');
+    let name = labels.flat_map(|label| [&[label.len() as u8], label.as_bytes()].concat()).chain([0]);
+    let question = name.chain([0, 6, 0, 1]).collect::<Vec<u8>>();
+    for id in 0..NOTICES {
+        // NOTIFY, AA; one question.
+        let head = [id, 0x2400, 1, 0, 0, 0].map(u16::to_be_bytes).concat();
+        socket.send(&[head, question.clone()].concat()).expect("a notice sent");
+    }
+    let by_rcode = replies.join().expect("all replies");
+    assert!(by_rcode[0] > 0, "{by_rcode:?}");
+    assert_eq!(by_rcode[1..], [0; 15], "others than NOERROR");
+    drop(server);
 }

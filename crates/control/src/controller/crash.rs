@@ -8,17 +8,21 @@
 //!
 //! As soon as packs are mapped, and before lists and texts are looked at, only what was once loaded is served.
 
+mod disk;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File, FileTimes};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use journal::disk::simulated::Faults;
+use sync::Random;
 use wire::NameBuf;
 use zone::ZoneView;
 use zone::catalog::View;
 
+use self::disk::{Mirrored, folder};
 use super::{Controller, Overrides};
-use crate::disk::simulated::{Fault, Random, Simulated, folder};
 use crate::packs::PackFolder;
 use crate::progress::Progress;
 use crate::reload::reload_all;
@@ -48,7 +52,8 @@ struct Model {
     version: u32,
     crashes: usize,
     random: Random,
-    fault: Fault,
+    /// A mistake that is planted: what the program could have forgotten.
+    faults: Faults,
 }
 
 fn name(zone: usize) -> NameBuf {
@@ -56,10 +61,10 @@ fn name(zone: usize) -> NameBuf {
 }
 
 impl Model {
-    fn new(seed: u64, fault: Fault) -> Model {
+    fn new(seed: u64, faults: Faults) -> Model {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let zones = vec![Zone { is_listed: true, ..Zone::default() }; ZONES];
-        let mut model = Model { scratch, zones, version: 0, crashes: 0, random: Random::new(seed), fault };
+        let mut model = Model { scratch, zones, version: 0, crashes: 0, random: Random::new(seed), faults };
         (0..ZONES).for_each(|zone| model.write(zone));
         folder(model.scratch.path(), 0);
         model.write_list();
@@ -99,9 +104,9 @@ impl Model {
 
     /// What an operator does between two reloads.
     fn edit(&mut self) {
-        for _ in 0..=self.random.below(3) {
-            let zone = self.random.below(ZONES);
-            match self.random.below(8) {
+        for _ in 0..=self.random.index(3) {
+            let zone = self.random.index(ZONES);
+            match self.random.index(8) {
                 0 if zone != ANCHOR => {
                     self.zones[zone].is_listed ^= true;
                     // One that comes back is a new one.
@@ -130,14 +135,14 @@ impl Model {
     }
 
     /// A start on what the disk has.
-    fn start(&mut self, disk: &Simulated) -> Result<Controller, String> {
+    fn start(&mut self, disk: &Mirrored) -> Result<Controller, String> {
         let settings = read_settings(Some(&self.path("zonda.toml")), &Overrides::default());
         let settings = settings.map_err(|faults| faults.lines().join("\n"))?;
         let path = folder(self.scratch.path(), self.crashes);
         let folder = PackFolder::open_on(Box::new(disk.clone()), &path, None)?;
         let controller = Controller::with_folder(settings, Overrides::default(), Some(folder))?;
         let progress = Progress::default();
-        let is_served = self.random.is_one_of(2) && controller.serve_stored(&progress) > 0;
+        let is_served = self.random.index(2) == 0 && controller.serve_stored(&progress) > 0;
         if is_served {
             self.check_stored(&controller)?;
         }
@@ -208,30 +213,32 @@ impl Model {
     fn run(&mut self, reloads: usize) -> Result<(), String> {
         let (mut made, mut counts) = (0, BTreeMap::new());
         while made < reloads {
-            let disk = Simulated::of(&folder(self.scratch.path(), self.crashes), self.fault);
-            if self.random.is_one_of(4) {
+            let disk =
+                Mirrored::of(&folder(self.scratch.path(), self.crashes), self.random.next_u64(), self.faults);
+            let disk = disk.expect("a folder");
+            if self.random.index(4) == 0 {
                 // While it starts.
-                disk.fail_after(self.random.below(20));
+                disk.fail_after(self.random.index(20));
             }
             let crashes = self.crashes;
             let controller = self.start(&disk);
             let controller = controller
                 .map_err(|problem| format!("after {made} reloads and {crashes} crashes: {problem}"))?;
-            let lifetime = 1 + self.random.below(8);
+            let lifetime = 1 + self.random.index(8);
             if !disk.has_failed() {
                 self.note_if_stored(&controller, &disk);
             }
             for at in 0..lifetime {
                 self.edit();
                 if at + 1 == lifetime && !disk.has_failed() {
-                    disk.fail_after(self.random.below(30));
+                    disk.fail_after(self.random.index(30));
                 }
                 self.note_loaded();
                 reload_all(&controller, false);
                 made += 1;
                 self.check(&controller)
                     .map_err(|problem| format!("after {made} reloads, no crash: {problem}"))?;
-                if self.random.is_one_of(2) {
+                if self.random.index(2) == 0 {
                     drop(controller.store_and_rest());
                     self.note_if_stored(&controller, &disk);
                 }
@@ -247,7 +254,7 @@ impl Model {
         Ok(())
     }
 
-    fn note_if_stored(&mut self, controller: &Controller, disk: &Simulated) {
+    fn note_if_stored(&mut self, controller: &Controller, disk: &Mirrored) {
         drop(controller.store_and_rest());
         let is_stored = controller.zones.read().packs.unstored().next().is_none()
             && controller.zones.read().packs.due().is_none();
@@ -257,11 +264,11 @@ impl Model {
     }
 
     /// The power fails, if it has not yet: the next start has what is left.
-    fn crash(&mut self, disk: &Simulated) {
+    fn crash(&mut self, disk: &Mirrored) {
         let before = folder(self.scratch.path(), self.crashes);
         self.crashes += 1;
         let after = folder(self.scratch.path(), self.crashes);
-        disk.put_what_is_left(&after, &mut self.random).expect("a folder");
+        disk.put_what_is_left(&after).expect("a folder");
         fs::remove_dir_all(before).expect("the folder before");
         self.write_list();
     }
@@ -294,24 +301,26 @@ fn is_told(controller: &Controller, number: usize) -> bool {
     })
 }
 
-fn run(seed: u64, fault: Fault, reloads: usize) -> Result<(), String> {
-    Model::new(seed, fault).run(reloads).map_err(|problem| format!("seed {seed}: {problem}"))
+fn run(seed: u64, faults: Faults, reloads: usize) -> Result<(), String> {
+    Model::new(seed, faults).run(reloads).map_err(|problem| format!("seed {seed}: {problem}"))
 }
 
 #[test]
 fn crashes_lose_nothing_that_was_stored() {
     for seed in 1..=3 {
-        run(seed, Fault::None, 150).unwrap_or_else(|problem| panic!("{problem}"));
+        run(seed, Faults::default(), 150).unwrap_or_else(|problem| panic!("{problem}"));
     }
 }
 
 /// The disk finds what it is for.
 #[test]
 fn a_planted_fault_is_found() {
-    for fault in [Fault::UnsyncedFile, Fault::UnsyncedFolder] {
-        let found = (1..=20).find_map(|seed| run(seed, fault, 150).err());
-        eprintln!("{fault:?}: {found:?}");
-        assert!(found.is_some(), "{fault:?}");
+    let unsynced_file = Faults { forget_sync: true, ..Faults::default() };
+    let unsynced_folder = Faults { forget_sync_folder: true, ..Faults::default() };
+    for faults in [unsynced_file, unsynced_folder] {
+        let found = (1..=20).find_map(|seed| run(seed, faults, 150).err());
+        eprintln!("{faults:?}: {found:?}");
+        assert!(found.is_some(), "{faults:?}");
     }
 }
 
@@ -325,6 +334,6 @@ mod long {
         let given = std::env::var("ZONDA_SEED").ok().and_then(|seed| seed.parse().ok());
         let seed = given.unwrap_or_else(crate::system::random);
         eprintln!("seed {seed}");
-        run(seed, Fault::None, 10_000).unwrap_or_else(|problem| panic!("{problem}"));
+        run(seed, Faults::default(), 10_000).unwrap_or_else(|problem| panic!("{problem}"));
     }
 }

@@ -17,6 +17,7 @@ use wire::NameBuf;
 use super::bounds::Delayed;
 use super::checkpoint::{Checkpoint, Ended};
 use super::handle::Job;
+use super::imaging::Imaging;
 use super::log::Log;
 use super::recent::{Known, Recent};
 use super::recover::Found;
@@ -53,6 +54,7 @@ pub(super) struct Changer {
     /// When something was committed last.
     pub(super) last: Option<Instant>,
     pub(super) renewal: Renewal,
+    pub(super) imaging: Imaging,
     pub(super) delayed: Delayed,
 }
 
@@ -86,6 +88,7 @@ impl Changer {
             said: None,
             last: None,
             renewal: Renewal::new(controller.dynamic.rules.get().cloned().unwrap_or_default()),
+            imaging: Imaging::default(),
             delayed: Delayed::default(),
         };
         // What was read may be in memory alone: where there is anything it is made sure of before anybody is told.

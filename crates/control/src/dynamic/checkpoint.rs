@@ -251,6 +251,12 @@ impl Changer {
         checkpoint.awaited.retain(|name| zones.contains_key(name));
         match checkpoint.next(&self.controller, |name| zones.get(name), &self.renewal.rules) {
             Some((entries, large)) => {
+                // What images lie over is not what a start begins from any more.
+                let mut said: Vec<NameBuf> =
+                    entries.iter().map(|entry| entry.record().zone.to_lowercase()).collect();
+                said.dedup();
+                said.iter()
+                    .for_each(|name| self.zones.get_mut(name).into_iter().for_each(DynamicZone::begins_anew));
                 for zone in &large {
                     tracing::info!(%zone, "zone {zone} has changed too much for the log of changes to be shortened: it is stored anew first");
                 }

@@ -73,7 +73,7 @@ impl Changer {
     /// Puts what was edited on top of the newest state, and has it written at once.
     pub(super) fn take_edit(&mut self, job: EditJob) {
         let EditJob { zone: name, edit, done } = job;
-        if self.open_log().is_err() || self.enter(&name).is_err() {
+        if self.open_log().is_err() || self.enter(&name).is_err() || !self.end_age(&name) {
             return;
         }
         match self.change_of(&name, &edit) {
@@ -142,6 +142,7 @@ impl Changer {
             }
         }
         zone.is_based = true;
+        zone.begins_anew();
         true
     }
 

@@ -22,6 +22,8 @@ pub(super) enum Payload {
     Checkpoint,
     /// Nothing: when a zone was checked.
     Checked,
+    /// Nothing: that this zone has no age any more.
+    AgeEnds(NameBuf),
     /// Nothing: that this zone went.
     Gone(NameBuf),
     /// A version of a zone.

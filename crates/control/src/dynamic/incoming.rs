@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use journal::{Body, Entry};
 use transfer::refresh::Kept;
-use wire::NameBuf;
+use wire::{Name, NameBuf};
 use zone::Change;
 
 use super::changer::{Changer, wall};
@@ -23,6 +23,8 @@ use super::log::Log;
 
 /// Ages that a checkpoint writes at a time.
 const AGES_A_GROUP: usize = 4096;
+/// What is put in before it is written, differences and octets of them: more than may wait for the disk comes at once.
+const CHANGES_A_COMMIT: (usize, usize) = (1024, 8 << 20);
 
 /// Something from a primary.
 pub(crate) struct Incoming {
@@ -50,14 +52,29 @@ pub(crate) enum NotTaken {
 }
 
 /// Tells what became of differences, once; dropped, it says that they are not served.
-pub(crate) struct Told(Option<Tell>);
+pub(crate) struct Told {
+    tell: Option<Tell>,
+    is_wanted: Option<IsWanted>,
+}
 
 /// What is called with what became of them.
 type Tell = Box<dyn FnOnce(Result<(), NotTaken>) + Send>;
+/// Whether whoever asked for them wants them still.
+type IsWanted = Box<dyn Fn() -> bool + Send>;
 
 impl Told {
     pub(crate) fn new(tell: impl FnOnce(Result<(), NotTaken>) + Send + 'static) -> Told {
-        Told(Some(Box::new(tell)))
+        Told { tell: Some(Box::new(tell)), is_wanted: None }
+    }
+
+    /// The same of what is not to be served if nobody wants it any more by then.
+    pub(crate) fn as_long_as(mut self, is_wanted: impl Fn() -> bool + Send + 'static) -> Told {
+        self.is_wanted = Some(Box::new(is_wanted));
+        self
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.is_wanted.as_ref().is_none_or(|is_wanted| is_wanted())
     }
 
     /// The last is served.
@@ -66,7 +83,7 @@ impl Told {
     }
 
     fn tell(mut self, result: Result<(), NotTaken>) {
-        if let Some(tell) = self.0.take() {
+        if let Some(tell) = self.tell.take() {
             tell(result);
         }
     }
@@ -74,7 +91,7 @@ impl Told {
 
 impl Drop for Told {
     fn drop(&mut self) {
-        if let Some(tell) = self.0.take() {
+        if let Some(tell) = self.tell.take() {
             tell(Err(NotTaken::NotNow));
         }
     }
@@ -96,6 +113,11 @@ impl Changer {
     /// Takes something from a primary, and has it wait for the disk.
     pub(super) fn take_incoming(&mut self, incoming: Incoming) {
         let Incoming { zone, what } = incoming;
+        if let What::Changes(_, told) = &what
+            && !(told.is_wanted() && self.controller.is_secondary(&zone))
+        {
+            return;
+        }
         if !self.controller.persists(&zone) {
             if let What::Changes(changes, told) = what {
                 self.take_passing(&zone, changes, told);
@@ -122,10 +144,21 @@ impl Changer {
         }
     }
 
+    /// Has the log say that a zone has no age any more, as it is changed here: at a start it would be given up, with what it was changed by. To be called before
+    /// anything of it is written. False: the log cannot be written.
+    pub(super) fn end_age(&mut self, zone: &Name) -> bool {
+        if !self.ages.contains_key(zone) {
+            return true;
+        }
+        let Log::Open(open) = &self.log else { return false };
+        let Some(entry) = age(zone, 0, NO_AGE) else { return false };
+        let payload = Payload::AgeEnds(zone.to_owned());
+        open.committer.enqueue(open.committer.generation(), Some(Arc::new(entry)), payload).is_ok()
+    }
+
     /// Has the log say all ages anew, as what is before a checkpoint goes. Where that fails there is none this time.
     pub(super) fn write_ages(&mut self) {
-        let controller = Arc::clone(&self.controller);
-        self.ages.retain(|zone, _| controller.is_secondary(zone));
+        self.forget_ages();
         let entries: Vec<Entry> =
             self.ages.iter().filter_map(|(zone, (serial, kept))| age(zone, *serial, *kept)).collect();
         let mut entries = entries.into_iter().peekable();
@@ -136,6 +169,12 @@ impl Changer {
             }
             self.commit();
         }
+    }
+
+    /// Zones that are not transferred from others have no age.
+    fn forget_ages(&mut self) {
+        let controller = Arc::clone(&self.controller);
+        self.ages.retain(|zone, _| controller.may_be_secondary(zone));
     }
 
     /// Shows differences of a zone that is not to be kept.
@@ -182,6 +221,7 @@ impl Changer {
                 crate::serve::tidy_on_a_thread(&self.controller);
             }
             (zone.is_passing, zone.is_based) = (true, false);
+            zone.begins_anew();
             // What is not to be kept has no history either.
             self.controller.historian.begin_anew(name);
         }
@@ -193,7 +233,14 @@ impl Changer {
             return;
         }
         let (mut told, last, now) = (Some(told), changes.len().saturating_sub(1), wall());
+        let mut waiting = (0, 0);
         for (at, change) in changes.into_iter().enumerate() {
+            if waiting.0 >= CHANGES_A_COMMIT.0 || waiting.1 >= CHANGES_A_COMMIT.1 {
+                self.commit();
+                waiting = (0, 0);
+            }
+            waiting.0 += 1;
+            waiting.1 += change.removed().octets().len() + change.added().octets().len();
             let Some(zone) = self.zones.get_mut(name) else { return };
             let Log::Open(open) = &self.log else { return };
             let held = zone.newest().map(|zone| zone.row().serial);
@@ -219,6 +266,7 @@ impl Changer {
                     }
                 }
                 zone.is_based = true;
+                zone.begins_anew();
             }
             zone.is_passing = false;
             let Ok(applied) = zone.apply(&change) else {
@@ -246,8 +294,37 @@ impl Changer {
     }
 }
 
+/// What a zone has that has none: nothing was checked so early, and nothing expires so late. As it is read it has its time until then.
+pub(super) const NO_AGE: Kept = Kept { checked: 0, expires: u32::MAX as u64 };
+
 /// The record that says when a zone was checked. `None`: none is so long.
-fn age(zone: &NameBuf, serial: u32, kept: Kept) -> Option<Entry> {
+fn age(zone: &Name, serial: u32, kept: Kept) -> Option<Entry> {
     let expiry = u32::try_from(kept.expires.saturating_sub(kept.checked)).unwrap_or(u32::MAX);
     Entry::new(zone, serial, serial, wall(), Body::Checked { time: kept.checked, expiry }).ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::controller::{Controller, Overrides};
+    use crate::progress::Progress;
+    use crate::serve::all_wanted;
+    use crate::settings::Settings;
+
+    /// Which zones are transferred from others is known once lists have been read: a checkpoint before that leaves no age out.
+    #[test]
+    fn ages_before_lists_are_read() {
+        let controller = Arc::new(Controller::new(Settings::default(), Overrides::default()).unwrap());
+        let mut changer = Changer::new(&controller, None);
+        changer.ages.insert("a.test".parse().unwrap(), (1, Kept::default()));
+        changer.forget_ages();
+        assert_eq!(changer.ages.len(), 1);
+        let progress = Progress::default();
+        let mut changing = controller.change();
+        let wanted = all_wanted(&changing.settings, &controller.overrides, &progress).unwrap();
+        controller.announce(&mut changing, wanted, &progress);
+        changer.forget_ages();
+        assert_eq!(changer.ages.len(), 0);
+    }
 }

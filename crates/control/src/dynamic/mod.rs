@@ -8,6 +8,7 @@
 //! * [`changer`]: the thread; [`versions`]: what it makes of updates; [`written`]: what comes of writes; [`group`]: what becomes durable together.
 //! * [`zone`]: one zone that changes; [`base`]: what its log begins with; [`incoming`]: what secondary zones get from their primaries.
 //! * [`history`]: versions kept for IXFR, beside all that. [`renewal`]: deltas made anew, copied or [`merge`]d; [`bounds`]: what they may have.
+//! * [`imaging`]: deltas as files, which a start takes ([`images`]) in place of the changes that made them.
 //! * [`edit`]: what operators have edited; [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`], [`beginnings`], [`replay`]: at a start.
 
 mod base;
@@ -19,6 +20,8 @@ mod edit;
 mod group;
 mod handle;
 mod history;
+mod images;
+mod imaging;
 mod incoming;
 mod leaving;
 mod log;

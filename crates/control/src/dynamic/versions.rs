@@ -50,6 +50,9 @@ impl Changer {
             self.say_full(name);
             return self.reply_all(all(requests), Said::not_now());
         }
+        if !self.end_age(name) {
+            return self.reply_all(all(requests), Said::not_now());
+        }
         // So many of the next ones are versions of their own.
         let mut alone = 0_usize;
         for _ in 0..VERSIONS_A_TURN {
@@ -132,6 +135,7 @@ impl Changer {
                     }
                 }
                 zone.is_based = true;
+                zone.begins_anew();
             }
             // Larger than the log takes, as what the delta refuses, may be the fault of one of them.
             let Ok(entry) = entry(change, now) else { return Err(refuse(replies, requests)) };

@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 
 use wire::{Name, NameBuf};
 use zone::catalog::{CatalogView, PartSet, SlotNumber, State, States, StatesHold, View, ViewSource};
+use zone::delta::image::Pinned;
 use zone::delta::{Applied, Changed, DeltaWriter, Due, NotRebuilt, Rebuild, Refused};
 use zone::{Catalog, Change, Pack, ZoneView};
 
+use super::images::{Chain, Loaded, Origin};
 use crate::controller::Controller;
 use crate::packs::StoredPack;
 
@@ -36,6 +38,11 @@ pub(super) struct DynamicZone {
     pub(super) merged: Option<(Instant, Duration)>,
     /// Its pack is made of contents in the log, and in no file.
     pub(super) is_in_memory: bool,
+    /// The record of the log that made what is published. `None`: it is not known, or not behind what a start begins from.
+    said: Option<Origin>,
+    /// Images of its delta, and rows of the delta that they have.
+    chain: Option<Chain>,
+    rows_imaged: u64,
 }
 
 /// Attempts to publish: each fails only as somebody gave the zone other access lists in that moment.
@@ -63,6 +70,9 @@ impl DynamicZone {
             changed: Instant::now(),
             merged: None,
             is_in_memory: false,
+            said: None,
+            chain: None,
+            rows_imaged: 0,
         })
     }
 
@@ -157,6 +167,8 @@ impl DynamicZone {
             }
             let (slot, expected) = self.place.ok_or(Gone)?;
             if controller.move_changed(slot, expected, source, (self.pack().id(), to)) {
+                // What it has since its last image it has still, in fewer rows perhaps.
+                self.rows_imaged = writer.rows().saturating_sub(self.rows_since_image());
                 self.writer = writer;
                 self.states = Some((states, hold));
                 self.place = catalog.state_of(slot).map(|state| (slot, state));
@@ -198,6 +210,49 @@ impl DynamicZone {
             self.began = self.changed;
         }
         Ok(applied)
+    }
+
+    /// The record of the log that made what is published, see [`DynamicZone::say`].
+    pub(super) fn said(&self) -> Option<Origin> {
+        self.said
+    }
+
+    /// Takes note of the record of the log that made what is published now.
+    pub(super) fn say(&mut self, said: Option<Origin>) {
+        self.said = said;
+    }
+
+    /// The log has said anew what its changes begin from: a start knows no images of before.
+    pub(super) fn begins_anew(&mut self) {
+        (self.said, self.chain, self.rows_imaged) = (None, None, 0);
+    }
+
+    /// Rows of its delta that no image has.
+    pub(super) fn rows_since_image(&self) -> u64 {
+        self.writer.rows().saturating_sub(self.rows_imaged)
+    }
+
+    /// The images of its delta.
+    pub(super) fn chain(&self) -> Option<&Chain> {
+        self.chain.as_ref()
+    }
+
+    /// What is published, for an image of it. `None`: something waits.
+    pub(super) fn pin(&self) -> Option<Pinned> {
+        self.writer.pin()
+    }
+
+    /// An image of so many rows of its delta is stored, unless that is another one now.
+    pub(super) fn imaged(&mut self, chain: Chain, rows: u64) {
+        if self.said.is_some() && chain.mark.is_of(self.newest_box()) {
+            (self.chain, self.rows_imaged) = (Some(chain), rows);
+        }
+    }
+
+    /// Goes on with what images have, which the log is at now.
+    pub(super) fn take_image(&mut self, loaded: Loaded) {
+        self.rows_imaged = loaded.writer.rows();
+        (self.writer, self.chain, self.said) = (loaded.writer, Some(loaded.chain), Some(loaded.said));
     }
 
     /// Whether states of it wait for the disk.

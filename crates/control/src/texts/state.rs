@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use journal::disk::System;
 use sync::{Mutex, RwLock};
 use wire::{Name, NameBuf};
 use zone::section::checksum;
@@ -205,7 +206,7 @@ impl Texts {
         } else {
             std::fs::create_dir_all(folder).map_err(|error| describe("make its folder", error))?;
             let temporary = path.with_extension("tmp");
-            disk::replace(&disk::System, &path, &temporary, new.write(name).as_bytes())
+            disk::replace(&System, &path, &temporary, new.write(name).as_bytes())
                 .map_err(|error| describe("write", error))?;
             self.known.write().insert(name.to_owned(), new);
         }

@@ -5,7 +5,7 @@ use super::{Fault, Key, Mac};
 use crate::header::{HEADER_OCTETS, u16_at};
 use crate::iana::{class, rtype};
 use crate::name::NAME_OCTETS_MAX;
-use crate::record::{RecordView, skip_name};
+use crate::record::{Placed, RecordView, Records};
 use crate::{Name, Places};
 
 /// Octets of the fields of a record beside its names, MAC and other data: type to RDLENGTH, time to the MAC's length, original ID
@@ -41,31 +41,17 @@ pub struct Signature<'m> {
 
 impl<'m> Signature<'m> {
     /// The TSIG record of a message. `Unsigned` where there is none, `Sig0` where there is one of SIG(0), `Malformed` where the
-    /// message cannot be read or has a TSIG record anywhere else than at its end. Each record takes at least eleven octets,
-    /// which bounds the work.
+    /// message cannot be read or has a TSIG record anywhere else than at its end.
     pub fn find(message: &'m [u8]) -> Result<Signature<'m>, Fault> {
-        if message.len() < HEADER_OCTETS {
-            return Err(Fault::Malformed);
-        }
-        let mut at = HEADER_OCTETS;
-        for _ in 0..u16_at(message, 4) {
-            at = skip_name(message, at).ok_or(Fault::Malformed)? + 4;
-        }
         let mut has_sig0 = false;
-        for section in [6, 8, 10] {
-            for left in (0..u16_at(message, section)).rev() {
-                let record = RecordView::read(message, at).ok_or(Fault::Malformed)?;
-                at = record.end();
-                let is_last = section == 10 && left == 0;
-                match record.rtype {
-                    rtype::TSIG if is_last && !has_sig0 => {
-                        return Signature::read(message, &record).ok_or(Fault::Malformed);
-                    }
-                    rtype::TSIG => return Err(Fault::Malformed),
-                    // SIG of type 0 signs a message (RFC 2931 3).
-                    rtype::SIG if section == 10 => has_sig0 |= u16_at(record.rdata, 0) == 0,
-                    _ => {}
+        for placed in Records::of(message).ok_or(Fault::Malformed)? {
+            let Placed { record, is_additional, is_last } = placed.ok_or(Fault::Malformed)?;
+            match record.rtype {
+                rtype::TSIG if is_last && !has_sig0 => {
+                    return Signature::read(message, &record).ok_or(Fault::Malformed);
                 }
+                rtype::TSIG => return Err(Fault::Malformed),
+                _ => has_sig0 |= is_additional && record.is_sig0(),
             }
         }
         Err(if has_sig0 { Fault::Sig0 } else { Fault::Unsigned })
