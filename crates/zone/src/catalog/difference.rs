@@ -11,8 +11,8 @@ use super::partition::PartSet;
 
 /// Names that are compared at most: less than a tenth of a second. The text of a larger zone takes so long to be read that it cannot change often.
 const COMPARED_NAMES_MAX: u32 = 1 << 18;
-/// Names that may differ: as many as hit all parts, as a rule (62 ln 62).
-const CHANGED_NAMES_MAX: usize = 256;
+/// Names that may differ: they hit two thirds of the finer parts.
+const CHANGED_NAMES_MAX: usize = 4096;
 
 impl PartSet {
     /// The parts of a zone that answers made from `old` depend on and that are others in `new`. Walks over both side by side.

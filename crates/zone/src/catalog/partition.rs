@@ -51,10 +51,9 @@ const NAME_PARTS: u64 = 62;
 /// keeping. Half as many would cost twice as many; more would take room in the memory caches that answers want.
 const FINE_PARTS: u64 = 1 << FINE_BITS;
 const FINE_BITS: u32 = 12;
+const FINE_WORDS: usize = FINE_PARTS as usize / u64::BITS as usize;
 /// Publications after which a zone has finer parts: one that changes seldom loses few answers without.
 const FINE_AT: u32 = 16;
-/// Finer parts that one publication can name; with more names it is one of all finer parts of theirs. Dozens of updates that are committed together.
-const FINE_NAMED_MAX: usize = 30;
 /// Finer parts that an answer can depend on; with more names it depends on parts.
 const FINE_KEPT_MAX: usize = 5;
 const SHARED_BIT: u32 = 62;
@@ -65,25 +64,26 @@ const PARTITIONED: u64 = 1 << 63;
 const BLOCK: u64 = 3 << 62;
 
 /// Some of the parts of a zone: what a publication changes, or what an answer was made from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartSet {
     parts: u64,
-    /// The finer ones, in order, if they are no more than these.
-    fine: [u16; FINE_NAMED_MAX],
-    /// How many, or [`PartSet::UNNAMED`].
-    fine_count: u8,
+    /// The finer ones, a bit each: all are of `parts`.
+    fine: [u64; FINE_WORDS],
+}
+
+impl Default for PartSet {
+    fn default() -> PartSet {
+        PartSet::NONE
+    }
 }
 
 impl PartSet {
     /// No part: a publication of the same data, with another serial perhaps.
-    pub const NONE: PartSet = PartSet { parts: 0, fine: [0; FINE_NAMED_MAX], fine_count: 0 };
+    pub const NONE: PartSet = PartSet { parts: 0, fine: [0; FINE_WORDS] };
     /// What all names depend on. A change of it is one of everything.
     pub const SHARED: PartSet = PartSet { parts: 1 << SHARED_BIT, ..PartSet::NONE };
     /// What each publication changes.
     pub const SERIAL: PartSet = PartSet { parts: 1 << SERIAL_BIT, ..PartSet::NONE };
-
-    /// In place of a count: all finer parts of the parts.
-    const UNNAMED: u8 = u8::MAX;
 
     /// The part of a name, given by its key relative to the apex.
     #[inline(never)]
@@ -98,9 +98,9 @@ impl PartSet {
                 // Of short labels the lower half says nearly all; the product carries it up.
                 let spread = (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 let number = (spread >> (u64::BITS - FINE_BITS)) as u16;
-                let mut fine = [0; FINE_NAMED_MAX];
-                fine[0] = number;
-                PartSet { parts: 1 << part_of_fine(number), fine, fine_count: 1 }
+                let mut fine = [0; FINE_WORDS];
+                fine[usize::from(number) / 64] = 1 << (number % 64);
+                PartSet { parts: 1 << part_of_fine(number), fine }
             }
         }
     }
@@ -117,69 +117,49 @@ impl PartSet {
 
     /// Whether all of `others` are among these.
     pub fn has(self, others: PartSet) -> bool {
-        let has_fine = self.fine_count == PartSet::UNNAMED
-            || others.named().is_some_and(|numbers| numbers.iter().all(|number| self.named_has(*number)));
-        self.parts & others.parts == others.parts && has_fine
+        self.words().zip(others.words()).all(|(own, other)| own & other == other)
+    }
+
+    /// Whether any part is among these and `others`, of names a finer one.
+    pub fn meets(self, others: PartSet) -> bool {
+        const NAMES: u64 = (1 << NAME_PARTS) - 1;
+        let mut fine = self.fine.iter().zip(others.fine);
+        self.parts & others.parts & !NAMES != 0 || fine.any(|(own, other)| own & other != 0)
     }
 
     /// The same with all finer parts of its parts.
     #[must_use]
     pub fn whole(mut self) -> PartSet {
-        if self.fine_count > 0 {
-            self.name_none();
+        let of = |number: u64| u64::from(self.parts & 1 << part_of_fine(number as u16) != 0);
+        for (at, word) in self.fine.iter_mut().enumerate() {
+            *word = (0..64).fold(0, |word, bit| word | of(64 * at as u64 + bit) << bit);
         }
         self
     }
 
-    /// Whether any part is among these and `others`.
-    pub fn meets(self, others: PartSet) -> bool {
-        const NAMES: u64 = (1 << NAME_PARTS) - 1;
-        let common = self.parts & others.parts;
-        let meets_fine = match (self.named(), others.named()) {
-            (Some(_), Some(numbers)) => numbers.iter().any(|number| self.named_has(*number)),
-            _ => common & NAMES != 0,
-        };
-        common & !NAMES != 0 || meets_fine
+    fn words(&self) -> impl Iterator<Item = u64> {
+        std::iter::once(self.parts).chain(self.fine)
     }
 
-    /// The finer parts, if they are named.
-    fn named(&self) -> Option<&[u16]> {
-        self.fine.get(..self.fine_count as usize)
-    }
-
-    fn named_has(&self, number: u16) -> bool {
-        self.named().is_some_and(|numbers| numbers.binary_search(&number).is_ok())
-    }
-
-    fn add_fine(&mut self, others: &PartSet) {
-        let Some(numbers) = others.named() else { return self.name_none() };
-        for number in numbers {
-            let Some(Err(at)) = self.named().map(|own| own.binary_search(number)) else { continue };
-            let count = self.fine_count as usize;
-            if count == FINE_NAMED_MAX {
-                return self.name_none();
-            }
-            self.fine.copy_within(at..count, at + 1);
-            self.fine[at] = *number;
-            self.fine_count += 1;
-        }
-    }
-
-    fn name_none(&mut self) {
-        (self.fine, self.fine_count) = ([0; FINE_NAMED_MAX], PartSet::UNNAMED);
+    /// Numbers of the finer parts.
+    fn numbers(&self) -> impl Iterator<Item = usize> {
+        self.fine.iter().enumerate().flat_map(|(at, word)| each(*word).map(move |bit| 64 * at + bit))
     }
 
     /// The same for an answer that is kept.
     pub fn kept(self) -> KeptParts {
-        let serial = self.parts & PartSet::SERIAL.parts;
-        match self.named() {
-            // What is left is filled with one of them, which changes nothing.
-            Some(numbers @ [first, ..]) if numbers.len() <= FINE_KEPT_MAX => {
-                let all = (0..FINE_KEPT_MAX).map(|at| u64::from(*numbers.get(at).unwrap_or(first)));
-                KeptParts(all.fold(0, |bits, number| bits << FINE_BITS | number) | KeptParts::FINE | serial)
-            }
-            _ => KeptParts(self.parts & !PartSet::SHARED.parts),
+        let (mut numbers, mut count) = (0, 0);
+        for number in self.numbers().take(FINE_KEPT_MAX + 1) {
+            numbers = numbers << FINE_BITS | number as u64;
+            count += 1;
         }
+        if !(1..=FINE_KEPT_MAX).contains(&count) {
+            return KeptParts(self.parts & !PartSet::SHARED.parts);
+        }
+        // What is left is filled with the last of them, which changes nothing.
+        let last = numbers % FINE_PARTS;
+        let all = (count..FINE_KEPT_MAX).fold(numbers, |all, _| all << FINE_BITS | last);
+        KeptParts(all | KeptParts::FINE | self.parts & PartSet::SERIAL.parts)
     }
 }
 
@@ -237,7 +217,7 @@ impl BitOr for PartSet {
 impl BitOrAssign for PartSet {
     fn bitor_assign(&mut self, other: PartSet) {
         self.parts |= other.parts;
-        self.add_fine(&other);
+        self.fine.iter_mut().zip(other.fine).for_each(|(own, other)| *own |= other);
     }
 }
 
@@ -293,18 +273,7 @@ impl Block {
         // Who depends on any part depends on what is shared.
         let set = if set.is_everything() { PartSet::SHARED } else { set };
         if let Some(fine) = self.fine_parts() {
-            match set.named() {
-                Some(numbers) => {
-                    numbers.iter().filter_map(|number| fine.get(*number as usize)).for_each(store)
-                }
-                None => {
-                    let is_of = |number: usize| set.parts & 1 << part_of_fine(number as u16) != 0;
-                    fine.iter()
-                        .enumerate()
-                        .filter(|(number, _)| is_of(*number))
-                        .for_each(|(_, word)| store(word));
-                }
-            }
+            set.numbers().filter_map(|number| fine.get(number)).for_each(store);
         }
         // That of SERIAL is the last bit.
         each(set.parts | PartSet::SERIAL.parts).for_each(|part| store(&self.parts[part]));
@@ -443,7 +412,7 @@ mod tests {
         assert!(!of(b"**\0").is_everything());
         let all = (0..1000).fold(PartSet::NONE, |all, at| all | of(format!("n{at}\0").as_bytes()));
         assert_eq!(all.parts, PartSet::SHARED.parts - 1, "62 parts of names");
-        assert_eq!(all.fine_count, PartSet::UNNAMED, "more than are named");
+        assert!((800..1000).contains(&all.numbers().count()), "one each, or nearly");
     }
 
     #[test]
@@ -498,19 +467,19 @@ mod tests {
             (seed >> 33) % below
         };
         block.raise(PartSet::SHARED, 1);
-        let (mut kept, mut lived) = (Vec::<(PartSet, Vec<u16>, u64, bool)>::new(), [0, 0]);
-        // Of the last so many states, as whoever names no finer parts costs more answers than need be.
+        let (mut kept, mut lived) = (Vec::<(PartSet, Vec<usize>, u64, bool)>::new(), [0, 0]);
+        // Of the last so many states, as what has more names than are kept depends on parts.
         const STATES: u64 = 20;
         for version in 2..400 {
             let mut some = |most: u64| {
                 let names: Vec<PartSet> = (0..random(most)).map(|_| name(random(3000))).collect();
-                let mut numbers: Vec<u16> = names.iter().map(|name| name.fine[0]).collect();
+                let mut numbers: Vec<usize> = names.iter().flat_map(|name| name.numbers().next()).collect();
                 numbers.sort_unstable();
                 numbers.dedup();
                 (names.iter().fold(PartSet::NONE, |all, name| all | *name), numbers)
             };
             let (changed, numbers) = some(if version % 40 == 0 { 60 } else { 4 });
-            assert_eq!(changed.named(), Some(&*numbers).filter(|numbers| numbers.len() <= FINE_NAMED_MAX));
+            assert!(changed.numbers().eq(numbers.iter().copied()));
             block.raise(changed, version);
             for (set, own, state, is_right) in &mut kept {
                 let is_touched = own.iter().any(|number| numbers.contains(number));
