@@ -116,8 +116,9 @@ impl Changer {
     /// Takes something from a primary, and has it wait for the disk.
     pub(super) fn take_incoming(&mut self, incoming: Incoming) {
         let Incoming { zone, what } = incoming;
+        let is_ours = || self.renewal.rules.takes_from_anybody || self.controller.is_secondary(&zone);
         if let What::Changes(_, told) = &what
-            && !(told.is_wanted() && self.controller.is_secondary(&zone))
+            && !(told.is_wanted() && is_ours())
         {
             return;
         }
