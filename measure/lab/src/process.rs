@@ -197,6 +197,28 @@ impl Process {
         }
     }
 
+    /// Kills it and all below it, without a chance to end in order, and waits.
+    pub fn kill(&mut self) {
+        self.pids().into_iter().for_each(|pid| signal(pid, Signal::KILL));
+        let _ = self.child.wait();
+        self.stop();
+    }
+
+    /// Resident set size of all its processes in octets, and of it what has no file: what a program allocated.
+    pub fn resident(&self) -> (u64, u64) {
+        let mut sum = (0, 0);
+        for pid in self.pids() {
+            let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+            let of = |head: &str| -> u64 {
+                let line = text.lines().find_map(|line| line.strip_prefix(head));
+                let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+                kibibytes.unwrap_or(0) * 1024
+            };
+            sum = (sum.0 + of("VmRSS:"), sum.1 + of("RssAnon:"));
+        }
+        sum
+    }
+
     /// Ends it and all below it, and waits.
     pub fn stop(&mut self) {
         self.end();

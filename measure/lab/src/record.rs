@@ -113,28 +113,46 @@ pub struct Figure {
     pub interval: Option<(f64, f64)>,
 }
 
-/// A ratio that shall be at least so much.
+/// A ratio, or a value, that shall be at least or at most so much.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Target {
-    /// Of what over what.
+    /// Of what, over what.
     pub what: String,
-    /// Median of the ratios within a round.
+    /// Median of the values, of ratios those within a round.
     pub median: f64,
     /// Lower and upper end of its 95 % interval; absent with fewer than three values.
     pub interval: Option<(f64, f64)>,
     /// What it shall be at least.
-    pub least: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least: Option<f64>,
+    /// What it shall be at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<f64>,
 }
 
 impl Target {
     /// `met` if the whole interval is, `missed` if none of it is.
     pub fn verdict(&self) -> &'static str {
         let (low, high) = self.interval.unwrap_or((self.median, self.median));
-        match (low >= self.least, high >= self.least) {
-            (true, _) => "met",
-            (_, false) => "missed",
-            _ if self.median >= self.least => "met by the median only",
+        let is_met = |value: f64| {
+            self.least.is_none_or(|least| value >= least) && self.most.is_none_or(|most| value <= most)
+        };
+        match (is_met(low), is_met(high)) {
+            (true, true) => "met",
+            (false, false) => "missed",
+            _ if is_met(self.median) => "met by the median only",
             _ => "missed by the median",
+        }
+    }
+
+    /// The bound as a number, and as words: `at least 3`.
+    pub fn bound(&self) -> (f64, String) {
+        match (self.least, self.most) {
+            (Some(least), _) => (least, format!("at least {least}")),
+            (None, most) => {
+                let most = most.unwrap_or(f64::INFINITY);
+                (most, format!("at most {most}"))
+            }
         }
     }
 }

@@ -117,12 +117,12 @@ fn targets(record: &Record) -> Option<Table> {
     let row = |target: &Target| {
         let interval =
             target.interval.map_or_else(String::new, |(low, high)| format!("{low:.2} to {high:.2}"));
-        let (median, least) = (format!("{:.2}", target.median), format!("{:.2}", target.least));
-        vec![target.what.clone(), median, interval, least, target.verdict().to_owned()]
+        let (median, (_, bound)) = (format!("{:.2}", target.median), target.bound());
+        vec![target.what.clone(), median, interval, bound, target.verdict().to_owned()]
     };
     let rows: Vec<Vec<String>> = record.targets.iter().map(row).collect();
-    let columns = ["ratio", "median", "95 %", "shall be at least", "verdict"];
-    let note = "Ratios of runs of the same round; met if the whole interval is.";
+    let columns = ["what", "median", "95 %", "shall be", "verdict"];
+    let note = "Ratios are those of runs of the same round; met if the whole interval is.";
     (!rows.is_empty()).then(|| table("Targets", &columns, rows, note))
 }
 

@@ -66,7 +66,10 @@ fn foot(record: &Record, width: usize) -> Vec<String> {
 /// `met: 1.62 [1.58, 1.66] of 1.5: rate of a over b`: the figures first, as a long line is cut.
 fn target_line(target: &Target) -> String {
     let interval = target.interval.map_or_else(String::new, |(low, high)| format!(" [{low:.2}, {high:.2}]"));
-    format!("{}: {:.2}{interval} of {}: {}", target.verdict(), target.median, target.least, target.what)
+    let (verdict, (bound, words)) = (target.verdict(), target.bound());
+    // Of what shall be at least so much, as most shall, the number alone.
+    let bound = if target.least.is_some() { bound.to_string() } else { words };
+    format!("{verdict}: {:.2}{interval} of {bound}: {}", target.median, target.what)
 }
 
 fn agreement(record: &Record) -> String {
@@ -217,11 +220,16 @@ mod tests {
             what: "a over b".to_owned(),
             median,
             interval: Some((low, high)),
-            least: 1.5,
+            least: Some(1.5),
+            most: None,
         };
         record.targets = vec![target(1.5, 1.6, 1.7), target(1.0, 1.2, 1.4), target(1.4, 1.6, 1.7)];
+        let most = |median| Target { least: None, most: Some(1.5), ..target(1.4, median, 1.6) };
+        record.targets.extend([most(1.45), most(1.55)]);
         let text = text(&record, 80);
         for line in [
+            "met by the median only: 1.45 [1.40, 1.60] of at most 1.5: a over b\n",
+            "missed by the median: 1.55 [1.40, 1.60] of at most 1.5: a over b\n",
             "met: 1.60 [1.50, 1.70] of 1.5: a over b\n",
             "missed: 1.20 [1.00, 1.40] of 1.5: a over b\n",
             "met by the median only: 1.60 [1.40, 1.70] of 1.5: a over b\n",

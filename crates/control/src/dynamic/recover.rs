@@ -137,7 +137,12 @@ fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
     }
     let now = wall();
     for (name, _) in kept.iter().filter(|(_, kept)| kept.expires <= now) {
-        controller.expire(name);
+        let is_secondary =
+            if are_listed { controller.is_secondary(name) } else { controller.has_no_text(name) };
+        if is_secondary && controller.expire(name) && zones.remove(name).is_some() {
+            // What comes next is not to be changed back by what the log has of it.
+            removed.push(name.clone());
+        }
     }
     controller.secondaries.set_kept(kept);
     if !zones.is_empty() {

@@ -10,6 +10,7 @@ use zone::{Change, Records};
 
 use super::base;
 use super::images::{Loaded, Origin, sum_of};
+use super::incoming::NO_AGE;
 use super::zone::DynamicZone;
 use crate::controller::Controller;
 use crate::packs::StoredPack;
@@ -128,8 +129,11 @@ impl<'c> Replay<'c> {
                 }
             }
             Body::Checked { time, expiry } => {
-                let expires = time.saturating_add(expiry.into());
-                self.kept.insert(name, Kept { checked: time, expires });
+                let kept = Kept { checked: time, expires: time.saturating_add(expiry.into()) };
+                match kept == NO_AGE {
+                    true => drop(self.kept.remove(&name)),
+                    false => drop(self.kept.insert(name, kept)),
+                }
                 return;
             }
         }

@@ -42,6 +42,10 @@ impl Changer {
                 self.gone.remove(&name);
                 return;
             }
+            Payload::AgeEnds(name) => {
+                self.ages.remove(&name);
+                return;
+            }
             Payload::Moved(moved) => return self.moved(*moved),
             Payload::Checkpoint => {
                 return self.checkpoint.iter_mut().for_each(Checkpoint::is_written);
@@ -56,7 +60,7 @@ impl Changer {
                 self.controller.historian.push(group, record);
             }
             let zone = self.zones.get_mut(&commit.zone);
-            if zone.is_none_or(|zone| zone.publish(&self.controller.catalog, changed, parts).is_err()) {
+            if zone.is_none_or(|zone| zone.publish(&self.controller.catalog, changed, *parts).is_err()) {
                 // The log is told once nothing of it waits any more.
                 tracing::warn!(zone = %commit.zone, "zone {}: updated, and then it was not served any more as it had been", commit.zone);
                 self.gone.entry(commit.zone.clone()).or_default();
@@ -81,7 +85,7 @@ impl Changer {
         for payload in payloads {
             match payload {
                 Payload::Commit(commit) => self.take_back(commit),
-                Payload::Checked => {}
+                Payload::Checked | Payload::AgeEnds(_) => {}
                 Payload::Gone(name) => {
                     self.gone.insert(name, false);
                 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use wire::{
-    Message, Name,
+    Message, Name, NameBuf,
     header::{QR, u16_at},
     iana::{class, rtype},
     name::NAME_OCTETS_MAX,
@@ -95,19 +95,61 @@ pub fn serial(socket: &UdpSocket, apex: &Name) -> Option<u32> {
     let mut room = [0; 4096];
     loop {
         let octets = socket.recv(&mut room).ok()?;
-        let message = Message::read(&room[..octets]).ok()?;
         // A late answer to the question before, for another zone, has another name.
-        let is_asked = room
-            .get(12..12 + apex.octets().len())
-            .is_some_and(|name| name.eq_ignore_ascii_case(apex.octets()));
-        if message.flags() & QR == 0 || message.id() != ID || !is_asked {
-            continue;
+        if let Some(serial) = serial_in(&room[..octets], apex) {
+            return serial;
         }
-        let record = message.records().ok()?.next()?.ok()?;
-        let mut room = [0; 1024];
-        let is_soa = record.view.rtype == rtype::SOA && message.flags() & 15 == 0 && message.counts()[0] > 0;
-        return record.rdata_uncompressed(&mut room).ok().filter(|_| is_soa).and_then(records::serial);
     }
+}
+
+/// The serial that a message has; `Some(None)`: it is an answer without one. `None`: it is none to a question for that zone.
+fn serial_in(octets: &[u8], apex: &Name) -> Option<Option<u32>> {
+    let message = Message::read(octets).ok()?;
+    let asked = octets.get(12..12 + apex.octets().len())?;
+    if message.flags() & QR == 0 || message.id() != ID || !asked.eq_ignore_ascii_case(apex.octets()) {
+        return None;
+    }
+    let is_answer = message.flags() & 15 == 0 && message.counts()[0] > 0;
+    let record = message.records().ok().and_then(|mut records| records.next()?.ok());
+    let Some(record) = record.filter(|record| is_answer && record.view.rtype == rtype::SOA) else {
+        return Some(None);
+    };
+    let mut room = [0; 1024];
+    Some(record.rdata_uncompressed(&mut room).ok().and_then(records::serial))
+}
+
+/// Asks for the serials of all of these zones at once, and returns of which at least the serial beside it has come: as soon as all have, or after `wait`.
+/// Answers to earlier questions count too: serials of experiments never go back or turn over. The time-out of the socket is changed.
+pub fn reached(socket: &UdpSocket, wanted: &[(NameBuf, u32)], wait: Duration) -> Vec<bool> {
+    let until = Instant::now() + wait;
+    let mut is_there = vec![false; wanted.len()];
+    let mut query = Vec::new();
+    for (apex, _) in wanted {
+        query.clear();
+        question(&mut query, apex, rtype::SOA, 0);
+        let _ = socket.send(&query);
+    }
+    let mut room = [0; 4096];
+    while !is_there.iter().all(|&is_there| is_there) {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || socket.set_read_timeout(Some(left)).is_err() {
+            break;
+        }
+        match socket.recv(&mut room) {
+            Ok(octets) => {
+                for (is_there, (apex, serial)) in is_there.iter_mut().zip(wanted) {
+                    let found = serial_in(&room[..octets], apex).flatten();
+                    *is_there |= found.is_some_and(|found| found >= *serial);
+                }
+            }
+            // Nobody listens there yet: that is told at once, and not again and again.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                std::thread::sleep(until.saturating_duration_since(Instant::now()));
+            }
+            Err(_) => {}
+        }
+    }
+    is_there
 }
 
 fn question(to: &mut Vec<u8>, apex: &Name, qtype: u16, authorities: u16) {

@@ -34,10 +34,12 @@ use super::{
 
 /// Changes of a zone that are kept for IXFR: beyond, a client gets the whole zone.
 const CHANGES_MAX: usize = 200_000;
-/// Connections at a time: more than any secondary opens to one primary.
-const CONNECTIONS_MAX: usize = 1024;
-/// How long a connection may say nothing, or take nothing.
+/// Connections at a time: more than any secondary opens to one primary within [`NEXT`], each with a thread.
+const CONNECTIONS_MAX: usize = 4096;
+/// How long a connection may say nothing at first, or take nothing.
 const IDLE: Duration = Duration::from_secs(30);
+/// How long one is kept for another request: named opens one for each zone and closes none, and there are 10,000 zones (RFC 7766 6.2.3).
+const NEXT: Duration = Duration::from_millis(200);
 /// What the UDP socket may hold: questions for the serials of 10,000 zones at once, as the kernel counts them, several times over.
 const RECEIVE_OCTETS: usize = 32 << 20;
 /// Longest sleep, so that an end is seen.
@@ -369,6 +371,7 @@ impl Shared {
                     stream.write_all(&[&(message.len() as u16).to_be_bytes()[..], &message].concat())?;
                 }
             }
+            stream.set_read_timeout(Some(NEXT))?;
         }
         Ok(())
     }

@@ -27,13 +27,16 @@ database:
     storage: "{folder}"
     zonefile-sync: -1
     semantic-checks: off
-{}"#,
+{}{}"#,
         job.address.ip(),
         job.address.port(),
         job.workers,
         if job.role == Role::Static { 1 } else { BACKGROUND_WORKERS },
         access(job.role),
-        zone(job.role)
+        zone(job.role),
+        job.bounds
+            .history_octets
+            .map_or_else(String::new, |octets| format!("    journal-max-usage: {octets}\n"))
     );
     let mut zones = "zone:\n".to_owned();
     for (apex, path) in &job.zones.list {

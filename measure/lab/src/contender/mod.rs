@@ -24,7 +24,7 @@ use std::{
 };
 
 pub use echo::EchoOptions;
-pub use role::{KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role};
+pub use role::{Bounds, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role};
 
 use crate::{
     Error,
@@ -76,6 +76,8 @@ pub struct Job<'a> {
     pub echo: &'a EchoOptions,
     /// What it does with its zones.
     pub role: Role,
+    /// What it may keep beside them.
+    pub bounds: Bounds,
     /// The beginning of its command line: a program that runs it and watches. Empty: it runs by itself.
     pub under: &'a [String],
 }
@@ -266,7 +268,7 @@ pub struct Server {
     /// Where it answers.
     pub address: SocketAddr,
     /// Where its settings are, and all that it writes.
-    folder: PathBuf,
+    pub folder: PathBuf,
     /// Its processes.
     pub process: Process,
     /// Just before it was started.
@@ -339,6 +341,14 @@ impl Server {
             }
             thread::sleep(every.saturating_sub(asked.elapsed()));
         }
+    }
+
+    /// Kills it, as a loss of power of the machine's users would, and starts it again with all that it has written.
+    pub fn restart(&mut self, place: &Place) -> Result<(), Error> {
+        self.process.kill();
+        self.began = Instant::now();
+        self.process = Process::start(&self.setup.command, place, &self.folder)?;
+        Ok(())
     }
 
     /// What went wrong with it, with its last lines.

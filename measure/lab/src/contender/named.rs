@@ -32,7 +32,7 @@ logging {{ category default {{ null; }}; category unmatched {{ null; }}; }};
 "#,
         job.address.port(),
         job.address.ip(),
-        options(job.role)
+        options(job)
     );
     let command = ["named", "-f", "-n", &job.workers.to_string(), "-c", &format!("{folder}/named.conf")];
     Setup {
@@ -55,16 +55,16 @@ fn has_locks() -> bool {
 }
 
 /// What a role asks for of the server.
-fn options(role: Role) -> &'static str {
-    match role {
-        Role::Static => "",
-        Role::Dynamic { .. } | Role::Primary => {
-            "  allow-transfer { any; };\n  transfers-out 1000;\n  max-journal-size 1g;\n"
-        }
+fn options(job: &Job<'_>) -> String {
+    let more = match job.role {
+        Role::Static => return String::new(),
+        Role::Dynamic { .. } | Role::Primary => "  transfers-out 1000;\n",
         Role::Secondary { .. } => {
-            "  allow-transfer { any; };\n  transfers-in 100;\n  transfers-per-ns 100;\n  serial-query-rate 10000;\n  max-journal-size 1g;\n"
+            "  transfers-in 100;\n  transfers-per-ns 100;\n  serial-query-rate 10000;\n"
         }
-    }
+    };
+    let journal = job.bounds.history_octets.map_or_else(|| "1g".to_owned(), |octets| octets.to_string());
+    format!("  allow-transfer {{ any; }};\n{more}  max-journal-size {journal};\n")
 }
 
 fn key(role: Role) -> String {

@@ -38,6 +38,15 @@ pub enum Role {
     },
 }
 
+/// Bounds of what a server keeps beside its zones, where an experiment sets them; else they are as elsewhere.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bounds {
+    /// Octets of what led from version to version of a zone, for IXFR.
+    pub history_octets: Option<u64>,
+    /// For Zonda: octets of its log.
+    pub log_octets: Option<u64>,
+}
+
 impl Role {
     /// Whether the server gives its zones away.
     pub fn gives(self) -> bool {

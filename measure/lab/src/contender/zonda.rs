@@ -33,7 +33,11 @@ level = "warn"
             (None, Role::Secondary { .. }) => "primaries = [\"primary\"]".to_owned(),
             (None, _) => format!("file = \"{}\"", path.display()),
         };
-        let _ = writeln!(zones, "[[zone]]\nname = \"{apex}\"\n{source}\n");
+        let _ = writeln!(zones, "[[zone]]\nname = \"{apex}\"\n{source}");
+        if let Some(octets) = job.bounds.history_octets {
+            let _ = writeln!(zones, "ixfr-octets = {octets}");
+        }
+        zones.push('\n');
     }
     let program = job.programs.zonda.to_string_lossy();
     let command = Setup::words(&[&program, "serve", "--config", &format!("{folder}/zonda.toml")]);
@@ -44,7 +48,8 @@ level = "warn"
 fn kept(job: &Job<'_>) -> String {
     match job.role {
         Role::Dynamic { .. } | Role::Secondary { keeps: true, .. } => {
-            format!("pack-directory = \"{}/packs\"\n", job.folder.display())
+            let log = job.bounds.log_octets.map(|octets| format!("journal-octets = {octets}\n"));
+            format!("pack-directory = \"{}/packs\"\n{}", job.folder.display(), log.unwrap_or_default())
         }
         Role::Static | Role::Primary | Role::Secondary { keeps: false, .. } => String::new(),
     }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Error,
-    contender::{self, EchoOptions},
+    contender::{self, Bounds, EchoOptions},
     data::Zones,
     error, place,
     recipe::{EchoGroup, Name, Placement, Processes},
@@ -123,6 +123,7 @@ fn of_group(group: &EchoGroup, server_cores: &[usize]) -> Vec<Variant> {
             },
             cores: cores.to_vec(),
             role: contender::Role::Static,
+            bounds: Bounds::default(),
             under: Vec::new(),
         },
     };

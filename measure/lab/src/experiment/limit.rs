@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Error,
-    contender::{EchoOptions, Role, Server},
+    contender::{Bounds, EchoOptions, Role, Server},
     data::Zones,
     process::{self, Cpu, Process},
     recipe::{Generator, GeneratorProgram, Name},
@@ -95,6 +95,7 @@ fn subject(lab: &Lab, trains: bool) -> Subject {
         echo: EchoOptions { trains, ..EchoOptions::default() },
         cores: lab.server_cores.iter().copied().take(1).collect(),
         role: Role::Static,
+        bounds: Bounds::default(),
         under: Vec::new(),
     }
 }

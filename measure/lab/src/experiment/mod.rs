@@ -94,6 +94,8 @@ impl Lab {
             crate::recipe::Measure::Transfer => transfers::speed::run(self),
             crate::recipe::Measure::History => transfers::replay::run(self),
             crate::recipe::Measure::Secondary => transfers::beside::run(self),
+            crate::recipe::Measure::Endless => updates::endless::run(self),
+            crate::recipe::Measure::Delta => updates::delta::run(self),
         }
     }
 

@@ -62,10 +62,71 @@ pub fn divide(values: &Values, pair: &Pair<'_>, label: &str, ratios: &mut Values
 /// What came of a target: the median of the ratios and its interval beside the least that is wanted.
 pub fn target(what: String, values: &[f64], least: f64) -> Target {
     let interval = statistics::interval_of_logarithms(values);
-    Target { what, median: statistics::median_of_logarithms(values), interval, least }
+    Target {
+        what,
+        median: statistics::median_of_logarithms(values),
+        interval,
+        least: Some(least),
+        most: None,
+    }
+}
+
+/// What came of the targets of a recipe of zones that change. `values`: of a metric, a contender and a place, one a round. `metric`: of those that
+/// name none.
+pub fn change_targets(lab: &mut Lab, metric: &str, values: impl Fn(&str, &str, &str) -> Vec<f64>) {
+    for target in lab.recipe.changes.targets.clone() {
+        let metric = target.metric.as_deref().unwrap_or(metric);
+        let ones = values(metric, target.of.text(), &target.at);
+        let over_at = target.over_at.as_ref().unwrap_or(&target.at);
+        let others: Vec<Vec<f64>> =
+            target.over.iter().map(|name| values(metric, name.text(), over_at)).collect();
+        let (values, over) = if target.over.is_empty() {
+            (ones, String::new())
+        } else {
+            let names: Vec<&str> = target.over.iter().map(|name| name.text()).collect();
+            let best = if names.len() > 1 { "the best of " } else { "" };
+            (over_best(&ones, &others, target.most.is_some()), format!(" over {best}{}", names.join(", ")))
+        };
+        if values.is_empty() {
+            continue;
+        }
+        let at = if *over_at == target.at { String::new() } else { format!(" at {over_at}") };
+        let positive = values.iter().all(|&value| value > 0.0);
+        let (median, interval) = match positive {
+            true => (statistics::median_of_logarithms(&values), statistics::interval_of_logarithms(&values)),
+            false => (statistics::median(&values), statistics::interval(&values)),
+        };
+        let what = format!("{metric} of {} at {}{over}{at}", target.of.text(), target.at);
+        lab.record.targets.push(Target { what, median, interval, least: target.least, most: target.most });
+    }
+}
+
+/// Each value over the best of the others of its round; `is_less_better`: over the least of them.
+fn over_best(ones: &[f64], others: &[Vec<f64>], is_less_better: bool) -> Vec<f64> {
+    let best = |round: usize| {
+        let of_round = others.iter().filter_map(|values| values.get(round).copied());
+        of_round
+            .filter(|&value| value > 0.0)
+            .reduce(|one, other| if is_less_better { one.min(other) } else { one.max(other) })
+    };
+    let ratio = |(round, &one): (usize, &f64)| Some(one / best(round)?);
+    ones.iter().enumerate().filter_map(ratio).collect()
 }
 
 /// The name of our own echo server in messages.
 pub fn echo_label(group: &str, at: &str) -> String {
     format!("{} {group}, {at}", Name::Echo.text())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_of_each_round() {
+        let others = [vec![2.0, 8.0], vec![4.0, 4.0, 1.0]];
+        assert_eq!(over_best(&[1.0, 1.0, 1.0, 1.0], &others, true), [0.5, 0.25, 1.0]);
+        assert_eq!(over_best(&[8.0, 8.0], &others, false), [2.0, 1.0]);
+        assert!(over_best(&[1.0], &[vec![]], true).is_empty());
+    }
 }

@@ -12,7 +12,7 @@ use super::{Lab, duration};
 use crate::{
     Error, agreement,
     bed::RECEIVE_OCTETS,
-    contender::{EchoOptions, Job, Role, Server},
+    contender::{Bounds, EchoOptions, Job, Role, Server},
     data::{Set, Zones},
     error::ServerProblem,
     process,
@@ -42,6 +42,8 @@ pub struct Subject {
     pub cores: Vec<usize>,
     /// What it does with its zones.
     pub role: Role,
+    /// What it may keep beside them.
+    pub bounds: Bounds,
     /// A command line that runs it and watches; empty: it runs by itself.
     pub under: Vec<String>,
 }
@@ -60,6 +62,7 @@ impl Lab {
             echo: EchoOptions::default(),
             cores: cores.clone(),
             role: Role::Static,
+            bounds: Bounds::default(),
             under: Vec::new(),
         };
         names.iter().map(subject).collect()
@@ -79,6 +82,7 @@ impl Lab {
             pack,
             echo: &subject.echo,
             role: subject.role,
+            bounds: subject.bounds,
             under: &subject.under,
         };
         let place = self.bed.server().on(&subject.cores);

@@ -109,6 +109,8 @@ effort! {
     agreement: usize = 500, (0..=100_000);
     /// Runs of each echo server, generator or start.
     runs: usize = 10, (1..=1000);
+    /// Pairs of runs with and without changes at rates of which a target says something; elsewhere as many as there are runs.
+    pairs: usize = 1, (1..=1000);
     /// Length of a run.
     run_seconds: f64 = 10.0, (0.05..=3600.0);
     /// Queries outstanding in closed loops.

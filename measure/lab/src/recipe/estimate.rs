@@ -27,6 +27,10 @@ const RECORD: f64 = 4e-6;
 const SETTLE: f64 = 8.0;
 /// Simulations of the recipe `scaling`, and its lock profiles.
 const COMPUTED: f64 = 25.0;
+/// Samples of what is kept of updates: pauses and transfers.
+const SAMPLES_SECONDS: f64 = 12.0;
+/// Looks at memory after single updates, and what follows them.
+const WATCHED_SECONDS: f64 = 10.0;
 /// Echo servers in a block, where workers do not vary.
 const ECHOES: usize = 2;
 
@@ -55,12 +59,13 @@ impl Recipe {
                 let ways = (self.windows().count() * self.cases.len()) as f64;
                 effort.runs as f64 * ways * (self.takers() + 1.0) * run + all
             }
-            // For each rate and for none: as fast as it goes, and at half of that.
+            // For each rate as fast as it goes, and at half of that with updates and without; for none one less.
             Measure::Dynamic => {
                 let counts = self.workers.iter().filter(|&&workers| workers <= cores).count().max(1) as f64;
                 let rates = (self.changes.rates.len() + 1) as f64;
                 let run = effort.run_seconds + LOAD_START;
-                effort.runs as f64 * counts * (self.takers() + 1.0) * (rates * 2.0 * run + all / servers)
+                let length = (rates * 3.0 - 1.0) * run + all / servers;
+                effort.runs as f64 * (counts * self.takers() + 0.5) * length
             }
             // Out, in, and what an update of all takes; a server of its own each.
             Measure::Transfer => {
@@ -71,7 +76,17 @@ impl Recipe {
             Measure::Secondary => {
                 let pairs = (effort.runs * self.changes.rates.len()) as f64;
                 let run = effort.run_seconds + LOAD_START;
-                2.0 * (all + self.cases.len() as f64 * servers * pairs * 2.0 * run)
+                let wanted = self.changes.targets.len() * effort.pairs.saturating_sub(effort.runs);
+                2.0 * (all + (self.cases.len() as f64 * servers * pairs + wanted as f64 / 2.0) * 2.0 * run)
+            }
+            // As many updates as fit the time, and samples, of which each takes transfers.
+            Measure::Endless => all + self.takers() * (effort.run_seconds + SAMPLES_SECONDS),
+            // Updates one at a time and a zone of millions that is generated, loaded, merged and started.
+            Measure::Delta => {
+                let records: f64 = self.cases.iter().map(|case| records(case, &effort)).sum();
+                let updates = self.takers() * (effort.updates as f64 / UPDATES_A_SECOND + WATCHED_SECONDS);
+                let pairs = effort.pairs as f64 * 4.0 * (effort.run_seconds + LOAD_START);
+                all + updates + pairs + (effort.runs as f64 + 4.0) * records * RECORD * 2.0
             }
             Measure::History => {
                 let versions = effort.versions.min(VERSIONS) as f64;

@@ -32,6 +32,10 @@ pub enum Measure {
     History,
     /// Queries beside changes that come in.
     Secondary,
+    /// What is kept of updates without end.
+    Endless,
+    /// One update and a million in a large zone.
+    Delta,
 }
 
 impl Measure {
@@ -148,25 +152,37 @@ pub struct Changes {
     /// Changes a second beside queries. None at all is always measured too.
     #[serde(default)]
     pub rates: Vec<u32>,
-    /// Ratios of rates that shall be at least so much.
+    /// Where updates have no end: octets of what is kept of them for IXFR.
+    pub history_octets: Option<u64>,
+    /// The same for Zonda's log.
+    pub log_octets: Option<u64>,
+    /// Where a large zone changes: records that change.
+    #[serde(default)]
+    pub records: usize,
+    /// Values and ratios that shall be at least or at most so much.
     #[serde(default, rename = "target")]
     pub targets: Vec<ChangeTarget>,
 }
 
-/// A rate that shall be at least so many times another of the same round.
+/// A value, or a ratio of values of the same round, that shall be at least or at most so much.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ChangeTarget {
+    /// Of what, as figures are named; without, of what the measure is about first.
+    pub metric: Option<String>,
     /// Whose.
     pub of: Name,
     /// Where.
     pub at: String,
-    /// Over whose.
-    pub over: Name,
+    /// Over whose; of several the best one in each round. Without, the value itself is meant.
+    #[serde(default)]
+    pub over: Vec<Name>,
     /// Where that is; the same place without.
     pub over_at: Option<String>,
-    /// The least ratio.
-    pub least: f64,
+    /// The least that it shall be.
+    pub least: Option<f64>,
+    /// The most.
+    pub most: Option<f64>,
 }
 
 /// What is done about signatures.

@@ -26,7 +26,7 @@ use serde::Deserialize;
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 22] = [
+const BUILT_IN: [(&str, &str); 24] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -47,6 +47,8 @@ const BUILT_IN: [(&str, &str); 22] = [
     ("dynamic", include_str!("../../recipes/dynamic.toml")),
     ("transfer", include_str!("../../recipes/transfer.toml")),
     ("ixfr-secondary", include_str!("../../recipes/ixfr-secondary.toml")),
+    ("delta", include_str!("../../recipes/delta.toml")),
+    ("week", include_str!("../../recipes/week.toml")),
     ("root-history", include_str!("../../recipes/root-history.toml")),
     ("gov-history", include_str!("../../recipes/gov-history.toml")),
 ];
@@ -184,11 +186,26 @@ impl Recipe {
             Measure::Dynamic | Measure::Secondary if self.changes.rates.is_empty() => {
                 "[changes] rates are needed"
             }
+            Measure::Endless if self.changes.history_octets.is_none() => {
+                "[changes] history-octets are needed"
+            }
+            Measure::Delta if self.changes.records == 0 => "[changes] records are needed",
+            Measure::Delta if self.cases.iter().any(|case| case.zone != ZoneKind::Flat) => {
+                "cases: only zones of the kind flat, whose records can all change"
+            }
             _ if self.windows().any(|(_, window)| !(1..=WINDOW_MAX).contains(&window)) => {
                 "[changes] windows: expected numbers from 1 to 32768"
             }
             _ if self.changes.rates.iter().any(|rate| !(1..=RATE_MAX).contains(rate)) => {
                 "[changes] rates: expected numbers from 1 to 100000"
+            }
+            _ if self
+                .changes
+                .targets
+                .iter()
+                .any(|target| target.least.is_some() == target.most.is_some()) =>
+            {
+                "[[changes.target]] needs one of least and most"
             }
             Measure::Echo if self.echoes.is_empty() => "an [[echo]] is needed",
             Measure::Generator if self.generators.is_empty() => "a [[generator]] is needed",

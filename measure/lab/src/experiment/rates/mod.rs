@@ -20,7 +20,7 @@ use bench::random::Random;
 use super::{Lab, Running, Subject, Values, latency};
 use crate::{
     Error,
-    contender::{EchoOptions, Role},
+    contender::{Bounds, EchoOptions, Role},
     data::Set,
     recipe::{Case, Name, Restart, Sockets},
     statistics,
@@ -198,6 +198,7 @@ impl Spot {
             },
             cores: lab.server_cores.iter().copied().take(self.workers).collect(),
             role: Role::Static,
+            bounds: Bounds::default(),
             under: Vec::new(),
         };
         let mut all = vec![echo(Name::Echo.text(), Sockets::Each)];

@@ -15,7 +15,7 @@ use std::{
 
 use bench::{
     random::Random,
-    transfer::{Feeder, drain, history::Churn},
+    transfer::{Feeder, Notices, drain, history::Churn},
 };
 use serde_json::{Value, json};
 use wire::NameBuf;
@@ -42,6 +42,10 @@ const SLEEP_MAX: Duration = Duration::from_millis(20);
 const ANSWER: Duration = Duration::from_millis(500);
 /// Order of the servers, and choice of what changes.
 const SEED: u64 = 7;
+
+/// Names of metrics.
+const OF_NONE: &str = "rate over none";
+const SERVED: &str = "served at the end";
 
 /// A server with one of the cases.
 struct Way {
@@ -128,35 +132,62 @@ fn measure(lab: &mut Lab, way: &Way, case: &Case, set: &Set, found: &mut Found) 
     let mut server = lab.start_secondary(way.name, &feeder, &set.zones, way.keeps)?;
     lab.wait_current(&mut server, &[(apex.clone(), first)], None)?;
     lab.warm(&mut server, &set.queries)?;
-    let rates = lab.recipe.changes.rates.clone();
     let who = way.name.text();
-    for pair in 1..=lab.effort.runs {
-        for &rate in &rates {
-            let none = beside(lab, &mut server, set, &feeder, (&apex, 0), &churn)?;
-            let some = beside(lab, &mut server, set, &feeder, (&apex, rate), &churn)?;
-            // What is still on its way must not be in the next pair.
+    for (pair, rate) in pairs(lab, way, case) {
+        // Now one is first, now the other: a machine that becomes slower favours neither.
+        let mut run = |rate| -> Result<Run, Error> {
+            let run = beside(lab, &mut server, set, &feeder, (&apex, rate), &churn)?;
+            // What is still on its way must not be in the next run.
             let last = churn.lock().unwrap_or_else(PoisonError::into_inner).serial;
-            lab.wait_current(&mut server, &[(apex.clone(), last)], Some(&feeder))?;
-            let place = at(case, way.keeps, Some(rate));
-            found.rates.push(who, &at(case, way.keeps, Some(0)), none.rate);
-            found.rates.push(who, &place, some.rate);
-            if none.rate > 0.0 {
-                found.ratios.push(who, &place, some.rate / none.rate);
-            }
-            found.served.push(who, &place, some.served);
-            found.cpu.push(
-                who,
-                &place,
-                (some.cpu_an_answer - none.cpu_an_answer) * some.rate / f64::from(rate) * 1e6,
-            );
-            lab.record.raw.push(json!({
-                "ixfr_into": who, "at": place, "pair": pair, "none": none.outcome, "changes": some.outcome,
-                "published": some.published, "served_at_the_end": some.served,
-            }));
+            let mut notices = Notices::new(&feeder, server.address, [apex.clone()]);
+            lab.wait_current(&mut server, &[(apex.clone(), last)], Some(&mut notices))?;
+            Ok(run)
+        };
+        let (none, some) = if pair % 2 == 1 {
+            let none = run(0)?;
+            (none, run(rate)?)
+        } else {
+            let some = run(rate)?;
+            (run(0)?, some)
+        };
+        let place = at(case, way.keeps, Some(rate));
+        found.rates.push(who, &at(case, way.keeps, Some(0)), none.rate);
+        found.rates.push(who, &place, some.rate);
+        if none.rate > 0.0 {
+            found.ratios.push(who, &place, some.rate / none.rate);
         }
+        found.served.push(who, &place, some.served);
+        found.cpu.push(
+            who,
+            &place,
+            (some.cpu_an_answer - none.cpu_an_answer) * some.rate / f64::from(rate) * 1e6,
+        );
+        lab.record.raw.push(json!({
+            "ixfr_into": who, "at": place, "pair": pair, "none": none.outcome, "changes": some.outcome,
+            "published": some.published, "served_at_the_end": some.served,
+        }));
     }
     lab.record.blocks.kept += 1;
     Ok(())
+}
+
+/// Pairs of runs: all rates in turn, and then those again of which something is wanted, until they have as many as that takes.
+fn pairs(lab: &Lab, way: &Way, case: &Case) -> Vec<(usize, u32)> {
+    let rates = &lab.recipe.changes.rates;
+    let is_wanted = |rate: u32| {
+        let place = at(case, way.keeps, Some(rate));
+        lab.recipe.changes.targets.iter().any(|target| target.of == way.name && target.at == place)
+    };
+    let count = |rate: u32| match is_wanted(rate) {
+        true => lab.effort.pairs.max(lab.effort.runs),
+        false => lab.effort.runs,
+    };
+    let most = rates.iter().map(|&rate| count(rate)).max().unwrap_or(0);
+    (1..=most)
+        .flat_map(|pair| {
+            rates.iter().filter(move |&&rate| pair <= count(rate)).map(move |&rate| (pair, rate))
+        })
+        .collect()
 }
 
 /// What a run brought.
@@ -284,6 +315,7 @@ fn report(lab: &mut Lab, order: &[String], case: &Case, keeps: bool, found: &Fou
                 text(values, 1.0, 0),
                 ratio.map_or_else(|| "1".to_owned(), |ratio| format!("{:.3}", ratio.median)),
                 ratio.map_or_else(String::new, |ratio| interval_text(ratio, 3)),
+                ratio.map_or_else(String::new, |ratio| ratio.values.len().to_string()),
                 text(found.served.of(who, &place), 100.0, 1),
                 text(found.cpu.of(who, &place), 1.0, 1),
             ]);
@@ -296,9 +328,17 @@ fn report(lab: &mut Lab, order: &[String], case: &Case, keeps: bool, found: &Fou
         return;
     }
     let title = format!("Queries beside IXFR: {}", at(case, keeps, None));
-    let columns =
-        ["server", "changes", "queries/s", "of none", "95 %", "served at the end %", "CPU us a change"];
-    let note = "Of none: to the run without changes directly before it. Served at the end: of the changes published in a run. Processor time: what \
+    let columns = [
+        "server",
+        "changes",
+        "queries/s",
+        "of none",
+        "95 %",
+        "pairs",
+        "served at the end %",
+        "CPU us a change",
+    ];
+    let note = "Of none: to the run without changes directly before or after it, the median of so many pairs. Served at the end: of the changes published in a run. Processor time: what \
                 an answer took more, for as many answers as came to a change.";
     lab.record.tables.push(table(&title, &columns, rows, note));
     lab.record.charts.push(Chart {
@@ -313,16 +353,14 @@ fn report(lab: &mut Lab, order: &[String], case: &Case, keeps: bool, found: &Fou
 }
 
 fn figures(lab: &mut Lab, found: &Found) {
-    for target in lab.recipe.changes.targets.clone() {
-        let ratios = found.ratios.of(target.of.text(), &target.at);
-        if !ratios.is_empty() {
-            let what = format!("rate of {} at {} over none", target.of.text(), target.at);
-            lab.record.targets.push(runs::target(what, ratios, target.least));
-        }
-    }
+    runs::change_targets(lab, OF_NONE, |metric, who, at| match metric {
+        OF_NONE => found.ratios.of(who, at).to_vec(),
+        SERVED => found.served.of(who, at).to_vec(),
+        _ => Vec::new(),
+    });
     let record = &mut lab.record;
     record.figures.extend(found.rates.figures("rate", "/s", true));
-    record.figures.extend(found.ratios.figures("rate over none", "", true));
-    record.figures.extend(found.served.figures("served at the end", "", true));
+    record.figures.extend(found.ratios.figures(OF_NONE, "", true));
+    record.figures.extend(found.served.figures(SERVED, "", true));
     record.figures.extend(found.cpu.figures("CPU a change", "us", false));
 }

@@ -11,14 +11,11 @@ pub mod beside;
 pub mod replay;
 pub mod speed;
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use bench::{
     query,
-    transfer::{Feeder, History, drain},
+    transfer::{Feeder, History, Notices, drain},
 };
 use wire::NameBuf;
 
@@ -33,10 +30,11 @@ use crate::{
 
 /// How often a secondary is asked for a serial.
 const ASK_EVERY: Duration = Duration::from_millis(1);
-/// How long an answer is waited for.
-const ANSWER: Duration = Duration::from_millis(200);
-/// How often a secondary that does not come is told again that a zone has changed: notices may be lost, and a server may have been
-/// busy with the one before.
+/// Zones that are asked for at once when one was there, and how long their answers are waited for.
+const ASKED_AT_ONCE: usize = 64;
+const ANSWERS: Duration = Duration::from_millis(5);
+/// How often a secondary that does not come is told again of the zone that is waited for, though it has answered: it may have been busy with the version
+/// before.
 const NOTIFY_AGAIN: Duration = Duration::from_millis(500);
 
 /// Names of zones, in lower case.
@@ -72,37 +70,43 @@ impl Lab {
         self.launch(&subject, zones, None)
     }
 
-    /// Waits until a server has these serials: of each zone at least the one beside it. With a feeder it is told again of those
-    /// of which it took no notice, and of the one that is waited for. Returns when the last one was there.
+    /// Waits until a server has these serials: of each zone at least the one beside it. `notices`: what it is told meanwhile; of the zone that is waited
+    /// for it is told again and again. Returns when the last one was there.
     pub fn wait_current(
         &self,
         server: &mut Server,
         wanted: &[(NameBuf, u32)],
-        feeder: Option<&Feeder>,
+        mut notices: Option<&mut Notices<'_>>,
     ) -> Result<Instant, Error> {
         let socket = contender::socket(&self.bed, server.address)?;
-        let cause = |cause| Error::System { action: "set a time-out", cause };
-        socket.set_read_timeout(Some(ANSWER)).map_err(cause)?;
         let until = Instant::now() + Duration::from_secs_f64(self.effort.load_seconds);
-        let mut told = Instant::now();
-        for (at, (apex, serial)) in wanted.iter().enumerate() {
-            // Serials of experiments never turn over.
-            while drain::serial(&socket, apex).is_none_or(|found| found < *serial) {
-                self.go_on()?;
-                if let Some(status) = server.process.ended() {
-                    return Err(server.fault(ServerProblem::Ended(status.code())));
+        let (mut left, mut told, mut is_first_there) = (wanted.to_vec(), Instant::now(), false);
+        while let Some((first, _)) = left.first() {
+            self.go_on()?;
+            if let Some(status) = server.process.ended() {
+                return Err(server.fault(ServerProblem::Ended(status.code())));
+            }
+            if Instant::now() > until {
+                let (have, all) = (wanted.len() - left.len(), wanted.len());
+                if all > 1 {
+                    self.say(&format!("{} had {have} of {all} zones", server.name.text()));
                 }
-                if Instant::now() > until {
-                    return Err(server.fault(ServerProblem::Silent(self.effort.load_seconds)));
-                }
-                if let Some(feeder) = feeder.filter(|_| told.elapsed() > NOTIFY_AGAIN) {
-                    let others = wanted[at + 1..].iter().map(|(apex, _)| apex);
-                    let untold = others.filter(|apex| !feeder.is_told(apex));
-                    [apex].into_iter().chain(untold).for_each(|apex| feeder.notify(server.address, apex));
+                return Err(server.fault(ServerProblem::Silent(self.effort.load_seconds)));
+            }
+            if let Some(notices) = &mut notices {
+                notices.go_on();
+                if told.elapsed() > NOTIFY_AGAIN {
+                    notices.repeat(first);
                     told = Instant::now();
                 }
-                thread::sleep(ASK_EVERY);
             }
+            // One zone each millisecond, as asking costs the server time; once it is there, the next ones all at once.
+            let (count, wait) = if is_first_there { (ASKED_AT_ONCE, ANSWERS) } else { (1, ASK_EVERY) };
+            let asked = count.min(left.len());
+            let reached = drain::reached(&socket, &left[..asked], wait);
+            is_first_there = reached[0];
+            let mut is_there = reached.into_iter();
+            left.retain(|_| !is_there.next().unwrap_or(false));
         }
         Ok(Instant::now())
     }

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bench::transfer::{History, Wanted, drain};
+use bench::transfer::{History, Notices, Wanted, drain};
 use serde_json::json;
 use wire::NameBuf;
 
@@ -175,13 +175,14 @@ fn replay(lab: &mut Lab, name: Name, history: &History) -> Result<Outcome, Error
     let mut outcome = Outcome::default();
     let began = Instant::now();
     let first = [(apex.clone(), history.serial())];
-    lab.wait_current(&mut server, &first, Some(&feeder))?;
+    let mut notices = Notices::new(&feeder, server.address, [apex.clone()]);
+    lab.wait_current(&mut server, &first, Some(&mut notices))?;
     compare(lab, &server, &feeder, &apex, &mut outcome)?;
     for change in &history.changes {
         let published = Instant::now();
         let Some((serial, _)) = feeder.publish(&apex, change.clone()) else { return Err(Error::Nobody) };
-        feeder.notify(server.address, &apex);
-        let served = lab.wait_current(&mut server, &[(apex.clone(), serial)], Some(&feeder))?;
+        let mut notices = Notices::new(&feeder, server.address, [apex.clone()]);
+        let served = lab.wait_current(&mut server, &[(apex.clone(), serial)], Some(&mut notices))?;
         outcome.delays.push((served - published).as_secs_f64() * 1e3);
         compare(lab, &server, &feeder, &apex, &mut outcome)?;
     }

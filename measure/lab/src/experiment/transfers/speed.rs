@@ -21,7 +21,7 @@ use std::{
 };
 
 use bench::transfer::{
-    Wanted,
+    Notices, Wanted,
     drain::{self, Drained},
     history::Churn,
 };
@@ -91,8 +91,9 @@ struct Found {
 }
 
 /// Metrics: name, unit, whether more is better.
-const METRICS: [(&str, &str, bool); 6] = [
+const METRICS: [(&str, &str, bool); 7] = [
     ("AXFR out", "records/s", true),
+    ("AXFR out, CPU", "ns/record", false),
     ("IXFR out", "records/s", true),
     ("in until served", "s", false),
     ("in until served, CPU", "s", false),
@@ -214,14 +215,18 @@ fn feeder_out(lab: &mut Lab, place: &Place, found: &mut Found) -> Result<(), Err
 fn out(lab: &mut Lab, name: Name, place: &Place, round: usize, found: &mut Found) -> Result<(), Error> {
     let subject = lab.subject_as(name, 1, Role::Primary);
     let server = lab.start(&subject, &place.set.zones)?;
+    let before = server.process.cpu_fine();
     let drained = drain_all(lab, server.address, &apexes(&place.set.zones));
     let (drained, seconds) = of_server(&server, drained)?;
+    let cpu = server.process.cpu_fine() - before;
     let octets: u64 = drained.iter().map(|drained| drained.octets).sum();
+    let records: u64 = drained.iter().map(|drained| drained.records).sum();
     let rate = rate(&drained, seconds);
     found.push("AXFR out", name.text(), &place.name, rate);
+    found.push("AXFR out, CPU", name.text(), &place.name, cpu * 1e9 / records.max(1) as f64);
     lab.record.raw.push(json!({
         "axfr_out_of": name.text(), "at": place.name, "run": round, "seconds": seconds, "records_per_second": rate,
-        "octets": octets, "zones": drained.len(),
+        "cpu_seconds": cpu, "records": records, "octets": octets, "zones": drained.len(),
     }));
     Ok(())
 }
@@ -290,15 +295,17 @@ fn take_in(lab: &mut Lab, name: Name, place: &Place, round: usize, found: &mut F
         feeder.publish(&apex, change);
     }
     let began = Instant::now();
-    second.iter().for_each(|(apex, _)| feeder.notify(server.address, apex));
-    let current = lab.wait_current(&mut server, &second, Some(&feeder))?;
+    let zones_again = second.iter().map(|(apex, _)| apex.clone());
+    let mut notices = Notices::new(&feeder, server.address, zones_again);
+    let current = lab.wait_current(&mut server, &second, Some(&mut notices))?;
     let again = (current - began).as_secs_f64();
     found.push("all current again", who, at, again);
+    let repeated = notices.again;
     let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
     let counts = feeder.counts();
     lab.record.raw.push(json!({
         "in_to": who, "at": at, "run": round, "seconds": seconds, "cpu_seconds": cpu.user + cpu.system, "pss": pss,
-        "again_seconds": again, "axfr": count(&counts.axfr), "ixfr": count(&counts.ixfr), "octets": count(&counts.octets),
+        "again_seconds": again, "notices_repeated": repeated, "axfr": count(&counts.axfr), "ixfr": count(&counts.ixfr), "octets": count(&counts.octets),
     }));
     Ok(())
 }
@@ -319,15 +326,7 @@ fn report(lab: &mut Lab, places: &[Place], found: &mut Found) {
             lab.record.charts.push(values.bars(metric, unit, &names_at, true));
         }
     }
-    for target in lab.recipe.changes.targets.clone() {
-        let (one, other) = (target.of.text(), target.over.text());
-        let (ones, others) = (found.of("AXFR out", one, &target.at), found.of("AXFR out", other, &target.at));
-        let ratios: Vec<f64> = ones.iter().zip(others).map(|(one, other)| one / other.max(1e-9)).collect();
-        if !ratios.is_empty() {
-            let what = format!("AXFR out of {one} over {other}, {}", target.at);
-            lab.record.targets.push(runs::target(what, &ratios, target.least));
-        }
-    }
+    runs::change_targets(lab, "AXFR out", |metric, who, at| found.of(metric, who, at).to_vec());
 }
 
 fn table_of(at: &str, order: &[String], found: &Found) -> crate::record::Table {
@@ -348,6 +347,7 @@ fn table_of(at: &str, order: &[String], found: &Found) -> crate::record::Table {
         vec![
             who.clone(),
             cell("AXFR out", who, 1.0, 0),
+            cell("AXFR out, CPU", who, 1.0, 0),
             cell("IXFR out", who, 1.0, 0),
             cell("in until served", who, 1.0, 3),
             interval(who),
@@ -361,6 +361,7 @@ fn table_of(at: &str, order: &[String], found: &Found) -> crate::record::Table {
     let columns = [
         "server",
         "AXFR out records/s",
+        "CPU ns a record",
         "IXFR out records/s",
         "in until served s",
         "95 %",

@@ -2,7 +2,7 @@
 //!
 //! Each run has one server, started for it, which is asked at every rate of updates in turn, from none up: with as many queries
 //! as it answers, then with half of what it answered without updates. The second shows what is lost, and what processor time
-//! updates take: the same queries with and without them.
+//! updates take: the same queries with them, and without them directly before, as a machine changes its pace within seconds.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -35,10 +35,21 @@ struct Place {
     script: Script,
 }
 
+/// Names of metrics.
+const OF_NONE: &str = "rate over none";
+const CPU: &str = "CPU an update";
+const BEYOND: &str = "CPU an update beyond the limit program";
+const LOST: &str = "lost at half load";
+const LOST_MORE: &str = "queries lost at half load";
+
 #[derive(Default)]
 struct Found {
     rates: Values,
+    /// Rates with updates over those without, in the same run.
+    ratios: Values,
     lost: Values,
+    /// As queries, beside how many were lost without updates in the same seconds.
+    lost_queries: Values,
     cpu: Values,
     accepted: Values,
     /// Updates refused or lost, of all runs.
@@ -71,10 +82,23 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
         }
     })?;
     let cases: Vec<String> = places.into_iter().map(|place| place.case.name).collect();
+    let order: Vec<String> = names.iter().map(|name| name.text().to_owned()).collect();
+    let Found { rates, ratios, lost, lost_queries, cpu, accepted, .. } = &mut found;
+    for values in [rates, ratios, lost, lost_queries, cpu, accepted] {
+        values.arrange(&order);
+    }
     for (case, &workers) in cases.iter().flat_map(|case| counts.iter().map(move |count| (case, count))) {
         report(lab, &names, &paces, (case, workers), &found);
     }
     report_limit(lab, &paces, &found);
+    runs::change_targets(lab, CPU, |metric, who, at| match metric {
+        CPU => found.cpu.of(who, at).to_vec(),
+        BEYOND => beyond(&found, who, at, rate_of(&paces, at)),
+        LOST => found.lost.of(who, at).to_vec(),
+        LOST_MORE => found.lost_queries.of(who, at).to_vec(),
+        OF_NONE => found.ratios.of(who, at).to_vec(),
+        _ => Vec::new(),
+    });
     Ok(())
 }
 
@@ -100,6 +124,22 @@ fn at(lab: &Lab, case: &str, workers: usize, rate: u32) -> String {
 
 fn rate_text(rate: u32) -> String {
     if rate == 0 { "no updates".to_owned() } else { format!("{rate} updates/s") }
+}
+
+/// The rate of updates of a place, which ends with it.
+fn rate_of(paces: &[u32], at: &str) -> u32 {
+    paces.iter().copied().find(|&rate| at.rsplit(", ").next() == Some(&rate_text(rate))).unwrap_or(0)
+}
+
+/// Processor time of an update less that of the limit program at the same rate, run by run; where one of them has fewer runs, less its median.
+fn beyond(found: &Found, who: &str, at: &str, rate: u32) -> Vec<f64> {
+    let limit = found.cpu.of(LIMIT, &rate_text(rate));
+    if limit.is_empty() {
+        return Vec::new();
+    }
+    let median = statistics::median(limit);
+    let of = |(run, cpu): (usize, &f64)| cpu - limit.get(run).copied().unwrap_or(median);
+    found.cpu.of(who, at).iter().enumerate().map(of).collect()
 }
 
 /// Updates of a run: somewhat more than are sent, as a generator that was late sends what is due.
@@ -134,7 +174,7 @@ fn measure(
     lab.warm(&mut server, &place.set.queries)?;
     let mut taker = Taker::Server(server);
     let (seconds, who) = (lab.effort.run_seconds, name.text());
-    let (mut half, mut cpu_without) = (0.0, 0.0);
+    let (mut half, mut alone) = (0.0, 0.0);
     for &rate in rates {
         let at = at(lab, &place.case.name, workers, rate);
         let (window, flows) = (lab.effort.window.to_string(), lab.effort.flows.to_string());
@@ -144,35 +184,48 @@ fn measure(
         let busy = beside(lab, &mut taker, place, rate, &closed)?;
         let answered = busy["outcome"]["answers_per_second"].as_f64().unwrap_or(0.0);
         if rate == 0 {
-            half = (answered * HALF).max(1.0);
+            (half, alone) = ((answered * HALF).max(1.0), answered);
+        } else {
+            found.ratios.push(who, &at, answered / alone.max(1e-9));
         }
         found.rates.push(who, &at, answered);
         let pace = half.to_string();
         let open = ["--rate", &pace, "--seconds", &length, "--flows", &flows].map(str::to_owned);
-        let before = taker.process().cpu_fine();
-        let calm = beside(lab, &mut taker, place, rate, &open)?;
-        let cpu = taker.process().cpu_fine() - before;
-        let share = lost_share(&calm["outcome"]);
-        found.lost.push(who, &at, share);
+        let mut at_half = |rate: u32| -> Result<(Value, f64), Error> {
+            let before = taker.process().cpu_fine();
+            let calm = beside(lab, &mut taker, place, rate, &open)?;
+            Ok((calm, taker.process().cpu_fine() - before))
+        };
+        let without = if rate == 0 { None } else { Some(at_half(0)?) };
+        let (calm, cpu) = at_half(rate)?;
+        found.lost.push(who, &at, lost_share(&calm["outcome"]));
+        found.lost_queries.push(who, &at, calm["outcome"]["lost"].as_f64().unwrap_or(0.0));
         let accepted = calm["updates"]["accepted"].as_f64().unwrap_or(0.0);
-        if rate == 0 {
-            cpu_without = cpu;
-        } else {
+        if let Some((without, cpu_without)) = &without {
             found.accepted.push(
                 who,
                 &at,
                 accepted / calm["updates"]["planned"].as_f64().unwrap_or(1.0).max(1.0),
             );
-            found.cpu.push(who, &at, (cpu - cpu_without).max(0.0) * 1e6 / accepted.max(1.0));
+            // Of few updates it may be less than nothing: what queries take differs by more from run to run.
+            found.cpu.push(who, &at, cpu_more(cpu, &calm, *cpu_without, without) * 1e6 / accepted.max(1.0));
             *found.failed.entry((who.to_owned(), at.clone())).or_default() +=
                 failures(&calm["updates"]) + failures(&busy["updates"]);
         }
         lab.record.raw.push(json!({
             "dynamic": who, "at": at, "run": round, "busy": busy["outcome"], "busy_updates": busy["updates"],
             "half_rate": half, "half": calm["outcome"], "half_updates": calm["updates"], "half_cpu_seconds": cpu,
+            "half_without": without.as_ref().map(|(outcome, _)| &outcome["outcome"]),
+            "half_without_cpu_seconds": without.as_ref().map(|(_, cpu)| *cpu),
         }));
     }
     Ok(())
+}
+
+/// Seconds of processor time that a run took more than the one without updates, for as many answers.
+fn cpu_more(cpu: f64, with: &Value, cpu_without: f64, without: &Value) -> f64 {
+    let answers = |outcome: &Value| outcome["outcome"]["received"].as_f64().unwrap_or(0.0).max(1.0);
+    cpu - cpu_without * answers(with) / answers(without)
 }
 
 /// Share of the queries without an answer.
@@ -237,17 +290,11 @@ fn limit_cpu(lab: &mut Lab, limit: &mut Taker, part: &Path, rate: u32) -> Result
 
 fn report(lab: &mut Lab, names: &[Name], rates: &[u32], (case, workers): (&str, usize), found: &Found) {
     let places: Vec<String> = rates.iter().map(|&rate| at(lab, case, workers, rate)).collect();
-    let mut ratios = Values::default();
-    let (mut rows, mut series) = (Vec::new(), Vec::new());
+    let (mut rows, mut series, mut beyonds) = (Vec::new(), Vec::new(), Values::default());
     for name in names.iter().map(|name| name.text()) {
-        let without = &places[0];
-        for place in &places[1..] {
-            let ones = found.rates.of(name, place);
-            let others = found.rates.of(name, without);
-            ones.iter().zip(others).for_each(|(one, other)| ratios.push(name, place, one / other.max(1e-9)));
-        }
         for (place, &rate) in places.iter().zip(rates) {
-            rows.extend(row(name, place, rate, found, &ratios));
+            rows.extend(row(name, place, rate, found));
+            beyond(found, name, place, rate).into_iter().for_each(|value| beyonds.push(name, place, value));
         }
         let points = places.iter().enumerate();
         let points = points.filter_map(|(x, at)| point(x as f64, found.rates.of(name, at)));
@@ -264,12 +311,16 @@ fn report(lab: &mut Lab, names: &[Name], rates: &[u32], (case, workers): (&str, 
         "of none",
         "95 %",
         "lost at half load %",
+        "lost, queries",
         "accepted %",
         "CPU us an update",
         "beyond limit us",
+        "95 %",
         "failed",
     ];
-    let note = "Accepted, lost and processor time at half of the rate without updates. Failed: updates refused or not answered.";
+    let note = "Accepted, lost and processor time at half of the rate without updates. Processor time: with updates less without, in runs directly one after the other, \
+                divided by the updates accepted; of few updates it is uncertain, as its interval says. Beyond limit: less what the limit program takes at the same rate. \
+                Failed: updates refused or not answered.";
     lab.record.tables.push(table(&title, &columns, rows, note));
     lab.record.charts.push(Chart {
         title,
@@ -284,10 +335,11 @@ fn report(lab: &mut Lab, names: &[Name], rates: &[u32], (case, workers): (&str, 
     let keep = |figures: Vec<Figure>| figures.into_iter().filter(is_here).collect::<Vec<_>>();
     let record = &mut lab.record;
     record.figures.extend(keep(found.rates.figures("rate", "/s", true)));
-    record.figures.extend(ratios.figures("rate over none", "", true));
-    record.figures.extend(keep(found.lost.figures("lost at half load", "", false)));
+    record.figures.extend(keep(found.ratios.figures(OF_NONE, "", true)));
+    record.figures.extend(keep(found.lost.figures(LOST, "", false)));
     record.figures.extend(keep(found.accepted.figures("updates accepted", "", true)));
-    record.figures.extend(keep(found.cpu.figures("CPU an update", "us", false)));
+    record.figures.extend(keep(found.cpu.figures(CPU, "us", false)));
+    record.figures.extend(beyonds.figures(BEYOND, "us", false));
 }
 
 /// Processor time of the limit program, at places of its own, as it has no queries beside it.
@@ -296,11 +348,11 @@ fn report_limit(lab: &mut Lab, rates: &[u32], found: &Found) {
     for at in rates.iter().map(|&rate| rate_text(rate)) {
         found.cpu.of(LIMIT, &at).iter().for_each(|&value| alone.push(LIMIT, &at, value));
     }
-    lab.record.figures.extend(alone.figures("CPU an update", "us", false));
+    lab.record.figures.extend(alone.figures(CPU, "us", false));
 }
 
 /// A row of the table; none where there are no values.
-fn row(name: &str, place: &str, rate: u32, found: &Found, ratios: &Values) -> Option<Vec<String>> {
+fn row(name: &str, place: &str, rate: u32, found: &Found) -> Option<Vec<String>> {
     let median = |values: &Values| {
         Some(values.of(name, place)).filter(|values| !values.is_empty()).map(statistics::median)
     };
@@ -308,21 +360,27 @@ fn row(name: &str, place: &str, rate: u32, found: &Found, ratios: &Values) -> Op
         value.map_or_else(String::new, |value| format!("{value:.digits$}"))
     };
     let queries = median(&found.rates)?;
-    let limit = Some(found.cpu.of(LIMIT, &rate_text(rate))).filter(|values| !values.is_empty());
-    let beyond = median(&found.cpu).zip(limit).map(|(cpu, limit)| cpu - statistics::median(limit));
-    let figures = ratios.figures("", "", true);
+    let mut alone = Values::default();
+    beyond(found, name, place, rate).into_iter().for_each(|value| alone.push(name, place, value));
+    let beyond = alone.figures("", "", false).pop();
+    let figures = found.ratios.figures("", "", true);
     let ratio = figures.iter().find(|figure| figure.contender == name && figure.at == place);
     let failed = found.failed.get(&(name.to_owned(), place.to_owned()));
+    let interval = |figure: Option<&Figure>, digits| {
+        figure.map_or_else(String::new, |figure| interval_text(figure, digits))
+    };
     Some(vec![
         name.to_owned(),
         rate_text(rate),
         format!("{queries:.0}"),
         ratio.map_or_else(|| "1".to_owned(), |ratio| format!("{:.3}", ratio.median)),
-        ratio.map_or_else(String::new, |ratio| interval_text(ratio, 3)),
+        interval(ratio, 3),
         text(median(&found.lost).map(|share| share * 100.0), 2),
+        text(median(&found.lost_queries), 0),
         text(median(&found.accepted).map(|share| share * 100.0), 1),
         text(median(&found.cpu), 1),
-        text(beyond, 1),
+        text(beyond.as_ref().map(|beyond| beyond.median), 1),
+        interval(beyond.as_ref(), 1),
         failed.map_or_else(String::new, u64::to_string),
     ])
 }

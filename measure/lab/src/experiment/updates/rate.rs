@@ -25,6 +25,8 @@ use crate::{
     statistics,
 };
 
+/// What an update took beside a write of the disk, the metric's name.
+const BEYOND: &str = "p50 beyond a write";
 /// The disk's name in results.
 const DISK: &str = "disk";
 /// How long the disk is measured in each round, at most.
@@ -235,6 +237,13 @@ fn report(lab: &mut Lab, names_at: &[String], found: &Found) {
     record.figures.extend(rates);
     record.figures.extend(found.medians.figures("p50", "us", false));
     record.figures.extend(found.slow.figures("p99", "us", false));
+    let mut beside_disk = Values::default();
+    for (who, at) in
+        found.medians.contenders().into_iter().flat_map(|who| names_at.iter().map(move |at| (who, at)))
+    {
+        beyond(found, who, at).into_iter().for_each(|value| beside_disk.push(who, at, value));
+    }
+    record.figures.extend(beside_disk.figures(BEYOND, "us", false));
     record.figures.extend(found.cpu.figures("CPU an update", "us", false));
     record.figures.extend(ratios.figures("share of limit", "", true));
     let bars = found.rates.bars("Updates accepted", "updates a second", names_at, true);
@@ -269,23 +278,20 @@ fn table_of(at: &str, rates: &[Figure], found: &Found) -> crate::record::Table {
     table(at, &columns, rows, note)
 }
 
-/// Ratios that the recipe wants, each of the same round.
+/// What the recipe wants, of values of the same round.
 fn targets(lab: &mut Lab, found: &Found) {
-    for target in lab.recipe.changes.targets.clone() {
-        let (one, other) = (target.of.text(), target.over.text());
-        let over_at = target.over_at.as_ref().unwrap_or(&target.at);
-        let (ones, others) = (found.rates.of(one, &target.at), found.rates.of(other, over_at));
-        let ratios: Vec<f64> = ones
-            .iter()
-            .zip(others)
-            .filter(|&(_, &other)| other > 0.0)
-            .map(|(one, other)| one / other)
-            .collect();
-        if !ratios.is_empty() {
-            let what = format!("rate of {one} at {} over {other} at {over_at}", target.at);
-            lab.record.targets.push(runs::target(what, &ratios, target.least));
-        }
-    }
+    runs::change_targets(lab, "rate", |metric, who, at| match metric {
+        "rate" => found.rates.of(who, at).to_vec(),
+        "p50" => found.medians.of(who, at).to_vec(),
+        BEYOND => beyond(found, who, at),
+        _ => Vec::new(),
+    });
+}
+
+/// Medians less that of a write of the disk alone in the same round.
+fn beyond(found: &Found, who: &str, at: &str) -> Vec<f64> {
+    let medians = found.medians.of(who, at).iter();
+    medians.zip(&found.disk_medians).map(|(median, disk)| median - disk).collect()
 }
 
 /// Looks whether updates are kept before they are answered.
