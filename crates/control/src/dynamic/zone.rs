@@ -387,7 +387,7 @@ mod tests {
         assert!(zone.source(&catalog, applied.changed.clone()).is_some());
         catalog.set_group(slot, Group::new(1, true));
         assert!(!zone.is_published());
-        assert_eq!(zone.publish(&catalog, applied.changed, applied.parts), Ok(()));
+        assert_eq!(zone.publish(&catalog, applied.changed, *applied.parts), Ok(()));
         assert!(zone.is_published());
     }
 }
