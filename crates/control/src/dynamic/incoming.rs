@@ -199,7 +199,7 @@ impl Changer {
             let commit =
                 Commit { zone: name.clone(), record: None, version, replies: Vec::new(), told: None };
             // Of no group, and without record.
-            self.committed(0, Payload::Commit(commit));
+            self.committed(0, Payload::Commit(commit), false);
             if changes.len() > 0 && Instant::now() >= until {
                 return self.put_off_changes(name, changes.collect(), told, None);
             }
