@@ -463,8 +463,8 @@ fn report(lab: &mut Lab, case: &Case, found: &Found) {
         "next nine, worst KiB",
         "all the others, each KiB",
     ];
-    let note = "Medians and the worst of all updates, one at a time, each of which adds a name. Served after the reply: from the reply to the first answer with the name, \
-                as asked for one query after the other; an upper bound of the time from the commit. Memory: what has no file, after each of the first ten.";
+    let note = "Medians and the worst of all updates, one at a time, each of which adds a name. Served after the reply: 0 where the first query sent after the reply had the name, \
+                else from the reply until one had it. Memory: what has no file, after each of the first ten.";
     lab.record.tables.push(table(&format!("One update: {at}"), &columns, rows, note));
     let who = Name::Zonda.text();
     let figures = |metric: &str| {
