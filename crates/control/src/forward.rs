@@ -30,7 +30,7 @@ use self::flight::{Flight, Primary, Step};
 use crate::command::Count;
 use crate::controller::Controller;
 use crate::dynamic::Said;
-use crate::repeated::Repeated;
+use crate::repeated::{Failures, Line, Words};
 use crate::requests::Handed;
 
 /// Requests that are under way: a connection each, and with messages of the largest kind 32 MiB.
@@ -53,7 +53,7 @@ pub(crate) struct Forwarder {
     /// Requests that are not replied to.
     under_way: Arc<AtomicUsize>,
     counts: Counts,
-    said: Mutex<SaidOf>,
+    failures: Failures,
 }
 
 /// How the thread is reached.
@@ -68,18 +68,16 @@ struct Handle {
 struct Counts {
     forwarded: AtomicU64,
     answered: AtomicU64,
-    failed: AtomicU64,
-    over_quota: AtomicU64,
 }
 
-/// What was said of them.
-#[derive(Default)]
-struct SaidOf {
-    failed: Repeated,
-    over_quota: Repeated,
-    /// The last that failed, in words.
-    failure: String,
-}
+/// What is said of those that go wrong.
+static WORDS: Words = Words {
+    failed: Line { kind: "forwarded-failed", what: "updates that no primary has answered" },
+    over_quota: Line {
+        kind: "forwarded-over-quota",
+        what: "updates that are refused, as more are to be sent on than may be under way",
+    },
+};
 
 impl Forwarder {
     /// Before there is a thread.
@@ -91,7 +89,7 @@ impl Forwarder {
             thread: Mutex::named("forwarding", None),
             under_way: Arc::default(),
             counts: Counts::default(),
-            said: Mutex::named("forwarding said", SaidOf::default()),
+            failures: Failures::new("forwarding said", &WORDS),
         }
     }
 
@@ -116,7 +114,7 @@ impl Forwarder {
         let Some(handle) = self.handle.get() else { return Err(request) };
         if self.under_way.fetch_add(1, Ordering::Relaxed) >= FLIGHTS_MAX {
             self.under_way.fetch_sub(1, Ordering::Relaxed);
-            self.counts.over_quota.fetch_add(1, Ordering::Relaxed);
+            self.failures.refuse();
             return Err(request);
         }
         handle.requests.send(request).map_err(|refused| {
@@ -168,7 +166,8 @@ impl Forwarder {
             count: count.load(Ordering::Relaxed),
             help: help.into(),
         };
-        let Counts { forwarded, answered, failed, over_quota } = &self.counts;
+        let Counts { forwarded, answered } = &self.counts;
+        let Failures { failed, over_quota, .. } = &self.failures;
         [
             count("forwarded", "Updates that were sent on to a primary.", forwarded),
             count("forwarded-answered", "Those that a primary has answered.", answered),
@@ -183,29 +182,7 @@ impl Forwarder {
 
     /// Writes lines of what went wrong since the last time. To be called by no worker.
     pub(crate) fn say(&self, now: Instant) {
-        let (failed, over_quota) = (&self.counts.failed, &self.counts.over_quota);
-        let (failed, over_quota) = (failed.load(Ordering::Relaxed), over_quota.load(Ordering::Relaxed));
-        let (failed, over_quota, failure) = {
-            let mut said = self.said.lock();
-            let (failed, over_quota) = (said.failed.look(failed, now), said.over_quota.look(over_quota, now));
-            (failed, over_quota, failed.map(|_| said.failure.clone()).unwrap_or_default())
-        };
-        if let Some(due) = failed {
-            let (count, often) = (due.count, due.often());
-            tracing::warn!(
-                kind = "forwarded-failed",
-                count,
-                "updates that no primary has answered: {often}; the last: {failure}"
-            );
-        }
-        if let Some(due) = over_quota {
-            let (count, often) = (due.count, due.often());
-            tracing::warn!(
-                kind = "forwarded-over-quota",
-                count,
-                "updates that are refused, as more are to be sent on than may be under way: {often}"
-            );
-        }
+        self.failures.say(now);
     }
 }
 
@@ -280,7 +257,7 @@ impl Work {
         let counts = &controller.forwarder.counts;
         let of_network = self.flights.iter().filter(|flight| flight.request.network == request.network);
         if of_network.count() >= FLIGHTS_PER_NETWORK_MAX {
-            counts.over_quota.fetch_add(1, Ordering::Relaxed);
+            controller.forwarder.failures.refuse();
             request.reply(Said::not_now(), wall());
             return false;
         }
@@ -289,7 +266,7 @@ impl Work {
         if is_primary && self.flights.iter().any(|flight| flight.is_same(&request)) {
             let (zone, client) = (request.zone(), request.client);
             tracing::warn!(%zone, address = %client, "zone {zone}: {client}, where its updates are sent on to, sends them back: refused");
-            request.reply(Said { rcode: rcode::REFUSED, ede: Some(ede::OTHER) }, wall());
+            request.reply(Said::with_ede(rcode::REFUSED, ede::OTHER), wall());
             return false;
         }
         counts.forwarded.fetch_add(1, Ordering::Relaxed);
@@ -325,7 +302,7 @@ impl Work {
                     tracing::debug!(%zone, %address, %error, "zone {zone}: an update is not sent on to {address}: {error}");
                     let (client, words) = (flight.request.client, error.to_string());
                     let failure = format!("zone {zone}, {client}; {address}: {words}");
-                    controller.forwarder.said.lock().failure = failure;
+                    controller.forwarder.failures.note(failure);
                     if self.shy.len() < SHY_MAX {
                         self.shy.insert(address, now);
                     }
@@ -336,7 +313,7 @@ impl Work {
                     break;
                 }
                 Step::Nobody => {
-                    counts.failed.fetch_add(1, Ordering::Relaxed);
+                    controller.forwarder.failures.fail();
                     self.flights.swap_remove(number).fail(wall());
                     break;
                 }

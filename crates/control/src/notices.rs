@@ -246,10 +246,13 @@ impl Sender {
             return telling.state.lock().notices.leave(due);
         };
         self.used = Instant::now();
-        let random = &mut self.random;
-        let id = telling.state.lock().notices.id(to, || random.next_u16());
-        // As many are under way as there are numbers: it comes again.
-        let id = id.unwrap_or_else(|| random.next_u16());
+        let id = {
+            let (mut state, random) = (telling.state.lock(), &mut self.random);
+            let id = state.notices.id(to, || random.next_u16());
+            // The place of another is not taken, or that would be told in vain.
+            let Some(id) = id else { return state.notices.put_off(due, now) };
+            id
+        };
         let mut message = request(&due.zone, ttl, &soa, id);
         let signed = remote.key.as_ref().and_then(|key| {
             let octets = message.len();

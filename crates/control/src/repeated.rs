@@ -3,15 +3,19 @@
 //! ```text
 //! counts of workers --once a second--> Repeated, one a kind --> a line at once, then one each REPEAT_PAUSE, with how often
 //! rows of rate limits --------------> limited ---------------> who is, and was; as many lines in that time
+//! requests on threads of their own -> Failures, of two kinds -> the same, and why the last failed
 //! ```
 //!
 //! Who has one more kind adds it to [`Kind`]: how it is counted, and how it is said.
+
+mod failures;
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use net::WorkerCounters;
 
+pub(crate) use self::failures::{Failures, Line, Words};
 use crate::controller::Controller;
 use crate::limited;
 use crate::text::{Span, grouped};

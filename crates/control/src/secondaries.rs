@@ -9,11 +9,12 @@
 //! ```
 //!
 //! * [`scheduler`]: the first thread; [`zones`]: which zones there are, and whom each is asked of; [`past`]: what came of it, for operators.
-//! * [`data`]: the second thread; [`notice`]: NOTIFY; [`shares`]: what transfers may take of the machine.
+//! * [`data`]: the second thread; [`former`]: transfers that nobody wants any more; [`notice`]: NOTIFY; [`shares`]: what transfers may take of the machine.
 //!
 //! The design is in `docs/design/secondary.md`.
 
 mod data;
+mod former;
 mod notice;
 mod past;
 mod scheduler;
@@ -28,7 +29,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use sync::Mutex;
+use sync::{Mutex, RwLock};
 use transfer::notify::{Remote, RemoteName};
 use transfer::refresh::{Answer, Bounds, Job, Kept, Settings};
 use wire::{Name, NameBuf};
@@ -38,6 +39,7 @@ use crate::controller::Controller;
 use crate::secondary::Report;
 use crate::settings::SecondarySettings;
 
+use former::Former;
 use past::Came;
 
 pub(crate) use notice::Notice;
@@ -92,6 +94,8 @@ pub(crate) struct Secondaries {
     /// Where other servers are, by what settings call them.
     remotes: Mutex<Arc<HashMap<RemoteName, Remote>>>,
     settings: OnceLock<SecondarySettings>,
+    /// Read by who serves what came, or gives up what is too old.
+    serving: RwLock<()>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -105,6 +109,7 @@ impl Secondaries {
             kept: Mutex::named("ages of zones", HashMap::new()),
             remotes: Mutex::named("primaries", Arc::default()),
             settings: OnceLock::new(),
+            serving: RwLock::named("serving what came", ()),
             threads: Mutex::named("secondaries", Vec::new()),
         }
     }
@@ -124,6 +129,17 @@ impl Secondaries {
         self.kept.lock().get(&name.to_lowercase()).copied()
     }
 
+    /// The same, once: it is that of a start, and the thread knows better from then on.
+    fn take_kept(&self, name: &NameBuf) -> Option<Kept> {
+        self.kept.lock().remove(name)
+    }
+
+    /// Has nothing that comes be served and nothing be given up until what this gives is dropped, as another server is to take over that does not hear of it:
+    /// it would begin with what was before. Transfers go on, and what comes of them waits.
+    pub(crate) fn rest(&self) -> impl Sized + '_ {
+        self.serving.write()
+    }
+
     /// Takes over where other servers are. `settings` count once.
     pub(crate) fn set_remotes(&self, remotes: HashMap<RemoteName, Remote>, settings: &SecondarySettings) {
         *self.remotes.lock() = Arc::new(remotes);
@@ -136,10 +152,9 @@ impl Secondaries {
         Arc::clone(&self.remotes.lock())
     }
 
-    /// Threads may be started from now on: before the first NOTIFY is taken.
+    /// Threads may be started from now on, by whoever has shown what is stored: what is not shown by then counts as not there.
     pub(crate) fn begin(&self, controller: &Arc<Controller>) {
         let _ = self.owner.set(Arc::downgrade(controller));
-        self.look();
     }
 
     /// Has the thread look which zones there are. It is started with the first zone, as most servers have none.
@@ -174,8 +189,9 @@ impl Secondaries {
         }
         let (sender, received) = channel();
         let settings = self.settings.get().cloned().unwrap_or_default();
-        let (reports, data) = data::start(&controller, sender.clone())?;
-        let scheduler = scheduler::Scheduler::new(&controller, settings, sender.clone(), reports)?;
+        let former = Former::default();
+        let (reports, data) = data::start(&controller, sender.clone(), former.clone())?;
+        let scheduler = scheduler::Scheduler::new(&controller, settings, sender.clone(), (reports, former))?;
         let thread = std::thread::Builder::new().name("secondaries".into());
         let thread = thread.spawn(move || scheduler.run(&received))?;
         threads.extend([thread, data]);

@@ -28,7 +28,7 @@ use self::waiting::{Full, Next, Waiting};
 use crate::command::Count;
 use crate::controller::Controller;
 use crate::dynamic::{Queue, Said};
-use crate::repeated::Repeated;
+use crate::repeated::{Failures, Line, Words};
 use crate::requests::{Handed, Signer};
 
 /// The thread that verifies, as others see it.
@@ -37,29 +37,22 @@ pub(crate) struct Verifier {
     queue: Arc<Queue<Box<Handed>>>,
     is_started: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
-    counts: Counts,
-    said: Mutex<SaidOf>,
-}
-
-/// Counts since the start.
-#[derive(Default)]
-struct Counts {
+    /// Those whose signature was right, since the start.
     verified: AtomicU64,
-    failed: AtomicU64,
-    over_quota: AtomicU64,
+    failures: Failures,
 }
 
-/// What was said of them.
-#[derive(Default)]
-struct SaidOf {
-    failed: Repeated,
-    over_quota: Repeated,
-    /// The last that failed, in words.
-    failure: String,
-}
+/// What is said of those that go wrong.
+static WORDS: Words = Words {
+    failed: Line { kind: "sig0-failed", what: "updates signed by SIG(0) that are refused" },
+    over_quota: Line {
+        kind: "sig0-over-quota",
+        what: "updates signed by SIG(0) that are refused without a look, as more come than are verified",
+    },
+};
 
 /// What is said where too many wait: that of a policy, not of a fault.
-pub(crate) const OVER_QUOTA: Said = Said { rcode: rcode::REFUSED, ede: Some(ede::OTHER) };
+pub(crate) const OVER_QUOTA: Said = Said::with_ede(rcode::REFUSED, ede::OTHER);
 
 /// Why a request is not carried out.
 enum Wrong {
@@ -78,8 +71,8 @@ impl Verifier {
             queue: Arc::new(Queue::new()),
             is_started: AtomicBool::new(false),
             thread: Mutex::named("signatures", None),
-            counts: Counts::default(),
-            said: Mutex::named("signatures said", SaidOf::default()),
+            verified: AtomicU64::new(0),
+            failures: Failures::new("signatures said", &WORDS),
         }
     }
 
@@ -103,7 +96,7 @@ impl Verifier {
         }
         let octets = request.octets();
         self.queue.push(request, octets).inspect_err(|_| {
-            self.counts.over_quota.fetch_add(1, Ordering::Relaxed);
+            self.failures.refuse();
         })
     }
 
@@ -134,7 +127,7 @@ impl Verifier {
             count: count.load(Ordering::Relaxed),
             help: help.into(),
         };
-        let Counts { verified, failed, over_quota } = &self.counts;
+        let (verified, Failures { failed, over_quota, .. }) = (&self.verified, &self.failures);
         [
             count("sig0-verified", "Updates signed by SIG(0) whose signature is right.", verified),
             count("sig0-failed", "Those whose signature, signer or time is wrong.", failed),
@@ -144,29 +137,7 @@ impl Verifier {
 
     /// Writes lines of what went wrong since the last time. To be called by no worker.
     pub(crate) fn say(&self, now: Instant) {
-        let (failed, over_quota) = (&self.counts.failed, &self.counts.over_quota);
-        let (failed, over_quota) = (failed.load(Ordering::Relaxed), over_quota.load(Ordering::Relaxed));
-        let (failed, over_quota, failure) = {
-            let mut said = self.said.lock();
-            let (failed, over_quota) = (said.failed.look(failed, now), said.over_quota.look(over_quota, now));
-            (failed, over_quota, failed.map(|_| said.failure.clone()).unwrap_or_default())
-        };
-        if let Some(due) = failed {
-            let (count, often) = (due.count, due.often());
-            tracing::warn!(
-                kind = "sig0-failed",
-                count,
-                "updates signed by SIG(0) that are refused: {often}; the last: {failure}"
-            );
-        }
-        if let Some(due) = over_quota {
-            let (count, often) = (due.count, due.often());
-            tracing::warn!(
-                kind = "sig0-over-quota",
-                count,
-                "updates signed by SIG(0) that are refused without a look, as more come than are verified: {often}"
-            );
-        }
+        self.failures.say(now);
     }
 }
 
@@ -175,7 +146,7 @@ struct Ends(Arc<Queue<Box<Handed>>>);
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        self.0.close();
+        drop(self.0.end());
     }
 }
 
@@ -210,7 +181,7 @@ impl Work {
     fn enter(&mut self, controller: &Controller, request: Box<Handed>) {
         let (network, is_proved) = (request.network, request.is_proved);
         if let Some(full) = self.waiting.full(network, is_proved) {
-            controller.verifier.counts.over_quota.fetch_add(1, Ordering::Relaxed);
+            controller.verifier.failures.refuse();
             let client = request.client;
             tracing::debug!(address = %client, "update of {client} signed by SIG(0) refused: {}", words(full));
             return request.reply(OVER_QUOTA, wall());
@@ -229,7 +200,7 @@ fn verify(controller: &Controller, mut request: Box<Handed>) {
     match verified {
         Err(wrong) => refuse(controller, *request, &wrong),
         Ok(signer) => {
-            controller.verifier.counts.verified.fetch_add(1, Ordering::Relaxed);
+            controller.verifier.verified.fetch_add(1, Ordering::Relaxed);
             request.signer = Some(Signer::Public(signer));
             if let Err(request) = controller.dynamic.request(request) {
                 request.reply(Said::not_now(), wall());
@@ -262,22 +233,22 @@ fn look<R>(
 
 fn refuse(controller: &Controller, request: Handed, wrong: &Wrong) {
     let (said, why) = match wrong {
-        Wrong::Fault(fault) => (Said { rcode: fault.rcode(), ede: fault.ede() }, fault.to_string()),
+        Wrong::Fault(fault) => (Said { ede: fault.ede(), ..Said::rcode(fault.rcode()) }, fault.to_string()),
         Wrong::Unknown => (
-            Said { rcode: rcode::REFUSED, ede: Some(ede::PROHIBITED) },
+            Said::with_ede(rcode::REFUSED, ede::PROHIBITED),
             "no rule of the policy is for its signer".to_owned(),
         ),
         Wrong::NoZone => (Said::not_now(), "the zone has no data".to_owned()),
     };
     let verifier = &controller.verifier;
-    verifier.counts.failed.fetch_add(1, Ordering::Relaxed);
     let signer: Option<NameBuf> =
         Signature::find(&request.message).ok().map(|found| found.signer().to_owned());
     let by = signer.map_or_else(String::new, |signer| format!(", signer {signer}"));
     let (zone, client) = (request.zone(), request.client);
     let words = format!("zone {zone}, {client}{by}: {why}");
     tracing::debug!(%zone, address = %client, "update signed by SIG(0) refused: {words}");
-    verifier.said.lock().failure = words;
+    verifier.failures.note(words);
+    verifier.failures.fail();
     request.reply(said, wall());
 }
 

@@ -15,35 +15,38 @@
 //! Nothing here is needed to be right: entries are taken if one leads to the next and the last to the version that is served, and all else
 //! makes an IXFR an AXFR. So it is synced when there is time.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sync::Mutex;
-use wire::{Name, NameBuf};
+use wire::Name;
 
-use crate::disk::{Disk, File};
+use crate::disk::Disk;
 use crate::record::{Body, Entry};
 use crate::sum::{Identity, Key};
 
 mod files;
+mod flush;
 mod later;
 mod mark;
+mod show;
 #[cfg(test)]
 mod tests;
 mod versions;
+mod waiting;
 
-use files::{Place, ZoneFiles};
+use files::ZoneFiles;
 pub use later::{Found, Later};
+pub use show::Listed;
 pub use versions::{Difference, Versions};
+use waiting::{LogPlace, Pushed, State, What};
 
 /// Octets of changes that may wait to be written. A history that is so far behind begins anew.
 pub const QUEUE_OCTETS_MAX: usize = 64 << 20;
 /// Differences that wait to be found: each keeps two versions of a zone, most of which share their packs. What comes beyond begins anew.
 pub const LATER_MAX: usize = 16_384;
-/// Zones whose files are open between two changes: two descriptors each.
-const KNOWN_MAX: usize = 256;
 /// The least bound of a zone's history: what one change of a signed zone may take.
 pub const BOUND_OCTETS_MIN: u64 = 64 << 10;
 
@@ -61,74 +64,6 @@ impl Bound {
     pub fn difference_octets_max(&self) -> u64 {
         self.octets.max(BOUND_OCTETS_MIN) / 2
     }
-}
-
-/// Something that waits to be written.
-#[derive(Clone)]
-struct Pushed {
-    zone: u64,
-    group: u64,
-    what: What,
-    /// It is said once more, by a start: it begins nothing anew.
-    is_again: bool,
-}
-
-#[derive(Clone)]
-enum What {
-    Entry(Arc<Entry>),
-    Later(Arc<Later>),
-}
-
-impl Pushed {
-    fn octets(&self) -> usize {
-        match &self.what {
-            What::Entry(entry) => entry.octets(),
-            What::Later(_) => 0,
-        }
-    }
-
-    fn is(&self, other: &Pushed) -> bool {
-        match (&self.what, &other.what) {
-            (What::Entry(one), What::Entry(other)) => Arc::ptr_eq(one, other),
-            (What::Later(one), What::Later(other)) => Arc::ptr_eq(one, other),
-            _ => false,
-        }
-    }
-}
-
-#[derive(Default)]
-struct State {
-    queue: VecDeque<Pushed>,
-    queue_octets: usize,
-    /// How many of those that wait are [`Later`].
-    later: usize,
-    /// By the hash of the name.
-    known: HashMap<u64, ZoneFiles>,
-    /// Zones that have files or something that waits, by the hash of the name, and whether what they have was found to go with what the log has.
-    zones: HashMap<u64, bool>,
-    /// Zones of which something fell out of the queue: what is in their files leads nowhere.
-    ended: HashSet<u64>,
-    /// Files that were written since the last sync.
-    unsynced: BTreeSet<PathBuf>,
-    log: LogPlace,
-    appended: u64,
-    begun: u64,
-}
-
-/// Which log it is of.
-#[derive(Default)]
-struct LogPlace {
-    identity: Identity,
-    /// The last group that the log had when that was opened: an entry of a later one is of another life.
-    newest: u64,
-    /// The newest group that was pushed.
-    pushed: u64,
-    /// What the mark says, and its file, if that is of this log.
-    marked: u64,
-    mark: Option<Arc<dyn File>>,
-    /// What is there is of another log, and goes with the next flush.
-    is_void: bool,
-    is_begun: bool,
 }
 
 /// The history of all zones.
@@ -284,167 +219,6 @@ impl History {
         })
     }
 
-    /// Writes what waits, up to a difference that is not found yet. `bound_of`: how much of a zone is kept. The error: one could not be written, and its
-    /// zone's history ends there; others go on. To be called every 100 ms or so by a thread of low priority.
-    pub fn flush(&self, bound_of: &dyn Fn(&Name) -> Bound) -> io::Result<()> {
-        let _writing = self.files.lock();
-        if !self.queue.lock().log.is_begun {
-            return Ok(());
-        }
-        self.make_valid()?;
-        let mut result = Ok(());
-        // What comes meanwhile is for the next time.
-        let count = self.queue.lock().queue.len();
-        let mut group = 0;
-        for _ in 0..count {
-            let (next, known) = {
-                let mut state = self.queue.lock();
-                let Some(next) = state.queue.front().cloned() else { break };
-                if matches!(&next.what, What::Later(later) if later.found().is_none()) {
-                    break;
-                }
-                let known = state.known.remove(&next.zone);
-                (next, known)
-            };
-            group = group.max(next.group);
-            let written = self.write(&next, known, bound_of);
-            let mut state = self.queue.lock();
-            // It leaves the queue when it can be read from the file. It is gone if the queue was too long.
-            if state.queue.front().is_some_and(|front| front.is(&next)) {
-                state.leave();
-            }
-            match written {
-                Ok(files) => state.keep(next.zone, files),
-                Err(error) => result = Err(error),
-            }
-        }
-        result.and(if count > 0 { self.raise_mark(group) } else { Ok(()) })
-    }
-
-    /// Removes what is of another log.
-    fn make_valid(&self) -> io::Result<()> {
-        if !self.queue.lock().log.is_void {
-            return Ok(());
-        }
-        for folder in self.folders()? {
-            for name in self.disk.names(&folder)? {
-                self.disk.remove(&folder.join(name))?;
-            }
-            self.disk.sync_folder(&folder)?;
-        }
-        self.queue.lock().log.is_void = false;
-        Ok(())
-    }
-
-    /// Says how far the history is: `group` was the last that was written, of which more may come.
-    fn raise_mark(&self, group: u64) -> io::Result<()> {
-        let (identity, marked, file) = {
-            let log = &self.queue.lock().log;
-            (log.identity, log.marked, log.mark.clone())
-        };
-        if group <= marked && file.is_some() {
-            return Ok(());
-        }
-        let file = match file {
-            Some(file) => file,
-            None => mark::make(&*self.disk, &self.folder, &identity)?,
-        };
-        mark::raise(&*file, group)?;
-        let log = &mut self.queue.lock().log;
-        if log.identity == identity {
-            (log.marked, log.mark) = (group, Some(file));
-        }
-        Ok(())
-    }
-
-    /// Writes one change, if it is new. A history that it does not follow begins anew.
-    fn write(
-        &self,
-        next: &Pushed,
-        known: Option<ZoneFiles>,
-        bound_of: &dyn Fn(&Name) -> Bound,
-    ) -> io::Result<ZoneFiles> {
-        let (name, entry) = match &next.what {
-            What::Entry(entry) => (entry.record().zone, Some(entry)),
-            What::Later(later) => (later.zone(), later.found().and_then(|found| found.ok().flatten())),
-        };
-        let is_same = matches!(&next.what, What::Later(later) if matches!(later.found(), Some(Ok(None))));
-        let mut files = match known {
-            Some(files) => files,
-            None => ZoneFiles::load(&*self.disk, &self.folder, name)?.counted()?,
-        };
-        self.check_life(next.zone, &mut files)?;
-        if is_same {
-            return Ok(files);
-        }
-        let Some(entry) = entry else {
-            self.end(&mut files)?;
-            return Ok(files);
-        };
-        let record = entry.record();
-        let Body::Difference { removed, added } = record.body else {
-            // Said again, it is the end of what was before it.
-            let is_behind = next.is_again && files.last().is_some_and(|last| last.group >= next.group);
-            if !matches!(record.body, Body::Checked { .. }) && !is_behind {
-                self.end(&mut files)?;
-            }
-            return Ok(files);
-        };
-        // A group may have several versions of a zone: one of the last group is new if it goes on from there.
-        let is_old = |last: files::Last| {
-            next.group < last.group || next.group == last.group && record.serial_before != last.after
-        };
-        if next.group != 0 && files.last().is_some_and(is_old) {
-            return Ok(files);
-        }
-        // A serial that is not greater is that of another life, and comes by again.
-        let is_forward = is_forward(entry);
-        if !is_forward || files.last().is_some_and(|last| last.after != record.serial_before) {
-            if next.is_again {
-                return Ok(files);
-            }
-            self.end(&mut files)?;
-        }
-        let bound = bound_of(record.zone);
-        let bound = Bound { octets: bound.octets.max(BOUND_OCTETS_MIN), ..bound };
-        let octets = files::entry(next.group, &record, removed, added);
-        if !is_forward || octets.len() as u64 > bound.difference_octets_max() - files.head_octets() {
-            self.end(&mut files)?;
-            return Ok(files);
-        }
-        let path = files.append(&*self.disk, octets, bound)?;
-        let mut state = self.queue.lock();
-        state.appended += 1;
-        state.unsynced.insert(path);
-        Ok(files)
-    }
-
-    /// What is there of a zone from before must not be newer than the log: then the log has lost something, and the same serials come by again.
-    fn check_life(&self, zone: u64, files: &mut ZoneFiles) -> io::Result<()> {
-        let newest = {
-            let mut state = self.queue.lock();
-            if state.ended.remove(&zone) {
-                drop(state);
-                return self.end(files);
-            }
-            if state.zones.get(&zone).is_some_and(|is_checked| *is_checked) {
-                return Ok(());
-            }
-            state.log.newest
-        };
-        if files.last().is_some_and(|last| last.group > newest) {
-            self.end(files)?;
-        }
-        Ok(())
-    }
-
-    fn end(&self, files: &mut ZoneFiles) -> io::Result<()> {
-        if files.last().is_some() {
-            self.queue.lock().begun += 1;
-        }
-        files.remove(&*self.disk)
-    }
-
     /// The differences that lead from the version with serial `from` to that with serial `to`, which is served or was a moment ago, oldest first. `None`:
     /// they are not all there. Reads some octets for each; their records are read later, from `Versions`.
     pub fn since(&self, zone: &Name, from: u32, to: u32) -> io::Result<Option<Versions>> {
@@ -549,95 +323,5 @@ impl History {
             appended: *appended,
             begun: *begun,
         }
-    }
-
-    /// What is wrong with the history of a zone, and where: each entry is read. For people.
-    pub fn verify(&self, zone: &Name) -> io::Result<Vec<String>> {
-        let _reading = self.files.lock();
-        ZoneFiles::load(&*self.disk, &self.folder, zone)?.verify(&*self.disk)
-    }
-
-    /// The zones that have files whose heads can be read. For people.
-    pub fn zones(&self) -> io::Result<Vec<NameBuf>> {
-        let _reading = self.files.lock();
-        let mut zones: Vec<NameBuf> = Vec::new();
-        for folder in self.folders()? {
-            for name in self.disk.names(&folder)? {
-                zones.extend(files::zone_of(&*self.disk, &folder.join(name))?);
-            }
-        }
-        zones.sort_unstable_by(|one, other| one.octets().cmp(other.octets()));
-        zones.dedup_by(|one, other| one.octets() == other.octets());
-        Ok(zones)
-    }
-
-    /// The versions that the files of a zone have, oldest first: group, serials before and after, time, octets. For people.
-    pub fn list(&self, zone: &Name) -> io::Result<Vec<Listed>> {
-        let _reading = self.files.lock();
-        let files = ZoneFiles::load(&*self.disk, &self.folder, zone)?;
-        let mut places: Vec<Place> = files.backwards(&*self.disk)?.collect::<io::Result<_>>()?;
-        places.reverse();
-        Ok(places.iter().map(Place::listed).collect())
-    }
-}
-
-/// A version, for people.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Listed {
-    /// The group of the log that it was in.
-    pub group: u64,
-    /// The serial before and after.
-    pub before: u32,
-    /// See `before`.
-    pub after: u32,
-    /// When it was committed, in seconds since 1970.
-    pub time: u64,
-    /// Octets of its records.
-    pub octets: u64,
-}
-
-/// Whether a difference leads to a serial that is greater (RFC 1982 3.2); what is none does not lead back either.
-fn is_forward(entry: &Entry) -> bool {
-    let record = entry.record();
-    let is_difference = matches!(record.body, Body::Difference { .. });
-    !is_difference || record.serial_after.wrapping_sub(record.serial_before) as i32 > 0
-}
-
-impl Pushed {
-    /// As a reader has it: its group, and the difference, or `None` where nothing leads on. Nothing: it is no version.
-    fn as_version(&self) -> Option<(u64, Option<Arc<Entry>>)> {
-        let entry = match &self.what {
-            What::Entry(entry) => Some(Arc::clone(entry)),
-            What::Later(later) => match later.found() {
-                Some(Ok(None)) => return None,
-                Some(Ok(Some(entry))) => Some(Arc::clone(entry)),
-                Some(Err(_)) | None => None,
-            },
-        };
-        // A difference that leads back is the end of a life.
-        Some((self.group, entry.filter(|entry| is_forward(entry))))
-    }
-}
-
-impl State {
-    /// The first that waits leaves. Says of which zone it was.
-    fn leave(&mut self) -> Option<u64> {
-        let gone = self.queue.pop_front()?;
-        self.queue_octets -= gone.octets();
-        self.later -= usize::from(matches!(gone.what, What::Later(_)));
-        Some(gone.zone)
-    }
-
-    /// Keeps the files of a zone open that was written, and knows whether it has any.
-    fn keep(&mut self, zone: u64, files: ZoneFiles) {
-        if files.last().is_none() && !self.queue.iter().any(|pushed| pushed.zone == zone) {
-            self.zones.remove(&zone);
-            return;
-        }
-        self.zones.insert(zone, true);
-        if self.known.len() >= KNOWN_MAX {
-            self.known.clear();
-        }
-        self.known.insert(zone, files);
     }
 }

@@ -36,6 +36,8 @@ const BURST: f64 = 100.0;
 pub const ENTRIES_MAX: usize = 1 << 20;
 /// How often another ID is tried where one is in use for the address.
 const IDS_TRIED: usize = 8;
+/// How long one waits for which none was found: some of those that have them end meanwhile.
+const ID_WAIT: Duration = Duration::from_secs(1);
 
 /// The name of a remote in the settings.
 pub type RemoteName = Arc<str>;
@@ -224,6 +226,12 @@ impl Notices {
         self.remove(&due.zone, &due.remote);
     }
 
+    /// As many are under way as there are IDs: it stays due, and comes again a moment later.
+    pub fn put_off(&mut self, due: &Due, now: Duration) {
+        self.unqueue(&due.zone, &due.remote);
+        self.queue(&due.zone, &due.remote, now + ID_WAIT);
+    }
+
     fn remove(&mut self, zone: &NameBuf, remote: &RemoteName) {
         let Some(entries) = self.zones.get_mut(zone) else { return };
         let before = entries.len();
@@ -234,7 +242,7 @@ impl Notices {
         }
     }
 
-    /// What is to be sent next, if anything is and may be: then [`Notices::sent`] or [`Notices::leave`] is to be called. What nobody has answered for long enough is
+    /// What is to be sent next, if anything is and may be: then [`Notices::sent`], [`Notices::leave`] or [`Notices::put_off`] is to be called. What nobody has answered for long enough is
     /// given up on the way, and put into `ended`.
     pub fn next(&mut self, now: Duration, ended: &mut Vec<Ended>) -> Option<Due> {
         let elapsed = now.saturating_sub(self.refilled).as_secs_f64();

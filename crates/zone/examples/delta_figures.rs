@@ -12,6 +12,7 @@ use wire::{NameBuf, SortKey};
 use zone::change::Records;
 use zone::contents::SourcePosition;
 use zone::delta::Rebuild;
+use zone::delta::image::{Block, Loader};
 use zone::{Change, ContentsBuilder, DeltaWriter, Pack, PackBuilder, TextStamp, ZoneView};
 
 fn soa(serial: u32) -> Vec<u8> {
@@ -63,6 +64,31 @@ fn walks(view: &ZoneView<'_>, names: usize, prefix: &str) -> f64 {
         best = best.min(start.elapsed().as_nanos() as f64 / keys.len() as f64);
     }
     best
+}
+
+/// What an image costs to write to memory, and to put in again by one thread, without checksums and files.
+fn image(writer: &DeltaWriter, pack: &Arc<Pack>) {
+    let (mut octets, start) = (Vec::new(), Instant::now());
+    let mut write = |part: &[u8]| {
+        octets.extend_from_slice(part);
+        Ok(())
+    };
+    let mark = writer.pin().unwrap().write(None, &mut write).unwrap();
+    let wrote = start.elapsed();
+    println!("image: {} octets, {:.0} ms", octets.len(), wrote.as_secs_f64() * 1e3);
+    let (mut from, start) = (&octets[..], Instant::now());
+    let mut loader = Loader::new(Arc::clone(pack), 0, mark.rows() as usize).unwrap();
+    loop {
+        let block = Block::read(&mut from).unwrap();
+        let is_end = block.is_end();
+        loader.put(block).unwrap();
+        if is_end {
+            break;
+        }
+    }
+    let (again, _) = loader.finish().unwrap();
+    println!("  put in again: {:.0} ms", start.elapsed().as_secs_f64() * 1e3);
+    assert_eq!(again.newest().row(), writer.newest().row());
 }
 
 fn main() {
@@ -134,6 +160,7 @@ fn main() {
     }
     let replay = start.elapsed();
     println!("applied again, as by a start: {:.0} ms", replay.as_secs_f64() * 1e3);
+    image(&copy, &pack);
     let start = Instant::now();
     let mut builder = PackBuilder::new(6);
     builder.merge_zone(&copy.newest()).unwrap();

@@ -16,6 +16,7 @@ mod cells;
 mod column;
 mod condense;
 mod copy;
+pub mod image;
 mod intervals;
 mod keys;
 mod list;

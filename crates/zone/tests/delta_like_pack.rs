@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 use wire::{Name, NameBuf};
 use zone::catalog::PartSet;
+use zone::delta::image::{Block, Loader, Mark};
 use zone::delta::{Changed, Rebuild, Refused};
 use zone::pack::ZoneRow;
 use zone::{DeltaWriter, Pack, PackBuilder, ZoneView};
@@ -64,6 +65,45 @@ fn names(states: &[&State], apex: &Name, more: &[Vec<u8>]) -> Vec<NameBuf> {
     all.into_iter().step_by(step).collect()
 }
 
+/// Images of a delta, each of what came since the one before.
+#[derive(Default)]
+struct Images {
+    all: Vec<Vec<u8>>,
+    mark: Option<Mark>,
+    /// What was made of them last, for the next change.
+    loaded: Option<DeltaWriter>,
+}
+
+impl Images {
+    /// Writes the next image, all of it where that is asked for or the delta is another, and makes a delta of all.
+    fn take(&mut self, writer: &DeltaWriter, is_whole: bool) {
+        let pinned = writer.pin().unwrap();
+        if is_whole || self.mark.is_none_or(|mark| !mark.is_of(pinned.changed())) {
+            (self.all, self.mark) = (Vec::new(), None);
+        }
+        let mut octets = Vec::new();
+        let mut write = |part: &[u8]| {
+            octets.extend_from_slice(part);
+            Ok(())
+        };
+        let mark = pinned.write(self.mark.as_ref(), &mut write).unwrap();
+        self.all.push(octets);
+        let pack = Arc::clone(pinned.changed().pack());
+        let mut loader = Loader::new(pack, NUMBER, mark.rows() as usize).unwrap();
+        for image in &self.all {
+            let mut from = &image[..];
+            while !from.is_empty() {
+                loader.put(Block::read(&mut from).unwrap()).unwrap();
+            }
+        }
+        let (loaded, again) = loader.finish().unwrap();
+        assert_eq!(again.rows(), mark.rows());
+        // What is loaded may be what the next image is made of.
+        assert!(again.is_of(loaded.newest_box()) && !again.is_of(writer.newest_box()));
+        (self.mark, self.loaded) = (Some(mark), Some(loaded));
+    }
+}
+
 fn check(drafts: &[Draft], apex: &Name, denial: Denial, steps: &[Step], more: &[Vec<u8>]) {
     let mut is_in: Vec<bool> = (0..drafts.len()).map(|at| at % 2 == 0).collect();
     let chosen = |is_in: &[bool]| -> Vec<Draft> {
@@ -73,6 +113,7 @@ fn check(drafts: &[Draft], apex: &Name, denial: Denial, steps: &[Step], more: &[
     let mut writer = DeltaWriter::new(Arc::new(pack(&now, apex, 7)), NUMBER).unwrap();
     let mut held: Vec<(Changed, State)> = vec![(writer.newest_box().clone(), now.clone())];
     let (mut rebuild, mut shown): (Option<Rebuild>, _) = (None, writer.newest_box().clone());
+    let mut images = Images::default();
     for (serial, step) in (2..).zip(steps) {
         let was_in = is_in.clone();
         for &at in &step.toggled {
@@ -88,8 +129,13 @@ fn check(drafts: &[Draft], apex: &Name, denial: Denial, steps: &[Step], more: &[
         let fresh = pack(&next, apex, 9);
         let fresh_view = ZoneView::new(&fresh, NUMBER).unwrap();
         check_same(&ZoneView::of_changed(&applied.changed).unwrap(), &fresh_view, &asked);
-        check_parts(&ZoneView::of_changed(&before).unwrap(), &fresh_view, applied.parts, &asked);
+        check_parts(&ZoneView::of_changed(&before).unwrap(), &fresh_view, *applied.parts, &asked);
         assert!(matches!(writer.apply(&made), Err(Refused::NotThere(0))), "it is of another state");
+        if let Some(mut loaded) = images.loaded.take_if(|loaded| loaded.newest().row().serial + 1 == serial) {
+            // Goes on as the one that it was made of.
+            let applied = loaded.apply(&made).unwrap();
+            check_same(&ZoneView::of_changed(&applied.changed).unwrap(), &fresh_view, &asked);
+        }
         if let Some(rebuild) = &mut rebuild {
             // What is not published yet is none of its business.
             rebuild.step(&shown, 1 + serial % 3).unwrap();
@@ -109,6 +155,10 @@ fn check(drafts: &[Draft], apex: &Name, denial: Denial, steps: &[Step], more: &[
         shown = writer.newest_box().clone();
         writer.published(shown.state());
         assert!(!writer.take_back(shown.state()));
+        if step.salt != 3 {
+            images.take(&writer, step.salt == 2);
+            check_same(&images.loaded.as_ref().unwrap().newest(), &fresh_view, &asked);
+        }
         match step.fate {
             Fate::Copied => rebuild = Rebuild::copy(&shown),
             Fate::Merged => {

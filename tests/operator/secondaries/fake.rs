@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use zonda_tests::server::free_address;
 
-/// SOA and AXFR as types in questions.
+/// SOA, IXFR and AXFR as types in questions.
 const SOA: u16 = 6;
+const IXFR: u16 = 251;
 const AXFR: u16 = 252;
 const OPT: &[u8] = b"\0\0\x29\x04\xd0\0\0\0\0";
 
@@ -35,6 +36,10 @@ pub(super) struct Does {
     pub has_ns: bool,
     /// How often a message with these is sent.
     pub times: usize,
+    /// Whether it answers IXFR with what differs, which is the SOA record alone, and not with the whole zone.
+    pub has_differences: bool,
+    /// Whether the last message of what is transferred has to wait.
+    pub is_holding: bool,
 }
 
 impl Default for Does {
@@ -49,6 +54,8 @@ impl Default for Does {
             records: Vec::new(),
             has_ns: true,
             times: 1,
+            has_differences: false,
+            is_holding: false,
         }
     }
 }
@@ -127,6 +134,13 @@ impl Shared {
     fn is_ending(&self) -> bool {
         self.is_ending.load(Ordering::Relaxed)
     }
+
+    /// Waits as long as it is to hold what it sends last.
+    fn hold(&self) {
+        while self.does().is_holding && !self.is_ending() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
 }
 
 fn answer_datagrams(socket: &UdpSocket, shared: &Shared) {
@@ -181,6 +195,14 @@ fn answer_stream(mut stream: TcpStream, shared: &Shared) {
             send(message(&question, &does, |out, _| soa(out, &does)));
             continue;
         }
+        if does.has_differences && qtype(&question) == IXFR {
+            let before = Does { serial: serial_in(&question), ..does.clone() };
+            shared.hold();
+            send(message(&question, &does, |out, _| {
+                [&does, &before, &does, &does].into_iter().map(|does| soa(out, does)).sum()
+            }));
+            continue;
+        }
         let first = message(&question, &does, |out, _| soa(out, &does) + ns(out, &does));
         let midst = message(&question, &does, |out, _| {
             does.records.iter().for_each(|(rtype, rdata)| record(out, b"\x04host\xc0\x0c", *rtype, rdata));
@@ -188,6 +210,7 @@ fn answer_stream(mut stream: TcpStream, shared: &Shared) {
         });
         let is_sent =
             send(first) && (does.records.is_empty() || (0..does.times).all(|_| send(midst.clone())));
+        shared.hold();
         if !is_sent || !send(message(&question, &does, |out, _| soa(out, &does))) {
             return;
         }
@@ -197,6 +220,18 @@ fn answer_stream(mut stream: TcpStream, shared: &Shared) {
 fn qtype(question: &[u8]) -> u16 {
     let end = question_end(question);
     u16::from_be_bytes([question[end - 4], question[end - 3]])
+}
+
+/// The serial of the SOA record behind the question, which an IXFR has.
+fn serial_in(question: &[u8]) -> u32 {
+    let mut at = question_end(question);
+    while question[at] != 0 && question[at] < 0xc0 {
+        at += 1 + usize::from(question[at]);
+    }
+    at += if question[at] == 0 { 1 } else { 2 };
+    let octets = usize::from(u16::from_be_bytes([question[at + 8], question[at + 9]]));
+    let end = at + 10 + octets;
+    u32::from_be_bytes(question[end - 20..][..4].try_into().expect("four octets"))
 }
 
 /// Where the question ends.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::secondary::{Primary, ZONE};
-use zonda_tests::server::{Kind, ctl, free_address};
+use zonda_tests::server::{Kind, free_address};
 
 /// Files of packs and of the log, which has some from its first record on.
 fn files(folder: &Path) -> Vec<String> {
@@ -79,10 +79,7 @@ fn no_longer() {
     };
     change(2);
     assert!(!files(&folder.path().join("packs")).is_empty());
-    let path = folder.path().join("zonda.toml");
-    let text = std::fs::read_to_string(&path).expect("settings");
-    std::fs::write(&path, text.replace(&kept, &passing)).expect("settings");
-    assert!(ctl(&server, &["reconfigure"]).status.success());
+    reconfigure(&server, folder.path(), |text| text.replace(&kept, &passing));
     change(3);
     // The names of what is not to be served are written a moment later.
     await_that("the list", || files(&folder.path().join("packs")).contains(&"removed".to_owned()));

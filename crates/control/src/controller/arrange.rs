@@ -341,6 +341,7 @@ impl Controller {
             stays
         });
         zones.sources = sources;
+        zones.is_arranged = true;
         drop(zones);
         self.remove_slots(&gone, &mut change.said);
         let mut zones = self.zones.write();

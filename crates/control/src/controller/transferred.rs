@@ -62,7 +62,8 @@ impl Controller {
             return false;
         }
         self.make_room();
-        let was_changed = self.is_changed(name);
+        // Also where what the log has of it is damaged, as it is what counts no more.
+        let was_changed = self.is_changed(name) || self.fault_of(&name.to_lowercase()).is_some();
         if was_changed {
             // Before it is served: a start must not go back to what was there.
             self.dynamic.replaced(name.to_lowercase());
@@ -148,8 +149,25 @@ impl Controller {
             return false;
         }
         let slot = self.catalog.reader().with(|view| zones.slot(view, name));
-        slot.is_some_and(|slot| zones.is_without_file(slot))
-            || zones.hidden_secondaries().any(|(hidden, _)| hidden.eq_ignore_case(name))
+        slot.is_some_and(|slot| zones.is_without_file(slot)) || zones.is_hidden_secondary(name)
+    }
+
+    /// The same as far as it is known: a zone may be one before lists have been read, and as long as its own cannot be.
+    pub(crate) fn may_be_secondary(&self, name: &Name) -> bool {
+        let is_known = {
+            let zones = self.zones.read();
+            let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+            zones.is_arranged && slot.is_none_or(|slot| zones.is_listed(slot))
+        };
+        !is_known || self.is_secondary(name)
+    }
+
+    /// Whether what is served of a zone was not read from a text, as far as that can be told from its pack.
+    pub(crate) fn has_no_text(&self, name: &Name) -> bool {
+        self.catalog.reader().with(|view| {
+            let slot = view.slot_named(name);
+            matches!(slot.and_then(|slot| view.view_of(slot)), Some(View::Zone(zone)) if zone.row().text_mark == 0)
+        })
     }
 
     /// The names of the servers that a zone is transferred from, in their order.

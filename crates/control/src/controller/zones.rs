@@ -7,7 +7,7 @@
 //! zones that wait for their first data        Awaited, also those that the catalog is not to show
 //! ```
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -83,6 +83,8 @@ pub(crate) struct Zones {
     /// Slots of the zones that have a name in [`Rare`], by that.
     own_names: HashMap<NameBuf, SlotNumber>,
     pub(super) packs: HeldPacks,
+    /// Slots whose zones stay in their packs for now, see [`super::claims`].
+    pub(super) claimed: HashSet<SlotNumber>,
     pub(super) gone: Gone,
     /// Zones that have data.
     pub(super) loaded: usize,
@@ -92,6 +94,8 @@ pub(crate) struct Zones {
     pub(super) commanded: HashMap<NameBuf, ByCommand>,
     /// Why zones that no list has are served as they were stored, as lines: one of the lists could not be read. `None`: all could.
     pub(super) unlisted: Option<Box<[String]>>,
+    /// Whether lists have been read.
+    pub(super) is_arranged: bool,
     /// Zones that stay as they were because of that.
     pub(super) left: usize,
     /// What is wrong with zones that are loaded, of some of them.
@@ -188,6 +192,21 @@ impl Zones {
         let hidden = self.awaited.values().filter(|awaited| awaited.slot.is_none());
         let all = hidden.map(|awaited| (&*awaited.name, self.sources.primaries(awaited.source)));
         all.filter(|(_, primaries)| !primaries.is_empty())
+    }
+
+    /// Whether a zone is one of these.
+    pub(crate) fn is_hidden_secondary(&self, name: &Name) -> bool {
+        let awaited = match self.awaited.is_empty() {
+            true => None,
+            false => self.awaited.get(&name.to_lowercase()).filter(|awaited| awaited.slot.is_none()),
+        };
+        awaited.is_some_and(|awaited| !self.sources.primaries(awaited.source).is_empty())
+    }
+
+    /// Whether a list says where the zone of a slot comes from.
+    pub(crate) fn is_listed(&self, slot: SlotNumber) -> bool {
+        let source = self.kept(slot).source;
+        source != SourceId::UNKNOWN && self.sources.why_unread(source).is_none()
     }
 
     /// Zones that have data.

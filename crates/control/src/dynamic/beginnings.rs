@@ -18,14 +18,28 @@ pub(super) struct Beginnings {
     number: u64,
 }
 
+/// Checksum of a pack, and the number of a zone in it.
+type PackPlace = (u64, u32);
+
 #[derive(Default)]
 struct Beginning {
     /// The record that it begins with.
     number: u64,
+    /// The pack that this names.
+    pack: Option<PackPlace>,
     /// Its serial, as far as records were looked at.
     serial: u32,
-    /// One that is not said to the end: its number, and the serial that is reached.
-    next: Option<(u64, u32)>,
+    /// One that is not said to the end.
+    next: Option<Next>,
+    /// The last record that does not fit what is before it, or says that something is lost.
+    broken: u64,
+}
+
+struct Next {
+    number: u64,
+    pack: Option<PackPlace>,
+    /// The serial that is reached.
+    serial: u32,
 }
 
 impl Beginnings {
@@ -41,24 +55,36 @@ impl Beginnings {
             Body::Pack { checksum, .. } => has_pack(*checksum),
             _ => true,
         };
+        let pack = match &record.body {
+            Body::Pack { number, checksum } => Some((*checksum, *number as u32)),
+            _ => None,
+        };
         match (&record.body, known) {
             (Body::Contents(_) | Body::Pack { .. }, Some(zone)) if zone.serial != after || !is_there => {
                 // What is not there is passed over, with what follows it.
-                zone.next = Some((if is_there { number } else { zone.number }, after));
+                let (number, pack) = if is_there { (number, pack) } else { (zone.number, zone.pack) };
+                zone.next = Some(Next { number, pack, serial: after });
             }
             (Body::Contents(_) | Body::Pack { .. }, _) => {
-                self.zones.insert(name, Beginning { number, serial: after, next: None });
+                let (next, broken) = (None, 0);
+                self.zones.insert(name, Beginning { number, pack, serial: after, next, broken });
             }
-            (Body::Difference { .. }, Some(zone)) => match zone.next {
-                Some((begin, serial)) if serial == record.serial_before => {
-                    zone.next = Some((begin, after));
-                    if after == zone.serial {
-                        (zone.number, zone.next) = (begin, None);
+            (Body::Difference { .. }, Some(zone)) => match zone.next.take() {
+                Some(next) if next.serial == record.serial_before => {
+                    match after == zone.serial {
+                        true => (zone.number, zone.pack) = (next.number, next.pack),
+                        false => zone.next = Some(Next { serial: after, ..next }),
                     }
                     return true;
                 }
-                _ => (zone.serial, zone.next) = (after, None),
+                _ => {
+                    if record.serial_before != zone.serial {
+                        zone.broken = number;
+                    }
+                    zone.serial = after;
+                }
             },
+            (Body::Damaged(_), Some(zone)) => zone.broken = number,
             (Body::Removed, _) => drop(self.zones.remove(&name)),
             (Body::Difference { .. } | Body::Damaged(_) | Body::Checked { .. }, _) => {}
         }
@@ -69,5 +95,16 @@ impl Beginnings {
     pub(super) fn is_past(&self, number: u64, record: &Record<'_>) -> bool {
         let is_of_data = !matches!(record.body, Body::Checked { .. });
         is_of_data && self.zones.get(&*record.zone.to_lowercase()).is_some_and(|zone| number < zone.number)
+    }
+
+    /// The record that a zone begins with and the pack that this names, where all changes since follow each other.
+    pub(super) fn sound(&self, zone: &NameBuf) -> Option<(u64, PackPlace)> {
+        let zone = self.zones.get(zone).filter(|zone| zone.broken <= zone.number)?;
+        Some((zone.number, zone.pack?))
+    }
+
+    /// Whether record `number`, from 1 on, is behind the one that its zone begins with.
+    pub(super) fn is_behind(&self, number: u64, zone: &NameBuf) -> bool {
+        self.zones.get(zone).is_some_and(|zone| number > zone.number)
     }
 }

@@ -16,10 +16,11 @@ use wire::{Name, NameBuf};
 use zone::Change;
 
 use super::changer::{Changer, wall};
-use super::checkpoint;
 use super::group::{Commit, Payload, entry};
+use super::handle::Job;
 use super::incoming::Told;
 use super::log::Log;
+use super::storing::{NotBased, STORE_PAUSE};
 
 /// What was edited in the text of a zone.
 pub(crate) struct EditJob {
@@ -73,16 +74,23 @@ impl Changer {
     /// Puts what was edited on top of the newest state, and has it written at once.
     pub(super) fn take_edit(&mut self, job: EditJob) {
         let EditJob { zone: name, edit, done } = job;
-        if self.open_log().is_err() || self.enter(&name).is_err() {
+        if self.open_log().is_err() || self.enter(&name).is_err() || !self.end_age(&name) {
             return;
         }
         match self.change_of(&name, &edit) {
             Err(why) => done.tell(Err(why)),
             Ok(None) => done.tell(Ok(())),
-            Ok(Some(change)) => {
-                self.take_edited(&name, &change, done);
-                self.commit();
-            }
+            Ok(Some(change)) => match self.write_base(&name) {
+                Ok(()) => {
+                    self.take_edited(&name, &change, done);
+                    self.commit();
+                }
+                Err(NotBased::Later) => {
+                    self.rounds
+                        .again(Job::Edit(Box::new(EditJob { zone: name, edit, done })), Some(STORE_PAUSE));
+                }
+                Err(NotBased::NotNow) => {}
+            },
         }
     }
 
@@ -101,9 +109,6 @@ impl Changer {
 
     fn take_edited(&mut self, name: &NameBuf, change: &Change, done: EditDone) {
         let Ok(record) = entry(change, wall()) else { return done.tell(Err(NotEdited::TooLarge)) };
-        if !self.write_base(name) {
-            return;
-        }
         let Some(zone) = self.zones.get_mut(name) else { return };
         let Ok(applied) = zone.apply(change) else { return done.tell(Err(NotEdited::Structure)) };
         let told = Told::new(move |result| done.tell(result.map_err(|_| NotEdited::NotNow)));
@@ -126,25 +131,6 @@ impl Changer {
         }
     }
 
-    /// Has the log say what changes of a zone begin from, if it does not yet; says whether it can.
-    fn write_base(&mut self, name: &Name) -> bool {
-        let Some(zone) = self.zones.get_mut(name) else { return false };
-        if zone.is_based {
-            return true;
-        }
-        let rules = &self.renewal.rules;
-        let Some(base) = checkpoint::entries(&self.controller, zone, rules, wall()) else { return false };
-        let Log::Open(open) = &self.log else { return false };
-        for entry in base {
-            let generation = open.committer.generation();
-            if open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base).is_err() {
-                return false;
-            }
-        }
-        zone.is_based = true;
-        true
-    }
-
     /// All that was asked of the changer before is done; tells whether what is served is all there is of the zone.
     pub(super) fn take_barrier(&self, zone: &Name, told: Told) {
         if self.zones.get(zone).is_none_or(|zone| !zone.is_waiting()) {
@@ -163,9 +149,12 @@ impl Changer {
         let Some(zone) = self.zones.get_mut(name) else { return };
         let fault = zone.fault.take();
         zone.is_based = false;
-        if !self.write_base(name) {
+        if let Err(why) = self.write_base(name) {
             if let Some(zone) = self.zones.get_mut(name) {
                 zone.fault = fault;
+            }
+            if why == NotBased::Later {
+                self.rounds.again(Job::AcceptLoss(name.to_owned(), told), Some(STORE_PAUSE));
             }
             return;
         }

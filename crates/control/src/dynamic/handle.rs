@@ -1,6 +1,6 @@
 //! Zones that change, as other threads see them: what they ask of the changer waits in its queue.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use sync::Mutex;
 use wire::NameBuf;
 
-use super::changer::Changer;
+use super::changer::{Changer, wall};
 use super::edit::EditJob;
 use super::incoming::{Incoming, Told};
 use super::queue::Queue;
 use super::renewal::Rules;
-use super::update::Update;
+use super::update::{Said, Update};
 
 /// Zones that change, as others see it: what waits for the changer.
 pub(crate) struct Dynamic {
@@ -27,6 +27,8 @@ pub(crate) struct Dynamic {
     /// Whether the log is begun, for others.
     pub(super) is_open: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Zones of which the start took images.
+    pub(super) from_images: AtomicUsize,
     /// Others than usual, in tests.
     pub(super) rules: OnceLock<Rules>,
 }
@@ -37,7 +39,8 @@ impl Dynamic {
         let (is_running, is_held, is_open) = <[AtomicBool; 3]>::default().into();
         let leaving = Mutex::named("zones that go", Vec::new());
         let thread = Mutex::named("changer", None);
-        Dynamic { queue: Queue::new(), leaving, is_running, is_held, is_open, thread, rules: OnceLock::new() }
+        let (from_images, rules) = (AtomicUsize::new(0), OnceLock::new());
+        Dynamic { queue: Queue::new(), leaving, is_running, is_held, is_open, thread, from_images, rules }
     }
 
     /// Takes a request.
@@ -176,7 +179,12 @@ struct Ends(Arc<Dynamic>);
 impl Drop for Ends {
     fn drop(&mut self) {
         self.0.is_running.store(false, Ordering::Release);
-        self.0.queue.close();
+        for job in self.0.queue.end() {
+            // The others tell as they are dropped.
+            if let Job::Update(update) = job {
+                update.reply(Said::not_now(), wall());
+            }
+        }
     }
 }
 

@@ -10,19 +10,24 @@
 //! there is no folder, never come near the log: they change in memory, and have nothing after a start.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use journal::{Body, Entry};
 use transfer::refresh::Kept;
-use wire::NameBuf;
+use wire::{Name, NameBuf};
 use zone::Change;
 
 use super::changer::{Changer, wall};
-use super::checkpoint;
 use super::group::{Commit, Payload, entry};
+use super::handle::Job;
 use super::log::Log;
+use super::rounds::ZONE_TIME;
+use super::storing::{NotBased, STORE_PAUSE};
 
 /// Ages that a checkpoint writes at a time.
 const AGES_A_GROUP: usize = 4096;
+/// What is put in before it is written, differences and octets of them: more than may wait for the disk comes at once.
+const CHANGES_A_COMMIT: (usize, usize) = (1024, 8 << 20);
 
 /// Something from a primary.
 pub(crate) struct Incoming {
@@ -50,14 +55,29 @@ pub(crate) enum NotTaken {
 }
 
 /// Tells what became of differences, once; dropped, it says that they are not served.
-pub(crate) struct Told(Option<Tell>);
+pub(crate) struct Told {
+    tell: Option<Tell>,
+    is_wanted: Option<IsWanted>,
+}
 
 /// What is called with what became of them.
 type Tell = Box<dyn FnOnce(Result<(), NotTaken>) + Send>;
+/// Whether whoever asked for them wants them still.
+type IsWanted = Box<dyn Fn() -> bool + Send>;
 
 impl Told {
     pub(crate) fn new(tell: impl FnOnce(Result<(), NotTaken>) + Send + 'static) -> Told {
-        Told(Some(Box::new(tell)))
+        Told { tell: Some(Box::new(tell)), is_wanted: None }
+    }
+
+    /// The same of what is not to be served if nobody wants it any more by then.
+    pub(crate) fn as_long_as(mut self, is_wanted: impl Fn() -> bool + Send + 'static) -> Told {
+        self.is_wanted = Some(Box::new(is_wanted));
+        self
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.is_wanted.as_ref().is_none_or(|is_wanted| is_wanted())
     }
 
     /// The last is served.
@@ -66,7 +86,7 @@ impl Told {
     }
 
     fn tell(mut self, result: Result<(), NotTaken>) {
-        if let Some(tell) = self.0.take() {
+        if let Some(tell) = self.tell.take() {
             tell(result);
         }
     }
@@ -74,7 +94,7 @@ impl Told {
 
 impl Drop for Told {
     fn drop(&mut self) {
-        if let Some(tell) = self.0.take() {
+        if let Some(tell) = self.tell.take() {
             tell(Err(NotTaken::NotNow));
         }
     }
@@ -96,6 +116,11 @@ impl Changer {
     /// Takes something from a primary, and has it wait for the disk.
     pub(super) fn take_incoming(&mut self, incoming: Incoming) {
         let Incoming { zone, what } = incoming;
+        if let What::Changes(_, told) = &what
+            && !(told.is_wanted() && self.controller.is_secondary(&zone))
+        {
+            return;
+        }
         if !self.controller.persists(&zone) {
             if let What::Changes(changes, told) = what {
                 self.take_passing(&zone, changes, told);
@@ -122,10 +147,21 @@ impl Changer {
         }
     }
 
+    /// Has the log say that a zone has no age any more, as it is changed here: at a start it would be given up, with what it was changed by. To be called before
+    /// anything of it is written. False: the log cannot be written.
+    pub(super) fn end_age(&mut self, zone: &Name) -> bool {
+        if !self.ages.contains_key(zone) {
+            return true;
+        }
+        let Log::Open(open) = &self.log else { return false };
+        let Some(entry) = age(zone, 0, NO_AGE) else { return false };
+        let payload = Payload::AgeEnds(zone.to_owned());
+        open.committer.enqueue(open.committer.generation(), Some(Arc::new(entry)), payload).is_ok()
+    }
+
     /// Has the log say all ages anew, as what is before a checkpoint goes. Where that fails there is none this time.
     pub(super) fn write_ages(&mut self) {
-        let controller = Arc::clone(&self.controller);
-        self.ages.retain(|zone, _| controller.is_secondary(zone));
+        self.forget_ages();
         let entries: Vec<Entry> =
             self.ages.iter().filter_map(|(zone, (serial, kept))| age(zone, *serial, *kept)).collect();
         let mut entries = entries.into_iter().peekable();
@@ -138,12 +174,20 @@ impl Changer {
         }
     }
 
+    /// Zones that are not transferred from others have no age.
+    fn forget_ages(&mut self) {
+        let controller = Arc::clone(&self.controller);
+        self.ages.retain(|zone, _| controller.may_be_secondary(zone));
+    }
+
     /// Shows differences of a zone that is not to be kept.
     fn take_passing(&mut self, name: &NameBuf, changes: Vec<Change>, told: Told) {
         if self.enter(name).is_err() || self.is_full() || !self.pass(name) {
             return;
         }
-        for change in changes {
+        let until = Instant::now() + ZONE_TIME;
+        let mut changes = changes.into_iter();
+        while let Some(change) = changes.next() {
             // Not served any more as it had been: told, as what is dropped.
             let Some(zone) = self.zones.get_mut(name) else { return };
             let is_next = zone.newest().is_some_and(|zone| zone.row().serial == change.serial_before());
@@ -155,6 +199,9 @@ impl Changer {
                 Commit { zone: name.clone(), record: None, version, replies: Vec::new(), told: None };
             // Of no group, and without record.
             self.committed(0, Payload::Commit(commit));
+            if changes.len() > 0 && Instant::now() >= until {
+                return self.put_off_changes(name, changes.collect(), told, None);
+            }
         }
         if self.zones.contains_key(name) {
             told.done();
@@ -182,6 +229,7 @@ impl Changer {
                 crate::serve::tidy_on_a_thread(&self.controller);
             }
             (zone.is_passing, zone.is_based) = (true, false);
+            zone.begins_anew();
             // What is not to be kept has no history either.
             self.controller.historian.begin_anew(name);
         }
@@ -192,8 +240,23 @@ impl Changer {
         if self.enter(name).is_err() || self.is_full() {
             return;
         }
-        let (mut told, last, now) = (Some(told), changes.len().saturating_sub(1), wall());
-        for (at, change) in changes.into_iter().enumerate() {
+        let (now, until) = (wall(), Instant::now() + ZONE_TIME);
+        let (mut told, mut changes, mut waiting) = (Some(told), changes.into_iter(), (0, 0));
+        while let Some(change) = changes.next() {
+            if waiting.0 >= CHANGES_A_COMMIT.0 || waiting.1 >= CHANGES_A_COMMIT.1 {
+                self.commit();
+                waiting = (0, 0);
+            }
+            waiting.0 += 1;
+            waiting.1 += change.removed().octets().len() + change.added().octets().len();
+            match self.write_base(name) {
+                Ok(()) => {}
+                Err(NotBased::NotNow) => return,
+                Err(NotBased::Later) => {
+                    let all = std::iter::once(change).chain(changes).collect();
+                    return told.map_or((), |told| self.put_off_changes(name, all, told, Some(STORE_PAUSE)));
+                }
+            }
             let Some(zone) = self.zones.get_mut(name) else { return };
             let Log::Open(open) = &self.log else { return };
             let held = zone.newest().map(|zone| zone.row().serial);
@@ -207,25 +270,12 @@ impl Changer {
                 does_not_fit(told);
                 return;
             };
-            if !zone.is_based {
-                let Some(base) = checkpoint::entries(&self.controller, zone, &self.renewal.rules, now) else {
-                    self.renewal.ask([name.clone()]);
-                    return;
-                };
-                for entry in base {
-                    let generation = open.committer.generation();
-                    if open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base).is_err() {
-                        return;
-                    }
-                }
-                zone.is_based = true;
-            }
             zone.is_passing = false;
             let Ok(applied) = zone.apply(&change) else {
                 does_not_fit(told);
                 return;
             };
-            let told = if at == last { told.take() } else { None };
+            let own_told = if changes.len() == 0 { told.take() } else { None };
             let version = Some((applied.changed, applied.parts));
             let record = Arc::new(record);
             let commit = Commit {
@@ -233,7 +283,7 @@ impl Changer {
                 record: Some(Arc::clone(&record)),
                 version,
                 replies: Vec::new(),
-                told,
+                told: own_told,
             };
             let generation = open.committer.generation();
             let queued = open.committer.enqueue(generation, Some(record), Payload::Commit(commit)).map(drop);
@@ -242,12 +292,50 @@ impl Changer {
             {
                 return self.take_back(commit);
             }
+            if let Some(told) = told.take_if(|_| Instant::now() >= until) {
+                return self.put_off_changes(name, changes.collect(), told, None);
+            }
         }
+    }
+
+    /// Goes on with the rest of what came in a later turn.
+    fn put_off_changes(&mut self, zone: &NameBuf, rest: Vec<Change>, told: Told, pause: Option<Duration>) {
+        let incoming = Incoming { zone: zone.clone(), what: What::Changes(rest, told) };
+        self.rounds.again(Job::Incoming(incoming), pause);
     }
 }
 
+/// What a zone has that has none: nothing was checked so early, and nothing expires so late. As it is read it has its time until then.
+pub(super) const NO_AGE: Kept = Kept { checked: 0, expires: u32::MAX as u64 };
+
 /// The record that says when a zone was checked. `None`: none is so long.
-fn age(zone: &NameBuf, serial: u32, kept: Kept) -> Option<Entry> {
+fn age(zone: &Name, serial: u32, kept: Kept) -> Option<Entry> {
     let expiry = u32::try_from(kept.expires.saturating_sub(kept.checked)).unwrap_or(u32::MAX);
     Entry::new(zone, serial, serial, wall(), Body::Checked { time: kept.checked, expiry }).ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::controller::{Controller, Overrides};
+    use crate::progress::Progress;
+    use crate::serve::all_wanted;
+    use crate::settings::Settings;
+
+    /// Which zones are transferred from others is known once lists have been read: a checkpoint before that leaves no age out.
+    #[test]
+    fn ages_before_lists_are_read() {
+        let controller = Arc::new(Controller::new(Settings::default(), Overrides::default()).unwrap());
+        let mut changer = Changer::new(&controller, None);
+        changer.ages.insert("a.test".parse().unwrap(), (1, Kept::default()));
+        changer.forget_ages();
+        assert_eq!(changer.ages.len(), 1);
+        let progress = Progress::default();
+        let mut changing = controller.change();
+        let wanted = all_wanted(&changing.settings, &controller.overrides, &progress).unwrap();
+        controller.announce(&mut changing, wanted, &progress);
+        changer.forget_ages();
+        assert_eq!(changer.ages.len(), 0);
+    }
 }

@@ -79,6 +79,10 @@ impl Changer {
             return false;
         }
         self.lost.remove(name);
+        // What was lost of it is nobody's any more.
+        if self.controller.fault_of(name).is_some() {
+            self.controller.set_fault(name, None);
+        }
         self.gone.insert(name.to_owned(), true);
         true
     }

@@ -52,6 +52,8 @@ pub(super) struct Rules {
     /// Octets of all such changes at a checkpoint, and of a delta of which they are made: some 100 ms, in which nothing else is done. What is more is a
     /// new pack's.
     pub(super) condensed_octets_max: usize,
+    /// Rows of a delta since its last image from which on the next is due: what a start applies change by change, some 10 us each.
+    pub(super) image_rows_min: u64,
     /// How long steps take between groups: as long as other work did just now, within these; when nothing waits as long as the second.
     pub(super) turns: (Duration, Duration),
 }
@@ -70,6 +72,7 @@ impl Default for Rules {
             octets_max: 4 << 30,
             piece_names_max: zone::delta::PIECE_NAMES_MAX,
             condensed_octets_max: 16 << 20,
+            image_rows_min: 16_384,
             // A sync; what clients that wait do not notice.
             turns: (Duration::from_micros(200), Duration::from_millis(5)),
         }
@@ -213,6 +216,7 @@ impl Changer {
         }
         self.take_merge(now);
         self.begin_merge(now);
+        self.make_images(now);
         // As long as the others had: so what is made anew comes nearer to its end, however many rows come meanwhile.
         let (least, most) = self.renewal.rules.turns;
         self.step_until(now + worked.map_or(most, |worked| worked.clamp(least, most)));
@@ -242,6 +246,7 @@ impl Changer {
             }
         }
         merges.sort_unstable_by_key(|(urgency, octets, _)| (*urgency, *octets));
+        self.imaging.look(self.zones.values(), renewal.rules.image_rows_min);
         renewal.merges = merges.into_iter().map(|(_, _, name)| name).collect();
         let took = now.elapsed();
         renewal.next_look = now + renewal.rules.look.max(took * LOOK_PART);
@@ -417,6 +422,7 @@ impl Changer {
         let Some(zone) = self.zones.get_mut(&name) else { return };
         // Where it fails the zone was given to another or removed, and is forgotten for that.
         if zone.exchange(&self.controller, writer, Some(&to)).is_ok() {
+            zone.begins_anew();
             zone.is_based = !zone.is_passing;
             zone.is_in_memory = false;
             zone.merged = Some((Instant::now(), time));

@@ -9,6 +9,8 @@ use wire::NameBuf;
 use zone::{Change, Records};
 
 use super::base;
+use super::images::{Loaded, Origin, sum_of};
+use super::incoming::NO_AGE;
 use super::zone::DynamicZone;
 use crate::controller::Controller;
 use crate::packs::StoredPack;
@@ -107,6 +109,8 @@ impl<'c> Replay<'c> {
                     }
                     if !is_piece && self.zones.get(&name).is_some_and(|begun| begun.zone.fault.is_none()) {
                         self.say_again(group, record);
+                        let said = Origin { group, sum: sum_of(record) };
+                        self.zones.get_mut(&name).into_iter().for_each(|begun| begun.zone.say(Some(said)));
                     }
                 }
             }
@@ -125,8 +129,11 @@ impl<'c> Replay<'c> {
                 }
             }
             Body::Checked { time, expiry } => {
-                let expires = time.saturating_add(expiry.into());
-                self.kept.insert(name, Kept { checked: time, expires });
+                let kept = Kept { checked: time, expires: time.saturating_add(expiry.into()) };
+                match kept == NO_AGE {
+                    true => drop(self.kept.remove(&name)),
+                    false => drop(self.kept.insert(name, kept)),
+                }
                 return;
             }
         }
@@ -144,6 +151,21 @@ impl<'c> Replay<'c> {
             self.say_again(group, record);
         }
         self.last.insert(record.zone.to_lowercase(), group);
+    }
+
+    /// A record that an image of its zone has.
+    pub(super) fn pass_imaged(&mut self, group: u64, record: &Record<'_>, is_piece: bool) {
+        let serials = (record.serial_before, record.serial_after);
+        let is_change = matches!(record.body, Body::Difference { .. });
+        let is_piece = is_change && self.pieces.take(&record.zone.to_lowercase(), serials) || is_piece;
+        self.pass(group, record, is_piece);
+    }
+
+    /// The log has come to where an image of a zone is.
+    pub(super) fn take_image(&mut self, name: &NameBuf, loaded: Loaded) {
+        if let Some(begun) = self.zones.get_mut(name) {
+            begun.zone.take_image(loaded);
+        }
     }
 
     /// A zone begins anew.

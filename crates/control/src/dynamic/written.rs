@@ -7,6 +7,7 @@ use journal::Refusal;
 use super::changer::Changer;
 use super::checkpoint::Checkpoint;
 use super::group::{Commit, Event, Payload};
+use super::images::{Origin, sum_of};
 use super::log::Log;
 use super::update::Said;
 
@@ -41,6 +42,10 @@ impl Changer {
                 self.gone.remove(&name);
                 return;
             }
+            Payload::AgeEnds(name) => {
+                self.ages.remove(&name);
+                return;
+            }
             Payload::Moved(moved) => return self.moved(*moved),
             Payload::Checkpoint => {
                 return self.checkpoint.iter_mut().for_each(Checkpoint::is_written);
@@ -50,17 +55,21 @@ impl Changer {
         if let Some((changed, parts)) = commit.version {
             self.controller.make_room();
             let serial = changed.row().serial;
+            let said = commit.record.as_ref().map(|record| Origin { group, sum: sum_of(&record.record()) });
             if let Some(record) = commit.record {
                 self.controller.historian.push(group, record);
             }
             let zone = self.zones.get_mut(&commit.zone);
-            if zone.is_none_or(|zone| zone.publish(&self.controller.catalog, changed, parts).is_err()) {
+            if zone.is_none_or(|zone| zone.publish(&self.controller.catalog, changed, *parts).is_err()) {
                 // The log is told once nothing of it waits any more.
                 tracing::warn!(zone = %commit.zone, "zone {}: updated, and then it was not served any more as it had been", commit.zone);
                 self.gone.entry(commit.zone.clone()).or_default();
                 // Durable, and not served: who asks for it would not find it.
                 return self.reply_all(commit.replies.into_iter().map(|(update, _)| update), Said::not_now());
             } else {
+                if let Some(zone) = self.zones.get_mut(&commit.zone) {
+                    zone.say(said);
+                }
                 self.controller.tell_changed(&commit.zone, serial);
                 if let Some(told) = commit.told {
                     told.done();
@@ -76,7 +85,7 @@ impl Changer {
         for payload in payloads {
             match payload {
                 Payload::Commit(commit) => self.take_back(commit),
-                Payload::Checked => {}
+                Payload::Checked | Payload::AgeEnds(_) => {}
                 Payload::Gone(name) => {
                     self.gone.insert(name, false);
                 }

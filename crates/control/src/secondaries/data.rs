@@ -12,6 +12,7 @@ use zone::build::Problem;
 use zone::{Pack, PackBuilder, TextStamp};
 
 use super::Message;
+use super::former::Former;
 use super::past::Came;
 use crate::controller::Controller;
 use crate::dynamic::{Incoming, NotTaken, Told, What};
@@ -28,6 +29,7 @@ const ZONES_A_PACK: usize = 256;
 pub(super) fn start(
     controller: &Arc<Controller>,
     done: Sender<Message>,
+    former: Former,
 ) -> io::Result<(Sender<Report>, JoinHandle<()>)> {
     let (sender, reports) = channel::<Report>();
     let owner = Arc::downgrade(controller);
@@ -35,14 +37,17 @@ pub(super) fn start(
         while let Ok(first) = reports.recv() {
             let Some(controller) = owner.upgrade() else { return };
             let all = std::iter::once(first).chain(reports.try_iter().take(ZONES_A_PACK - 1));
-            let whole: Vec<Whole> = all.filter_map(|report| take(&controller, report, &done)).collect();
+            let tell = Tell { done: &done, former: &former };
+            // Waits as long as another server is about to take over.
+            let _serving = controller.secondaries.serving.read();
+            let whole: Vec<Whole> = all.filter_map(|report| take(&controller, report, &tell)).collect();
             if whole.is_empty() {
                 continue;
             }
             let (kept, passing): (Vec<_>, Vec<_>) =
                 whole.into_iter().partition(|whole| controller.persists(&whole.zone));
-            take_whole(&controller, kept, true, &done);
-            take_whole(&controller, passing, false, &done);
+            take_whole(&controller, kept, true, &tell);
+            take_whole(&controller, passing, false, &tell);
             crate::serve::tidy_on_a_thread(&controller);
         }
     })?;
@@ -60,9 +65,17 @@ struct Whole {
     findings: Findings,
 }
 
-/// Tells what came of a job. Nobody is there to be told at the very end.
-fn tell(done: &Sender<Message>, job: Job, answer: Answer) {
-    drop(done.send(Message::Done(job, answer, None)));
+/// Who wants jobs done.
+struct Tell<'d> {
+    done: &'d Sender<Message>,
+    former: &'d Former,
+}
+
+impl Tell<'_> {
+    /// Tells what came of a job. Nobody is there to be told at the very end.
+    fn tell(&self, job: Job, answer: Answer) {
+        drop(self.done.send(Message::Done(job, answer, None)));
+    }
 }
 
 /// An answer that says that nothing came of it.
@@ -71,9 +84,11 @@ fn stopped(fault: Fault) -> Answer {
 }
 
 /// Takes what was transferred; gives back what came as a whole.
-fn take(controller: &Controller, report: Report, done: &Sender<Message>) -> Option<Whole> {
-    if let Some(answer) = report.answer() {
-        tell(done, report.job, answer);
+fn take(controller: &Controller, report: Report, tell: &Tell<'_>) -> Option<Whole> {
+    let is_former = tell.former.has(report.job.zone);
+    let answer = report.answer().or_else(|| is_former.then(|| stopped(Fault::Ended)));
+    if let Some(answer) = answer {
+        tell.tell(report.job, answer);
         return None;
     }
     let came = Came::of(&report);
@@ -81,14 +96,16 @@ fn take(controller: &Controller, report: Report, done: &Sender<Message>) -> Opti
     let (outcome, soa, expire, counts) = match result {
         Ok(Done { outcome, soa: Some(soa), expire, counts, .. }) => (outcome, soa, expire, counts),
         _ => {
-            tell(done, job, stopped(Fault::Ended));
+            tell.tell(job, stopped(Fault::Ended));
             return None;
         }
     };
     match (outcome, contents) {
         (Outcome::Changes(changes), _) => {
             controller.catalogs.coming(&zone, &changes);
-            let what = What::Changes(changes, told(done.clone(), (job, came), soa, expire));
+            let told = told(tell.done.clone(), (job, came), soa, expire);
+            let former = tell.former.clone();
+            let what = What::Changes(changes, told.as_long_as(move || !former.has(job.zone)));
             controller.dynamic.incoming(Incoming { zone: zone.to_lowercase(), what });
             None
         }
@@ -98,20 +115,20 @@ fn take(controller: &Controller, report: Report, done: &Sender<Message>) -> Opti
                 Ok(findings) => Some(Whole { job, zone, soa, expire, came, text, findings }),
                 Err((check, lines)) => {
                     lines.iter().for_each(|line| tracing::debug!(zone = %zone, "zone {zone}: {line}"));
-                    tell(done, job, stopped(Fault::Unservable(check)));
+                    tell.tell(job, stopped(Fault::Unservable(check)));
                     None
                 }
             }
         }
         _ => {
-            tell(done, job, stopped(Fault::Ended));
+            tell.tell(job, stopped(Fault::Ended));
             None
         }
     }
 }
 
 /// Puts zones into packs, which are stored before anybody sees them if the zones persist, and serves them.
-fn take_whole(controller: &Controller, whole: Vec<Whole>, persists: bool, done: &Sender<Message>) {
+fn take_whole(controller: &Controller, whole: Vec<Whole>, persists: bool, tell: &Tell<'_>) {
     let folder = controller.writable_folder().filter(|_| persists);
     let mut rest = whole;
     while !rest.is_empty() {
@@ -122,14 +139,15 @@ fn take_whole(controller: &Controller, whole: Vec<Whole>, persists: bool, done: 
         for (Whole { job, zone, soa, expire, came, findings, .. }, number) in
             rest.into_iter().zip(packed.numbers)
         {
-            let is_served = stored.as_ref().zip(number).is_some_and(|(pack, number)| {
+            let stored = stored.as_ref().filter(|_| !tell.former.has(job.zone));
+            let is_served = stored.zip(number).is_some_and(|(pack, number)| {
                 controller.take_transferred(&zone, (Arc::clone(pack), number), findings, persists)
             });
             let answer = match is_served {
                 true => Answer::Transferred { soa, expire },
                 false => stopped(Fault::NoZone),
             };
-            drop(done.send(Message::Done(job, answer, came)));
+            drop(tell.done.send(Message::Done(job, answer, came)));
         }
         tracing::debug!(zones = count - later.len(), "a pack made of zones that were transferred");
         rest = later;
@@ -185,7 +203,7 @@ fn told(done: Sender<Message>, (job, came): (Job, Option<Came>), soa: Soa, expir
         let answer = match result {
             Ok(()) => Answer::Transferred { soa, expire },
             Err(NotTaken::DoesNotFit) => stopped(Fault::Mismatch),
-            Err(NotTaken::NotNow) => stopped(Fault::Full),
+            Err(NotTaken::NotNow) => stopped(Fault::NotNow),
         };
         drop(done.send(Message::Done(job, answer, came)));
     })

@@ -14,8 +14,9 @@ use transfer::notify_in;
 use transfer::refresh::{Action, Answer, Job, PrimaryState, Schedule, Span, Told, Words, ZoneNumber};
 use wire::iana::{ede, rcode};
 
+use super::former::Former;
 use super::past::Came;
-use super::zones::{Zones, soa};
+use super::zones::{Zone, Zones, soa};
 use super::{Command, Message, Notice, schedule_settings, shares};
 use crate::command::TransfersIn;
 use crate::controller::Controller;
@@ -25,6 +26,8 @@ use crate::settings::SecondarySettings;
 
 /// How long the thread sleeps at most: it looks whether there is a server still.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
+/// How long the thread sleeps at most while zones that are too old wait for their end, see [`super::Secondaries::rest`].
+const EXPIRED_SLEEP: Duration = Duration::from_millis(100);
 /// Messages that are taken between two looks at what is due.
 const MESSAGES_A_TURN: usize = 256;
 /// Threads that transfer: the schedule gives them no more than that at a time anyhow, and each waits for the network most of its time.
@@ -53,6 +56,8 @@ pub(super) struct Scheduler {
     reports: Sender<Report>,
     /// Primaries of which it was said that they do not answer.
     down: HashSet<u16>,
+    /// Zones that are too old, and served still.
+    expired: Vec<ZoneNumber>,
 }
 
 impl Scheduler {
@@ -60,12 +65,12 @@ impl Scheduler {
         controller: &Arc<Controller>,
         settings: SecondarySettings,
         sender: Sender<Message>,
-        reports: Sender<Report>,
+        (reports, former): (Sender<Report>, Former),
     ) -> io::Result<Scheduler> {
         Ok(Scheduler {
             controller: Arc::downgrade(controller),
             schedule: Schedule::new(schedule_settings(&settings)),
-            zones: Zones::default(),
+            zones: Zones::new(former),
             clock: Clock,
             random: Unguessable::from_system()?,
             asking: None,
@@ -74,6 +79,7 @@ impl Scheduler {
             sender,
             reports,
             down: HashSet::new(),
+            expired: Vec::new(),
         })
     }
 
@@ -113,6 +119,7 @@ impl Scheduler {
         loop {
             let Some(controller) = self.controller.upgrade() else { return };
             self.begin_what_is_due(&controller);
+            self.expire(&controller);
             drop(controller);
             let first = match received.recv_timeout(self.pause()) {
                 Ok(message) => Some(message),
@@ -138,13 +145,14 @@ impl Scheduler {
     /// How long nothing is to be done.
     fn pause(&self) -> Duration {
         let now = self.clock.seconds();
+        let most = if self.expired.is_empty() { SLEEP_MAX } else { EXPIRED_SLEEP };
         match self.schedule.wake(now) {
-            None => SLEEP_MAX,
+            None => most,
             // To the second in which it is due: the clock says whole seconds.
             Some(due) => {
                 let whole = Duration::from_secs(due.saturating_sub(now).into());
                 let part = Duration::from_millis(self.clock.millis() % 1000);
-                whole.saturating_sub(part).max(Duration::from_millis(1)).min(SLEEP_MAX)
+                whole.saturating_sub(part).max(Duration::from_millis(1)).min(most)
             }
         }
     }
@@ -213,13 +221,7 @@ impl Scheduler {
             let action = self.schedule.poll(self.clock.seconds(), &mut || random.next_u64() as u32);
             match action {
                 None => return,
-                Some(Action::Expire(number)) => {
-                    let Some(zone) = self.zones.zones.get(&number) else { continue };
-                    let name = &zone.name;
-                    if controller.expire(name) {
-                        tracing::error!(zone = %name, "zone {name}: expired, as no primary has confirmed it for as long as its SOA record says; queries for it get SERVFAIL");
-                    }
-                }
+                Some(Action::Expire(number)) => self.expired.push(number),
                 Some(Action::Start(job)) => {
                     let zone = self.zones.zones.get(&job.zone).map(|zone| zone.name.clone());
                     let primary = self.zones.primary(job.primary, &remotes);
@@ -237,6 +239,22 @@ impl Scheduler {
                         self.tell(&job, &Answer::Stopped(stop));
                     }
                 }
+            }
+        }
+    }
+
+    /// Gives up zones that are too old, unless another server is about to take over: then once that has come to nothing.
+    fn expire(&mut self, controller: &Controller) {
+        if self.expired.is_empty() {
+            return;
+        }
+        let Some(_serving) = controller.secondaries.serving.try_read() else { return };
+        for number in std::mem::take(&mut self.expired) {
+            // It may have come meanwhile, or be gone.
+            let zone = self.zones.zones.get(&number).filter(|_| self.schedule.is_expired(number));
+            let Some(Zone { name, .. }) = zone else { continue };
+            if controller.expire(name) {
+                tracing::error!(zone = %name, "zone {name}: expired, as no primary has confirmed it for as long as its SOA record says; queries for it get SERVFAIL");
             }
         }
     }
@@ -259,8 +277,15 @@ impl Scheduler {
         if let Some(zone) = self.zones.zones.get_mut(&job.zone) {
             zone.past.take(job, answer, came, self.clock.seconds());
         }
+        let former = self.zones.former.take(job.zone);
         let told = self.tell(job, answer);
         self.say(job, answer);
+        if let (Some(name), Answer::Transferred { .. }) = (former, answer)
+            && let Some(number) = self.zones.numbers.get(&name)
+        {
+            // It was on its way already: those that are its primaries now say what is right.
+            self.schedule.retransfer(*number, self.clock.seconds());
+        }
         match told {
             Told::Nothing => {}
             Told::Checked => self.note(controller, job.zone),

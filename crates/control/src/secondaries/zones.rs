@@ -11,6 +11,7 @@ use wire::iana::rtype;
 use wire::{Name, NameBuf};
 use zone::catalog::View;
 
+use super::former::Former;
 use super::past::Past;
 use crate::controller::Controller;
 use crate::secondary::{Clock, Primary};
@@ -30,7 +31,6 @@ pub(super) struct Zone {
 }
 
 /// All zones and the addresses that they are asked of.
-#[derive(Default)]
 pub(super) struct Zones {
     /// By the number of the schedule.
     pub(super) zones: HashMap<ZoneNumber, Zone>,
@@ -41,9 +41,16 @@ pub(super) struct Zones {
     primary_numbers: HashMap<(RemoteName, SocketAddr), u16>,
     /// Lists of primaries that the schedule has.
     lists: HashMap<Box<[u16]>, u32>,
+    /// Of zones that were forgotten while they were asked for.
+    pub(super) former: Former,
 }
 
 impl Zones {
+    pub(super) fn new(former: Former) -> Zones {
+        let (zones, numbers, primaries, primary_numbers, lists) = Default::default();
+        Zones { zones, numbers, primaries, primary_numbers, lists, former }
+    }
+
     /// Brings zones up to what settings say. `random`: any numbers.
     pub(super) fn look(
         &mut self,
@@ -63,6 +70,18 @@ impl Zones {
                 stays.insert(number);
                 continue;
             }
+            let (now, unix) = (Clock.seconds(), Clock.unix());
+            // With others it is as old as it was. What the log had at the start counts where it was not known since.
+            let (kept, noted) = match self.numbers.get(&lower) {
+                Some(number) => {
+                    let noted = self.zones.get(number).and_then(|zone| zone.noted);
+                    (schedule.kept(*number, now, unix), noted)
+                }
+                None => {
+                    let noted = controller.secondaries.take_kept(&lower);
+                    (noted, noted)
+                }
+            };
             self.forget(&lower, schedule);
             let list = match self.lists.get(&primaries) {
                 Some(list) => Some(*list),
@@ -72,12 +91,10 @@ impl Zones {
             };
             // Settings name at least one, each with an address.
             let Some(list) = list else { continue };
-            let (clock, noted) = (Clock, controller.secondaries.kept(&lower));
-            let (now, unix) = (clock.seconds(), clock.unix());
             let soa = soa(controller, &name);
             let held = soa.as_ref().map(|soa| {
                 let unknown = Kept { checked: unix, expires: unix.saturating_add(soa.expire.into()) };
-                (soa, noted.unwrap_or(unknown))
+                (soa, kept.unwrap_or(unknown))
             });
             let number = schedule.add(list, held, (now, unix), random);
             let zone = Zone { name, primaries, noted, is_troubled: false, past: Past::default() };
@@ -97,7 +114,9 @@ impl Zones {
     pub(super) fn forget(&mut self, lower: &Name, schedule: &mut Schedule) {
         if let Some(number) = self.numbers.remove(lower) {
             self.zones.remove(&number);
-            schedule.remove(number);
+            if schedule.remove(number) {
+                self.former.add(number, lower.to_owned());
+            }
         }
     }
 

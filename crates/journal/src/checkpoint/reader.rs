@@ -120,6 +120,16 @@ impl Checkpoint {
         self.checksum
     }
 
+    /// The checksum that the end of the file says it has; `None`: the end is damaged.
+    pub fn file_checksum(&self) -> Option<u64> {
+        let at = self.octets.checked_sub(END_OCTETS as u64)?;
+        let mut end = [0; END_OCTETS];
+        self.file.read_at(&mut end, at).ok()?;
+        let mut reader = Octets::new(&end);
+        let (sum, _, _, checksum) = (reader.u64()?, reader.u64()?, reader.u64()?, reader.u64()?);
+        (sum == self.key.at(at).sum(&end[8..])).then_some(checksum)
+    }
+
     fn add(&mut self, sum: u64) {
         self.checksum = self.key.at(self.checksum).sum(&sum.to_le_bytes());
     }

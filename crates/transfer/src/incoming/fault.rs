@@ -73,6 +73,8 @@ pub enum Fault {
     Full,
     /// What was transferred does not fit the zone that is held: something is removed that is not there.
     Mismatch,
+    /// The differences cannot be put into what is held now, whatever they are: that is damaged, or no change of it can be kept.
+    NotNow,
     /// What was transferred is no zone that can be served.
     NoZone,
     /// The same, as this was found in it.
@@ -141,7 +143,7 @@ impl Fault {
     pub fn remedy(self) -> Remedy {
         match self {
             Fault::Rcode(rcode::FORMERR | rcode::NOTIMP | rcode::BADVERS) => Remedy::Plainer,
-            Fault::Chain { .. } | Fault::Backwards { .. } | Fault::Mismatch => Remedy::Whole,
+            Fault::Chain { .. } | Fault::Backwards { .. } | Fault::Mismatch | Fault::NotNow => Remedy::Whole,
             Fault::Limit(Limit::Differences) => Remedy::Whole,
             _ => Remedy::Elsewhere,
         }
@@ -230,6 +232,7 @@ impl fmt::Display for Fault {
             Fault::Limit(Limit::Rate) => f.write_str("is too slow"),
             Fault::Full => f.write_str("sent more than there is room for"),
             Fault::Mismatch => f.write_str("sent differences that do not fit what is held"),
+            Fault::NotNow => f.write_str("sent differences that cannot be put into what is held now"),
             Fault::NoZone => f.write_str("sent what cannot be served"),
             Fault::Unservable(check) => write!(f, "sent what cannot be served: {}", check.text()),
         }

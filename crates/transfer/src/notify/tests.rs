@@ -242,3 +242,25 @@ fn only_what_is_under_way_counts() {
     let known = (0..8).filter(|number| !notices.of(&zone(*number)).is_empty()).count();
     assert_eq!((known, notices.entries, notices.idle(seconds(5.0))), (4, 4, None));
 }
+
+/// One for which no ID is free waits, and takes no other's place: both are told.
+#[test]
+fn no_id_is_free() {
+    let mut notices = Notices::default();
+    notices.publish(&name("one.example"), 7, remotes(&["a"]), seconds(1.0));
+    assert_eq!(send(&mut notices, 2.0, 10).len(), 1);
+    notices.publish(&name("two.example"), 7, remotes(&["a"]), seconds(2.0));
+    let due = notices.next(seconds(2.0), &mut Vec::new()).unwrap();
+    assert_eq!(notices.id(at(53), || 10), None);
+    notices.put_off(&due, seconds(2.0));
+    assert!(notices.next(seconds(2.5), &mut Vec::new()).is_none());
+    let is_told = |notices: &mut Notices, zone, id, now| {
+        let ended = notices.receive(at(53), &response(zone, id, 0), seconds(now), WALL);
+        ended.map(|ended| ended.told.state) == Some(State::Told)
+    };
+    assert!(is_told(&mut notices, "one.example", 10, 2.6));
+    let line = ("two.example.".to_owned(), "a".to_owned(), 0);
+    assert_eq!(send(&mut notices, 3.0, 10), [line], "it was not sent before");
+    assert!(is_told(&mut notices, "two.example", 10, 3.1));
+    assert_eq!((notices.counts().sent, notices.counts().told), (2, 2));
+}

@@ -178,10 +178,10 @@ impl Schedule {
         number
     }
 
-    /// Forgets a zone. Its number may be given to another as soon as no job of it is under way.
-    pub fn remove(&mut self, number: ZoneNumber) {
+    /// Forgets a zone. Its number may be given to another as soon as no job of it is under way; says whether one is.
+    pub fn remove(&mut self, number: ZoneNumber) -> bool {
         if self.zones[number as usize].has(flag::GONE) {
-            return;
+            return self.zones[number as usize].is_running();
         }
         self.unlink(number);
         let zone = &mut self.zones[number as usize];
@@ -192,6 +192,7 @@ impl Schedule {
         if !is_running {
             self.free.push(number);
         }
+        is_running
     }
 
     /// A NOTIFY for the zone, of somebody who may send one. `sender`: if that is a primary. `serial`: the hint. Returns whether it leads to

@@ -8,6 +8,7 @@
 //!
 //! Everything that is followed is checked: a pack made to deceive gives an error, or a copy that is as wrong as it is.
 
+use super::zone::is_full;
 use super::{PackBuilder, Problem, REFERENCES_OCTETS_MAX};
 use crate::block::{self, DIRECTORY_ROW_OCTETS, NAMES_MAX};
 use crate::contents::Flags;
@@ -78,7 +79,7 @@ impl PackBuilder {
         let zone = ZoneView::new(from, number).ok_or(Problem::Damaged)?;
         let row = zone.row();
         let first_block = (self.directory.len() / DIRECTORY_ROW_OCTETS) as u32;
-        if super::is_full(first_block, row.block_count as usize) {
+        if is_full(first_block, row.block_count as usize) {
             return Err(Problem::PackFull);
         }
         let mut copy = Copy::new(self, from, zone);

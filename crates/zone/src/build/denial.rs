@@ -1,7 +1,8 @@
 //! NSEC3 chains: rows in the order of hashes, and for each name the record that matches or covers it.
 
 use super::pool::Pool;
-use super::{PackBuilder, Problem, ZoneBuild};
+use super::zone::ZoneBuild;
+use super::{PackBuilder, Problem};
 use crate::contents::{Contents, Flags, NodeRef};
 use crate::fragment;
 use crate::pack::{NOWHERE, NSEC3_ROW_OCTETS};

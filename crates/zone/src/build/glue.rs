@@ -1,6 +1,7 @@
 //! Glue of zone cuts, found once at build time (RFC 9471).
 
-use super::{PackBuilder, ZoneBuild};
+use super::PackBuilder;
+use super::zone::ZoneBuild;
 use crate::contents::{Contents, Flags, NodeRef, RRsetRef};
 use crate::fragment::{GlueGroup, RECORDS_MAX, encode_glue};
 use crate::lookup::key_prefix;

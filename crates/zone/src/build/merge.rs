@@ -4,6 +4,7 @@
 //! flags by the way to a name, glue where its list may differ, ranks in intervals that have changed.
 
 use super::copy::Copy;
+use super::zone::is_full;
 use super::{PackBuilder, Problem};
 use crate::block::DIRECTORY_ROW_OCTETS;
 use crate::contents::Flags;
@@ -34,7 +35,7 @@ impl PackBuilder {
     fn merge(&mut self, zone: &ZoneView<'_>) -> Result<ZoneRow, Problem> {
         let row = zone.row();
         let first_block = (self.directory.len() / DIRECTORY_ROW_OCTETS) as u32;
-        if super::is_full(first_block, row.node_count as usize / crate::block::NAMES_MAX + 1) {
+        if is_full(first_block, row.node_count as usize / crate::block::NAMES_MAX + 1) {
             return Err(Problem::PackFull);
         }
         let copy = Copy::new(self, zone.pack(), *zone);

@@ -1,7 +1,8 @@
 //! RRsets to fragments: finds the compression pointers that hold in any message.
 
 use super::known::{self, Servers};
-use super::{PackBuilder, Problem, ZoneBuild};
+use super::zone::ZoneBuild;
+use super::{PackBuilder, Problem};
 use crate::contents::{Flags, NodeRef, RRsetRef};
 use crate::fragment::{self, POINTERS_MAX, REACH_MAX, RECORD_HEAD_OCTETS, TO_APEX, TO_OWNER};
 use crate::shape::{Row, Storage};

@@ -1,9 +1,10 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
 use crate::contents::{ContentsBuilder, SourcePosition};
-use crate::lookup::{Data, MatchKind, ZoneView};
+use crate::lookup::{Data, MatchKind, ZoneView, key_prefix};
 use crate::pack::Pack;
-use wire::SortKey;
+use wire::iana::rtype;
+use wire::{NameBuf, SortKey};
 
 const SOA: &[u8] = b"\x02ns\x07example\0\x01h\x07example\0\0\0\0\x07\0\0\0\x01\0\0\0\x02\0\0\0\x03\0\0\0\x09";
 const ADDRESS: &[u8] = &[192, 0, 2, 1];

@@ -1,32 +1,27 @@
 //! How the catalog changes: one writer at a time, under a short lock.
 
+mod add;
+mod publish;
+mod shown;
+
+use self::add::ADDED_AT_A_TIME;
+use self::shown::Shown;
+pub use self::shown::{PackHold, StatesHold};
 use super::depths::DepthCounts;
 use super::groups::Group;
-use super::growth::{Growth, label_count};
+use super::growth::Growth;
 use super::numbered::{List, Numbers, PackNumber, StatesNumber};
-use super::partition::{Owners, PartSet, block_of, word_of as word_of_block};
-use super::slots::{
-    Absence, Absent, CHUNK_SLOTS, NOWHERE_SLOTS, Named, Slot, SlotNumber, word_of, word_of_state,
-};
+use super::partition::{Owners, PartSet};
+use super::slots::{Absence, NOWHERE_SLOTS, SlotNumber};
 use super::states::States;
-use super::table::{Table, Tag};
-use super::view::{CatalogView, nowhere};
-use super::{Catalog, Inner, Parts, ZONES_MAX, for_each_ancestor, new_chunk, next_version, root_hash};
-use crate::index::Hash;
-use crate::lookup::ZoneView;
+use super::view::CatalogView;
+use super::{Catalog, Inner, Parts};
 use crate::pack::Pack;
-use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 use sync::Mutex;
-use sync::epoch::{Held, Reader};
-use wire::{Name, SortKey};
-
-/// Zones that are added together: about as many misses of the memory caches as a core has in flight, times two.
-const ADDED_TOGETHER: usize = 32;
-/// Zones that are added before others who change something have their turn: 0.1 ms, and up to 4 ms while the table grows.
-const ADDED_AT_A_TIME: usize = 4 * ADDED_TOGETHER;
+use sync::epoch::Reader;
+use wire::Name;
 
 /// The lock, held.
 type Locked<'i> = sync::Guard<MutexGuard<'i, Writer>>;
@@ -67,85 +62,6 @@ pub(super) struct Writer {
     slots_used: u32,
     /// Of these, the ones that can be used again.
     free: Arc<Mutex<Vec<SlotNumber>>>,
-}
-
-/// What view words name by number.
-struct Shown {
-    packs: Numbers<Pack>,
-    states: Numbers<States>,
-}
-
-impl Shown {
-    /// One more view word that shows this: the word.
-    fn use_of(&mut self, source: ViewSource, apex: &Name, key: &[u8]) -> Held<Box<Absent>> {
-        match source {
-            ViewSource::Pack(number, zone) => {
-                let pack = self.packs.get(number.0);
-                // One that was lost since it was looked at shows as lost.
-                let is_it = ZoneView::key_in(pack, zone) == Some(key) || pack.is_damaged();
-                assert!(is_it, "a pack has another zone");
-                self.packs.use_again(number.0);
-                Held::Number(word_of(number, zone))
-            }
-            ViewSource::States(number, state) => {
-                let states = self.states.get(number.0);
-                assert!(states.apex_key() == key, "states of another zone");
-                assert!(states.get(state).is_some(), "a zone has no such state");
-                self.states.use_again(number.0);
-                Held::Number(word_of_state(number, state))
-            }
-            ViewSource::Absent(why) => Held::Value(Box::new(Absent::new(apex, why))),
-        }
-    }
-
-    /// One view word less names this.
-    fn let_go(&mut self, named: Option<Named>, parts: &Parts, inner: &Arc<Inner>) {
-        match named {
-            Some(Named::Pack(number)) => self.packs.let_go(number.0, &parts.packs, inner),
-            Some(Named::States(number)) => self.states.let_go(number.0, &parts.states, inner),
-            None => {}
-        }
-    }
-}
-
-/// A pack that was added, which stays as long as this does or a slot shows a zone of it.
-pub struct PackHold {
-    inner: Arc<Inner>,
-    number: PackNumber,
-}
-
-impl PackHold {
-    /// Its number.
-    pub fn number(&self) -> PackNumber {
-        self.number
-    }
-}
-
-impl Drop for PackHold {
-    fn drop(&mut self) {
-        let directory = self.inner.parts.current();
-        self.inner.lock().shown.packs.let_go(self.number.0, &directory.packs, &self.inner);
-    }
-}
-
-/// States that were added, which stay as long as this does or a slot shows one of them.
-pub struct StatesHold {
-    inner: Arc<Inner>,
-    number: StatesNumber,
-}
-
-impl StatesHold {
-    /// Their number.
-    pub fn number(&self) -> StatesNumber {
-        self.number
-    }
-}
-
-impl Drop for StatesHold {
-    fn drop(&mut self) {
-        let directory = self.inner.parts.current();
-        self.inner.lock().shown.states.let_go(self.number.0, &directory.states, &self.inner);
-    }
 }
 
 impl Catalog {
@@ -336,253 +252,4 @@ impl Inner {
         let _turn = self.turn.lock();
         self.writer.lock()
     }
-
-    /// The same, with room for as many of the `coming` zones as are added at a time.
-    fn lock_with_room(&self, coming: usize) -> Locked<'_> {
-        let at_a_time = coming.min(ADDED_AT_A_TIME);
-        let mut next = None;
-        loop {
-            let mut writer = self.lock();
-            assert!(writer.zones + coming <= ZONES_MAX, "more zones than slot numbers");
-            let present = Arc::clone(&self.parts.current().table);
-            if writer.growth.is_due(&present, coming) {
-                let Some(table) = next.take() else {
-                    // Without the lock, as the system has to find memory for it.
-                    let zones = writer.zones + coming;
-                    drop(writer);
-                    next = Some(Table::with_room(zones));
-                    continue;
-                };
-                writer.growth.begin(table);
-            }
-            let Writer { reader, growth, .. } = &mut *writer;
-            self.read(reader, |view| {
-                growth.go_on(&present, at_a_time, self.seed, |slot| view.key_of(SlotNumber(slot)));
-            });
-            let table = growth.finish(&present).unwrap_or(present);
-            let has_room = growth.has_room(&table, at_a_time);
-            self.make_room(&writer, table, at_a_time);
-            if has_room {
-                return writer;
-            }
-        }
-    }
-
-    /// Publishes the table, and a list of slots that is large enough for `more` zones.
-    fn make_room(&self, writer: &Writer, table: Arc<Table>, more: usize) {
-        let parts = self.parts.current();
-        let unused = parts.slots.len() * CHUNK_SLOTS - writer.slots_used as usize;
-        let wanted = more.saturating_sub(unused + writer.free.lock().len());
-        let chunks = wanted.div_ceil(CHUNK_SLOTS);
-        if chunks == 0 && Arc::ptr_eq(&table, &parts.table) {
-            return;
-        }
-        let slots = parts.slots.iter().cloned().chain((0..chunks).map(|_| new_chunk())).collect();
-        self.publish_parts(Parts { table, slots, ..Parts::clone(&parts) });
-    }
-
-    /// Adds zones, for which there is room, and their slots to `slots`.
-    fn add_some<N: Deref<Target = Name>>(
-        self: &Arc<Self>,
-        writer: &mut Writer,
-        zones: &[(N, ViewSource)],
-        slots: &mut Vec<SlotNumber>,
-        group: &impl Fn(usize) -> Option<Group>,
-    ) {
-        let parts = self.parts.current();
-        let mut added = Vec::new();
-        let mut keys: [SortKey; ADDED_TOGETHER] = std::array::from_fn(|_| SortKey::new());
-        let mut tags = [Tag::default(); ADDED_TOGETHER];
-        for some in zones.chunks(ADDED_TOGETHER) {
-            for ((key, tag), (apex, _)) in keys.iter_mut().zip(&mut tags).zip(some) {
-                key.set(apex);
-                *tag = tag_of(self.seed, key.octets());
-            }
-            parts.table.touch(&tags);
-            for ((key, tag), (apex, source)) in keys.iter().zip(tags).zip(some) {
-                let (slot, is_new) =
-                    self.add(writer, &parts, apex, (key, tag), (*source, group(slots.len())));
-                if is_new {
-                    added.push(slot);
-                }
-                slots.push(slot);
-            }
-        }
-        if !added.is_empty() {
-            self.depths.publish(&writer.depths);
-            self.additions.fetch_add(1, Ordering::Release);
-            self.raise_enclosers(writer, &added);
-        }
-    }
-
-    /// Adds a zone, for which there is room; says whether it is new. Nobody else's version is raised yet.
-    fn add(
-        self: &Arc<Self>,
-        writer: &mut Writer,
-        parts: &Parts,
-        apex: &Name,
-        (key, tag): (&SortKey, Tag),
-        (source, group): (ViewSource, Option<Group>),
-    ) -> (SlotNumber, bool) {
-        let there = self.read(&mut writer.reader, |view| {
-            view.probe(tag, key.octets(), key.label_count()).map(|hit| hit.found.version())
-        });
-        if let Some(version) = there {
-            if let Some(group) = group {
-                self.groups.set(version.slot, group);
-            }
-            // What was lost has no name of its own any more.
-            let named = Some((apex, key.octets()));
-            let set = self.set_named_view(writer, (version.slot, named), None, source, Some(PartSet::SHARED));
-            set.expect("a zone that is there, and nothing is expected of it");
-            return (version.slot, false);
-        }
-        let number = writer.free.lock().pop().unwrap_or_else(|| {
-            writer.slots_used += 1;
-            SlotNumber(writer.slots_used - 1)
-        });
-        let slot = parts.slot(number).expect("room was made");
-        self.groups.set(number, group.unwrap_or_default());
-        slot.set(writer.shown.use_of(source, apex, key.octets()), &self.domain);
-        slot.raise(next_version());
-        writer.growth.add(&parts.table, self.seed, (key.octets(), tag), number.0);
-        writer.depths.add(key.label_count());
-        writer.zones += 1;
-        (number, true)
-    }
-
-    /// Raises the version of what names at and below these zones were found in before.
-    fn raise_enclosers(&self, writer: &mut Writer, added: &[SlotNumber]) {
-        let mut enclosers: HashMap<SlotNumber, PartSet> = HashMap::new();
-        let mut raise = |slot, parts| *enclosers.entry(slot).or_default() |= parts;
-        self.read(&mut writer.reader, |view| {
-            let mut key = SortKey::new();
-            for name in added.iter().filter_map(|slot| view.name_of(*slot)) {
-                key.set(name);
-                let labels = key.label_count();
-                let above = if labels > 0 { Some(view.find(&key, labels - 1).found) } else { None };
-                match above.filter(|above| !above.is_nothing()) {
-                    Some(encloser) => {
-                        let relative = &key.octets()[key.end(encloser.labels as usize)..];
-                        raise(encloser.version().slot, PartSet::of_name(relative));
-                    }
-                    None if labels < 2 => {
-                        (0..NOWHERE_SLOTS).for_each(|slot| raise(SlotNumber(slot), PartSet::NONE));
-                    }
-                    None => raise(nowhere(upper_hash(self.seed, &key)), PartSet::NONE),
-                }
-            }
-        });
-        let parts = self.parts.current();
-        for (slot, changed) in enclosers {
-            if let Some(slot) = parts.slot(slot) {
-                self.raise(slot, changed);
-            }
-        }
-    }
-
-    /// Publishes that parts of a slot's zone are others, or all of it where it has no versions of parts.
-    fn raise(&self, slot: &Slot, parts: PartSet) {
-        match block_of(slot.version()) {
-            Some(block) => self.blocks.raise(block, parts, next_version()),
-            None => slot.raise(next_version()),
-        }
-    }
-
-    /// The same, which gives it versions of parts, if there are any left.
-    fn raise_by_parts(&self, owners: &mut Owners, all: &Parts, number: SlotNumber, parts: PartSet) {
-        let Some(slot) = all.slot(number) else { return };
-        let is_new = block_of(slot.version()).is_none() && !parts.is_everything();
-        let Some(taken) = is_new.then(|| owners.take(number, &self.blocks)).flatten() else {
-            return self.raise(slot, parts);
-        };
-        // In this order: who follows the word that it had sees what is newer than both.
-        if let Some(before) = taken.from.and_then(|before| all.slot(before)) {
-            before.raise(next_version());
-        }
-        self.blocks.raise(taken.block, PartSet::SHARED, next_version());
-        slot.raise(word_of_block(taken.block));
-    }
-
-    /// What readers take note of as the version of a slot.
-    fn state(&self, slot: &Slot) -> u64 {
-        let word = slot.version();
-        if block_of(word).is_some() { self.blocks.state(word) } else { word }
-    }
-
-    /// Has a slot show something else, in which `changed` is other than before; `None`: nothing is.
-    fn set_view(
-        self: &Arc<Self>,
-        writer: &mut Writer,
-        number: SlotNumber,
-        expected: Option<State>,
-        source: ViewSource,
-        changed: Option<PartSet>,
-    ) -> Result<(), Changed> {
-        self.set_named_view(writer, (number, None), expected, source, changed)
-    }
-
-    /// The same for a zone of which the caller knows name and key, where what it shows may not say them any more.
-    fn set_named_view(
-        self: &Arc<Self>,
-        writer: &mut Writer,
-        (number, named): (SlotNumber, Option<(&Name, &[u8])>),
-        expected: Option<State>,
-        source: ViewSource,
-        changed: Option<PartSet>,
-    ) -> Result<(), Changed> {
-        let parts = self.parts.current();
-        let slot = parts.slot(number).ok_or(Changed)?;
-        let now = State { word: slot.word(), version: self.state(slot) };
-        if now.word == 0 || expected.is_some_and(|expected| expected != now) {
-            return Err(Changed);
-        }
-        let Writer { reader, shown, .. } = writer;
-        let held = self.read(reader, |view| {
-            let own = || Some((view.name_of(number)?, view.key_of(number)?));
-            let (name, key) = named.or_else(own)?;
-            Some(shown.use_of(source, name, key))
-        });
-        let old = slot.set(held.ok_or(Changed)?, &self.domain);
-        if let Some(changed) = changed {
-            self.raise_by_parts(&mut writer.owners, &parts, number, changed);
-        }
-        writer.shown.let_go(old, &parts, self);
-        Ok(())
-    }
-
-    fn remove(self: &Arc<Self>, writer: &mut Writer, number: SlotNumber) {
-        let parts = self.parts.current();
-        let Some(slot) = parts.slot(number).filter(|slot| slot.word() != 0) else { return };
-        let key = self.read(&mut writer.reader, |view| view.key_of(number).map(Box::<[u8]>::from));
-        // Of what was lost the table alone knows what it was; the counts stay as they are, which costs answers that are shared less and is never wrong.
-        let cells = || parts.table.zones_in(0..parts.table.cell_count());
-        let found = || cells().find(|(_, slot)| *slot == number.0).map(|(tag, _)| tag);
-        let Some(tag) = key.as_ref().map(|key| tag_of(self.seed, key)).or_else(found) else { return };
-        writer.growth.remove(&parts.table, self.seed, (key.as_deref(), tag), number.0);
-        let old = slot.set(Held::Nothing, &self.domain);
-        if let Some(block) = block_of(slot.version()) {
-            writer.owners.let_go(block);
-        }
-        slot.raise(next_version());
-        writer.shown.let_go(old, &parts, self);
-        if let Some(key) = key {
-            writer.depths.subtract(label_count(&key));
-        }
-        writer.zones -= 1;
-        let free = Arc::clone(&writer.free);
-        self.domain.retire(Box::new(move || free.lock().push(number)), 0);
-    }
-}
-
-fn tag_of(seed: u64, key: &[u8]) -> Tag {
-    let mut last = None;
-    for_each_ancestor(seed, key, |_, tag| last = Some(tag));
-    last.expect("the root at least")
-}
-
-/// Hash of the two upper labels of a name that has as many.
-fn upper_hash(seed: u64, key: &SortKey) -> Hash {
-    let upper = root_hash(seed).extend(key.padded(), 0, key.end(1));
-    upper.extend(key.padded(), key.end(1), key.end(2))
 }

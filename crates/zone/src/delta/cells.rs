@@ -81,6 +81,13 @@ impl Growing {
         Growing { cells: Arc::new(Cells::new(FIRST_POWER)), used: 0, next: None }
     }
 
+    /// With room for so many entries.
+    pub(super) fn with_room(entries: usize) -> Growing {
+        // As long as fewer than three eighths of the cells are used there is no next table.
+        let power = (8 * entries / 3 + 1).next_power_of_two().ilog2().clamp(FIRST_POWER, LAST_POWER);
+        Growing { cells: Arc::new(Cells::new(power)), used: 0, next: None }
+    }
+
     /// The table for the next box.
     pub(super) fn cells(&self) -> &Arc<Cells> {
         &self.cells

@@ -173,7 +173,7 @@ impl Rebuild {
             }
         }
         if let Some(node) = &node {
-            self.servers(old, node, commit);
+            servers_of(old, node, &mut commit.servers);
         }
         if !self.is_copy {
             commit.glue_differs |= self.moves_glue(old, &below, key, node.as_ref(), in_pack.as_ref());
@@ -245,20 +245,6 @@ impl Rebuild {
         built.finish(flags, rank.is_some(), &mut commit.slab)
     }
 
-    /// Takes note of the name servers of a cut.
-    fn servers(&self, old: &ZoneView<'_>, node: &Node<'_>, commit: &mut Commit) {
-        if !hides(Some(node)).0 {
-            return;
-        }
-        let Some(Data::Fragment(servers)) = node.rrset(rtype::NS).map(|set| set.data()) else { return };
-        let mut name = [0; NAME_OCTETS_MAX];
-        for number in 0..Fragment::len(&servers) {
-            if let Some(name) = server_name(old, node, &servers, number, &mut name) {
-                commit.servers.extend(server_beside(old, node, name));
-            }
-        }
-    }
-
     /// Whether lists of glue in the new pack may say something else because of a name.
     fn moves_glue(
         &self,
@@ -319,12 +305,26 @@ impl Rebuild {
     }
 }
 
+/// Adds the hashes of the name servers of a cut.
+pub(super) fn servers_of(zone: &ZoneView<'_>, node: &Node<'_>, to: &mut Vec<u32>) {
+    if !hides(Some(node)).0 {
+        return;
+    }
+    let Some(Data::Fragment(servers)) = node.rrset(rtype::NS).map(|set| set.data()) else { return };
+    let mut name = [0; NAME_OCTETS_MAX];
+    for number in 0..Fragment::len(&servers) {
+        if let Some(name) = server_name(zone, node, &servers, number, &mut name) {
+            to.extend(server_beside(zone, node, name));
+        }
+    }
+}
+
 fn has_address(node: Option<&Node<'_>>) -> bool {
     node.is_some_and(|node| node.has(rtype::A) || node.has(rtype::AAAA))
 }
 
 /// The octets of a record of the chain: a shape of one RRset, a reference, and the fragment.
-fn octets_of_record(octets: &[u8]) -> Option<&[u8]> {
+pub(super) fn octets_of_record(octets: &[u8]) -> Option<&[u8]> {
     let shape = crate::shape::Shape::at(octets)?;
     let references = octets.get(shape.octets().len()..)?;
     let start = u32_at(references, 0) as usize;

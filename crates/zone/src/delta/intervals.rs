@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Bits of a chunk: 512 octets, made when one of them is set.
 const CHUNK_BITS: usize = 4096;
 
+/// Octets of a chunk and its number.
+pub(super) const CHUNK_OCTETS: usize = 4 + CHUNK_BITS / 8;
+
 /// Bits for the rows of one zone.
 pub(super) struct Intervals {
     chunks: Box<[OnceLock<Box<[AtomicU64; CHUNK_BITS / 64]>>]>,
@@ -40,6 +43,28 @@ impl Intervals {
     /// Sets the bits of the rows from `first` to `last`.
     pub(super) fn set_all(&self, first: u32, last: u32) {
         (first..=last).for_each(|row| self.set(row));
+    }
+
+    /// The chunks that were made, with their numbers, in octets.
+    pub(super) fn chunks(&self) -> impl Iterator<Item = (u32, Vec<u8>)> {
+        let made = self.chunks.iter().enumerate().filter_map(|(number, chunk)| Some((number, chunk.get()?)));
+        made.map(|(number, words)| {
+            (
+                number as u32,
+                words.iter().flat_map(|word| word.load(Ordering::Acquire).to_le_bytes()).collect(),
+            )
+        })
+    }
+
+    /// Sets the bits of a chunk, which its number comes before.
+    pub(super) fn put_chunk(&self, octets: &[u8; CHUNK_OCTETS]) {
+        let (words, _) = octets[4..].as_chunks();
+        let number = u32::from_le_bytes([octets[0], octets[1], octets[2], octets[3]]) as usize;
+        let Some(chunk) = self.chunks.get(number) else { return };
+        let own = chunk.get_or_init(|| Box::new(std::array::from_fn(|_| AtomicU64::new(0))));
+        for (own, word) in own.iter().zip(words) {
+            own.fetch_or(u64::from_le_bytes(*word), Ordering::Release);
+        }
     }
 
     /// Octets of the chunks that were made, and of their list.

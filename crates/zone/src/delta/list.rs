@@ -100,6 +100,43 @@ impl List {
     }
 }
 
+/// Where the last of some entries was put in that come in the order of their keys: the next one is near. Only while nothing is taken out of the list.
+#[derive(Default)]
+pub(super) struct Finger {
+    /// The last entry on each level that is not behind it.
+    at: [u32; LEVELS as usize],
+}
+
+impl Finger {
+    /// The entry that was put in last.
+    pub(super) fn last(&self) -> u32 {
+        self.at[0]
+    }
+
+    /// Goes on to the last entry on each level of which `is_before` says so: upwards as long as there is any, and down again. Costs the logarithm of the way.
+    fn advance(&mut self, list: &List, is_before: impl Fn(u32) -> bool) {
+        let next = |at: u32, level: usize| {
+            let next = list.link(list.first(at) + level as u32);
+            (next != HEAD && is_before(next)).then_some(next)
+        };
+        let height = list.height.load(Ordering::Relaxed) as usize;
+        let mut level = 0;
+        while level < height
+            && let Some(entry) = next(self.at[level], level)
+        {
+            self.at[level] = entry;
+            level += 1;
+        }
+        let mut at = level.checked_sub(1).map_or(HEAD, |top| self.at[top]);
+        for level in (0..level).rev() {
+            while let Some(entry) = next(at, level) {
+                at = entry;
+            }
+            self.at[level] = at;
+        }
+    }
+}
+
 /// The writer's part of a list.
 pub(super) struct Linker {
     /// Links that are given out.
@@ -114,16 +151,36 @@ impl Linker {
 
     /// Puts `entry` in, which is not in the list; `is_before` says of others whether they are before it. False when there is no room for it.
     pub(super) fn insert(&mut self, list: &List, entry: u32, is_before: impl Fn(u32) -> bool) -> bool {
-        let levels = levels_of(entry);
         let mut before = [HEAD; LEVELS as usize];
         list.last_on_each(is_before, |level, at| before[level as usize] = at);
+        self.link(list, entry, &before)
+    }
+
+    /// The same for one whose key is behind that of the one that was put in last with this finger.
+    pub(super) fn insert_behind(
+        &mut self,
+        list: &List,
+        entry: u32,
+        finger: &mut Finger,
+        is_before: impl Fn(u32) -> bool,
+    ) -> bool {
+        finger.advance(list, is_before);
+        let is_in = self.link(list, entry, &finger.at);
+        finger.at[..levels_of(entry) as usize].fill(entry);
+        is_in
+    }
+
+    /// Links `entry` behind the one that is before it on each level.
+    fn link(&mut self, list: &List, entry: u32, before: &[u32; LEVELS as usize]) -> bool {
+        let levels = levels_of(entry);
         let Some(place) = list.places.make(entry) else { return false };
         let mut first = place.first.load(Ordering::Relaxed);
         if first == 0 {
             if list.links.make(self.links + levels).is_none() {
                 return false;
             }
-            let heads = 0..LEVELS;
+            // Those of the head with the first of all.
+            let heads = if self.links == LEVELS { 0..LEVELS } else { 0..0 };
             heads.chain(self.links..self.links + levels).for_each(|number| _ = list.links.make(number));
             first = self.links;
             self.links += levels;
@@ -178,6 +235,28 @@ impl Linker {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Runs of entries in the order of their keys, near and far, among others that are there.
+    #[test]
+    fn entries_come_in_order() {
+        let keys: Vec<u32> = (0..=1000u32).map(|entry| entry * 617 % 1009).collect();
+        let (list, mut linker) = (List::default(), Linker::new());
+        let mut expected = std::collections::BTreeSet::new();
+        for part in [3, 2, 7, 1] {
+            let mut entries: Vec<u32> = (1..=1000)
+                .filter(|entry| entry % part == 0 && !expected.contains(&keys[*entry as usize]))
+                .collect();
+            entries.sort_by_key(|entry| keys[*entry as usize]);
+            let mut finger = Finger::default();
+            for entry in entries {
+                let key = keys[entry as usize];
+                assert!(linker.insert_behind(&list, entry, &mut finger, |other| keys[other as usize] < key));
+                assert_eq!(finger.last(), entry);
+                expected.insert(key);
+            }
+            check(&list, &keys, &expected);
+        }
+    }
 
     /// The list's order, forwards, and what it says going back.
     fn check(list: &List, keys: &[u32], expected: &std::collections::BTreeSet<u32>) {

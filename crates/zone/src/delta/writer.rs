@@ -27,7 +27,7 @@ use crate::section::Section;
 use crate::shape::Storage;
 use effect::Effect;
 use plan::{Plan, hash_of};
-use put::{ENTRY_OCTETS, Put, ROW_OCTETS};
+
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ use wire::iana::rtype;
 pub(crate) use effect::{hides, rows_below, server_hash_of};
 pub(crate) use encode::NodeBuilder;
 pub(crate) use plan::{is_wildcard, parent_of};
-pub(crate) use put::{KeysWriter, Undo};
+pub(crate) use put::{ENTRY_OCTETS, Fingers, KeysWriter, Put, ROW_OCTETS, Undo};
 
 /// Names that one commit changes at most: an UPDATE message has fewer, and what changes more is better a new pack.
 pub const COMMIT_NAMES_MAX: usize = 1 << 16;
@@ -91,7 +91,7 @@ pub struct Applied {
     /// For the slot of the zone, once the change is durable.
     pub changed: Changed,
     /// The parts of the zone whose versions are to be raised then.
-    pub parts: PartSet,
+    pub parts: Box<PartSet>,
     /// Octets that the delta has more.
     pub octets: usize,
 }
@@ -336,6 +336,7 @@ impl DeltaWriter {
         let (mut undo_names, mut undo_hashes) = (self.names.undo(), self.hashes.undo());
         let mut places = places.into_iter();
         let mut apex = self.newest.apex;
+        let mut fingers = Fingers::default();
         for draft in &names {
             let word = self.word_of(&draft.key);
             let known = self.names.find(&delta.names, &delta.slabs, word, &draft.key);
@@ -346,11 +347,13 @@ impl DeltaWriter {
                 is_owner: draft.is_owner,
                 was_owner: commit.has_owners && known.is_some_and(|entry| is_owner(&delta, entry)),
             };
-            let row = self.names.put(&delta.names, &delta.slabs, self.last_state, &put, &mut undo_names);
+            let state = self.last_state;
+            let row = self.names.put(&delta.names, &delta.slabs, state, &put, &mut fingers, &mut undo_names);
             if draft.key.is_empty() {
                 apex = row.unwrap_or(apex);
             }
         }
+        let mut fingers = Fingers::default();
         for draft in &hashes {
             let word = hash_word(&self.newest.pack, &draft.key);
             let known = self.hashes.find(&delta.hashes, &delta.slabs, word, &draft.key);
@@ -362,7 +365,8 @@ impl DeltaWriter {
                 is_owner: draft.is_owner,
                 was_owner: matches!(seen, Some(Seen::Node(..))),
             };
-            self.hashes.put(&delta.hashes, &delta.slabs, self.last_state, &put, &mut undo_hashes);
+            let state = self.last_state;
+            self.hashes.put(&delta.hashes, &delta.slabs, state, &put, &mut fingers, &mut undo_hashes);
         }
         let entries = (self.names.entries + self.hashes.entries - before) as usize;
         let octets = octets + (entries * ENTRY_OCTETS) as u64;
@@ -388,18 +392,12 @@ impl DeltaWriter {
         });
         self.octets += octets;
         self.past_octets += commit.past_octets;
-        Ok(Applied { changed, parts, octets: octets as usize })
+        Ok(Applied { changed, parts: Box::new(parts), octets: octets as usize })
     }
 
     /// The hash of a name in the pack's index, as cells have it.
     pub(super) fn word_of(&self, key: &[u8]) -> u32 {
-        let mut hash = Hash::of_apex(self.newest.pack.seed(), self.newest.number);
-        let mut from = 0;
-        for (at, _) in key.iter().enumerate().filter(|(_, octet)| **octet == 0) {
-            hash = hash.extend(key, from, at + 1);
-            from = at + 1;
-        }
-        hash.word()
+        word_of(&self.newest.pack, self.newest.number, key)
     }
 
     /// All states up to this one are published: they are not taken back any more.
@@ -459,8 +457,19 @@ impl DeltaWriter {
     }
 }
 
+/// See [`DeltaWriter::word_of`].
+pub(super) fn word_of(pack: &Pack, number: u32, key: &[u8]) -> u32 {
+    let mut hash = Hash::of_apex(pack.seed(), number);
+    let mut from = 0;
+    for (at, _) in key.iter().enumerate().filter(|(_, octet)| **octet == 0) {
+        hash = hash.extend(key, from, at + 1);
+        from = at + 1;
+    }
+    hash.word()
+}
+
 /// Whether an entry of names is in the list of owners: it is if its newest row has an NSEC record.
-fn is_owner(delta: &Delta, entry: u32) -> bool {
+pub(super) fn is_owner(delta: &Delta, entry: u32) -> bool {
     match delta.names.seen(&delta.slabs, entry, u32::MAX) {
         Seen::Node(_, _, octets) => {
             crate::shape::Shape::at(octets).is_some_and(|shape| shape.flags().has(Flags::NSEC))

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::log::format::place;
+use crate::log::format::{GROUP_HEAD_OCTETS, place};
 use crate::log::scan::scan;
 
 /// Where a group is.

@@ -266,6 +266,29 @@ fn expire_option() {
     assert_eq!(left(&world), 500);
 }
 
+/// Where differences are of no use now all of the zone is had at once, of the same primary; the next time they are asked for again.
+#[test]
+fn differences_that_cannot_be_taken() {
+    let (mut world, zone) = world(2);
+    let transfers = |world: &World| -> Vec<(Kind, u16)> {
+        let jobs = world.jobs[1..].iter().filter(|(_, job)| job.kind != Kind::Soa);
+        jobs.map(|(_, job)| (job.kind, job.primary)).collect()
+    };
+    for server in &mut world.servers {
+        (server.serial, server.is_followed) = (2, false);
+    }
+    world.schedule.refresh(zone, world.now);
+    world.run(START + 1);
+    assert_eq!(transfers(&world), [(Kind::Ixfr, 0), (Kind::Axfr, 0)]);
+    assert_eq!(world.schedule.serial(zone), Some(2));
+    for server in &mut world.servers {
+        (server.serial, server.is_followed) = (3, true);
+    }
+    world.schedule.refresh(zone, world.now);
+    world.run(START + 2);
+    assert_eq!(transfers(&world)[2..], [(Kind::Ixfr, 0)]);
+}
+
 #[test]
 fn plainer_questions() {
     let (mut world, zone) = world(1);

@@ -31,6 +31,8 @@ pub struct Server {
     pub expire: Option<u32>,
     pub knows_ixfr: bool,
     pub knows_edns: bool,
+    /// Whether we can do something with its differences.
+    pub is_followed: bool,
     /// Seconds to an answer.
     pub latency: u32,
     /// Most questions at once, in all, and while it was down.
@@ -69,6 +71,7 @@ impl World {
             expire: None,
             knows_ixfr: true,
             knows_edns: true,
+            is_followed: true,
             latency: 0,
             most: 0,
             most_down: 0,
@@ -183,6 +186,7 @@ impl World {
             Some(ours) if ours == server.serial => Answer::Current { soa, expire },
             Some(ours) if !is_newer(server.serial, ours) => Answer::Behind { serial: server.serial },
             _ if job.kind == Kind::Soa => Answer::Newer,
+            _ if job.kind == Kind::Ixfr && !server.is_followed => stop(Fault::NotNow),
             _ => Answer::Transferred { soa, expire },
         }
     }

@@ -3,7 +3,7 @@
 use crate::delta::cells::Growing;
 use crate::delta::column::ROWS_MAX;
 use crate::delta::keys::{Keys, packed};
-use crate::delta::list::{LEVELS, Linker};
+use crate::delta::list::{Finger, HEAD, LEVELS, Linker};
 use crate::delta::slabs::Slabs;
 use crate::lookup::key_prefix;
 use std::cmp::Ordering as Order;
@@ -11,18 +11,25 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 /// Octets of an entry with its two places and four links, and of its cells.
-pub(super) const ENTRY_OCTETS: usize = 24 + 2 * 8 + 4 * 4 + 32;
+pub(crate) const ENTRY_OCTETS: usize = 24 + 2 * 8 + 4 * 4 + 32;
 /// Octets of a row.
-pub(super) const ROW_OCTETS: usize = 20;
+pub(crate) const ROW_OCTETS: usize = 20;
 
 /// The writer's part of [`Keys`].
 pub(crate) struct KeysWriter {
     /// Entries and rows that are given out; numbers begin with 1.
-    pub(super) entries: u32,
-    pub(super) rows: u32,
+    pub(crate) entries: u32,
+    pub(crate) rows: u32,
     all: Linker,
     owners: Linker,
-    pub(super) growing: Growing,
+    pub(crate) growing: Growing,
+}
+
+/// Where the last of keys was put in that come in order.
+#[derive(Default)]
+pub(crate) struct Fingers {
+    all: Finger,
+    owners: Finger,
 }
 
 /// What a key gets.
@@ -50,8 +57,13 @@ impl KeysWriter {
         KeysWriter { entries: 0, rows: 0, all: Linker::new(), owners: Linker::new(), growing: Growing::new() }
     }
 
+    /// With room for so many keys in its first table.
+    pub(crate) fn with_room(keys: usize) -> KeysWriter {
+        KeysWriter { growing: Growing::with_room(keys), ..KeysWriter::new() }
+    }
+
     /// Whether there is room for so many more keys.
-    pub(super) fn has_room(&self, count: usize) -> bool {
+    pub(crate) fn has_room(&self, count: usize) -> bool {
         let links = (ROWS_MAX / 4 - LEVELS) as usize;
         self.entries as usize + count < links && self.rows as usize + count < ROWS_MAX as usize
     }
@@ -66,18 +78,64 @@ impl KeysWriter {
     }
 
     /// Gives a key a row of `state`; returns the row's number. The octets of its node, and of its key if it is new, are there. There is room for it.
+    /// `finger`: that of the state, of which a new key may be the next in order.
     pub(crate) fn put(
         &mut self,
         keys: &Keys,
         slabs: &Slabs,
         state: u32,
         put: &Put<'_>,
+        fingers: &mut Fingers,
         undo: &mut Undo,
     ) -> Option<u32> {
         let known = self.find(keys, slabs, put.word, put.key);
         let number = known.unwrap_or(self.entries + 1);
-        let entry = keys.entries.make(number)?;
+        self.put_row(keys, state, put, number)?;
+        let prefix = key_prefix(put.key);
+        let is_before = |other: u32| keys.compare(slabs, other, prefix, put.key) == Order::Less;
         if known.is_none() {
+            let last = fingers.all.last();
+            if last != HEAD && !is_before(last) {
+                fingers.all = Finger::default();
+            }
+            self.all.insert_behind(&keys.all, number, &mut fingers.all, is_before);
+            self.growing.insert(put.word, number);
+        }
+        if put.is_owner && !put.was_owner {
+            self.come(keys, slabs, number, put.key, undo);
+        } else if put.was_owner && !put.is_owner {
+            self.owners.remove(&keys.owners, number, is_before);
+            undo.owners.push((number, false));
+        }
+        Some(self.rows)
+    }
+
+    /// Gives a key its first row, of the first state that there is: all keys come in order, and none twice. No other state ever sees an owner before it that this one
+    /// does not, so it needs no way past.
+    pub(crate) fn put_first(
+        &mut self,
+        keys: &Keys,
+        state: u32,
+        put: &Put<'_>,
+        fingers: &mut Fingers,
+    ) -> Option<u32> {
+        let number = self.entries + 1;
+        self.put_row(keys, state, put, number)?;
+        // What is there is before it.
+        let is_before = |_: u32| true;
+        self.all.insert_behind(&keys.all, number, &mut fingers.all, is_before);
+        self.growing.insert(put.word, number);
+        if put.is_owner {
+            keys.jumps.make(number)?;
+            self.owners.insert_behind(&keys.owners, number, &mut fingers.owners, is_before);
+        }
+        Some(self.rows)
+    }
+
+    /// Makes the next row that of entry `number`, which is new or not.
+    fn put_row(&mut self, keys: &Keys, state: u32, put: &Put<'_>, number: u32) -> Option<()> {
+        let entry = keys.entries.make(number)?;
+        if number > self.entries {
             self.entries = number;
             entry.prefix.store(key_prefix(put.key), Ordering::Relaxed);
         }
@@ -92,18 +150,7 @@ impl KeysWriter {
         row.entry.store(number, Ordering::Release);
         entry.place.store(packed(slab, offset), Ordering::Release);
         entry.head.store(packed(self.rows, state), Ordering::Release);
-        let is_before = |other: u32| keys.compare(slabs, other, key_prefix(put.key), put.key) == Order::Less;
-        if known.is_none() {
-            self.all.insert(&keys.all, number, is_before);
-            self.growing.insert(put.word, number);
-        }
-        if put.is_owner && !put.was_owner {
-            self.come(keys, slabs, number, put.key, undo);
-        } else if put.was_owner && !put.is_owner {
-            self.owners.remove(&keys.owners, number, is_before);
-            undo.owners.push((number, false));
-        }
-        Some(self.rows)
+        Some(())
     }
 
     /// Puts an entry into the list of owners. Of those that come with one state each leads behind all of them.

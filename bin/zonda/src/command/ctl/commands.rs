@@ -1,0 +1,224 @@
+//! The commands of `zonda ctl`, and what each asks of the server.
+
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use control::command::{Request, ZoneState};
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// Version, uptime, addresses, zones, memory
+    Status,
+    /// List zones, or show one with its problems
+    Zones {
+        /// Show only this one
+        #[arg(conflicts_with = "state")]
+        zone: Option<String>,
+        /// List only those that are served, stale, absent, with expired signatures, or with findings
+        #[arg(long, value_parser = ZoneState::WORDS)]
+        state: Option<String>,
+    },
+    /// What was counted since the start
+    Stats,
+    /// Which clients are limited now by `[rate-limit]`
+    RateLimit,
+    /// Who takes which lock, for how long, and who waits, as counted until now
+    Locks {
+        /// Count from now on
+        #[arg(long, conflicts_with = "off")]
+        on: bool,
+        /// Count no longer
+        #[arg(long)]
+        off: bool,
+        /// Begin anew
+        #[arg(long)]
+        clear: bool,
+    },
+    /// Which messages the log has; with LEVEL: from now on, until the next start or until the settings say another
+    LogLevel {
+        /// Least important messages that are written
+        #[arg(value_parser = clap::builder::PossibleValuesParser::new(control::log::LEVELS))]
+        level: Option<String>,
+    },
+    /// Read settings and zones again as far as they have changed, or some zones
+    Reload {
+        /// Read only these
+        zones: Vec<String>,
+        /// Read also what has not changed
+        #[arg(long)]
+        force: bool,
+    },
+    /// Read the settings again, and of the zones only those that are new in them
+    Reconfigure,
+    /// Ask the primaries of a zone now whether they have a newer version
+    Refresh {
+        /// A zone that is transferred from others
+        zone: String,
+    },
+    /// Transfer all of a zone now, whatever the serial that its primary has
+    Retransfer {
+        /// A zone that is transferred from others
+        zone: String,
+    },
+    /// Catalogs that are followed (RFC 9432): state, members, what waits
+    Catalog {
+        #[command(subcommand)]
+        command: Option<CatalogCommand>,
+    },
+    /// Write the texts of zones that updates have changed, each as a whole or not at all
+    Sync {
+        /// Write these
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        zones: Vec<String>,
+        /// Write those of all zones that have changed
+        #[arg(long)]
+        all: bool,
+        /// Write also what includes other files, which it does not any more then, and what was edited in a way that cannot be taken in, which is kept as FILE.replaced
+        #[arg(long)]
+        force: bool,
+    },
+    /// Refuse updates of a zone from now on, also after a restart, and write its text, so that it can be edited
+    Freeze {
+        /// A zone that has a text
+        zone: String,
+        /// As for `sync`
+        #[arg(long)]
+        force: bool,
+    },
+    /// Read the text of a zone that is frozen, serve what was edited with a new serial, and let updates in again
+    Thaw {
+        /// The zone
+        zone: String,
+        /// Instead: go on with a zone that takes no updates as its log is damaged, as it is served now
+        #[arg(long)]
+        accept_loss: bool,
+    },
+    /// Say whether an update would be let in, and which lists and rules say so; status 1 if not
+    ExplainUpdate {
+        /// The zone
+        zone: String,
+        /// Address that it comes from
+        #[arg(long, value_name = "ADDRESS")]
+        from: String,
+        /// Key that signs it
+        #[arg(long, value_name = "NAME")]
+        key: Option<String>,
+        /// It comes over TCP
+        #[arg(long)]
+        tcp: bool,
+        /// Name that is to be changed
+        name: String,
+        /// Types of what is to be changed there
+        #[arg(required = true)]
+        types: Vec<String>,
+    },
+    /// Serve one more zone, until the next start
+    AddZone {
+        /// Its name
+        zone: String,
+        /// Its text or pack
+        file: PathBuf,
+        /// The catalog that is to list it, a zone of the settings with `make-catalog`
+        #[arg(long, value_name = "CATALOG")]
+        catalog: Option<String>,
+        /// A group of it there; several times for several
+        #[arg(long, value_name = "GROUP", requires = "catalog")]
+        group: Vec<String>,
+    },
+    /// Serve a zone no longer, until the next start
+    RemoveZone {
+        /// Its name
+        zone: String,
+    },
+    /// Start the program anew and hand it all sockets: the server ends once that one answers, and no query is lost
+    Upgrade {
+        /// Program to start; default: that which the server was started from. For root and the server's own user
+        #[arg(long, value_name = "PATH")]
+        program: Option<PathBuf>,
+        /// How long it may take until it is ready; changes of zones wait meanwhile
+        #[arg(long, value_name = "SECONDS", default_value_t = control::upgrade::WAIT.as_secs(),
+              value_parser = clap::value_parser!(u64).range(1..=control::upgrade::WAIT_MAX.as_secs()))]
+        wait: u64,
+    },
+    /// End the server
+    Stop,
+}
+
+#[derive(Subcommand)]
+pub(super) enum CatalogCommand {
+    /// Show one with its first members, and which of them are not served and why
+    Show {
+        /// A catalog of the settings
+        catalog: String,
+    },
+    /// Let go on what waits, as it is more than `remove-max` of the catalog allows: data of those zones are forgotten
+    Confirm {
+        /// A catalog of the settings
+        catalog: String,
+    },
+}
+
+/// What is asked of the server.
+pub(super) fn request(command: &Command) -> Result<Request, String> {
+    Ok(match command {
+        Command::Status => Request::Status,
+        Command::Zones { zone, state } => {
+            Request::Zones { zone: zone.clone(), state: state.as_deref().and_then(ZoneState::named) }
+        }
+        Command::Stats => Request::Stats,
+        Command::RateLimit => Request::RateLimit,
+        Command::Locks { on, off, clear } => {
+            Request::Locks { on: (*on || *off).then_some(*on), clear: *clear }
+        }
+        Command::LogLevel { level } => Request::LogLevel { level: level.clone() },
+        Command::Reload { zones, force } => match &zones[..] {
+            // As servers of before know it.
+            [zone] => Request::Reload { zone: Some(zone.clone()), zones: Vec::new(), force: *force },
+            zones => Request::Reload { zone: None, zones: zones.to_vec(), force: *force },
+        },
+        Command::Reconfigure => Request::Reconfigure,
+        Command::Refresh { zone } => Request::Refresh { zone: zone.clone() },
+        Command::Retransfer { zone } => Request::Retransfer { zone: zone.clone() },
+        Command::Catalog { command: None } => Request::Catalogs { catalog: None },
+        Command::Catalog { command: Some(CatalogCommand::Show { catalog }) } => {
+            Request::Catalogs { catalog: Some(catalog.clone()) }
+        }
+        Command::Catalog { command: Some(CatalogCommand::Confirm { catalog }) } => {
+            Request::ConfirmCatalog { catalog: catalog.clone() }
+        }
+        Command::AddZone { zone, file, catalog, group } => Request::AddZone {
+            zone: zone.clone(),
+            file: absolute(file)?,
+            catalog: catalog.clone(),
+            groups: group.clone(),
+        },
+        Command::Sync { zones, all, force } => {
+            Request::Sync { zones: zones.clone(), all: *all, force: *force }
+        }
+        Command::Freeze { zone, force } => Request::Freeze { zone: zone.clone(), force: *force },
+        Command::Thaw { zone, accept_loss } => {
+            Request::Thaw { zone: zone.clone(), accept_loss: *accept_loss }
+        }
+        Command::ExplainUpdate { zone, from, key, tcp, name, types } => Request::ExplainUpdate {
+            zone: zone.clone(),
+            from: from.clone(),
+            key: key.clone(),
+            tcp: *tcp,
+            name: name.clone(),
+            types: types.clone(),
+        },
+        Command::Upgrade { program, wait } => Request::Upgrade {
+            program: program.as_deref().map(absolute).transpose()?,
+            wait_seconds: Some(*wait),
+        },
+        Command::RemoveZone { zone } => Request::RemoveZone { zone: zone.clone() },
+        Command::Stop => Request::Stop,
+    })
+}
+
+/// A path for the server, whose current folder is another.
+fn absolute(path: &Path) -> Result<String, String> {
+    let path = std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let text = path.to_str().ok_or_else(|| format!("{}: expected a path in UTF-8", path.display()))?;
+    Ok(text.to_owned())
+}

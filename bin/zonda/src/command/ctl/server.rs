@@ -1,0 +1,146 @@
+//! What is printed of the server: its state, what it counted, its limits and locks.
+
+use std::time::{Duration, SystemTime};
+
+use control::command::{Count, Locks, Memory, RateLimit, Stats, Status, Upgraded};
+use control::text::{Seconds, Span, count, grouped, octets};
+use zone::check::Timestamp;
+
+/// With fewer records the program itself takes more memory than its zones.
+const RECORDS_TELLING: u64 = 100_000;
+
+pub(super) fn status_text(status: &Status) -> String {
+    let mut zones = format!("{} loaded", grouped(status.zones_loaded as u64));
+    for (number, what) in
+        [(status.zones_absent, "absent"), (status.zones_stale, "stale"), (status.zones_expired, "expired")]
+    {
+        if number > 0 {
+            zones += &format!(", {} {what}", grouped(number as u64));
+        }
+    }
+    let found = [(status.zones_with_errors, "with errors"), (status.zones_with_warnings, "with warnings")];
+    let found: Vec<String> = found
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| format!("{} {what}", count(*number, "zone")))
+        .collect();
+    let mut more = String::new();
+    if !found.is_empty() {
+        more += &format!("findings  {}\n", found.join(", "));
+    }
+    if let Some(next) = &status.next_expiry {
+        more += &format!("expiry    {} {}\n", next.zone, expiry(next.expires));
+    }
+    let problems: String = status.problems.iter().map(|problem| format!("problem   {problem}\n")).collect();
+    let memory = match status.memory_octets {
+        None => "unknown".into(),
+        Some(memory) if status.records < RECORDS_TELLING => octets(memory),
+        Some(memory) => {
+            format!("{}, {:.1} octets a record", octets(memory), memory as f64 / status.records as f64)
+        }
+    };
+    format!(
+        "version   {}\nprocess   {}\nuptime    {}\nlisten    {}\nworkers   {}\nzones     {zones}\nrecords   {}\n\
+         {more}packs     {}, {}\nmemory    {memory}\nsettings  {}\n{problems}",
+        status.version,
+        status.pid,
+        Seconds(status.uptime_seconds),
+        status.listen.join(", "),
+        status.workers,
+        grouped(status.records),
+        status.packs,
+        octets(status.pack_octets),
+        status.settings.as_deref().unwrap_or("none"),
+    )
+}
+
+/// `in 3 d 2 h, at 2026-11-25T12:00:00Z`
+pub(super) fn expiry(expires: u64) -> String {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let at = Timestamp(expires as u32);
+    match expires.checked_sub(now) {
+        Some(left) => format!("in {}, at {at:#}", Seconds(left)),
+        None => format!("expired {} ago, at {at:#}", Seconds(now - expires)),
+    }
+}
+
+pub(super) fn stats_text(stats: &Stats) -> String {
+    let mut text = format!("since the start {} ago\n", Seconds(stats.uptime_seconds));
+    let mut add = |title: &str, counts: &[Count]| {
+        text += &format!("\n{title}\n");
+        if counts.is_empty() {
+            text += "  none yet\n";
+        }
+        for Count { name, count, help } in counts {
+            text += format!("  {name:<24} {:>17}  {help}", grouped(*count)).trim_end();
+            text += "\n";
+        }
+    };
+    add("answers", &stats.answers);
+    add("queries by type", &with_shares(&stats.types));
+    add("queries by transport", &with_shares(&stats.queries));
+    add("responses by code", &with_shares(&stats.rcodes));
+    if stats.limited.iter().any(|limited| limited.count > 0) {
+        add("beyond rate limits", &stats.limited);
+    }
+    add("transport", &stats.transport);
+    add("zones", &stats.zones);
+    stats.memory.iter().for_each(|memory| text += &memory_text(memory));
+    text
+}
+
+/// Counts with their shares of all instead of their help.
+fn with_shares(counts: &[Count]) -> Vec<Count> {
+    let all: u64 = counts.iter().map(|count| count.count).sum();
+    let share = |count: &Count| match all {
+        0 => String::new(),
+        _ => format!("{:>5.1} %", count.count as f64 * 100.0 / all as f64),
+    };
+    counts.iter().map(|count| Count { help: share(count), ..count.clone() }).collect()
+}
+
+fn memory_text(memory: &Memory) -> String {
+    let mut text = "\nmemory\n".to_owned();
+    let mut add = |name: &str, count: u64, help: &str| {
+        text += format!("  {name:<24} {:>17}  {help}", octets(count)).trim_end();
+        text += "\n";
+    };
+    memory.parts.iter().for_each(|part| add(&part.name, part.count, &part.help));
+    add("sum", memory.sum, "");
+    add("resident", memory.resident, "What the system says that the process has.");
+    add("system-max", memory.system_max, "What the system may keep beside, of datagrams that wait.");
+    text
+}
+
+pub(super) fn limited_text(limited: &RateLimit) -> String {
+    if limited.accounts.is_empty() {
+        return format!("rate limits are {}; nobody is limited\n", limited.state);
+    }
+    let mut text = format!(
+        "rate limits are {}\n{:<24} {:<12} {:>15} {:>15} {:>9}  limit\n",
+        limited.state, "clients", "answers", "refused/s", "refused", "seconds"
+    );
+    for account in &limited.accounts {
+        let [now, all, seconds] = [account.refused_per_second, account.refused, account.seconds].map(grouped);
+        let (clients, answers) = (&account.clients, &account.answers);
+        text += &format!("{clients:<24} {answers:<12} {now:>15} {all:>15} {seconds:>9}  {}\n", account.limit);
+    }
+    text
+}
+
+pub(super) fn locks_text(locks: &Locks) -> String {
+    let turn = if locks.on { "on" } else { "off; `zonda ctl locks --on` turns it on" };
+    let counted = Span(Duration::try_from_secs_f64(locks.seconds).unwrap_or_default());
+    match locks.seconds > 0.0 {
+        true => format!("{locks}counted for {counted}; the lock profiler is {turn}\n"),
+        false => format!("nothing is counted; the lock profiler is {turn}\n"),
+    }
+}
+
+pub(super) fn upgraded_text(upgraded: &Upgraded) -> String {
+    let Upgraded { pid, version, old_pid, milliseconds } = upgraded;
+    let after = Span(Duration::from_millis(*milliseconds));
+    format!(
+        "process {pid} (version {version}) is the server now, after {after}; process {old_pid} ends once its TCP connections do\n"
+    )
+}

@@ -1,0 +1,102 @@
+//! What was counted since the start.
+
+use std::cmp::Reverse;
+use std::iter;
+
+use auth::Asked;
+use net::WorkerCounters;
+use wire::iana::{rcode, rtype};
+
+use super::status::uptime_seconds;
+use crate::command::{Count, Stats};
+use crate::controller::Controller;
+use crate::handler::Shown;
+use crate::memory::memory;
+
+pub(super) fn stats(controller: &Controller) -> Stats {
+    let (answers, limited, types) = {
+        let shown = controller.shown.read();
+        let answers = shown.iter().map(|shown| shown.counts.read()).reduce(|a, b| a.sum(b));
+        let limited = shown.iter().map(|shown| shown.told.counts.read()).reduce(|a, b| a.sum(b));
+        (answers.unwrap_or_default(), limited.unwrap_or_default(), types(&shown))
+    };
+    let workers = controller.running.lock().as_ref().map(|running| running.counters()).unwrap_or_default();
+    let transport = workers.into_iter().reduce(|a, b| a.sum(b)).unwrap_or_default();
+    let counted = |(name, help, count): (&str, &str, u64)| Count {
+        name: name.replace('_', "-"),
+        count,
+        help: help.into(),
+    };
+    let queries = types.iter().map(|(_, count)| count).sum();
+    let all = counted(("queries", "Messages received.", queries));
+    let by_type = types.into_iter().map(|(name, count)| counted((&name, "", count)));
+    let rcodes = answers.rcodes.iter().enumerate().filter(|(_, responses)| **responses > 0);
+    Stats {
+        uptime_seconds: uptime_seconds(controller),
+        answers: iter::once(all).chain(answers.each().map(counted)).collect(),
+        types: by_type.collect(),
+        queries: paths(&transport).map(counted).to_vec(),
+        rcodes: rcodes.map(|(code, responses)| counted((&rcode_name(code), "", *responses))).collect(),
+        limited: limited.each().map(counted).collect(),
+        transport: transport.each().map(counted).collect(),
+        zones: pins(controller)
+            .map(counted)
+            .into_iter()
+            .chain(controller.transfers.counts())
+            .chain(controller.telling.counts())
+            .chain(controller.historian.counts())
+            .chain(controller.verifier.counts())
+            .chain(controller.forwarder.counts())
+            .collect(),
+        memory: memory(controller),
+    }
+}
+
+/// How often each type was asked for that was asked for, those that were most often first.
+fn types(shown: &[Shown]) -> Vec<(String, u64)> {
+    let mut types: Vec<(Asked, u64)> = Vec::new();
+    for shown in shown {
+        types.resize(types.len().max(shown.tally.each().count()), (Asked::Others, 0));
+        for (sum, (asked, count)) in types.iter_mut().zip(shown.tally.each()) {
+            *sum = (asked, sum.1 + count);
+        }
+    }
+    types.retain(|(_, count)| *count > 0);
+    types.sort_by_key(|(asked, count)| (Reverse(*count), *asked));
+    let name = |asked| match asked {
+        Asked::Type(qtype) => rtype::Text(qtype).to_string(),
+        Asked::Others => "others".into(),
+        Asked::Nothing => "none".into(),
+    };
+    types.into_iter().map(|(asked, count)| (name(asked), count)).collect()
+}
+
+/// Queries by how they came.
+fn paths(counts: &WorkerCounters) -> [(&'static str, &'static str, u64); 4] {
+    let (udp6, tcp6) = (counts.udp_ipv6_queries, counts.tcp_ipv6_queries);
+    // Readers may see a batch partly added.
+    let (udp4, tcp4) = (counts.udp_queries.saturating_sub(udp6), counts.tcp_queries.saturating_sub(tcp6));
+    [("udp_ipv4", "", udp4), ("udp_ipv6", "", udp6), ("tcp_ipv4", "", tcp4), ("tcp_ipv6", "", tcp6)]
+}
+
+/// Zones that are held in one state for what takes long.
+fn pins(controller: &Controller) -> [(&'static str, &'static str, u64); 4] {
+    let pins = controller.catalog.pins();
+    [
+        (
+            "pinned_now",
+            "Zones held in one state for what takes long, such as a transfer, now.",
+            pins.now as u64,
+        ),
+        ("pinned_most", "The most zones held so at one time.", pins.most as u64),
+        ("pinned", "Times that a zone was held so.", pins.made),
+        ("pins_refused", "Times that it could not be, as a bound was reached.", pins.refused),
+    ]
+}
+
+fn rcode_name(code: usize) -> String {
+    match rcode::mnemonic(code as u16) {
+        Some(mnemonic) => mnemonic.into(),
+        None => format!("RCODE{code}"),
+    }
+}

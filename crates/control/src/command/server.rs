@@ -1,0 +1,187 @@
+//! What is said of the server: its state, what it counted, its memory, limits and locks.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sync::profile::{Report, Summary};
+
+/// How the server is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Its version.
+    pub version: String,
+    /// Its process.
+    pub pid: u32,
+    /// Seconds since its start.
+    pub uptime_seconds: u64,
+    /// Addresses it listens on.
+    pub listen: Vec<String>,
+    /// Threads that answer.
+    pub workers: usize,
+    /// Zones it answers from.
+    pub zones_loaded: usize,
+    /// Zones it has no data of: their queries get SERVFAIL.
+    pub zones_absent: usize,
+    /// Zones whose file could not be loaded when that was tried last.
+    pub zones_broken: usize,
+    /// Zones that are served as they were before their file, or the list that they are in, became broken.
+    #[serde(default)]
+    pub zones_stale: usize,
+    /// Zones some of whose signatures have expired.
+    #[serde(default)]
+    pub zones_expired: usize,
+    /// Zones in which errors were found when they were read.
+    #[serde(default)]
+    pub zones_with_errors: usize,
+    /// Zones in which warnings and no errors were found.
+    #[serde(default)]
+    pub zones_with_warnings: usize,
+    /// The zone whose signatures expire next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_expiry: Option<Expiry>,
+    /// Records in all zones.
+    pub records: u64,
+    /// Packs they are in.
+    pub packs: usize,
+    /// Octets of the packs.
+    pub pack_octets: u64,
+    /// Memory of the process (proportional set size), where the system tells.
+    pub memory_octets: Option<u64>,
+    /// The settings file.
+    pub settings: Option<String>,
+    /// What is wrong, as lines; none: all is well.
+    #[serde(default)]
+    pub problems: Vec<String>,
+}
+
+/// When the first signatures of a zone expire.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expiry {
+    /// The zone.
+    pub zone: String,
+    /// Seconds since 1970.
+    pub expires: u64,
+}
+
+/// What was counted since the start, all workers together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stats {
+    /// Seconds since the start.
+    pub uptime_seconds: u64,
+    /// Queries, what they asked for and what became of them.
+    pub answers: Vec<Count>,
+    /// Queries by the type that they ask for; those that were asked for.
+    #[serde(default)]
+    pub types: Vec<Count>,
+    /// Queries by how they come.
+    #[serde(default)]
+    pub queries: Vec<Count>,
+    /// Responses by code.
+    pub rcodes: Vec<Count>,
+    /// Answers beyond the limits of rates.
+    #[serde(default)]
+    pub limited: Vec<Count>,
+    /// Datagrams, connections and what became of them.
+    pub transport: Vec<Count>,
+    /// Zones that are held for what takes long.
+    #[serde(default)]
+    pub zones: Vec<Count>,
+    /// Memory, where the system tells.
+    #[serde(default)]
+    pub memory: Option<Memory>,
+}
+
+/// One count.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Count {
+    /// Its name.
+    pub name: String,
+    /// How many.
+    pub count: u64,
+    /// What is counted.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub help: String,
+}
+
+/// Memory of the process, in octets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Memory {
+    /// By what it is for.
+    pub parts: Vec<Count>,
+    /// The sum of the parts.
+    pub sum: u64,
+    /// What the process has (resident set size).
+    pub resident: u64,
+    /// What the system may keep beside that of datagrams that wait.
+    pub system_max: u64,
+}
+
+/// Who is limited now.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RateLimit {
+    /// `off`, `on`, or `log-only`.
+    pub state: String,
+    /// Those with most refusals in the last second first.
+    pub accounts: Vec<LimitedAccount>,
+}
+
+/// An account that is full, or was a moment ago.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LimitedAccount {
+    /// Whose: a prefix, or `all`.
+    pub clients: String,
+    /// Answers of which kind; `all` where that does not matter.
+    pub answers: String,
+    /// Which setting limits them.
+    pub limit: String,
+    /// For how long.
+    pub seconds: u64,
+    /// Refused in the last second.
+    pub refused_per_second: u64,
+    /// Refused since it began.
+    pub refused: u64,
+}
+
+/// Who takes which lock, for how long, and who waits.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Locks {
+    /// Whether it is counted now.
+    pub on: bool,
+    /// For how many seconds it was, since the start or the last `clear`.
+    pub seconds: f64,
+    /// Threads that answer.
+    pub threads: usize,
+    /// What these waited for, beside the time that they had.
+    pub workers: Summary,
+    /// The locks that any thread took.
+    pub all: Report,
+}
+
+impl fmt::Display for Locks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (all, workers) = (&self.all, &self.workers);
+        writeln!(f, "{all}workers: {}", workers.waiting())
+    }
+}
+
+/// Which messages the log has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLevel {
+    /// The least important that are written from now on.
+    pub level: String,
+    /// The same until now.
+    pub was: String,
+}
+
+/// Which server answers from now on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Upgraded {
+    /// Its process.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+    /// The process that has handed over to it, and ends once the TCP connections that it has are closed or idle.
+    pub old_pid: u32,
+    /// From the start of the program until it had taken over.
+    pub milliseconds: u64,
+}

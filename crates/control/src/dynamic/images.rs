@@ -1,0 +1,269 @@
+//! Images of deltas in files: what a start need not take out of the log change by change. `docs/design/journal.md` 4.
+//!
+//! ```text
+//! journal/images/checkpoint-N.delta   one image of one zone: of all that differs from its pack, or of what came since image B
+//!   entry: zone, number and checksum of the pack, serial, group of the log by which it was published
+//!   octets: number of B u64, its checksum u64 (0, 0: none) | sum of the record that made the serial u64 | rows u64 | image (zone::delta::image)
+//! ```
+//!
+//! The log says what zones are, and does not know of images. One is made of a state that is on the disk and published, and is used where the log, read from
+//! its beginning, comes by the same state: the last record of the zone up to that group makes that serial and has that sum, over that pack. From there on
+//! changes are applied. So an image that is old, damaged, of another copy of the log or not there costs time, and nothing else.
+
+use std::collections::{HashMap, HashSet};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+
+use journal::anchor::{FileMark, Kind};
+use journal::checkpoint::{Checkpoint, number_of};
+use journal::disk::{Disk, System};
+use journal::{Body, Identity, Record};
+use wire::NameBuf;
+use zone::delta::image::{Block, Loader, Mark};
+use zone::section::checksum;
+use zone::{DeltaWriter, Pack};
+
+use super::beginnings::Beginnings;
+use crate::packs::StoredPack;
+
+/// The folder of images, in that of the log.
+const FOLDER: &str = "images";
+/// Octets before an image.
+pub(super) const HEAD_OCTETS: usize = 32;
+/// Parts of an image that are read before they are put in: some megabytes.
+const BLOCKS_AHEAD: usize = 8;
+
+/// Where images are.
+pub(super) fn folder_of(journal: &Path) -> PathBuf {
+    journal.join(FOLDER)
+}
+
+/// The record that made a state of a zone, as an image names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Origin {
+    /// A group of the log that it is in, or one behind that the zone has no record up to.
+    pub(super) group: u64,
+    /// See [`sum_of`].
+    pub(super) sum: u64,
+}
+
+/// What tells a change in the log from others with the same serial. 0: it is none.
+pub(super) fn sum_of(record: &Record<'_>) -> u64 {
+    let Body::Difference { removed, added } = record.body else { return 0 };
+    let numbers = [record.serial_before.into(), record.serial_after.into(), record.time];
+    let numbers: Vec<u8> =
+        numbers.into_iter().chain([checksum(removed), checksum(added)]).flat_map(u64::to_le_bytes).collect();
+    checksum(&numbers)
+}
+
+/// The images that there are of a zone's delta, which the next one goes on behind.
+#[derive(Clone, Debug)]
+pub(super) struct Chain {
+    /// Numbers and checksums of their files.
+    pub(super) files: Vec<(u64, u64)>,
+    pub(super) mark: Mark,
+    /// Rows of the first, which has all.
+    pub(super) whole: u64,
+}
+
+/// An image in a file, as its head says.
+struct Image {
+    number: u64,
+    checksum: u64,
+    before: (u64, u64),
+    pack: (u64, u32),
+    serial: u32,
+    said: Origin,
+    rows: u64,
+    /// The record of the log that makes its state, once it was come by.
+    at: Option<u64>,
+}
+
+/// Images that a start found, by zone, in the order of their numbers.
+#[derive(Default)]
+pub(super) struct Images {
+    folder: PathBuf,
+    identity: Identity,
+    zones: HashMap<NameBuf, Vec<Image>>,
+}
+
+/// A delta that was made of images.
+pub(super) struct Loaded {
+    pub(super) writer: DeltaWriter,
+    pub(super) chain: Chain,
+    pub(super) said: Origin,
+    /// The record of the log after which it is as the zone was.
+    pub(super) at: u64,
+}
+
+impl Images {
+    /// Looks what there is. Files that cannot be read are none.
+    pub(super) fn find(journal: &Path, identity: Identity) -> Images {
+        let mut images = Images { folder: folder_of(journal), identity, zones: HashMap::new() };
+        let names = System.names(&images.folder).unwrap_or_default();
+        let mut numbers: Vec<u64> =
+            names.iter().filter_map(|name| number_of(&name.to_string_lossy())).collect();
+        numbers.sort_unstable();
+        for number in numbers {
+            if let Some((zone, image)) = read_head(&images.folder, number, &identity) {
+                images.zones.entry(zone).or_default().push(image);
+            }
+        }
+        images
+    }
+
+    /// Takes note of the next record of the log, which has this number. `is_piece`: it is part of what its zone begins from.
+    pub(super) fn look(&mut self, number: u64, group: u64, record: &Record<'_>, is_piece: bool) {
+        if is_piece || self.zones.is_empty() || !matches!(record.body, Body::Difference { .. }) {
+            return;
+        }
+        let Some(images) = self.zones.get_mut(&record.zone.to_lowercase()) else { return };
+        for image in images.iter_mut().filter(|image| group <= image.said.group) {
+            let is_it = image.serial == record.serial_after && image.said.sum == sum_of(record);
+            image.at = is_it.then_some(number);
+        }
+    }
+
+    /// Makes deltas of what there is, for zones that begin as it does and come by it.
+    pub(super) fn load(
+        mut self,
+        beginnings: &Beginnings,
+        packs: &HashMap<u64, Arc<StoredPack>>,
+    ) -> HashMap<NameBuf, Loaded> {
+        let (folder, identity) = (self.folder, self.identity);
+        let mut loaded = HashMap::new();
+        for (zone, images) in self.zones.drain() {
+            let Some((begins, (checksum, number))) = beginnings.sound(&zone) else { continue };
+            let Some(pack) = packs.get(&checksum) else { continue };
+            let is_usable =
+                |image: &Image| image.pack == (checksum, number) && image.at.is_some_and(|at| at > begins);
+            let usable: Vec<Image> = images.into_iter().filter(is_usable).collect();
+            let mut chain = newest_chain(&usable);
+            while !chain.is_empty() {
+                match load(&folder, &identity, &pack.pack, number, &chain) {
+                    Ok((writer, mark)) => {
+                        let Some(last) = chain.last() else { break };
+                        let (said, at) = (last.said, last.at.unwrap_or_default());
+                        let files = chain.iter().map(|image| (image.number, image.checksum)).collect();
+                        let whole = chain.first().map_or(0, |first| first.rows);
+                        let chain = Chain { files, mark, whole };
+                        loaded.insert(zone, Loaded { writer, chain, said, at });
+                        break;
+                    }
+                    Err(failed) => {
+                        let image = chain[failed].number;
+                        tracing::warn!(%zone, image, "zone {zone}: an image of its changes is damaged ({image}); they are taken from the log");
+                        chain.truncate(failed);
+                    }
+                }
+            }
+        }
+        loaded
+    }
+}
+
+/// Those of the last image that has all, with those behind it that lead on.
+fn newest_chain(images: &[Image]) -> Vec<&Image> {
+    let Some(first) = images.iter().rposition(|image| image.before == (0, 0)) else { return Vec::new() };
+    let mut chain = vec![&images[first]];
+    for image in &images[first + 1..] {
+        let last = chain[chain.len() - 1];
+        if image.before == (last.number, last.checksum) && image.at > last.at {
+            chain.push(image);
+        }
+    }
+    chain
+}
+
+fn mark_of(number: u64) -> FileMark {
+    FileMark { kind: Kind::Checkpoint, number, checksum: 0, octets: 0, last_group: 0 }
+}
+
+/// What a file says of itself; its octets are checked when they are taken.
+fn read_head(folder: &Path, number: u64, identity: &Identity) -> Option<(NameBuf, Image)> {
+    let mut file = Checkpoint::open(&System, folder, &mark_of(number), identity).ok()?;
+    let sum = file.file_checksum()?;
+    let mut entry = file.next_entry().ok()??;
+    let mut octets = [0; HEAD_OCTETS];
+    entry.read_exact(&mut octets).ok()?;
+    let numbers: Vec<u64> = octets.as_chunks().0.iter().map(|octets| u64::from_le_bytes(*octets)).collect();
+    let &[before, before_sum, said, rows] = &numbers[..] else { return None };
+    let head = &entry.head;
+    let image = Image {
+        number,
+        checksum: sum,
+        before: (before, before_sum),
+        pack: (head.pack_checksum, u32::try_from(head.pack).ok()?),
+        serial: head.serial,
+        said: Origin { group: head.group, sum: said },
+        rows,
+        at: None,
+    };
+    Some((head.zone.to_lowercase(), image))
+}
+
+/// Makes a delta of a chain of images. The error: which of them is damaged.
+fn load(
+    folder: &Path,
+    identity: &Identity,
+    pack: &Arc<Pack>,
+    number: u32,
+    chain: &[&Image],
+) -> Result<(DeltaWriter, Mark), usize> {
+    let rows = chain.first().map_or(0, |first| first.rows) as usize;
+    let mut loader = Loader::new(Arc::clone(pack), number, rows).ok_or(0_usize)?;
+    for (at, image) in chain.iter().enumerate() {
+        let is_in = std::thread::scope(|scope| {
+            // One reads and checks, the other puts in.
+            let (sender, receiver) = sync_channel(BLOCKS_AHEAD);
+            let reader = scope
+                .spawn(move || read_blocks(folder, identity, image, &|block| sender.send(block).is_ok()));
+            let is_put = receiver.into_iter().all(|block| loader.put(block).is_ok());
+            reader.join().ok().flatten().is_some() && is_put
+        });
+        if !is_in || loader.serial() != image.serial {
+            return Err(at);
+        }
+    }
+    loader.finish().map_err(|_| chain.len() - 1)
+}
+
+/// Reads an image part by part. `None`: it is not whole, or nobody takes it any more.
+fn read_blocks(
+    folder: &Path,
+    identity: &Identity,
+    image: &Image,
+    give: &dyn Fn(Block) -> bool,
+) -> Option<()> {
+    let mut file = Checkpoint::open(&System, folder, &mark_of(image.number), identity).ok()?;
+    let mut entry = file.next_entry().ok()??;
+    entry.read_exact(&mut [0; HEAD_OCTETS]).ok()?;
+    loop {
+        let block = Block::read(&mut entry).ok()?;
+        let is_end = block.is_end();
+        if is_end && entry.read(&mut [0]).ok()? > 0 {
+            return None;
+        }
+        if is_end {
+            let is_whole = file.next_entry().ok()?.is_none() && file.checksum() == image.checksum;
+            // The end counts where the file is as it was written.
+            return (is_whole && give(block)).then_some(());
+        }
+        if !give(block) {
+            return None;
+        }
+    }
+}
+
+/// Removes all images but these, and what was not written to its end; without these, that alone.
+pub(super) fn tidy(folder: &Path, keep: Option<&HashSet<u64>>) {
+    for name in System.names(folder).unwrap_or_default() {
+        let number = number_of(&name.to_string_lossy());
+        if number.is_none_or(|number| keep.is_some_and(|keep| !keep.contains(&number))) {
+            // What stays costs room alone, and is tried again.
+            let _ = System.remove(&folder.join(name));
+        }
+    }
+}

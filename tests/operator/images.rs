@@ -1,0 +1,113 @@
+//! A zone of which much has changed is there again soon after the server was killed: a start takes an image of the changes, and the last of them from the log.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use zonda_tests::exchange::{Transport, ask};
+use zonda_tests::message::Query;
+use zonda_tests::rtype;
+use zonda_tests::server::{Kind, Server, signal};
+use zonda_tests::zone::ZoneFile;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Names of the zone, of which each has an address; those of one update, and updates: fewer than have the zone stored anew.
+const NAMES: usize = 60_000;
+const BATCH: usize = 500;
+const BATCHES: usize = 40;
+/// How long a start may take, on a machine that has much else to do. Change by change it takes seconds there.
+const START: Duration = Duration::from_secs(10);
+
+fn start(files: &tempfile::TempDir) -> Server {
+    let more = format!(
+        "pack-directory = \"{}/packs\"\n\n[[acl]]\nname = \"here\"\naddresses = [\"127.0.0.1\"]\n\n[access]\nupdate = [\"here\"]\n",
+        files.path().display()
+    );
+    let server =
+        Server::start_with(Kind::Zonda, &[ZoneFile::new("large.test.", files.path().join("zone"))], &more);
+    wait_for("zones", || server.log().contains("INFO serving "));
+    server
+}
+
+#[track_caller]
+fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !is_there() {
+        assert!(Instant::now() < until, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Has each name of some batches get another address, one message a batch.
+fn change(server: &Server, batches: std::ops::Range<usize>) {
+    let mut script = format!("server 127.0.0.1 {}\nzone large.test.\n", server.address.port());
+    for name in batches.clone().flat_map(|batch| batch * BATCH..(batch + 1) * BATCH) {
+        let _ = writeln!(
+            script,
+            "update delete h{name}.large.test. A\nupdate add h{name}.large.test. 60 A 10.1.{}.{}",
+            name / 250,
+            name % 250
+        );
+        if (name + 1).is_multiple_of(BATCH) {
+            script += "send\n";
+        }
+    }
+    let mut command = Command::new("nsupdate");
+    command.args(["-v", "-t", "20"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the program nsupdate (package bind9-dnsutils)");
+    child.stdin.take().expect("a pipe").write_all(script.as_bytes()).expect("a script");
+    assert!(child.wait().expect("an end").success(), "updates of {batches:?}");
+}
+
+#[track_caller]
+fn check(server: &Server, changed: usize) {
+    for name in (0..NAMES).step_by(97) {
+        let expected =
+            if name < changed { [10, 1, (name / 250) as u8, (name % 250) as u8] } else { [192, 0, 2, 1] };
+        let response =
+            ask(server.address, Transport::Udp, &Query::new(&format!("h{name}.large.test."), rtype::A));
+        let found: Vec<&[u8]> = response.answer.iter().map(|record| &record.rdata[..]).collect();
+        assert_eq!(found, [&expected[..]], "h{name} of {changed} that were changed");
+    }
+}
+
+fn kill(mut server: Server) {
+    signal(server.process.pid(), "KILL");
+    server.process.wait(PATIENCE).expect("an end");
+}
+
+#[test]
+fn a_start_takes_an_image_and_the_last_changes() {
+    let files = tempfile::tempdir().expect("a scratch folder");
+    let mut text = "$TTL 60\n@ SOA ns host 1 3600 600 86400 60\n@ NS ns\nns A 192.0.2.1\n".to_owned();
+    (0..NAMES).for_each(|name| {
+        let _ = writeln!(text, "h{name} A 192.0.2.1");
+    });
+    std::fs::write(files.path().join("zone"), text).expect("a text");
+    let images = || {
+        let all =
+            std::fs::read_dir(files.path().join("packs/journal/images")).into_iter().flatten().flatten();
+        all.filter(|entry| entry.path().extension().is_some_and(|end| end == "delta")).count()
+    };
+    let server = start(&files);
+    change(&server, 0..BATCHES - 2);
+    wait_for("an image of the changes", || images() == 1);
+    change(&server, BATCHES - 2..BATCHES);
+    kill(server);
+    let started = Instant::now();
+    let server = start(&files);
+    assert!(started.elapsed() < START, "{:?}", started.elapsed());
+    assert!(server.log().contains("1 of them from images"), "{}", server.log());
+    check(&server, BATCHES * BATCH);
+    // And goes on, with an image that is cut off in the midst.
+    change(&server, BATCHES..BATCHES + 1);
+    kill(server);
+    for image in std::fs::read_dir(files.path().join("packs/journal/images")).expect("images").flatten() {
+        let octets = std::fs::read(image.path()).expect("an image");
+        std::fs::write(image.path(), &octets[..octets.len() / 2]).expect("half of it");
+    }
+    let server = start(&files);
+    assert!(server.log().contains("0 of them from images"), "{}", server.log());
+    check(&server, (BATCHES + 1) * BATCH);
+}
