@@ -31,6 +31,16 @@ fn reconfigure(server: &Server, folder: &Path, change: impl FnOnce(String) -> St
     assert!(output.status.success(), "{output:?}");
 }
 
+/// Has a primary be asked whether the zone is current, which it is.
+#[track_caller]
+fn check(server: &Server, primary: &fake::Fake) {
+    let before = primary.asked().0;
+    assert!(ctl(server, &["refresh", ORIGIN]).status.success());
+    await_that("a question", || primary.asked().0 > before);
+    // The answer is on its way.
+    std::thread::sleep(Duration::from_millis(50));
+}
+
 /// Waits until the words of the zone have all of these; returns them.
 #[track_caller]
 fn await_words(server: &Server, parts: &[&str]) -> String {

@@ -267,9 +267,12 @@ impl Cache {
         };
         let Some(key) = key else { return false };
         let hash = key.1;
-        let slot = &mut self.pairs[hash as usize % PAIRS][way(hash)];
+        let pair = &mut self.pairs[hash as usize % PAIRS];
+        // What was kept and is outdated is asked for again and again.
+        let is_outdated = pair.iter().any(|slot| slot.key == key.0 && self.ring.is_worth_again(&slot.piece));
+        let slot = &mut pair[way(hash)];
         let missed = (hash >> 48) as u16;
-        if slot.missed != missed {
+        if slot.missed != missed && !is_outdated {
             slot.missed = missed;
             return false;
         }
@@ -298,7 +301,7 @@ impl Cache {
             dnssec_ok: query.edns.is_some_and(|edns| edns.dnssec_ok),
         };
         let names = (&mut buffers.other_places, &mut buffers.other_key);
-        let Some(sources) = buffers.sources.kept(&written, names) else { return };
+        let Some(sources) = buffers.sources.kept(&written, catalog, names) else { return };
         // After the versions were read, so that those after a change of groups are seen with the groups that they were raised for.
         if buffers.sources.are_for_some(catalog) {
             return;

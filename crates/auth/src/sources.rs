@@ -13,6 +13,9 @@
 //! | additional data, and addresses of name servers with their signatures | those of all names that the records point at |
 //! | SOA in any section, other types of the apex that change with the serial | the serial's |
 //! | proofs, of whatever name | the serial's; but the NSEC record of a cut that has no DS is the cut's own |
+//!
+//! An answer from one zone, with one SOA record and no signatures, depends on the serial in nothing but the serial itself: where that stands is kept
+//! with it, and the present one is written there whenever it is given.
 
 use crate::answer::ToldBy;
 use crate::limits::CHAIN_MAX;
@@ -22,7 +25,7 @@ use wire::rdata::Names;
 use wire::record::RecordView;
 use wire::{Places, SortKey};
 use zone::CatalogView;
-use zone::catalog::{Found, PartSet, SlotNumber, Version};
+use zone::catalog::{Found, KeptParts, PartSet, SlotNumber, Version};
 
 /// Most zones that a kept answer depends on. Aliases rarely cross more, and each costs a comparison whenever the answer is given again.
 pub(crate) const SOURCES_KEPT_MAX: usize = 4;
@@ -44,7 +47,9 @@ struct Lookup {
 pub(crate) struct Source {
     pub(crate) version: Version,
     /// Where the version has parts: those of the zone that it was made from.
-    pub(crate) parts: PartSet,
+    pub(crate) parts: KeptParts,
+    /// Where the serial stands that has to be the present one, counted from where the records begin; 0: nowhere.
+    pub(crate) serial_at: u16,
 }
 
 /// What of an answer that was written tells which parts it was made from.
@@ -58,6 +63,28 @@ pub(crate) struct Written<'m> {
     pub(crate) qtype: u16,
     pub(crate) is_referral: bool,
     pub(crate) dnssec_ok: bool,
+}
+
+impl Written<'_> {
+    /// Where the serial of the only SOA record stands, and the serial, if nothing in answer and authority section is signed.
+    fn serial(&self) -> Option<(usize, u32)> {
+        let (mut at, mut found) = (self.start, None);
+        for _ in 0..self.counts.iter().sum() {
+            let record = RecordView::read(self.message, at)?;
+            at = record.end();
+            match record.rtype {
+                rtype::RRSIG => return None,
+                rtype::SOA if found.is_some() => return None,
+                // The last numbers are serial, refresh, retry, expire and minimum (RFC 1035 3.3.13).
+                rtype::SOA => {
+                    let (_, [serial, ..]) = record.rdata.as_rchunks::<4>().1.split_last_chunk::<5>()?;
+                    found = Some((at - 5 * 4, u32::from_be_bytes(*serial)));
+                }
+                _ => {}
+            }
+        }
+        found
+    }
 }
 
 /// See the module.
@@ -137,6 +164,7 @@ impl Sources {
     pub(crate) fn kept<'s>(
         &'s self,
         written: &Written<'_>,
+        catalog: &CatalogView<'_>,
         (places, key): (&mut Places, &mut SortKey),
     ) -> Option<impl Iterator<Item = Source> + use<'s>> {
         let names = self.names()?;
@@ -144,37 +172,52 @@ impl Sources {
         if found.len() > SOURCES_KEPT_MAX {
             return None;
         }
-        let mut parts = [PartSet::NONE; SOURCES_KEPT_MAX];
+        let mut parts = [PartSet::NONE.kept(); SOURCES_KEPT_MAX];
+        let mut serial_at = 0;
         if found.iter().any(|found| found.version().has_parts()) {
-            self.find_parts(&mut parts, names, written, (places, key))?;
+            let serial = written.serial().filter(|_| found.len() == 1);
+            let is_in_place = serial.is_some();
+            let found_parts = self.find_parts(names, written, is_in_place, (places, key))?;
+            parts = found_parts.map(PartSet::kept);
+            if let Some((at, serial)) = serial {
+                // Of a state that is being published an answer can have the serial before that is said: whoever is given it again must get none from before.
+                if catalog.serial_of(found.first()?.version(), parts[0])? != serial {
+                    return None;
+                }
+                serial_at = u16::try_from(at - written.start).ok()?;
+            }
         }
-        Some(found.iter().zip(parts).map(|(found, parts)| Source { version: found.version(), parts }))
+        let all = found.iter().zip(parts);
+        Some(all.map(move |(found, parts)| Source { version: found.version(), parts, serial_at }))
     }
 
-    /// Finds the parts that each of the zones was asked for.
+    /// Finds the parts that each of the zones was asked for. `is_in_place`: the present serial will be written into it.
     #[cold]
     #[inline(never)]
     fn find_parts(
         &self,
-        parts: &mut [PartSet; SOURCES_KEPT_MAX],
         names: &[Lookup],
         written: &Written<'_>,
+        is_in_place: bool,
         (places, key): (&mut Places, &mut SortKey),
-    ) -> Option<()> {
+    ) -> Option<[PartSet; SOURCES_KEPT_MAX]> {
+        let mut parts = [PartSet::NONE; SOURCES_KEPT_MAX];
+        let is_soa = is_in_place && written.qtype == rtype::SOA;
         for lookup in names {
             let source = lookup.source as usize;
             let (name, apex_labels) = (lookup.name as usize, self.found[source].labels as usize);
             let labels = &mut (&mut *places, &mut *key);
             parts[source] |= match part_of(written.message, name, apex_labels, labels)? {
-                PartSet::NONE if PartSet::is_of_serial(written.qtype) => PartSet::SERIAL,
+                PartSet::NONE if PartSet::is_of_serial(written.qtype) && !is_soa => PartSet::SERIAL,
                 part => part,
             };
         }
         for (parts, found) in parts.iter_mut().zip(self.found()) {
             let labels = (&mut *places, &mut *key);
-            *parts |= parts_beside(written, names.len() == 1, found.labels as usize, labels)?;
+            let is_first_name = names.len() == 1;
+            *parts |= parts_beside(written, (is_first_name, is_in_place), found.labels as usize, labels)?;
         }
-        Some(())
+        Some(parts)
     }
 
     /// Whether one of the zones is not for everybody: what comes of it must not be given to others unasked.
@@ -218,10 +261,11 @@ fn part_of(
 }
 
 /// What an answer depends on beside the names that led to it: whatever its records point at can have been looked up for additional data, or as a
-/// name server whose address is signed; and what proves something changes with the serial. `is_first_name`: no alias led to the end.
+/// name server whose address is signed; and what proves something changes with the serial. `is_first_name`: no alias led to the end. `is_in_place`: the
+/// serial is written anew.
 fn parts_beside(
     written: &Written<'_>,
-    is_first_name: bool,
+    (is_first_name, is_in_place): (bool, bool),
     apex_labels: usize,
     mut labels: (&mut Places, &mut SortKey),
 ) -> Option<PartSet> {
@@ -235,6 +279,7 @@ fn parts_beside(
         at = record.end();
         let is_answer = number < answers;
         match record.rtype {
+            rtype::SOA if is_in_place => {}
             rtype::SOA | rtype::NSEC3 if !is_answer => parts |= PartSet::SERIAL,
             rtype::NSEC if !(is_answer || is_cuts_own) => parts |= PartSet::SERIAL,
             // Glue without signatures stands with the cut.

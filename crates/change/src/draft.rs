@@ -26,6 +26,9 @@ pub struct Damaged;
 /// Most names of a draft, as a commit of the delta has no more (docs/design/delta.md 4). Who is beyond commits first.
 pub(crate) const NAMES_MAX: usize = 65_536;
 
+/// Most octets of records that a draft reads and changes, and one update more: messages whose names are pointers are longer once they are read, some fifty times.
+pub(crate) const OCTETS_MAX: usize = 4 << 20;
+
 /// A zone with changes that are not committed yet.
 pub struct Draft<'z> {
     view: ZoneView<'z>,
@@ -33,6 +36,8 @@ pub struct Draft<'z> {
     names: BTreeMap<Box<[u8]>, usize>,
     places: Vec<Place<'z>>,
     steps: Vec<Step>,
+    /// Octets of records that were read or put in, undone or not.
+    octets: usize,
     serial: u32,
     /// Whether an update brought the SOA record that the zone has now.
     brought_soa: bool,
@@ -91,6 +96,7 @@ impl<'z> Draft<'z> {
             names: BTreeMap::new(),
             places: Vec::new(),
             steps: Vec::new(),
+            octets: 0,
             serial: 0,
             brought_soa: false,
             is_signed: false,
@@ -136,7 +142,7 @@ impl<'z> Draft<'z> {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.places.len() >= NAMES_MAX
+        self.places.len() >= NAMES_MAX || self.octets >= OCTETS_MAX
     }
 
     pub(crate) fn mark(&self) -> Mark {
@@ -217,6 +223,7 @@ impl<'z> Draft<'z> {
     /// its letters.
     pub(crate) fn add(&mut self, place: usize, id: SetId, ttl: u32, rdata: &[u8]) -> Result<(), Damaged> {
         let new = Rdata::new(id.rtype, rdata);
+        self.octets += new.octets();
         let set = self.set(place, id)?;
         let (old_ttl, is_there) = (set.ttl, set.find(&new).is_ok());
         let others = if is_replacing(id.rtype) { set.records.len() } else { 0 };
@@ -300,12 +307,13 @@ impl<'z> Draft<'z> {
 
     /// An RRset, expanded if it was not yet.
     fn touch(&mut self, place: usize, id: SetId) -> Result<&mut Touched, Damaged> {
-        let view = &self.view;
+        let (view, octets) = (&self.view, &mut self.octets);
         let place = &mut self.places[place];
         let at = match place.sets.binary_search_by_key(&id, |set| set.id) {
             Ok(at) => at,
             Err(at) => {
                 let now = stored::set(view, place, id)?;
+                *octets += now.records.iter().map(Rdata::octets).sum::<usize>();
                 place.sets.insert(at, Touched { id, now, is_changed: false });
                 at
             }

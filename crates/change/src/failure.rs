@@ -76,6 +76,8 @@ pub enum Unsigned {
     Stray(u16),
     /// A zone key went.
     KeyGone,
+    /// A key that signed the keys of the zone signs them no more.
+    SignerGone,
     /// The proof of the types at a name is missing, or tells other types.
     Types,
     /// A name has a proof of types, and should have none.
@@ -119,7 +121,7 @@ impl Failure {
             Why::NotByUpdate(_) => Some(ede::NOT_SUPPORTED),
             Why::Signed(Unsigned::Invalid(_)) => Some(ede::DNSSEC_BOGUS),
             Why::Signed(Unsigned::Types | Unsigned::Chain | Unsigned::StrayProof) => Some(ede::NSEC_MISSING),
-            Why::Signed(Unsigned::KeyGone) => Some(ede::NOT_SUPPORTED),
+            Why::Signed(Unsigned::KeyGone | Unsigned::SignerGone) => Some(ede::NOT_SUPPORTED),
             Why::Signed(_) => Some(ede::RRSIGS_MISSING),
             Why::RRsetFull(_) | Why::NameFull(_) | Why::RRsetTooLarge => Some(ede::OTHER),
             Why::Form | Why::Rdata(_) | Why::ZoneSection | Why::Malformed(_) => Some(ede::OTHER),
@@ -186,6 +188,7 @@ impl fmt::Display for Unsigned {
             }
             Unsigned::Stray(rtype) => return write!(f, "{} must not be signed here", rtype::Text(*rtype)),
             Unsigned::KeyGone => "keys are not removed by update",
+            Unsigned::SignerGone => "a key that signed the keys of the zone signs them no more",
             Unsigned::Types => "NSEC or NSEC3 missing or not of the types at the name",
             Unsigned::StrayProof => "NSEC or NSEC3 of nothing",
             Unsigned::Chain => "NSEC or NSEC3 does not lead to the next",

@@ -47,6 +47,11 @@ impl Rdata {
         Rdata { folded, written }
     }
 
+    /// Octets of memory, roughly.
+    pub(crate) fn octets(&self) -> usize {
+        size_of::<Rdata>() + self.folded.len() + self.written.as_ref().map_or(0, |written| written.len())
+    }
+
     /// What it is compared by.
     pub(crate) fn folded(&self) -> &[u8] {
         &self.folded

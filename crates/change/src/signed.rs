@@ -62,6 +62,7 @@ impl Draft<'_> {
         self.check_keys_stay()?;
         let affected = self.affected(sets)?;
         self.verify(&affected, now as u32)?;
+        self.check_key_signers(&affected)?;
         match self.view().denial() {
             Denial::None => Ok(()),
             Denial::Nsec => self.check_nsec(&affected),

@@ -168,6 +168,43 @@ fn updates_bring_what_they_change() {
     }
 }
 
+/// By which key the parent knows a zone is not known to us: none that signs the keys may be left out, whatever other keys sign them.
+#[test]
+fn who_signed_the_keys_signs_them() {
+    let (known, other, new) = (Signer::new(7, 257), Signer::new(8, 256), Signer::new(9, 257));
+    let with = |serial: u32, keys: &[&Signer]| {
+        let mut all = zone(serial, BASE);
+        all.extend(keys.iter().map(|key| (name("@"), rtype::DNSKEY, 60, key.key().to_vec())));
+        all
+    };
+    let signs_keys =
+        |record: &Record| record.1 == rtype::RRSIG && record.3[..2] == rtype::DNSKEY.to_be_bytes();
+    // The zone with these keys beside the known one, signed by that; but its keys by these.
+    let signed = |serial: u32, keys: &[&Signer], by: &[&Signer]| -> Vec<Record> {
+        let all = known.zone(&with(serial, keys), Proof::Nsec);
+        let unsigned: Vec<Record> = all.iter().filter(|record| record.1 != rtype::RRSIG).cloned().collect();
+        let over_keys =
+            by.iter().flat_map(|key| key.sign(unsigned.clone())).filter(|record| signs_keys(record));
+        all.iter().filter(|record| !signs_keys(record)).cloned().chain(over_keys).collect()
+    };
+    let before = signed(7, &[&other], &[&known]);
+    assert_eq!(faults(&before), Vec::<String>::new());
+    let to = |after: &[Record]| difference(&before, after);
+    for by in [&[&other][..], &[&new], &[&other, &new]] {
+        let after = signed(8, &[&other, &new], by);
+        assert_eq!(faults(&after), Vec::<String>::new(), "by itself it is signed");
+        refused(&before, &to(&after), Unsigned::SignerGone);
+    }
+    for by in [&[&known][..], &[&known, &new]] {
+        assert!(update(&before, &to(&signed(8, &[&other, &new], by))).is_ok());
+    }
+    // One of two that signed.
+    let both = signed(7, &[&other], &[&known, &other]);
+    for by in [&known, &other] {
+        refused(&both, &difference(&both, &signed(8, &[&other], &[by])), Unsigned::SignerGone);
+    }
+}
+
 /// What went or came below a zone cut that comes or goes is looked at too.
 #[test]
 fn zone_cuts_come_and_go() {

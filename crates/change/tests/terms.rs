@@ -175,3 +175,28 @@ fn answers() {
     assert_eq!(header_only(&done, &failure), None, "answers are not answered");
     assert_eq!(header_only(&cut[..11], &failure), None);
 }
+
+/// A draft has so many octets of records, however few names: what is beyond commits first, and none is too large for a draft of its own.
+#[test]
+fn a_draft_is_bounded() {
+    let pack = pack(&records(ZONE));
+    let mut draft = Draft::new(view(&pack)).unwrap();
+    let rdata = [&[255][..], &[b'x'; 255]].concat().repeat(100);
+    let (mut octets, mut number) = (0, 0);
+    loop {
+        let mut message = Message::new();
+        message.push(2, &name(&format!("n{number}")), (rtype::TXT, class::IN, 60), &rdata);
+        match draft.update(&message.request(), &somebody(), &terms(None)).unwrap() {
+            Applied::Done => octets += rdata.len(),
+            Applied::CommitFirst => break,
+            Applied::Failed(failure) => panic!("{failure}"),
+        }
+        number += 1;
+        assert!(octets < 8 << 20, "without end");
+    }
+    assert!(octets > 1 << 20, "{octets}");
+    let mut next = Draft::new(view(&pack)).unwrap();
+    let mut message = Message::new();
+    message.push(2, &name("n"), (rtype::TXT, class::IN, 60), &rdata);
+    assert_eq!(code(next.update(&message.request(), &somebody(), &terms(None)).unwrap()), NOERROR);
+}

@@ -11,6 +11,7 @@
 mod arrange;
 mod by_parts;
 mod change;
+mod claims;
 #[cfg(test)]
 mod crash;
 mod dynamic;
@@ -38,6 +39,7 @@ use zone::Catalog;
 
 pub use arrange::Candidate;
 pub use change::{Change, Scope};
+pub(crate) use claims::Claim;
 pub(crate) use lost::watch;
 pub(crate) use members::Act;
 pub(crate) use said::By;

@@ -266,7 +266,7 @@ impl Work {
         if is_primary && self.flights.iter().any(|flight| flight.is_same(&request)) {
             let (zone, client) = (request.zone(), request.client);
             tracing::warn!(%zone, address = %client, "zone {zone}: {client}, where its updates are sent on to, sends them back: refused");
-            request.reply(Said { rcode: rcode::REFUSED, ede: Some(ede::OTHER) }, wall());
+            request.reply(Said::with_ede(rcode::REFUSED, ede::OTHER), wall());
             return false;
         }
         counts.forwarded.fetch_add(1, Ordering::Relaxed);

@@ -52,7 +52,7 @@ static WORDS: Words = Words {
 };
 
 /// What is said where too many wait: that of a policy, not of a fault.
-pub(crate) const OVER_QUOTA: Said = Said { rcode: rcode::REFUSED, ede: Some(ede::OTHER) };
+pub(crate) const OVER_QUOTA: Said = Said::with_ede(rcode::REFUSED, ede::OTHER);
 
 /// Why a request is not carried out.
 enum Wrong {
@@ -146,7 +146,7 @@ struct Ends(Arc<Queue<Box<Handed>>>);
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        self.0.close();
+        drop(self.0.end());
     }
 }
 
@@ -233,9 +233,9 @@ fn look<R>(
 
 fn refuse(controller: &Controller, request: Handed, wrong: &Wrong) {
     let (said, why) = match wrong {
-        Wrong::Fault(fault) => (Said { rcode: fault.rcode(), ede: fault.ede() }, fault.to_string()),
+        Wrong::Fault(fault) => (Said { ede: fault.ede(), ..Said::rcode(fault.rcode()) }, fault.to_string()),
         Wrong::Unknown => (
-            Said { rcode: rcode::REFUSED, ede: Some(ede::PROHIBITED) },
+            Said::with_ede(rcode::REFUSED, ede::PROHIBITED),
             "no rule of the policy is for its signer".to_owned(),
         ),
         Wrong::NoZone => (Said::not_now(), "the zone has no data".to_owned()),

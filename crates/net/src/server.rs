@@ -244,8 +244,8 @@ impl Running {
         self.groups.iter().map(Handed::try_clone).collect()
     }
 
-    /// Leaves the sockets to the server that has taken over: nothing new is read or accepted, connections are served until they end or are idle for
-    /// too long, and those that are left at `until` are closed as by [`Running::stop`], in `patience`. Returns at once; see [`Running::has_ended`].
+    /// Leaves the sockets to the server that has taken over: nothing new is read or accepted, connections are closed once what was asked over them is
+    /// answered, and those that are left at `until` as by [`Running::stop`], in `patience`. Returns at once; see [`Running::has_ended`].
     pub fn leave(&mut self, until: Instant, patience: Duration) {
         self.groups.clear();
         self.stop.request_leave(Leave { until, patience: patience.min(PATIENCE_MAX) });

@@ -53,6 +53,9 @@ const PANIC_PAUSE: Duration = Duration::from_secs(60);
 /// ten; a client that goes on sending does not keep the worker from ending.
 const LAST_TURNS_MAX: usize = 16;
 
+/// How long a connection may bring one more query once another process has the sockets: what is on its way, one try later too, is answered instead of cut off.
+const LEAVE_GRACE: Duration = Duration::from_secs(1);
+
 /// What a turn saw.
 #[derive(Clone, Copy, Debug, Default)]
 struct Events {
@@ -169,15 +172,23 @@ impl<S: Service> Worker<S> {
         self.connections.close_all(&mut lend!(self, Now::read()));
     }
 
-    /// Leaves the sockets to the process that has them too, and goes on with those who are connected or wait for an answer: until there
-    /// is none, the time for it is over, or the end is asked for.
+    /// Leaves the sockets to the process that has them too, and goes on with those who wait for an answer or a transfer: until there is
+    /// none, the time for it is over, or the end is asked for.
     fn leave(&mut self) {
         let until = self.stop.leaves_until();
         let _ = epoll::delete(&*self.epoll, self.stop.leave_event());
         // The other one reads what comes later; what came to an address that it did not take is answered here.
         self.answer_what_came();
         self.stop_reading();
-        self.connections.close_listeners(&self.epoll);
+        // What is asked from now on is the other one's to answer: here zones change no more. Who has a connection makes another.
+        self.connections.leave(&self.epoll);
+        let last = until.min(Instant::now() + LEAVE_GRACE);
+        while self.has_clients() && Instant::now() < last {
+            if self.turn(Some(last)).stop {
+                return;
+            }
+        }
+        self.connections.drain(&mut lend!(self, Now::read()));
         while self.has_clients() && Instant::now() < until {
             if self.turn(Some(until)).stop {
                 return;

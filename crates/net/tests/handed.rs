@@ -109,23 +109,28 @@ fn no_query_is_lost_whatever_the_number_of_workers() {
 }
 
 #[test]
-fn one_that_leaves_serves_its_connections_until_they_are_idle() {
-    let mut old = Server::bind(&Listen {
-        tcp: net::TcpLimits { idle: Duration::from_secs(2), ..net::TcpLimits::default() },
-        ..listen(&["127.0.0.1:0".parse().unwrap()], 1)
-    })
-    .unwrap()
-    .start(|_| Echo)
-    .unwrap();
+fn one_that_leaves_ends_each_connection_with_what_it_asks_next() {
+    let mut old =
+        Server::bind(&listen(&["127.0.0.1:0".parse().unwrap()], 1)).unwrap().start(|_| Echo).unwrap();
     let at = address(&old);
-    let mut kept = tcp(at);
-    assert_eq!(ask_tcp(&mut kept, b"hello server"), b"hello server");
+    // One that has asked, one that is about to, and two that say nothing.
+    let [mut kept, mut fresh, mut idle, mut silent] = [tcp(at), tcp(at), tcp(at), tcp(at)];
+    for client in [&mut kept, &mut idle] {
+        assert_eq!(ask_tcp(client, b"hello server"), b"hello server");
+    }
+    while total(&old).tcp_accepted < 4 {
+        std::thread::sleep(Duration::from_millis(2));
+    }
     let new = take_over(&old, &listen(&[at], 1));
     old.leave(Instant::now() + PATIENCE, PATIENCE);
     let counts = |running| {
         let counts = total(running);
         (counts.tcp_accepted, counts.udp_queries)
     };
+    for client in [&mut kept, &mut fresh] {
+        assert_eq!(ask_tcp(client, b"hello server"), b"hello server");
+        assert!(is_closed(client));
+    }
     let start = Instant::now();
     loop {
         let before = (counts(&old), counts(&new));
@@ -140,9 +145,10 @@ fn one_that_leaves_serves_its_connections_until_they_are_idle() {
         }
         assert!(start.elapsed() < PATIENCE, "it still reads and accepts: {:?}", total(&old));
     }
-    assert_eq!(ask_tcp(&mut kept, b"hello server"), b"hello server");
-    assert!(is_closed(&mut kept));
+    // Their clients do nothing, and are not waited for.
+    assert!(is_closed(&mut idle) && is_closed(&mut silent));
     await_end(&old);
+    assert!(start.elapsed() < PATIENCE / 2, "{:?}", start.elapsed());
 }
 
 #[test]

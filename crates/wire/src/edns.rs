@@ -60,6 +60,9 @@ impl Edns {
     }
 }
 
+/// Most octets of the words of an extended error: a line.
+pub const WORDS_OCTETS_MAX: usize = 200;
+
 /// The OPT record of a response.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ResponseOpt<'o> {
@@ -94,6 +97,25 @@ impl ResponseOpt<'_> {
             Ok(()) => Ok(()),
             Err(Full) => self.write_less(out),
         }
+    }
+
+    /// The same with words behind the extended error, for people (EXTRA-TEXT, RFC 8914 2): all of them, or none where there is no room or no such error.
+    pub fn write_with_words(&self, words: &str, out: &mut Renderer<'_>) -> Result<(), Full> {
+        let (octets, words) = (self.octets(), words.as_bytes());
+        if self.ede.is_none() || words.len() > WORDS_OCTETS_MAX {
+            return self.write(out);
+        }
+        let Ok(room) = out.append(octets + words.len(), 1) else { return self.write(out) };
+        let (record, text) = room.split_at_mut(octets);
+        self.write_to(record);
+        text.copy_from_slice(words);
+        // The extended error is the last option: its length, and that of all options.
+        let all = octets - OPT_OCTETS + words.len();
+        record[OPT_OCTETS - 2..OPT_OCTETS].copy_from_slice(&(all as u16).to_be_bytes());
+        let own = octets - EDE_OCTETS + 2;
+        let of_it = EDE_OCTETS - OPTION_HEAD_OCTETS + words.len();
+        record[own..own + 2].copy_from_slice(&(of_it as u16).to_be_bytes());
+        Ok(())
     }
 
     #[cold]
@@ -198,6 +220,25 @@ mod tests {
         assert_eq!((record.rtype, record.class, record.ttl), (41, 1232, 0x0100_8000));
         assert_eq!(record.rdata, b"\0\x0a\0\x18client--server----------\0\x03\0\x02me\0\x0f\0\x02\0\x14");
         assert_eq!(out.message().len() - 12, OPT.octets());
+    }
+
+    #[test]
+    fn words_of_an_extended_error() {
+        let written = |opt: ResponseOpt<'_>, words: &str, room: usize| {
+            let mut octets = [0; 512];
+            let mut out = Renderer::new(&mut octets, 12 + room, 0).unwrap();
+            opt.write_with_words(words, &mut out).unwrap();
+            RecordView::read(out.message(), 12).unwrap().rdata.to_vec()
+        };
+        let whole = b"\0\x0a\0\x18client--server----------\0\x03\0\x02me\0\x0f\0\x06\0\x14cold";
+        assert_eq!(written(OPT, "cold", 400), whole);
+        // No room, none that they belong to, more than a line, none at all.
+        let short = written(OPT, "", 400);
+        assert_eq!(short, [&whole[..whole.len() - 10], b"\0\x0f\0\x02\0\x14"].concat());
+        assert_eq!(written(OPT, "cold", OPT.octets() + 3), short);
+        let none = ResponseOpt { ede: None, ..OPT };
+        assert_eq!(written(none, "cold", 400), short[..short.len() - 6]);
+        assert_eq!(written(OPT, &"x".repeat(WORDS_OCTETS_MAX + 1), 400), short);
     }
 
     /// Whatever the room: the options that fit in their order of worth, and the bare record at least.

@@ -116,6 +116,17 @@ impl Envelope {
         self.write_with(room, (rcode, ede, 0), now, |_| true)
     }
 
+    /// The same with words behind the extended error, for people, which are left out where they do not fit.
+    #[must_use]
+    pub fn write_words(
+        &self,
+        room: &mut [u8],
+        (rcode, ede, words): (u16, Option<u16>, &str),
+        now: u64,
+    ) -> usize {
+        self.try_write(room, (rcode, ede, 0), words, now, |_| true).unwrap_or(0)
+    }
+
     /// The same with records, which `add` writes from the answer section on, and with flags of its own. Where `add` says that they do not fit, TC is set in their place.
     #[must_use]
     pub fn write_with(
@@ -125,7 +136,7 @@ impl Envelope {
         now: u64,
         add: impl FnOnce(&mut Renderer<'_>) -> bool,
     ) -> usize {
-        self.try_write(room, (rcode, ede, flags), now, add).unwrap_or(0)
+        self.try_write(room, (rcode, ede, flags), "", now, add).unwrap_or(0)
     }
 
     /// Begins a message with the question, within `limit` octets of which the last `reserve` are kept.
@@ -142,6 +153,7 @@ impl Envelope {
         &self,
         room: &mut [u8],
         (rcode, ede, mut flags): (u16, Option<u16>, u16),
+        words: &str,
         now: u64,
         add: impl FnOnce(&mut Renderer<'_>) -> bool,
     ) -> Option<usize> {
@@ -161,7 +173,9 @@ impl Envelope {
         out.release();
         out.begin_section(Section::Additional);
         if let Some(opt) = opt {
-            opt.write(&mut out).ok()?;
+            // Nobody's signature is left out for words.
+            let has_room = out.message().len() + opt.octets() + words.len() + signature <= limit;
+            opt.write_with_words(if has_room { words } else { "" }, &mut out).ok()?;
         }
         let octets = out.finish(self.flags() | flags | (rcode & 15), u16::from(!self.question.is_empty()));
         match &self.signer {

@@ -44,10 +44,10 @@ use table::{Table, Tag};
 
 pub use change::{Changed, PackHold, State, StatesHold, ViewSource};
 pub use depths::KeyLabels;
-pub(crate) use difference::is_same_set;
+pub(crate) use difference::{is_same_set, without_serial};
 pub use groups::Group;
 pub use numbered::{PackNumber, StatesNumber};
-pub use partition::{PARTITIONED_MAX, PartSet};
+pub use partition::{KeptParts, PARTITIONED_MAX, PartSet};
 pub use pins::{PINS_MAX, PINS_PER_CLIENT_MAX, PinCounts, PinRefused, PinnedZone};
 pub use slots::{Absence, FIRST_SLOT, SlotNumber, Version};
 pub use states::States;

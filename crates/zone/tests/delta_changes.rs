@@ -46,12 +46,42 @@ fn apply(writer: &mut DeltaWriter, removed: &[Record<'_>], added: &[Record<'_>])
         records
     };
     let change = Change::new(part(serial, removed), part(serial + 1, added)).unwrap();
-    writer.apply(&change).map(|applied| applied.parts)
+    writer.apply(&change).map(|applied| *applied.parts)
 }
 
 fn node<'w>(writer: &'w DeltaWriter, owner: &str) -> Option<Node<'w>> {
     let found = writer.newest().walk(&SortKey::of(&name(owner))).unwrap();
     (found.labels == name(owner).label_count()).then_some(found.node)
+}
+
+/// Answers that something is not there have all of the SOA record, and are kept beside another serial.
+#[test]
+fn another_soa_record_is_a_change_of_everything() {
+    let mut writer = writer(&[("a.example.", rtype::A, 60, &[1; 4])]);
+    assert_eq!(apply(&mut writer, &[], &[]), Ok(PartSet::NONE));
+    let mut change = |before: (u32, &[u8]), after: (u32, &[u8])| {
+        let part = |(ttl, rdata)| {
+            let mut records = Records::default();
+            records.push(&name("example."), rtype::SOA, ttl, rdata);
+            records
+        };
+        let change = Change::new(part(before), part(after)).unwrap();
+        *writer.apply(&change).unwrap().parts
+    };
+    let soa = |serial: u32, host: &str, minimum: u8| {
+        let (host, numbers) = (wire(host), [&serial.to_be_bytes()[..], &[0; 15], &[minimum]].concat());
+        [&b"\x02ns\x07example\0"[..], &host, &numbers].concat()
+    };
+    let versions = [
+        (60, soa(2, "host.", 0)),
+        (61, soa(3, "host.", 0)),
+        (61, soa(4, "host.", 1)),
+        (61, soa(5, "other.", 1)),
+        (61, soa(6, "Other.", 1)),
+    ];
+    let parts = versions.windows(2).map(|pair| change((pair[0].0, &pair[0].1), (pair[1].0, &pair[1].1)));
+    let is_everything: Vec<bool> = parts.map(PartSet::is_everything).collect();
+    assert_eq!(is_everything, [true, true, true, false]);
 }
 
 /// Letters of names in RDATA do not tell records apart, be they in a pack, in the delta or in a change (RFC 4034 6.2).

@@ -129,7 +129,7 @@ fn check(drafts: &[Draft], apex: &Name, denial: Denial, steps: &[Step], more: &[
         let fresh = pack(&next, apex, 9);
         let fresh_view = ZoneView::new(&fresh, NUMBER).unwrap();
         check_same(&ZoneView::of_changed(&applied.changed).unwrap(), &fresh_view, &asked);
-        check_parts(&ZoneView::of_changed(&before).unwrap(), &fresh_view, applied.parts, &asked);
+        check_parts(&ZoneView::of_changed(&before).unwrap(), &fresh_view, *applied.parts, &asked);
         assert!(matches!(writer.apply(&made), Err(Refused::NotThere(0))), "it is of another state");
         if let Some(mut loaded) = images.loaded.take_if(|loaded| loaded.newest().row().serial + 1 == serial) {
             // Goes on as the one that it was made of.

@@ -5,7 +5,7 @@ use crate::sources::{SOURCES_KEPT_MAX, Source};
 use wire::name::NAME_OCTETS_MAX;
 use wire::render::POINTER_MAX;
 use zone::CatalogView;
-use zone::catalog::{PartSet, SlotNumber, Version};
+use zone::catalog::{KeptParts, SlotNumber, Version};
 
 /// Most octets of records that are kept: UDP's 1,232 and no less than any answer of that size has after its question.
 const OCTETS_MAX: usize = 1232;
@@ -18,7 +18,7 @@ pub(super) struct Ring {
 }
 
 /// The version that an answer depends on, records, their pointers, other versions: one after the other in the ring. After a version with parts
-/// stands the set of them, as another version.
+/// stand these, as another version, with the place of the serial that has to be written in place of a slot.
 #[derive(Clone, Copy)]
 pub(super) struct Piece {
     start: u32,
@@ -92,12 +92,9 @@ impl Ring {
     ) -> Option<()> {
         let length = VERSION_OCTETS + piece.body_octets();
         let (first, body) = self.get(piece.start, length)?.split_first_chunk::<VERSION_OCTETS>()?;
-        // Mostly an answer is made from one zone, whose only version this is. As two tests, which cost such answers less than one of both.
-        if !catalog.is_current(read_version(first)) && !self.are_all_current(piece, catalog) {
-            return None;
-        }
-        if piece.versions > 1 && !self.are_all_current(piece, catalog) {
-            return None;
+        // Mostly an answer is made from one zone, whose only version this is.
+        if !catalog.is_current(read_version(first)) || piece.versions > 1 {
+            return self.write_of_many(piece, anchor, catalog, to);
         }
         let (records, pointers) = body.split_at_checked(piece.octets())?;
         to.copy_from_slice(records);
@@ -105,21 +102,52 @@ impl Ring {
         Some(())
     }
 
-    /// Whether the catalog has all versions, those with parts too.
+    /// The same of a piece with several versions, or one with parts.
     #[cold]
     #[inline(never)]
-    fn are_all_current(&self, piece: &Piece, catalog: &CatalogView<'_>) -> bool {
-        let all = self.get(piece.start, piece.room as usize).and_then(|all| all.split_first_chunk());
-        let Some((first, rest)) = all else { return false };
-        let (others, _) = rest[piece.body_octets()..].as_chunks();
-        let mut rows = std::iter::once(first).chain(others).map(read_version);
-        (0..piece.versions).all(|_| match rows.next() {
-            Some(version) if version.has_parts() => {
-                let parts = rows.next().map(|row| PartSet::from_bits(row.number));
-                parts.is_some_and(|parts| catalog.are_current(version, parts))
+    fn write_of_many(
+        &self,
+        piece: &Piece,
+        anchor: u16,
+        catalog: &CatalogView<'_>,
+        to: &mut [u8],
+    ) -> Option<()> {
+        let mut rows = self.versions(piece)?;
+        let mut in_place = None;
+        for _ in 0..piece.versions {
+            let version = rows.next()?;
+            if version.has_parts() {
+                let Version { slot: serial_at, number } = rows.next()?;
+                let serial = catalog.serial_of(version, KeptParts::from_bits(number))?;
+                in_place = Some((serial_at.0 as usize, serial)).filter(|(at, _)| *at > 0).or(in_place);
+            } else if !catalog.is_current(version) {
+                return None;
             }
-            version => version.is_some_and(|version| catalog.is_current(version)),
-        })
+        }
+        let body = self.get(piece.start, VERSION_OCTETS + piece.body_octets())?.get(VERSION_OCTETS..)?;
+        let (records, pointers) = body.split_at_checked(piece.octets())?;
+        to.copy_from_slice(records);
+        if let Some((at, serial)) = in_place {
+            *to.get_mut(at..)?.first_chunk_mut()? = serial.to_be_bytes();
+        }
+        shift(to, pointers, anchor.wrapping_sub(piece.anchor));
+        Some(())
+    }
+
+    /// All versions of a piece, each that has parts followed by these.
+    fn versions(&self, piece: &Piece) -> Option<impl Iterator<Item = Version>> {
+        let (first, rest) = self.get(piece.start, piece.room as usize)?.split_first_chunk()?;
+        let (others, _) = rest.get(piece.body_octets()..)?.as_chunks();
+        Some(std::iter::once(first).chain(others).map(read_version))
+    }
+
+    /// Whether a piece that is outdated is worth to be made anew at once: what it was made from is a few names of a zone that changes by parts. What changes
+    /// with the zone's every change may be outdated before it is asked for.
+    #[cold]
+    pub(super) fn is_worth_again(&self, piece: &Piece) -> bool {
+        let Some(mut rows) = self.versions(piece) else { return false };
+        let is_by_parts = piece.versions == 1 && rows.next().is_some_and(|version| version.has_parts());
+        is_by_parts && rows.next().is_some_and(|row| !KeptParts::from_bits(row.number).has_serial())
     }
 
     /// The same for a piece that was kept without versions.
@@ -154,9 +182,9 @@ impl Ring {
         let mut depends_octets = 0;
         let mut versions = 0;
         let rows = &mut depends.as_chunks_mut().0.iter_mut();
-        for Source { version, parts } in sources.take(SOURCES_KEPT_MAX) {
+        for Source { version, parts, serial_at } in sources.take(SOURCES_KEPT_MAX) {
             versions += 1;
-            let set = Version { slot: version.slot, number: parts.bits() };
+            let set = Version { slot: SlotNumber(serial_at.into()), number: parts.bits() };
             let is_by_parts = version.has_parts();
             for (row, to) in [version, set].iter().zip(rows.take(1 + usize::from(is_by_parts))) {
                 write_version(*row, to);

@@ -3,11 +3,12 @@
 use super::{Affected, Standing};
 use crate::draft::Draft;
 use crate::failure::Unsigned;
-use crate::set::{Rdata, SetId};
+use crate::set::{Rdata, Set, SetId};
 use crate::update::Stop;
 use dnssec::CanonicalSet;
 use dnssec::key::Dnskey;
 use dnssec::verify::{Rrsig, Source};
+use std::collections::BTreeSet;
 use wire::iana::rtype;
 use wire::{Name, NameBuf};
 
@@ -72,6 +73,58 @@ impl Draft<'_> {
     }
 }
 
+/// Zone keys by RDATA.
+type Keys = BTreeSet<Box<[u8]>>;
+
+impl Draft<'_> {
+    /// Checks that each key that signed the zone's keys before an update signs them after it. By which of them others begin to trust the zone (a DS record of the
+    /// parent, or settings of theirs) is not known here, and no key goes by update either.
+    pub(super) fn check_key_signers(&mut self, affected: &Affected) -> Result<(), Stop> {
+        let apex = self.place(&[])?;
+        if !affected.verified.contains(&(apex, rtype::DNSKEY)) {
+            return Ok(());
+        }
+        let (keys, signatures) = (SetId::of(rtype::DNSKEY), SetId::signatures(rtype::DNSKEY));
+        let (keys_before, before) = (self.stored(apex, keys)?, self.stored(apex, signatures)?);
+        let now = self.set(apex, signatures)?.records.clone();
+        let zone = self.view().apex().to_owned();
+        let before = signers(&zone, &keys_before, &before.records)?;
+        let now = signers(&zone, self.set(apex, keys)?, &now)?;
+        match before.is_subset(&now) {
+            true => Ok(()),
+            false => Err(Unsigned::SignerGone.into()),
+        }
+    }
+}
+
+/// The keys of a zone that sign these keys, at whatever time. Of two with one tag it is known which.
+fn signers(apex: &Name, keys: &Set, signatures: &[Rdata]) -> Result<Keys, Stop> {
+    if signatures.len() > SIGNATURES_MAX {
+        return Err(Unsigned::TooMuch.into());
+    }
+    let (mut canonical, mut buffer, mut signers) = (CanonicalSet::new(), Vec::new(), Keys::new());
+    canonical.fill(rtype::DNSKEY, keys.records.iter().map(Rdata::folded));
+    for signature in signatures.iter().filter_map(|rdata| Rrsig::parse(rdata.written())) {
+        if signature.check_fields(apex, rtype::DNSKEY) != Ok(Source::Owner) {
+            continue;
+        }
+        let parsed = keys.records.iter().filter_map(|rdata| Some((rdata, Dnskey::parse(rdata.written())?)));
+        let fitting = parsed.filter(|(_, key)| fits(key, &signature)).take(KEYS_OF_TAG_MAX);
+        for (rdata, key) in fitting {
+            if signature.verify(apex, &canonical, &key, &mut buffer).is_ok() {
+                signers.insert(rdata.folded().into());
+                break;
+            }
+        }
+    }
+    Ok(signers)
+}
+
+/// Whether a key may have made a signature, as far as can be seen without trying.
+fn fits(key: &Dnskey<'_>, signature: &Rrsig<'_>) -> bool {
+    key.is_zone_key() && key.tag == signature.key_tag && key.algorithm == signature.algorithm
+}
+
 impl Verifier {
     fn is_valid(&mut self, owner: &Name, (rtype, ttl): (u16, u32), rdata: &[u8]) -> bool {
         let Some(signature) = Rrsig::parse(rdata) else { return false };
@@ -81,9 +134,7 @@ impl Verifier {
             return false;
         }
         let keys = self.keys.iter().filter_map(|rdata| Dnskey::parse(rdata.written()));
-        let fitting = keys.filter(|key| {
-            key.is_zone_key() && key.tag == signature.key_tag && key.algorithm == signature.algorithm
-        });
+        let fitting = keys.filter(|key| fits(key, &signature));
         let (canonical, buffer) = (&self.canonical, &mut self.buffer);
         fitting.take(KEYS_OF_TAG_MAX).any(|key| signature.verify(owner, canonical, &key, buffer).is_ok())
     }

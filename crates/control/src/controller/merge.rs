@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use wire::NameBuf;
 use zone::build::Problem;
@@ -17,6 +17,8 @@ use crate::system::{random, trim_memory};
 
 /// Zones that are looked at within one batch of the catalog, and moved within one hold of the lock.
 const ZONES_A_BATCH: usize = 1000;
+/// Between two times that packs are put in order because one has waited long enough: what keeps its zones there, as they are about to change, may last.
+const TIDY_PAUSE: Duration = Duration::from_millis(100);
 
 impl Controller {
     /// Puts packs in order after changes; to be called once nobody waits for them any more. One thread does it
@@ -65,7 +67,7 @@ impl Controller {
         }
         let controller = Arc::clone(self);
         let tidy = move || {
-            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            std::thread::sleep(due.saturating_duration_since(Instant::now()).max(TIDY_PAUSE));
             controller.is_merge_due.store(false, Ordering::SeqCst);
             controller.is_untidy.store(true, Ordering::SeqCst);
             controller.tidy();
@@ -176,6 +178,7 @@ impl Controller {
         let mut members = Vec::new();
         let mut reader = self.catalog.reader();
         let count = pack.pack.zone_count();
+        let claimed = self.zones.read().claimed.clone();
         for first in (0..count).step_by(ZONES_A_BATCH) {
             reader.with(|view| {
                 for number in first..count.min(first.saturating_add(ZONES_A_BATCH as u32)) {
@@ -187,6 +190,7 @@ impl Controller {
                     if let Some(View::Zone(zone)) = view.view_of(slot)
                         // One that changes in place stays where its changes are.
                         && !zone.is_changed()
+                        && !claimed.contains(&slot)
                         && zone.pack_id() == pack.pack.id()
                         && zone.row().first_block == row.first_block
                     {
@@ -212,6 +216,11 @@ impl Controller {
             let mut zones = self.zones.write();
             let to = zones.packs.hold(&self.catalog, pack, kind);
             for member in batch {
+                // One that is about to change stays, as one that has.
+                if zones.claimed.contains(&member.slot) {
+                    at += 1;
+                    continue;
+                }
                 let source = ViewSource::Pack(to, number(at, member));
                 at += 1;
                 if self.catalog.move_view(member.slot, Some(member.state), source).is_ok() {
@@ -328,6 +337,42 @@ mod tests {
         assert_eq!(zones.packs.iter().count(), 2);
         assert!(zones.packs.get(damaged).is_some_and(|held| held.live == 1));
         assert_eq!(zones.packs.due(), None, "nobody waits for what cannot be merged");
+    }
+
+    /// The log says of a zone that is about to change that it is in this pack: nobody moves it before that is published, and then the changer does.
+    #[test]
+    fn what_is_about_to_change_stays() {
+        let controller = Arc::new(Controller::new(Settings::default(), Overrides::default()).unwrap());
+        let packs = [pack(0, false), pack(1, false)];
+        let mut slots = Vec::new();
+        for (pack, name) in &packs {
+            let mut zones = controller.zones.write();
+            let number = zones.packs.hold(&controller.catalog, pack, Kind::Waiting(Instant::now()));
+            slots.extend(controller.catalog.insert(&[(&**name, ViewSource::Pack(number, 0))]));
+            zones.packs.add(pack.pack.id());
+        }
+        let ids = || {
+            controller.catalog.reader().with(|view| {
+                let id = |slot: &SlotNumber| match view.view_of(*slot) {
+                    Some(View::Zone(zone)) => zone.pack_id(),
+                    _ => panic!("no data"),
+                };
+                slots.iter().map(id).collect::<Vec<_>>()
+            })
+        };
+        let before = ids();
+        // It comes while the new pack is built.
+        let members: Vec<Member> = packs.iter().flat_map(|(pack, _)| controller.members(pack)).collect();
+        let (built, _) = copy(&packs.clone().map(|(pack, _)| pack), &members).unwrap();
+        let claim = controller.claim(slots[0]);
+        controller.move_to((&StoredPack::elsewhere(built), Kind::Kept), &members, |at, _| at);
+        assert!(ids()[0] == before[0] && ids()[1] != before[1], "{before:?}, {:?}", ids());
+        // Before that.
+        controller.merge(Instant::now() + WAITING_TIME_MAX);
+        assert_eq!(ids()[0], before[0]);
+        drop(claim);
+        controller.merge(Instant::now() + WAITING_TIME_MAX);
+        assert_ne!(ids()[0], before[0]);
     }
 
     /// A zone whose text is large and whose pack is small is joined with others, once, and stays; one whose pack is large stays alone,

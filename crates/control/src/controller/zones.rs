@@ -7,7 +7,7 @@
 //! zones that wait for their first data        Awaited, also those that the catalog is not to show
 //! ```
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -83,6 +83,8 @@ pub(crate) struct Zones {
     /// Slots of the zones that have a name in [`Rare`], by that.
     own_names: HashMap<NameBuf, SlotNumber>,
     pub(super) packs: HeldPacks,
+    /// Slots whose zones stay in their packs for now, see [`super::claims`].
+    pub(super) claimed: HashSet<SlotNumber>,
     pub(super) gone: Gone,
     /// Zones that have data.
     pub(super) loaded: usize,

@@ -38,7 +38,7 @@ impl Delayed {
     }
 
     /// Holds updates of a zone back, behind others of it. The error: too many are.
-    fn push(&mut self, due: Instant, zone: NameBuf, requests: Waiting) -> Result<(), Waiting> {
+    pub(super) fn push(&mut self, due: Instant, zone: NameBuf, requests: Waiting) -> Result<(), Waiting> {
         if self.requests + requests.len() > REQUESTS_MAX {
             return Err(requests);
         }
@@ -102,7 +102,7 @@ impl Changer {
             }
         }
         for requests in refused {
-            self.reply_all(requests.into_iter().map(|(_, update)| update), Said::not_now());
+            self.reply_all(requests, Said::not_now());
         }
         let known: HashSet<NameBuf> = order.iter().cloned().collect();
         while let Some((name, requests)) = self.delayed.pop(Some(now)) {
@@ -117,7 +117,7 @@ impl Changer {
     pub(super) fn end(&mut self) {
         self.leave();
         while let Some((_, requests)) = self.delayed.pop(None) {
-            self.reply_all(requests.into_iter().map(|(_, update)| update), Said::not_now());
+            self.reply_all(requests, Said::not_now());
         }
     }
 }

@@ -5,11 +5,10 @@
 //!                                                                           `-> record of the log
 //! write and sync -> publish -> replies            failed: states taken back, newest first; SERVFAIL when that is certain
 //! ```
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use change::Request;
 use journal::commit::{Condition, TICK};
 use transfer::refresh::Kept;
 use wire::NameBuf;
@@ -22,8 +21,9 @@ use super::log::Log;
 use super::recent::{Known, Recent};
 use super::recover::Found;
 use super::renewal::Renewal;
+use super::rounds::{BARRIER_PAUSE, ROUND_OCTETS_MAX, Rounds};
+use super::storing::Storing;
 use super::update::{Said, Update};
-use super::versions::Waiting;
 use super::zone::DynamicZone;
 use crate::controller::Controller;
 
@@ -56,6 +56,10 @@ pub(super) struct Changer {
     pub(super) renewal: Renewal,
     pub(super) imaging: Imaging,
     pub(super) delayed: Delayed,
+    pub(super) rounds: Rounds,
+    pub(super) storing: Storing,
+    /// Zones that are claimed, see [`DynamicZone::is_claimed`].
+    pub(super) claimed: HashSet<NameBuf>,
 }
 
 /// Seconds since 1970.
@@ -90,6 +94,9 @@ impl Changer {
             renewal: Renewal::new(controller.dynamic.rules.get().cloned().unwrap_or_default()),
             imaging: Imaging::default(),
             delayed: Delayed::default(),
+            rounds: Rounds::default(),
+            storing: Storing::default(),
+            claimed: HashSet::new(),
         };
         // What was read may be in memory alone: where there is anything it is made sure of before anybody is told.
         if !(changer.zones.is_empty() && changer.gone.is_empty()) {
@@ -109,7 +116,8 @@ impl Changer {
             let has_work = !self.has_waiting() && self.checkpoint.as_ref().is_some_and(Checkpoint::has_work);
             let pause = if has_work { Duration::ZERO } else { TICK };
             let until = is_busy.then(|| now + pause);
-            let until = until.into_iter().chain(self.renewal_due(now)).chain(self.delayed.due()).min();
+            let due = [self.renewal_due(now), self.delayed.due(), self.rounds.due(now)];
+            let until = until.into_iter().chain(due.into_iter().flatten()).min();
             let Some(jobs) = self.controller.dynamic.queue.take(until) else { return self.end() };
             let worked = (!jobs.is_empty()).then(Instant::now);
             self.turn(jobs);
@@ -131,74 +139,64 @@ impl Changer {
         self.condition != Condition::Ready || open.committer.condition() != (Condition::Ready, 0)
     }
 
-    /// Does all that was taken from the queue.
+    /// Does what was taken from the queue, and goes on with what was left of it before: a share of each zone's.
     fn turn(&mut self, jobs: Vec<Job>) {
-        let mut waiting: HashMap<NameBuf, Waiting> = HashMap::new();
-        let mut order: Vec<NameBuf> = Vec::new();
         let mut is_incoming = false;
-        for job in jobs {
-            let update = match job {
-                Job::Update(update) => *update,
+        for job in self.rounds.take_again().into_iter().chain(jobs) {
+            match job {
+                Job::Update(update) => self.let_wait(*update),
                 Job::Incoming(incoming) => {
                     is_incoming = true;
                     self.take_incoming(incoming);
-                    continue;
                 }
-                Job::Edit(job) => {
-                    self.take_edit(*job);
-                    continue;
+                Job::Edit(job) => self.take_edit(*job),
+                // All that came before is to be done.
+                Job::Barrier(zone, told) if self.rounds.has(&zone) => {
+                    self.rounds.again(Job::Barrier(zone, told), Some(BARRIER_PAUSE));
                 }
-                Job::Barrier(zone, told) => {
-                    self.take_barrier(&zone, told);
-                    continue;
-                }
-                Job::AcceptLoss(zone, told) => {
-                    self.accept_loss(&zone, told);
-                    continue;
-                }
-                Job::GiveUp(zones) => {
-                    self.renewal.ask(zones);
-                    continue;
-                }
-            };
-            match self.recent.look(&update) {
-                Known::New => {}
-                // The one that came before is replied to.
-                Known::Waits => continue,
-                Known::Said(said) => {
-                    update.reply(said, wall());
-                    continue;
-                }
+                Job::Barrier(zone, told) => self.take_barrier(&zone, told),
+                Job::AcceptLoss(zone, told) => self.accept_loss(&zone, told),
+                Job::GiveUp(zones) => self.renewal.ask(zones),
             }
-            let request = match Request::read(&update.message) {
-                Ok(request) => request,
-                Err(failure) => {
-                    self.reply(update, Said::from(&failure));
-                    continue;
-                }
-            };
-            let zone = request.zone().to_lowercase();
-            let queue = waiting.entry(zone.clone()).or_insert_with(|| {
-                order.push(zone);
-                VecDeque::new()
-            });
-            queue.push_back((request, update));
         }
         self.recent.end_look();
         if is_incoming {
             self.commit();
         }
+        let Rounds { mut waiting, mut order, .. } = self.rounds.take_updates();
         self.hold_back(&mut waiting, &mut order);
-        while !waiting.is_empty() {
-            for name in &order {
-                if let Some(requests) = waiting.get_mut(name) {
-                    self.work_out(name, requests);
-                    if requests.is_empty() {
-                        waiting.remove(name);
-                    }
+        let mut octets = 0;
+        for name in &order {
+            if let Some(updates) = waiting.get_mut(name) {
+                octets += self.work_out(name, updates);
+            }
+            if octets > ROUND_OCTETS_MAX {
+                self.commit();
+                octets = 0;
+            }
+        }
+        self.commit();
+        self.rounds.leave_updates(waiting, order);
+        self.let_go_of_claims();
+    }
+
+    /// Zones of which nothing waits any more may be moved.
+    fn let_go_of_claims(&mut self) {
+        let zones = &mut self.zones;
+        self.claimed.retain(|name| zones.get_mut(name).is_some_and(|zone| !zone.let_go()));
+    }
+
+    /// Has an update wait for its zone's turn, unless it came before.
+    fn let_wait(&mut self, update: Update) {
+        match self.recent.look(&update) {
+            Known::New => {
+                if let Err(update) = self.rounds.push(update) {
+                    self.reply(update, Said::not_now());
                 }
             }
-            self.commit();
+            // The one that came before is replied to.
+            Known::Waits => {}
+            Known::Said(said) => update.reply(said, wall()),
         }
     }
 

@@ -154,8 +154,8 @@ impl Checkpoint {
         while let Some(name) = self.left.pop() {
             if let Some(zone) = zone_of(&name) {
                 match entries(controller, zone, rules, wall()) {
-                    Some(entries) => all.extend(entries),
-                    None => large.push(name),
+                    Ok(entries) => all.extend(entries),
+                    Err(_) => large.push(name),
                 }
             }
             if Instant::now() > until {
@@ -172,19 +172,27 @@ pub(super) fn damaged(name: &Name, fault: &str, time: u64) -> Option<Entry> {
     Entry::new(name, 0, 0, time, Body::Damaged(fault.as_bytes())).ok()
 }
 
+/// Why it cannot be said what a zone's changes begin from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoBase {
+    /// Its pack is not on the disk.
+    NotStored,
+    /// Too much has changed since; a merge is the remedy.
+    TooMuch,
+}
+
 /// What stands for all that the log has of a zone: what the pack below has, which as a rule is what its text had (docs/design/texts.md 1), and the rest.
-/// `None`: it is too much, or its pack cannot be stored; a merge is its remedy.
 pub(super) fn entries(
     controller: &Controller,
     zone: &DynamicZone,
     rules: &Rules,
     time: u64,
-) -> Option<Vec<Entry>> {
+) -> Result<Vec<Entry>, NoBase> {
     let mut entries = sound_entries(controller, zone, rules, time)?;
     if let Some(fault) = &zone.fault {
-        entries.push(damaged(zone.name(), fault, time)?);
+        entries.push(damaged(zone.name(), fault, time).ok_or(NoBase::TooMuch)?);
     }
-    Some(entries)
+    Ok(entries)
 }
 
 fn sound_entries(
@@ -192,20 +200,24 @@ fn sound_entries(
     zone: &DynamicZone,
     rules: &Rules,
     time: u64,
-) -> Option<Vec<Entry>> {
+) -> Result<Vec<Entry>, NoBase> {
     let is_stored = controller.is_stored(zone.pack().id());
     let is_small = zone.octets() < base::CONTENTS_OCTETS_MAX as u64;
-    let below = ZoneView::new(zone.pack(), zone.newest_box().number())?;
+    let below = ZoneView::new(zone.pack(), zone.newest_box().number()).ok_or(NoBase::TooMuch)?;
     if !(is_stored && is_small)
         && let Some(contents) = base::contents(&below, time)
     {
         let limits = (rules.condensed_octets_max, rules.piece_names_max);
-        return with_changes(contents, zone.newest_box(), limits, time);
+        return with_changes(contents, zone.newest_box(), limits, time).ok_or(NoBase::TooMuch);
     }
-    if zone.octets() > rules.condensed_octets_max as u64 || !controller.store_base(zone.pack()) {
-        return None;
+    if zone.octets() > rules.condensed_octets_max as u64 {
+        return Err(NoBase::TooMuch);
     }
-    over_pack(zone.newest_box(), (rules.condensed_octets_max, rules.piece_names_max), time)
+    if !is_stored {
+        return Err(NoBase::NotStored);
+    }
+    let limits = (rules.condensed_octets_max, rules.piece_names_max);
+    over_pack(zone.newest_box(), limits, time).ok_or(NoBase::TooMuch)
 }
 
 /// That a zone is in its pack, which is on the disk, and all that has changed since; it is one whole only with the last of these. `None`: it is more than these

@@ -16,11 +16,12 @@ use wire::{Name, NameBuf};
 use zone::Change;
 
 use super::changer::{Changer, wall};
-use super::checkpoint;
 use super::group::{Commit, Payload, entry};
+use super::handle::Job;
 use super::incoming::Told;
 use super::log::Log;
 use super::once::{Once, WhyNot};
+use super::storing::{NotBased, STORE_PAUSE};
 
 /// What was edited in the text of a zone.
 pub(crate) struct EditJob {
@@ -62,10 +63,17 @@ impl Changer {
         match self.change_of(&name, &edit) {
             Err(why) => done.tell(Err(why)),
             Ok(None) => done.tell(Ok(())),
-            Ok(Some(change)) => {
-                self.take_edited(&name, &change, done);
-                self.commit();
-            }
+            Ok(Some(change)) => match self.write_base(&name) {
+                Ok(()) => {
+                    self.take_edited(&name, &change, done);
+                    self.commit();
+                }
+                Err(NotBased::Later) => {
+                    self.rounds
+                        .again(Job::Edit(Box::new(EditJob { zone: name, edit, done })), Some(STORE_PAUSE));
+                }
+                Err(NotBased::NotNow) => {}
+            },
         }
     }
 
@@ -84,9 +92,6 @@ impl Changer {
 
     fn take_edited(&mut self, name: &NameBuf, change: &Change, done: EditDone) {
         let Ok(record) = entry(change, wall()) else { return done.tell(Err(NotEdited::TooLarge)) };
-        if !self.write_base(name) {
-            return;
-        }
         let Some(zone) = self.zones.get_mut(name) else { return };
         let Ok(applied) = zone.apply(change) else { return done.tell(Err(NotEdited::Structure)) };
         let told = Told::new(move |result| done.tell(result.map_err(|_| NotEdited::NotNow)));
@@ -109,26 +114,6 @@ impl Changer {
         }
     }
 
-    /// Has the log say what changes of a zone begin from, if it does not yet; says whether it can.
-    fn write_base(&mut self, name: &Name) -> bool {
-        let Some(zone) = self.zones.get_mut(name) else { return false };
-        if zone.is_based {
-            return true;
-        }
-        let rules = &self.renewal.rules;
-        let Some(base) = checkpoint::entries(&self.controller, zone, rules, wall()) else { return false };
-        let Log::Open(open) = &self.log else { return false };
-        for entry in base {
-            let generation = open.committer.generation();
-            if open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base).is_err() {
-                return false;
-            }
-        }
-        zone.is_based = true;
-        zone.begins_anew();
-        true
-    }
-
     /// All that was asked of the changer before is done; tells whether what is served is all there is of the zone.
     pub(super) fn take_barrier(&self, zone: &Name, told: Told) {
         if self.zones.get(zone).is_none_or(|zone| !zone.is_waiting()) {
@@ -147,9 +132,12 @@ impl Changer {
         let Some(zone) = self.zones.get_mut(name) else { return };
         let fault = zone.fault.take();
         zone.is_based = false;
-        if !self.write_base(name) {
+        if let Err(why) = self.write_base(name) {
             if let Some(zone) = self.zones.get_mut(name) {
                 zone.fault = fault;
+            }
+            if why == NotBased::Later {
+                self.rounds.again(Job::AcceptLoss(name.to_owned(), told), Some(STORE_PAUSE));
             }
             return;
         }

@@ -39,7 +39,7 @@ pub(super) struct Commit {
     /// What the log says of that version, for the history.
     pub(super) record: Option<Arc<Entry>>,
     /// Its state, and what differs from the state before. `None`: nothing has changed.
-    pub(super) version: Option<(Changed, PartSet)>,
+    pub(super) version: Option<(Changed, Box<PartSet>)>,
     /// What is said, in the order in which requests came.
     pub(super) replies: Vec<(Update, Said)>,
     /// Who is told that it is served, where it came from a primary.

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use sync::Mutex;
 use wire::NameBuf;
 
-use super::changer::Changer;
+use super::changer::{Changer, wall};
 use super::edit::EditJob;
 use super::incoming::{Incoming, Told};
 use super::queue::Queue;
 use super::renewal::Rules;
-use super::update::Update;
+use super::update::{Said, Update};
 
 /// Zones that change, as others see it: what waits for the changer.
 pub(crate) struct Dynamic {
@@ -179,7 +179,12 @@ struct Ends(Arc<Dynamic>);
 impl Drop for Ends {
     fn drop(&mut self) {
         self.0.is_running.store(false, Ordering::Release);
-        self.0.queue.close();
+        for job in self.0.queue.end() {
+            // The others tell as they are dropped.
+            if let Job::Update(update) = job {
+                update.reply(Said::not_now(), wall());
+            }
+        }
     }
 }
 

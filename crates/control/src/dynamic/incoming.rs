@@ -10,6 +10,7 @@
 //! there is no folder, never come near the log: they change in memory, and have nothing after a start.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use journal::{Body, Entry};
 use transfer::refresh::Kept;
@@ -17,10 +18,12 @@ use wire::{Name, NameBuf};
 use zone::Change;
 
 use super::changer::{Changer, wall};
-use super::checkpoint;
 use super::group::{Commit, Payload, entry};
+use super::handle::Job;
 use super::log::Log;
 use super::once::{Once, WhyNot};
+use super::rounds::ZONE_TIME;
+use super::storing::{NotBased, STORE_PAUSE};
 
 /// Ages that a checkpoint writes at a time.
 const AGES_A_GROUP: usize = 4096;
@@ -175,7 +178,9 @@ impl Changer {
         if self.enter(name).is_err() || self.is_full() || !self.pass(name) {
             return;
         }
-        for change in changes {
+        let until = Instant::now() + ZONE_TIME;
+        let mut changes = changes.into_iter();
+        while let Some(change) = changes.next() {
             // Not served any more as it had been: told, as what is dropped.
             let Some(zone) = self.zones.get_mut(name) else { return };
             let is_next = zone.newest().is_some_and(|zone| zone.row().serial == change.serial_before());
@@ -187,6 +192,9 @@ impl Changer {
                 Commit { zone: name.clone(), record: None, version, replies: Vec::new(), told: None };
             // Of no group, and without record.
             self.committed(0, Payload::Commit(commit));
+            if changes.len() > 0 && Instant::now() >= until {
+                return self.put_off_changes(name, changes.collect(), told, None);
+            }
         }
         if self.zones.contains_key(name) {
             told.done();
@@ -225,15 +233,23 @@ impl Changer {
         if self.enter(name).is_err() || self.is_full() {
             return;
         }
-        let (mut told, last, now) = (Some(told), changes.len().saturating_sub(1), wall());
-        let mut waiting = (0, 0);
-        for (at, change) in changes.into_iter().enumerate() {
+        let (now, until) = (wall(), Instant::now() + ZONE_TIME);
+        let (mut told, mut changes, mut waiting) = (Some(told), changes.into_iter(), (0, 0));
+        while let Some(change) = changes.next() {
             if waiting.0 >= CHANGES_A_COMMIT.0 || waiting.1 >= CHANGES_A_COMMIT.1 {
                 self.commit();
                 waiting = (0, 0);
             }
             waiting.0 += 1;
             waiting.1 += change.removed().octets().len() + change.added().octets().len();
+            match self.write_base(name) {
+                Ok(()) => {}
+                Err(NotBased::NotNow) => return,
+                Err(NotBased::Later) => {
+                    let all = std::iter::once(change).chain(changes).collect();
+                    return told.map_or((), |told| self.put_off_changes(name, all, told, Some(STORE_PAUSE)));
+                }
+            }
             let Some(zone) = self.zones.get_mut(name) else { return };
             let Log::Open(open) = &self.log else { return };
             let held = zone.newest().map(|zone| zone.row().serial);
@@ -247,26 +263,12 @@ impl Changer {
                 does_not_fit(told);
                 return;
             };
-            if !zone.is_based {
-                let Some(base) = checkpoint::entries(&self.controller, zone, &self.renewal.rules, now) else {
-                    self.renewal.ask([name.clone()]);
-                    return;
-                };
-                for entry in base {
-                    let generation = open.committer.generation();
-                    if open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base).is_err() {
-                        return;
-                    }
-                }
-                zone.is_based = true;
-                zone.begins_anew();
-            }
             zone.is_passing = false;
             let Ok(applied) = zone.apply(&change) else {
                 does_not_fit(told);
                 return;
             };
-            let told = if at == last { told.take() } else { None };
+            let own_told = if changes.len() == 0 { told.take() } else { None };
             let version = Some((applied.changed, applied.parts));
             let record = Arc::new(record);
             let commit = Commit {
@@ -274,7 +276,7 @@ impl Changer {
                 record: Some(Arc::clone(&record)),
                 version,
                 replies: Vec::new(),
-                told,
+                told: own_told,
             };
             let generation = open.committer.generation();
             let queued = open.committer.enqueue(generation, Some(record), Payload::Commit(commit)).map(drop);
@@ -283,7 +285,16 @@ impl Changer {
             {
                 return self.take_back(commit);
             }
+            if let Some(told) = told.take_if(|_| Instant::now() >= until) {
+                return self.put_off_changes(name, changes.collect(), told, None);
+            }
         }
+    }
+
+    /// Goes on with the rest of what came in a later turn.
+    fn put_off_changes(&mut self, zone: &NameBuf, rest: Vec<Change>, told: Told, pause: Option<Duration>) {
+        let incoming = Incoming { zone: zone.clone(), what: What::Changes(rest, told) };
+        self.rounds.again(Job::Incoming(incoming), pause);
     }
 }
 

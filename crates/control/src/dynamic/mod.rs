@@ -5,8 +5,8 @@
 //! ```
 //!
 //! * [`handle`]: how others ask; [`queue`]: what waits for it; [`update`]: one request; [`recent`]: those that come again.
-//! * [`changer`]: the thread; [`versions`]: what it makes of updates; [`written`]: what comes of writes; [`group`]: what becomes durable together.
-//! * [`zone`]: one zone that changes; [`base`]: what its log begins with; [`incoming`]: what secondary zones get from their primaries.
+//! * [`changer`]: the thread; [`rounds`]: what it has taken and not done; [`versions`]: what it makes of updates; [`written`]: what comes of writes; [`group`]: what becomes durable together.
+//! * [`zone`]: one zone that changes; [`base`]: what its log begins with; [`storing`]: packs for that; [`incoming`]: what secondary zones get from their primaries.
 //! * [`history`]: versions kept for IXFR, beside all that. [`renewal`]: deltas made anew, copied or [`merge`]d; [`bounds`]: what they may have.
 //! * [`imaging`]: deltas as files, which a start takes ([`images`]) in place of the changes that made them.
 //! * [`edit`]: what operators have edited; [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`], [`beginnings`], [`replay`]: at a start.
@@ -32,6 +32,8 @@ mod recent;
 mod recover;
 mod renewal;
 mod replay;
+mod rounds;
+mod storing;
 mod update;
 mod versions;
 mod written;

@@ -6,7 +6,7 @@ use std::thread::Thread;
 use std::time::Instant;
 
 use sync::Mailbox;
-use sync::mailbox::Wake;
+use sync::mailbox::{Taken, Wake};
 
 /// Requests that wait: a thread that is so far behind does not catch up in a client's patience.
 pub(crate) const REQUESTS_MAX: usize = 4096;
@@ -78,20 +78,15 @@ impl<T> Queue<T> {
         let owner = self.owner.get_or_init(std::thread::current);
         debug_assert_eq!(owner.id(), std::thread::current().id(), "one owner");
         loop {
-            let all: Vec<T> = self
-                .mailbox
-                .take()
-                .map(|(thing, octets)| {
-                    self.leave(octets);
-                    thing
-                })
-                .collect();
+            let all = self.taken(self.mailbox.take());
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             if !all.is_empty() || left.is_some_and(|left| left.is_zero()) {
                 return Some(all);
             }
             if self.is_closed.load(Ordering::Acquire) {
-                return None;
+                // Who looked before it was closed has put in what is taken here, or gets it back.
+                let last = self.end();
+                return (!last.is_empty()).then_some(last);
             }
             if self.mailbox.prepare_to_sleep() {
                 match left {
@@ -106,10 +101,24 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Has the owner end once it has taken what waits; later pushes fail, or are dropped.
+    /// Has the owner end once it has taken what waits; later pushes fail.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.wake();
+    }
+
+    /// The owner has ended, or does so: nothing can be put in any more. Returns what nobody has taken.
+    pub(crate) fn end(&self) -> Vec<T> {
+        self.is_closed.store(true, Ordering::Release);
+        self.taken(self.mailbox.close())
+    }
+
+    fn taken(&self, things: Taken<(T, usize)>) -> Vec<T> {
+        let each = |(thing, octets)| {
+            self.leave(octets);
+            thing
+        };
+        things.map(each).collect()
     }
 }
 
@@ -132,6 +141,22 @@ mod tests {
         queue.push(3, REQUESTS_OCTETS_MAX).unwrap();
         queue.close();
         assert_eq!((queue.push(4, 1), queue.take(None), queue.take(None)), (Err(4), Some(vec![3]), None));
+    }
+
+    /// Who saw it open and comes when it is closed has its thing taken, or gets it back: nothing stays inside that nobody looks at.
+    #[test]
+    fn nothing_is_left_inside_by_who_comes_as_it_closes() {
+        let queue = Queue::new();
+        queue.close();
+        // What `push` does once it has seen the queue open.
+        assert!(queue.mailbox.push((1, 0)).is_ok());
+        assert_eq!((queue.take(None), queue.take(None)), (Some(vec![1]), None));
+        assert_eq!(queue.mailbox.push((2, 0)), Err((2, 0)));
+        // An owner that ends without another look.
+        let queue = Queue::new();
+        queue.push(1, 0).unwrap();
+        assert_eq!(queue.end(), [1]);
+        assert_eq!((queue.push(2, 0), queue.mailbox.push((3, 0))), (Err(2), Err((3, 0))));
     }
 
     #[test]

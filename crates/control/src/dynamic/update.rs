@@ -1,5 +1,7 @@
 //! A request for an update, from the worker that received it to its reply.
 
+use std::borrow::Cow;
+
 use change::Failure;
 
 use crate::requests::Handed;
@@ -12,6 +14,19 @@ pub(crate) type Update = Handed;
 pub(crate) struct Said {
     pub(crate) rcode: u16,
     pub(crate) ede: Option<u16>,
+    /// What the extended error says to people.
+    pub(crate) words: Words,
+}
+
+/// Why a request is not done, for who sent it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Words {
+    /// Nothing but the code.
+    None,
+    /// This.
+    Text(&'static str),
+    /// What is wrong with it.
+    Failure(Failure),
 }
 
 impl Said {
@@ -19,24 +34,39 @@ impl Said {
     pub(crate) const FAILED: Said = Said::rcode(wire::iana::rcode::SERVFAIL);
 
     pub(crate) const fn rcode(rcode: u16) -> Said {
-        Said { rcode, ede: None }
+        Said { rcode, ede: None, words: Words::None }
+    }
+
+    /// With an extended error that has no words.
+    pub(crate) const fn with_ede(rcode: u16, ede: u16) -> Said {
+        Said { rcode, ede: Some(ede), words: Words::None }
+    }
+
+    /// With these words, where there is an extended error.
+    pub(crate) const fn because(self, text: &'static str) -> Said {
+        Said { words: Words::Text(text), ..self }
     }
 
     /// SERVFAIL, which is a matter of this server for now.
     pub(crate) const fn not_now() -> Said {
-        Said { rcode: wire::iana::rcode::SERVFAIL, ede: Some(wire::iana::ede::OTHER) }
+        Said::with_ede(wire::iana::rcode::SERVFAIL, wire::iana::ede::OTHER)
     }
 }
 
 impl From<&Failure> for Said {
     fn from(failure: &Failure) -> Said {
-        Said { rcode: failure.rcode(), ede: failure.ede() }
+        Said { rcode: failure.rcode(), ede: failure.ede(), words: Words::Failure(*failure) }
     }
 }
 
 impl Update {
     /// Replies. `now`: seconds since 1970.
     pub(crate) fn reply(self, said: Said, now: u64) {
-        self.reply_with((said.rcode, said.ede, 0), now);
+        let words = match said.words {
+            Words::None => Cow::Borrowed(""),
+            Words::Text(text) => Cow::Borrowed(text),
+            Words::Failure(failure) => Cow::Owned(failure.to_string()),
+        };
+        self.reply_words((said.rcode, said.ede, &words), now);
     }
 }

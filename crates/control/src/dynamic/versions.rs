@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 use change::draft::NoChange;
 use change::{Applied, Draft, Failure, Request, Terms};
@@ -11,76 +12,119 @@ use zone::catalog::View;
 use zone::delta::Refused;
 
 use super::changer::{Changer, wall};
-use super::checkpoint;
 use super::group::{Commit, Payload, entry};
 use super::log::Log;
+use super::rounds::{ROUND_OCTETS_MAX, ZONE_TIME};
+use super::storing::{NotBased, STORE_PAUSE};
 use super::update::{Said, Update};
 use super::zone::DynamicZone;
 
 /// Differences that one zone makes of what waits for it, at most: each is a version. What is left waits for the next turn.
 const VERSIONS_A_TURN: usize = 64;
 
+/// Its operator has frozen the zone, to edit its text.
+const IS_FROZEN: Said =
+    Said::with_ede(rcode::REFUSED, ede::PROHIBITED).because("the zone is frozen by its operator");
+/// The zone is transferred from others.
+const IS_SECONDARY: Said = Said::with_ede(rcode::REFUSED, ede::PROHIBITED)
+    .because("the zone is transferred from its primary, which takes updates");
+/// Its delta, or all of them, have as much as they may.
+const IS_FULL: Said =
+    Said::not_now().because("the zone has changed too much, and takes updates once it is stored");
+
 /// What waits for one zone.
-pub(super) type Waiting = VecDeque<(Request, Update)>;
+pub(super) type Waiting = VecDeque<Update>;
 
 impl Changer {
-    /// Works out what waits for a zone, and has it wait for the disk; what cannot be done is replied to at once.
-    pub(super) fn work_out(&mut self, name: &Name, requests: &mut Waiting) {
-        let all = |requests: &mut Waiting| requests.drain(..).map(|(_, update)| update).collect::<Vec<_>>();
-        if let Err(said) = self.open_log() {
-            return self.reply_all(all(requests), said);
+    /// Works out what waits for a zone, as much as it has time for in a round, and has it wait for the disk; what cannot be done is replied to at once. Returns
+    /// how many octets the records have.
+    pub(super) fn work_out(&mut self, name: &Name, requests: &mut Waiting) -> usize {
+        match self.may_change(name) {
+            Ok(()) => self.make_versions(name, requests),
+            Err(said) => {
+                self.reply_all(requests.drain(..), said);
+                0
+            }
         }
+    }
+
+    /// Whether updates of a zone can be done now; what is said to them else.
+    fn may_change(&mut self, name: &Name) -> Result<(), Said> {
+        self.open_log()?;
         if self.controller.is_secondary(name) {
             tracing::info!(zone = %name, "zone {name}: updates refused: it is transferred from others, and `forward-updates` is not set");
             // Its primary is to be told.
-            let said = Said { rcode: rcode::REFUSED, ede: Some(ede::PROHIBITED) };
-            return self.reply_all(all(requests), said);
+            return Err(IS_SECONDARY);
         }
         if self.controller.texts.of(name).is_frozen {
             // Its operator edits the text, and thaws it.
-            let updates = requests.len();
-            tracing::info!(zone = %name, updates, "zone {name}: updates refused, as it is frozen");
-            let said = Said { rcode: rcode::REFUSED, ede: Some(ede::PROHIBITED) };
-            return self.reply_all(all(requests), said);
+            tracing::info!(zone = %name, "zone {name}: updates refused, as it is frozen");
+            return Err(IS_FROZEN);
         }
-        if let Err(said) = self.enter(name) {
-            return self.reply_all(all(requests), said);
-        }
+        self.enter(name)?;
         if self.is_full() {
             self.say_full(name);
-            return self.reply_all(all(requests), Said::not_now());
+            return Err(IS_FULL);
         }
-        if !self.end_age(name) {
-            return self.reply_all(all(requests), Said::not_now());
+        if self.end_age(name) { Ok(()) } else { Err(Said::not_now()) }
+    }
+
+    fn make_versions(&mut self, name: &Name, requests: &mut Waiting) -> usize {
+        if self.storing.is_awaited_by(name) {
+            self.put_off(name, requests);
+            return 0;
         }
+        let until = Instant::now() + ZONE_TIME;
         // So many of the next ones are versions of their own.
-        let mut alone = 0_usize;
+        let (mut alone, mut octets) = (0_usize, 0);
         for _ in 0..VERSIONS_A_TURN {
-            if requests.is_empty() {
-                return;
+            if requests.is_empty() || octets > ROUND_OCTETS_MAX {
+                break;
             }
-            match self.make_version(name, requests, if alone > 0 { 1 } else { usize::MAX }) {
-                Ok(()) => alone = alone.saturating_sub(1),
+            match self.make_version(name, requests, if alone > 0 { 1 } else { usize::MAX }, until) {
+                Ok(own) => {
+                    alone = alone.saturating_sub(1);
+                    octets += own;
+                }
                 Err(NotMade::Together(count)) => alone = count,
+                Err(NotMade::Later) => {
+                    self.put_off(name, requests);
+                    break;
+                }
                 Err(NotMade::Alone(said, replies)) => {
                     alone = alone.saturating_sub(1);
                     self.reply_all(replies, said);
                 }
                 Err(NotMade::Any(said, replies)) => {
                     self.reply_all(replies, said);
-                    return self.reply_all(all(requests), said);
+                    self.reply_all(requests.drain(..), said);
+                    break;
                 }
             }
+            if Instant::now() >= until {
+                break;
+            }
+        }
+        octets
+    }
+
+    /// Has updates come again once the pack of their zone may be stored.
+    fn put_off(&mut self, name: &Name, requests: &mut Waiting) {
+        let (due, all) = (Instant::now() + STORE_PAUSE, std::mem::take(requests));
+        if let Err(refused) = self.delayed.push(due, name.to_owned(), all) {
+            self.reply_all(refused, Said::not_now());
         }
     }
 
-    /// Makes one version of a zone of what waits for it, of so many requests at most, and has it wait for the disk.
+    /// Makes one version of a zone of what waits for it, of so many requests at most and what can be done until then, and has it wait for the disk. Returns how many
+    /// octets its record has.
     fn make_version(
         &mut self,
         name: &Name,
         requests: &mut Waiting,
         requests_max: usize,
-    ) -> Result<(), NotMade> {
+        until: Instant,
+    ) -> Result<usize, NotMade> {
         let now = wall();
         let damaged = |replies: Vec<Replied>| {
             tracing::error!(zone = %name, "zone {name}: its pack cannot be read: not updated");
@@ -95,20 +139,28 @@ impl Changer {
         let terms = Terms { policy: own.policy.as_deref(), limits: own.limits, now };
         let Ok(mut draft) = Draft::new(view) else { return Err(damaged(replies)) };
         while replies.len() < requests_max
-            && let Some((request, update)) = requests.pop_front()
+            && (replies.is_empty() || Instant::now() < until)
+            && let Some(update) = requests.pop_front()
         {
+            let request = match Request::read(&update.message) {
+                Ok(request) => request,
+                Err(failure) => {
+                    replies.push((update, Said::from(&failure)));
+                    continue;
+                }
+            };
             match draft.update(&request, &update.asker(), &terms) {
-                Ok(Applied::Done) => replies.push((request, update, Said::DONE)),
+                Ok(Applied::Done) => replies.push((update, Said::DONE)),
                 Ok(Applied::Failed(failure)) => {
                     say_failure(name, &update, &failure);
-                    replies.push((request, update, Said::from(&failure)));
+                    replies.push((update, Said::from(&failure)));
                 }
                 Ok(Applied::CommitFirst) => {
-                    requests.push_front((request, update));
+                    requests.push_front(update);
                     break;
                 }
                 Err(change::draft::Damaged) => {
-                    replies.push((request, update, Said::not_now()));
+                    replies.push((update, Said::not_now()));
                     return Err(damaged(replies));
                 }
             }
@@ -119,24 +171,22 @@ impl Changer {
             Err(NoChange::Damaged) => return Err(damaged(replies)),
         };
         let failed = |replies: Vec<Replied>| NotMade::Any(Said::FAILED, updates(replies));
-        let Log::Open(open) = &self.log else { return Err(failed(replies)) };
+        if change.is_some() {
+            match self.write_base(name) {
+                Ok(()) => {}
+                Err(NotBased::NotNow) => return Err(failed(replies)),
+                Err(NotBased::Later) => {
+                    put_back(replies, requests);
+                    return Err(NotMade::Later);
+                }
+            }
+        }
+        let (Some(zone), Log::Open(open)) = (self.zones.get_mut(name), &self.log) else {
+            return Err(failed(replies));
+        };
         let mut commit =
             Commit { zone: name.to_owned(), record: None, version: None, replies: Vec::new(), told: None };
         if let Some(change) = &change {
-            if !zone.is_based {
-                let Some(base) = checkpoint::entries(&self.controller, zone, &self.renewal.rules, now) else {
-                    self.renewal.ask([name.to_owned()]);
-                    return Err(failed(replies));
-                };
-                for entry in base {
-                    let generation = open.committer.generation();
-                    if open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base).is_err() {
-                        return Err(failed(replies));
-                    }
-                }
-                zone.is_based = true;
-                zone.begins_anew();
-            }
             // Larger than the log takes, as what the delta refuses, may be the fault of one of them.
             let Ok(entry) = entry(change, now) else { return Err(refuse(replies, requests)) };
             commit.record = Some(Arc::new(entry));
@@ -144,7 +194,7 @@ impl Changer {
                 Ok(applied) => commit.version = Some((applied.changed, applied.parts)),
                 Err(Refused::Full) => {
                     self.say_full(name);
-                    return Err(NotMade::Any(Said::not_now(), updates(replies)));
+                    return Err(NotMade::Any(IS_FULL, updates(replies)));
                 }
                 Err(Refused::Damaged) => return Err(damaged(replies)),
                 Err(refused) => {
@@ -155,16 +205,19 @@ impl Changer {
                 }
             }
         }
-        commit.replies = replies.into_iter().map(|(_, update, said)| (update, said)).collect();
+        commit.replies = replies;
+        let octets_of =
+            |change: &zone::Change| change.removed().octets().len() + change.added().octets().len();
+        let octets = change.as_ref().map_or(0, octets_of);
         let record = commit.record.clone();
         match open.committer.enqueue(open.committer.generation(), record, Payload::Commit(commit)) {
             // It is committed with all that waits.
-            Ok(_queued) => Ok(()),
+            Ok(_queued) => Ok(octets),
             Err(refused) => {
                 if let Payload::Commit(commit) = refused.payload {
                     self.take_back(commit);
                 }
-                Ok(())
+                Ok(0)
             }
         }
     }
@@ -178,7 +231,10 @@ impl Changer {
             if zone.fault.is_some() {
                 return Err(Said::not_now());
             }
-            if zone.is_waiting() || zone.is_shown(&self.controller.catalog) {
+            if zone.is_waiting() || zone.is_claimed(&self.controller) {
+                if !zone.is_published() {
+                    self.claimed.insert(name.to_owned());
+                }
                 return Ok(());
             }
             self.drop_zone(name);
@@ -189,9 +245,12 @@ impl Changer {
         }
         let catalog = &self.controller.catalog;
         match DynamicZone::adopt(catalog, name, |view, slot| self.controller.pack_of_slot(view, slot)) {
-            Some(zone) => {
+            Some(mut zone) => {
+                // Else it has moved just now: it comes again.
+                let is_claimed = zone.is_claimed(&self.controller);
+                self.claimed.insert(name.to_owned());
                 self.zones.insert(name.to_owned(), zone);
-                Ok(())
+                if is_claimed { Ok(()) } else { Err(Said::not_now()) }
             }
             None => {
                 let absent = catalog.reader().with(|view| {
@@ -201,7 +260,7 @@ impl Changer {
                 Err(if absent {
                     Said::not_now()
                 } else {
-                    Said { rcode: rcode::NOTAUTH, ede: Some(ede::NOT_AUTHORITATIVE) }
+                    Said::with_ede(rcode::NOTAUTH, ede::NOT_AUTHORITATIVE)
                 })
             }
         }
@@ -209,7 +268,7 @@ impl Changer {
 }
 
 /// A request, and what will be said to it.
-type Replied = (Request, Update, Said);
+type Replied = (Update, Said);
 
 /// Why there is no version. Whoever is named hears this.
 enum NotMade {
@@ -219,10 +278,12 @@ enum NotMade {
     Alone(Said, Vec<Update>),
     /// One of these is at fault, which wait again: each is to be a version of its own.
     Together(usize),
+    /// They wait again, for what the zone changes from to be stored.
+    Later,
 }
 
 fn updates(replies: Vec<Replied>) -> Vec<Update> {
-    replies.into_iter().map(|(_, update, _)| update).collect()
+    replies.into_iter().map(|(update, _)| update).collect()
 }
 
 /// What was made of these is refused: the only one is, several are tried one by one.
@@ -231,8 +292,13 @@ fn refuse(replies: Vec<Replied>, requests: &mut Waiting) -> NotMade {
         return NotMade::Alone(Said::FAILED, updates(replies));
     }
     let count = replies.len();
-    replies.into_iter().rev().for_each(|(request, update, _)| requests.push_front((request, update)));
+    put_back(replies, requests);
     NotMade::Together(count)
+}
+
+/// These wait again, before all others.
+fn put_back(replies: Vec<Replied>, requests: &mut Waiting) {
+    replies.into_iter().rev().for_each(|(update, _)| requests.push_front(update));
 }
 
 /// What is said of an update that is not done.

@@ -60,7 +60,7 @@ impl Changer {
                 self.controller.historian.push(group, record);
             }
             let zone = self.zones.get_mut(&commit.zone);
-            if zone.is_none_or(|zone| zone.publish(&self.controller.catalog, changed, parts).is_err()) {
+            if zone.is_none_or(|zone| zone.publish(&self.controller.catalog, changed, *parts).is_err()) {
                 // The log is told once nothing of it waits any more.
                 tracing::warn!(zone = %commit.zone, "zone {}: updated, and then it was not served any more as it had been", commit.zone);
                 self.gone.entry(commit.zone.clone()).or_default();

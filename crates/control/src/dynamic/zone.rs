@@ -10,7 +10,7 @@ use zone::delta::{Applied, Changed, DeltaWriter, Due, NotRebuilt, Rebuild, Refus
 use zone::{Catalog, Change, Pack, ZoneView};
 
 use super::images::{Chain, Loaded, Origin};
-use crate::controller::Controller;
+use crate::controller::{Claim, Controller};
 use crate::packs::StoredPack;
 
 /// A zone that changes. Owned by the changer.
@@ -20,8 +20,12 @@ pub(super) struct DynamicZone {
     writer: DeltaWriter,
     /// Where it is shown, and what was shown there last.
     place: Option<(SlotNumber, State)>,
-    /// What the slot shows states of, once it does.
+    /// What the slot shows states of, or is to show.
     states: Option<(Arc<States>, StatesHold)>,
+    /// Whether it does.
+    is_published: bool,
+    /// Until the slot does: control moves it to no other pack.
+    claim: Option<Claim>,
     /// Whether the log has what its changes begin from.
     pub(super) is_based: bool,
     /// Whether its changes do not go to the log: a zone from a primary that is not to be kept.
@@ -62,6 +66,8 @@ impl DynamicZone {
             writer,
             place: None,
             states: None,
+            is_published: false,
+            claim: None,
             is_based: false,
             is_passing: false,
             waiting: 0,
@@ -117,7 +123,7 @@ impl DynamicZone {
 
     /// Whether its slot was made to show a state of it.
     pub(super) fn is_published(&self) -> bool {
-        self.states.is_some()
+        self.is_published
     }
 
     /// Octets of its delta.
@@ -170,7 +176,7 @@ impl DynamicZone {
                 // What it has since its last image it has still, in fewer rows perhaps.
                 self.rows_imaged = writer.rows().saturating_sub(self.rows_since_image());
                 self.writer = writer;
-                self.states = Some((states, hold));
+                (self.states, self.is_published) = (Some((states, hold)), true);
                 self.place = catalog.state_of(slot).map(|state| (slot, state));
                 self.began = Instant::now();
                 return Ok(());
@@ -191,13 +197,32 @@ impl DynamicZone {
         });
         let is_own = match (own, shown) {
             (Some((numbers, _)), Some((true, shown, _))) => numbers == shown,
-            (Some((_, pack)), Some((false, _, shown))) => pack == shown && self.states.is_none(),
+            (Some((_, pack)), Some((false, _, shown))) => pack == shown && !self.is_published,
             _ => false,
         };
         if is_own {
             self.place = Some((slot, state));
         }
         is_own
+    }
+
+    /// The same, and that nobody moves it to another pack before it is published, or [let go](DynamicZone::let_go): changes are made over the one that it is in.
+    pub(super) fn is_claimed(&mut self, controller: &Arc<Controller>) -> bool {
+        if !self.is_published
+            && self.claim.is_none()
+            && let Some((slot, _)) = self.place
+        {
+            self.claim = Some(controller.claim(slot));
+        }
+        self.is_shown(&controller.catalog)
+    }
+
+    /// May be moved, unless something of it waits; says whether it may.
+    pub(super) fn let_go(&mut self) -> bool {
+        if !self.is_waiting() {
+            self.claim = None;
+        }
+        self.claim.is_none()
     }
 
     /// Makes the next state, which nobody sees yet.
@@ -276,18 +301,22 @@ impl DynamicZone {
     /// Has the slot show a state from now on, in which `parts` differ from what it shows.
     pub(super) fn publish(&mut self, catalog: &Catalog, newest: Changed, parts: PartSet) -> Result<(), Gone> {
         let number = newest.state();
-        let mut attempts = 0;
+        let (mut attempts, mut newest, mut source) = (0, Some(newest), None);
         let slot = loop {
             if !self.is_shown(catalog) || attempts == PUBLISH_ATTEMPTS_MAX {
                 return Err(Gone);
             }
             attempts += 1;
             let (slot, expected) = self.place.ok_or(Gone)?;
-            let source = self.source(catalog, newest.clone()).ok_or(Gone)?;
+            if let Some(newest) = newest.take() {
+                source = self.source(catalog, newest);
+            }
+            let source = source.ok_or(Gone)?;
             if catalog.publish_parts(slot, expected, source, parts).is_ok() {
                 break slot;
             }
         };
+        (self.is_published, self.claim) = (true, None);
         self.writer.published(number);
         self.waiting = self.waiting.saturating_sub(1);
         self.place = catalog.state_of(slot).map(|state| (slot, state));
@@ -300,6 +329,7 @@ impl DynamicZone {
         let source = self.source(catalog, newest)?;
         let there = catalog.reader().with(|view| view.slot_named(&self.name));
         let slot = catalog.insert(&[(&*self.name, source)])[0];
+        self.is_published = true;
         self.place = catalog.state_of(slot).map(|state| (slot, state));
         Some(there.is_none())
     }
@@ -319,5 +349,45 @@ impl DynamicZone {
         let source = ViewSource::States(hold.number(), 0);
         self.states = Some((states, hold));
         Some(source)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use wire::iana::rtype;
+    use zone::catalog::Group;
+    use zone::change::Records;
+    use zone::contents::SourcePosition;
+    use zone::{ContentsBuilder, PackBuilder, TextStamp};
+
+    /// Somebody gives a zone other access lists just as its first change is published, which is tried again.
+    #[test]
+    fn the_first_change_is_published_over_another_group() {
+        let apex: NameBuf = "z.example".parse().unwrap();
+        let mut contents = ContentsBuilder::new(&apex);
+        contents.push(&apex, false, rtype::SOA, 9, &[0; 22], SourcePosition::default()).unwrap();
+        let mut builder = PackBuilder::new(1);
+        builder.add_zone(&contents.finish(), TextStamp::default()).unwrap();
+        let pack = Arc::new(Pack::open(builder.finish().unwrap()).unwrap());
+        let catalog = Catalog::new(1);
+        let hold = catalog.add_pack(Arc::clone(&pack));
+        let slot = catalog.insert(&[(&*apex, ViewSource::Pack(hold.number(), 0))])[0];
+        let mut zone = DynamicZone::adopt(&catalog, &apex, |_, _| Some((pack, 0))).unwrap();
+        let mut sections = [Records::default(), Records::default()];
+        for (serial, records) in sections.iter_mut().enumerate() {
+            let mut rdata = [0; 22];
+            rdata[5] = serial as u8;
+            records.push(&apex, rtype::SOA, 9, &rdata);
+        }
+        let [removed, added] = sections;
+        let applied = zone.apply(&Change::new(removed, added).unwrap()).unwrap();
+        // What an attempt leaves behind that was too late.
+        assert!(zone.source(&catalog, applied.changed.clone()).is_some());
+        catalog.set_group(slot, Group::new(1, true));
+        assert!(!zone.is_published());
+        assert_eq!(zone.publish(&catalog, applied.changed, *applied.parts), Ok(()));
+        assert!(zone.is_published());
     }
 }

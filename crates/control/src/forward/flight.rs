@@ -138,7 +138,7 @@ impl Flight {
 
     /// Tells the client that no primary has answered: it may have been done all the same.
     pub(super) fn fail(self, now: u64) {
-        let said = Said { rcode: rcode::SERVFAIL, ede: Some(ede::NO_REACHABLE_AUTHORITY) };
+        let said = Said::with_ede(rcode::SERVFAIL, ede::NO_REACHABLE_AUTHORITY);
         self.request.reply(said, now);
     }
 }

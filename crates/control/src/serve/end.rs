@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal};
 use super::events::{End, Event, tell};
 use crate::controller::Controller;
 use crate::upgrade::UPGRADE_DRAIN;
-use crate::upgrade::give::Process;
+use crate::upgrade::give::{Ended, Process};
 
 /// How long the end may wait for TCP clients to take their answers.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
@@ -49,7 +49,7 @@ pub(super) fn finish(
 /// How often it is looked whether the last client is gone, and nobody waits for that.
 const LEAVE_PAUSE: Duration = Duration::from_millis(20);
 
-/// Leaves the sockets to the process that has taken over, and serves the TCP connections that there are until they end or are idle.
+/// Leaves the sockets to the process that has taken over, and ends once those have their answers who asked before.
 fn leave(
     controller: &Controller,
     mut process: Process,
@@ -61,8 +61,8 @@ fn leave(
     controller.secondaries.stop();
     let Some(mut running) = controller.running.lock().take() else { return Ok(()) };
     running.leave(Instant::now() + UPGRADE_DRAIN, STOP_PATIENCE);
-    // Without it another start is to come, which needs the addresses.
-    while !running.has_ended() && !process.has_ended() {
+    // Without it another start is to come, which needs the addresses; or another one has taken over from it, and there is no hurry, but nothing to wait for either.
+    while !running.has_ended() && process.ended().is_none() {
         if std::mem::take(&mut has_reload) {
             send_signal(process.id(), Signal::HUP);
         }
@@ -75,9 +75,11 @@ fn leave(
     running.stop(STOP_PATIENCE);
     controller.transfers.say(Instant::now());
     tracing::info!("all connections are over");
-    match process.has_ended() {
-        true => Err(vec![format!("process {}, which had taken over as the server, has ended", process.id())]),
-        false => Ok(()),
+    match process.ended() {
+        Some(Ended::Otherwise) => {
+            Err(vec![format!("process {}, which had taken over as the server, has ended", process.id())])
+        }
+        Some(Ended::InOrder) | None => Ok(()),
     }
 }
 

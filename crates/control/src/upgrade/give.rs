@@ -83,9 +83,14 @@ impl Process {
         self.child.id()
     }
 
-    /// Whether it has ended.
-    pub(crate) fn has_ended(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
+    /// How it has ended, if it has.
+    pub(crate) fn ended(&mut self) -> Option<Ended> {
+        match self.child.try_wait() {
+            Ok(None) => None,
+            // It was stopped, or another one has taken over from it.
+            Ok(Some(status)) if status.success() => Some(Ended::InOrder),
+            _ => Some(Ended::Otherwise),
+        }
     }
 
     /// Ends it, the hard way where it has not ended itself; says how.
@@ -100,6 +105,15 @@ impl Process {
         self.child.kill()?;
         self.child.wait()
     }
+}
+
+/// How a server that had taken over has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// As it was told to.
+    InOrder,
+    /// By a fault, or somebody has killed it.
+    Otherwise,
 }
 
 impl Drop for Process {

@@ -26,5 +26,6 @@ pub const WAIT_MAX: Duration = Duration::from_secs(3600);
 /// Longest time for each other step: nothing is left to be loaded then.
 const STEP_WAIT: Duration = Duration::from_secs(5);
 
-/// How long the old server goes on serving TCP connections: three times the idle time that is usual. What is left then is closed in order.
+/// How long the old server goes on with what was asked of it over TCP, which is transfers as a rule. What is left then is closed in order, and its client asks
+/// the new one: a transfer that takes longer begins anew.
 pub(crate) const UPGRADE_DRAIN: Duration = Duration::from_secs(30);

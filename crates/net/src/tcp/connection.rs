@@ -5,7 +5,7 @@
 //!   Open ----------------------------------------> Open ---------------------------> written by whoever has the socket;
 //!    |  |                                                                            what is not taken becomes `unsent`
 //!    |  `-- end of input --> Ended: no more queries; gone once everything asked for is answered and sent
-//!    |  malformed, worn out, stopping: Closing: the same, then
+//!    |  malformed, worn out, leaving, stopping: Closing: the same, then
 //!    v
 //!   Lingering: FIN sent, the rest of what the client sends is thrown away until it closes too
 //! ```
@@ -113,6 +113,8 @@ pub(super) struct WorkerParts<'a> {
     pub(super) serve: &'a mut dyn Serve,
     /// Which connection it is.
     pub(super) id: ConnectionId,
+    /// Whether it is to end with what it asks next.
+    pub(super) is_leaving: bool,
 }
 
 impl WorkerParts<'_> {
@@ -143,7 +145,7 @@ enum State {
     /// The client has closed its side.
     Ended,
     /// No more is to be read; what is open or unsent goes out first. After a malformed message, at the limit of queries
-    /// or lifetime, and when the server stops.
+    /// or lifetime, once another process has the listeners, and when the server stops.
     Closing,
     /// Our side is closed. Closing the socket at once would make the system answer unread queries with a reset,
     /// which discards responses that the client has not read yet (RFC 1122 4.2.2.13).
@@ -346,6 +348,9 @@ impl Connection {
                 self.state = State::Closing;
             }
         }
+        if parts.is_leaving && used > 0 && !self.is_put_off && self.takes_queries() {
+            self.state = State::Closing;
+        }
         Ok((if self.takes_queries() { used } else { octets.len() }, false))
     }
 
@@ -363,7 +368,7 @@ impl Connection {
             transport: Transport::Tcp,
             is_proved: true,
             is_early: false,
-            idle_left: idle_tenths(parts.admission.idle()),
+            idle_left: if parts.is_leaving { 0 } else { idle_tenths(parts.admission.idle()) },
         }
     }
 

@@ -54,6 +54,8 @@ pub(crate) struct Connections {
     table: Table<Channel<TcpStream>>,
     /// Connections that can go on though no socket says so.
     ready: VecDeque<ConnectionId>,
+    /// Whether another process has the listeners: each connection ends with what it asks next.
+    is_leaving: bool,
     /// Whether the end has come.
     is_draining: bool,
     /// Connections that linger since it has, and until when those may whose clients are silent. In order of time.
@@ -71,6 +73,7 @@ impl Connections {
             paused_until: None,
             table: Table::new(),
             ready: VecDeque::new(),
+            is_leaving: false,
             is_draining: false,
             brief: VecDeque::new(),
             scratch: Scratch::new(),
@@ -126,6 +129,7 @@ impl Connections {
             counters: turn.counters,
             serve: turn.serve,
             id,
+            is_leaving: self.is_leaving,
         };
         let outcome = action(channel, &mut parts);
         let counters = turn.counters;
@@ -303,6 +307,12 @@ impl Connections {
         let oldest = self.table.oldest().and_then(|(_, channel)| channel.connection.deadline(idle));
         let brief = self.brief.front().map(|(until, _)| *until);
         [oldest, self.paused_until, brief].into_iter().flatten().min()
+    }
+
+    /// Accepts no more, and ends each connection once what it asks next is answered.
+    pub(crate) fn leave(&mut self, epoll: &OwnedFd) {
+        self.close_listeners(epoll);
+        self.is_leaving = true;
     }
 
     /// Accepts no more, reads no more queries, and ends each connection once what is open or unsent is sent.

@@ -3,7 +3,7 @@
 use super::depths::KeyLabels;
 use super::groups::Group;
 use super::numbered::List;
-use super::partition::{PartSet, is_partitioned};
+use super::partition::{KeptParts, PartSet, is_partitioned};
 use super::pins::Pins;
 use super::slots::{Absence, Absent, NOWHERE_SLOTS, Seen, Slot, SlotNumber, Version, pack_of, state_of_word};
 use super::states::States;
@@ -345,8 +345,15 @@ impl<'g> CatalogView<'g> {
     /// What is shared is always among them.
     #[cold]
     pub fn are_current(&self, version: Version, parts: PartSet) -> bool {
+        self.serial_of(version, parts.kept()).is_some()
+    }
+
+    /// The same of parts as they are kept; and if they are as they were, the serial that the zone's SOA record has now: all of it else is as it was,
+    /// also of an answer that does not depend on [`PartSet::SERIAL`].
+    pub fn serial_of(&self, version: Version, parts: KeptParts) -> Option<u32> {
         let word = self.version(version.slot).number;
-        version.has_parts() && self.inner.blocks.is_current(word, version.number, parts)
+        let serial = self.inner.blocks.is_current(word, version.number, parts);
+        serial.filter(|_| version.has_parts())
     }
 
     /// The same again of what was found in this batch before, whatever is published meanwhile.

@@ -91,7 +91,7 @@ pub struct Applied {
     /// For the slot of the zone, once the change is durable.
     pub changed: Changed,
     /// The parts of the zone whose versions are to be raised then.
-    pub parts: PartSet,
+    pub parts: Box<PartSet>,
     /// Octets that the delta has more.
     pub octets: usize,
 }
@@ -392,7 +392,7 @@ impl DeltaWriter {
         });
         self.octets += octets;
         self.past_octets += commit.past_octets;
-        Ok(Applied { changed, parts, octets: octets as usize })
+        Ok(Applied { changed, parts: Box::new(parts), octets: octets as usize })
     }
 
     /// The hash of a name in the pack's index, as cells have it.

@@ -255,6 +255,77 @@ fn zones_are_as_the_model_says() {
 }
 
 /// What a text had outlives the pack that had it: what is edited then goes on top of what updates have done.
+/// A zone that is too large for the log and whose pack is in memory yet: its first change waits until that is stored, and is there after a start.
+#[test]
+fn a_pack_is_stored_for_the_first_change() {
+    let mut bed = Bed::new(1, rules());
+    let file = bed.folder.path().join("large");
+    let more: String = (0..400).map(|number| format!("x{number} 60 TXT {}\n", "f".repeat(250))).collect();
+    std::fs::write(&file, text(1) + &more).unwrap();
+    assert_eq!(crate::reload::add_zone(&bed.controller, apex(1), &file, None).loaded, 1);
+    bed.models.push(model());
+    let stored = |bed: &Bed| bed.controller.is_stored(bed.served(1).1.0);
+    assert!(!stored(&bed), "it waits for others to be stored with");
+    let mut random = Random::new(3);
+    for _ in 0..3 {
+        let change = bed.change(1, &mut random);
+        bed.update(1, vec![change]);
+        bed.check();
+    }
+    assert!(stored(&bed));
+    bed.restart(rules());
+    bed.check();
+}
+
+/// Zones of which nothing is kept: their deltas are copied and merged as those of others, in memory.
+#[test]
+fn without_a_folder() {
+    let mut settings = Settings::default();
+    settings.server.pack_directory = "".into();
+    let controller = Arc::new(Controller::new(settings, Overrides::default()).unwrap());
+    assert!(controller.dynamic.rules.set(rules()).is_ok());
+    controller.serve_stored(&Progress::default());
+    crate::dynamic::start(&controller, false).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("text0");
+    std::fs::write(&file, text(0)).unwrap();
+    assert_eq!(crate::reload::add_zone(&controller, apex(0), &file, None).loaded, 1);
+    let mut bed = Bed { folder, controller, models: vec![model()], value_octets: 60 };
+    let (mut random, mut last) = (Random::new(5), bed.served(0).1);
+    let (mut merged, mut copied) = (0, 0);
+    let until = Instant::now() + PATIENCE;
+    while merged < 3 || copied < 3 {
+        assert!(Instant::now() < until, "{merged} merged, {copied} copied");
+        let change = bed.change(0, &mut random);
+        bed.update(0, vec![change]);
+        bed.check();
+        let now = bed.served(0).1;
+        merged += usize::from(now.0 != last.0);
+        copied += usize::from(now.0 == last.0 && now.1 != last.1);
+        last = now;
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    bed.controller.dynamic.stop();
+}
+
+/// What a primary sends at once is taken in shares, in order, and told of at its end.
+#[test]
+fn many_differences_at_once() {
+    let mut bed = Bed::new(2, Rules::default());
+    let mut random = Random::new(9);
+    let many: Vec<Change> = (0..3_000).map(|_| bed.change(0, &mut random)).collect();
+    let (sender, receiver) = channel();
+    let told = Told::new(move |result: Result<(), NotTaken>| {
+        let _ = sender.send(result);
+    });
+    bed.controller.dynamic.incoming(Incoming { zone: apex(0), what: What::Changes(many, told) });
+    let other = bed.change(1, &mut random);
+    bed.update(1, vec![other]);
+    assert!(receiver.try_recv().is_err(), "another zone is not held up by all of them");
+    assert_eq!(receiver.recv_timeout(PATIENCE).unwrap(), Ok(()));
+    bed.check();
+}
+
 #[test]
 fn edits_after_merges() {
     let mut random = Random::new(3);

@@ -101,6 +101,7 @@ impl Bench {
             counters: &self.counters,
             serve: &mut Simple::new(repeat),
             id: ConnectionId { index: 0, generation: 0 },
+            is_leaving: false,
         };
         // As epoll does: what it does not want it does not get.
         let wants = self.channel.connection.wants();

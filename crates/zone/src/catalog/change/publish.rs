@@ -5,7 +5,7 @@ use super::{Changed, State, ViewSource, Writer};
 use crate::catalog::growth::label_count;
 use crate::catalog::partition::{Owners, PartSet, block_of, word_of};
 use crate::catalog::slots::{Slot, SlotNumber};
-use crate::catalog::{Inner, Parts, next_version};
+use crate::catalog::{Inner, Parts, View, next_version};
 use std::sync::Arc;
 use sync::epoch::Held;
 use wire::Name;
@@ -76,6 +76,13 @@ impl Inner {
         let old = slot.set(held.ok_or(Changed)?, &self.domain);
         if let Some(changed) = changed {
             self.raise_by_parts(&mut writer.owners, &parts, number, changed);
+            if block_of(slot.version()).is_some() {
+                let serial = self.read(&mut writer.reader, |view| match view.view_of(number)? {
+                    View::Zone(zone) => Some(zone.row().serial),
+                    View::Absent(_) | View::Lost(_) => None,
+                });
+                self.blocks.set_serial(slot.version(), serial.unwrap_or_default());
+            }
         }
         writer.shown.let_go(old, &parts, self);
         Ok(())

@@ -56,6 +56,12 @@ fn the_parts_of_names_that_differ() {
 fn what_concerns_all_names() {
     check("@ 60 TXT a", "@ 60 TXT b", &["*"]);
     check("@ 60 TXT a", "@ 60 DNAME a.", &["*"]);
+    // All of the SOA record but the serial.
+    for (from, to) in
+        [("@ 60 SOA", "@ 61 SOA"), ("h 1 2 3 4 5", "h 1 2 3 4 6"), ("h 1 2", "h 1 3"), ("SOA ns", "SOA a")]
+    {
+        check(from, to, &["*"]);
+    }
     check("c 60", "* 60 A 192.0.2.1\nc 60", &["*"]);
     check("c 60", "b.* 60 A 192.0.2.1\nc 60", &["*"]);
     // Records that would prove something do not in a zone without signatures.
@@ -74,7 +80,7 @@ fn what_concerns_all_names() {
 fn many_names_are_everything() {
     let zone = |last: u8, count: usize| {
         (0..count).fold(SOA.to_owned(), |text, at| {
-            format!("{text}same{} 60 A 192.0.2.{last}\nn{at} 60 A 192.0.2.7\n", at % 50)
+            text + &format!("same{} 60 A 192.0.2.{last}\nn{at} 60 A 192.0.2.7\n", at % 50)
         })
     };
     assert!(!changed(&zone(1, 200), &zone(2, 200)).is_everything());

@@ -4,7 +4,7 @@ use super::Refused;
 use super::held::Held;
 use super::plan::{Pending, Plan, hash_of, is_wildcard, parent_of};
 use crate::build::{is_before, soa_numbers_of};
-use crate::catalog::PartSet;
+use crate::catalog::{PartSet, without_serial};
 use crate::contents::Flags;
 use crate::lookup::{Node, ZoneView};
 use crate::pack::{Pack, ZoneRow, server_hash};
@@ -138,7 +138,27 @@ impl<'v> Plan<'v> {
         let has_other_flags = flags.has(Flags::PARENT) != pending.has_child
             || flags.has(Flags::WILDCARD_CHILD) != pending.has_wildcard;
         let mut types = old.filter(|rtype| *rtype != rtype::RRSIG).chain(new);
-        if has_other_flags || types.any(is_other_set) { PartSet::SHARED } else { PartSet::NONE }
+        let is_everything = has_other_flags || types.any(is_other_set) || self.has_other_soa(held);
+        if is_everything { PartSet::SHARED } else { PartSet::NONE }
+    }
+
+    /// Whether the apex has another SOA record than before, the serial apart.
+    fn has_other_soa(&self, held: &Held<'_>) -> bool {
+        let (zone, old) = (&self.view, held.old.and_then(|node| node.rrset(rtype::SOA)));
+        let (Some(old), Some(new)) = (old, held.set(rtype::SOA)) else { return true };
+        if new.kept.is_some() {
+            return false;
+        }
+        let Some(records) = old.rdata(zone.apex(), zone.apex()) else { return true };
+        // Letters of names do not tell records apart; lengths of labels and types are none.
+        let is_same = |(one, other): (&Vec<u8>, &Vec<u8>)| {
+            let ((names, numbers), (other_names, other_numbers)) =
+                (without_serial(one), without_serial(other));
+            names.eq_ignore_ascii_case(other_names) && numbers == other_numbers
+        };
+        old.ttl() != new.ttl
+            || records.len() != new.records.len()
+            || !records.iter().zip(&new.records).all(is_same)
     }
 
     /// Which intervals of the pack's chain have changed.
