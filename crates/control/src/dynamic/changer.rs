@@ -165,6 +165,9 @@ impl Changer {
         }
         let Rounds { mut waiting, mut order, .. } = self.rounds.take_updates();
         self.hold_back(&mut waiting, &mut order);
+        if waiting.is_empty() {
+            return self.let_go_of_claims();
+        }
         let mut octets = 0;
         for name in &order {
             if let Some(updates) = waiting.get_mut(name) {
