@@ -103,7 +103,7 @@ impl<'z> Draft<'z> {
         };
         let soa = draft.rrset(&[], rtype::SOA)?.ok_or(Damaged)?;
         draft.serial = soa.first().and_then(|rdata| soa_serial(rdata)).ok_or(Damaged)?;
-        draft.is_signed = draft.ids(0)?.contains(&SetId::signatures(rtype::SOA));
+        draft.is_signed = stored::is_signed(&draft.places[0], rtype::SOA)?;
         Ok(draft)
     }
 

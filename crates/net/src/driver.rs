@@ -156,6 +156,14 @@ impl<M> Core<M> {
         !self.replies.list.is_empty() || !self.starts.is_empty()
     }
 
+    /// The client of a row was replied to past the worker.
+    pub(crate) fn sent_row(&mut self, row: RowId) {
+        self.counters.udp_responses.add(1);
+        if self.end(row).is_some() {
+            self.counters.later_replied.add(1);
+        }
+    }
+
     /// Ends a row and counts how; the way back if its client waits.
     pub(crate) fn end(&mut self, row: RowId) -> Option<Path> {
         let found = self.later.end(row)?;
@@ -390,7 +398,9 @@ impl<'a, M> Driver<'a, M> {
                 self.core.counters.later_tickets.add(1);
                 self.core.counters.later_open.add(1);
                 let is_stream = matches!(source, Source::Connection(_));
-                Ok(Ticket::new(Arc::clone(&self.core.sink), row, room, is_stream))
+                // What the tap is to see goes by the worker.
+                let path = (!is_stream && self.core.tap.wants().is_none()).then_some(path);
+                Ok(Ticket::new(Arc::clone(&self.core.sink), row, room, is_stream, path))
             }
             Err(refused) => {
                 self.core.counters.later_refused.add(1);

@@ -12,11 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::event::{EventfdFlags, eventfd};
-use sync::Mailbox;
 use sync::mailbox::{Taken, Wake};
+use sync::{Mailbox, Mutex};
 
-use crate::later::RowId;
+use crate::later::{Path, RowId};
 use crate::stream::{Messages, StreamId};
+use crate::udp::{Datagram, Outlet};
 
 /// Messages of services that wait at a worker. One that is so far behind does not catch up by being told more.
 pub const MESSAGES_MAX: usize = 4096;
@@ -31,6 +32,8 @@ pub(crate) enum Note {
     Reply { row: RowId, octets: Box<[u8]> },
     /// A ticket is replied to by a stream.
     Stream { row: RowId, messages: Box<dyn Messages> },
+    /// A ticket was replied to by who had it: see [`Sink::send`].
+    Sent { row: RowId },
     /// A ticket was dropped.
     Dropped { row: RowId },
     /// A reply was dropped, as too many octets wait.
@@ -57,12 +60,26 @@ pub(crate) struct Inbox<M> {
     octets: AtomicUsize,
     /// Whether a `Woken` is in the list.
     is_woken: AtomicBool,
+    /// Whether the worker waits for the last of its tickets.
+    is_ending: AtomicBool,
+    /// What other threads send through, by the number of the worker's port; none before the worker begins and once it has ended.
+    outlets: Mutex<Vec<Outlet>>,
 }
 
 /// An inbox, whatever the messages of services.
 pub(crate) trait Sink: Send + Sync {
     /// Puts a note in. `false`: the worker has ended.
     fn push(&self, note: Note) -> bool;
+
+    /// Puts a note in that can wait until the worker is woken for something else; a worker that is about to end is woken for it too.
+    fn push_quietly(&self, note: Note) {
+        self.push(note);
+    }
+
+    /// Sends a reply to a client of datagrams past the worker. `false`: it is to go by the worker.
+    fn send(&self, _path: &Path, _octets: &[u8]) -> bool {
+        false
+    }
 
     /// Reserves room for the octets of a reply, or says that there is none.
     fn reserve(&self, octets: usize) -> bool;
@@ -79,6 +96,8 @@ impl<M> Inbox<M> {
             messages: AtomicUsize::new(0),
             octets: AtomicUsize::new(0),
             is_woken: AtomicBool::new(false),
+            is_ending: AtomicBool::new(false),
+            outlets: Mutex::named("outlets of a worker", Vec::new()),
         })
     }
 
@@ -141,8 +160,20 @@ impl<M> Inbox<M> {
         }
     }
 
+    /// Replies can be sent through these from now on.
+    pub(crate) fn set_outlets(&self, outlets: Vec<Outlet>) {
+        *self.outlets.lock() = outlets;
+    }
+
+    /// The worker waits for the last of its tickets: it is woken for each.
+    pub(crate) fn end(&self) {
+        self.is_ending.store(true, Ordering::SeqCst);
+    }
+
     /// The worker ends: what is pushed from now on is dropped.
     pub(crate) fn close(&self) {
+        // Else its sockets would be open, and take in datagrams that nobody reads.
+        self.outlets.lock().clear();
         drop(self.list.close());
     }
 
@@ -163,6 +194,21 @@ impl<M: Send> Sink for Inbox<M> {
             }
             Err(_) => false,
         }
+    }
+
+    fn push_quietly(&self, note: Note) {
+        // Looked at once the note is in: either this sees that the worker is about to end, or the worker sees the note before it sleeps.
+        if let Ok(wake) = self.list.push(Entry::Note(note))
+            && self.is_ending.load(Ordering::SeqCst)
+        {
+            self.wake(wake);
+        }
+    }
+
+    fn send(&self, path: &Path, octets: &[u8]) -> bool {
+        let Path::Datagram { port, peer, local } = *path else { return false };
+        let outlets = self.outlets.lock();
+        outlets.get(usize::from(port)).is_some_and(|outlet| outlet.send(Datagram { peer, local, octets }))
     }
 
     fn reserve(&self, octets: usize) -> bool {

@@ -402,6 +402,7 @@ mod tests {
         assert_eq!(later.end(own[0]), None, "a ticket is used once");
         later.add(udp(1, true), 0, now).unwrap();
 
+        let mut later = Later::new();
         for _ in 0..LATER_PER_CONNECTION_MAX {
             later.add(tcp(7, 2), 0, now).unwrap();
         }

@@ -28,7 +28,7 @@ use crate::stream::STREAM_OCTETS_PER_TURN;
 use crate::tcp::{Connections, Turn};
 use crate::timer::TIMERS_PER_TURN;
 use crate::token::Token;
-use crate::udp::{BATCH, Backend, Port, Receiver};
+use crate::udp::{BATCH, Backend, Outlet, Port, Receiver};
 use crate::upstream::UpstreamId;
 use rate::Rate;
 
@@ -151,10 +151,16 @@ impl<S: Service> Worker<S> {
 
     /// Serves until told to stop, then until everything asked for is answered and sent, or the deadline is over.
     pub(crate) fn run(mut self) {
+        // Without them, as where descriptors are short, this thread sends all replies.
+        let backend = self.receiver.backend();
+        let outlets: io::Result<Vec<Outlet>> =
+            self.udp.iter().map(|port| Outlet::new(port, backend)).collect();
+        self.host.core.inbox().set_outlets(outlets.unwrap_or_default());
         let mut seen = Events::default();
         while !seen.stop && !seen.leave {
             seen = self.turn(None);
         }
+        self.host.core.inbox().end();
         if !seen.stop {
             self.leave();
         }

@@ -59,6 +59,65 @@ fn late_replies_over_datagrams_come_from_the_address_asked() {
 }
 
 #[test]
+fn another_thread_replies_past_the_worker() {
+    for backend in [Backend::Mmsg, Backend::Portable] {
+        for (at, asked) in
+            [("127.0.0.1:0", "127.0.0.1"), ("[::1]:0", "::1"), ("0.0.0.0:0", "127.0.0.2"), ("[::]:0", "::1")]
+        {
+            if backend == Backend::Portable && asked == "127.0.0.2" {
+                continue;
+            }
+            let (running, _, tickets) = toy::serve(&Listen { backend, ..on(at) });
+            let client = udp((asked.parse::<std::net::IpAddr>().unwrap(), address(&running).port()).into());
+            client.send(b"thread one").unwrap();
+            let (ticket, query) = tickets.recv().unwrap();
+            std::thread::sleep(Duration::from_millis(20));
+            ticket.reply_at_once(&query);
+            let mut buffer = [0; 64];
+            assert_eq!(client.recv(&mut buffer).unwrap(), 10);
+            // The worker sleeps on, and does not know of it.
+            std::thread::sleep(Duration::from_millis(20));
+            let counters = total(&running);
+            assert_eq!((counters.udp_responses, counters.later_replied, counters.later_open), (0, 0, 1));
+            assert_eq!(ask(&client, b"now at once"), b"now at once");
+            let counters = await_counts(&running, "both", |counters| counters.udp_responses == 2);
+            assert_eq!((counters.later_replied, counters.later_open, counters.later_gone), (1, 0, 0));
+        }
+    }
+}
+
+#[test]
+fn what_cannot_go_past_the_worker_goes_by_it() {
+    let (running, _, tickets) = toy::serve(&local());
+    let mut connection = tcp(address(&running));
+    connection.write_all(&framed(b"thread over TCP")).unwrap();
+    let (ticket, query) = tickets.recv().unwrap();
+    ticket.reply_at_once(&query);
+    assert_eq!(receive(&mut connection), b"thread over TCP");
+    // Nothing to say is nothing said, and more than there is room for too.
+    let client = udp(address(&running));
+    for octets in [0, 5000] {
+        client.send(b"thread no reply").unwrap();
+        tickets.recv().unwrap().0.reply_at_once(&vec![0; octets]);
+    }
+    assert_eq!(await_all_ended(&running).later_dropped, 2);
+    // What the tap is to see.
+    let wants = sync::tap::Wants { one_in: 1, query_octets: 8, response_octets: 100 };
+    let mut reader = running.taps()[0].attach(wants).unwrap();
+    client.send(b"thread is told").unwrap();
+    let (ticket, query) = tickets.recv().unwrap();
+    ticket.reply_at_once(&query);
+    let (mut octets, mut responses, start) = (Vec::new(), 0, Instant::now());
+    while responses == 0 {
+        assert!(start.elapsed() < PATIENCE, "no response was told of");
+        if reader.read(&mut octets) {
+            responses += usize::from(TapRecord::read(&octets).unwrap().outcome == Tapped::LateResponse);
+        }
+    }
+    assert_eq!(client.recv(&mut [0; 64]).unwrap(), 14);
+}
+
+#[test]
 fn late_replies_leave_a_connection_in_any_order() {
     let (running, _, _tickets) = toy::serve(&local());
     let mut client = tcp(address(&running));
@@ -280,7 +339,7 @@ fn after_a_panic_tickets_in_other_hands_live_on() {
 
 #[test]
 fn stopping_waits_for_open_tickets() {
-    for over_tcp in [false, true] {
+    for (over_tcp, at_once) in [(false, false), (false, true), (true, false)] {
         let (running, shared, tickets) = toy::serve(&local());
         let at = address(&running);
         let (client, mut connection) = (udp(at), tcp(at));
@@ -292,7 +351,10 @@ fn stopping_waits_for_open_tickets() {
         let (ticket, query) = tickets.recv().unwrap();
         let replier = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(300));
-            ticket.reply(query);
+            match at_once {
+                true => ticket.reply_at_once(&query),
+                false => ticket.reply(query),
+            }
         });
         let start = Instant::now();
         let counters = running.stop(PATIENCE);
@@ -333,7 +395,7 @@ fn a_ticket_outlives_the_server() {
     let start = Instant::now();
     running.stop(Duration::from_millis(100));
     assert!(start.elapsed() < Duration::from_secs(2), "the deadline is kept");
-    ticket.reply(query);
+    ticket.reply_at_once(&query);
 }
 
 #[test]

@@ -57,6 +57,7 @@ impl Records {
     /// Adds a record. `rdata`: uncompressed, at most 65,535 octets.
     pub fn push(&mut self, owner: &Name, rtype: u16, ttl: u32, rdata: &[u8]) {
         debug_assert!(u16::try_from(rdata.len()).is_ok(), "no more than RDLENGTH can say");
+        self.octets.reserve(owner.octets().len() + FIXED_OCTETS + rdata.len());
         self.octets.extend_from_slice(owner.octets());
         self.octets.extend_from_slice(&rtype.to_be_bytes());
         self.octets.extend_from_slice(&class::IN.to_be_bytes());

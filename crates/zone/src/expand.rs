@@ -24,7 +24,7 @@ impl RRset<'_> {
 
 fn expand(fragment: &Fragment<'_>, owner: &Name, apex: &Name) -> Option<Vec<Vec<u8>>> {
     // What pointers count in: everything after the first owner name.
-    let mut rendered = Vec::new();
+    let mut rendered = Vec::with_capacity(fragment.rendered_octets());
     let mut ranges = Vec::with_capacity(fragment.len());
     for rdata in fragment.records() {
         let head = if rendered.is_empty() { RECORD_HEAD_OCTETS - 2 } else { RECORD_HEAD_OCTETS };

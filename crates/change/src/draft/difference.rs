@@ -47,7 +47,8 @@ impl Draft<'_> {
     fn soa_records(&mut self, style: SerialStyle, now: u64) -> Result<(Records, Records), Damaged> {
         let apex = self.place(&[])?;
         let id = SetId::of(rtype::SOA);
-        let before = self.stored(apex, id)?;
+        // What no update has brought is as it was.
+        let before = if self.brought_soa { self.stored(apex, id)? } else { self.set(apex, id)?.clone() };
         let (mut removed, mut added) = (Records::default(), Records::default());
         let owner = self.view.apex();
         let rdata = before.records.first().ok_or(Damaged)?.written();

@@ -32,6 +32,21 @@ pub(super) fn ids(place: &Place<'_>) -> Result<Vec<SetId>, Damaged> {
     Ok(ids)
 }
 
+/// Whether the zone has signatures over an RRset of a name.
+pub(super) fn is_signed(place: &Place<'_>, covered: u16) -> Result<bool, Damaged> {
+    let id = SetId::signatures(covered);
+    for rrset in rrsets(place) {
+        let is_over = match rrset.rtype() {
+            rtype::RRSIG => orphans(&rrset)?.iter().any(|rdata| SetId::of_record(rtype::RRSIG, rdata) == id),
+            rtype => rtype == covered && rrset.is_signed(),
+        };
+        if is_over {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// An RRset as the zone has it.
 pub(super) fn set(view: &ZoneView<'_>, place: &Place<'_>, id: SetId) -> Result<Set, Damaged> {
     let wanted = if id.rtype == rtype::RRSIG { id.covered } else { id.rtype };

@@ -12,6 +12,7 @@ use zone::catalog::{CatalogView, SlotNumber, State, View, ViewSource};
 
 use super::Controller;
 use super::held::Kind;
+use super::zones::Zones;
 use crate::packs::{PackFolder, StoredPack};
 use crate::settings::{Names, UpdateTerms};
 use crate::sources::SourceId;
@@ -37,6 +38,15 @@ impl Controller {
     pub(crate) fn update_terms(&self, name: &Name) -> UpdateTerms {
         let zones = self.zones.read();
         let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        Self::terms_in(&zones, slot)
+    }
+
+    /// The same for the zone of a slot.
+    pub(crate) fn update_terms_at(&self, slot: SlotNumber) -> UpdateTerms {
+        Self::terms_in(&self.zones.read(), Some(slot))
+    }
+
+    fn terms_in(zones: &Zones, slot: Option<SlotNumber>) -> UpdateTerms {
         let source = slot.map(|slot| zones.kept(slot).source).filter(|source| *source != SourceId::UNKNOWN);
         let Some(source) = source else { return UpdateTerms::nobody() };
         zones.sources.update(source).map_or_else(UpdateTerms::default, |rules| zones.policies.terms(rules))
@@ -67,12 +77,10 @@ impl Controller {
             .is_some_and(|rules| rules.writes_text)
     }
 
-    /// A zone is published with another serial: those are told that are to be.
-    pub(crate) fn tell_changed(&self, name: &Name, serial: u32) {
+    /// The zone of a slot is published with another serial: those are told that are to be.
+    pub(crate) fn tell_changed(&self, slot: SlotNumber, name: &Name, serial: u32) {
         let zones = self.zones.read();
-        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
-        let remotes: Vec<Box<str>> =
-            slot.map(|slot| zones.sources.notify(zones.kept(slot).source).to_vec()).unwrap_or_default();
+        let remotes = zones.sources.notify(zones.kept(slot).source).to_vec();
         drop(zones);
         self.telling.publish(name, serial, &remotes);
         self.catalogs.published(name);

@@ -20,6 +20,7 @@ use super::group::{Commit, Payload, entry};
 use super::handle::Job;
 use super::incoming::Told;
 use super::log::Log;
+use super::once::{Once, WhyNot};
 use super::storing::{NotBased, STORE_PAUSE};
 
 /// What was edited in the text of a zone.
@@ -46,28 +47,10 @@ pub(crate) enum NotEdited {
 }
 
 /// Told once what became of an edit; `Ok`: it is durable and served, or changes nothing.
-pub(crate) struct EditDone(Option<TellEdited>);
+pub(crate) type EditDone = Once<NotEdited>;
 
-type TellEdited = Box<dyn FnOnce(Result<(), NotEdited>) + Send>;
-
-impl EditDone {
-    pub(crate) fn new(tell: impl FnOnce(Result<(), NotEdited>) + Send + 'static) -> EditDone {
-        EditDone(Some(Box::new(tell)))
-    }
-
-    fn tell(mut self, result: Result<(), NotEdited>) {
-        if let Some(tell) = self.0.take() {
-            tell(result);
-        }
-    }
-}
-
-impl Drop for EditDone {
-    fn drop(&mut self) {
-        if let Some(tell) = self.0.take() {
-            tell(Err(NotEdited::NotNow));
-        }
-    }
+impl WhyNot for NotEdited {
+    const GIVEN_UP: NotEdited = NotEdited::NotNow;
 }
 
 impl Changer {

@@ -46,6 +46,16 @@ pub(super) struct Commit {
     pub(super) told: Option<Told>,
 }
 
+impl Payload {
+    /// How many requests wait for it.
+    pub(super) fn replies(&self) -> usize {
+        match self {
+            Payload::Commit(commit) => commit.replies.len(),
+            _ => 0,
+        }
+    }
+}
+
 /// What has become of payloads.
 pub(super) enum Event {
     /// They are on the disk, up to this group.

@@ -21,6 +21,7 @@ use super::changer::{Changer, wall};
 use super::group::{Commit, Payload, entry};
 use super::handle::Job;
 use super::log::Log;
+use super::once::{Once, WhyNot};
 use super::rounds::ZONE_TIME;
 use super::storing::{NotBased, STORE_PAUSE};
 
@@ -56,18 +57,20 @@ pub(crate) enum NotTaken {
 
 /// Tells what became of differences, once; dropped, it says that they are not served.
 pub(crate) struct Told {
-    tell: Option<Tell>,
+    once: Once<NotTaken>,
     is_wanted: Option<IsWanted>,
 }
 
-/// What is called with what became of them.
-type Tell = Box<dyn FnOnce(Result<(), NotTaken>) + Send>;
 /// Whether whoever asked for them wants them still.
 type IsWanted = Box<dyn Fn() -> bool + Send>;
 
+impl WhyNot for NotTaken {
+    const GIVEN_UP: NotTaken = NotTaken::NotNow;
+}
+
 impl Told {
     pub(crate) fn new(tell: impl FnOnce(Result<(), NotTaken>) + Send + 'static) -> Told {
-        Told { tell: Some(Box::new(tell)), is_wanted: None }
+        Told { once: Once::new(tell), is_wanted: None }
     }
 
     /// The same of what is not to be served if nobody wants it any more by then.
@@ -85,18 +88,8 @@ impl Told {
         self.tell(Ok(()));
     }
 
-    fn tell(mut self, result: Result<(), NotTaken>) {
-        if let Some(tell) = self.tell.take() {
-            tell(result);
-        }
-    }
-}
-
-impl Drop for Told {
-    fn drop(&mut self) {
-        if let Some(tell) = self.tell.take() {
-            tell(Err(NotTaken::NotNow));
-        }
+    fn tell(self, result: Result<(), NotTaken>) {
+        self.once.tell(result);
     }
 }
 
@@ -116,8 +109,9 @@ impl Changer {
     /// Takes something from a primary, and has it wait for the disk.
     pub(super) fn take_incoming(&mut self, incoming: Incoming) {
         let Incoming { zone, what } = incoming;
+        let is_ours = || self.renewal.rules.takes_from_anybody || self.controller.is_secondary(&zone);
         if let What::Changes(_, told) = &what
-            && !(told.is_wanted() && self.controller.is_secondary(&zone))
+            && !(told.is_wanted() && is_ours())
         {
             return;
         }
@@ -198,7 +192,7 @@ impl Changer {
             let commit =
                 Commit { zone: name.clone(), record: None, version, replies: Vec::new(), told: None };
             // Of no group, and without record.
-            self.committed(0, Payload::Commit(commit));
+            self.committed(0, Payload::Commit(commit), false);
             if changes.len() > 0 && Instant::now() >= until {
                 return self.put_off_changes(name, changes.collect(), told, None);
             }

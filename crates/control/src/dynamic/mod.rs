@@ -27,6 +27,7 @@ mod leaving;
 mod log;
 mod merge;
 mod queue;
+mod once;
 mod recent;
 mod recover;
 mod renewal;

@@ -56,10 +56,11 @@ pub(super) struct Found {
 }
 
 fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
+    let started = Instant::now();
     let Some((recovery, floor)) = read(controller)? else { return start_changer(controller, None) };
     let cannot = |error| format!("the log of changes cannot be read: {error}");
     let mut replay = Replay::new(controller, controller.historian.begin(controller, &recovery));
-    let started = Instant::now();
+    let opened = started.elapsed();
     let mut beginnings = Beginnings::default();
     let folder = controller.folder().map(|folder| journal_of(folder.path())).unwrap_or_default();
     let mut images = Images::find(&folder, recovery.identity());
@@ -103,8 +104,9 @@ fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
     tracing::debug!(
         octets,
         from_images,
-        "the log of changes: {octets} octets looked through in {} ms, {from_images} zones from images in {} ms, changes applied in {} ms",
-        looked.as_millis(),
+        "the log of changes: {octets} octets read in {} ms and looked through in {} ms, {from_images} zones from images in {} ms, changes applied in {} ms",
+        opened.as_millis(),
+        (looked - opened).as_millis(),
         (put - looked).as_millis(),
         (applied - put).as_millis()
     );
@@ -148,7 +150,8 @@ fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
         tracing::info!(
             zones = zones.len(),
             from_images,
-            "{changed} as changed by updates, {from_images} of them from images"
+            "{changed} as changed by updates, {from_images} of them from images, in {} ms",
+            started.elapsed().as_millis()
         );
     }
     start_changer(controller, Some(Found { zones, lost, removed, recovery, floor }))

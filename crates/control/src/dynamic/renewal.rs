@@ -56,6 +56,8 @@ pub(super) struct Rules {
     pub(super) image_rows_min: u64,
     /// How long steps take between groups: as long as other work did just now, within these; when nothing waits as long as the second.
     pub(super) turns: (Duration, Duration),
+    /// Whether differences are taken of zones too that are transferred from nobody, as tests bring them.
+    pub(super) takes_from_anybody: bool,
 }
 
 impl Default for Rules {
@@ -75,6 +77,7 @@ impl Default for Rules {
             image_rows_min: 16_384,
             // A sync; what clients that wait do not notice.
             turns: (Duration::from_micros(200), Duration::from_millis(5)),
+            takes_from_anybody: false,
         }
     }
 }

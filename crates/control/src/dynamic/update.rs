@@ -62,11 +62,16 @@ impl From<&Failure> for Said {
 impl Update {
     /// Replies. `now`: seconds since 1970.
     pub(crate) fn reply(self, said: Said, now: u64) {
+        self.reply_as_one_of(said, now, false);
+    }
+
+    /// The same; `is_few`: sooner for one reply and dearer for many, see [`net::Ticket::reply_at_once`].
+    pub(crate) fn reply_as_one_of(self, said: Said, now: u64, is_few: bool) {
         let words = match said.words {
             Words::None => Cow::Borrowed(""),
             Words::Text(text) => Cow::Borrowed(text),
             Words::Failure(failure) => Cow::Owned(failure.to_string()),
         };
-        self.reply_words((said.rcode, said.ede, &words), now);
+        self.reply_words((said.rcode, said.ede, &words), now, is_few);
     }
 }

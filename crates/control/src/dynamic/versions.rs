@@ -135,7 +135,10 @@ impl Changer {
         };
         let mut replies: Vec<Replied> = Vec::new();
         let Some(view) = zone.newest() else { return Err(damaged(replies)) };
-        let own = self.controller.update_terms(name);
+        let own = match zone.slot() {
+            Some(slot) => self.controller.update_terms_at(slot),
+            None => self.controller.update_terms(name),
+        };
         let terms = Terms { policy: own.policy.as_deref(), limits: own.limits, now };
         let Ok(mut draft) = Draft::new(view) else { return Err(damaged(replies)) };
         while replies.len() < requests_max

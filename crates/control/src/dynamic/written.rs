@@ -1,15 +1,20 @@
 //! What is written, and what comes of it: published and replied to, or taken back.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use journal::Refusal;
 
-use super::changer::Changer;
+use super::changer::{Changer, wall};
 use super::checkpoint::Checkpoint;
 use super::group::{Commit, Event, Payload};
 use super::images::{Origin, sum_of};
 use super::log::Log;
 use super::update::Said;
+
+/// Replies of a group that the changer sends itself: the worker is not woken for them, which took a third of the time of an update in flight alone beside its
+/// sync. Each is a system call; more are cheaper in the worker's batches, on its core.
+const REPLIES_AT_ONCE_MAX: usize = 4;
 
 impl Changer {
     /// Has all that waits for the disk be written, and goes on with what came of it.
@@ -26,7 +31,9 @@ impl Changer {
             match event {
                 Event::Committed(group, payloads) => {
                     self.controller.historian.note_group(group);
-                    payloads.into_iter().for_each(|payload| self.committed(group, payload))
+                    let replies: usize = payloads.iter().map(Payload::replies).sum();
+                    let is_few = replies <= REPLIES_AT_ONCE_MAX;
+                    payloads.into_iter().for_each(|payload| self.committed(group, payload, is_few))
                 }
                 Event::Refused(payloads, why) => self.refused(payloads, &why),
                 Event::Condition(condition) => self.note(condition),
@@ -34,8 +41,8 @@ impl Changer {
         }
     }
 
-    /// Publishes what is on the disk, and replies.
-    pub(super) fn committed(&mut self, group: u64, payload: Payload) {
+    /// Publishes what is on the disk, and replies. `is_few`: see [`REPLIES_AT_ONCE_MAX`].
+    pub(super) fn committed(&mut self, group: u64, payload: Payload, is_few: bool) {
         let commit = match payload {
             Payload::Commit(commit) => commit,
             Payload::Gone(name) => {
@@ -52,32 +59,38 @@ impl Changer {
             }
             Payload::Base | Payload::Checked => return,
         };
+        let mut served = None;
         if let Some((changed, parts)) = commit.version {
             self.controller.make_room();
-            let serial = changed.row().serial;
-            let said = commit.record.as_ref().map(|record| Origin { group, sum: sum_of(&record.record()) });
-            if let Some(record) = commit.record {
-                self.controller.historian.push(group, record);
+            if let Some(record) = &commit.record {
+                self.controller.historian.push(group, Arc::clone(record));
             }
-            let zone = self.zones.get_mut(&commit.zone);
-            if zone.is_none_or(|zone| zone.publish(&self.controller.catalog, changed, *parts).is_err()) {
+            let serial = changed.row().serial;
+            served = self.zones.get_mut(&commit.zone).and_then(|zone| {
+                zone.publish(&self.controller.catalog, changed, *parts).ok()?;
+                Some((zone.slot()?, serial))
+            });
+            if served.is_none() {
                 // The log is told once nothing of it waits any more.
                 tracing::warn!(zone = %commit.zone, "zone {}: updated, and then it was not served any more as it had been", commit.zone);
                 self.gone.entry(commit.zone.clone()).or_default();
                 // Durable, and not served: who asks for it would not find it.
                 return self.reply_all(commit.replies.into_iter().map(|(update, _)| update), Said::not_now());
-            } else {
-                if let Some(zone) = self.zones.get_mut(&commit.zone) {
-                    zone.say(said);
-                }
-                self.controller.tell_changed(&commit.zone, serial);
-                if let Some(told) = commit.told {
-                    told.done();
-                }
             }
         }
         for (update, said) in commit.replies {
-            self.reply(update, said);
+            self.recent.done(&update, said);
+            update.reply_as_one_of(said, wall(), is_few);
+        }
+        // Who waits for an answer comes before those who are told.
+        if let Some((slot, serial)) = served {
+            if let Some(zone) = self.zones.get_mut(&commit.zone) {
+                zone.say(commit.record.map(|record| Origin { group, sum: sum_of(&record.record()) }));
+            }
+            self.controller.tell_changed(slot, &commit.zone, serial);
+            if let Some(told) = commit.told {
+                told.done();
+            }
         }
     }
 

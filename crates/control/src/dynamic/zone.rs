@@ -121,6 +121,11 @@ impl DynamicZone {
         self.writer.newest_box()
     }
 
+    /// Where it is shown, as far as is known.
+    pub(super) fn slot(&self) -> Option<SlotNumber> {
+        self.place.map(|(slot, _)| slot)
+    }
+
     /// Whether its slot was made to show a state of it.
     pub(super) fn is_published(&self) -> bool {
         self.is_published
@@ -187,9 +192,13 @@ impl DynamicZone {
 
     /// Whether its slot still shows what was published last, in whatever version: access lists of the zone may have become others.
     pub(super) fn is_shown(&mut self, catalog: &Catalog) -> bool {
-        let Some((slot, _)) = self.place else { return false };
+        let Some((slot, published)) = self.place else { return false };
         // First, so that what is looked at is of this state or a newer one.
         let Some(state) = catalog.state_of(slot) else { return false };
+        // The number of our states is nobody else's as long as we have them: nobody has published anything since.
+        if self.states.is_some() && state == published {
+            return true;
+        }
         let own = self.newest().map(|zone| (zone.numbers_id(), zone.pack_id()));
         let shown = catalog.reader().with(|view| match view.view_of(slot)? {
             View::Zone(zone) => Some((zone.is_changed(), zone.numbers_id(), zone.pack_id())),

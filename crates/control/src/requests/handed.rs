@@ -76,10 +76,14 @@ impl Handed {
         let octets = self.envelope.write_with(&mut room, said, now, |_| true);
         self.ticket.reply(&room[..octets]);
     }
-    /// Replies with this response code and extended error, which has these words. `now`: seconds since 1970.
-    pub(crate) fn reply_words(self, said: (u16, Option<u16>, &str), now: u64) {
+
+    /// Replies with this response code and extended error, which has these words. `now`: seconds since 1970. `is_few`: see [`Ticket::reply_at_once`].
+    pub(crate) fn reply_words(self, said: (u16, Option<u16>, &str), now: u64, is_few: bool) {
         let mut room = [0; REPLY_OCTETS_MAX];
         let octets = self.envelope.write_words(&mut room, said, now);
-        self.ticket.reply(&room[..octets]);
+        match is_few {
+            true => self.ticket.reply_at_once(&room[..octets]),
+            false => self.ticket.reply(&room[..octets]),
+        }
     }
 }

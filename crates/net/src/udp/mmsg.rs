@@ -148,7 +148,7 @@ impl Mmsg {
             let control_octets = if port.wildcard {
                 let is_ipv6 = port.local.ip().is_ipv6();
                 let (level, kind, info, octets) = address::encode_info(datagram.local, is_ipv6);
-                write_control(&self.late_controls, index, (level, kind), &info[..octets])
+                write_control(self.late_controls.pointer(index), (level, kind), &info[..octets])
             } else {
                 0
             };
@@ -248,7 +248,7 @@ impl Mmsg {
 
     /// Makes `info` the only control message of datagram `index`.
     fn write_control(&mut self, index: usize, kind: (i32, i32), info: &[u8]) {
-        let space = write_control(&self.controls, index, kind, info);
+        let space = write_control(self.controls.pointer(index), kind, info);
         self.headers.as_mut_slice()[index].msg_hdr.msg_controllen = space as _;
     }
 
@@ -282,8 +282,38 @@ impl Mmsg {
     }
 }
 
-/// Makes `info` the only control message in area `index`; returns how many octets it takes.
-fn write_control(controls: &Arena<Control>, index: usize, (level, kind): (i32, i32), info: &[u8]) -> usize {
+/// Sends one datagram, which is no answer to a batch: from any thread.
+pub(super) fn send_one(port: &Port, datagram: Datagram<'_>) -> send::Outcome {
+    let (mut name, mut control) = (Name([0; NAME_OCTETS]), Control([0; CONTROL_OCTETS]));
+    let name_octets = address::encode(datagram.peer, &mut name.0);
+    let mut iovec = libc::iovec {
+        // The kernel only reads what a header for sending points to.
+        iov_base: datagram.octets.as_ptr().cast_mut().cast(),
+        iov_len: datagram.octets.len(),
+    };
+    // SAFETY: all-zero octets are a valid header: null pointers, no lengths.
+    let mut header: libc::msghdr = unsafe { zeroed() };
+    header.msg_name = (&raw mut name).cast();
+    header.msg_namelen = name_octets as libc::socklen_t;
+    header.msg_iov = &raw mut iovec;
+    header.msg_iovlen = 1;
+    if port.wildcard {
+        let (level, kind, info, octets) = address::encode_info(datagram.local, port.local.ip().is_ipv6());
+        let control = &raw mut control;
+        header.msg_controllen = write_control(control, (level, kind), &info[..octets]) as _;
+        header.msg_control = control.cast();
+    }
+    let descriptor = port.socket.as_raw_fd();
+    send::drain(1, |_| {
+        // SAFETY: the header points to name, vector and control message above and to the octets that are borrowed, all of
+        // which live through the call and are not written meanwhile; the descriptor is open because `port` is borrowed.
+        let sent = unsafe { libc::sendmsg(descriptor, &raw const header, libc::MSG_DONTWAIT) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(1) }
+    })
+}
+
+/// Makes `info` the only control message in an area, in which nothing else is in use; returns how many octets it takes.
+fn write_control(control: *mut Control, (level, kind): (i32, i32), info: &[u8]) -> usize {
     // SAFETY: all-zero octets are a valid `cmsghdr`.
     let mut message: libc::cmsghdr = unsafe { zeroed() };
     // SAFETY: these two only compute lengths.
@@ -291,10 +321,9 @@ fn write_control(controls: &Arena<Control>, index: usize, (level, kind): (i32, i
     message.cmsg_len = octets as _;
     message.cmsg_level = level;
     message.cmsg_type = kind;
-    let control = controls.pointer(index);
     assert!(space as usize <= CONTROL_OCTETS, "a control message is longer than its area");
     // SAFETY: the area is aligned for `cmsghdr` (its type says so) and, by the assertion, long enough for header
-    // and data; no slice of `controls` is in use.
+    // and data; no reference to it is in use.
     unsafe {
         control.cast::<libc::cmsghdr>().write(message);
         let data = control.cast::<u8>().add(size_of::<libc::cmsghdr>());

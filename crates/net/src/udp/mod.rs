@@ -14,6 +14,7 @@ mod arena;
 mod held;
 mod mmsg;
 pub(crate) mod option;
+mod outlet;
 mod portable;
 mod send;
 
@@ -32,6 +33,7 @@ use crate::queries::{Batch, DROPPED, Outcome, Rooms, Span, octets_of};
 use arena::Arena;
 use held::HELD_DATAGRAM_OCTETS_MAX;
 pub(crate) use held::Held;
+pub(crate) use outlet::Outlet;
 
 /// Datagrams per system call. Below 16 the cost of the call shows in every query; above 64 the gain is lost in the
 /// noise while the first query of a batch waits for the last and the buffers leave the first-level cache.
@@ -157,6 +159,14 @@ impl Receiver {
             Backend::Portable => Calls::Portable,
         };
         Self { slots, calls, errors_in_a_row: 0, held_octets: 0 }
+    }
+
+    /// Which system calls it makes.
+    pub(crate) fn backend(&self) -> Backend {
+        match self.calls {
+            Calls::Mmsg(_) => Backend::Mmsg,
+            Calls::Portable => Backend::Portable,
+        }
     }
 
     /// Takes up to [`BATCH`] datagrams that wait at `port`. Never blocks. An error is counted and reads as nothing

@@ -52,6 +52,7 @@ impl<S: Service> Worker<S> {
                     self.connections.abort(id, &self.counters.streams_aborted, &mut lend!(self, now));
                 }
             }
+            Note::Sent { row } => self.host.core.sent_row(row),
             Note::Dropped { row } => self.close_row(row, Core::drop_row),
             Note::Overflowed { row } => self.close_row(row, |core, row| {
                 if core.end(row).is_some() {

@@ -71,6 +71,8 @@ struct Zone {
     changes: VecDeque<Step>,
     /// Whether somebody has answered a notice of this version.
     is_told: bool,
+    /// Whether somebody has asked for this version, or for its serial.
+    is_asked: bool,
     /// All of it, rendered for AXFR at this version.
     whole: Option<Arc<Frames>>,
 }
@@ -118,6 +120,7 @@ impl Feeder {
                     records: base,
                     changes: VecDeque::new(),
                     is_told: false,
+                    is_asked: false,
                     whole: None,
                 }),
             )
@@ -167,6 +170,11 @@ impl Feeder {
     /// Whether somebody has answered a notice of the version that is served.
     pub fn is_told(&self, apex: &Name) -> bool {
         self.shared.zones.get(apex.octets()).is_some_and(|zone| lock(zone).is_told)
+    }
+
+    /// Whether somebody has asked for the version that is served, or for its serial.
+    pub fn is_asked(&self, apex: &Name) -> bool {
+        self.shared.zones.get(apex.octets()).is_some_and(|zone| lock(zone).is_asked)
     }
 
     /// Tells somebody that a zone has changed (RFC 1996), once: notices may be lost, see [`Feeder::is_told`].
@@ -225,7 +233,7 @@ impl Zone {
             self.changes.pop_front();
         }
         self.whole = None;
-        self.is_told = false;
+        (self.is_told, self.is_asked) = (false, false);
         (self.serial(), self.records.digest())
     }
 
@@ -345,7 +353,9 @@ impl Shared {
                 let has_soa = [rtype::SOA, rtype::IXFR, rtype::AXFR].contains(&request.qtype);
                 head(&mut message, (request.id, FLAGS), question, u16::from(has_soa));
                 if has_soa {
-                    message.extend_from_slice(&lock(zone).soa);
+                    let mut zone = lock(zone);
+                    zone.is_asked = true;
+                    message.extend_from_slice(&zone.soa);
                 }
             }
         }
@@ -385,6 +395,7 @@ impl Shared {
             (rtype::AXFR | rtype::IXFR, _) => None,
             _ => return None,
         };
+        zone.is_asked = true;
         let counter = if since.is_some() { &self.counts.ixfr } else { &self.counts.axfr };
         counter.fetch_add(1, Ordering::Relaxed);
         Some(since.map_or_else(|| zone.whole(), Arc::new))
@@ -474,7 +485,7 @@ mod tests {
         assert_eq!((message.opcode(), message.counts()), (operation::NOTIFY, [1, 0, 0]));
         assert_eq!(message.records().unwrap().next().unwrap().unwrap().view.rtype, rtype::SOA);
         // An answer with another ID is none.
-        assert!(!feeder.is_told(&history.apex));
+        assert!(!feeder.is_told(&history.apex) && !feeder.is_asked(&history.apex));
         let mut answer = room[..12 + history.apex.octets().len() + 4].to_vec();
         answer[2] |= 0x80;
         answer[6..8].fill(0);
@@ -485,7 +496,8 @@ mod tests {
             assert_eq!(drain::serial(&client, &history.apex), Some(2));
             assert_eq!(feeder.is_told(&history.apex), is_told);
         }
+        assert!(feeder.is_asked(&history.apex));
         feeder.publish(&history.apex, history.changes[1].clone()).unwrap();
-        assert!(!feeder.is_told(&history.apex));
+        assert!(!feeder.is_told(&history.apex) && !feeder.is_asked(&history.apex));
     }
 }

@@ -98,7 +98,7 @@ fn start(folder: &Path, rules: Rules) -> Arc<Controller> {
         }
         std::thread::sleep(Duration::from_millis(2));
     };
-    assert!(controller.dynamic.rules.set(rules).is_ok());
+    assert!(controller.dynamic.rules.set(Rules { takes_from_anybody: true, ..rules }).is_ok());
     controller.serve_stored(&Progress::default());
     crate::dynamic::start(&controller, false).unwrap();
     controller
@@ -283,7 +283,7 @@ fn without_a_folder() {
     let mut settings = Settings::default();
     settings.server.pack_directory = "".into();
     let controller = Arc::new(Controller::new(settings, Overrides::default()).unwrap());
-    assert!(controller.dynamic.rules.set(rules()).is_ok());
+    assert!(controller.dynamic.rules.set(Rules { takes_from_anybody: true, ..rules() }).is_ok());
     controller.serve_stored(&Progress::default());
     crate::dynamic::start(&controller, false).unwrap();
     let folder = tempfile::tempdir().unwrap();

@@ -39,9 +39,8 @@ fn invalid() -> io::Error {
 
 /// Reads so many octets, which are not more than there are.
 fn take(from: &mut impl Read, octets: usize) -> io::Result<Vec<u8>> {
-    let mut taken = Vec::new();
     // Room for all at once only where it is no more than a sound block has.
-    taken.reserve(octets.min(2 * super::BLOCK_OCTETS));
+    let mut taken = Vec::with_capacity(octets.min(2 * super::BLOCK_OCTETS));
     from.take(octets as u64).read_to_end(&mut taken)?;
     if taken.len() == octets { Ok(taken) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }

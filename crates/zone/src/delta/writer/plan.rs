@@ -35,7 +35,8 @@ pub(super) struct Pending<'v> {
 pub(super) struct Plan<'v> {
     pub(super) view: ZoneView<'v>,
     changed: &'v Changed,
-    pub(super) names: BTreeMap<Box<[u8]>, Pending<'v>>,
+    /// Boxed, as few of the places in a leaf of the map are taken.
+    pub(super) names: BTreeMap<Box<[u8]>, Box<Pending<'v>>>,
     /// Names to which children come.
     risen: BTreeSet<Box<[u8]>>,
     /// Names of which children go, and one of these.
@@ -185,9 +186,9 @@ impl<'v> Plan<'v> {
                 has_wildcard: flags.has(Flags::WILDCARD_CHILD),
                 is_forced: false,
             };
-            self.names.insert(key.into(), pending);
+            self.names.insert(key.into(), Box::new(pending));
         }
-        self.names.get_mut(key).ok_or(Refused::Damaged)
+        self.names.get_mut(key).map(|pending| &mut **pending).ok_or(Refused::Damaged)
     }
 
     /// Makes names above those that come.

@@ -300,12 +300,17 @@ fn take_in(lab: &mut Lab, name: Name, place: &Place, round: usize, found: &mut F
     let current = lab.wait_current(&mut server, &second, Some(&mut notices))?;
     let again = (current - began).as_secs_f64();
     found.push("all current again", who, at, again);
-    let repeated = notices.again;
+    let (repeated, unheeded) = (notices.again, notices.unheeded);
+    if unheeded > 0 {
+        lab.note(format!(
+            "{who} answered {unheeded} notices and did not ask for the zones within two seconds ({at})"
+        ));
+    }
     let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
     let counts = feeder.counts();
     lab.record.raw.push(json!({
         "in_to": who, "at": at, "run": round, "seconds": seconds, "cpu_seconds": cpu.user + cpu.system, "pss": pss,
-        "again_seconds": again, "notices_repeated": repeated, "axfr": count(&counts.axfr), "ixfr": count(&counts.ixfr), "octets": count(&counts.octets),
+        "again_seconds": again, "notices_repeated": repeated, "notices_unheeded": unheeded, "axfr": count(&counts.axfr), "ixfr": count(&counts.ixfr), "octets": count(&counts.octets),
     }));
     Ok(())
 }

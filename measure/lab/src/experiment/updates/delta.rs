@@ -47,6 +47,9 @@ const RECORD_OCTETS: usize = 130;
 const MERGE_SECONDS: u64 = 120;
 /// How long packs must stay as they are, that a merge counts as over.
 const SETTLED: Duration = Duration::from_secs(2);
+/// Share of the rate of queries beside a merge that shall take longer, and for how long at a time.
+const BUSY_SHARE: f64 = 0.75;
+const BUSY_SECONDS: &str = "1";
 /// Names that have changed which are asked for.
 const ASKED_MAX: usize = 200_000;
 /// How often a server that is started again is asked.
@@ -187,7 +190,8 @@ fn many(
     if changing.before_records * RECORD_OCTETS >= MERGE_OCTETS {
         let packs = packs(&taker)?;
         change(lab, &mut taker, &changing.before)?;
-        await_merge(lab, &taker, &packs)?;
+        let Taker::Server(server) = &mut taker else { return Err(Error::Nobody) };
+        await_merge(lab, server, &packs, &set.queries)?;
     }
     let (packs_before, allocated) = (packs(&taker)?, resident(&taker)?);
     let began = Instant::now();
@@ -321,11 +325,23 @@ fn resident(taker: &Taker) -> Result<u64, Error> {
     }
 }
 
-/// Waits until there are other packs than these, and stay as they are.
-fn await_merge(lab: &mut Lab, taker: &Taker, before: &BTreeSet<PathBuf>) -> Result<(), Error> {
+/// Waits until there are other packs than these, and stay as they are. The server is asked meanwhile, which leaves the merge, of the lowest priority, a
+/// part of the core: so the rest after it is long enough for all that follows.
+fn await_merge(
+    lab: &mut Lab,
+    server: &mut Server,
+    before: &BTreeSet<PathBuf>,
+    queries: &Path,
+) -> Result<(), Error> {
     let (began, mut last, mut since) = (Instant::now(), before.clone(), Instant::now());
+    let pace = (rate(lab, server, queries)? * BUSY_SHARE).max(1.0).to_string();
+    let flows = lab.effort.flows.to_string();
+    let words = ["--rate", &pace, "--seconds", BUSY_SECONDS, "--flows", &flows].map(str::to_owned);
     while last == *before || since.elapsed() < SETTLED {
         lab.go_on()?;
+        if last == *before {
+            lab.load(server, queries, &words)?;
+        }
         if began.elapsed() > Duration::from_secs(MERGE_SECONDS) {
             lab.note(format!(
                 "no merge came within {MERGE_SECONDS} s: one may come while rates are measured"
@@ -333,7 +349,7 @@ fn await_merge(lab: &mut Lab, taker: &Taker, before: &BTreeSet<PathBuf>) -> Resu
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(100));
-        let now = packs(taker)?;
+        let now = packs_of(server);
         if now != last {
             (last, since) = (now, Instant::now());
         }
@@ -463,8 +479,8 @@ fn report(lab: &mut Lab, case: &Case, found: &Found) {
         "next nine, worst KiB",
         "all the others, each KiB",
     ];
-    let note = "Medians and the worst of all updates, one at a time, each of which adds a name. Served after the reply: from the reply to the first answer with the name, \
-                as asked for one query after the other; an upper bound of the time from the commit. Memory: what has no file, after each of the first ten.";
+    let note = "Medians and the worst of all updates, one at a time, each of which adds a name. Served after the reply: 0 where the first query sent after the reply had the name, \
+                else from the reply until one had it. Memory: what has no file, after each of the first ten.";
     lab.record.tables.push(table(&format!("One update: {at}"), &columns, rows, note));
     let who = Name::Zonda.text();
     let figures = |metric: &str| {

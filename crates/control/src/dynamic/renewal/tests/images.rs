@@ -115,8 +115,9 @@ fn damage_costs_time_alone() {
         bed.close();
         let images = bed.images();
         flip(images.last().unwrap(), part);
-        // Those before are sound.
-        assert_eq!(bed.start_again(), 1, "the last is damaged in part {part}");
+        // Those before are sound, if it is not one that has all.
+        let expected = usize::from(images.len() > 1);
+        assert_eq!(bed.start_again(), expected, "the last of {images:?} is damaged in part {part}");
         bed.step(&mut random);
         bed.close();
         bed.images().iter().for_each(|path| flip(path, part));
@@ -133,7 +134,9 @@ fn damage_costs_time_alone() {
 #[test]
 fn images_of_another_past_are_not_taken() {
     let (mut random, mut bed) = (Random::new(13), bed(rules()));
-    (0..4).for_each(|_| bed.step(&mut random));
+    // Fewer rows than an image needs: one of this state would be of both.
+    let change = bed.change(0, &mut random);
+    bed.update(0, vec![change]);
     let never = || Rules { image_rows_min: u64::MAX, ..rules() };
     bed.restart(never());
     bed.close();
