@@ -40,6 +40,10 @@ pub(super) fn start(
             let tell = Tell { done: &done, former: &former };
             // Waits as long as another server is about to take over.
             let _serving = controller.secondaries.serving.read();
+            if controller.upgrade.handed_to().is_some() {
+                // It has: what came is not ours to serve, as it does not know of it.
+                return;
+            }
             let whole: Vec<Whole> = all.filter_map(|report| take(&controller, report, &tell)).collect();
             if whole.is_empty() {
                 continue;
