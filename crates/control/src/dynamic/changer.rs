@@ -194,7 +194,7 @@ impl Changer {
         match self.recent.look(&update) {
             Known::New => {
                 if let Err(update) = self.rounds.push(update) {
-                    self.reply(update, Said::not_now());
+                    self.reply(*update, Said::not_now());
                 }
             }
             // The one that came before is replied to.

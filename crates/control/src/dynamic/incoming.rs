@@ -74,7 +74,7 @@ impl Told {
     }
 
     /// The same of what is not to be served if nobody wants it any more by then.
-    pub(crate) fn as_long_as(mut self, is_wanted: impl Fn() -> bool + Send + 'static) -> Told {
+    pub(crate) fn while_wanted(mut self, is_wanted: impl Fn() -> bool + Send + 'static) -> Told {
         self.is_wanted = Some(Box::new(is_wanted));
         self
     }

@@ -57,10 +57,10 @@ impl Rounds {
     }
 
     /// Has an update wait. The error: too many do, or they have too many octets.
-    pub(super) fn push(&mut self, update: Update) -> Result<(), Update> {
+    pub(super) fn push(&mut self, update: Update) -> Result<(), Box<Update>> {
         let octets = update.octets();
         if self.updates >= REQUESTS_MAX || self.octets + octets > REQUESTS_OCTETS_MAX {
-            return Err(update);
+            return Err(Box::new(update));
         }
         (self.updates, self.octets) = (self.updates + 1, self.octets + octets);
         let zone = update.zone().to_lowercase();

@@ -109,7 +109,7 @@ fn take(controller: &Controller, report: Report, tell: &Tell<'_>) -> Option<Whol
             controller.catalogs.coming(&zone, &changes);
             let told = told(tell.done.clone(), (job, came), soa, expire);
             let former = tell.former.clone();
-            let what = What::Changes(changes, told.as_long_as(move || !former.has(job.zone)));
+            let what = What::Changes(changes, told.while_wanted(move || !former.has(job.zone)));
             controller.dynamic.incoming(Incoming { zone: zone.to_lowercase(), what });
             None
         }
