@@ -12,8 +12,9 @@ use zone::catalog::{CatalogView, SlotNumber, State, View, ViewSource};
 
 use super::Controller;
 use super::held::Kind;
+use super::zones::Zones;
 use crate::packs::{PackFolder, StoredPack};
-use crate::settings::{Names, UpdateTerms};
+use crate::settings::{IxfrRules, Names, UpdateTerms};
 use crate::sources::SourceId;
 
 impl Controller {
@@ -89,11 +90,17 @@ impl Controller {
             };
             (slot, records)
         });
-        let own =
-            slot.and_then(|slot| zones.sources.ixfr(zones.kept(slot).source)).copied().unwrap_or_default();
+        let own = ixfr_rules(&zones, slot);
         // Half of it is there at the least.
         let of_zone = records.saturating_mul(2 * RECORD_OCTETS).max(BOUND_OCTETS_MIN);
         Bound { octets: own.octets.min(of_zone), versions: own.versions }
+    }
+
+    /// What the section of a zone says of IXFR.
+    pub(crate) fn ixfr_rules(&self, name: &Name) -> IxfrRules {
+        let zones = self.zones.read();
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        ixfr_rules(&zones, slot)
     }
 
     /// Whether a pack is in a file, which stays as long as a zone is served from it.
@@ -198,4 +205,9 @@ impl Controller {
             self.dynamic.give_up(zones);
         }
     }
+}
+
+/// What the section of the zone of a slot says of IXFR.
+fn ixfr_rules(zones: &Zones, slot: Option<SlotNumber>) -> IxfrRules {
+    slot.and_then(|slot| zones.sources.ixfr(zones.kept(slot).source)).copied().unwrap_or_default()
 }
