@@ -1,5 +1,6 @@
 //! Texts of zones that change: written back, frozen, edited by hand, with `nsupdate` on the other side, and what is left of both after the server was killed.
 
+mod lost;
 mod unnoted;
 
 use std::fmt::Write as _;

@@ -11,6 +11,7 @@ use zone::Pack;
 use zone::catalog::{CatalogView, SlotNumber, State, View, ViewSource};
 
 use super::Controller;
+use super::arrange::ZONES_A_BATCH;
 use super::held::Kind;
 use super::zones::Zones;
 use crate::packs::{PackFolder, StoredPack};
@@ -191,6 +192,18 @@ impl Controller {
             }
         }
         zones.shown += usize::from(is_new);
+    }
+
+    /// Calls `each` with the names of all zones that are shown, with data or without, in batches.
+    pub(crate) fn for_each_name(&self, mut each: impl FnMut(&Name)) {
+        let mut slots = Vec::new();
+        self.for_each_slot(|slot, _| slots.push(slot));
+        for batch in slots.chunks(ZONES_A_BATCH) {
+            let zones = self.zones.read();
+            self.catalog.reader().with(|view| {
+                batch.iter().filter_map(|slot| zones.name(view, *slot)).for_each(&mut each);
+            });
+        }
     }
 
     /// The log was read: which packs it needs is known, and others go.
