@@ -1,6 +1,7 @@
 //! Catalog zones: what others list is served, and what leaves their lists is not, whatever happens to either server.
 
 mod follow;
+mod many;
 mod peers;
 mod produce;
 

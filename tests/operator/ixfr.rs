@@ -1,5 +1,7 @@
 //! Differences that other servers get (IXFR): exactly what was changed, wherever it came from, and through restarts.
 
+mod condensed;
+
 use std::io::Write;
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};

@@ -1,5 +1,8 @@
 //! Texts of zones that change: written back, frozen, edited by hand, with `nsupdate` on the other side, and what is left of both after the server was killed.
 
+mod lost;
+mod unnoted;
+
 use std::fmt::Write as _;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -25,6 +28,8 @@ struct Bed {
     files: tempfile::TempDir,
     /// More of their sections.
     more: &'static str,
+    /// More of the server's settings.
+    server: &'static str,
 }
 
 impl Bed {
@@ -33,7 +38,16 @@ impl Bed {
     }
 
     fn with(more: &'static str) -> Bed {
-        let bed = Bed { files: tempfile::tempdir().expect("a scratch folder"), more };
+        Bed::with_both(more, "")
+    }
+
+    /// With another log than usual.
+    fn with_journal(server: &'static str) -> Bed {
+        Bed::with_both("", server)
+    }
+
+    fn with_both(more: &'static str, server: &'static str) -> Bed {
+        let bed = Bed { files: tempfile::tempdir().expect("a scratch folder"), more, server };
         bed.write("a", ZONE);
         bed.write("b", ZONE);
         bed.write("static", ZONE);
@@ -55,9 +69,10 @@ impl Bed {
     fn start(&self) -> Server {
         let folder = self.files.path().display();
         let mut settings = format!(
-            "pack-directory = \"{folder}/packs\"\n\n[[key]]\nname = \"own.\"\nalgorithm = \"hmac-sha256\"\nsecret = \"{KEY}\"\n\n\
+            "pack-directory = \"{folder}/packs\"\n{}\n[[key]]\nname = \"own.\"\nalgorithm = \"hmac-sha256\"\nsecret = \"{KEY}\"\n\n\
              [[acl]]\nname = \"own\"\nkeys = [\"own.\"]\n\n\
-             [[update-policy]]\nname = \"own\"\nrules = [\"deny * name fixed.a.test. ANY\", \"grant own. zonesub ANY\"]\n"
+             [[update-policy]]\nname = \"own\"\nrules = [\"deny * name fixed.a.test. ANY\", \"grant own. zonesub ANY\"]\n",
+            self.server
         );
         for zone in ["a", "b"] {
             let _ = write!(

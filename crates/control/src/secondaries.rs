@@ -66,6 +66,8 @@ enum Message {
     Words(NameBuf, SyncSender<Option<(String, TransfersIn)>>),
     /// These zones, in lower case, are others of their names from now on, or none.
     Forget(Vec<NameBuf>),
+    /// These zones may be others.
+    LookAt(Vec<NameBuf>),
     /// Zones or remotes may be others.
     Look,
     /// Nothing more.
@@ -165,6 +167,15 @@ impl Secondaries {
             tracing::error!(%error, "a thread for zones of other servers cannot be started: {error}; none is transferred until the next reload");
         }
         self.send(Message::Look);
+    }
+
+    /// The same of these zones alone: their number is what it costs.
+    pub(crate) fn look_at(&self, zones: Vec<NameBuf>) {
+        match self.is_running() {
+            true => self.send(Message::LookAt(zones)),
+            // All are looked at when it starts.
+            false => self.look(),
+        }
     }
 
     /// Has the thread forget zones, in lower case; those that there still are begin without data at the next look.

@@ -1,6 +1,8 @@
 //! Transfers out: what was sent of each zone and to whom, for operators; counted by whoever sends, said by a thread of control.
 
-use std::collections::{HashMap, VecDeque};
+mod spread;
+
+use std::collections::VecDeque;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,6 +12,8 @@ use net::{Messages, Pull, Render, Rendered};
 use sync::Mutex;
 use transfer::outgoing::{Broken, Form, History, Next, Sent, Transfer};
 use wire::{Name, NameBuf};
+
+use spread::Spread;
 
 use crate::command::{Count, TransferLine, TransfersOut};
 use crate::repeated::Repeated;
@@ -33,7 +37,7 @@ pub(crate) struct Transfers {
 
 #[derive(Default)]
 struct State {
-    zones: HashMap<NameBuf, ZoneOut>,
+    zones: Spread<ZoneOut>,
     totals: Totals,
     /// Those that are over, the oldest first, and how many more there were.
     unsaid: VecDeque<Over>,
@@ -102,7 +106,7 @@ impl Transfers {
                 Some(out) if out.now >= TRANSFERS_PER_ZONE_MAX => return None,
                 Some(out) => out.begin(),
                 None if is_full => {}
-                None => state.zones.entry(zone.clone()).or_default().begin(),
+                None => state.zones.or_default(&zone).begin(),
             }
             state.totals.begun += 1;
         }
@@ -122,7 +126,7 @@ impl Transfers {
             match state.zones.get_mut(&zone) {
                 Some(out) => out.totals.refused += 1,
                 None if is_full => {}
-                None => state.zones.entry(zone.clone()).or_default().totals.refused += 1,
+                None => state.zones.or_default(&zone).totals.refused += 1,
             }
         }
         state.refusal = Some(Refusal { zone, client, why });
@@ -194,7 +198,7 @@ impl Transfers {
     /// Whether anybody has asked for a zone.
     pub(crate) fn is_known(&self, zone: &Name) -> bool {
         let state = self.state.lock();
-        !state.zones.is_empty() && state.zones.contains_key(&zone.to_lowercase())
+        !state.zones.is_empty() && state.zones.get(&zone.to_lowercase()).is_some()
     }
 
     /// What is known of a zone; `None` where nobody ever asked.

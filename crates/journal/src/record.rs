@@ -9,7 +9,7 @@
 //! 3 pack         number u64, checksum u64
 //! 4 removed      nothing
 //! 5 checked      time u64, seconds until it expires u32
-//! 6 damaged      octets u32, what is wrong in words
+//! 6 damaged      octets u32, what is wrong in words; none: not any more
 //! ```
 
 use wire::Name;
@@ -46,7 +46,7 @@ pub enum Body<'r> {
     },
     /// The zone is no longer served.
     Removed,
-    /// Changes of the zone were lost: why. Holds until it is said anew what the zone begins from.
+    /// Changes of the zone were lost: why. Holds until this comes without words, or the zone is no longer served.
     Damaged(&'r [u8]),
     /// A primary has said that the zone is current.
     Checked {

@@ -41,6 +41,7 @@ fn describe(record: &Record<'_>) -> String {
             format!("serial {serial_after}, in pack {number} with checksum {checksum:016x}")
         }
         Body::Removed => "no longer served".to_owned(),
+        Body::Damaged(b"") => "what was lost of it is given up".to_owned(),
         Body::Damaged(fault) => format!("damaged: {}", String::from_utf8_lossy(fault)),
         Body::Checked { time, expiry } => format!("current at {time}, expires {expiry} s later"),
     };

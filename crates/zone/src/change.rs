@@ -13,6 +13,10 @@ use wire::iana::{class, rtype};
 use wire::record::FIXED_OCTETS;
 use wire::{Name, NameBuf};
 
+mod condense;
+
+pub use condense::{Condenser, NotCondensed};
+
 /// Records in wire form, one after another. All have class IN, and names in their RDATA are not compressed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Records {

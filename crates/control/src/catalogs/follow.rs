@@ -18,6 +18,8 @@ use crate::expiry::now;
 const SLEEP_MAX: Duration = Duration::from_secs(10);
 /// Steps that are kept with one sync and carried out within one batch of the catalog: less than a millisecond of locks.
 const STEPS_A_BATCH: usize = 1_000;
+/// Zones that transfers are told of by name: of more all zones are looked at, which costs no more for each.
+const LOOKED_AT_MAX: usize = 10_000;
 
 /// Until it is told to end, or there is no server.
 pub(super) fn run(owner: &Weak<Controller>, received: &Receiver<Message>) {
@@ -172,7 +174,8 @@ impl Controller {
         };
         let (counts, waits, serial) = (plan.counts().clone(), plan.waits(), plan.serial());
         let mut said = self.said_of_catalog();
-        let mut is_any = false;
+        // Zones that transfers are to know of; more than these, and all are looked at.
+        let mut changed: Vec<NameBuf> = Vec::new();
         loop {
             let mut locked = self.catalogs.state.lock();
             let state = &mut *locked;
@@ -191,12 +194,16 @@ impl Controller {
             self.forget_first(&acts, &mut said);
             self.keep_lines(state, &lines);
             drop(locked);
-            is_any |= !acts.is_empty();
+            if changed.len() <= LOOKED_AT_MAX {
+                changed.extend(acts.iter().map(|(zone, _)| zone.clone()));
+            }
             self.carry_out(&acts, &mut said);
         }
         said.end();
-        if is_any {
-            self.secondaries.look();
+        match changed.len() {
+            0 => {}
+            1..=LOOKED_AT_MAX => self.secondaries.look_at(changed),
+            _ => self.secondaries.look(),
         }
         let text = counts_text(&counts, waits);
         if !text.is_empty() {

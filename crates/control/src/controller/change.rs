@@ -164,7 +164,7 @@ impl Controller {
         self.remove_slots(&Vec::from_iter(slot), said);
         self.arrange_awaited(&mut self.zones.write());
         self.is_untidy.store(true, Ordering::SeqCst);
-        self.secondaries.look();
+        self.secondaries.look_at(vec![name.to_owned()]);
     }
 
     /// Loads zones and takes what comes of them.

@@ -11,10 +11,11 @@ use zone::Pack;
 use zone::catalog::{CatalogView, SlotNumber, State, View, ViewSource};
 
 use super::Controller;
+use super::arrange::ZONES_A_BATCH;
 use super::held::Kind;
 use super::zones::Zones;
 use crate::packs::{PackFolder, StoredPack};
-use crate::settings::{Names, UpdateTerms};
+use crate::settings::{IxfrRules, Names, UpdateTerms};
 use crate::sources::SourceId;
 
 impl Controller {
@@ -97,11 +98,17 @@ impl Controller {
             };
             (slot, records)
         });
-        let own =
-            slot.and_then(|slot| zones.sources.ixfr(zones.kept(slot).source)).copied().unwrap_or_default();
+        let own = ixfr_rules(&zones, slot);
         // Half of it is there at the least.
         let of_zone = records.saturating_mul(2 * RECORD_OCTETS).max(BOUND_OCTETS_MIN);
         Bound { octets: own.octets.min(of_zone), versions: own.versions }
+    }
+
+    /// What the section of a zone says of IXFR.
+    pub(crate) fn ixfr_rules(&self, name: &Name) -> IxfrRules {
+        let zones = self.zones.read();
+        let slot = self.catalog.reader().with(|view| zones.slot(view, name));
+        ixfr_rules(&zones, slot)
     }
 
     /// Whether a pack is in a file, which stays as long as a zone is served from it.
@@ -194,6 +201,18 @@ impl Controller {
         zones.shown += usize::from(is_new);
     }
 
+    /// Calls `each` with the names of all zones that are shown, with data or without, in batches.
+    pub(crate) fn for_each_name(&self, mut each: impl FnMut(&Name)) {
+        let mut slots = Vec::new();
+        self.for_each_slot(|slot, _| slots.push(slot));
+        for batch in slots.chunks(ZONES_A_BATCH) {
+            let zones = self.zones.read();
+            self.catalog.reader().with(|view| {
+                batch.iter().filter_map(|slot| zones.name(view, *slot)).for_each(&mut each);
+            });
+        }
+    }
+
     /// The log was read: which packs it needs is known, and others go.
     pub(crate) fn note_log_is_read(&self) {
         self.is_log_unread.store(false, Ordering::SeqCst);
@@ -206,4 +225,9 @@ impl Controller {
             self.dynamic.give_up(zones);
         }
     }
+}
+
+/// What the section of the zone of a slot says of IXFR.
+fn ixfr_rules(zones: &Zones, slot: Option<SlotNumber>) -> IxfrRules {
+    slot.and_then(|slot| zones.sources.ixfr(zones.kept(slot).source)).copied().unwrap_or_default()
 }

@@ -175,8 +175,7 @@ impl Controller {
         let zones = self.zones.read();
         let slot = self.catalog.reader().with(|view| zones.slot(view, name));
         let shown = slot.map(|slot| zones.primaries(slot)).filter(|primaries| !primaries.is_empty());
-        let hidden = || zones.hidden_secondaries().find(|(hidden, _)| hidden.eq_ignore_case(name));
-        shown.or_else(|| hidden().map(|(_, primaries)| primaries)).unwrap_or_default().into()
+        shown.unwrap_or_else(|| zones.hidden_primaries(name)).into()
     }
 
     /// Whether a zone has changed in place since its pack was made.

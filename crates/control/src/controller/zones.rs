@@ -194,6 +194,15 @@ impl Zones {
         all.filter(|(_, primaries)| !primaries.is_empty())
     }
 
+    /// From whom a zone is transferred that the catalog does not show; none where it is not one of these.
+    pub(crate) fn hidden_primaries(&self, name: &Name) -> &[Box<str>] {
+        if self.awaited.is_empty() {
+            return &[];
+        }
+        let hidden = self.awaited.get(&name.to_lowercase()).filter(|awaited| awaited.slot.is_none());
+        hidden.map_or(&[], |awaited| self.sources.primaries(awaited.source))
+    }
+
     /// Whether a zone is one of these.
     pub(crate) fn is_hidden_secondary(&self, name: &Name) -> bool {
         let awaited = match self.awaited.is_empty() {

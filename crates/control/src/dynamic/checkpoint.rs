@@ -167,7 +167,7 @@ impl Checkpoint {
     }
 }
 
-/// That changes of a zone were lost, which the next start is to know too.
+/// That changes of a zone were lost, which the next start is to know too; without words: that this was accepted.
 pub(super) fn damaged(name: &Name, fault: &str, time: u64) -> Option<Entry> {
     Entry::new(name, 0, 0, time, Body::Damaged(fault.as_bytes())).ok()
 }
@@ -188,11 +188,13 @@ pub(super) fn entries(
     rules: &Rules,
     time: u64,
 ) -> Result<Vec<Entry>, NoBase> {
-    let mut entries = sound_entries(controller, zone, rules, time)?;
-    if let Some(fault) = &zone.fault {
-        entries.push(damaged(zone.name(), fault, time).ok_or(NoBase::TooMuch)?);
-    }
-    Ok(entries)
+    let sound = sound_entries(controller, zone, rules, time)?;
+    // First, as the rest may be in later groups, of which a crash leaves some.
+    let fault = match &zone.fault {
+        Some(fault) => Some(damaged(zone.name(), fault, time).ok_or(NoBase::TooMuch)?),
+        None => None,
+    };
+    Ok(fault.into_iter().chain(sound).collect())
 }
 
 fn sound_entries(

@@ -16,6 +16,7 @@ use wire::{Name, NameBuf};
 use zone::Change;
 
 use super::changer::{Changer, wall};
+use super::checkpoint;
 use super::group::{Commit, Payload, entry};
 use super::handle::Job;
 use super::incoming::Told;
@@ -132,7 +133,7 @@ impl Changer {
         let Some(zone) = self.zones.get_mut(name) else { return };
         let fault = zone.fault.take();
         zone.is_based = false;
-        if let Err(why) = self.write_base(name) {
+        if let Err(why) = self.write_base(name).and_then(|()| self.write_accepted(name)) {
             if let Some(zone) = self.zones.get_mut(name) {
                 zone.fault = fault;
             }
@@ -150,6 +151,16 @@ impl Changer {
             // It may be on the disk all the same; then the next start has no fault either.
             zone.fault = fault;
         }
+    }
+
+    /// Has the log say that what was lost of a zone is given up.
+    fn write_accepted(&self, name: &Name) -> Result<(), NotBased> {
+        let (Log::Open(open), Some(entry)) = (&self.log, checkpoint::damaged(name, "", wall())) else {
+            return Err(NotBased::NotNow);
+        };
+        let generation = open.committer.generation();
+        let queued = open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base);
+        queued.map(drop).map_err(|_| NotBased::NotNow)
     }
 
     /// The same of a zone of which the log has nothing that can be read: it begins anew from what is stored of it.

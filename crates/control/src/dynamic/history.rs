@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use journal::disk::System;
-use journal::history::{Bound, Found, HistoryStatus, Later, Versions};
+use journal::history::{Bound, Difference, Found, HistoryStatus, Later, Versions};
 use journal::{Entry, History, Recovery};
 use sync::Mutex;
 use transfer::outgoing::{Changes, History as Known, HistoryLost};
@@ -25,6 +25,7 @@ use zone::difference::{NoDifference, difference};
 use zone::{Change, Pack, Records, ZoneView};
 
 use super::changer::wall;
+use super::condensed::Condensing;
 use super::group::entry;
 use crate::command::Count;
 use crate::controller::Controller;
@@ -43,6 +44,7 @@ const PRIORITY: i32 = 10;
 /// See the module.
 pub(crate) struct Historian {
     history: Option<History>,
+    condensing: Arc<Condensing>,
     controller: OnceLock<Weak<Controller>>,
     /// Whether the thread knows that something waits.
     is_woken: AtomicBool,
@@ -57,6 +59,7 @@ impl Historian {
             folder.map(|folder| History::new(Arc::new(System), &folder.join(journal::show::HISTORY_FOLDER)));
         Historian {
             history,
+            condensing: Arc::default(),
             controller: OnceLock::new(),
             is_woken: AtomicBool::new(false),
             is_stopped: AtomicBool::new(false),
@@ -162,7 +165,7 @@ impl Historian {
     }
 
     /// What is counted.
-    pub(crate) fn counts(&self) -> [Count; 4] {
+    pub(crate) fn counts(&self) -> [Count; 5] {
         let HistoryStatus { waiting_octets, zones, appended, begun, .. } =
             self.history.as_ref().map(History::status).unwrap_or_default();
         let count = |name: &str, help: &str, count| Count { name: name.into(), count, help: help.into() };
@@ -178,6 +181,11 @@ impl Historian {
                 "history-waiting-octets",
                 "Octets of versions that are not written yet.",
                 waiting_octets as u64,
+            ),
+            count(
+                "history-condensed",
+                "Times that several versions were sent as one difference.",
+                self.condensing.count(),
             ),
         ]
     }
@@ -289,10 +297,14 @@ impl Known for Historian {
         match history.since(zone, from, to) {
             Ok(versions) => {
                 let controller = self.controller.get().cloned().unwrap_or_default();
-                versions.map(|versions| -> Box<dyn Changes> {
-                    let octets = versions.octets();
-                    Box::new(Reading { versions, octets, controller, zone: zone.to_lowercase() })
-                })
+                let versions = versions?;
+                let is_condensed =
+                    controller.upgrade().is_some_and(|controller| controller.ixfr_rules(zone).condense);
+                if is_condensed && let Some(condensed) = self.condensing.condense(versions.clone()) {
+                    return Some(Box::new(condensed));
+                }
+                let octets = versions.octets();
+                Some(Box::new(Reading { versions, octets, controller, zone: zone.to_lowercase() }))
             }
             Err(error) => {
                 tracing::warn!(%zone, %error, "zone {zone}: its history cannot be read: {error}; it is sent whole");
@@ -304,6 +316,13 @@ impl Known for Historian {
     fn is_in_memory(&self) -> bool {
         self.history.is_none()
     }
+}
+
+/// What a difference says; `None`: it is none.
+pub(super) fn change_of(difference: Difference) -> Option<Change> {
+    let (removed, added) = difference.into_parts();
+    let parts = Records::from_octets(removed).ok().zip(Records::from_octets(added).ok());
+    parts.and_then(|(removed, added)| Change::new(removed, added).ok())
 }
 
 /// Versions that are being sent.
@@ -322,11 +341,7 @@ impl Changes for Reading {
     fn next(&mut self) -> Result<Option<Change>, HistoryLost> {
         let change = match self.versions.next() {
             None => return Ok(None),
-            Some(Ok(difference)) => {
-                let (removed, added) = difference.into_parts();
-                let parts = Records::from_octets(removed).ok().zip(Records::from_octets(added).ok());
-                parts.and_then(|(removed, added)| Change::new(removed, added).ok())
-            }
+            Some(Ok(difference)) => change_of(difference),
             Some(Err(error)) => {
                 tracing::warn!(zone = %self.zone, %error, "zone {}: its history cannot be read: {error}; it begins anew", self.zone);
                 None

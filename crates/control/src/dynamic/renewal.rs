@@ -404,8 +404,12 @@ impl Changer {
         }
         let Log::Open(open) = &self.log else { return };
         let limits = (SINCE_OCTETS_MAX, self.renewal.rules.piece_names_max);
+        let fault = zone.fault.as_deref().and_then(|fault| checkpoint::damaged(&name, fault, wall()));
         let Some(mut entries) = checkpoint::over_pack(writer.newest_box(), limits, wall()) else { return };
         let last = entries.pop();
+        if let Some(fault) = fault {
+            entries.insert(0, fault);
+        }
         // With the last of them the log says all.
         let moved =
             last.map(|entry| (entry, Payload::Moved(Box::new(Moved { zone: name, writer, to, time }))));

@@ -27,6 +27,9 @@ pub(super) struct Replay<'c> {
     next: HashMap<NameBuf, Next>,
     /// Zones of which nothing can be read, or not what they begin from: why.
     pub(super) lost: HashMap<NameBuf, String>,
+    /// Zones of which the log says that changes were lost, as a start before found: why. It holds until the log says that it does no more, or that there is no such
+    /// zone: what they begin from is said anew without an end of that.
+    said: HashMap<NameBuf, String>,
     /// The group in which each had its last record.
     last: HashMap<NameBuf, u64>,
     /// Changes that the history must not have one by one.
@@ -73,8 +76,8 @@ impl Begun {
 
 impl<'c> Replay<'c> {
     pub(super) fn new(controller: &'c Controller, from: u64) -> Replay<'c> {
-        let (zones, next, lost, last, pieces, kept) = Default::default();
-        Replay { controller, from, packs: None, zones, next, lost, last, pieces, kept }
+        let (zones, next, lost, said, last, pieces, kept) = Default::default();
+        Replay { controller, from, packs: None, zones, next, lost, said, last, pieces, kept }
     }
 
     pub(super) fn take(&mut self, recovery: &Recovery, group: u64, record: &Record<'_>) {
@@ -119,15 +122,10 @@ impl<'c> Replay<'c> {
                 self.zones.remove(&name);
                 self.next.remove(&name);
                 self.lost.remove(&name);
+                self.said.remove(&name);
                 self.say_again(group, record);
             }
-            Body::Damaged(fault) => {
-                let fault = String::from_utf8_lossy(fault).into_owned();
-                match self.zones.get_mut(&name) {
-                    Some(begun) => begun.zone.fault = Some(fault),
-                    None => drop(self.lost.insert(name.clone(), fault)),
-                }
-            }
+            Body::Damaged(fault) => self.hear(&name, fault),
             Body::Checked { time, expiry } => {
                 let kept = Kept { checked: time, expires: time.saturating_add(expiry.into()) };
                 match kept == NO_AGE {
@@ -144,13 +142,27 @@ impl<'c> Replay<'c> {
         self.packs.get_or_insert_with(|| self.controller.packs_by_checksum())
     }
 
+    /// The log says that changes of a zone were lost, or without words that this was accepted.
+    fn hear(&mut self, name: &NameBuf, fault: &[u8]) {
+        match fault.is_empty() {
+            true => drop(self.said.remove(name)),
+            false => drop(self.said.insert(name.clone(), String::from_utf8_lossy(fault).into_owned())),
+        }
+    }
+
     /// A record that what comes later stands for: the history may need it. `is_piece`: it is part of what a zone begins from.
     pub(super) fn pass(&mut self, group: u64, record: &Record<'_>, is_piece: bool) {
-        let is_version = matches!(record.body, Body::Difference { .. }) && !is_piece;
-        if is_version || matches!(record.body, Body::Removed) {
-            self.say_again(group, record);
+        let name = record.zone.to_lowercase();
+        match record.body {
+            Body::Difference { .. } if !is_piece => self.say_again(group, record),
+            Body::Removed => {
+                self.said.remove(&name);
+                self.say_again(group, record);
+            }
+            Body::Damaged(fault) => self.hear(&name, fault),
+            _ => {}
         }
-        self.last.insert(record.zone.to_lowercase(), group);
+        self.last.insert(name, group);
     }
 
     /// A record that an image of its zone has.
@@ -238,6 +250,32 @@ impl<'c> Replay<'c> {
             let lost = recovery.suffers(name, last);
             begun.zone.fault = lost.map(|lost| format!("the log lost changes of it ({lost})"));
         }
+        if !recovery.lost().is_empty() {
+            self.find_nameless(recovery);
+        }
+        for (name, fault) in std::mem::take(&mut self.said) {
+            match self.zones.get_mut(&name) {
+                Some(begun) => drop(begun.zone.fault.get_or_insert(fault)),
+                None => drop(self.lost.entry(name).or_insert(fault)),
+            }
+        }
+    }
+}
+
+impl Replay<'_> {
+    /// Zones of which the log has nothing else than that it lost changes of them. Where it cannot say of which zones it lost some, those without any record are taken to
+    /// have had none: else one lost group would stop all zones that were never changed.
+    fn find_nameless(&mut self, recovery: &Recovery) {
+        let Replay { controller, zones, lost, last, .. } = self;
+        controller.for_each_name(|name| {
+            let name = name.to_lowercase();
+            let group = last.get(&name).copied().unwrap_or_default();
+            if !zones.contains_key(&name)
+                && let Some(groups) = recovery.is_named(&name, group)
+            {
+                lost.entry(name).or_insert_with(|| format!("the log lost changes of it ({groups})"));
+            }
+        });
     }
 }
 

@@ -12,6 +12,7 @@ use sync::random::Unguessable;
 use transfer::incoming::{Fault, Kind, Limits, Place, Stop};
 use transfer::notify_in;
 use transfer::refresh::{Action, Answer, Job, PrimaryState, Schedule, Span, Told, Words, ZoneNumber};
+use wire::NameBuf;
 use wire::iana::{ede, rcode};
 
 use super::former::Former;
@@ -187,6 +188,7 @@ impl Scheduler {
             Message::Forget(zones) => {
                 zones.iter().for_each(|zone| self.zones.forget(zone, &mut self.schedule));
             }
+            Message::LookAt(zones) => self.look_at(controller, &zones),
             Message::Look | Message::End => {}
         }
     }
@@ -212,6 +214,16 @@ impl Scheduler {
         let remotes = Arc::clone(&controller.secondaries.remotes.lock());
         let random = &mut self.random;
         self.zones.look(controller, &mut self.schedule, &remotes, &mut || random.next_u64() as u32);
+    }
+
+    /// These zones may be others.
+    fn look_at(&mut self, controller: &Controller, zones: &[NameBuf]) {
+        let remotes = Arc::clone(&controller.secondaries.remotes.lock());
+        let random = &mut self.random;
+        for name in zones {
+            let random = &mut || random.next_u64() as u32;
+            self.zones.look_at(controller, &mut self.schedule, &remotes, random, name);
+        }
     }
 
     fn begin_what_is_due(&mut self, controller: &Controller) {

@@ -59,48 +59,9 @@ impl Zones {
         remotes: &HashMap<RemoteName, Remote>,
         random: &mut dyn FnMut() -> u32,
     ) {
-        let wanted = wanted(controller);
         let mut stays: HashSet<ZoneNumber> = HashSet::new();
-        for (name, names) in wanted {
-            let lower = name.to_lowercase();
-            let primaries = self.numbers_of(&names, schedule, remotes);
-            if let Some(&number) = self.numbers.get(&lower)
-                && self.zones.get(&number).is_some_and(|zone| zone.primaries == primaries)
-            {
-                stays.insert(number);
-                continue;
-            }
-            let (now, unix) = (Clock.seconds(), Clock.unix());
-            // With others it is as old as it was. What the log had at the start counts where it was not known since.
-            let (kept, noted) = match self.numbers.get(&lower) {
-                Some(number) => {
-                    let noted = self.zones.get(number).and_then(|zone| zone.noted);
-                    (schedule.kept(*number, now, unix), noted)
-                }
-                None => {
-                    let noted = controller.secondaries.take_kept(&lower);
-                    (noted, noted)
-                }
-            };
-            self.forget(&lower, schedule);
-            let list = match self.lists.get(&primaries) {
-                Some(list) => Some(*list),
-                None => schedule.add_list(&primaries).inspect(|list| {
-                    self.lists.insert(primaries.clone(), *list);
-                }),
-            };
-            // Settings name at least one, each with an address.
-            let Some(list) = list else { continue };
-            let soa = soa(controller, &name);
-            let held = soa.as_ref().map(|soa| {
-                let unknown = Kept { checked: unix, expires: unix.saturating_add(soa.expire.into()) };
-                (soa, kept.unwrap_or(unknown))
-            });
-            let number = schedule.add(list, held, (now, unix), random);
-            let zone = Zone { name, primaries, noted, is_troubled: false, past: Past::default() };
-            self.zones.insert(number, zone);
-            self.numbers.insert(lower, number);
-            stays.insert(number);
+        for (name, names) in wanted(controller) {
+            stays.extend(self.bring(controller, schedule, remotes, random, (name, &names)));
         }
         let gone: Vec<NameBuf> = self
             .numbers
@@ -109,6 +70,71 @@ impl Zones {
             .map(|(name, _)| name.clone())
             .collect();
         gone.iter().for_each(|name| self.forget(name, schedule));
+    }
+
+    /// Brings one of these zones up to what is known of it, if it is one that is transferred; one that is not goes.
+    pub(super) fn look_at(
+        &mut self,
+        controller: &Controller,
+        schedule: &mut Schedule,
+        remotes: &HashMap<RemoteName, Remote>,
+        random: &mut dyn FnMut() -> u32,
+        name: &Name,
+    ) {
+        let names = controller.primaries_of(name);
+        if names.is_empty() {
+            return self.forget(&name.to_lowercase(), schedule);
+        }
+        self.bring(controller, schedule, remotes, random, (name.to_owned(), &names));
+    }
+
+    /// Brings a zone up to the primaries that it has now. `None`: there are none that can be asked.
+    fn bring(
+        &mut self,
+        controller: &Controller,
+        schedule: &mut Schedule,
+        remotes: &HashMap<RemoteName, Remote>,
+        random: &mut dyn FnMut() -> u32,
+        (name, names): (NameBuf, &[Box<str>]),
+    ) -> Option<ZoneNumber> {
+        let lower = name.to_lowercase();
+        let primaries = self.numbers_of(names, schedule, remotes);
+        if let Some(&number) = self.numbers.get(&lower)
+            && self.zones.get(&number).is_some_and(|zone| zone.primaries == primaries)
+        {
+            return Some(number);
+        }
+        let (now, unix) = (Clock.seconds(), Clock.unix());
+        // With others it is as old as it was. What the log had at the start counts where it was not known since.
+        let (kept, noted) = match self.numbers.get(&lower) {
+            Some(number) => {
+                let noted = self.zones.get(number).and_then(|zone| zone.noted);
+                (schedule.kept(*number, now, unix), noted)
+            }
+            None => {
+                let noted = controller.secondaries.take_kept(&lower);
+                (noted, noted)
+            }
+        };
+        self.forget(&lower, schedule);
+        let list = match self.lists.get(&primaries) {
+            Some(list) => Some(*list),
+            None => schedule.add_list(&primaries).inspect(|list| {
+                self.lists.insert(primaries.clone(), *list);
+            }),
+        };
+        // Settings name at least one, each with an address.
+        let list = list?;
+        let soa = soa(controller, &name);
+        let held = soa.as_ref().map(|soa| {
+            let unknown = Kept { checked: unix, expires: unix.saturating_add(soa.expire.into()) };
+            (soa, kept.unwrap_or(unknown))
+        });
+        let number = schedule.add(list, held, (now, unix), random);
+        let zone = Zone { name, primaries, noted, is_troubled: false, past: Past::default() };
+        self.zones.insert(number, zone);
+        self.numbers.insert(lower, number);
+        Some(number)
     }
 
     pub(super) fn forget(&mut self, lower: &Name, schedule: &mut Schedule) {

@@ -15,7 +15,7 @@ use wire::{NameBuf, Transport};
 use super::problem::{Report, nearest};
 use super::sections::{AclSettings, ZoneDirectorySettings, ZoneSettings};
 use super::value::Names;
-use super::{AccessSettings, IxfrRules, Settings};
+use super::{AccessSettings, Settings};
 use crate::findings::Refuse;
 use crate::sources::{Listing, Rules};
 
@@ -372,7 +372,7 @@ impl ZoneSettings {
             refuse,
             notify: self.notify.clone(),
             update: self.update_rules(),
-            ixfr: IxfrRules { octets: self.ixfr_octets, versions: self.ixfr_versions },
+            ixfr: self.ixfr_rules(),
             primaries: self.primaries.clone(),
             persist: self.persist,
             member_of: None,
@@ -405,7 +405,7 @@ impl ZoneDirectorySettings {
             refuse,
             notify: self.notify.clone(),
             update: self.update_rules(),
-            ixfr: IxfrRules { octets: self.ixfr_octets, versions: self.ixfr_versions },
+            ixfr: self.ixfr_rules(),
             primaries: Names::default(),
             persist: None,
             member_of: None,

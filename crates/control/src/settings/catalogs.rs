@@ -82,10 +82,13 @@ impl Section for TemplateSettings {
 /// What is wrong with a template as a whole.
 pub(super) fn check_template(template: &TemplateSettings) -> Result<(), &'static str> {
     let zone = &template.zone;
-    match zone.allow_update.is_empty() && zone.update_policy.is_empty() {
-        true => Ok(()),
-        false => Err("expected no `allow-update` or `update-policy`: updates are for the primary"),
+    if !zone.update_policy.is_empty() {
+        return Err("expected no `update-policy`: what may change is for the primary to say");
     }
+    if !zone.allow_update.is_empty() && !zone.forward_updates {
+        return Err("expected `forward-updates = true` beside `allow-update`: updates are for the primary");
+    }
+    Ok(())
 }
 
 /// What is wrong with a zone that is a catalog made here, or is listed by one.
@@ -340,6 +343,7 @@ fn template_faults(names: &Names, known: &HashSet<&str>) -> Vec<(usize, String)>
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::settings::IxfrRules;
     use std::path::Path;
 
     /// Settings and their problems.
@@ -440,6 +444,33 @@ mod tests {
         ];
         assert!(fine.iter().all(|text| of(text).is_empty()));
         let updates = "[[template]]\nname = \"t\"\nallow-update = \"all\"\n";
-        assert!(of(updates)[0].contains("expected no `allow-update`"), "{:?}", of(updates));
+        assert!(of(updates)[0].contains("expected `forward-updates = true`"), "{:?}", of(updates));
+        assert_eq!(of(&format!("{updates}forward-updates = true\n")), [""; 0]);
+        let policy = "[[template]]\nname = \"t\"\nupdate-policy = \"p\"\n";
+        assert!(of(policy)[0].contains("expected no `update-policy`"), "{:?}", of(policy));
+    }
+
+    /// All that a zone of the settings can have and that is not about one zone alone, members have by their template.
+    #[test]
+    fn what_templates_say_members_have() {
+        let text = format!(
+            "{TEMPLATES}[[template]]\nname = \"all\"\npersist = false\nallow-transfer = \"us\"\nallow-notify = \"us\"\n\
+             allow-update = \"us\"\nforward-updates = true\nnotify = \"there\"\nrefuse = \"error\"\nixfr-octets = 131072\n\
+             ixfr-versions = 7\nixfr-condense = true\n[[catalog]]\nzone = \"catalog.example\"\ntemplates = [\"plain\", \"all\"]\n"
+        );
+        let (settings, problems) = read(&text);
+        assert_eq!(problems, [""; 0]);
+        let rules = settings.member_rules(&settings.catalogs()[0]);
+        let [(_, plain), (_, all)] = &rules[..] else { panic!() };
+        assert_eq!((plain.persist, plain.ixfr), (None, IxfrRules::default()));
+        assert_eq!(all.persist, Some(false));
+        assert_eq!(all.ixfr, IxfrRules { octets: 131_072, versions: 7, condense: true });
+        assert_eq!((all.notify.texts(), all.refuse.is_some()), (&["there".into()][..], true));
+        assert!(all.lists.forwards_updates() && !all.lists.has_queries());
+        let named: Vec<usize> =
+            all.lists.kinds().filter(|(_, names)| !names.is_empty()).map(|(kind, _)| kind).collect();
+        assert_eq!(named.len(), 3, "transfer, update and notify");
+        // The lists of templates are among those that are compiled.
+        assert!(settings.own_lists().any(|own| own == all.lists));
     }
 }

@@ -368,6 +368,9 @@ section! {
         ixfr_octets: u64 = IxfrRules::default().octets, Range::Number("octets", BOUND_OCTETS_MIN, 1 << 40), live;
         /// Most versions of the same.
         ixfr_versions: u32 = IxfrRules::default().versions, Range::Number("versions", 2, 65_536), live;
+        /// Whether servers that are several versions behind get one difference, without what came and went between, where that has half of the octets at most
+        /// (RFC 1995 5). They do not have the versions in between then, for which servers below them may ask.
+        ixfr_condense: bool = IxfrRules::default().condense, Range::Any, live;
         /// The catalog zone that lists the zone for others (RFC 9432): one that is made here, see `make-catalog`. Left out: none does.
         catalog: Option<NameBuf> = None, Range::Any, live;
         /// The groups that the zone has in that catalog: what they mean those say who take the catalog.
@@ -417,6 +420,9 @@ section! {
         ixfr_octets: u64 = IxfrRules::default().octets, Range::Number("octets", BOUND_OCTETS_MIN, 1 << 40), live;
         /// Most versions of the same.
         ixfr_versions: u32 = IxfrRules::default().versions, Range::Number("versions", 2, 65_536), live;
+        /// Whether servers that are several versions behind get one difference, without what came and went between, where that has half of the octets at most
+        /// (RFC 1995 5). They do not have the versions in between then, for which servers below them may ask.
+        ixfr_condense: bool = IxfrRules::default().condense, Range::Any, live;
         /// The catalog zone that lists the zones for others (RFC 9432): one that is made here, see `make-catalog` in `[[zone]]`. Left out: none does.
         catalog: Option<NameBuf> = None, Range::Any, live;
         /// The groups that the zones have in that catalog: what they mean those say who take the catalog.

@@ -45,12 +45,14 @@ pub struct IxfrRules {
     pub octets: u64,
     /// Versions of a zone.
     pub versions: u32,
+    /// Whether several versions are sent as one difference, where that is shorter by half.
+    pub condense: bool,
 }
 
 impl Default for IxfrRules {
     /// A week of a busy zone, and as many versions as are found in some milliseconds.
     fn default() -> IxfrRules {
-        IxfrRules { octets: 64 << 20, versions: 4096 }
+        IxfrRules { octets: 64 << 20, versions: 4096, condense: false }
     }
 }
 
@@ -98,6 +100,11 @@ impl ZoneSettings {
         let (policy, writes_text) = (self.update_policy.as_str().into(), self.write_text == "stop");
         UpdateRules { policy, limits, serial: self.serial, writes_text }
     }
+
+    /// What it says of IXFR.
+    pub(super) fn ixfr_rules(&self) -> IxfrRules {
+        IxfrRules { octets: self.ixfr_octets, versions: self.ixfr_versions, condense: self.ixfr_condense }
+    }
 }
 
 impl ZoneDirectorySettings {
@@ -107,6 +114,11 @@ impl ZoneDirectorySettings {
             Limits { records_per_rrset: self.records_per_rrset, records_per_name: self.records_per_name };
         let (policy, writes_text) = (self.update_policy.as_str().into(), self.write_text == "stop");
         UpdateRules { policy, limits, serial: self.serial, writes_text }
+    }
+
+    /// What it says of IXFR.
+    pub(super) fn ixfr_rules(&self) -> IxfrRules {
+        IxfrRules { octets: self.ixfr_octets, versions: self.ixfr_versions, condense: self.ixfr_condense }
     }
 }
 

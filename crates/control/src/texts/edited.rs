@@ -43,7 +43,7 @@ impl Controller {
         // Written by us, before a crash perhaps, or touched.
         let same = [known.next, known.base].into_iter().flatten().find(|base| sum != 0 && base.sum == sum);
         if let Some(same) = same {
-            self.note_base(name, Base { mark, ..same })?;
+            self.note_same(name, Base { mark, ..same });
             return Ok(Edited::Same);
         }
         let unreadable = || "the zone cannot be read".to_owned();
@@ -59,7 +59,7 @@ impl Controller {
         };
         if edit.is_empty() && edit.serials().0 == edit.serials().1 {
             let (copy, serial) = base.map_or((0, before.row().serial), |base| (base.copy, base.serial));
-            self.note_base(name, Base { mark, sum, copy, serial })?;
+            self.note_same(name, Base { mark, sum, copy, serial });
             return Ok(Edited::Same);
         }
         let names = edit.name_count();
@@ -73,8 +73,11 @@ impl Controller {
         }
     }
 
-    fn note_base(&self, name: &Name, base: Base) -> Result<(), String> {
-        self.texts.change(name, |text| (text.base, text.next) = (Some(base), None))
+    /// The text says what it said. Where that cannot be noted, as on a full disk, it is read again at the next look, and nothing is lost.
+    fn note_same(&self, name: &Name, base: Base) {
+        if let Err(error) = self.texts.change(name, |text| (text.base, text.next) = (Some(base), None)) {
+            tracing::warn!(zone = %name, error, "zone {name}: {error}; its text, which says what it said, is read once more at the next reload");
+        }
     }
 
     /// Has the changer do an edit. Once that is served it is what the text is held against.

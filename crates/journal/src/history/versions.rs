@@ -14,6 +14,7 @@ use crate::record::{Body, Entry};
 const VERSIONS_MAX: usize = 65_536;
 
 /// Where a difference is.
+#[derive(Clone)]
 enum Item {
     Queued(Arc<Entry>),
     Filed(Place),
@@ -48,7 +49,8 @@ impl Difference {
     }
 }
 
-/// Differences that lead from one version to another. Holds the files open that they are in, which stay as they are.
+/// Differences that lead from one version to another. Holds the files open that they are in, which stay as they are. A clone is read for itself.
+#[derive(Clone)]
 pub struct Versions {
     zone: NameBuf,
     items: VecDeque<Item>,

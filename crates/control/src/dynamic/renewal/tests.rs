@@ -1,5 +1,7 @@
 //! Zones that change while their deltas are copied and merged every few commits, between starts: what is served is what a naive model says.
 
+mod held;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

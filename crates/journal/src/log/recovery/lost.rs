@@ -125,6 +125,13 @@ impl Recovery {
         })
     }
 
+    /// The same where that is certain: groups around those that are lost name the zone.
+    pub fn is_named(&self, zone: &Name, group: u64) -> Option<&Lost> {
+        let zone = Key::new(&self.identity).zone(zone);
+        let is_named = |lost: &&Lost| lost.zones.as_ref().is_some_and(|zones| zones.contains(&zone));
+        self.lost.iter().filter(|lost| lost.last > group).find(is_named)
+    }
+
     /// Whether a record after lost groups says that the zone had none in them.
     fn is_proven(&self, zone: u64, lost: &Lost) -> bool {
         let chain = self.chains.get(&zone).map(Vec::as_slice).unwrap_or_default();
