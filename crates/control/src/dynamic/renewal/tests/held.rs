@@ -41,7 +41,7 @@ fn what_waits_is_done_or_refused() {
                 send(&bed, zone, change)
             })
             .collect();
-        std::thread::sleep(Duration::from_micros(random.below(1 + round * 200) as u64));
+        std::thread::sleep(Duration::from_micros(random.below(1 + round * 200)));
         let controller = Arc::clone(&bed.controller);
         let held = controller.dynamic.hold().unwrap();
         for (zone, told) in waiting.into_iter().enumerate() {
