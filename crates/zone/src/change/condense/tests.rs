@@ -123,7 +123,7 @@ fn what_does_not_follow_is_refused() {
         let soa = |serial| {
             let mut records = Records::default();
             let rdata = with_soa(serial).iter().next().map(|record| record.rdata.to_vec()).unwrap();
-            records.push(&Name::root().to_owned(), rtype::SOA, 60, &rdata);
+            records.push(Name::root(), rtype::SOA, 60, &rdata);
             records
         };
         Change::new(soa(2), soa(3)).unwrap()

@@ -89,7 +89,10 @@ impl Lab {
             if Instant::now() > until {
                 let (have, all) = (wanted.len() - left.len(), wanted.len());
                 if all > 1 {
-                    self.say(&format!("{}: {have} of {all} zones were seen to be current", server.name.text()));
+                    self.say(&format!(
+                        "{}: {have} of {all} zones were seen to be current",
+                        server.name.text()
+                    ));
                 }
                 return Err(server.fault(ServerProblem::Silent(self.effort.load_seconds)));
             }
