@@ -260,18 +260,18 @@ fn zones_are_as_the_model_says() {
 /// A zone that is too large for the log and whose pack is in memory yet: its first change waits until that is stored, and is there after a start.
 #[test]
 fn a_pack_is_stored_for_the_first_change() {
-    let mut bed = Bed::new(1, rules());
+    let mut bed = Bed::new(0, rules());
     let file = bed.folder.path().join("large");
     let more: String = (0..400).map(|number| format!("x{number} 60 TXT {}\n", "f".repeat(250))).collect();
-    std::fs::write(&file, text(1) + &more).unwrap();
-    assert_eq!(crate::reload::add_zone(&bed.controller, apex(1), &file, None).loaded, 1);
+    std::fs::write(&file, text(0) + &more).unwrap();
+    assert_eq!(crate::reload::add_zone(&bed.controller, apex(0), &file, None).loaded, 1);
     bed.models.push(model());
-    let stored = |bed: &Bed| bed.controller.is_stored(bed.served(1).1.0);
+    let stored = |bed: &Bed| bed.controller.is_stored(bed.served(0).1.0);
     assert!(!stored(&bed), "it waits for others to be stored with");
     let mut random = Random::new(3);
     for _ in 0..3 {
-        let change = bed.change(1, &mut random);
-        bed.update(1, vec![change]);
+        let change = bed.change(0, &mut random);
+        bed.update(0, vec![change]);
         bed.check();
     }
     assert!(stored(&bed));
