@@ -256,7 +256,6 @@ fn zones_are_as_the_model_says() {
     assert!(merged >= 4 && copied >= 2, "{merged} merges and {copied} copies were seen");
 }
 
-/// What a text had outlives the pack that had it: what is edited then goes on top of what updates have done.
 /// A zone that is too large for the log and whose pack is in memory yet: its first change waits until that is stored, and is there after a start.
 #[test]
 fn a_pack_is_stored_for_the_first_change() {
@@ -328,6 +327,7 @@ fn many_differences_at_once() {
     bed.check();
 }
 
+/// What a text had outlives the pack that had it: what is edited then goes on top of what updates have done.
 #[test]
 fn edits_after_merges() {
     let mut random = Random::new(3);
