@@ -194,6 +194,7 @@ impl Requests {
             is_sig0: request.is_sig0,
             signer: request.key.cloned().map(Signer::Shared),
             envelope: request.envelope.clone(),
+            is_alone: false,
             ticket,
         };
         if let Err((handed, said)) = to(Box::new(handed))

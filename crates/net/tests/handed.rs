@@ -123,6 +123,8 @@ fn one_that_leaves_ends_each_connection_with_what_it_asks_next() {
     }
     let new = take_over(&old, &listen(&[at], 1));
     old.leave(Instant::now() + PATIENCE, PATIENCE);
+    // Who is answered before it has seen that is not sent away.
+    std::thread::sleep(Duration::from_millis(50));
     let counts = |running| {
         let counts = total(running);
         (counts.tcp_accepted, counts.udp_queries)

@@ -74,27 +74,19 @@ impl Changer {
             self.put_off(name, requests);
             return 0;
         }
-        let until = Instant::now() + ZONE_TIME;
-        // So many of the next ones are versions of their own.
-        let (mut alone, mut octets) = (0_usize, 0);
+        let (until, mut octets) = (Instant::now() + ZONE_TIME, 0);
         for _ in 0..VERSIONS_A_TURN {
             if requests.is_empty() || octets > ROUND_OCTETS_MAX {
                 break;
             }
-            match self.make_version(name, requests, if alone > 0 { 1 } else { usize::MAX }, until) {
-                Ok(own) => {
-                    alone = alone.saturating_sub(1);
-                    octets += own;
-                }
-                Err(NotMade::Together(count)) => alone = count,
+            match self.make_version(name, requests, until) {
+                Ok(own) => octets += own,
+                Err(NotMade::Together) => {}
                 Err(NotMade::Later) => {
                     self.put_off(name, requests);
                     break;
                 }
-                Err(NotMade::Alone(said, replies)) => {
-                    alone = alone.saturating_sub(1);
-                    self.reply_all(replies, said);
-                }
+                Err(NotMade::Alone(said, replies)) => self.reply_all(replies, said),
                 Err(NotMade::Any(said, replies)) => {
                     self.reply_all(replies, said);
                     self.reply_all(requests.drain(..), said);
@@ -116,13 +108,11 @@ impl Changer {
         }
     }
 
-    /// Makes one version of a zone of what waits for it, of so many requests at most and what can be done until then, and has it wait for the disk. Returns how many
-    /// octets its record has.
+    /// Makes one version of a zone of what waits for it, as much as can be done until then, and has it wait for the disk. Returns how many octets its record has.
     fn make_version(
         &mut self,
         name: &Name,
         requests: &mut Waiting,
-        requests_max: usize,
         until: Instant,
     ) -> Result<usize, NotMade> {
         let now = wall();
@@ -141,8 +131,11 @@ impl Changer {
         };
         let terms = Terms { policy: own.policy.as_deref(), limits: own.limits, now };
         let Ok(mut draft) = Draft::new(view) else { return Err(damaged(replies)) };
-        while replies.len() < requests_max
-            && (replies.is_empty() || Instant::now() < until)
+        let goes_on = |replies: &[Replied], next: &Update| match replies.last() {
+            None => true,
+            Some((last, _)) => !last.is_alone && !next.is_alone && Instant::now() < until,
+        };
+        while requests.front().is_some_and(|next| goes_on(&replies, next))
             && let Some(update) = requests.pop_front()
         {
             let request = match Request::read(&update.message) {
@@ -279,8 +272,8 @@ enum NotMade {
     Any(Said, Vec<Update>),
     /// It is the fault of this one.
     Alone(Said, Vec<Update>),
-    /// One of these is at fault, which wait again: each is to be a version of its own.
-    Together(usize),
+    /// One of several is at fault, which wait again: each is to be a version of its own.
+    Together,
     /// They wait again, for what the zone changes from to be stored.
     Later,
 }
@@ -290,13 +283,14 @@ fn updates(replies: Vec<Replied>) -> Vec<Update> {
 }
 
 /// What was made of these is refused: the only one is, several are tried one by one.
-fn refuse(replies: Vec<Replied>, requests: &mut Waiting) -> NotMade {
+fn refuse(mut replies: Vec<Replied>, requests: &mut Waiting) -> NotMade {
     if replies.len() == 1 {
         return NotMade::Alone(Said::FAILED, updates(replies));
     }
-    let count = replies.len();
+    // Rounds may end before all of them had their turn.
+    replies.iter_mut().for_each(|(update, _)| update.is_alone = true);
     put_back(replies, requests);
-    NotMade::Together(count)
+    NotMade::Together
 }
 
 /// These wait again, before all others.

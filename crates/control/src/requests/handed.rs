@@ -30,6 +30,8 @@ pub(crate) struct Handed {
     pub(crate) signer: Option<Signer>,
     /// What a reply needs.
     pub(crate) envelope: Envelope,
+    /// Whether it is to be done by itself, as one of those that it was done with is at fault.
+    pub(crate) is_alone: bool,
     /// The right to reply.
     pub(crate) ticket: Ticket,
 }

@@ -84,15 +84,19 @@ struct Bed {
     models: Vec<Model>,
     /// Octets of what names have, at most.
     value_octets: usize,
+    log_octets: u64,
 }
 
+/// So short a log that it is shortened again and again.
+const SHORT_LOG_OCTETS: u64 = 24 << 20;
+
 /// A start on what is in the folder.
-fn start(folder: &Path, rules: Rules) -> Arc<Controller> {
+fn start(folder: &Path, rules: Rules, log_octets: u64) -> Arc<Controller> {
     let until = Instant::now() + PATIENCE;
     let controller = loop {
         let mut settings = Settings::default();
         settings.server.pack_directory = folder.join("packs");
-        settings.server.journal_octets = 24 << 20;
+        settings.server.journal_octets = log_octets;
         // A merge of the one before may still hold the folder.
         match Controller::new(settings, Overrides::default()) {
             Ok(controller) => break Arc::new(controller),
@@ -108,15 +112,19 @@ fn start(folder: &Path, rules: Rules) -> Arc<Controller> {
 
 impl Bed {
     fn new(zones: usize, rules: Rules) -> Bed {
+        Bed::with_log(zones, rules, SHORT_LOG_OCTETS)
+    }
+
+    fn with_log(zones: usize, rules: Rules, log_octets: u64) -> Bed {
         let folder = tempfile::tempdir().unwrap();
-        let controller = start(folder.path(), rules);
+        let controller = start(folder.path(), rules, log_octets);
         for zone in 0..zones {
             let file = folder.path().join(format!("text{zone}"));
             std::fs::write(&file, text(zone)).unwrap();
             let change = crate::reload::add_zone(&controller, apex(zone), &file, None);
             assert_eq!(change.loaded, 1, "{:?}", change.errors);
         }
-        Bed { folder, controller, models: vec![model(); zones], value_octets: 60 }
+        Bed { folder, controller, models: vec![model(); zones], value_octets: 60, log_octets }
     }
 
     /// Ends, and starts again. Nothing is left but the folder.
@@ -128,7 +136,7 @@ impl Bed {
         let mut settings = Settings::default();
         settings.server.pack_directory = scratch.path().join("packs");
         self.controller = Arc::new(Controller::new(settings, Overrides::default()).unwrap());
-        self.controller = start(&folder, rules);
+        self.controller = start(&folder, rules, self.log_octets);
     }
 
     /// The next version of a zone: some names have something else, or nothing.
@@ -291,7 +299,8 @@ fn without_a_folder() {
     let file = folder.path().join("text0");
     std::fs::write(&file, text(0)).unwrap();
     assert_eq!(crate::reload::add_zone(&controller, apex(0), &file, None).loaded, 1);
-    let mut bed = Bed { folder, controller, models: vec![model()], value_octets: 60 };
+    let mut bed =
+        Bed { folder, controller, models: vec![model()], value_octets: 60, log_octets: SHORT_LOG_OCTETS };
     let (mut random, mut last) = (Random::new(5), bed.served(0).1);
     let (mut merged, mut copied) = (0, 0);
     let until = Instant::now() + PATIENCE;

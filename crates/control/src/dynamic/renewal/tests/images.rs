@@ -15,9 +15,9 @@ fn rules() -> Rules {
     }
 }
 
-/// A zone whose pack is stored, as others have no images.
+/// A zone whose pack is stored, as others have no images; in a log that is not shortened meanwhile, after which a start needs images made since.
 fn bed(rules: Rules) -> Bed {
-    let bed = Bed::new(1, rules);
+    let bed = Bed::with_log(1, rules, 8 * SHORT_LOG_OCTETS);
     let pack = bed.controller.catalog.reader().with(|view| {
         let slot = view.slot_named(&apex(0)).unwrap();
         bed.controller.pack_of_slot(view, slot).unwrap().0
