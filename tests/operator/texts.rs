@@ -64,6 +64,8 @@ impl Bed {
 
     fn write(&self, zone: &str, text: &str) {
         std::fs::write(self.path(zone), text).expect("a text");
+        // A file that is younger than a tick of the clock when it is read is read again at the next reload.
+        std::thread::sleep(Duration::from_millis(15));
     }
 
     fn start(&self) -> Server {
