@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The log says what zones are, and does not know of images. One is made of a state that is on the disk and published, and is used where the log, read from
-//! its beginning, comes by the same state: the last record of the zone up to that group makes that serial and has that sum, over that pack. From there on
-//! changes are applied. So an image that is old, damaged, of another copy of the log or not there costs time, and nothing else.
+//! its beginning, comes by the same state: the last record of the zone up to that group makes that serial and has that sum (`origin`), over that pack. From
+//! there on changes are applied. So an image that is old, damaged, of another copy of the log or not there costs time, and nothing else.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -19,13 +19,13 @@ use std::sync::mpsc::sync_channel;
 use journal::anchor::{FileMark, Kind};
 use journal::checkpoint::{Checkpoint, number_of};
 use journal::disk::{Disk, System};
-use journal::{Body, Identity, Record};
+use journal::{Identity, Record};
 use wire::NameBuf;
 use zone::delta::image::{Block, Loader, Mark};
-use zone::section::checksum;
 use zone::{DeltaWriter, Pack};
 
 use super::beginnings::Beginnings;
+use super::origin::{Origin, Sums};
 use crate::packs::StoredPack;
 
 /// The folder of images, in that of the log.
@@ -38,24 +38,6 @@ const BLOCKS_AHEAD: usize = 8;
 /// Where images are.
 pub(super) fn folder_of(journal: &Path) -> PathBuf {
     journal.join(FOLDER)
-}
-
-/// The record that made a state of a zone, as an image names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Origin {
-    /// A group of the log that it is in, or one behind that the zone has no record up to.
-    pub(super) group: u64,
-    /// See [`sum_of`].
-    pub(super) sum: u64,
-}
-
-/// What tells a change in the log from others with the same serial. 0: it is none.
-pub(super) fn sum_of(record: &Record<'_>) -> u64 {
-    let Body::Difference { removed, added } = record.body else { return 0 };
-    let numbers = [record.serial_before.into(), record.serial_after.into(), record.time];
-    let numbers: Vec<u8> =
-        numbers.into_iter().chain([checksum(removed), checksum(added)]).flat_map(u64::to_le_bytes).collect();
-    checksum(&numbers)
 }
 
 /// The images that there are of a zone's delta, which the next one goes on behind.
@@ -87,6 +69,7 @@ pub(super) struct Images {
     folder: PathBuf,
     identity: Identity,
     zones: HashMap<NameBuf, Vec<Image>>,
+    sums: Sums,
 }
 
 /// A delta that was made of images.
@@ -101,7 +84,8 @@ pub(super) struct Loaded {
 impl Images {
     /// Looks what there is. Files that cannot be read are none.
     pub(super) fn find(journal: &Path, identity: Identity) -> Images {
-        let mut images = Images { folder: folder_of(journal), identity, zones: HashMap::new() };
+        let folder = folder_of(journal);
+        let mut images = Images { folder, identity, zones: HashMap::new(), sums: Sums::default() };
         let names = System.names(&images.folder).unwrap_or_default();
         let mut numbers: Vec<u64> =
             names.iter().filter_map(|name| number_of(&name.to_string_lossy())).collect();
@@ -114,14 +98,20 @@ impl Images {
         images
     }
 
-    /// Takes note of the next record of the log, which has this number. `is_piece`: it is part of what its zone begins from.
-    pub(super) fn look(&mut self, number: u64, group: u64, record: &Record<'_>, is_piece: bool) {
-        if is_piece || self.zones.is_empty() || !matches!(record.body, Body::Difference { .. }) {
+    /// Takes note of the next record of the log, which has this number.
+    pub(super) fn look(&mut self, number: u64, group: u64, record: &Record<'_>) {
+        if self.zones.is_empty() {
             return;
         }
-        let Some(images) = self.zones.get_mut(&record.zone.to_lowercase()) else { return };
+        let zone = record.zone.to_lowercase();
+        let Some(images) = self.zones.get_mut(&zone) else { return };
+        // Behind the last of them there is nothing to be found.
+        if images.iter().all(|image| image.said.group < group) {
+            return;
+        }
+        let Some(sum) = self.sums.next(&zone, record) else { return };
         for image in images.iter_mut().filter(|image| group <= image.said.group) {
-            let is_it = image.serial == record.serial_after && image.said.sum == sum_of(record);
+            let is_it = image.serial == record.serial_after && image.said.sum == sum;
             image.at = is_it.then_some(number);
         }
     }
@@ -137,10 +127,10 @@ impl Images {
         for (zone, images) in self.zones.drain() {
             let Some((begins, (checksum, number))) = beginnings.sound(&zone) else { continue };
             let Some(pack) = packs.get(&checksum) else { continue };
-            let is_usable =
-                |image: &Image| image.pack == (checksum, number) && image.at.is_some_and(|at| at > begins);
-            let usable: Vec<Image> = images.into_iter().filter(is_usable).collect();
-            let mut chain = newest_chain(&usable);
+            let fits = |image: &Image| image.at.is_some_and(|at| at > begins);
+            let of_pack = |image: &Image| image.pack == (checksum, number);
+            let images: Vec<Image> = images.into_iter().filter(of_pack).collect();
+            let mut chain = newest_chain(&images, fits);
             while !chain.is_empty() {
                 match load(&folder, &identity, &pack.pack, number, &chain) {
                     Ok((writer, mark)) => {
@@ -156,6 +146,9 @@ impl Images {
                         let image = chain[failed].number;
                         tracing::warn!(%zone, image, "zone {zone}: an image of its changes is damaged ({image}); they are taken from the log");
                         chain.truncate(failed);
+                        while chain.last().is_some_and(|last| !fits(last)) {
+                            chain.pop();
+                        }
                     }
                 }
             }
@@ -164,17 +157,27 @@ impl Images {
     }
 }
 
-/// Those of the last image that has all, with those behind it that lead on.
-fn newest_chain(images: &[Image]) -> Vec<&Image> {
-    let Some(first) = images.iter().rposition(|image| image.before == (0, 0)) else { return Vec::new() };
-    let mut chain = vec![&images[first]];
-    for image in &images[first + 1..] {
-        let last = chain[chain.len() - 1];
-        if image.before == (last.number, last.checksum) && image.at > last.at {
+/// The newest image that the log comes by (`fits`), and before it all that it lies over: of these the log may know nothing any more, as the last one names
+/// each of them by its checksum.
+fn newest_chain(images: &[Image], fits: impl Fn(&Image) -> bool) -> Vec<&Image> {
+    for last in images.iter().rev().filter(|image| fits(image)) {
+        let mut chain = vec![last];
+        let mut top = last;
+        let below = |top: &Image| {
+            let is_below =
+                |image: &&Image| (image.number, image.checksum) == top.before && image.number < top.number;
+            images.iter().find(is_below)
+        };
+        while let Some(image) = below(top) {
             chain.push(image);
+            top = image;
+        }
+        if top.before == (0, 0) {
+            chain.reverse();
+            return chain;
         }
     }
-    chain
+    Vec::new()
 }
 
 fn mark_of(number: u64) -> FileMark {

@@ -67,8 +67,8 @@ fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
     let mut number = 0;
     let mut look = |group, record: &Record<'_>| {
         number += 1;
-        let is_piece = beginnings.look(record, &mut |checksum| replay.packs().contains_key(&checksum));
-        images.look(number, group, record, is_piece);
+        beginnings.look(record, &mut |checksum| replay.packs().contains_key(&checksum));
+        images.look(number, group, record);
     };
     recovery.replay(&mut look).map_err(cannot)?;
     let looked = started.elapsed();
