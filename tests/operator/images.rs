@@ -11,6 +11,8 @@ use zonda_tests::rtype;
 use zonda_tests::server::{Kind, Server, signal};
 use zonda_tests::zone::ZoneFile;
 
+use crate::kit::zonda;
+
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Names of the zone, of which each has an address; those of one update, and updates: fewer than have the zone stored anew.
 const NAMES: usize = 60_000;
@@ -142,6 +144,9 @@ fn a_start_takes_an_image_and_the_last_changes() {
         let octets = std::fs::read(image.path()).expect("an image");
         std::fs::write(image.path(), &octets[..octets.len() / 2]).expect("half of it");
     }
+    let packs = files.path().join("packs").display().to_string();
+    zonda(&["journal", "--folder", &packs, "verify"])
+        .assert_fails(1, &["journal/images/checkpoint-1.delta: damaged"]);
     let server = start(&files);
     assert!(server.log().contains("0 of them from images"), "{}", server.log());
     check(&server, (BATCHES + 1) * BATCH);
@@ -168,6 +173,12 @@ fn a_start_takes_an_image_after_the_log_was_shortened() {
     wait_for("a shorter log", || shortened(&files) > before);
     wait_for("an image of what is said anew", || images(&files) == 2);
     kill(server);
+    let packs = files.path().join("packs").display().to_string();
+    let said = zonda(&["journal", "--folder", &packs, "verify"]);
+    assert!(
+        said.status == 0 && said.output.contains("zone large.test.: 2 images; a start takes"),
+        "{said:?}"
+    );
     let server = start();
     assert!(server.log().contains("1 of them from images"), "{}", server.log());
     check(&server, BATCHES * BATCH);
