@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use zonda_tests::exchange::{Transport, ask};
 use zonda_tests::message::Query;
+use zonda_tests::patience::{PATIENCE, await_that};
 use zonda_tests::rtype;
 use zonda_tests::server::{Kind, Server, signal};
 use zonda_tests::zone::ZoneFile;
 
 use crate::kit::zonda;
 
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Names of the zone, of which each has an address; those of one update, and updates: fewer than have the zone stored anew.
 const NAMES: usize = 60_000;
 const BATCH: usize = 500;
@@ -30,21 +30,12 @@ fn start_with(files: &tempfile::TempDir, log: &str) -> Server {
     let zone = |name: &str, file: &str| ZoneFile::new(name, files.path().join(file));
     let zones = [zone("large.test.", "zone"), zone("small.test.", "small")];
     let server = Server::start_with(Kind::Zonda, &zones, &more);
-    wait_for("zones", || server.log().contains("INFO serving "));
+    server.await_zones();
     server
 }
 
 fn start(files: &tempfile::TempDir) -> Server {
     start_with(files, "")
-}
-
-#[track_caller]
-fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !is_there() {
-        assert!(Instant::now() < until, "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// Has each name of some batches get another address, one message a batch.
@@ -129,7 +120,7 @@ fn a_start_takes_an_image_and_the_last_changes() {
     let files = texts();
     let server = start(&files);
     change(&server, 0..BATCHES - 2);
-    wait_for("an image of the changes", || images(&files) == 1);
+    await_that("an image of the changes", || images(&files) == 1);
     change(&server, BATCHES - 2..BATCHES);
     kill(server);
     let started = Instant::now();
@@ -167,11 +158,11 @@ fn a_start_takes_an_image_after_the_log_was_shortened() {
     let start = || start_with(&files, "journal-octets = 25165824\n");
     let server = start();
     change(&server, 0..BATCHES);
-    wait_for("an image of the changes", || images(&files) == 1);
+    await_that("an image of the changes", || images(&files) == 1);
     let before = shortened(&files);
     fill(&server, 80);
-    wait_for("a shorter log", || shortened(&files) > before);
-    wait_for("an image of what is said anew", || images(&files) == 2);
+    await_that("a shorter log", || shortened(&files) > before);
+    await_that("an image of what is said anew", || images(&files) == 2);
     kill(server);
     let packs = files.path().join("packs").display().to_string();
     let said = zonda(&["journal", "--folder", &packs, "verify"]);
