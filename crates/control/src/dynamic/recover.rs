@@ -1,6 +1,6 @@
 //! What the log has at a start: each zone as it was acknowledged last.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,8 +17,10 @@ use super::changer::{Changer, wall};
 use super::checkpoint::Floor;
 use super::images::Images;
 use super::replay::{Begun, Replay};
+use super::shares::{Way, replay_on};
 use super::zone::DynamicZone;
 use crate::controller::Controller;
+use crate::effort::Effort;
 use crate::text::count;
 
 /// The folder of the log, in that of packs.
@@ -70,30 +72,28 @@ fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
     let is_whole = recovery.lost().is_empty();
     let mut loaded = if is_whole { images.load(&beginnings, replay.packs()) } else { HashMap::new() };
     let (from_images, put) = (loaded.len(), started.elapsed());
-    let (mut again, mut number) = (Beginnings::default(), 0);
-    let mut take = |group, record: &Record<'_>| {
-        number += 1;
-        let is_piece = again.look(record, &mut |checksum| replay.packs().contains_key(&checksum));
+    let packs: HashSet<u64> = replay.packs().keys().copied().collect();
+    let mut again = Beginnings::default();
+    let mut way_of = |number, record: &Record<'_>| {
+        let is_piece = again.look(record, &mut |checksum| packs.contains(&checksum));
         if beginnings.is_past(number, record) {
-            return replay.pass(group, record, is_piece);
+            return Way::Pass(is_piece);
         }
         if !loaded.is_empty() && !matches!(record.body, Body::Checked { .. }) {
             let name = record.zone.to_lowercase();
             if let Some(image) = loaded.get(&name)
                 && beginnings.is_behind(number, &name)
             {
-                replay.pass_imaged(group, record, is_piece);
-                if number == image.at
-                    && let Some(image) = loaded.remove(&name)
-                {
-                    replay.take_image(&name, image);
-                }
-                return;
+                let is_last = number == image.at;
+                return Way::Imaged(is_piece, is_last.then(|| loaded.remove(&name)).flatten().map(Box::new));
             }
         }
-        replay.take(&recovery, group, record);
+        Way::Take
     };
-    recovery.replay(&mut take).map_err(cannot)?;
+    let rules = controller.dynamic.rules.get().cloned().unwrap_or_default();
+    let threads = (recovery.octets() / rules.octets_a_thread) as usize;
+    let threads = threads.min(Effort::all().threads());
+    let mut replay = replay_on(threads, &recovery, replay, &mut way_of).map_err(cannot)?;
     let (octets, applied) = (recovery.octets(), started.elapsed());
     tracing::debug!(
         octets,

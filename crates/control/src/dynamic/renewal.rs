@@ -55,6 +55,8 @@ pub(super) struct Rules {
     pub(super) condensed_octets_max: usize,
     /// Rows of a delta since its last image from which on the next is due: what a start applies change by change, some 10 us each.
     pub(super) image_rows_min: u64,
+    /// Octets of the log from which on a start applies it on one thread more, as many as there are processors: some 30 ms of one.
+    pub(super) octets_a_thread: u64,
     /// How long steps take between groups: as long as other work did just now, within these; when nothing waits as long as the second.
     pub(super) turns: (Duration, Duration),
     /// Whether differences are taken of zones too that are transferred from nobody, as tests bring them.
@@ -76,6 +78,7 @@ impl Default for Rules {
             piece_names_max: zone::delta::PIECE_NAMES_MAX,
             condensed_octets_max: 16 << 20,
             image_rows_min: 16_384,
+            octets_a_thread: 1 << 20,
             // A sync; what clients that wait do not notice.
             turns: (Duration::from_micros(200), Duration::from_millis(5)),
             takes_from_anybody: false,

@@ -12,6 +12,7 @@ use super::base;
 use super::images::Loaded;
 use super::incoming::NO_AGE;
 use super::origin::{Origin, Sums};
+use super::shares::Way;
 use super::zone::DynamicZone;
 use crate::controller::Controller;
 use crate::packs::StoredPack;
@@ -82,7 +83,38 @@ impl<'c> Replay<'c> {
         Replay { controller, from, packs: None, zones, next, lost, said, last, pieces, sums, kept }
     }
 
-    pub(super) fn take(&mut self, recovery: &Recovery, group: u64, record: &Record<'_>) {
+    /// So many that have nothing yet, for the zones of which each is given all records.
+    pub(super) fn shares(&mut self, count: usize) -> Vec<Replay<'c>> {
+        let (controller, from, packs) = (self.controller, self.from, self.packs().clone());
+        (0..count).map(|_| Replay { packs: Some(packs.clone()), ..Replay::new(controller, from) }).collect()
+    }
+
+    /// Takes what another has read, of other zones.
+    pub(super) fn join(&mut self, other: Replay<'c>) {
+        let Replay { zones, next, lost, said, last, kept, .. } = other;
+        self.zones.extend(zones);
+        self.next.extend(next);
+        self.lost.extend(lost);
+        self.said.extend(said);
+        self.last.extend(last);
+        self.kept.extend(kept);
+    }
+
+    /// Does with a record what is to be done with it.
+    pub(super) fn step(&mut self, recovery: &Recovery, group: u64, way: Way, record: &Record<'_>) {
+        match way {
+            Way::Take => self.take(recovery, group, record),
+            Way::Pass(is_piece) => self.pass(group, record, is_piece),
+            Way::Imaged(is_piece, image) => {
+                self.pass_imaged(group, record, is_piece);
+                if let Some(image) = image {
+                    self.take_image(&record.zone.to_lowercase(), *image);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, recovery: &Recovery, group: u64, record: &Record<'_>) {
         let name = record.zone.to_lowercase();
         let made = self.sums.next(&name, record);
         match record.body {
@@ -155,7 +187,7 @@ impl<'c> Replay<'c> {
     }
 
     /// A record that what comes later stands for: the history may need it. `is_piece`: it is part of what a zone begins from.
-    pub(super) fn pass(&mut self, group: u64, record: &Record<'_>, is_piece: bool) {
+    fn pass(&mut self, group: u64, record: &Record<'_>, is_piece: bool) {
         let name = record.zone.to_lowercase();
         match record.body {
             Body::Difference { .. } if !is_piece => self.say_again(group, record),
@@ -170,7 +202,7 @@ impl<'c> Replay<'c> {
     }
 
     /// A record that an image of its zone has.
-    pub(super) fn pass_imaged(&mut self, group: u64, record: &Record<'_>, is_piece: bool) {
+    fn pass_imaged(&mut self, group: u64, record: &Record<'_>, is_piece: bool) {
         let serials = (record.serial_before, record.serial_after);
         let is_change = matches!(record.body, Body::Difference { .. });
         let is_piece = is_change && self.pieces.take(&record.zone.to_lowercase(), serials) || is_piece;
@@ -178,7 +210,7 @@ impl<'c> Replay<'c> {
     }
 
     /// The log has come to where an image of a zone is.
-    pub(super) fn take_image(&mut self, name: &NameBuf, loaded: Loaded) {
+    fn take_image(&mut self, name: &NameBuf, loaded: Loaded) {
         if let Some(begun) = self.zones.get_mut(name) {
             begun.zone.take_image(loaded);
         }

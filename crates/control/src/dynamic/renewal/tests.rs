@@ -73,6 +73,7 @@ fn rules() -> Rules {
         in_memory_max: 1,
         piece_names_max: 2,
         image_rows_min: 12,
+        octets_a_thread: 1,
         ..Rules::default()
     }
 }
