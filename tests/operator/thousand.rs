@@ -11,8 +11,9 @@ mod node;
 use std::time::Duration;
 
 use model::Model;
-use node::{Node, Role, await_that, primary, secondary};
+use node::{Node, Role, primary, secondary};
 use zonda_tests::mutate::Random;
+use zonda_tests::patience::await_that;
 use zonda_tests::response::Record;
 use zonda_tests::rtype;
 use zonda_tests::zone::transfer;
