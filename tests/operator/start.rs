@@ -13,15 +13,15 @@ use crate::kit::{SOUND, await_answer, folder, text, zonda, zonda_without_rights}
 
 #[test]
 fn a_busy_port() {
-    let address = free_address();
     let folder = folder(&[("example.zone", SOUND.as_bytes())]);
     let zone = format!("example.={}", text(&folder.path().join("example.zone")));
-    let udp = UdpSocket::bind(address).expect("the port");
-    let arguments = ["serve", "--listen", &address.to_string(), "--zone", &zone];
-    zonda(&arguments).assert_fails(1, &[&address.to_string(), "in use"]);
-    drop(udp);
-    let _tcp = TcpListener::bind(address).expect("the port");
-    zonda(&arguments).assert_fails(1, &[&address.to_string(), "in use"]);
+    // Two ports, each held from the beginning: what was free a moment ago may be somebody else's by now.
+    let udp = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let tcp = TcpListener::bind("127.0.0.1:0").expect("a port");
+    for address in [udp.local_addr(), tcp.local_addr()] {
+        let address = address.expect("an address").to_string();
+        zonda(&["serve", "--listen", &address, "--zone", &zone]).assert_fails(1, &[&address, "in use"]);
+    }
 }
 
 #[test]

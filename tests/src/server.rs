@@ -4,10 +4,11 @@
 //! under a small shell that holds the read end of a pipe from the test program and kills it when that pipe closes.
 
 pub mod peers;
+mod port;
 mod process;
 mod zonda;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ use crate::message::Query;
 use crate::patience::{PATIENCE, await_some};
 use crate::rtype;
 use crate::zone::ZoneFile;
+pub use port::free_address;
 pub use process::{Guarded, signal};
 pub use zonda::{bench_program, ctl, program, program_command, settings};
 
@@ -172,18 +174,6 @@ impl Drop for Server {
         }
         self.process.stop();
     }
-}
-
-/// A loopback address whose port is free for UDP and TCP just now.
-pub fn free_address() -> SocketAddr {
-    for _ in 0..100 {
-        let stream = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free TCP port");
-        let address = stream.local_addr().expect("an address");
-        if UdpSocket::bind(address).is_ok() {
-            return SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port());
-        }
-    }
-    panic!("no port that is free for UDP and TCP");
 }
 
 /// Writes a file of a scratch folder.
