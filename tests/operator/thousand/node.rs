@@ -215,6 +215,10 @@ impl Role {
 }
 
 impl Node {
+    pub fn program(&self) -> Program {
+        self.program
+    }
+
     /// The serial that it says the zone has; `None` where it says none.
     pub fn serial(&self) -> Option<u32> {
         let query = Query::new(ORIGIN, rtype::SOA).octets();

@@ -8,7 +8,7 @@
 //! * [`changer`]: the thread; [`rounds`]: what it has taken and not done; [`versions`]: what it makes of updates; [`written`]: what comes of writes; [`group`]: what becomes durable together.
 //! * [`zone`]: one zone that changes; [`base`]: what its log begins with; [`storing`]: packs for that; [`incoming`]: what secondary zones get from their primaries.
 //! * [`history`]: versions kept for IXFR, beside all that; [`condensed`]: many as one. [`renewal`]: deltas made anew, copied or [`merge`]d; [`bounds`]: what they may have.
-//! * [`imaging`]: deltas as files, which a start takes ([`images`]) in place of the changes that made them.
+//! * [`imaging`]: deltas as files, which a start takes ([`images`]) in place of the changes that made them, by the record that made the state ([`origin`]); [`imaged`]: looked at by people.
 //! * [`edit`]: what operators have edited; [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`], [`beginnings`], [`replay`]: at a start.
 
 mod base;
@@ -21,6 +21,7 @@ mod edit;
 mod group;
 mod handle;
 mod history;
+mod imaged;
 mod images;
 mod imaging;
 mod incoming;
@@ -28,6 +29,7 @@ mod leaving;
 mod log;
 mod merge;
 mod once;
+mod origin;
 mod queue;
 mod recent;
 mod recover;
@@ -44,6 +46,7 @@ pub(crate) use base::pack_of;
 pub(crate) use edit::{EditDone, EditJob, NotEdited};
 pub(crate) use handle::Dynamic;
 pub(crate) use history::Historian;
+pub(crate) use imaged::verify_images;
 pub(crate) use incoming::{Incoming, NotTaken, Told, What};
 pub(crate) use queue::Queue;
 pub(crate) use recover::{has_log, journal_of, start};
