@@ -6,11 +6,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use zonda_tests::exchange::{self, Transport, ask};
 use zonda_tests::message::Query;
-use zonda_tests::patience::await_that;
+use zonda_tests::patience::{await_or, await_that};
 use zonda_tests::rtype;
 use zonda_tests::server::{Kind, Server, signal};
 use zonda_tests::zone::ZoneFile;
@@ -19,6 +19,9 @@ use zonda_tests::zone::ZoneFile;
 const NAMES: usize = 200_000;
 /// Names of one update.
 const BATCH: usize = 1_000;
+
+/// How long the second merge may be put off: ten times as long as the first takes on a machine with much else to do.
+const SECOND_MERGE_MAX: Duration = Duration::from_secs(300);
 
 /// A server whose zones have this text each, which may be updated from here.
 struct Bed {
@@ -121,9 +124,12 @@ fn a_large_zone_is_stored_anew() {
         let asker = scope.spawn(|| ask_until(address, &is_over));
         let mut batches = 0;
         while bed.packs() == first {
-            assert!(batches + 5 <= 120, "no merge after {batches} thousand updates");
-            assert!(add(address, batches..batches + 5));
-            batches += 5;
+            if batches + 5 <= 120 {
+                assert!(add(address, batches..batches + 5));
+                batches += 5;
+            } else {
+                await_or(|| format!("no merge after {batches} thousand updates"), || bed.packs() != first);
+            }
         }
         await_that("the pack before is not needed any more", || bed.packs().len() == 1);
         is_over.store(true, Ordering::Relaxed);
@@ -133,10 +139,16 @@ fn a_large_zone_is_stored_anew() {
     check(&server, batches);
     // Killed while the next one is made.
     let second = bed.packs();
+    // Merges take a tenth of the time: where the first took long, the second is due when enough has changed for long.
+    let until = Instant::now() + SECOND_MERGE_MAX;
     while bed.packs() == second && !is_written(&bed) {
-        assert!(batches < 190, "no second merge");
-        assert!(add(server.address, batches..batches + 1));
-        batches += 1;
+        if batches < 190 {
+            assert!(add(server.address, batches..batches + 1));
+            batches += 1;
+        } else {
+            assert!(Instant::now() < until, "no second merge\n{}", server.log());
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
     kill(server);
     let server = bed.start();
