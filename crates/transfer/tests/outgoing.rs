@@ -246,7 +246,9 @@ fn a_transfer_that_is_cut() {
         let hold = catalog.add_pack(Arc::new(Pack::open(builder.finish().unwrap()).unwrap()));
         catalog.publish(slot, None, ViewSource::Pack(hold.number(), 0)).unwrap();
         drop(hold);
-        (0..3).for_each(|_| catalog.domain().collect());
+        for _ in 0..3 {
+            catalog.domain().collect();
+        }
     };
     let mut transfers: Vec<Transfer> = Vec::new();
     let mut room = vec![0; LARGE_OCTETS];

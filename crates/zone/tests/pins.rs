@@ -105,7 +105,9 @@ fn a_pinned_zone_stays_as_it_was_and_then_goes() {
 
 /// Lets the domain free what nobody can see any more.
 fn collect(catalog: &Catalog) {
-    (0..3).for_each(|_| catalog.domain().collect());
+    for _ in 0..3 {
+        catalog.domain().collect();
+    }
 }
 
 /// Of pins that keep what is served no more the oldest are cut beyond a bound of octets; what is served, and what the youngest keeps, stays.
