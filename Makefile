@@ -39,20 +39,20 @@ check: form
 
 # Lints and tests from one build: clippy is a whole compiler, and what it has looked at can be run. Crates of others are
 # neither looked at nor built twice. Without the files for incremental builds and without line tables, which cost time: panics say where they
-# are all the same.
+# are all the same. Few parts a crate, as what they share is compiled in each; many help who builds again after a change.
 LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings CARGO_INCREMENTAL=0 \
-    CARGO_PROFILE_DEV_DEBUG=false
+    CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_DEV_CODEGEN_UNITS=4
 
 # Lints, and all tests but the long ones: units, properties, scenarios, conformance, hostile input, comparison with the other servers.
 unit:
-	ZONDA="$(ZONDA)" $(STRICT) $(LINTED) $(CARGO) test --workspace --all-targets
+	ZONDA="$(ZONDA)" CARGO="$(CARGO)" $(STRICT) $(LINTED) tests/run
 	$(LINTED) $(CARGO) test --workspace --doc
 
 # Those that take long and seldom find anything: all fault models, fits, self-checks of all recipes. They are ignored tests of
-# modules called `long`; of each kind a quick one is in `make test`.
+# modules called `long`; of each kind a quick one is in `make test`. They compute for so long that it pays to optimise all crates.
 .PHONY: test-long
 test-long: setup
-	ZONDA="$(ZONDA)" $(STRICT) $(LINTED) $(CARGO) test --workspace --no-fail-fast -- --ignored long::
+	ZONDA="$(ZONDA)" $(STRICT) $(LINTED) CARGO_PROFILE_DEV_OPT_LEVEL=1 $(CARGO) test --workspace --no-fail-fast -- --ignored long::
 
 # Every query instead of a sample: some ten minutes.
 differential:

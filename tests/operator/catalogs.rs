@@ -13,23 +13,13 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use zonda_tests::exchange::udp_within;
 use zonda_tests::message::Query;
+use zonda_tests::patience::await_that;
 use zonda_tests::rtype;
 use zonda_tests::server::{Guarded, free_address, program_command, settings, signal, write};
 
-/// Longest wait for what takes some seconds.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Time within which what must not happen would have happened: a catalog is followed some milliseconds after it has come.
 const MOMENT: Duration = Duration::from_millis(700);
 const CATALOG: &str = "catalog.test.";
-
-#[track_caller]
-fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < until, "waited for {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
 
 /// What a server says of the SOA record of a zone: its serial, or the response code; `None` where it says nothing.
 fn serial(server: SocketAddr, zone: &str) -> Option<Result<u32, u8>> {

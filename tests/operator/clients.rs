@@ -6,10 +6,11 @@ use std::io::Write;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use zonda_tests::exchange::{Transport, ask, udp_within};
 use zonda_tests::message::Query;
+use zonda_tests::patience::await_that;
 use zonda_tests::response::Record;
 use zonda_tests::rtype;
 use zonda_tests::server::peers::require;
@@ -21,8 +22,6 @@ const ORIGIN: &str = "clients.test.";
 const REVERSE: &str = "2.0.192.in-addr.arpa.";
 const ZONE: &str = "$TTL 60\n@ SOA ns.example. host.example. 1 3600 600 86400 60\n@ NS ns.example.\n@ NS ns\nns A 192.0.2.1\n\
     www A 192.0.2.2\nwww A 192.0.2.3\nwww TXT kept\nalias CNAME www\nsub NS ns.sub\nns.sub A 192.0.2.4\n*.wild MX 10 www\n";
-/// Longest wait for what takes a moment.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Algorithms of the keys, each with a name of its own.
 const ALGORITHMS: [&str; 3] = ["hmac-sha256", "hmac-sha384", "hmac-sha512"];
@@ -43,7 +42,7 @@ fn zonda() -> (tempfile::TempDir, Server) {
     );
     let zones = [ORIGIN, REVERSE].map(|origin| ZoneFile::new(origin, &path));
     let server = Server::start_with(Kind::Zonda, &zones, &more);
-    await_that("the lists", || server.log().contains("INFO serving "));
+    server.await_zones();
     (files, server)
 }
 
@@ -74,15 +73,6 @@ fn named() -> Server {
         answer.is_ok_and(|answer| answer.is_some_and(|answer| answer[3] & 15 == 0))
     });
     server
-}
-
-#[track_caller]
-fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < until, "waited for {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Runs a program; its output and errors, and whether it says that all is well.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use zonda_tests::patience::await_that;
 use zonda_tests::server::{Guarded, Kind, Server, ctl, free_address, program_command};
 use zonda_tests::zone::ZoneFile;
 
@@ -20,11 +21,7 @@ const CLIENTS_MAX: usize = 16;
 fn clients_that_say_nothing_make_room() {
     let folder = folder(&[("example.", SOUND.as_bytes())]);
     let server = Server::start(Kind::Zonda, &[ZoneFile::new("example.", folder.path().join("example."))]);
-    let until = Instant::now() + Duration::from_secs(10);
-    while !server.path("control.sock").exists() {
-        assert!(Instant::now() < until, "no control socket");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    await_that("the control socket", || server.path("control.sock").exists());
     let connect = |_| {
         let mut stream = UnixStream::connect(server.path("control.sock")).expect("a connection");
         stream.write_all(b"{").expect("an octet");
@@ -81,11 +78,10 @@ fn the_socket_is_never_seen_with_another_owner_or_mode() {
         std::thread::spawn(move || seen(&socket, &stop))
     };
     let process = Guarded::spawn(program_command(&["serve", "--config", text(&path)]), scratch.path());
-    let until = Instant::now() + Duration::from_secs(20);
-    while UnixStream::connect(&socket).is_err() {
-        assert!(process.is_running() && Instant::now() < until, "no control socket");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    await_that("the control socket", || {
+        assert!(process.is_running(), "it ends at the start");
+        UnixStream::connect(&socket).is_ok()
+    });
     // Made elsewhere, and whole when it came here: the system remembers the name that it was bound under.
     let bound = std::fs::read_to_string("/proc/net/unix").expect("the sockets of this machine");
     let bound: Vec<&str> = bound.lines().filter(|line| line.contains(text(scratch.path()))).collect();

@@ -1,11 +1,12 @@
 //! `ctl stats`: counts by type, transport and response code, and memory by part.
 
 use std::net::{Ipv6Addr, SocketAddr};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use zonda_tests::exchange::{Transport, ask, udp_within};
 use zonda_tests::message::Query;
+use zonda_tests::patience::await_that;
 use zonda_tests::rtype;
 use zonda_tests::server::{Guarded, free_address, program_command};
 
@@ -32,11 +33,7 @@ fn fixture() -> Fixture {
     std::fs::write(&path, settings).expect("settings");
     let process = Guarded::spawn(program_command(&["serve", "--config", text(&path)]), scratch.path());
     let fixture = Fixture { _process: process, scratch, v4, v6 };
-    let until = Instant::now() + Duration::from_secs(20);
-    while fixture.ctl(&["zones"]).is_none_or(|zones| !zones.contains("served")) {
-        assert!(Instant::now() < until, "does not start");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    await_that("the zones", || fixture.ctl(&["zones"]).is_some_and(|zones| zones.contains("served")));
     fixture
 }
 

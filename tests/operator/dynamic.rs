@@ -48,12 +48,7 @@ impl Bed {
     fn start(&self) -> Server {
         let file = ZoneFile::new("static.test.", self.files.path().join("static"));
         let server = Server::start_with(Kind::Zonda, &[file], &settings(self.files.path(), self.zones));
-        // Zones that are not stored yet come after those that are.
-        let until = std::time::Instant::now() + Duration::from_secs(20);
-        while !server.log().contains("INFO serving ") {
-            assert!(std::time::Instant::now() < until, "{}", server.log());
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        server.await_zones();
         server
     }
 }

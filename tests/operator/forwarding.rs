@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use zonda_tests::exchange::{Transport, ask, udp_within};
 use zonda_tests::message::Query;
+use zonda_tests::patience::await_that;
 use zonda_tests::rtype;
 use zonda_tests::server::peers::require;
 use zonda_tests::server::{
@@ -19,15 +20,6 @@ const ORIGIN: &str = "far.test.";
 const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 const FAR_SECRET: &str = "c2VjcmV0IG9mIHRoZSBwcmltYXJ5IGFsb25l";
 const ZONE: &str = "$TTL 60\n@ SOA ns host 1 3600 600 86400 60\n@ NS ns\nns A 192.0.2.1\nwww A 192.0.2.2\n";
-
-#[track_caller]
-fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(30);
-    while !is_so() {
-        assert!(Instant::now() < until, "waited for {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
 
 /// Whether a server has an address at this name.
 fn has(server: SocketAddr, name: &str) -> bool {
@@ -96,7 +88,7 @@ fn secondary(address: SocketAddr, primaries: &[SocketAddr], more: &str) -> Serve
     );
     let process = Guarded::spawn(zonda(scratch.path(), address, &text), scratch.path());
     let server = Server { kind: Kind::Zonda, address, scratch, process };
-    await_that("the lists", || server.log().contains("INFO serving "));
+    server.await_zones();
     server
 }
 

@@ -3,17 +3,16 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use zonda_tests::exchange::{Transport, ask, tcp};
 use zonda_tests::message::{Query, header, question, record};
 use zonda_tests::name::Name;
+use zonda_tests::patience::await_that;
 use zonda_tests::rtype;
 use zonda_tests::server::{Guarded, Kind, Server, free_address, program, settings, write};
 
 const ZONE: &str = "$TTL 60\n@ SOA ns host 1 3600 600 86400 60\n@ NS ns\nns A 192.0.2.1\n";
-/// Longest wait until it goes on.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Octets of a file at most: those of the log have four mebioctets, so that none can be made.
 const NO_LOG: &str = "1048576";
@@ -34,11 +33,7 @@ fn start(folder: &Path, address: SocketAddr, octets: &str) -> Server {
     command.args(["-c", &script, "sh"]).arg(program()).args(["serve", "--config"]).arg(settings);
     let process = Guarded::spawn(command, scratch.path());
     let server = Server { kind: Kind::Zonda, address, scratch, process };
-    let until = Instant::now() + PATIENCE;
-    while !server.log().contains("INFO serving ") {
-        assert!(Instant::now() < until && server.process.is_running(), "{}", server.log());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    server.await_zones();
     server
 }
 
@@ -85,12 +80,15 @@ fn make_room(server: &Server, mut number: u8) -> u8 {
     let mut command = Command::new("prlimit");
     let status = command.args(["--fsize=unlimited:unlimited", "--pid", &pid]).status();
     assert!(status.expect("the program prlimit").success());
-    let until = Instant::now() + PATIENCE;
-    while update(server.address, number) != 0 {
-        assert!(Instant::now() < until, "{}", server.log());
-        std::thread::sleep(Duration::from_millis(100));
-        number += 1;
-    }
+    await_that("room", || {
+        let is_there = update(server.address, number) == 0;
+        if !is_there {
+            // Seldom enough that numbers do not run out.
+            std::thread::sleep(Duration::from_millis(300));
+            number += 1;
+        }
+        is_there
+    });
     number
 }
 

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use zonda_tests::exchange::{Transport, ask};
 use zonda_tests::message::Query;
+use zonda_tests::patience::{PATIENCE, await_that};
 use zonda_tests::rtype;
 use zonda_tests::server::{Kind, Server, signal};
 use zonda_tests::zone::ZoneFile;
 
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Names of the zone, of which each has an address; those of one update, and updates: fewer than have the zone stored anew.
 const NAMES: usize = 60_000;
 const BATCH: usize = 500;
@@ -26,17 +26,8 @@ fn start(files: &tempfile::TempDir) -> Server {
     );
     let server =
         Server::start_with(Kind::Zonda, &[ZoneFile::new("large.test.", files.path().join("zone"))], &more);
-    wait_for("zones", || server.log().contains("INFO serving "));
+    server.await_zones();
     server
-}
-
-#[track_caller]
-fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !is_there() {
-        assert!(Instant::now() < until, "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// Has each name of some batches get another address, one message a batch.
@@ -92,7 +83,7 @@ fn a_start_takes_an_image_and_the_last_changes() {
     };
     let server = start(&files);
     change(&server, 0..BATCHES - 2);
-    wait_for("an image of the changes", || images() == 1);
+    await_that("an image of the changes", || images() == 1);
     change(&server, BATCHES - 2..BATCHES);
     kill(server);
     let started = Instant::now();

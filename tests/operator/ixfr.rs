@@ -5,10 +5,11 @@ mod condensed;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use zonda_tests::exchange::udp_within;
 use zonda_tests::message::Query;
+use zonda_tests::patience::await_that;
 use zonda_tests::response::{Record, Response};
 use zonda_tests::rtype;
 use zonda_tests::server::peers::require;
@@ -19,18 +20,7 @@ use zonda_tests::zone::transfer;
 
 use crate::kit::zonda;
 
-/// Longest wait for what takes some seconds.
-const PATIENCE: Duration = Duration::from_secs(30);
 const ORIGIN: &str = "moved.test.";
-
-#[track_caller]
-fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < until, "waited for {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
 
 /// The text of a zone with this serial: so many names that differences are shorter than it. `more`: further lines.
 fn text(serial: u32, more: &str) -> String {
@@ -101,10 +91,7 @@ impl Bed {
         write(scratch.path(), "zonda.toml", &settings(self.folder.path(), self.address, &[], &self.more));
         let process = Guarded::spawn(command, scratch.path());
         let server = Server { kind: Kind::Zonda, address: self.address, scratch, process };
-        await_that("the server", || {
-            assert!(server.process.is_running(), "{}", server.log());
-            server.log().contains("INFO serving ")
-        });
+        server.await_zones();
         server
     }
 }

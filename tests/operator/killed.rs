@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use zonda_tests::exchange::{Transport, ask};
 use zonda_tests::message::Query;
@@ -117,11 +117,7 @@ impl Model {
     }
 
     fn check(&self, server: &Server) {
-        let until = Instant::now() + Duration::from_secs(20);
-        while !server.log().contains("INFO serving ") {
-            assert!(Instant::now() < until && server.process.is_running(), "{}", server.log());
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        server.await_zones();
         let said = String::from_utf8_lossy(&ctl(server, &["zones", "--json"]).stdout).into_owned();
         for (number, zone) in self.zones.iter().enumerate() {
             let answered = self.answered(server, number);

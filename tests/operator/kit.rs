@@ -1,9 +1,13 @@
 //! Runs the program with arguments and looks at what it says.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use zonda_tests::server::program;
+use zonda_tests::exchange::udp_within;
+use zonda_tests::patience::await_some;
+use zonda_tests::server::{Guarded, program};
 
 /// How long a command may take, in seconds: all of these end at once, or hang for ever.
 const COMMAND_SECONDS: &str = "30";
@@ -77,6 +81,24 @@ impl Said {
         assert_eq!(self.status, 0, "{self:#?}");
         self
     }
+}
+
+/// Waits until a server has this query answered with NOERROR, and returns the answer. `log`: what it says.
+#[track_caller]
+pub fn await_answer(
+    process: &Guarded,
+    address: SocketAddr,
+    query: &[u8],
+    log: impl Fn() -> String,
+) -> Vec<u8> {
+    await_some(
+        || format!("no answer: {}", log()),
+        || {
+            assert!(process.is_running(), "{}", log());
+            let answer = udp_within(address, query, Duration::from_millis(200)).ok().flatten();
+            answer.filter(|answer| answer[3] & 0xf == 0)
+        },
+    )
 }
 
 /// A scratch folder with a few files.

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use zonda_tests::exchange::{Transport, ask, read_framed, tcp_stream, write_framed};
 use zonda_tests::message::Query;
+use zonda_tests::patience::{PATIENCE, await_that};
 use zonda_tests::rtype;
 use zonda_tests::server::signal;
 
 use crate::kit::SOUND;
-use crate::upgrade::{Line, PATIENCE, await_that, is_good, is_running, query};
+use crate::upgrade::{Line, is_good, is_running, query};
 
 /// More than the system keeps of a connection that nobody reads.
 const RECORDS: usize = 100_000;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use zonda_tests::exchange::udp_within;
 use zonda_tests::message::Query;
+use zonda_tests::patience::{await_or, await_some};
 use zonda_tests::rtype;
 use zonda_tests::server::{Guarded, Kind, Server, ctl, free_address, program, settings, signal, write};
 use zonda_tests::zone::ZoneFile;
@@ -27,28 +28,28 @@ fn serve(scratch: &tempfile::TempDir, line: &str) -> (Guarded, std::net::SocketA
 }
 
 /// Waits until `www.example.` has this last octet in its address.
-fn wait_for(process: &Guarded, address: std::net::SocketAddr, last: u8) {
+fn await_address(process: &Guarded, address: std::net::SocketAddr, last: u8) {
     let query = Query::new("www.example.", rtype::A).octets();
-    let until = Instant::now() + Duration::from_secs(10);
-    loop {
-        assert!(process.is_running() && Instant::now() < until, "192.0.2.{last} is not answered");
-        match udp_within(address, &query, Duration::from_millis(200)) {
-            Ok(Some(answer)) if answer.windows(4).any(|octets| octets == [192, 0, 2, last]) => return,
-            _ => std::thread::sleep(Duration::from_millis(20)),
-        }
-    }
+    await_or(
+        || format!("192.0.2.{last} is not answered"),
+        || {
+            assert!(process.is_running(), "it ends before 192.0.2.{last} is answered");
+            let answer = udp_within(address, &query, Duration::from_millis(200)).ok().flatten();
+            answer.is_some_and(|answer| answer.windows(4).any(|octets| octets == [192, 0, 2, last]))
+        },
+    );
 }
 
 #[test]
 fn a_full_disk_changes_nothing() {
     let scratch = folder(&[("example.zone", SOUND.as_bytes())]);
     let (mut process, address) = serve(&scratch, "ERRORS=/dev/full;");
-    wait_for(&process, address, 2);
+    await_address(&process, address, 2);
     for last in [12, 13, 14, 15] {
         let zone = SOUND.replace("192.0.2.2", &format!("192.0.2.{last}"));
         fs::write(scratch.path().join("example.zone"), zone).expect("a zone file");
         signal(process.pid(), "HUP");
-        wait_for(&process, address, last);
+        await_address(&process, address, last);
     }
     signal(process.pid(), "TERM");
     assert_eq!(process.wait(Duration::from_secs(10)).expect("an end").code(), Some(0));
@@ -62,7 +63,7 @@ fn the_watchdog_is_fed_however_many_signals_come() {
     manager.set_read_timeout(Some(Duration::from_millis(100))).expect("a time limit");
     let environment = format!("export NOTIFY_SOCKET='{}' WATCHDOG_USEC=1000000;", path.display());
     let (process, address) = serve(&scratch, &environment);
-    wait_for(&process, address, 2);
+    await_address(&process, address, 2);
     // A signal each tenth of a second, where the watchdog is to be told each half.
     let (mut heard, mut message) = (0, [0; 256]);
     let until = Instant::now() + Duration::from_secs(3);
@@ -227,19 +228,21 @@ fn the_level_changes_while_it_runs() {
 
 /// Opens TCP connections until the log has a line with these words; says how many lines have them.
 fn connect_until(address: std::net::SocketAddr, words: &str, log: impl Fn() -> String) -> usize {
-    let until = Instant::now() + Duration::from_secs(20);
     let mut open = Vec::new();
-    loop {
-        let log = log();
-        match log.matches(words).count() {
-            0 => assert!(Instant::now() < until, "no line with {words:?} in\n{log}"),
-            lines => return lines,
-        }
-        // A few each time, so that what is counted grows from look to look.
-        let connect = || std::net::TcpStream::connect_timeout(&address, Duration::from_millis(200)).ok();
-        open.extend((0..20).filter_map(|_| connect()));
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    await_some(
+        || format!("no line with {words:?} in\n{}", log()),
+        || {
+            let lines = log().matches(words).count();
+            if lines > 0 {
+                return Some(lines);
+            }
+            // A few each time, so that what is counted grows from look to look.
+            let connect = || std::net::TcpStream::connect_timeout(&address, Duration::from_millis(200)).ok();
+            open.extend((0..20).filter_map(|_| connect()));
+            std::thread::sleep(Duration::from_millis(50));
+            None
+        },
+    )
 }
 
 /// A server with these limits says so in these words when they are reached.
@@ -264,7 +267,7 @@ fn a_limit_of_a_networks_connections_that_is_reached_is_said() {
 fn descriptors_that_run_out_are_said() {
     let scratch = folder(&[("example.zone", SOUND.as_bytes())]);
     let (process, address) = serve(&scratch, "ulimit -n 48;");
-    wait_for(&process, address, 2);
+    await_address(&process, address, 2);
     let log = || fs::read_to_string(scratch.path().join("errors")).unwrap_or_default();
     let lines = connect_until(address, "ERROR TCP: descriptors or memory ran out", log);
     assert_eq!(lines, 1, "{}", log());
@@ -277,17 +280,13 @@ fn lines_for_the_journal_have_priorities() {
     let stream = "export JOURNAL_STREAM=$(stat -c %d:%i errors); ERRORS=errors;";
     for (line, is_journal) in [(stream, true), ("export JOURNAL_STREAM=1:1; ERRORS=others;", false)] {
         let (mut process, address) = serve(&scratch, line);
-        wait_for(&process, address, 2);
+        await_address(&process, address, 2);
         // Of a zone that is broken, as an error.
         fs::write(scratch.path().join("example.zone"), "nonsense\n").expect("a zone file");
         signal(process.pid(), "HUP");
         let file = scratch.path().join(if is_journal { "errors" } else { "others" });
         let log = || fs::read_to_string(&file).unwrap_or_default();
-        let until = Instant::now() + Duration::from_secs(10);
-        while !log().contains("reload: ") {
-            assert!(Instant::now() < until, "no reload: {}", log());
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        await_or(|| format!("no reload: {}", log()), || log().contains("reload: "));
         signal(process.pid(), "TERM");
         process.wait(Duration::from_secs(10)).expect("an end");
         for line in log().lines() {
@@ -336,12 +335,8 @@ mod long {
         for last in [21, 41] {
             let before = limited();
             flood(server.address, last - 20..last);
-            let until = Instant::now() + Duration::from_secs(10);
             // Not each network has a row of its own where workers show whom they limit.
-            while limited() < before + 12 {
-                assert!(Instant::now() < until, "{} accounts", limited());
-                std::thread::sleep(Duration::from_millis(20));
-            }
+            await_or(|| format!("{} accounts", limited()), || limited() >= before + 12);
         }
         let log = server.log();
         assert_eq!(

@@ -5,10 +5,11 @@ use std::net::UdpSocket;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use zonda_tests::exchange::{Transport, ask};
 use zonda_tests::message::Query;
+use zonda_tests::patience::await_that;
 use zonda_tests::response::Response;
 use zonda_tests::rtype;
 use zonda_tests::server::{Kind, Server, signal};
@@ -59,14 +60,6 @@ impl Fixture {
         let file = File::options().write(true).open(self.pack()).expect("the pack");
         let before = file.metadata().expect("its length").len();
         file.set_len(octets(before)).expect("a shorter pack");
-    }
-
-    fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
-        let until = Instant::now() + Duration::from_secs(20);
-        while !is_so() {
-            assert!(Instant::now() < until, "{what}: in vain\n{}", self.server.log());
-            std::thread::sleep(Duration::from_millis(10));
-        }
     }
 
     fn is_back(&self) -> bool {
@@ -133,7 +126,7 @@ fn cut_off_under_load(octets: impl Fn(u64) -> u64) {
         std::thread::sleep(Duration::from_millis(100));
         fixture.cut_off(octets);
         let waited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            fixture.wait("the text read again", || fixture.is_back());
+            await_that("the text read again", || fixture.is_back());
         }));
         std::thread::sleep(Duration::from_millis(100));
         stop.store(true, Ordering::Relaxed);
@@ -167,7 +160,7 @@ fn a_pack_that_is_halved_under_load() {
 fn a_pack_that_lacks_an_octet() {
     let fixture = Fixture::new();
     fixture.cut_off(|octets| octets - 1);
-    fixture.wait("the text read again", || fixture.is_back());
+    await_that("the text read again", || fixture.is_back());
     let query = Query::new("n7.text.example.", rtype::A);
     assert_eq!(ask(fixture.server.address, Transport::Udp, &query).answer.len(), 1);
 }
@@ -179,14 +172,14 @@ fn a_zone_whose_text_is_broken_too_is_absent_and_said_to_be() {
     fixture.cut_off(|_| 0);
     let query = |name: &str| ask(fixture.server.address, Transport::Udp, &Query::new(name, rtype::A)).rcode();
     assert_eq!(query("n7.text.example."), SERVFAIL);
-    fixture.wait("an attempt", || fixture.server.log().contains("text.example. not loaded"));
+    fixture.server.await_log("text.example. not loaded");
     assert_eq!((query("n8.text.example."), query("www.other.test.")), (SERVFAIL, 0));
     let output = zonda_tests::server::ctl(&fixture.server, &["zones", "text.example."]);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.contains("absent") && said.contains(":1:"), "{said}");
     // It comes back by itself once there is something to read.
     fs::write(fixture.files.path().join("text"), SOUND).expect("a text");
-    fixture.wait("the zone", || query("www.text.example.") == 0);
+    await_that("the zone", || query("www.text.example.") == 0);
 }
 
 /// A signal that is no fault, and one that is none of a pack's, end the program as they did.

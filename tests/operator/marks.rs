@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use zonda_tests::exchange::udp_within;
 use zonda_tests::message::Query;
+use zonda_tests::patience::{await_or, await_that};
 use zonda_tests::rtype;
 use zonda_tests::server::{Guarded, free_address, program, settings, write};
 use zonda_tests::zone::ZoneFile;
@@ -38,10 +39,10 @@ fn an_edit_of_the_same_length_and_time_is_seen() {
     for serve_stored in ["true", "false"] {
         // Stored by this start, and by the next one read again.
         fixture.restart(&format!("serve-stored = {serve_stored}\n"));
-        fixture.wait("a pack", || fixture.packs() > 0);
+        await_that("a pack", || fixture.packs() > 0);
         write_as_of_1970(&fixture, "one.example.", &sound(5));
         fixture.restart(&format!("serve-stored = {serve_stored}\n"));
-        fixture.wait("the edit", || fixture.last("one.example.") == 5);
+        await_that("the edit", || fixture.last("one.example.") == 5);
         write_as_of_1970(&fixture, "one.example.", &sound(4));
     }
 }
@@ -102,12 +103,11 @@ impl Imaged {
         command.args(["-rm", "sh", "-c", script, "sh"]).arg(program());
         command.args(["serve", "--config", text(&config)]).current_dir(scratch.path());
         let imaged = Imaged { process: Guarded::spawn(command, scratch.path()), scratch, address };
-        let until = std::time::Instant::now() + Duration::from_secs(10);
-        while !imaged.scratch.path().join("control.sock").exists() || imaged.last("one.example.") != 2 {
-            let log = || fs::read_to_string(imaged.scratch.path().join("log")).unwrap_or_default();
-            assert!(imaged.process.is_running() && std::time::Instant::now() < until, "{}", log());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let log = || fs::read_to_string(imaged.scratch.path().join("log")).unwrap_or_default();
+        await_or(log, || {
+            assert!(imaged.process.is_running(), "{}", log());
+            imaged.scratch.path().join("control.sock").exists() && imaged.last("one.example.") == 2
+        });
         Some(imaged)
     }
 

@@ -6,16 +6,15 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use zonda_tests::exchange::{self, Transport, ask};
 use zonda_tests::message::Query;
+use zonda_tests::patience::await_that;
 use zonda_tests::rtype;
 use zonda_tests::server::{Kind, Server, signal};
 use zonda_tests::zone::ZoneFile;
 
-/// How long a merge, and a start, may take.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Names of the large zone, of which each has an address.
 const NAMES: usize = 200_000;
 /// Names of one update.
@@ -42,7 +41,7 @@ impl Bed {
         let zone = |name: &String| ZoneFile::new(name, self.files.path().join("zone"));
         let zones: Vec<ZoneFile> = self.zones.iter().map(zone).collect();
         let server = Server::start_with(Kind::Zonda, &zones, &more);
-        wait_for("zones", || server.log().contains("INFO serving "));
+        server.await_zones();
         server
     }
 
@@ -53,15 +52,6 @@ impl Bed {
         let mut names: Vec<String> = names.filter(|name| name.ends_with(".zpack")).collect();
         names.sort();
         names
-    }
-}
-
-#[track_caller]
-fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !is_there() {
-        assert!(Instant::now() < until, "{what}");
-        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -124,7 +114,7 @@ fn a_large_zone_is_stored_anew() {
     });
     let bed = Bed::new(vec!["large.test.".to_owned()], &text);
     let server = bed.start();
-    wait_for("the zone is stored", || bed.packs().len() == 1);
+    await_that("the zone is stored", || bed.packs().len() == 1);
     let first = bed.packs();
     let (is_over, address) = (AtomicBool::new(false), server.address);
     let (mut batches, queries) = std::thread::scope(|scope| {
@@ -135,7 +125,7 @@ fn a_large_zone_is_stored_anew() {
             assert!(add(address, batches..batches + 5));
             batches += 5;
         }
-        wait_for("the pack before is not needed any more", || bed.packs().len() == 1);
+        await_that("the pack before is not needed any more", || bed.packs().len() == 1);
         is_over.store(true, Ordering::Relaxed);
         (batches, asker.join().expect("no panic"))
     });
@@ -153,7 +143,7 @@ fn a_large_zone_is_stored_anew() {
     check(&server, batches);
     // And it goes on, with as many files as before.
     assert!(add(server.address, batches..batches + 2));
-    wait_for("one pack", || bed.packs().len() == 1);
+    await_that("one pack", || bed.packs().len() == 1);
     kill(server);
     let server = bed.start();
     check(&server, batches + 2);
@@ -212,9 +202,9 @@ fn small_zones_share_packs() {
         }
         let mut stream = exchange::tcp_stream(server.address).expect("a connection");
         update_all(&mut stream, &bed.zones, round);
-        wait_for("packs that waited are joined", || (1..=2).contains(&bed.packs().len()));
+        await_that("packs that waited are joined", || (1..=2).contains(&bed.packs().len()));
         // Some time after, nobody is at it any more.
-        wait_for("quiet", || {
+        await_that("quiet", || {
             let before = ticks(server.process.pid());
             std::thread::sleep(Duration::from_secs(1));
             ticks(server.process.pid()) - before <= 20

@@ -1,15 +1,13 @@
 //! The README's examples, word by word, in a fresh folder.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-use zonda_tests::exchange::udp_within;
 use zonda_tests::message::Query;
 use zonda_tests::response::Response;
 use zonda_tests::rtype;
 use zonda_tests::server::{Guarded, free_address, program};
 
-use crate::kit::{folder, text, zonda};
+use crate::kit::{await_answer, folder, text, zonda};
 
 const README: &str = include_str!("../../README.md");
 
@@ -46,15 +44,8 @@ fn a_zone_of_ones_own_beside_the_root_zone() {
     command.args(["-eu", "-c", &format!("PATH='{programs}':$PATH\n{script}")]).current_dir(scratch.path());
     let mut process = Guarded::spawn(command, scratch.path());
     let query = Query::new("www.example.com.", rtype::A).octets();
-    let until = Instant::now() + Duration::from_secs(30);
     let log = || std::fs::read_to_string(scratch.path().join("log")).unwrap_or_default();
-    let answer = loop {
-        assert!(process.is_running() && Instant::now() < until, "no answer: {}", log());
-        match udp_within(address, &query, Duration::from_millis(200)) {
-            Ok(Some(answer)) if answer[3] & 0xf == 0 => break answer,
-            _ => std::thread::sleep(Duration::from_millis(20)),
-        }
-    };
+    let answer = await_answer(&process, address, &query, log);
     let response = Response::parse(&answer).expect("a sound answer");
     assert_eq!(rtype::rdata_text(rtype::A, &response.answer[0].rdata), "192.0.2.80");
     // Nothing to be puzzled by.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use zonda_tests::exchange::{Transport, ask};
 use zonda_tests::message::Query;
@@ -34,11 +34,7 @@ impl Bed {
         let settings = format!("pack-directory = \"{}\"\n{settings}", packs.display());
         let file = ZoneFile::new("static.test.", self.path("zone"));
         let server = Server::start_with(Kind::Zonda, &[file], &settings);
-        let until = Instant::now() + Duration::from_secs(20);
-        while !server.log().contains("INFO serving ") {
-            assert!(Instant::now() < until, "{}", server.log());
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        server.await_zones();
         server
     }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use zonda_tests::exchange::{Transport, ask, udp_within};
 use zonda_tests::message::Query;
+use zonda_tests::patience::{await_or, await_that};
 use zonda_tests::response::Response;
 use zonda_tests::rtype;
 use zonda_tests::server::{Kind, Server, ctl, settings, signal, write};
@@ -50,12 +51,9 @@ impl Fixture {
     }
 
     /// Waits until the zone answers with this address.
-    fn wait_for(&self, zone: &str, address: &str) {
-        let until = Instant::now() + Duration::from_secs(10);
-        while self.address(zone) != address {
-            assert!(Instant::now() < until, "{zone} still has {}\n{}", self.address(zone), self.server.log());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+    #[track_caller]
+    fn await_address(&self, zone: &str, address: &str) {
+        await_or(|| format!("{zone} still has {}", self.address(zone)), || self.address(zone) == address);
     }
 }
 
@@ -70,7 +68,7 @@ fn sighup_takes_up_what_changed() {
     assert_eq!(fixture.address("one.example."), "192.0.2.2");
     fixture.write("one.example.", &changed("192.0.2.99", 2));
     signal(fixture.server.process.pid(), "HUP");
-    fixture.wait_for("one.example.", "192.0.2.99");
+    fixture.await_address("one.example.", "192.0.2.99");
     assert_eq!(fixture.address("two.example."), "192.0.2.2");
 }
 
@@ -81,10 +79,10 @@ fn ctl_reload_takes_up_one_zone() {
     fixture.write("two.example.", &changed("192.0.2.98", 2));
     let output = ctl(&fixture.server, &["reload", "one.example."]);
     assert!(output.status.success(), "{output:?}");
-    fixture.wait_for("one.example.", "192.0.2.99");
+    fixture.await_address("one.example.", "192.0.2.99");
     assert_eq!(fixture.address("two.example."), "192.0.2.2", "nobody asked for this one");
     assert!(ctl(&fixture.server, &["reload"]).status.success());
-    fixture.wait_for("two.example.", "192.0.2.98");
+    fixture.await_address("two.example.", "192.0.2.98");
 }
 
 #[test]
@@ -104,7 +102,7 @@ fn a_broken_file_keeps_the_old_zone() {
     // And it is not stuck: a sound file is taken up again.
     fixture.write("one.example.", &changed("192.0.2.97", 3));
     assert!(ctl(&fixture.server, &["reload", "one.example."]).status.success());
-    fixture.wait_for("one.example.", "192.0.2.97");
+    fixture.await_address("one.example.", "192.0.2.97");
 }
 
 #[test]
@@ -113,11 +111,7 @@ fn broken_settings_keep_the_old_ones() {
     let sound = fs::read_to_string(fixture.server.path("zonda.toml")).expect("the settings");
     fs::write(fixture.server.path("zonda.toml"), "[server]\nlistne = 1\n").expect("the settings");
     signal(fixture.server.process.pid(), "HUP");
-    let until = Instant::now() + Duration::from_secs(10);
-    while !fixture.server.log().contains("listne") {
-        assert!(Instant::now() < until, "no word about it: {}", fixture.server.log());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    fixture.server.await_log("listne");
     assert_eq!(fixture.address("one.example."), "192.0.2.2");
     fs::write(fixture.server.path("zonda.toml"), sound).expect("the settings");
 }
@@ -129,11 +123,7 @@ fn zones_come_and_go_with_the_settings() {
     let only_one = settings(fixture.server.scratch.path(), fixture.server.address, &zones[..1], "");
     write(fixture.server.scratch.path(), "zonda.toml", &only_one);
     signal(fixture.server.process.pid(), "HUP");
-    let until = Instant::now() + Duration::from_secs(10);
-    while fixture.ask("www.two.example.").rcode() != 5 {
-        assert!(Instant::now() < until, "two.example. is still served\n{}", fixture.server.log());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    await_that("the end of two.example.", || fixture.ask("www.two.example.").rcode() == 5);
     assert_eq!(fixture.address("one.example."), "192.0.2.2");
 }
 
@@ -145,7 +135,7 @@ fn add_zone_and_remove_zone() {
     assert_eq!(fixture.ask("www.three.example.").rcode(), 5);
     let output = ctl(&fixture.server, &["add-zone", "three.example.", text(&path)]);
     assert!(output.status.success(), "{output:?}");
-    fixture.wait_for("three.example.", "192.0.2.33");
+    fixture.await_address("three.example.", "192.0.2.33");
     let output = ctl(&fixture.server, &["remove-zone", "three.example."]);
     assert!(output.status.success(), "{output:?}");
     assert_eq!(fixture.ask("www.three.example.").rcode(), 5);
@@ -239,7 +229,7 @@ fn a_broken_new_zone_below_a_served_one_takes_nothing_away() {
     let parent = format!("{SOUND}www.sub A 192.0.2.44\n");
     fixture.write("one.example.", &parent);
     assert!(ctl(&fixture.server, &["reload"]).status.success());
-    fixture.wait_for("sub.one.example.", "192.0.2.44");
+    fixture.await_address("sub.one.example.", "192.0.2.44");
     fixture.write("sub.one.example.", "nonsense\n");
     let path = fixture.files.path().join("sub.one.example.");
     let more = format!("\n[[zone]]\nname = \"sub.one.example.\"\nfile = \"{}\"\n", path.display());
@@ -254,7 +244,7 @@ fn a_broken_new_zone_below_a_served_one_takes_nothing_away() {
     assert_eq!(fixture.address("sub.one.example."), "192.0.2.44", "as before");
     fixture.write("sub.one.example.", &changed("192.0.2.46", 1));
     assert!(ctl(&fixture.server, &["reload", "sub.one.example."]).status.success());
-    fixture.wait_for("sub.one.example.", "192.0.2.46");
+    fixture.await_address("sub.one.example.", "192.0.2.46");
 }
 
 /// How many packs are in the pack folder.
@@ -284,11 +274,7 @@ fn packs_are_tidied_and_publish_nothing_that_nobody_asked_for() {
             fixture.write(&name(0), &changed("192.0.2.51", 3));
         }
     }
-    let until = Instant::now() + Duration::from_secs(20);
-    while packs(&fixture) > PACKS_MAX {
-        assert!(Instant::now() < until, "{} packs", packs(&fixture));
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    await_or(|| format!("{} packs", packs(&fixture)), || packs(&fixture) <= PACKS_MAX);
     let output = ctl(&fixture.server, &["reconfigure"]);
     assert!(output.status.success(), "{output:?}");
     std::thread::sleep(Duration::from_millis(300));
@@ -325,7 +311,7 @@ fn a_zone_directory_that_is_empty_now_is_told() {
     fs::write(folder.join("three.example.zone"), SOUND).expect("a zone file");
     let more = format!("\n[[zone-directory]]\npath = \"{}\"\n", folder.display());
     assert!(reload_with(&fixture, &more).status.success());
-    fixture.wait_for("three.example.", "192.0.2.2");
+    fixture.await_address("three.example.", "192.0.2.2");
     fs::remove_file(folder.join("three.example.zone")).expect("the file goes");
     let output = ctl(&fixture.server, &["reload"]);
     let said = String::from_utf8_lossy(&output.stderr);

@@ -10,6 +10,7 @@ use zonda_tests::exchange::{Transport, ask, tcp, tcp_stream, udp, write_framed};
 use zonda_tests::message::{Query, header, question, record};
 use zonda_tests::mutate::{Random, damage};
 use zonda_tests::name::Name;
+use zonda_tests::patience::await_or;
 use zonda_tests::response::{Record, Response};
 use zonda_tests::rtype;
 use zonda_tests::server::peers::require;
@@ -64,11 +65,13 @@ impl Bed {
         std::fs::remove_dir_all(&scratch).ok();
         std::fs::create_dir(&scratch).expect("a folder");
         let process = Guarded::spawn(command, &scratch);
-        let until = Instant::now() + Duration::from_secs(20);
-        while !self.log().contains("INFO serving ") {
-            assert!(Instant::now() < until && process.is_running(), "{}", self.log());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        await_or(
+            || self.log(),
+            || {
+                assert!(process.is_running(), "{}", self.log());
+                self.log().contains("INFO serving ")
+            },
+        );
         process
     }
 

@@ -1,8 +1,9 @@
 //! What the log says of zones that come, change and go: each by name as long as they are few.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use zonda_tests::patience::await_that;
 use zonda_tests::server::{Kind, Server, ctl, settings, signal, write};
 use zonda_tests::zone::ZoneFile;
 
@@ -45,19 +46,6 @@ impl Fixture {
         self.ctl(&["reload"]);
     }
 
-    /// Waits for a line with these words; returns it.
-    fn await_line(&self, words: &str) -> String {
-        let until = Instant::now() + Duration::from_secs(20);
-        loop {
-            let log = self.server.log();
-            if let Some(line) = log.lines().find(|line| line.contains(words)) {
-                return line.to_owned();
-            }
-            assert!(Instant::now() < until, "no line with {words:?} in\n{log}");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-
     /// How many lines have these words.
     fn count(&self, words: &[&str]) -> usize {
         let has = |line: &&str| words.iter().all(|word| line.contains(word));
@@ -74,21 +62,25 @@ fn zones_that_come_change_and_go_are_named() {
     let fixture = Fixture::start(&["one.example.", "two.example."], "");
     let (one, two, three) =
         (fixture.path("one.example."), fixture.path("two.example."), fixture.path("three.example."));
-    fixture.await_line(&format!("INFO zone one.example. loaded (start): serial 1, from {one}"));
-    fixture.await_line(&format!("INFO zone two.example. loaded (start): serial 1, from {two}"));
+    fixture.server.await_log(&format!("INFO zone one.example. loaded (start): serial 1, from {one}"));
+    fixture.server.await_log(&format!("INFO zone two.example. loaded (start): serial 1, from {two}"));
     fixture.write("one.example.", 2);
     fixture.ctl(&["reload"]);
-    fixture.await_line(&format!("INFO zone one.example. changed (reload): serial 2, was 1, from {one}"));
+    fixture
+        .server
+        .await_log(&format!("INFO zone one.example. changed (reload): serial 2, was 1, from {one}"));
     fixture.write("two.example.", 7);
     fixture.ctl(&["reload", "two.example."]);
-    fixture.await_line(&format!("INFO zone two.example. changed (reload): serial 7, was 1, from {two}"));
+    fixture
+        .server
+        .await_log(&format!("INFO zone two.example. changed (reload): serial 7, was 1, from {two}"));
     fixture.write("three.example.", 5);
     fixture.ctl(&["add-zone", "three.example.", &three]);
-    fixture.await_line(&format!("INFO zone three.example. loaded (command): serial 5, from {three}"));
+    fixture.server.await_log(&format!("INFO zone three.example. loaded (command): serial 5, from {three}"));
     fixture.ctl(&["remove-zone", "three.example."]);
-    fixture.await_line("INFO zone three.example. removed (command): serial 5");
+    fixture.server.await_log("INFO zone three.example. removed (command): serial 5");
     fixture.keep_first();
-    fixture.await_line("INFO zone two.example. removed (reload): serial 7");
+    fixture.server.await_log("INFO zone two.example. removed (reload): serial 7");
     for words in
         ["two.example. changed", "two.example. removed", "three.example. loaded", "one.example. changed"]
     {
@@ -99,15 +91,10 @@ fn zones_that_come_change_and_go_are_named() {
 #[test]
 fn zones_that_are_stored_are_named_at_the_start() {
     let mut fixture = Fixture::start(&["one.example.", "two.example."], "pack-directory = \"FILES/packs\"\n");
-    let until = Instant::now() + Duration::from_secs(20);
-    while !fs::read_dir(fixture.path("packs"))
-        .expect("a folder")
-        .flatten()
-        .any(|file| file.file_name().to_string_lossy().ends_with(".zpack"))
-    {
-        assert!(Instant::now() < until, "no pack");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    await_that("a pack", || {
+        let mut files = fs::read_dir(fixture.path("packs")).expect("a folder").flatten();
+        files.any(|file| file.file_name().to_string_lossy().ends_with(".zpack"))
+    });
     signal(fixture.server.process.pid(), "TERM");
     fixture.server.process.wait(Duration::from_secs(10)).expect("an end");
     fixture.write("two.example.", 9);
@@ -119,8 +106,8 @@ fn zones_that_are_stored_are_named_at_the_start() {
     // The guard of the first one leaves it behind, and that of the next would take it for its own.
     fs::remove_file(fixture.server.path("ended")).expect("the end of the first");
     fixture.server.process = zonda_tests::server::Guarded::spawn(command, fixture.server.scratch.path());
-    fixture.await_line("INFO zone one.example. loaded (start): serial 1, as it was stored");
-    fixture.await_line("INFO zone two.example. changed (start): serial 9, was 1, from ");
+    fixture.server.await_log("INFO zone one.example. loaded (start): serial 1, as it was stored");
+    fixture.server.await_log("INFO zone two.example. changed (start): serial 9, was 1, from ");
 }
 
 /// More zones than are named.
@@ -140,19 +127,19 @@ fn of_many_zones_some_are_named_and_the_others_counted() {
     write_all(SOUND);
     let more = format!("\n[[zone-directory]]\npath = \"{}\"\n", folder.display());
     let fixture = Fixture::start(&[], &more);
-    fixture.await_line("INFO 30 zones more (start)");
+    fixture.server.await_log("INFO 30 zones more (start)");
     assert_eq!(fixture.count(&["INFO zone ", " loaded (start)"]), NAMED);
     write_all("nonsense\n");
     let broken = ctl(&fixture.server, &["reload"]);
     let reply = String::from_utf8_lossy(&broken.stderr);
     assert_eq!((broken.status.code(), reply.matches("zonda: zone ").count()), (Some(1), NAMED), "{reply}");
     assert!(reply.contains("more zones are not loaded; `zonda ctl zones` shows them"), "{reply}");
-    fixture.await_line("ERROR 30 zones more not loaded (reload)");
+    fixture.server.await_log("ERROR 30 zones more not loaded (reload)");
     assert_eq!(fixture.count(&["ERROR zone ", " not loaded"]), NAMED);
     assert_eq!(fixture.count(&["ERROR", ".example.zone:1:"]), NAMED, "and why");
     fs::remove_dir_all(&folder).expect("the folder goes");
     fs::create_dir(&folder).expect("a folder");
     fixture.ctl(&["reload"]);
-    fixture.await_line("INFO 30 zones more (reload)");
+    fixture.server.await_log("INFO 30 zones more (reload)");
     assert_eq!(fixture.count(&["INFO zone ", " removed (reload): serial 1"]), NAMED);
 }

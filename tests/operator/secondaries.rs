@@ -10,11 +10,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use zonda_tests::patience::{await_some, await_that};
 use zonda_tests::server::{Server, ctl};
 
-use crate::secondary::{
-    ORIGIN, await_that, kill, of_secondary, rcode, records, serial, start, update, words,
-};
+use crate::secondary::{ORIGIN, kill, of_secondary, rcode, records, serial, start, update, words};
 
 /// Settings of a secondary of the zone that signs nothing. `more`: further lines of `[secondary]`.
 fn unsigned(folder: &Path, primary: SocketAddr, more: &str) -> String {
@@ -44,13 +43,8 @@ fn check(server: &Server, primary: &fake::Fake) {
 /// Waits until the words of the zone have all of these; returns them.
 #[track_caller]
 fn await_words(server: &Server, parts: &[&str]) -> String {
-    let until = Instant::now() + Duration::from_secs(20);
-    loop {
-        let words = words(server);
-        if parts.iter().all(|part| words.contains(part)) {
-            return words;
-        }
-        assert!(Instant::now() < until, "expected {parts:?} in\n{words}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    await_some(
+        || format!("expected {parts:?} in\n{}", words(server)),
+        || Some(words(server)).filter(|words| parts.iter().all(|part| words.contains(part))),
+    )
 }

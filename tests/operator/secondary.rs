@@ -4,10 +4,11 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use zonda_tests::exchange::{Transport, ask, udp_within};
 use zonda_tests::message::Query;
+use zonda_tests::patience::await_that;
 use zonda_tests::response::{Record, Response};
 use zonda_tests::rtype;
 use zonda_tests::server::peers::require;
@@ -16,20 +17,9 @@ use zonda_tests::server::{
 };
 use zonda_tests::zone::transfer;
 
-/// Longest wait for what takes some seconds.
-const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) const ORIGIN: &str = "moved.test.";
 pub(crate) const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 pub(crate) const ZONE: &str = "$TTL 60\n@ SOA ns host 1 3600 600 86400 60\n@ NS ns\nns A 192.0.2.1\nwww A 192.0.2.2\nwww TXT kept\nsub NS ns.sub\nns.sub A 192.0.2.3\n*.wild MX 10 www\n";
-
-#[track_caller]
-pub(crate) fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < until, "waited for {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
 
 /// The serial that a server says the zone has; `None` where it says none.
 pub(crate) fn serial(server: SocketAddr) -> Option<u32> {

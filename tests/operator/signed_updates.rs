@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use zonda_tests::exchange::{Transport, ask, udp_within};
 use zonda_tests::message::Query;
+use zonda_tests::patience::await_that;
 use zonda_tests::rtype;
 use zonda_tests::server::{Kind, Server, ctl};
 use zonda_tests::zone::ZoneFile;
@@ -53,17 +54,8 @@ impl Bed {
         );
         let file = ZoneFile::new("static.test.", self.path().join("static"));
         let server = Server::start_with(Kind::Zonda, &[file], &settings);
-        await_that("the zones", || server.log().contains("INFO serving "));
+        server.await_zones();
         server
-    }
-}
-
-#[track_caller]
-fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(20);
-    while !is_so() {
-        assert!(Instant::now() < until, "waited for {what}");
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

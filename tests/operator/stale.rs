@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Output;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use zonda_tests::exchange::{Transport, ask};
 use zonda_tests::message::Query;
+use zonda_tests::patience::await_that;
 use zonda_tests::rtype;
 use zonda_tests::server::{Kind, Server, ctl, settings, signal, write};
 use zonda_tests::zone::ZoneFile;
@@ -58,15 +59,6 @@ impl Fixture {
         (output, said)
     }
 
-    /// Waits until something is so.
-    pub(crate) fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
-        let until = Instant::now() + Duration::from_secs(10);
-        while !is_so() {
-            assert!(Instant::now() < until, "{what}: in vain\n{}", self.server.log());
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
     /// How many packs are stored.
     pub(crate) fn packs(&self) -> usize {
         let entries = fs::read_dir(self.path("packs")).expect("the pack folder");
@@ -94,7 +86,7 @@ fn a_start_with_a_broken_or_missing_file_serves_the_last_good_pack() {
         fs::remove_file(fixture.path("two.example.")).expect("the file goes");
         fixture.restart(serve_stored);
         // What is looked at after workers answer.
-        fixture.wait("the first load", || fixture.server.log().contains("two.example. not loaded"));
+        fixture.server.await_log("two.example. not loaded");
         assert_eq!((fixture.last("one.example."), fixture.last("two.example.")), (2, 2), "{serve_stored}");
         for (zone, why) in [("one.example.", "one.example.:1:"), ("two.example.", "no such file")] {
             let (_, said) = fixture.ctl(&["zones", zone]);
@@ -120,7 +112,7 @@ fn a_pack_folder_that_cannot_be_made_or_written_is_a_warning() {
     fixture.write("one.example.", "nonsense\n");
     let before = fixture.packs();
     fixture.restart("");
-    fixture.wait("the first load", || fixture.server.log().contains("one.example. not loaded"));
+    fixture.server.await_log("one.example. not loaded");
     assert!(fixture.server.log().contains("packs: cannot write into it"), "{}", fixture.server.log());
     assert_eq!((fixture.last("one.example."), fixture.last("two.example.")), (2, 2));
     fixture.write("one.example.", &SOUND.replace("192.0.2.2", "192.0.2.3"));
@@ -172,7 +164,7 @@ fn packs_that_cannot_be_stored_are_told_and_stored_later() {
     std::thread::sleep(Duration::from_millis(500));
     fixture.write("two.example.", &SOUND.replace("192.0.2.2", "192.0.2.8"));
     assert_eq!(fixture.ctl(&["reload"]).0.status.code(), Some(0));
-    fixture.wait("a pack", is_stored);
+    await_that("a pack", is_stored);
     assert_eq!(fixture.last("one.example."), 7);
     fixture.write("one.example.", "nonsense\n");
     fixture.restart("");
@@ -266,7 +258,7 @@ fn what_cannot_be_listed_leaves_its_zones_as_they_were() {
     fs::rename(fixture.path("names"), fixture.path("unnamed")).expect("the list goes");
     for serve_stored in ["true", "false"] {
         fixture.restart(&format!("serve-stored = {serve_stored}\n{lists}"));
-        fixture.wait("a start", || fixture.server.log().contains("INFO serving "));
+        fixture.server.await_zones();
         assert_eq!(all.map(|zone| fixture.last(zone)), [3, 2, 2, 2, 2], "{serve_stored}");
         let (_, said) = fixture.ctl(&["zones", "c.test."]);
         assert!(said.contains("stale") && said.contains("cannot"), "{said}");

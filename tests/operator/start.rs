@@ -1,27 +1,27 @@
 //! Starts that fail: one clear line, exit status 1.
 
 use std::net::{TcpListener, UdpSocket};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use zonda_tests::exchange::udp_within;
 use zonda_tests::message::Query;
+use zonda_tests::patience::await_or;
 use zonda_tests::response::Response;
 use zonda_tests::rtype;
 use zonda_tests::server::{Guarded, free_address, program_command};
 
-use crate::kit::{SOUND, folder, text, zonda, zonda_without_rights};
+use crate::kit::{SOUND, await_answer, folder, text, zonda, zonda_without_rights};
 
 #[test]
 fn a_busy_port() {
-    let address = free_address();
     let folder = folder(&[("example.zone", SOUND.as_bytes())]);
     let zone = format!("example.={}", text(&folder.path().join("example.zone")));
-    let udp = UdpSocket::bind(address).expect("the port");
-    let arguments = ["serve", "--listen", &address.to_string(), "--zone", &zone];
-    zonda(&arguments).assert_fails(1, &[&address.to_string(), "in use"]);
-    drop(udp);
-    let _tcp = TcpListener::bind(address).expect("the port");
-    zonda(&arguments).assert_fails(1, &[&address.to_string(), "in use"]);
+    // Two ports, each held from the beginning: what was free a moment ago may be somebody else's by now.
+    let udp = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let tcp = TcpListener::bind("127.0.0.1:0").expect("a port");
+    for address in [udp.local_addr(), tcp.local_addr()] {
+        let address = address.expect("an address").to_string();
+        zonda(&["serve", "--listen", &address, "--zone", &zone]).assert_fails(1, &[&address, "in use"]);
+    }
 }
 
 #[test]
@@ -60,24 +60,14 @@ fn without_zones_the_root_zone_is_served_to_try() {
     let mut process =
         Guarded::spawn(program_command(&["serve", "--listen", &address.to_string()]), scratch.path());
     let query = Query::new(".", rtype::SOA).octets();
-    let until = Instant::now() + Duration::from_secs(20);
-    let answer = loop {
-        assert!(process.is_running() && Instant::now() < until, "no answer");
-        match udp_within(address, &query, Duration::from_millis(200)) {
-            Ok(Some(answer)) if answer[3] & 0xf == 0 => break answer,
-            _ => std::thread::sleep(Duration::from_millis(20)),
-        }
-    };
+    let log = || std::fs::read_to_string(scratch.path().join("log")).unwrap_or_default();
+    let answer = await_answer(&process, address, &query, log);
     let response = Response::parse(&answer).expect("a sound answer");
     assert_eq!(response.answer.len(), 1, "{response:#?}");
     // Its signatures ended in August 2026.
     let wanted =
         ["WARN", "zone .", "ran out", "today's root zone: ", "https://www.internic.net/domain/root.zone"];
-    let log = || std::fs::read_to_string(scratch.path().join("log")).unwrap_or_default();
-    while !log().lines().any(|line| wanted.iter().all(|word| line.contains(word))) {
-        assert!(process.is_running() && Instant::now() < until, "no word of its signatures: {}", log());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    await_or(log, || log().lines().any(|line| wanted.iter().all(|word| line.contains(word))));
     assert_eq!(log().matches(" WARN ").count(), 1, "what nobody here can mend: {}", log());
     process.stop();
 }
@@ -129,12 +119,9 @@ fn server(more: &str) -> (tempfile::TempDir, Guarded) {
     std::fs::write(&path, settings).expect("the settings");
     let process = Guarded::spawn(program_command(&["serve", "--config", text(&path)]), scratch.path());
     let query = Query::new("example.", rtype::SOA).octets();
-    let until = Instant::now() + Duration::from_secs(20);
-    while !matches!(udp_within(address, &query, Duration::from_millis(200)), Ok(Some(answer)) if answer[3] & 0xf == 0)
-    {
-        assert!(process.is_running() && Instant::now() < until, "no answer");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    await_answer(&process, address, &query, || {
+        std::fs::read_to_string(scratch.path().join("log")).unwrap_or_default()
+    });
     (scratch, process)
 }
 

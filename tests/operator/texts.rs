@@ -8,7 +8,7 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use zonda_tests::exchange::{Transport, ask};
 use zonda_tests::message::Query;
@@ -85,11 +85,7 @@ impl Bed {
         }
         let file = ZoneFile::new("static.test.", self.path("static"));
         let server = Server::start_with(Kind::Zonda, &[file], &settings);
-        let until = Instant::now() + Duration::from_secs(20);
-        while !server.log().contains("INFO serving ") {
-            assert!(Instant::now() < until, "{}", server.log());
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        server.await_zones();
         server
     }
 }

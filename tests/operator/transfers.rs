@@ -4,18 +4,17 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use zonda_tests::exchange::{Transport, ask, tcp_stream, udp_within, write_framed};
 use zonda_tests::message::Query;
+use zonda_tests::patience::{PATIENCE, await_that};
 use zonda_tests::response::{Record, Response};
 use zonda_tests::rtype;
 use zonda_tests::server::peers::require;
 use zonda_tests::server::{Guarded, Kind, Server, ctl, free_address, write};
 use zonda_tests::zone::{ZoneFile, data, repository, transfer};
 
-/// Longest wait for what takes a moment.
-const PATIENCE: Duration = Duration::from_secs(20);
 const NAME: &str = "k.example.";
 const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
@@ -28,15 +27,6 @@ fn records(server: SocketAddr, origin: &str) -> Vec<Record> {
     let mut records: Vec<Record> = transfer(server, origin).iter().map(Record::folded).collect();
     records.sort();
     records
-}
-
-#[track_caller]
-fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < until, "waited for {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// Record by record what named sends of the same texts: the root zone, signed ones, all types, deep names.

@@ -13,14 +13,12 @@ use std::time::{Duration, Instant};
 
 use zonda_tests::exchange::{Transport, ask, read_framed, tcp_stream, udp_within, write_framed};
 use zonda_tests::message::Query;
+use zonda_tests::patience::{PATIENCE, await_that};
 use zonda_tests::rtype;
 use zonda_tests::server::{Guarded, Kind, Server, ctl, free_address, program, settings, signal, write};
 use zonda_tests::zone::ZoneFile;
 
 use crate::kit::{SOUND, text};
-
-/// Longest wait for what happens at once.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Longest wait for an answer: only one that is lost takes it.
 const ANSWER_WAIT: Duration = Duration::from_secs(8);
@@ -155,14 +153,6 @@ impl Drop for Line {
 pub(crate) fn is_running(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
-}
-
-pub(crate) fn await_that(what: &str, is_so: impl Fn() -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < until, "waited for: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 pub(crate) fn query() -> Query {

@@ -14,6 +14,7 @@ pub mod exchange;
 pub mod message;
 pub mod mutate;
 pub mod name;
+pub mod patience;
 pub mod response;
 pub mod rtype;
 pub mod server;

@@ -4,10 +4,11 @@
 //! under a small shell that holds the read end of a pipe from the test program and kills it when that pipe closes.
 
 pub mod peers;
+mod port;
 mod process;
 mod zonda;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -15,13 +16,12 @@ use tempfile::TempDir;
 
 use crate::exchange::udp_within;
 use crate::message::Query;
+use crate::patience::{PATIENCE, await_some};
 use crate::rtype;
 use crate::zone::ZoneFile;
+pub use port::free_address;
 pub use process::{Guarded, signal};
 pub use zonda::{bench_program, ctl, program, program_command, settings};
-
-/// Longest wait for the first answer: named needs seconds for large zones on a loaded machine.
-const START_WAIT: Duration = Duration::from_secs(60);
 
 /// How often a start is tried: the free port found may be taken by another before the server binds it.
 const START_ATTEMPTS: usize = 3;
@@ -112,7 +112,7 @@ impl Server {
 
     /// Waits until the server answers for every zone with anything but SERVFAIL or REFUSED.
     fn wait_for(&self, zones: &[ZoneFile]) -> bool {
-        let until = Instant::now() + START_WAIT;
+        let until = Instant::now() + PATIENCE;
         let mut waiting = zones.iter().peekable();
         while Instant::now() < until && self.process.is_running() {
             let origin = waiting.peek().map_or(".", |zone| zone.origin.as_str());
@@ -137,6 +137,27 @@ impl Server {
         String::from_utf8_lossy(&octets).into_owned()
     }
 
+    /// Waits until it has all zones, those too that were not stored: before that it takes no updates.
+    #[track_caller]
+    pub fn await_zones(&self) {
+        self.await_log("INFO serving ");
+    }
+
+    /// Waits for a line of the log with these words, and returns it. Panics where the server ends without.
+    #[track_caller]
+    pub fn await_log(&self, words: &str) -> String {
+        await_some(
+            || format!("waited for a line with {words:?}"),
+            || {
+                // Looked at first: what it wrote before its end counts.
+                let is_running = self.process.is_running();
+                let line = self.log().lines().find(|line| line.contains(words)).map(str::to_owned);
+                assert!(is_running || line.is_some(), "ended without a line with {words:?}");
+                line
+            },
+        )
+    }
+
     /// A file of the server's scratch folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.scratch.path().join(name)
@@ -153,18 +174,6 @@ impl Drop for Server {
         }
         self.process.stop();
     }
-}
-
-/// A loopback address whose port is free for UDP and TCP just now.
-pub fn free_address() -> SocketAddr {
-    for _ in 0..100 {
-        let stream = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free TCP port");
-        let address = stream.local_addr().expect("an address");
-        if UdpSocket::bind(address).is_ok() {
-            return SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port());
-        }
-    }
-    panic!("no port that is free for UDP and TCP");
 }
 
 /// Writes a file of a scratch folder.

@@ -2,21 +2,22 @@
 //!
 //! | promised | after |
 //! |---|---|
-//! | the content of a file | [`File::sync`] |
+//! | the content of a file | [`File::sync`]; of what was written, [`File::write_synced`] |
 //! | that it is there, under this name, or gone | [`Disk::sync_folder`] |
 //!
 //! What is not synced may be on the disk or not, or in part, whatever was written before or after it. After a sync that failed nobody can
 //! say what of that file is on the disk, also if a later sync succeeds: errors are told once.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
 #[cfg(any(test, feature = "simulated"))]
 pub mod simulated;
+mod system;
+
+pub use system::System;
 
 /// Octets that the system writes at a time: what is in one page is written again when any of it changes.
 pub const PAGE_OCTETS: usize = 4096;
@@ -68,70 +69,15 @@ pub trait File: Send + Sync {
 
     /// Waits until content and length are on the disk.
     fn sync(&self) -> io::Result<()>;
-}
 
-/// The disk of this machine.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct System;
-
-impl Disk for System {
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
-        Ok(Arc::new(fs::File::options().read(true).write(true).create_new(true).open(path)?))
+    /// Writes as [`File::write_at`] and waits until that is on the disk, with the length. What was written before otherwise may not be.
+    fn write_synced(&self, octets: &[u8], at: u64) -> io::Result<()> {
+        self.write_at(octets, at)?;
+        self.sync()
     }
 
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
-        Ok(Arc::new(fs::File::options().read(true).write(true).open(path)?))
-    }
-
-    fn names(&self, folder: &Path) -> io::Result<Vec<OsString>> {
-        fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect()
-    }
-
-    fn make_folder(&self, folder: &Path) -> io::Result<()> {
-        fs::create_dir_all(folder)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::rename(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        fs::remove_file(path)
-    }
-
-    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        fs::File::open(folder)?.sync_all()
-    }
-
-    fn sync_all(&self, folder: &Path) -> io::Result<()> {
-        Ok(rustix::fs::syncfs(fs::File::open(folder)?)?)
-    }
-}
-
-impl File for fs::File {
-    fn read_at(&self, octets: &mut [u8], at: u64) -> io::Result<()> {
-        self.read_exact_at(octets, at)
-    }
-
-    fn write_at(&self, octets: &[u8], at: u64) -> io::Result<()> {
-        self.write_all_at(octets, at)
-    }
-
-    fn octets(&self) -> io::Result<u64> {
-        Ok(self.metadata()?.len())
-    }
-
-    fn set_octets(&self, octets: u64) -> io::Result<()> {
-        self.set_len(octets)
-    }
-
-    fn reserve(&self, octets: u64) -> io::Result<()> {
-        Ok(rustix::fs::fallocate(self, rustix::fs::FallocateFlags::empty(), 0, octets)?)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.sync_data()
-    }
+    /// What is on the disk need not stay in memory: nobody is going to read it soon.
+    fn forget(&self) {}
 }
 
 #[cfg(test)]

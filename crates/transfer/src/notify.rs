@@ -90,6 +90,8 @@ pub struct Due {
     pub remote: RemoteName,
     /// How often it was sent before: which of the remote's addresses is its turn.
     pub sendings: u8,
+    /// It is this as long as nothing is published meanwhile.
+    turn: (Duration, u64),
 }
 
 /// What came of looking at a message that was received, or at the time.
@@ -220,8 +222,11 @@ impl Notices {
         self.zones.remove(&zone);
     }
 
-    /// The remote of what is due is none any more, or the zone has no data: it is not told.
+    /// The remote of what is due is none any more, or the zone has no data: it is not told, unless it was published again meanwhile.
     pub fn leave(&mut self, due: &Due) {
+        if !self.is_latest(due) {
+            return;
+        }
         self.unqueue(&due.zone, &due.remote);
         self.remove(&due.zone, &due.remote);
     }
@@ -268,7 +273,7 @@ impl Notices {
             if self.tokens < 1.0 {
                 return None;
             }
-            return Some(Due { zone, remote, sendings });
+            return Some(Due { zone, remote, sendings, turn });
         }
     }
 
@@ -277,7 +282,8 @@ impl Notices {
         (0..IDS_TRIED).map(|_| random()).find(|id| !self.ids.contains_key(&(to, *id)))
     }
 
-    /// It was sent to `to`, or could not be, which is as good as a message that was lost. `signed`: the key and the MAC of the message.
+    /// It was sent to `to`, or could not be, which is as good as a message that was lost. `signed`: the key and the MAC of the message. Where a newer serial was
+    /// published meanwhile that is still due, as the message may not have it.
     pub fn sent(
         &mut self,
         due: &Due,
@@ -289,6 +295,9 @@ impl Notices {
         let Due { zone, remote, .. } = due;
         self.tokens -= 1.0;
         self.counts.sent += 1;
+        if !self.is_latest(due) {
+            return;
+        }
         self.unqueue(zone, remote);
         let Some(entry) = self.entry(zone, remote) else { return };
         if entry.state == State::Due {
@@ -355,6 +364,11 @@ impl Notices {
 
     fn entry(&mut self, zone: &NameBuf, remote: &RemoteName) -> Option<&mut Entry> {
         self.zones.get_mut(zone)?.iter_mut().find(|entry| entry.remote == *remote)
+    }
+
+    /// Whether nothing was published since this became due.
+    fn is_latest(&mut self, due: &Due) -> bool {
+        self.entry(&due.zone, &due.remote).is_some_and(|entry| entry.turn == Some(due.turn))
     }
 
     /// It is looked at again at `at`.

@@ -78,7 +78,7 @@ fn of_a_zone_that_is_a_primary_by_now() {
         response.answer.len() == 1
     };
     assert!(has(), "at once");
-    await_that("the lists", || server.log().contains("INFO serving "));
+    server.await_zones();
     update(address, &format!("update add n2.{ORIGIN} 60 A 192.0.2.78"));
     assert!(has() && serial(address) == Some(11));
 }

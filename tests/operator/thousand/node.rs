@@ -4,10 +4,11 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use zonda_tests::exchange::{tcp, udp_within};
 use zonda_tests::message::Query;
+use zonda_tests::patience::await_that;
 use zonda_tests::response::Response;
 use zonda_tests::rtype;
 use zonda_tests::server::peers::require;
@@ -17,17 +18,6 @@ use super::model::{Change, Model};
 use super::{ORIGIN, Program};
 
 const SECRET: &str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
-/// Longest wait for what takes some seconds.
-const PATIENCE: Duration = Duration::from_secs(40);
-
-#[track_caller]
-pub fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < until, "waited for {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
 
 /// What a server is to be.
 pub struct Role {
@@ -225,6 +215,10 @@ impl Role {
 }
 
 impl Node {
+    pub fn program(&self) -> Program {
+        self.program
+    }
+
     /// The serial that it says the zone has; `None` where it says none.
     pub fn serial(&self) -> Option<u32> {
         let query = Query::new(ORIGIN, rtype::SOA).octets();

@@ -33,7 +33,7 @@ use crate::controller::Controller;
 use crate::repeated::REPEAT_PAUSE;
 
 /// What waits is written so often: some changes of a zone come together, and few are brought again after a kill.
-const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(500);
 /// Files are synced so long after they were written: a power failure costs the history of a minute, and zones whose history ends there are sent whole once.
 const SYNC_PAUSE: Duration = Duration::from_secs(60);
 /// Names of a zone that are compared at once by who asks for the difference: some milliseconds.

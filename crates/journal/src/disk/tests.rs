@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::simulated::{Faults, Simulated};
-use super::{Disk, File, System};
+use super::{Disk, File, PAGE_OCTETS, System};
 
 fn read(file: &dyn File) -> Vec<u8> {
     let mut octets = vec![0; file.octets().expect("a length") as usize];
@@ -29,6 +29,28 @@ fn the_system_keeps_to_the_trait() {
     assert_eq!(read(&*System.open(&path("b")).expect("the file")), b"\0\0\0h");
     System.remove(&path("b")).expect("removed");
     assert!(System.open(&path("b")).is_err());
+}
+
+/// Past the system's cache or through it, whole pages or not: what is read is what was written last.
+#[test]
+fn what_is_written_and_synced_at_once_is_read() {
+    let scratch = tempfile::tempdir().expect("a scratch folder");
+    let file = System.create(&scratch.path().join("a")).expect("a file");
+    let mut expected = vec![0; 64 * PAGE_OCTETS];
+    file.write_synced(&expected, 0).expect("written");
+    let pages = [(0, 1), (3, 2), (3, 1), (17, 17), (2, 30)];
+    let octets = pages.map(|(at, octets)| (at * PAGE_OCTETS, octets * PAGE_OCTETS));
+    for (number, (at, octets)) in octets.into_iter().chain([(5, 7), (4096, 100), (9000, 4096)]).enumerate() {
+        let new = vec![number as u8 + 1; octets];
+        file.write_synced(&new, at as u64).expect("written");
+        expected[at..at + octets].copy_from_slice(&new);
+        assert_eq!(read(&*file), expected, "octets {at} to {}", at + octets);
+        if number % 2 == 0 {
+            file.write_at(b"beside", at as u64 + 1).expect("written");
+            expected[at + 1..at + 7].copy_from_slice(b"beside");
+        }
+        file.forget();
+    }
 }
 
 #[test]

@@ -243,6 +243,7 @@ impl Segments {
                 file.write_at(&zeros[..zeros.len().min(self.octets() - at)], at as u64)?;
             }
             file.sync()?;
+            file.forget();
             self.disk.rename(&new, &path)?;
             self.sync_folder()?;
             Ok(Segment { number, file })

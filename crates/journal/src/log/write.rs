@@ -122,7 +122,7 @@ impl Log {
             self.used.push(Used { segment, last: first - 1, fate: Fate::Free, is_superseded: false });
         }
         let head = SegmentHead { term, identity: self.identity }.write(segment.number);
-        let result = segment.file.write_at(&head, 0);
+        let result = segment.file.write_synced(&head, 0);
         self.current = Some(Current { segment, term, page: 1 });
         result.map_err(|error| self.give_up(error, first))
     }
@@ -133,9 +133,8 @@ impl Log {
             return Err(AppendError::Undecided(io::Error::other("no segment")));
         };
         head.seal(place(&self.identity, current.segment.number, current.page), &mut self.buffer);
-        let file = &current.segment.file;
-        let result =
-            file.write_at(&self.buffer, (current.page * PAGE_OCTETS) as u64).and_then(|()| file.sync());
+        let at = (current.page * PAGE_OCTETS) as u64;
+        let result = current.segment.file.write_synced(&self.buffer, at);
         self.counted.octets += self.buffer.len() as u64;
         current.page += self.buffer.len() / PAGE_OCTETS;
         result.map_err(|error| self.give_up(error, head.number))
@@ -173,9 +172,8 @@ impl Log {
         let segment_head = SegmentHead { term, identity: self.identity }.write(segment.number);
         let result = segment
             .file
-            .write_at(&segment_head, 0)
-            .and_then(|()| segment.file.write_at(&self.buffer, PAGE_OCTETS as u64))
-            .and_then(|()| segment.file.sync())
+            .write_synced(&segment_head, 0)
+            .and_then(|()| segment.file.write_synced(&self.buffer, PAGE_OCTETS as u64))
             .and_then(|()| self.segments.sync_folder());
         self.counted.octets += self.buffer.len() as u64;
         if let Err(error) = result {

@@ -117,6 +117,26 @@ fn a_newer_serial_takes_the_place() {
 }
 
 /// A remote that is gone takes no other with it.
+/// What is sent is made from what was served when it became due: a response to that says nothing of what came meanwhile.
+#[test]
+fn published_while_it_is_sent() {
+    let mut notices = Notices::default();
+    notices.publish(&name("example"), 7, remotes(&["a"]), seconds(0.0));
+    let due = notices.next(seconds(1.0), &mut Vec::new()).unwrap();
+    notices.publish(&name("example"), 8, remotes(&["a"]), seconds(1.0));
+    notices.sent(&due, at(53), 10, None, seconds(1.0));
+    assert_eq!(notices.receive(at(53), &response("example", 10, 0), seconds(1.0), WALL), None);
+    assert_eq!(send(&mut notices, 1.0, 11), [("example.".to_owned(), "a".to_owned(), 0)]);
+    let ended = notices.receive(at(53), &response("example", 11, 0), seconds(1.0), WALL).unwrap();
+    assert_eq!((ended.told.serial, ended.told.state), (8, State::Told));
+    // Nor is it given up as there were no data.
+    notices.publish(&name("example"), 9, remotes(&["a"]), seconds(2.0));
+    let due = notices.next(seconds(2.0), &mut Vec::new()).unwrap();
+    notices.publish(&name("example"), 10, remotes(&["a"]), seconds(2.0));
+    notices.leave(&due);
+    assert_eq!(send(&mut notices, 2.0, 12).len(), 1);
+}
+
 #[test]
 fn remotes_that_are_gone() {
     let mut notices = Notices::default();
