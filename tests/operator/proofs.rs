@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use zonda_tests::exchange::{Transport, ask, udp_within};
 use zonda_tests::message::Query;
+use zonda_tests::patience::await_or;
 use zonda_tests::rtype;
 use zonda_tests::server::{Kind, Server};
 use zonda_tests::zone::ZoneFile;
@@ -85,11 +86,7 @@ fn signatures_of_one_zone_do_not_hold_up_another() {
     );
     let file = ZoneFile::new("static.test.", folder.join("static"));
     let server = Server::start_with(Kind::Zonda, &[file], &settings);
-    let until = Instant::now() + Duration::from_secs(20);
-    while serial(&server) != Some([0, 0, 0, 1]) {
-        assert!(Instant::now() < until, "{}", server.log());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    await_or(|| server.log(), || serial(&server) == Some([0, 0, 0, 1]));
 
     let add = |line: String| format!("update add {}\n", line.replacen(" IN ", " ", 1));
     let remove = |line: String| {

@@ -13,6 +13,7 @@ use std::time::Duration;
 use zonda_tests::exchange::{Transport, ask};
 use zonda_tests::message::Query;
 use zonda_tests::mutate::Random;
+use zonda_tests::patience::await_or;
 use zonda_tests::rtype;
 use zonda_tests::server::{Kind, Server, ctl, signal};
 use zonda_tests::zone::ZoneFile;
@@ -473,16 +474,12 @@ fn the_history_says_whose_lost_groups_were() {
     done(&server, "b.test.", "update add new.b.test. 60 A 192.0.2.9");
     (1..=4).for_each(|at| done(&server, "a.test.", &format!("update add x{at}.a.test. 60 A 192.0.2.{at}")));
     // Two zones, in the files of which it is written a moment later.
-    let until = Instant::now() + Duration::from_secs(20);
     let of_folder = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().flatten();
     let is_written = || {
         let folders = of_folder(bed.path("packs/journal/history")).filter(|entry| entry.path().is_dir());
         folders.flat_map(|folder| of_folder(folder.path())).count() >= 2
     };
-    while !is_written() {
-        assert!(Instant::now() < until, "{}", server.log());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    await_or(|| server.log(), is_written);
     std::thread::sleep(Duration::from_millis(300));
     kill(server);
     let mut damaged = 0;
