@@ -4,6 +4,7 @@
 
 #![no_main]
 
+mod image;
 mod message;
 mod message_layer;
 mod pack;
@@ -31,8 +32,7 @@ const TARGETS: [(&str, Target); 9] = [
     ("update", change::fuzz::fuzz_update),
     // Any octets as the response to a question of a secondary; what must hold is said in `transfer::incoming::fuzz`.
     ("transfer", transfer::incoming::fuzz::check_stream),
-    // What must hold is said in `journal::fuzz`.
-    ("journal", journal::fuzz::fuzz_log),
+    ("journal", image::run),
     // Any octets as a capture; what must hold is said in `bench::trace::fuzz`.
     ("trace", bench::trace::fuzz::fuzz_capture),
 ];

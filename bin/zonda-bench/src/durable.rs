@@ -10,7 +10,7 @@ use std::{
 
 use bench::{
     Error,
-    durable::{self, Durable},
+    durable::{self, Durable, Way},
 };
 use clap::Args;
 
@@ -36,14 +36,18 @@ pub struct Arguments {
     /// a second, as JSON.
     #[arg(long, value_name = "SECONDS", conflicts_with = "listen")]
     disk: Option<f64>,
+    /// Write into the system's cache and call fdatasync, as most servers do, instead of past it, which is quicker.
+    #[arg(long)]
+    fdatasync: bool,
 }
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    let way = if arguments.fdatasync { Way::Fdatasync } else { Way::Direct };
     if let Some(seconds) = arguments.disk {
         if !(0.001..=SECONDS_MAX).contains(&seconds) {
             return Err(Error::Option { option: "--disk", rule: "must be from 0.001 to 900" });
         }
-        let disk = durable::measure(&arguments.file, Duration::from_secs_f64(seconds))?;
+        let disk = durable::measure(&arguments.file, Duration::from_secs_f64(seconds), way)?;
         println!("{}", disk.json());
         return Ok(ExitCode::SUCCESS);
     }
@@ -55,7 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         let installed = signal_hook::flag::register(signal, Arc::clone(&stop));
         installed.map_err(|cause| Error::System { action: "install a signal handler", cause })?;
     }
-    let durable = Durable::new(listen, &arguments.file)?;
+    let durable = Durable::new(listen, &arguments.file, way)?;
     let address = durable.address().map_err(|cause| Error::System { action: "ask a socket", cause })?;
     eprintln!("durable on {address}");
     let counts = durable.run(&stop)?;

@@ -14,8 +14,8 @@ use journal::show::{HISTORY_FOLDER, show_history, show_log, verify};
 use journal::{History, Recovery};
 use wire::Name;
 
-use crate::dynamic::journal_of;
-use crate::packs::LOCK;
+use crate::dynamic::{journal_of, verify_images};
+use crate::packs::{LOCK, stored_in};
 use crate::settings::Settings;
 use crate::text::cannot;
 
@@ -116,17 +116,24 @@ impl Journal {
         }
     }
 
-    /// Reads all of it. A line for each fault; none: all is well.
+    /// Reads all of it. `faults`: a line for each; none: all is well. `notes`: what a start takes of images of changes, a line for each zone that has any.
     ///
     /// # Errors
     ///
     /// A server uses it, or it cannot be read, in words.
-    pub fn verify(&self, lines: Lines<'_>) -> Result<(), String> {
+    pub fn verify(&self, faults: Lines<'_>, notes: Lines<'_>) -> Result<(), String> {
         if self.is_in_use() {
             return Err(format!("{}: {RUNNING}", self.folder.display()));
         }
-        verify(&self.disk, &self.folder, self.options, lines)
-            .map_err(|error| format!("{}: {error}", self.folder.display()))
+        let failed = |error: std::io::Error| format!("{}: {error}", self.folder.display());
+        verify(&self.disk, &self.folder, self.options, faults).map_err(failed)?;
+        // What keeps these from being read was said just now.
+        let Ok(anchor) = Anchor::open(Arc::clone(&self.disk), &self.folder) else { return Ok(()) };
+        let start = anchor.content().map(Content::start).unwrap_or_default();
+        let recovery = Recovery::open(Arc::clone(&self.disk), &self.folder, self.options, start);
+        let Ok(recovery) = recovery else { return Ok(()) };
+        let packs = self.folder.parent().map(stored_in).unwrap_or_default();
+        verify_images(&self.folder, &recovery, packs, faults, notes).map_err(failed)
     }
 
     /// Removes the history of a zone; says whether it had any.

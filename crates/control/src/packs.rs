@@ -142,6 +142,28 @@ impl Stored {
     }
 }
 
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+/// Leaves the names of packs, the oldest first.
+fn retain_packs(names: &mut Vec<String>) {
+    names.retain(|name| name.starts_with("zones-") && name.ends_with(SUFFIX));
+    names.sort();
+}
+
+/// The packs of a folder that can be read, the oldest first. Nothing in it is changed.
+pub(crate) fn stored_in(folder: &Path) -> Vec<Arc<StoredPack>> {
+    let mut names = names_in(folder);
+    retain_packs(&mut names);
+    let stored = names.iter().map(|name| folder.join(name)).filter_map(|path| {
+        let (pack, _) = map_pack(&path).ok()?;
+        Some(Arc::new(StoredPack { pack: Arc::new(pack), file: Some(path) }))
+    });
+    stored.collect()
+}
+
 impl PackFolder {
     /// Takes a folder into use; it is made if it does not exist. One that cannot be is [read](PackFolder::is_writable) only, with a
     /// warning. The error: another server uses it, and each would remove what the other needs.
@@ -264,14 +286,11 @@ impl PackFolder {
 
     /// Names of the packs, oldest first; leftovers of a crash are removed.
     fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
-        let mut names: Vec<String> =
-            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        let mut names = names_in(&self.path);
         for name in names.iter().filter(|name| name.starts_with(".zones-") && name.ends_with(".tmp")) {
             self.remove(&self.path.join(name));
         }
-        names.retain(|name| name.starts_with("zones-") && name.ends_with(SUFFIX));
-        names.sort();
+        retain_packs(&mut names);
         names
     }
 

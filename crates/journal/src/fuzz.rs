@@ -1,7 +1,10 @@
 //! A sound log with octets changed and its checksums made right again: a start reads it without panic, and goes on. For fuzzing.
 //!
 //! The input is a list of changes of four octets: segment, place (16 bits, little-endian, taken modulo the length), new octet. The octet in
-//! front of them says whether checksums are made right. An input that begins with `raw` is a segment instead.
+//! front of them says whether checksums are made right. An input that begins with `raw` is a segment instead, one that begins with `file`
+//! changes of a checkpoint file (`file`).
+
+mod file;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -74,6 +77,9 @@ fn sound() -> &'static Vec<(PathBuf, Vec<u8>)> {
 pub fn fuzz_log(data: &[u8]) {
     if let Some(raw) = data.strip_prefix(b"raw") {
         return fuzz_segment(raw, &IDENTITY);
+    }
+    if let Some(changes) = data.strip_prefix(b"file") {
+        return file::fuzz_file(changes);
     }
     let Some((how, changes)) = data.split_first() else { return };
     let mut segments = sound().clone();

@@ -41,7 +41,7 @@ enum Command {
         #[arg(value_parser = name)]
         zone: Option<NameBuf>,
     },
-    /// Read all of it: a line for each fault, with its place
+    /// Read all of it: a line for each fault, with its place, and for each zone whether a start takes images of its changes
     Verify,
     /// Remove the history of a zone: its secondaries get all of it next time
     Prune {
@@ -82,14 +82,15 @@ fn look(arguments: &Arguments) -> Result<bool, String> {
             Ok(ok)
         }
         Command::Verify => {
-            let mut faults = 0;
-            journal.verify(&mut |line| {
+            let (mut faults, mut ok) = (0, true);
+            let mut fault = |line: String| {
                 faults += 1;
                 complain([line.as_str()]);
-            })?;
+            };
+            journal.verify(&mut fault, &mut |line| ok &= print(&format!("{line}\n")))?;
             let folder = journal.folder().display();
             let verdict = if faults == 0 { "fine".into() } else { count(faults, "fault") };
-            Ok(print(&format!("{folder}: {verdict}\n")) && faults == 0)
+            Ok(print(&format!("{folder}: {verdict}\n")) && ok && faults == 0)
         }
         Command::Prune { zone } => Ok(print(&match journal.prune(zone)? {
             true => format!("zone {zone}: its history is removed\n"),

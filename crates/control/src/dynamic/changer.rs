@@ -105,6 +105,8 @@ impl Changer {
         if !(changer.zones.is_empty() && changer.gone.is_empty()) {
             let _ = changer.open_log();
         }
+        // Else the next start applies again what this one did.
+        changer.imaging.look(changer.zones.values(), changer.renewal.rules.image_rows_min);
         changer
     }
 

@@ -26,6 +26,7 @@ use super::base;
 use super::changer::{Changer, wall};
 use super::group::{Payload, entry};
 use super::log::Log;
+use super::origin::Sums;
 use super::renewal::Rules;
 use super::zone::DynamicZone;
 use crate::controller::Controller;
@@ -265,7 +266,7 @@ impl Changer {
         checkpoint.awaited.retain(|name| zones.contains_key(name));
         match checkpoint.next(&self.controller, |name| zones.get(name), &self.renewal.rules) {
             Some((entries, large)) => {
-                // What images lie over is not what a start begins from any more.
+                // Until all of it is on the disk there is nothing that an image could name.
                 let mut said: Vec<NameBuf> =
                     entries.iter().map(|entry| entry.record().zone.to_lowercase()).collect();
                 said.dedup();
@@ -288,9 +289,11 @@ impl Changer {
     /// Has records be written that a checkpoint needs. False: they cannot be, and there is no checkpoint this time.
     pub(super) fn write_for_checkpoint(&mut self, entries: Vec<Entry>) -> bool {
         let (Log::Open(open), Some(checkpoint)) = (&self.log, &mut self.checkpoint) else { return false };
+        let mut sums = Sums::default();
         for entry in entries {
-            let generation = open.committer.generation();
-            if open.committer.enqueue_urgent(generation, Arc::new(entry), Payload::Checkpoint).is_err() {
+            let (generation, anew) = (open.committer.generation(), sums.anew(&entry));
+            let payload = Payload::Checkpoint(anew);
+            if open.committer.enqueue_urgent(generation, Arc::new(entry), payload).is_err() {
                 self.checkpoint = None;
                 return false;
             }

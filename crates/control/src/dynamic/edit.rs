@@ -159,7 +159,7 @@ impl Changer {
             return Err(NotBased::NotNow);
         };
         let generation = open.committer.generation();
-        let queued = open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base);
+        let queued = open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base(None));
         queued.map(drop).map_err(|_| NotBased::NotNow)
     }
 
@@ -168,7 +168,7 @@ impl Changer {
         let Ok(entry) = Entry::new(name, 0, 0, wall(), Body::Removed) else { return };
         let Log::Open(open) = &self.log else { return };
         let generation = open.committer.generation();
-        if open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base).is_err() {
+        if open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base(None)).is_err() {
             return;
         }
         self.commit();

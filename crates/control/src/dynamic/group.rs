@@ -11,15 +11,16 @@ use zone::catalog::PartSet;
 use zone::delta::Changed;
 
 use super::incoming::Told;
+use super::origin::Anew;
 use super::renewal::Moved;
 use super::update::{Said, Update};
 
 /// What waits for a record of the log.
 pub(super) enum Payload {
-    /// Nothing: it is what a commit of the same zone that comes after begins from.
-    Base,
-    /// A checkpoint.
-    Checkpoint,
+    /// Nothing: it is what a commit of the same zone that comes after begins from. With the last of it the zone's state is said.
+    Base(Option<Box<Anew>>),
+    /// A checkpoint; the same.
+    Checkpoint(Option<Box<Anew>>),
     /// Nothing: when a zone was checked.
     Checked,
     /// Nothing: that this zone has no age any more.

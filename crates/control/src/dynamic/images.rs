@@ -7,11 +7,11 @@
 //! ```
 //!
 //! The log says what zones are, and does not know of images. One is made of a state that is on the disk and published, and is used where the log, read from
-//! its beginning, comes by the same state: the last record of the zone up to that group makes that serial and has that sum, over that pack. From there on
-//! changes are applied. So an image that is old, damaged, of another copy of the log or not there costs time, and nothing else.
+//! its beginning, comes by the same state: the last record of the zone up to that group makes that serial and has that sum (`origin`), over that pack. From
+//! there on changes are applied. So an image that is old, damaged, of another copy of the log or not there costs time, and nothing else.
 
 use std::collections::{HashMap, HashSet};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -19,13 +19,13 @@ use std::sync::mpsc::sync_channel;
 use journal::anchor::{FileMark, Kind};
 use journal::checkpoint::{Checkpoint, number_of};
 use journal::disk::{Disk, System};
-use journal::{Body, Identity, Record};
+use journal::{Identity, Record, Recovery};
 use wire::NameBuf;
 use zone::delta::image::{Block, Loader, Mark};
-use zone::section::checksum;
 use zone::{DeltaWriter, Pack};
 
 use super::beginnings::Beginnings;
+use super::origin::{Origin, Sums};
 use crate::packs::StoredPack;
 
 /// The folder of images, in that of the log.
@@ -38,24 +38,6 @@ const BLOCKS_AHEAD: usize = 8;
 /// Where images are.
 pub(super) fn folder_of(journal: &Path) -> PathBuf {
     journal.join(FOLDER)
-}
-
-/// The record that made a state of a zone, as an image names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Origin {
-    /// A group of the log that it is in, or one behind that the zone has no record up to.
-    pub(super) group: u64,
-    /// See [`sum_of`].
-    pub(super) sum: u64,
-}
-
-/// What tells a change in the log from others with the same serial. 0: it is none.
-pub(super) fn sum_of(record: &Record<'_>) -> u64 {
-    let Body::Difference { removed, added } = record.body else { return 0 };
-    let numbers = [record.serial_before.into(), record.serial_after.into(), record.time];
-    let numbers: Vec<u8> =
-        numbers.into_iter().chain([checksum(removed), checksum(added)]).flat_map(u64::to_le_bytes).collect();
-    checksum(&numbers)
 }
 
 /// The images that there are of a zone's delta, which the next one goes on behind.
@@ -87,6 +69,9 @@ pub(super) struct Images {
     folder: PathBuf,
     identity: Identity,
     zones: HashMap<NameBuf, Vec<Image>>,
+    /// Files that cannot be read.
+    unread: Vec<u64>,
+    sums: Sums,
 }
 
 /// A delta that was made of images.
@@ -101,80 +86,164 @@ pub(super) struct Loaded {
 impl Images {
     /// Looks what there is. Files that cannot be read are none.
     pub(super) fn find(journal: &Path, identity: Identity) -> Images {
-        let mut images = Images { folder: folder_of(journal), identity, zones: HashMap::new() };
+        let folder = folder_of(journal);
+        let (zones, unread, sums) = Default::default();
+        let mut images = Images { folder, identity, zones, unread, sums };
         let names = System.names(&images.folder).unwrap_or_default();
         let mut numbers: Vec<u64> =
             names.iter().filter_map(|name| number_of(&name.to_string_lossy())).collect();
         numbers.sort_unstable();
         for number in numbers {
-            if let Some((zone, image)) = read_head(&images.folder, number, &identity) {
-                images.zones.entry(zone).or_default().push(image);
+            match read_head(&images.folder, number, &identity) {
+                Some((zone, image)) => images.zones.entry(zone).or_default().push(image),
+                None => images.unread.push(number),
             }
         }
         images
     }
 
-    /// Takes note of the next record of the log, which has this number. `is_piece`: it is part of what its zone begins from.
-    pub(super) fn look(&mut self, number: u64, group: u64, record: &Record<'_>, is_piece: bool) {
-        if is_piece || self.zones.is_empty() || !matches!(record.body, Body::Difference { .. }) {
+    /// Takes note of the next record of the log, which has this number.
+    fn look(&mut self, number: u64, group: u64, record: &Record<'_>) {
+        if self.zones.is_empty() {
             return;
         }
-        let Some(images) = self.zones.get_mut(&record.zone.to_lowercase()) else { return };
+        let zone = record.zone.to_lowercase();
+        let Some(images) = self.zones.get_mut(&zone) else { return };
+        // Behind the last of them there is nothing to be found.
+        if images.iter().all(|image| image.said.group < group) {
+            return;
+        }
+        let Some(sum) = self.sums.next(&zone, record) else { return };
         for image in images.iter_mut().filter(|image| group <= image.said.group) {
-            let is_it = image.serial == record.serial_after && image.said.sum == sum_of(record);
+            let is_it = image.serial == record.serial_after && image.said.sum == sum;
             image.at = is_it.then_some(number);
         }
     }
 
+    /// Files that are no images of this log, or damaged.
+    pub(super) fn unread(&self) -> &[u64] {
+        &self.unread
+    }
+
+    /// Looks through the log for where zones begin, and for the states that images are of.
+    pub(super) fn look_through(
+        &mut self,
+        recovery: &Recovery,
+        has_pack: &mut dyn FnMut(u64) -> bool,
+    ) -> io::Result<Beginnings> {
+        let (mut beginnings, mut number) = (Beginnings::default(), 0);
+        let mut look = |group, record: &Record<'_>| {
+            number += 1;
+            beginnings.look(record, &mut |checksum| has_pack(checksum));
+            self.look(number, group, record);
+        };
+        recovery.replay(&mut look)?;
+        Ok(beginnings)
+    }
+
     /// Makes deltas of what there is, for zones that begin as it does and come by it.
     pub(super) fn load(
-        mut self,
+        self,
         beginnings: &Beginnings,
         packs: &HashMap<u64, Arc<StoredPack>>,
     ) -> HashMap<NameBuf, Loaded> {
-        let (folder, identity) = (self.folder, self.identity);
         let mut loaded = HashMap::new();
-        for (zone, images) in self.zones.drain() {
-            let Some((begins, (checksum, number))) = beginnings.sound(&zone) else { continue };
-            let Some(pack) = packs.get(&checksum) else { continue };
-            let is_usable =
-                |image: &Image| image.pack == (checksum, number) && image.at.is_some_and(|at| at > begins);
-            let usable: Vec<Image> = images.into_iter().filter(is_usable).collect();
-            let mut chain = newest_chain(&usable);
-            while !chain.is_empty() {
-                match load(&folder, &identity, &pack.pack, number, &chain) {
-                    Ok((writer, mark)) => {
-                        let Some(last) = chain.last() else { break };
-                        let (said, at) = (last.said, last.at.unwrap_or_default());
-                        let files = chain.iter().map(|image| (image.number, image.checksum)).collect();
-                        let whole = chain.first().map_or(0, |first| first.rows);
-                        let chain = Chain { files, mark, whole };
-                        loaded.insert(zone, Loaded { writer, chain, said, at });
-                        break;
-                    }
-                    Err(failed) => {
-                        let image = chain[failed].number;
-                        tracing::warn!(%zone, image, "zone {zone}: an image of its changes is damaged ({image}); they are taken from the log");
-                        chain.truncate(failed);
+        for (zone, put) in self.put_in(beginnings, packs) {
+            for image in put.damaged {
+                tracing::warn!(%zone, image, "zone {zone}: an image of its changes is damaged ({image}); they are taken from the log");
+            }
+            loaded.extend(put.loaded.map(|made| (zone, made)));
+        }
+        loaded
+    }
+
+    /// The same, with what is wrong with the others: all zones that have any, one after the other.
+    pub(super) fn put_in(
+        self,
+        beginnings: &Beginnings,
+        packs: &HashMap<u64, Arc<StoredPack>>,
+    ) -> impl Iterator<Item = (NameBuf, Put)> {
+        let (folder, identity) = (self.folder, self.identity);
+        self.zones.into_iter().map(move |(zone, images)| {
+            let mut put = Put { files: images.len(), loaded: None, damaged: Vec::new() };
+            let base = beginnings.sound(&zone);
+            let base = base.and_then(|(begins, place)| Some((begins, place, packs.get(&place.0)?)));
+            if let Some((begins, place, stored)) = base {
+                let of_pack: Vec<Image> = images.into_iter().filter(|image| image.pack == place).collect();
+                let over = Over { folder: &folder, identity: &identity, pack: &stored.pack, number: place.1 };
+                put.take(&over, &of_pack, begins);
+            }
+            (zone, put)
+        })
+    }
+}
+
+/// What came of the images of a zone.
+pub(super) struct Put {
+    /// How many there are.
+    pub(super) files: usize,
+    /// The delta; `None`: none of them has a state that the log comes by, or they are damaged.
+    pub(super) loaded: Option<Loaded>,
+    /// Numbers of those that are damaged, of which a start would have taken something.
+    pub(super) damaged: Vec<u64>,
+}
+
+/// What images are read from, and lie over.
+struct Over<'p> {
+    folder: &'p Path,
+    identity: &'p Identity,
+    pack: &'p Arc<Pack>,
+    number: u32,
+}
+
+impl Put {
+    /// Puts the newest images in that the log comes by, behind record `begins`, and all below, as far as they are sound.
+    fn take(&mut self, over: &Over<'_>, images: &[Image], begins: u64) {
+        let fits = |image: &Image| image.at.is_some_and(|at| at > begins);
+        let mut chain = newest_chain(images, fits);
+        while let Some(last) = chain.last() {
+            match load(over, &chain) {
+                Ok((writer, mark)) => {
+                    let (said, at) = (last.said, last.at.unwrap_or_default());
+                    let files = chain.iter().map(|image| (image.number, image.checksum)).collect();
+                    let whole = chain.first().map_or(0, |first| first.rows);
+                    let chain = Chain { files, mark, whole };
+                    self.loaded = Some(Loaded { writer, chain, said, at });
+                    return;
+                }
+                Err(failed) => {
+                    self.damaged.push(chain[failed].number);
+                    chain.truncate(failed);
+                    while chain.last().is_some_and(|last| !fits(last)) {
+                        chain.pop();
                     }
                 }
             }
         }
-        loaded
     }
 }
 
-/// Those of the last image that has all, with those behind it that lead on.
-fn newest_chain(images: &[Image]) -> Vec<&Image> {
-    let Some(first) = images.iter().rposition(|image| image.before == (0, 0)) else { return Vec::new() };
-    let mut chain = vec![&images[first]];
-    for image in &images[first + 1..] {
-        let last = chain[chain.len() - 1];
-        if image.before == (last.number, last.checksum) && image.at > last.at {
+/// The newest image that the log comes by (`fits`), and before it all that it lies over: of these the log may know nothing any more, as the last one names
+/// each of them by its checksum.
+fn newest_chain(images: &[Image], fits: impl Fn(&Image) -> bool) -> Vec<&Image> {
+    for last in images.iter().rev().filter(|image| fits(image)) {
+        let mut chain = vec![last];
+        let mut top = last;
+        let below = |top: &Image| {
+            let is_below =
+                |image: &&Image| (image.number, image.checksum) == top.before && image.number < top.number;
+            images.iter().find(is_below)
+        };
+        while let Some(image) = below(top) {
             chain.push(image);
+            top = image;
+        }
+        if top.before == (0, 0) {
+            chain.reverse();
+            return chain;
         }
     }
-    chain
+    Vec::new()
 }
 
 fn mark_of(number: u64) -> FileMark {
@@ -205,21 +274,14 @@ fn read_head(folder: &Path, number: u64, identity: &Identity) -> Option<(NameBuf
 }
 
 /// Makes a delta of a chain of images. The error: which of them is damaged.
-fn load(
-    folder: &Path,
-    identity: &Identity,
-    pack: &Arc<Pack>,
-    number: u32,
-    chain: &[&Image],
-) -> Result<(DeltaWriter, Mark), usize> {
+fn load(over: &Over<'_>, chain: &[&Image]) -> Result<(DeltaWriter, Mark), usize> {
     let rows = chain.first().map_or(0, |first| first.rows) as usize;
-    let mut loader = Loader::new(Arc::clone(pack), number, rows).ok_or(0_usize)?;
+    let mut loader = Loader::new(Arc::clone(over.pack), over.number, rows).ok_or(0_usize)?;
     for (at, image) in chain.iter().enumerate() {
         let is_in = std::thread::scope(|scope| {
             // One reads and checks, the other puts in.
             let (sender, receiver) = sync_channel(BLOCKS_AHEAD);
-            let reader = scope
-                .spawn(move || read_blocks(folder, identity, image, &|block| sender.send(block).is_ok()));
+            let reader = scope.spawn(move || read_blocks(over, image, &|block| sender.send(block).is_ok()));
             let is_put = receiver.into_iter().all(|block| loader.put(block).is_ok());
             reader.join().ok().flatten().is_some() && is_put
         });
@@ -231,13 +293,8 @@ fn load(
 }
 
 /// Reads an image part by part. `None`: it is not whole, or nobody takes it any more.
-fn read_blocks(
-    folder: &Path,
-    identity: &Identity,
-    image: &Image,
-    give: &dyn Fn(Block) -> bool,
-) -> Option<()> {
-    let mut file = Checkpoint::open(&System, folder, &mark_of(image.number), identity).ok()?;
+fn read_blocks(over: &Over<'_>, image: &Image, give: &dyn Fn(Block) -> bool) -> Option<()> {
+    let mut file = Checkpoint::open(&System, over.folder, &mark_of(image.number), over.identity).ok()?;
     let mut entry = file.next_entry().ok()??;
     entry.read_exact(&mut [0; HEAD_OCTETS]).ok()?;
     loop {

@@ -19,8 +19,9 @@ use wire::NameBuf;
 use zone::delta::image::{Mark, NotWritten, Pinned};
 
 use super::changer::Changer;
-use super::images::{Chain, Origin, folder_of, tidy};
+use super::images::{Chain, folder_of, tidy};
 use super::log::Log;
+use super::origin::{Anew, Origin};
 use super::recover::journal_of;
 use super::zone::DynamicZone;
 
@@ -47,6 +48,8 @@ struct Job {
     head: Head,
     said: Origin,
     chain: Option<Chain>,
+    /// See [`DynamicZone::imaged`].
+    beginnings: u32,
     identity: Identity,
     folder: PathBuf,
     /// Files of other zones.
@@ -59,17 +62,30 @@ struct Made {
     chain: Result<Chain, NotWritten>,
     /// Rows of the delta that it has.
     rows: u64,
+    beginnings: u32,
 }
 
 impl Imaging {
+    /// Whether images are due, as far as is known.
+    pub(super) fn has_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
     /// Finds whose images are due.
     pub(super) fn look<'z>(&mut self, zones: impl Iterator<Item = &'z DynamicZone>, rows_min: u64) {
         let mut due: Vec<(u64, &DynamicZone)> = zones
-            .map(|zone| (zone.rows_since_image(), zone))
+            .map(|zone| (zone.rows_to_apply(), zone))
             .filter(|(rows, zone)| *rows >= rows_min && zone.said().is_some() && zone.is_based)
             .collect();
         due.sort_unstable_by_key(|(rows, _)| *rows);
         self.due = due.into_iter().map(|(_, zone)| zone.name().to_owned()).collect();
+    }
+
+    /// Has the image of a zone be the next one, if it is due. The list is made anew at the next look, so it has each zone a few times at the most.
+    pub(super) fn ask(&mut self, zone: &DynamicZone, rows_min: u64) {
+        if zone.rows_to_apply() >= rows_min && self.due.last().is_none_or(|last| **last != *zone.name()) {
+            self.due.push(zone.name().to_owned());
+        }
     }
 }
 
@@ -105,8 +121,13 @@ impl Changer {
         }
         let zone = self.zones.get(name)?;
         let is_sound = zone.is_based && !zone.is_passing && zone.fault.is_none() && zone.is_published();
-        let pack = zone.pack();
-        if !is_sound || zone.is_waiting() || !self.controller.is_stored(pack.id()) {
+        let (pack, rows_min) = (zone.pack(), self.renewal.rules.image_rows_min);
+        // It may have been made since it was asked for.
+        if !is_sound
+            || zone.rows_to_apply() < rows_min
+            || zone.is_waiting()
+            || !self.controller.is_stored(pack.id())
+        {
             return None;
         }
         let pinned = zone.pin()?;
@@ -119,7 +140,6 @@ impl Changer {
             group: said.group,
             serial: changed.row().serial,
         };
-        let rows_min = self.renewal.rules.image_rows_min;
         let goes_on = |chain: &&Chain| {
             let since = chain.mark.rows().saturating_sub(chain.whole) + zone.rows_since_image();
             chain.mark.is_of(changed)
@@ -133,11 +153,20 @@ impl Changer {
             head,
             said,
             chain: zone.chain().filter(goes_on).cloned(),
+            beginnings: zone.beginnings(),
             identity: open.committer.with_log(journal::Log::identity),
             folder: folder_of(&journal_of(self.controller.writable_folder()?.path())),
             others: others.map(|(number, _)| *number).collect(),
             pinned,
         })
+    }
+
+    /// A zone has said anew, to the end, what its changes begin from, and a start takes no image of before: the next one is due at once.
+    pub(super) fn said_anew(&mut self, group: u64, anew: Option<Box<Anew>>) {
+        let Some(Anew { zone: name, sum }) = anew.map(|anew| *anew) else { return };
+        let Some(zone) = self.zones.get_mut(&name) else { return };
+        zone.say(Some(Origin { group, sum }));
+        self.imaging.ask(zone, self.renewal.rules.image_rows_min);
     }
 
     fn take_image(&mut self, now: Instant) {
@@ -152,12 +181,12 @@ impl Changer {
             }
         };
         self.imaging.work = None;
-        let Made { zone: name, chain, rows } = made;
+        let Made { zone: name, chain, rows, beginnings } = made;
         let Some(zone) = self.zones.get_mut(&name) else { return };
         match chain {
             Ok(chain) => {
                 tracing::debug!(zone = %name, rows = chain.mark.rows(), "zone {name}: an image of its changes is stored");
-                zone.imaged(chain, rows);
+                zone.imaged(chain, rows, beginnings);
             }
             // Starts take longer, and that is all.
             Err(error) => {
@@ -169,14 +198,14 @@ impl Changer {
 }
 
 fn make(job: Job) -> Made {
-    let rows = job.pinned.all_rows();
+    let (rows, beginnings) = (job.pinned.all_rows(), job.beginnings);
     let chain = write(&job);
     let keep = chain.as_ref().ok().map(|chain| {
         let own = chain.files.iter().map(|(number, _)| *number);
         own.chain(job.others.iter().copied()).collect::<HashSet<u64>>()
     });
     tidy(&job.folder, keep.as_ref());
-    Made { zone: job.zone, chain, rows }
+    Made { zone: job.zone, chain, rows, beginnings }
 }
 
 /// The number that the next file has: more than any that is there.

@@ -9,7 +9,7 @@
 //! * [`zone`]: one zone that changes; [`base`]: what its log begins with; [`storing`]: packs for that; [`incoming`]: what secondary zones get from their primaries.
 //! * [`history`]: versions kept for IXFR, beside all that; [`condensed`]: many as one. [`renewal`]: deltas made anew, copied or [`merge`]d; [`bounds`]: what they may have.
 //! * [`proving`]: signatures that updates bring to signed zones, and [`prover`], the thread that looks at them.
-//! * [`imaging`]: deltas as files, which a start takes ([`images`]) in place of the changes that made them.
+//! * [`imaging`]: deltas as files, which a start takes ([`images`]) in place of the changes that made them, by the record that made the state ([`origin`]); [`imaged`]: looked at by people.
 //! * [`edit`]: what operators have edited; [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`], [`beginnings`], [`replay`]: at a start.
 
 mod base;
@@ -22,6 +22,7 @@ mod edit;
 mod group;
 mod handle;
 mod history;
+mod imaged;
 mod images;
 mod imaging;
 mod incoming;
@@ -29,6 +30,7 @@ mod leaving;
 mod log;
 mod merge;
 mod once;
+mod origin;
 mod prover;
 mod proving;
 mod queue;
@@ -47,6 +49,7 @@ pub(crate) use base::pack_of;
 pub(crate) use edit::{EditDone, EditJob, NotEdited};
 pub(crate) use handle::Dynamic;
 pub(crate) use history::Historian;
+pub(crate) use imaged::verify_images;
 pub(crate) use incoming::{Incoming, NotTaken, Told, What};
 pub(crate) use prover::Proof;
 pub(crate) use queue::Queue;

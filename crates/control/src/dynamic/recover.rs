@@ -61,16 +61,10 @@ fn begin(controller: &Arc<Controller>, are_listed: bool) -> Result<(), String> {
     let cannot = |error| format!("the log of changes cannot be read: {error}");
     let mut replay = Replay::new(controller, controller.historian.begin(controller, &recovery));
     let opened = started.elapsed();
-    let mut beginnings = Beginnings::default();
     let folder = controller.folder().map(|folder| journal_of(folder.path())).unwrap_or_default();
     let mut images = Images::find(&folder, recovery.identity());
-    let mut number = 0;
-    let mut look = |group, record: &Record<'_>| {
-        number += 1;
-        let is_piece = beginnings.look(record, &mut |checksum| replay.packs().contains_key(&checksum));
-        images.look(number, group, record, is_piece);
-    };
-    recovery.replay(&mut look).map_err(cannot)?;
+    let mut has_pack = |checksum| replay.packs().contains_key(&checksum);
+    let beginnings = images.look_through(&recovery, &mut has_pack).map_err(cannot)?;
     let looked = started.elapsed();
     // Of a log that has lost something it is not known what the images are of.
     let is_whole = recovery.lost().is_empty();

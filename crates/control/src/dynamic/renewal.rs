@@ -22,6 +22,7 @@ use super::checkpoint;
 use super::group::Payload;
 use super::log::Log;
 use super::merge::{self, Member, Merged};
+use super::origin::{Origin, Sums};
 use super::zone::DynamicZone;
 use crate::load::{OWN_PACK_OCTETS, SHARED_PACK_OCTETS};
 use crate::packs::StoredPack;
@@ -133,6 +134,8 @@ pub(super) struct Moved {
     writer: DeltaWriter,
     to: Arc<StoredPack>,
     time: Duration,
+    /// See [`Sums`]; `None`: there is nothing beside the pack.
+    sum: Option<u64>,
 }
 
 impl Renewal {
@@ -201,7 +204,8 @@ impl Changer {
             now
         } else {
             let is_busy = self.last.is_some_and(|last| now - last < IDLE_LOOK);
-            let is_wanted = !self.renewal.asked.is_empty() || !self.renewal.merges.is_empty();
+            let is_wanted =
+                !self.renewal.asked.is_empty() || !self.renewal.merges.is_empty() || self.imaging.has_due();
             let pause = if is_busy || is_wanted { self.renewal.rules.look } else { IDLE_LOOK };
             self.renewal.next_look.max(now + pause.min(IDLE_LOOK) / 2)
         })
@@ -400,20 +404,22 @@ impl Changer {
             return;
         };
         if zone.is_passing {
-            return self.moved(Moved { zone: name, writer, to, time });
+            return self.moved(Moved { zone: name, writer, to, time, sum: None }, 0);
         }
         let Log::Open(open) = &self.log else { return };
         let limits = (SINCE_OCTETS_MAX, self.renewal.rules.piece_names_max);
         let fault = zone.fault.as_deref().and_then(|fault| checkpoint::damaged(&name, fault, wall()));
         let Some(mut entries) = checkpoint::over_pack(writer.newest_box(), limits, wall()) else { return };
+        let mut sums = Sums::default();
+        let sum = entries.iter().filter_map(|entry| sums.anew(entry)).last().map(|anew| anew.sum);
         let last = entries.pop();
         if let Some(fault) = fault {
             entries.insert(0, fault);
         }
         // With the last of them the log says all.
         let moved =
-            last.map(|entry| (entry, Payload::Moved(Box::new(Moved { zone: name, writer, to, time }))));
-        let others = entries.into_iter().map(|entry| (entry, Payload::Base));
+            last.map(|entry| (entry, Payload::Moved(Box::new(Moved { zone: name, writer, to, time, sum }))));
+        let others = entries.into_iter().map(|entry| (entry, Payload::Base(None)));
         for (entry, payload) in others.chain(moved) {
             let generation = open.committer.generation();
             if open.committer.enqueue_urgent(generation, Arc::new(entry), payload).is_err() {
@@ -423,13 +429,15 @@ impl Changer {
         self.commit();
     }
 
-    /// A zone is in its new pack, as the log says: it is shown from there.
-    pub(super) fn moved(&mut self, moved: Moved) {
-        let Moved { zone: name, writer, to, time } = moved;
+    /// A zone is in its new pack, as the log says by this group: it is shown from there.
+    pub(super) fn moved(&mut self, moved: Moved, group: u64) {
+        let Moved { zone: name, writer, to, time, sum } = moved;
         let Some(zone) = self.zones.get_mut(&name) else { return };
         // Where it fails the zone was given to another or removed, and is forgotten for that.
         if zone.exchange(&self.controller, writer, Some(&to)).is_ok() {
             zone.begins_anew();
+            zone.say(sum.map(|sum| Origin { group, sum }));
+            self.imaging.ask(zone, self.renewal.rules.image_rows_min);
             zone.is_based = !zone.is_passing;
             zone.is_in_memory = false;
             zone.merged = Some((Instant::now(), time));

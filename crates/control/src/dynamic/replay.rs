@@ -9,8 +9,9 @@ use wire::NameBuf;
 use zone::{Change, Records};
 
 use super::base;
-use super::images::{Loaded, Origin, sum_of};
+use super::images::Loaded;
 use super::incoming::NO_AGE;
+use super::origin::{Origin, Sums};
 use super::zone::DynamicZone;
 use crate::controller::Controller;
 use crate::packs::StoredPack;
@@ -34,6 +35,7 @@ pub(super) struct Replay<'c> {
     last: HashMap<NameBuf, u64>,
     /// Changes that the history must not have one by one.
     pieces: Pieces,
+    sums: Sums,
     /// When zones of others were checked.
     pub(super) kept: HashMap<NameBuf, Kept>,
 }
@@ -76,12 +78,13 @@ impl Begun {
 
 impl<'c> Replay<'c> {
     pub(super) fn new(controller: &'c Controller, from: u64) -> Replay<'c> {
-        let (zones, next, lost, said, last, pieces, kept) = Default::default();
-        Replay { controller, from, packs: None, zones, next, lost, said, last, pieces, kept }
+        let (zones, next, lost, said, last, pieces, sums, kept) = Default::default();
+        Replay { controller, from, packs: None, zones, next, lost, said, last, pieces, sums, kept }
     }
 
     pub(super) fn take(&mut self, recovery: &Recovery, group: u64, record: &Record<'_>) {
         let name = record.zone.to_lowercase();
+        let made = self.sums.next(&name, record);
         match record.body {
             Body::Contents(contents) => {
                 let base = base::pack_of(record.zone, contents);
@@ -112,9 +115,10 @@ impl<'c> Replay<'c> {
                     }
                     if !is_piece && self.zones.get(&name).is_some_and(|begun| begun.zone.fault.is_none()) {
                         self.say_again(group, record);
-                        let said = Origin { group, sum: sum_of(record) };
-                        self.zones.get_mut(&name).into_iter().for_each(|begun| begun.zone.say(Some(said)));
                     }
+                }
+                if let (Some(sum), Some(begun)) = (made, self.zones.get_mut(&name)) {
+                    begun.zone.say(Some(Origin { group, sum }));
                 }
             }
             // Its age stays: it may be that it came as a whole.

@@ -17,6 +17,7 @@ use super::changer::{Changer, wall};
 use super::checkpoint::{self, NoBase};
 use super::group::Payload;
 use super::log::Log;
+use super::origin::Sums;
 
 /// How long a pack that could not be stored is not tried again.
 const REST: Duration = Duration::from_secs(10);
@@ -67,9 +68,10 @@ impl Changer {
 
     fn enqueue_base(&mut self, name: &Name, entries: Vec<Entry>) -> Result<(), NotBased> {
         let Log::Open(open) = &self.log else { return Err(NotBased::NotNow) };
+        let mut sums = Sums::default();
         for entry in entries {
-            let generation = open.committer.generation();
-            let queued = open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base);
+            let (generation, anew) = (open.committer.generation(), sums.anew(&entry));
+            let queued = open.committer.enqueue(generation, Some(Arc::new(entry)), Payload::Base(anew));
             queued.map(drop).map_err(|_| NotBased::NotNow)?;
         }
         if let Some(zone) = self.zones.get_mut(name) {

@@ -8,8 +8,8 @@ use journal::Refusal;
 use super::changer::{Changer, wall};
 use super::checkpoint::Checkpoint;
 use super::group::{Commit, Event, Payload};
-use super::images::{Origin, sum_of};
 use super::log::Log;
+use super::origin::{Origin, sum_of};
 use super::update::Said;
 
 /// Replies of a group that the changer sends itself: the worker is not woken for them, which takes some 20 us of its core and of the client's time.
@@ -53,11 +53,13 @@ impl Changer {
                 self.ages.remove(&name);
                 return;
             }
-            Payload::Moved(moved) => return self.moved(*moved),
-            Payload::Checkpoint => {
+            Payload::Moved(moved) => return self.moved(*moved, group),
+            Payload::Checkpoint(anew) => {
+                self.said_anew(group, anew);
                 return self.checkpoint.iter_mut().for_each(Checkpoint::is_written);
             }
-            Payload::Base | Payload::Checked => return,
+            Payload::Base(anew) => return self.said_anew(group, anew),
+            Payload::Checked => return,
         };
         let mut served = None;
         if let Some((changed, parts)) = commit.version {
@@ -103,7 +105,7 @@ impl Changer {
                     self.gone.insert(name, false);
                 }
                 // Which zone it was of is not known: all say once more what they begin from, with their next change.
-                Payload::Base | Payload::Moved(_) | Payload::Checkpoint => {
+                Payload::Base(_) | Payload::Moved(_) | Payload::Checkpoint(_) => {
                     self.checkpoint = None;
                     self.zones.values_mut().for_each(|zone| zone.is_based = false);
                 }

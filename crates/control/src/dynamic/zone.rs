@@ -9,7 +9,8 @@ use zone::delta::image::Pinned;
 use zone::delta::{Applied, Changed, DeltaWriter, Due, NotRebuilt, Rebuild, Refused};
 use zone::{Catalog, Change, Pack, ZoneView};
 
-use super::images::{Chain, Loaded, Origin};
+use super::images::{Chain, Loaded};
+use super::origin::Origin;
 use crate::controller::{Claim, Controller};
 use crate::packs::StoredPack;
 
@@ -44,9 +45,13 @@ pub(super) struct DynamicZone {
     pub(super) is_in_memory: bool,
     /// The record of the log that made what is published. `None`: it is not known, or not behind what a start begins from.
     said: Option<Origin>,
+    /// How often the log has said anew what its changes begin from.
+    beginnings: u32,
     /// Images of its delta, and rows of the delta that they have.
     chain: Option<Chain>,
     rows_imaged: u64,
+    /// The beginning behind which the last of them is: a start knows none of before.
+    imaged: u32,
 }
 
 /// Attempts to publish: each fails only as somebody gave the zone other access lists in that moment.
@@ -77,8 +82,10 @@ impl DynamicZone {
             merged: None,
             is_in_memory: false,
             said: None,
+            beginnings: 0,
             chain: None,
             rows_imaged: 0,
+            imaged: 0,
         })
     }
 
@@ -178,8 +185,12 @@ impl DynamicZone {
             }
             let (slot, expected) = self.place.ok_or(Gone)?;
             if controller.move_changed(slot, expected, source, (self.pack().id(), to)) {
-                // What it has since its last image it has still, in fewer rows perhaps.
-                self.rows_imaged = writer.rows().saturating_sub(self.rows_since_image());
+                // What it has since its last image it has still, in fewer rows perhaps; over another pack there is none.
+                let imaged = writer.rows().saturating_sub(self.rows_since_image());
+                (self.chain, self.rows_imaged) = match to {
+                    Some(_) => (None, 0),
+                    None => (self.chain.take(), imaged),
+                };
                 self.writer = writer;
                 (self.states, self.is_published) = (Some((states, hold)), true);
                 self.place = catalog.state_of(slot).map(|state| (slot, state));
@@ -256,9 +267,19 @@ impl DynamicZone {
         self.said = said;
     }
 
-    /// The log has said anew what its changes begin from: a start knows no images of before.
+    /// The log says anew what its changes begin from: a start takes an image of before no more, but one behind that lies over it.
     pub(super) fn begins_anew(&mut self) {
-        (self.said, self.chain, self.rows_imaged) = (None, None, 0);
+        (self.said, self.beginnings) = (None, self.beginnings.wrapping_add(1));
+    }
+
+    /// See [`DynamicZone::imaged`].
+    pub(super) fn beginnings(&self) -> u32 {
+        self.beginnings
+    }
+
+    /// Rows of its delta that a start makes of changes, as there is no image that it takes for them.
+    pub(super) fn rows_to_apply(&self) -> u64 {
+        if self.imaged == self.beginnings { self.rows_since_image() } else { self.writer.rows() }
     }
 
     /// Rows of its delta that no image has.
@@ -276,16 +297,16 @@ impl DynamicZone {
         self.writer.pin()
     }
 
-    /// An image of so many rows of its delta is stored, unless that is another one now.
-    pub(super) fn imaged(&mut self, chain: Chain, rows: u64) {
-        if self.said.is_some() && chain.mark.is_of(self.newest_box()) {
-            (self.chain, self.rows_imaged) = (Some(chain), rows);
+    /// An image of so many rows of its delta is stored, unless that is another one now. `beginnings`: those there were when it was begun.
+    pub(super) fn imaged(&mut self, chain: Chain, rows: u64, beginnings: u32) {
+        if chain.mark.is_of(self.newest_box()) {
+            (self.chain, self.rows_imaged, self.imaged) = (Some(chain), rows, beginnings);
         }
     }
 
     /// Goes on with what images have, which the log is at now.
     pub(super) fn take_image(&mut self, loaded: Loaded) {
-        self.rows_imaged = loaded.writer.rows();
+        (self.rows_imaged, self.imaged) = (loaded.writer.rows(), self.beginnings);
         (self.writer, self.chain, self.said) = (loaded.writer, Some(loaded.chain), Some(loaded.said));
     }
 

@@ -15,9 +15,14 @@ fn rules() -> Rules {
     }
 }
 
-/// A zone whose pack is stored, as others have no images; in a log that is not shortened meanwhile, after which a start needs images made since.
+/// A zone whose pack is stored, as others have no images; in a log that is not shortened meanwhile.
 fn bed(rules: Rules) -> Bed {
-    let bed = Bed::with_log(1, rules, 8 * SHORT_LOG_OCTETS);
+    bed_of(1, rules, 8 * SHORT_LOG_OCTETS)
+}
+
+/// The same of the first of some zones.
+fn bed_of(zones: usize, rules: Rules, log_octets: u64) -> Bed {
+    let bed = Bed::with_log(zones, rules, log_octets);
     let pack = bed.controller.catalog.reader().with(|view| {
         let slot = view.slot_named(&apex(0)).unwrap();
         bed.controller.pack_of_slot(view, slot).unwrap().0
@@ -49,6 +54,29 @@ impl Bed {
             self.step(random);
             std::thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    /// Waits until no image is being made.
+    fn wait_for_image(&self) {
+        let folder = self.folder.path().join("packs/journal/images");
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let names = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+            let is_done =
+                |entry: std::fs::DirEntry| entry.path().extension().is_some_and(|end| end == "delta");
+            if names.into_iter().all(is_done) {
+                return;
+            }
+            assert!(Instant::now() < until, "an image that does not come to its end");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// The number of the anchor: it grows with each time that the log is shortened.
+    fn shortened(&self) -> u64 {
+        let octets = std::fs::read(self.folder.path().join("packs/journal/anchor")).unwrap();
+        let numbers = octets.chunks(4096).filter_map(|page| page.get(16..24)?.first_chunk().copied());
+        numbers.map(u64::from_le_bytes).max().unwrap()
     }
 
     /// Ends, and waits until nobody writes into the folder any more.
@@ -128,6 +156,47 @@ fn damage_costs_time_alone() {
         assert_eq!(bed.start_again(), 0);
         bed.step(&mut random);
     }
+}
+
+/// Another zone fills the log, which is shortened: what the zone begins from anew, image and all, is taken by starts, and images go on behind it.
+#[test]
+fn images_outlive_checkpoints() {
+    let (mut random, mut bed) = (Random::new(14), bed_of(2, rules(), SHORT_LOG_OCTETS));
+    bed.step(&mut random);
+    for _ in 0..3 {
+        let there = bed.images().len();
+        bed.change_until(there + 1, &mut random);
+        bed.wait_for_image();
+        let (shortened, last) = (bed.shortened(), bed.images().pop());
+        bed.value_octets = 60_000;
+        while bed.shortened() == shortened {
+            let change = bed.change(1, &mut random);
+            bed.update(1, vec![change]);
+        }
+        bed.value_octets = 60;
+        let until = Instant::now() + PATIENCE;
+        while bed.images().pop() == last {
+            assert!(Instant::now() < until, "no image of what the log says anew");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        bed.wait_for_image();
+        assert_eq!(bed.start_again(), 1, "what was said anew");
+        let change = bed.change(0, &mut random);
+        bed.update(0, vec![change]);
+        assert_eq!(bed.start_again(), 1, "and a change behind it");
+    }
+    // Of what a start applied there is one soon, though nothing changes.
+    bed.close();
+    bed.images().iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    bed.restart(Rules { image_rows_min: 5, ..rules() });
+    bed.check();
+    let until = Instant::now() + PATIENCE;
+    while bed.images().is_empty() {
+        assert!(Instant::now() < until, "no image after a start without one");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    bed.wait_for_image();
+    assert_eq!(bed.start_again(), 1);
 }
 
 /// An older copy of packs and log with newer images beside it: what these have is not of this log, though serials become the same.
