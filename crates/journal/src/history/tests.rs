@@ -85,8 +85,8 @@ fn a_difference_is_offered_before_it_is_written_and_after() {
 fn groups_of_versions_are_known() {
     let disk = Simulated::new(1);
     let history = open(&disk);
-    for (group, zone) in [(3, 1), (5, 2), (6, 1)] {
-        history.push(group, difference(zone, group as u32, group as u32 + 1, 10));
+    for (group, zone, serial) in [(3, 1, 1), (5, 2, 1), (6, 1, 2)] {
+        history.push(group, difference(zone, serial, serial + 1, 10));
     }
     history.flush(&|_| BOUND).expect("a disk that works");
     let history = open(&disk.kill());
