@@ -22,6 +22,7 @@ mod merging;
 mod moments;
 mod moving;
 mod packs;
+mod proofs;
 mod readme;
 mod recovered;
 mod reload;

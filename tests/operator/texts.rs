@@ -13,6 +13,7 @@ use std::time::Duration;
 use zonda_tests::exchange::{Transport, ask};
 use zonda_tests::message::Query;
 use zonda_tests::mutate::Random;
+use zonda_tests::patience::await_or;
 use zonda_tests::rtype;
 use zonda_tests::server::{Kind, Server, ctl, signal};
 use zonda_tests::zone::ZoneFile;
@@ -462,6 +463,48 @@ fn lost_changes_are_accepted() {
     assert_eq!(found, [true, false, true]);
     assert_eq!(address(&server, "new.b.test."), Some([192, 0, 2, 9]));
     done(&server, "a.test.", "update add x5.a.test. 60 A 192.0.2.5");
+}
+
+/// Of many lost groups the log cannot say whose they were: the history of a zone that has nothing else in it does.
+#[test]
+fn the_history_says_whose_lost_groups_were() {
+    let bed = Bed::new();
+    let server = bed.start();
+    done(&server, "a.test.", "update add x0.a.test. 60 A 192.0.2.9");
+    done(&server, "b.test.", "update add new.b.test. 60 A 192.0.2.9");
+    (1..=4).for_each(|at| done(&server, "a.test.", &format!("update add x{at}.a.test. 60 A 192.0.2.{at}")));
+    // Two zones, in the files of which it is written a moment later.
+    let of_folder = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().flatten();
+    let is_written = || {
+        let folders = of_folder(bed.path("packs/journal/history")).filter(|entry| entry.path().is_dir());
+        folders.flat_map(|folder| of_folder(folder.path())).count() >= 2
+    };
+    await_or(|| server.log(), is_written);
+    std::thread::sleep(Duration::from_millis(300));
+    kill(server);
+    let mut damaged = 0;
+    let files = of_folder(bed.path("packs/journal")).map(|entry| entry.path());
+    for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "seg")) {
+        let mut octets = std::fs::read(&path).expect("a segment");
+        for name in [&b"\x03new"[..], b"\x02x1", b"\x02x2", b"\x02x3"] {
+            if let Some(at) = octets.windows(name.len()).position(|window| window == name) {
+                octets[at + 1] ^= 1;
+                damaged += 1;
+            }
+        }
+        std::fs::write(&path, octets).expect("a segment");
+    }
+    assert_eq!(damaged, 4);
+    let server = bed.start();
+    assert_eq!(address(&server, "new.b.test."), None);
+    for zone in ["a.test.", "b.test."] {
+        let words = told(&server, &["zones", zone]);
+        assert!(words.contains("fault     the log lost changes of it"), "{words}");
+        let add = format!("zone {zone}\nupdate add more.{zone} 60 A 192.0.2.4");
+        assert!(update(&server, &add).1.contains("SERVFAIL"));
+        told(&server, &["thaw", "--accept-loss", zone]);
+        done(&server, zone, &format!("update add more.{zone} 60 A 192.0.2.4"));
+    }
 }
 
 /// More than one change has, or another way to prove that names are not there: a frozen zone is taken as a whole then.

@@ -174,7 +174,8 @@ impl Draft<'_> {
         }
         match self.settle(mark) {
             Ok(()) => Ok(()),
-            Err(Stop::Damaged) => Err(EditFault::Damaged),
+            // Signatures are not looked at.
+            Err(Stop::Unproved | Stop::Damaged) => Err(EditFault::Damaged),
             Err(Stop::Failure(failure)) => {
                 Err(EditFault::Refused(self.view().apex().to_owned(), failure.to_string()))
             }

@@ -3,7 +3,7 @@
 use crate::draft::NoChange;
 use crate::response::{RESPONSE_OCTETS_MAX, header_only, response};
 use crate::sig0::Signature;
-use crate::{Applied, Asker, Draft, Limits, Policy, Request, SerialStyle, Terms};
+use crate::{Applied, Asker, Draft, Limits, Policy, Proof, Request, SerialStyle, Terms};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::OnceLock;
@@ -108,7 +108,7 @@ pub fn fuzz_update(data: &[u8]) {
     }
     let asker = Asker { address: IpAddr::V4(Ipv4Addr::LOCALHOST), transport: Transport::Tcp, key: None };
     for policy in [None, Some(policy)] {
-        let terms = Terms { policy, limits: Limits::default(), now: NOW };
+        let terms = Terms { policy, limits: Limits::default(), now: NOW, proof: Proof::Here };
         let mut draft = Draft::new(view).expect("a sound zone");
         let applied = draft.update(&request, &asker, &terms).expect("a sound zone");
         let failure = match &applied {

@@ -37,4 +37,4 @@ pub use failure::{Failure, Part, Why};
 pub use policy::{Asker, Policy};
 pub use request::Request;
 pub use serial::SerialStyle;
-pub use update::{Applied, Limits, Terms};
+pub use update::{Applied, Limits, Proof, Terms};

@@ -13,7 +13,7 @@ mod verify;
 use crate::draft::{Draft, Mark};
 use crate::failure::{Unsigned, Why};
 use crate::set::SetId;
-use crate::update::Stop;
+use crate::update::{Proof, Stop, Terms};
 use dnssec::key::Dnskey;
 use wire::iana::rtype;
 use wire::sort_key::{KEY_OCTETS_MAX, name_of};
@@ -50,8 +50,8 @@ impl From<Unsigned> for Stop {
 }
 
 impl Draft<'_> {
-    /// Checks what an update since `mark` has done to a signed zone. `now`: seconds since 1970.
-    pub(crate) fn check_signed(&mut self, mark: Mark, now: u64) -> Result<(), Stop> {
+    /// Checks what an update since `mark` has done to a signed zone.
+    pub(crate) fn check_signed(&mut self, mark: Mark, terms: &Terms<'_>) -> Result<(), Stop> {
         let sets = self.changed_since(mark);
         if !self.is_signed() || sets.is_empty() {
             return Ok(());
@@ -59,9 +59,14 @@ impl Draft<'_> {
         if !self.has_own_soa() {
             return Err(Unsigned::Soa.into());
         }
+        match terms.proof {
+            Proof::Here => {}
+            Proof::Elsewhere => return Err(Stop::Unproved),
+            Proof::Given => return Ok(()),
+        }
         self.check_keys_stay()?;
         let affected = self.affected(sets)?;
-        self.verify(&affected, now as u32)?;
+        self.verify(&affected, terms.now as u32)?;
         self.check_key_signers(&affected)?;
         match self.view().denial() {
             Denial::None => Ok(()),

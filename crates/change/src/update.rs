@@ -33,6 +33,20 @@ pub struct Terms<'p> {
     pub limits: Limits,
     /// Seconds since 1970, for what signatures must be valid at.
     pub now: u64,
+    /// Who looks at signatures and proofs of signed zones, which may take a tenth of a second.
+    pub proof: Proof,
+}
+
+/// What is done about the signatures that an update of a signed zone brings, and about its proofs of absence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Proof {
+    /// They are looked at here.
+    #[default]
+    Here,
+    /// Somebody else is to look at them: [`Applied::Unproved`].
+    Elsewhere,
+    /// Somebody has: of this update and this state of the zone, and all is right.
+    Given,
 }
 
 /// What became of an update.
@@ -42,6 +56,8 @@ pub enum Applied {
     Done,
     /// Nothing of it is in the draft. What it says is true of the draft, so it too is said when that is durable.
     Failed(Failure),
+    /// Nothing of it is in the draft. What is left to look at are signatures and proofs, with [`Proof::Here`] and this state of the zone: nothing is done yet in this draft.
+    Unproved,
     /// It was not looked at: this draft has to be committed, and the update comes to the next one.
     CommitFirst,
 }
@@ -63,6 +79,10 @@ impl Draft<'_> {
             Err(Stop::Failure(failure)) => {
                 self.rollback(mark);
                 Ok(Applied::Failed(failure))
+            }
+            Err(Stop::Unproved) => {
+                self.rollback(mark);
+                Ok(Applied::Unproved)
             }
             Err(Stop::Damaged) => {
                 self.rollback(mark);
@@ -93,13 +113,15 @@ impl Draft<'_> {
         self.permit_cleansing(request, permission)?;
         self.take_effect(request, &terms.limits)?;
         self.settle(mark)?;
-        self.check_signed(mark, terms.now)
+        self.check_signed(mark, terms)
     }
 }
 
 /// Why an update ends before its end.
 pub(crate) enum Stop {
     Failure(Failure),
+    /// See [`Applied::Unproved`].
+    Unproved,
     Damaged,
 }
 

@@ -266,7 +266,7 @@ fn check_one(model: &mut Model, draft: &mut Draft<'_>, prerequisites: &[Entry], 
         }
     }
     let found = match draft.update(&message.request(), &somebody(), &terms(None)).unwrap() {
-        Applied::CommitFirst => return false,
+        Applied::Unproved | Applied::CommitFirst => return false,
         Applied::Done => rcode::NOERROR,
         Applied::Failed(failure) => failure.rcode(),
     };

@@ -51,7 +51,7 @@ fn change_of(view: ZoneView<'_>, entries: &[(Record, u16)]) -> Result<Option<Cha
     match draft.update(&message_of(entries).request(), &somebody(), &terms(None)).unwrap() {
         Applied::Done => Ok(draft.into_change(SerialStyle::Increment, NOW).ok()),
         Applied::Failed(failure) => Err(failure.why),
-        Applied::CommitFirst => panic!("commit first"),
+        Applied::Unproved | Applied::CommitFirst => panic!("commit first, or unproved"),
     }
 }
 
@@ -166,6 +166,35 @@ fn updates_bring_what_they_change() {
         let again = signer.zone(&zone(9, BASE), proof);
         refused(&with_key, &difference(&with_key, &again), Unsigned::KeyGone);
     }
+}
+
+/// Signatures may be looked at elsewhere: until then nothing of the update is in the draft, and once it is said that they are right they are not looked at again.
+#[test]
+fn signatures_are_looked_at_elsewhere() {
+    let signer = Signer::new(7, 257);
+    let before = signer.zone(&zone(7, BASE), Proof::Nsec);
+    let more = signer.zone(&zone(8, &format!("{BASE}\nnew 60 A 192.0.2.9")), Proof::Nsec);
+    let (pack, entries) = (pack(&before), difference(&before, &more));
+    let terms = |proof| change::Terms { proof, ..terms(None) };
+    let (here, elsewhere, given) = (change::Proof::Here, change::Proof::Elsewhere, change::Proof::Given);
+    let mut draft = Draft::new(view(&pack)).unwrap();
+    let request = message_of(&entries).request();
+    let mut update = |proof| draft.update(&request, &somebody(), &terms(proof)).unwrap();
+    assert_eq!(update(elsewhere), Applied::Unproved);
+    assert_eq!(update(here), Applied::Done);
+    // The draft has an SOA record that was brought.
+    assert_eq!(update(elsewhere), Applied::CommitFirst);
+    let mut draft = Draft::new(view(&pack)).unwrap();
+    assert_eq!(draft.update(&request, &somebody(), &terms(elsewhere)), Ok(Applied::Unproved));
+    assert!(draft.is_unchanged() && !draft.has_own_soa());
+    assert_eq!(draft.update(&request, &somebody(), &terms(given)), Ok(Applied::Done));
+    let change = draft.into_change(SerialStyle::Increment, NOW).unwrap();
+    assert_eq!(Some(change), change_of(view(&pack), &entries).unwrap());
+    // What costs nothing to see is said at once.
+    let without: Vec<_> = entries.iter().filter(|(record, _)| record.1 != rtype::SOA).cloned().collect();
+    let mut draft = Draft::new(view(&pack)).unwrap();
+    let applied = draft.update(&message_of(&without).request(), &somebody(), &terms(elsewhere));
+    assert!(matches!(applied, Ok(Applied::Failed(failure)) if failure.why == Why::Signed(Unsigned::Soa)));
 }
 
 /// By which key the parent knows a zone is not known to us: none that signs the keys may be left out, whatever other keys sign them.

@@ -6,6 +6,8 @@
 //! requests on threads of their own -> Failures, of two kinds -> the same, and why the last failed
 //! ```
 //!
+//! With each look transfers are cut that keep too much of what is served no more.
+//!
 //! Who has one more kind adds it to [`Kind`]: how it is counted, and how it is said.
 
 mod failures;
@@ -19,6 +21,7 @@ pub(crate) use self::failures::{Failures, Line, Words};
 use crate::controller::Controller;
 use crate::limited;
 use crate::text::{Span, grouped};
+use crate::transfers::PINNED_OCTETS_MAX;
 
 /// Least time between two lines of a kind. Shorter, and a flood of a day writes thousands; longer, and who looks at the log while it lasts sees nothing.
 pub(crate) const REPEAT_PAUSE: Duration = Duration::from_secs(60);
@@ -136,6 +139,7 @@ impl Watch {
             repeated.look(kind.count(&counts), now).into_iter().for_each(|due| kind.say(due));
         }
         self.limited.look(controller, now);
+        controller.catalog.cut_pins(PINNED_OCTETS_MAX);
         controller.transfers.say(now);
         controller.telling.say(now);
         controller.verifier.say(now);

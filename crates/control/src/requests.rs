@@ -195,6 +195,7 @@ impl Requests {
             signer: request.key.cloned().map(Signer::Shared),
             envelope: request.envelope.clone(),
             is_alone: false,
+            proof: None,
             ticket,
         };
         if let Err((handed, said)) = to(Box::new(handed))

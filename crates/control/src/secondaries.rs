@@ -23,11 +23,11 @@ mod zones;
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sync::{Mutex, RwLock};
 use transfer::notify::{Remote, RemoteName};
@@ -49,6 +49,10 @@ pub(crate) use notice::Notice;
 const NOTICES_MAX: usize = 16_384;
 /// How long somebody at the control socket waits for the thread.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
+/// How often it is seen meanwhile whether the thread is busy for long.
+const ANSWER_LOOK: Duration = Duration::from_millis(20);
+/// How it stands with zones while they are taken over.
+const IS_LOOKING: &str = "not known now, as zones are taken over from the settings";
 
 /// What the thread is told.
 enum Message {
@@ -89,6 +93,8 @@ pub(crate) struct Secondaries {
     owner: OnceLock<Weak<Controller>>,
     /// There with the threads.
     sender: OnceLock<Sender<Message>>,
+    /// Whether the thread takes over which zones there are: seconds for a million.
+    is_looking: AtomicBool,
     /// Notices that wait.
     notices: AtomicUsize,
     /// The age of zones that the log has, until the thread takes it.
@@ -107,6 +113,7 @@ impl Secondaries {
         Secondaries {
             owner: OnceLock::new(),
             sender: OnceLock::new(),
+            is_looking: AtomicBool::new(false),
             notices: AtomicUsize::new(0),
             kept: Mutex::named("ages of zones", HashMap::new()),
             remotes: Mutex::named("primaries", Arc::default()),
@@ -250,7 +257,17 @@ impl Secondaries {
     pub(crate) fn words(&self, name: &Name) -> Option<(String, TransfersIn)> {
         let (reply, replied) = sync_channel(1);
         self.send(Message::Words(name.to_lowercase(), reply));
-        replied.recv_timeout(ANSWER_WAIT).ok()?
+        let until = Instant::now() + ANSWER_WAIT;
+        loop {
+            match replied.recv_timeout(ANSWER_LOOK) {
+                Ok(words) => return words,
+                Err(RecvTimeoutError::Timeout) if self.is_looking.load(Ordering::Relaxed) => {
+                    return Some((IS_LOOKING.to_owned(), TransfersIn::default()));
+                }
+                Err(RecvTimeoutError::Timeout) if Instant::now() < until => {}
+                Err(_) => return None,
+            }
+        }
     }
 
     /// Ends the threads; waits for that. What is being transferred is lost.
@@ -279,4 +296,36 @@ fn schedule_settings(settings: &SecondarySettings) -> Settings {
     };
     let transfers = (settings.transfers, settings.transfers_per_primary.min(settings.transfers));
     Settings { bounds, transfers, ..Settings::default() }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// While a million zones are taken over nobody at the control socket waits for the thread that does it.
+    #[test]
+    fn nobody_waits_while_zones_are_taken_over() {
+        let (secondaries, zone) = (Secondaries::new(), "a.test".parse::<NameBuf>().unwrap());
+        let (sender, received) = channel();
+        assert!(secondaries.sender.set(sender).is_ok());
+        secondaries.is_looking.store(true, Ordering::Relaxed);
+        let began = Instant::now();
+        let (words, _) = secondaries.words(&zone).unwrap();
+        assert!(words.contains("taken over") && began.elapsed() < ANSWER_WAIT / 2, "{words}");
+        // Else it is the thread that says it.
+        secondaries.is_looking.store(false, Ordering::Relaxed);
+        let thread = std::thread::spawn(move || {
+            let mut words = received.iter().filter_map(|message| match message {
+                Message::Words(_, reply) => Some(reply),
+                _ => None,
+            });
+            // The first was given up.
+            let _ = words.next().unwrap().try_send(None);
+            std::thread::sleep(3 * ANSWER_LOOK);
+            words.next().unwrap().send(Some(("current".to_owned(), TransfersIn::default()))).unwrap();
+        });
+        assert_eq!(secondaries.words(&zone).unwrap().0, "current");
+        thread.join().unwrap();
+    }
 }

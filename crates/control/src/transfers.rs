@@ -21,6 +21,9 @@ use crate::text::{Span, count, grouped, octets};
 
 /// Transfers of one zone at a time: a zone that many ask for must not take all places from others.
 pub(crate) const TRANSFERS_PER_ZONE_MAX: usize = 256;
+/// Octets of packs and deltas that transfers keep and that are served no more, beside those that the youngest of them keeps: some former versions of the largest zones. What is mapped costs
+/// its place on the disk, what is in no file memory; with less slow secondaries of a zone that is merged again and again would never have it whole.
+pub(crate) const PINNED_OCTETS_MAX: u64 = 4 << 30;
 /// Zones of which it is known what was sent. A million secondaries' zones; what comes after is counted in all only.
 const ZONES_MAX: usize = 1 << 20;
 /// Transfers that are over and not said yet: ten thousand zones that are asked for within a second, and as many again.

@@ -17,6 +17,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -205,6 +206,18 @@ impl History {
     pub fn has(&self, zone: &Name) -> bool {
         let state = self.queue.lock();
         !state.zones.is_empty() && state.zones.contains_key(&hash(zone))
+    }
+
+    /// Whether the history of a zone has a version that one of these groups of the log made, as far as files can be read.
+    pub fn has_version_of(&self, zone: &Name, groups: RangeInclusive<u64>) -> bool {
+        if !self.has(zone) {
+            return false;
+        }
+        let _reading = self.files.lock();
+        let Ok(files) = ZoneFiles::load(&*self.disk, &self.folder, zone) else { return false };
+        let Ok(places) = files.backwards(&*self.disk) else { return false };
+        let mut of_groups = places.map_while(Result::ok).map(|place| place.group);
+        of_groups.any(|group| groups.contains(&group))
     }
 
     /// A difference that is to be found before what comes behind it can be written.

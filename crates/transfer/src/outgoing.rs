@@ -42,6 +42,8 @@ pub enum Broken {
     TooLarge,
     /// The history ended before the last change.
     History,
+    /// What it has of the zone is served no more, and transfers keep too much of that.
+    Cut,
 }
 
 impl std::fmt::Display for Broken {
@@ -50,6 +52,7 @@ impl std::fmt::Display for Broken {
             Broken::Damaged => "the pack is damaged",
             Broken::TooLarge => "a record is too large for any message",
             Broken::History => "the history of changes cannot be read to its end",
+            Broken::Cut => "the zone was replaced meanwhile, and transfers keep as much that was as they may",
         })
     }
 }
@@ -169,9 +172,14 @@ impl Transfer {
         }
     }
 
+    /// Why the zone shows nothing any more.
+    fn lost(&self) -> Broken {
+        if self.zone.is_cut() { Broken::Cut } else { Broken::Damaged }
+    }
+
     /// Writes one message of at most `limit` octets, or of [`LARGE_OCTETS`] where it has one RRset that wants more.
     fn write(&mut self, room: &mut [u8], limit: usize, now: u64) -> Result<usize, Broken> {
-        let view = self.zone.view().ok_or(Broken::Damaged)?;
+        let view = self.zone.view().ok_or_else(|| self.lost())?;
         decide(&mut self.place, &mut self.sent, &view)?;
         let soa = view.apex_node().and_then(|apex| apex.rrset(rtype::SOA)).ok_or(Broken::Damaged)?;
         let mut octets_max = limit;
@@ -192,7 +200,7 @@ impl Transfer {
             }
         };
         // What was read of a file that somebody wrote into meanwhile must not leave.
-        self.zone.view().ok_or(Broken::Damaged)?;
+        self.zone.view().ok_or_else(|| self.lost())?;
         let octets = self.stream.sign(room, octets, now).ok_or(Broken::TooLarge)?;
         if is_over {
             self.place = Place::End;

@@ -232,6 +232,37 @@ fn large_rrsets() {
     }
 }
 
+/// What is pinned of a zone that was replaced may be cut: the transfer breaks with its next message, and says why.
+#[test]
+fn a_transfer_that_is_cut() {
+    let apex: NameBuf = "example.".parse().unwrap();
+    let large =
+        || contents(&[("a.example.", rtype::TXT, vec![1; 9_000]), ("b.example.", 65_280, vec![1; 9_000])]);
+    let catalog = catalog_of(&large());
+    let slot = catalog.reader().with(|view| view.slot_named(&apex)).unwrap();
+    let replace = || {
+        let mut builder = PackBuilder::new(7);
+        builder.add_zone(&large(), TextStamp::default()).map_err(|_| "a zone").unwrap();
+        let hold = catalog.add_pack(Arc::new(Pack::open(builder.finish().unwrap()).unwrap()));
+        catalog.publish(slot, None, ViewSource::Pack(hold.number(), 0)).unwrap();
+        drop(hold);
+        for _ in 0..3 {
+            catalog.domain().collect();
+        }
+    };
+    let mut transfers: Vec<Transfer> = Vec::new();
+    let mut room = vec![0; LARGE_OCTETS];
+    for _ in 0..2 {
+        let mut transfer = Transfer::axfr(pin(&catalog, &apex), envelope(&apex, rtype::AXFR, None).0);
+        assert!(matches!(transfer.next(&mut room, NOW), Next::Message(_)));
+        transfers.push(transfer);
+        replace();
+    }
+    assert_eq!(catalog.cut_pins(0), 1);
+    assert_eq!(transfers[0].next(&mut room, NOW), Next::Broken(Broken::Cut));
+    assert!(matches!(transfers[1].next(&mut room, NOW), Next::Message(_)));
+}
+
 /// One that no message holds with its question breaks the transfer, it is not left out.
 #[test]
 fn a_record_that_is_too_large() {

@@ -15,6 +15,7 @@
 //! The order of stores is what makes answers that are kept right; it is said at [`Catalog::insert`], and what readers do at [`CatalogView::find`].
 
 mod change;
+mod cut;
 mod depths;
 mod difference;
 mod groups;

@@ -9,9 +9,10 @@ use sync::Collector;
 use wire::iana::rtype;
 use wire::{NameBuf, SortKey};
 use zone::catalog::{
-    Absence, PINS_MAX, PINS_PER_CLIENT_MAX, PackHold, PinRefused, PinnedZone, SlotNumber, ViewSource,
+    Absence, PINS_MAX, PINS_PER_CLIENT_MAX, PackHold, PinRefused, PinnedZone, SlotNumber, States, ViewSource,
 };
 use zone::contents::SourcePosition;
+use zone::delta::DeltaWriter;
 use zone::{Catalog, CatalogReader, ContentsBuilder, Pack, PackBuilder, TextStamp};
 
 /// No test here takes so long unless something stands still.
@@ -100,6 +101,91 @@ fn a_pinned_zone_stays_as_it_was_and_then_goes() {
     catalog.domain().collect();
     drop(held);
     assert!(gone.upgrade().is_none(), "the pin has let go");
+}
+
+/// Lets the domain free what nobody can see any more.
+fn collect(catalog: &Catalog) {
+    for _ in 0..3 {
+        catalog.domain().collect();
+    }
+}
+
+/// Of pins that keep what is served no more the oldest are cut beyond a bound of octets; what is served, and what the youngest keeps, stays.
+#[test]
+fn the_oldest_pins_are_cut() {
+    const NAMES: usize = 40;
+    let (catalog, slot) = catalog(pack(1, NAMES));
+    let mut reader = catalog.reader();
+    let mut pins = Vec::new();
+    for serial in 1..=4 {
+        pins.push(pin(&mut reader, "example.test", client(serial)).unwrap());
+        if serial < 4 {
+            publish(&catalog, slot, pack(serial + 1, NAMES));
+            collect(&catalog);
+        }
+    }
+    let octets = pack(9, NAMES).octets().len() as u64;
+    assert_eq!(catalog.cut_pins(3 * octets), 0);
+    assert_eq!((catalog.pins().octets, catalog.pins().cut), (3 * octets, 0));
+    assert_eq!(catalog.cut_pins(3 * octets - 1), 1);
+    assert_eq!((catalog.pins().octets, catalog.pins().cut), (2 * octets, 1));
+    let is_cut = |pins: &[PinnedZone]| pins.iter().map(PinnedZone::is_cut).collect::<Vec<_>>();
+    assert_eq!(is_cut(&pins), [true, false, false, false]);
+    assert!(pins[0].view().is_none());
+    (1..4).for_each(|at| check(&pins[at], at as u32 + 1, NAMES));
+    // Once is enough, though who has it has not let go yet.
+    assert_eq!(catalog.cut_pins(2 * octets), 0);
+    assert_eq!(catalog.cut_pins(0), 1);
+    assert_eq!(is_cut(&pins), [true, true, false, false]);
+    pins.drain(..3);
+    assert_eq!((catalog.cut_pins(0), catalog.pins().octets), (0, 0));
+    check(&pins[0], 4, NAMES);
+}
+
+/// A zone that changes is kept with its delta and the pack below that, as far as its slot shows others.
+#[test]
+fn pins_of_zones_that_change_are_cut() {
+    let (first, second) = (pack(1, 3), pack(1, 40));
+    let (catalog, slot) = catalog(Arc::clone(&first));
+    let mut reader = catalog.reader();
+    let mut ask = |number: u32| pin(&mut reader, "example.test", client(number)).unwrap();
+    let show = |pack: &Arc<Pack>| {
+        let writer = DeltaWriter::new(Arc::clone(pack), 0).unwrap();
+        let states = States::new(writer.newest_box().clone()).unwrap();
+        let hold = catalog.add_states(states);
+        catalog.publish(slot, None, ViewSource::States(hold.number(), 0)).unwrap();
+        writer
+    };
+    let writer = show(&first);
+    let old = ask(1);
+    // Other states of the same delta: what is kept is the list of states alone.
+    let hold = catalog.add_states(States::new(writer.newest_box().clone()).unwrap());
+    catalog.publish(slot, None, ViewSource::States(hold.number(), 0)).unwrap();
+    drop(hold);
+    collect(&catalog);
+    let kept_pack = catalog.add_pack(Arc::clone(&first));
+    assert_eq!(catalog.cut_pins(u64::MAX), 0);
+    let of_states = catalog.pins().octets;
+    assert!(of_states > 0, "{of_states}");
+    // Another delta over another pack, and the pack below served elsewhere yet.
+    let newer = show(&second);
+    collect(&catalog);
+    assert_eq!(catalog.cut_pins(u64::MAX), 0);
+    let with_delta = catalog.pins().octets;
+    assert_eq!(with_delta, of_states + writer.newest_box().delta().octets() as u64);
+    drop(kept_pack);
+    collect(&catalog);
+    assert_eq!(catalog.cut_pins(u64::MAX), 0);
+    assert_eq!(catalog.pins().octets, with_delta + first.octets().len() as u64);
+    // One more is kept, which is younger, and one that is served.
+    let young = ask(2);
+    show(&first);
+    collect(&catalog);
+    let present = ask(3);
+    assert_eq!(catalog.cut_pins(second.octets().len() as u64), 1);
+    assert_eq!([&old, &young, &present].map(PinnedZone::is_cut), [true, false, false]);
+    assert_eq!(young.view().unwrap().nodes().count(), 41);
+    drop(newer);
 }
 
 /// What is kept by who publishes is as it was, and counts for nobody.

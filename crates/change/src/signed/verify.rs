@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use wire::iana::rtype;
 use wire::{Name, NameBuf};
 
-/// Most signatures that are verified for one update: what a message of 64 KiB can bring of the shortest, and a tenth of a second.
+/// Most signatures that are verified for one update, with each key that is tried: what a message of 64 KiB can bring of the shortest, and a tenth of a second (a third with P-384).
 const SIGNATURES_MAX: usize = 1_024;
 /// Most keys of one tag and algorithm that are tried for a signature: tags collide by accident once in thousands of keys, and by intent to cost time.
 const KEYS_OF_TAG_MAX: usize = 4;
@@ -23,6 +23,7 @@ struct Verifier {
     /// RDATA of the DNSKEY records, as they are after the update.
     keys: Vec<Rdata>,
     now: u32,
+    /// Verifications that may be done yet.
     left: usize,
     canonical: CanonicalSet,
     buffer: Vec<u8>,
@@ -63,10 +64,7 @@ impl Draft<'_> {
             let ttl = set.ttl;
             verifier.canonical.fill(rtype, set.records.iter().map(Rdata::folded));
             for signature in &signatures {
-                verifier.left = verifier.left.checked_sub(1).ok_or(Unsigned::TooMuch)?;
-                if !verifier.is_valid(&owner, (rtype, ttl), signature.written()) {
-                    return Err(Unsigned::Invalid(rtype).into());
-                }
+                verifier.check(&owner, (rtype, ttl), signature.written())?;
             }
         }
         Ok(())
@@ -126,16 +124,21 @@ fn fits(key: &Dnskey<'_>, signature: &Rrsig<'_>) -> bool {
 }
 
 impl Verifier {
-    fn is_valid(&mut self, owner: &Name, (rtype, ttl): (u16, u32), rdata: &[u8]) -> bool {
-        let Some(signature) = Rrsig::parse(rdata) else { return false };
+    /// Checks one signature over the canonical set.
+    fn check(&mut self, owner: &Name, (rtype, ttl): (u16, u32), rdata: &[u8]) -> Result<(), Unsigned> {
+        let signature = Rrsig::parse(rdata).ok_or(Unsigned::Invalid(rtype))?;
         let is_right =
             signature.check(owner, rtype, self.now) == Ok(Source::Owner) && signature.original_ttl == ttl;
         if !is_right || !signature.signer.eq_ignore_case(&self.apex) {
-            return false;
+            return Err(Unsigned::Invalid(rtype));
         }
         let keys = self.keys.iter().filter_map(|rdata| Dnskey::parse(rdata.written()));
-        let fitting = keys.filter(|key| fits(key, &signature));
-        let (canonical, buffer) = (&self.canonical, &mut self.buffer);
-        fitting.take(KEYS_OF_TAG_MAX).any(|key| signature.verify(owner, canonical, &key, buffer).is_ok())
+        for key in keys.filter(|key| fits(key, &signature)).take(KEYS_OF_TAG_MAX) {
+            self.left = self.left.checked_sub(1).ok_or(Unsigned::TooMuch)?;
+            if signature.verify(owner, &self.canonical, &key, &mut self.buffer).is_ok() {
+                return Ok(());
+            }
+        }
+        Err(Unsigned::Invalid(rtype))
     }
 }

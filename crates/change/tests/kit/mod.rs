@@ -135,7 +135,7 @@ pub fn message(script: &str) -> Message {
 }
 
 pub fn terms(policy: Option<&Policy>) -> Terms<'_> {
-    Terms { policy, limits: Limits::default(), now: NOW }
+    Terms { policy, limits: Limits::default(), now: NOW, proof: change::Proof::Here }
 }
 
 pub fn somebody() -> Asker<'static> {
@@ -151,7 +151,7 @@ pub fn apply(draft: &mut Draft<'_>, script: &str) -> u16 {
             assert!(!failure.to_string().is_empty());
             failure.rcode()
         }
-        Applied::CommitFirst => panic!("commit first"),
+        Applied::Unproved | Applied::CommitFirst => panic!("commit first, or unproved"),
     }
 }
 

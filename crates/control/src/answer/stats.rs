@@ -80,7 +80,7 @@ fn paths(counts: &WorkerCounters) -> [(&'static str, &'static str, u64); 4] {
 }
 
 /// Zones that are held in one state for what takes long.
-fn pins(controller: &Controller) -> [(&'static str, &'static str, u64); 4] {
+fn pins(controller: &Controller) -> [(&'static str, &'static str, u64); 6] {
     let pins = controller.catalog.pins();
     [
         (
@@ -91,6 +91,8 @@ fn pins(controller: &Controller) -> [(&'static str, &'static str, u64); 4] {
         ("pinned_most", "The most zones held so at one time.", pins.most as u64),
         ("pinned", "Times that a zone was held so.", pins.made),
         ("pins_refused", "Times that it could not be, as a bound was reached.", pins.refused),
+        ("pins_cut", "Times that it ended early, as too much was held that is served no more.", pins.cut),
+        ("pinned_octets", "Octets of packs and changes that are held so and served no more.", pins.octets),
     ]
 }
 

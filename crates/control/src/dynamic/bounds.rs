@@ -111,11 +111,13 @@ impl Changer {
             }
             waiting.entry(name).or_default().extend(requests);
         }
+        self.take_proved(waiting, order);
     }
 
     /// What is left at the end is refused, and the log told of zones that went.
     pub(super) fn end(&mut self) {
         self.leave();
+        self.end_proving();
         while let Some((_, requests)) = self.delayed.pop(None) {
             self.reply_all(requests, Said::not_now());
         }

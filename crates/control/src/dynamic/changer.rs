@@ -18,6 +18,7 @@ use super::checkpoint::{Checkpoint, Ended};
 use super::handle::Job;
 use super::imaging::Imaging;
 use super::log::Log;
+use super::proving::Proving;
 use super::recent::{Known, Recent};
 use super::recover::Found;
 use super::renewal::Renewal;
@@ -58,6 +59,7 @@ pub(super) struct Changer {
     pub(super) delayed: Delayed,
     pub(super) rounds: Rounds,
     pub(super) storing: Storing,
+    pub(super) proving: Proving,
     /// Zones that are claimed, see [`DynamicZone::is_claimed`].
     pub(super) claimed: HashSet<NameBuf>,
 }
@@ -96,6 +98,7 @@ impl Changer {
             delayed: Delayed::default(),
             rounds: Rounds::default(),
             storing: Storing::default(),
+            proving: Proving::default(),
             claimed: HashSet::new(),
         };
         // What was read may be in memory alone: where there is anything it is made sure of before anybody is told.
@@ -123,6 +126,7 @@ impl Changer {
             let Some(jobs) = self.controller.dynamic.queue.take(until) else { return self.end() };
             let worked = (!jobs.is_empty()).then(Instant::now);
             self.turn(jobs);
+            self.prove();
             self.leave();
             self.shorten();
             self.renew(worked.map(|began| began.elapsed()));

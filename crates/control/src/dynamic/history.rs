@@ -8,6 +8,7 @@
 //!
 //! The thread starts with the first thing that comes. Without a folder for packs there is no history, and every IXFR is an AXFR.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -108,6 +109,11 @@ impl Historian {
     /// Whether what leads from one whole version of a zone to the next is worth finding: it has a history.
     pub(crate) fn has(&self, zone: &Name) -> bool {
         self.history.as_ref().is_some_and(|history| history.has(zone))
+    }
+
+    /// Whether the history of a zone has a version that one of these groups of the log made.
+    pub(super) fn has_version_of(&self, zone: &Name, groups: RangeInclusive<u64>) -> bool {
+        self.history.as_ref().is_some_and(|history| history.has_version_of(zone, groups))
     }
 
     /// Whether there is a history at all.

@@ -8,6 +8,7 @@
 //! * [`changer`]: the thread; [`rounds`]: what it has taken and not done; [`versions`]: what it makes of updates; [`written`]: what comes of writes; [`group`]: what becomes durable together.
 //! * [`zone`]: one zone that changes; [`base`]: what its log begins with; [`storing`]: packs for that; [`incoming`]: what secondary zones get from their primaries.
 //! * [`history`]: versions kept for IXFR, beside all that; [`condensed`]: many as one. [`renewal`]: deltas made anew, copied or [`merge`]d; [`bounds`]: what they may have.
+//! * [`proving`]: signatures that updates bring to signed zones, and [`prover`], the thread that looks at them.
 //! * [`imaging`]: deltas as files, which a start takes ([`images`]) in place of the changes that made them, by the record that made the state ([`origin`]); [`imaged`]: looked at by people.
 //! * [`edit`]: what operators have edited; [`leaving`]: zones that go. [`log`]: begun, closed; [`checkpoint`]: kept short; [`recover`], [`beginnings`], [`replay`], on several threads ([`shares`]): at a start.
 
@@ -30,6 +31,8 @@ mod log;
 mod merge;
 mod once;
 mod origin;
+mod prover;
+mod proving;
 mod queue;
 mod recent;
 mod recover;
@@ -49,6 +52,7 @@ pub(crate) use handle::Dynamic;
 pub(crate) use history::Historian;
 pub(crate) use imaged::verify_images;
 pub(crate) use incoming::{Incoming, NotTaken, Told, What};
+pub(crate) use prover::Proof;
 pub(crate) use queue::Queue;
 pub(crate) use recover::{has_log, journal_of, start};
 pub(crate) use update::Said;

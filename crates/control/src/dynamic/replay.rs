@@ -299,15 +299,19 @@ impl<'c> Replay<'c> {
 }
 
 impl Replay<'_> {
-    /// Zones of which the log has nothing else than that it lost changes of them. Where it cannot say of which zones it lost some, those without any record are taken to
-    /// have had none: else one lost group would stop all zones that were never changed.
+    /// Zones of which the log has nothing else than that it lost changes of them. Where it cannot say of which zones it lost some the history may: it has versions
+    /// that these groups made. Other zones without any record are taken to have had none: else some lost groups would stop all zones that were never changed.
     fn find_nameless(&mut self, recovery: &Recovery) {
         let Replay { controller, zones, lost, last, .. } = self;
         controller.for_each_name(|name| {
             let name = name.to_lowercase();
             let group = last.get(&name).copied().unwrap_or_default();
+            let of_history = || {
+                let historian = &controller.historian;
+                recovery.unnamed(group).find(|lost| historian.has_version_of(&name, lost.first..=lost.last))
+            };
             if !zones.contains_key(&name)
-                && let Some(groups) = recovery.is_named(&name, group)
+                && let Some(groups) = recovery.is_named(&name, group).or_else(of_history)
             {
                 lost.entry(name).or_insert_with(|| format!("the log lost changes of it ({groups})"));
             }

@@ -14,6 +14,8 @@ use zone::delta::Refused;
 use super::changer::{Changer, wall};
 use super::group::{Commit, Payload, entry};
 use super::log::Log;
+use super::prover::Verdict;
+use super::proving::{Known, known};
 use super::rounds::{ROUND_OCTETS_MAX, ZONE_TIME};
 use super::storing::{NotBased, STORE_PAUSE};
 use super::update::{Said, Update};
@@ -129,8 +131,8 @@ impl Changer {
             Some(slot) => self.controller.update_terms_at(slot),
             None => self.controller.update_terms(name),
         };
-        let terms = Terms { policy: own.policy.as_deref(), limits: own.limits, now };
         let Ok(mut draft) = Draft::new(view) else { return Err(damaged(replies)) };
+        let mut is_unproved = false;
         let goes_on = |replies: &[Replied], next: &Update| match replies.last() {
             None => true,
             Some((last, _)) => !last.is_alone && !next.is_alone && Instant::now() < until,
@@ -138,6 +140,20 @@ impl Changer {
         while requests.front().is_some_and(|next| goes_on(&replies, next))
             && let Some(update) = requests.pop_front()
         {
+            let over = draft.is_unchanged().then(|| zone.newest_box());
+            let proof = match known(&update, over) {
+                Known::Proof(proof) => proof,
+                Known::Said(Verdict::Wrong(failure)) => {
+                    say_failure(name, &update, &failure);
+                    replies.push((update, Said::from(&failure)));
+                    continue;
+                }
+                Known::Said(_) => {
+                    replies.push((update, Said::not_now()));
+                    continue;
+                }
+            };
+            let terms = Terms { policy: own.policy.as_deref(), limits: own.limits, now, proof };
             let request = match Request::read(&update.message) {
                 Ok(request) => request,
                 Err(failure) => {
@@ -155,6 +171,11 @@ impl Changer {
                     requests.push_front(update);
                     break;
                 }
+                Ok(Applied::Unproved) => {
+                    requests.push_front(update);
+                    is_unproved = true;
+                    break;
+                }
                 Err(change::draft::Damaged) => {
                     replies.push((update, Said::not_now()));
                     return Err(damaged(replies));
@@ -166,6 +187,13 @@ impl Changer {
             Err(NoChange::Nothing) => None,
             Err(NoChange::Damaged) => return Err(damaged(replies)),
         };
+        if is_unproved {
+            // Nothing has changed before it, and nothing of it is in the draft.
+            self.hold_for_proof(name, requests);
+            if replies.is_empty() {
+                return Ok(0);
+            }
+        }
         let failed = |replies: Vec<Replied>| NotMade::Any(Said::FAILED, updates(replies));
         if change.is_some() {
             match self.write_base(name) {

@@ -9,6 +9,8 @@ use net::Ticket;
 use wire::tsig::Key;
 use wire::{Name, NameBuf, Transport};
 
+use crate::dynamic::Proof;
+
 /// Most octets of a reply: header, question, OPT, TSIG.
 const REPLY_OCTETS_MAX: usize = 1232;
 
@@ -32,6 +34,8 @@ pub(crate) struct Handed {
     pub(crate) envelope: Envelope,
     /// Whether it is to be done by itself, as one of those that it was done with is at fault.
     pub(crate) is_alone: bool,
+    /// What was found of signatures that it brings to a signed zone.
+    pub(crate) proof: Option<Box<Proof>>,
     /// The right to reply.
     pub(crate) ticket: Ticket,
 }

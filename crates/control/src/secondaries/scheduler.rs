@@ -213,7 +213,9 @@ impl Scheduler {
     fn look(&mut self, controller: &Controller) {
         let remotes = Arc::clone(&controller.secondaries.remotes.lock());
         let random = &mut self.random;
+        controller.secondaries.is_looking.store(true, Ordering::Relaxed);
         self.zones.look(controller, &mut self.schedule, &remotes, &mut || random.next_u64() as u32);
+        controller.secondaries.is_looking.store(false, Ordering::Relaxed);
     }
 
     /// These zones may be others.

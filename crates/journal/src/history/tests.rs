@@ -80,6 +80,25 @@ fn a_difference_is_offered_before_it_is_written_and_after() {
     assert_eq!(history.list(&name(1)).expect("readable").len(), 6);
 }
 
+/// Which groups made versions is known as long as these are in the files: where the log has lost groups, that tells whose they were.
+#[test]
+fn groups_of_versions_are_known() {
+    let disk = Simulated::new(1);
+    let history = open(&disk);
+    for (group, zone, serial) in [(3, 1, 1), (5, 2, 1), (6, 1, 2)] {
+        history.push(group, difference(zone, serial, serial + 1, 10));
+    }
+    history.flush(&|_| BOUND).expect("a disk that works");
+    let history = open(&disk.kill());
+    let has = |zone: usize, groups| history.has_version_of(&name(zone), groups);
+    assert!(has(1, 3..=3) && has(1, 4..=9) && has(2, 4..=5));
+    assert!(!has(1, 4..=5) && !has(1, 7..=9) && !has(2, 6..=9) && !has(3, 0..=9));
+    // A history of another log says nothing.
+    let other = History::new(Arc::new(disk.clone()), &folder());
+    other.begin(&[4; 16], u64::MAX).expect("readable");
+    assert!(!other.has_version_of(&name(1), 3..=3));
+}
+
 #[test]
 fn what_does_not_follow_begins_anew() {
     let disk = Simulated::new(1);

@@ -9,7 +9,7 @@
 
 use super::states::States;
 use crate::pack::Pack;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Weak};
 use sync::Mutex;
@@ -115,6 +115,11 @@ impl<T: Numbered> List<T> {
     /// What has this number.
     pub(super) fn get(&self, number: u32) -> Option<Arc<T>> {
         self.0.lock().get(number as usize)?.clone()
+    }
+
+    /// [`Numbered::id`] of all.
+    pub(super) fn ids(&self) -> HashSet<u64> {
+        self.0.lock().iter().flatten().map(|thing| thing.id()).collect()
     }
 
     fn add(&self, number: u32, thing: &Arc<T>) {

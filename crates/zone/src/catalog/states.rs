@@ -78,6 +78,11 @@ impl States {
         self.chunks.get(chunk)?.get()?.get(at)?.get()
     }
 
+    /// The newest state, which all have.
+    pub(super) fn newest(&self) -> Option<&Changed> {
+        self.get(self.count.load(Ordering::Acquire).checked_sub(1)?)
+    }
+
     /// The zone in the state of this number.
     pub fn view(&self, number: u32) -> Option<ZoneView<'_>> {
         ZoneView::of_changed(self.get(number)?)

@@ -133,7 +133,8 @@ impl Recovery {
                 Some(Place { path: self.path(read.segment.number), octet: (page * PAGE_OCTETS) as u64 })
             });
             let place = place.or_else(|| self.place_behind(first - 1));
-            self.lost.push(Lost { first, last, place, zones: None });
+            let (zones, has_all) = Default::default();
+            self.lost.push(Lost { first, last, place, zones, has_all });
         }
     }
 

@@ -36,8 +36,10 @@ pub struct Lost {
     pub last: u64,
     /// Where one of them begins, if that is known.
     pub place: Option<Place>,
-    /// Hashes of the zones that had records there; `None`: unknown.
-    pub(super) zones: Option<HashSet<u64>>,
+    /// Hashes of zones that had records there, as the group after says.
+    pub(super) zones: HashSet<u64>,
+    /// Whether these are all.
+    pub(super) has_all: bool,
 }
 
 impl fmt::Display for Lost {
@@ -88,27 +90,28 @@ impl Recovery {
             last_zones = [None, None];
         }
         let named: Vec<_> = self.lost.iter().map(|lost| self.named_after(lost)).collect::<io::Result<_>>()?;
-        for (lost, zones) in self.lost.iter_mut().zip(named) {
-            lost.zones = zones;
+        for (lost, (zones, has_all)) in self.lost.iter_mut().zip(named) {
+            (lost.zones, lost.has_all) = (zones, has_all);
         }
         (self.zones, self.chains, self.last_zones) = (zones, chains, last_zones);
         Ok(())
     }
 
-    /// The zones of lost groups, if the group after names them.
-    fn named_after(&self, lost: &Lost) -> io::Result<Option<HashSet<u64>>> {
+    /// The zones of lost groups, as far as the group after names them: those of the last two. And whether these are all.
+    fn named_after(&self, lost: &Lost) -> io::Result<(HashSet<u64>, bool)> {
         let Some(commit) = self.commits.iter().find(|commit| commit.first == lost.last + 1) else {
-            return Ok(None);
+            return Ok((HashSet::new(), false));
         };
         let [before, one_more] = commit.parts[0].found.head.named;
-        let count = match (lost.last - lost.first, before, one_more) {
-            (0, Some(before), _) => usize::from(before),
-            (1, Some(before), Some(one_more)) => usize::from(before) + usize::from(one_more),
-            _ => return Ok(None),
-        };
+        // Of one group what is named of the one before it is not lost.
+        let is_one = lost.first == lost.last;
+        let named = [before, one_more.filter(|_| !is_one)];
+        let has_all = before.is_some() && (is_one || one_more.is_some() && lost.last - lost.first == 1);
+        let count: usize = named.iter().flatten().map(|count| usize::from(*count)).sum();
         let mut octets = Vec::new();
         let (zones, _) = self.body(commit, &mut octets)?.zones.as_chunks::<8>();
-        Ok(zones.get(..count).map(|zones| zones.iter().map(|zone| u64::from_le_bytes(*zone)).collect()))
+        let zones = zones.get(..count).unwrap_or_default();
+        Ok((zones.iter().map(|zone| u64::from_le_bytes(*zone)).collect(), has_all))
     }
 
     /// What was acknowledged and cannot be read: empty, if all is well.
@@ -119,17 +122,23 @@ impl Recovery {
     /// What a zone has lost, or may have lost, whose pack or checkpoint has its records up to group `group` (0: none).
     pub fn suffers(&self, zone: &Name, group: u64) -> Option<&Lost> {
         let zone = Key::new(&self.identity).zone(zone);
-        self.lost.iter().filter(|lost| lost.last > group).find(|lost| match &lost.zones {
-            Some(zones) => zones.contains(&zone),
-            None => !self.is_proven(zone, lost),
+        self.lost.iter().filter(|lost| lost.last > group).find(|lost| match lost.has_all {
+            true => lost.zones.contains(&zone),
+            false => !self.is_proven(zone, lost),
         })
     }
 
     /// The same where that is certain: groups around those that are lost name the zone.
     pub fn is_named(&self, zone: &Name, group: u64) -> Option<&Lost> {
         let zone = Key::new(&self.identity).zone(zone);
-        let is_named = |lost: &&Lost| lost.zones.as_ref().is_some_and(|zones| zones.contains(&zone));
+        let is_named =
+            |lost: &&Lost| lost.zones.contains(&zone) && (lost.has_all || !self.is_proven(zone, lost));
         self.lost.iter().filter(|lost| lost.last > group).find(is_named)
+    }
+
+    /// Groups above `group` of which it is not known whose records all of them had.
+    pub fn unnamed(&self, group: u64) -> impl Iterator<Item = &Lost> {
+        self.lost.iter().filter(move |lost| lost.last > group && !lost.has_all)
     }
 
     /// Whether a record after lost groups says that the zone had none in them.

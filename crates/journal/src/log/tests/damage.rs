@@ -94,6 +94,12 @@ fn two_lost_groups_are_named_and_more_are_told_by_what_came_later() {
         assert_eq!(recovery.suffers(&name(zone), 0).is_some(), is_in, "zone {zone}");
     }
     assert!(recovery.suffers(&name(103), 0).is_some(), "nothing proves the contrary");
+    // Of the last two the group after says whose they are, though that is not all.
+    for zone in 100..125 {
+        let is_named = zones_of(10).contains(&zone) || zones_of(11).contains(&zone);
+        assert_eq!(recovery.is_named(&name(zone), 0).is_some(), is_named, "zone {zone}");
+        assert_eq!(recovery.unnamed(8).count() + recovery.unnamed(11).count(), 1);
+    }
     assert!(
         recovery.suffers(&name(119), 0).is_none(),
         "its first record came later, and says that none was before"
