@@ -166,7 +166,7 @@ fn emptied(controller: &Controller, settings: &Settings, wanted: &WantedZones) -
             )
         })
     };
-    let folders = settings.zone_directories.iter().map(|(_, directory)| settings.path(&directory.path));
+    let folders = settings.zone_directories.iter().map(|(_, directory)| settings.path(&directory.own.path));
     folders.filter_map(|folder| line(&folder)).collect()
 }
 

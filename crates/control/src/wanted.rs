@@ -295,9 +295,9 @@ impl Collection<'_> {
     }
 
     fn add_directory(&mut self, line: usize, directory: &ZoneDirectorySettings) {
-        let folder = self.settings.path(&directory.path);
-        let allowed = self.zones.sources.allowed(&directory.rules());
-        let pattern = Pattern::in_folder(&folder, &directory.pattern);
+        let folder = self.settings.path(&directory.own.path);
+        let allowed = self.zones.sources.allowed(&directory.zone.rules());
+        let pattern = Pattern::in_folder(&folder, &directory.own.pattern);
         let files = match list(&folder) {
             Ok(files) => files,
             Err(error) => {
@@ -307,7 +307,7 @@ impl Collection<'_> {
         };
         let source = self.zones.sources.pattern(&pattern, allowed);
         for file in files {
-            let (name, text) = match name_of_file(&file, &directory.pattern) {
+            let (name, text) = match name_of_file(&file, &directory.own.pattern) {
                 Some(Ok(found)) => found,
                 Some(Err(error)) => {
                     self.warn(&folder, &file, error);

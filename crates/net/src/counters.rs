@@ -93,3 +93,15 @@ sync::counters! {
     /// Times the service panicked; the batch was lost, the worker went on with a new one.
     service_panics,
 }
+
+impl WorkerCounters {
+    /// With so many replies that were sent past the worker: it is told of each when it is awake for something else, and counts none of them.
+    pub(crate) fn with_sent(self, sent: u64) -> WorkerCounters {
+        WorkerCounters {
+            udp_responses: self.udp_responses + sent,
+            later_replied: self.later_replied + sent,
+            later_open: self.later_open.saturating_sub(sent),
+            ..self
+        }
+    }
+}

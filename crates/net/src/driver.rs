@@ -156,12 +156,9 @@ impl<M> Core<M> {
         !self.replies.list.is_empty() || !self.starts.is_empty()
     }
 
-    /// The client of a row was replied to past the worker.
+    /// The client of a row was replied to past the worker, and that is counted: `WorkerCounters::with_sent`.
     pub(crate) fn sent_row(&mut self, row: RowId) {
-        self.counters.udp_responses.add(1);
-        if self.end(row).is_some() {
-            self.counters.later_replied.add(1);
-        }
+        self.later.end(row);
     }
 
     /// Ends a row and counts how; the way back if its client waits.

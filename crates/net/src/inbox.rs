@@ -9,7 +9,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use rustix::event::{EventfdFlags, eventfd};
 use sync::mailbox::{Taken, Wake};
@@ -64,6 +64,8 @@ pub(crate) struct Inbox<M> {
     is_ending: AtomicBool,
     /// What other threads send through, by the number of the worker's port; none before the worker begins and once it has ended.
     outlets: Mutex<Vec<Outlet>>,
+    /// Replies that were sent past the worker, by anybody.
+    sent: AtomicU64,
 }
 
 /// An inbox, whatever the messages of services.
@@ -79,6 +81,11 @@ pub(crate) trait Sink: Send + Sync {
     /// Sends a reply to a client of datagrams past the worker. `false`: it is to go by the worker.
     fn send(&self, _path: &Path, _octets: &[u8]) -> bool {
         false
+    }
+
+    /// How many replies were sent so.
+    fn sent(&self) -> u64 {
+        0
     }
 
     /// Reserves room for the octets of a reply, or says that there is none.
@@ -98,6 +105,7 @@ impl<M> Inbox<M> {
             is_woken: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
             outlets: Mutex::named("outlets of a worker", Vec::new()),
+            sent: AtomicU64::new(0),
         })
     }
 
@@ -208,7 +216,15 @@ impl<M: Send> Sink for Inbox<M> {
     fn send(&self, path: &Path, octets: &[u8]) -> bool {
         let Path::Datagram { port, peer, local } = *path else { return false };
         let outlets = self.outlets.lock();
-        outlets.get(usize::from(port)).is_some_and(|outlet| outlet.send(Datagram { peer, local, octets }))
+        let outlet = outlets.get(usize::from(port));
+        let is_sent = outlet.is_some_and(|outlet| outlet.send(Datagram { peer, local, octets }));
+        // After the ticket was counted as open, for who reads both.
+        self.sent.fetch_add(u64::from(is_sent), Ordering::Release);
+        is_sent
+    }
+
+    fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Acquire)
     }
 
     fn reserve(&self, octets: usize) -> bool {

@@ -116,10 +116,12 @@ impl Server {
             inboxes.push(Arc::new(inbox));
         }
         let inboxes: Arc<[Arc<Inbox<S::Message>>]> = inboxes.into();
-        self.admission.set_sinks(inboxes.iter().map(|inbox| Arc::clone(inbox) as Arc<dyn Sink>).collect());
+        let sinks = || inboxes.iter().map(|inbox| Arc::clone(inbox) as Arc<dyn Sink>).collect();
+        self.admission.set_sinks(sinks());
         let mut running = Running {
             threads: Vec::new(),
             counters: Vec::new(),
+            inboxes: sinks(),
             taps: Vec::new(),
             watched: self.watched,
             listeners: self.listeners,
@@ -173,6 +175,7 @@ impl Server {
 pub struct Running {
     threads: Vec<JoinHandle<()>>,
     counters: Vec<Arc<Counters>>,
+    inboxes: Vec<Arc<dyn Sink>>,
     taps: Vec<sync::tap::Tap>,
     watched: Vec<Vec<Watched>>,
     listeners: Vec<Listener>,
@@ -191,11 +194,15 @@ impl Running {
     /// What each worker has counted so far.
     #[must_use]
     pub fn counters(&self) -> Vec<WorkerCounters> {
-        let read = |(counters, watched): (&Arc<Counters>, &Vec<Watched>)| {
+        let workers = iter::zip(iter::zip(&self.counters, &self.inboxes), &self.watched);
+        let read = workers.map(|((counters, inbox), watched)| {
             let dropped = watched.iter().map(Watched::dropped);
-            WorkerCounters { udp_receive_overflows: dropped.map(u64::from).sum(), ..counters.read() }
-        };
-        iter::zip(&self.counters, &self.watched).map(read).collect()
+            // Before the others: none of them was sent before its ticket was counted.
+            let sent = inbox.sent();
+            let counted = counters.read().with_sent(sent);
+            WorkerCounters { udp_receive_overflows: dropped.map(u64::from).sum(), ..counted }
+        });
+        read.collect()
     }
 
     /// The tap of each worker: to attach a reader of [`crate::TapRecord`]s to. Records that find no room are counted there.

@@ -75,10 +75,9 @@ fn another_thread_replies_past_the_worker() {
             ticket.reply_at_once(&query);
             let mut buffer = [0; 64];
             assert_eq!(client.recv(&mut buffer).unwrap(), 10);
-            // The worker sleeps on, and does not know of it.
-            std::thread::sleep(Duration::from_millis(20));
-            let counters = total(&running);
-            assert_eq!((counters.udp_responses, counters.later_replied, counters.later_open), (0, 0, 1));
+            // Also while the worker sleeps on, and does not know of it.
+            let counters = await_counts(&running, "the reply", |counters| counters.udp_responses == 1);
+            assert_eq!((counters.later_replied, counters.later_open), (1, 0));
             assert_eq!(ask(&client, b"now at once"), b"now at once");
             let counters = await_counts(&running, "both", |counters| counters.udp_responses == 2);
             assert_eq!((counters.later_replied, counters.later_open, counters.later_gone), (1, 0, 0));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use control::text::{grouped, octets};
+use control::text::{count, grouped, octets};
 use serde_json::{Value, json};
 use zone::Pack;
 use zone::pack::ZoneRow;
@@ -74,10 +74,10 @@ fn as_text(pack: &Pack, with_zones: bool) -> String {
     let size = pack.octets().len() as u64;
     let per_record = |octets: u64| octets as f64 / records.max(1) as f64;
     let mut text = format!(
-        "{} zones, {} names, {} records, {} ({:.1} octets a record)\n\n{:<14} {:>15} {:>6} {:>10}\n",
-        grouped(zones),
-        grouped(names),
-        grouped(records),
+        "{}, {}, {}, {} ({:.1} octets a record)\n\n{:<14} {:>15} {:>6} {:>10}\n",
+        count(zones as usize, "zone"),
+        count(names as usize, "name"),
+        count(records as usize, "record"),
         octets(size),
         per_record(size),
         "section",

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use wire::cookie;
 use wire::edns::{self, OPT_OCTETS};
 use wire::header::{self, u16_at};
-use wire::iana::{opcode, rtype};
+use wire::iana::{ede, opcode, rcode, rtype};
 use wire::query::Query;
 use wire::tsig::{self, Fault, Rejected};
 use wire::{Name, Transport};
@@ -72,15 +72,25 @@ impl Responder {
         response: &mut [u8],
         now: u64,
     ) -> usize {
-        let rcode = rejected.fault.rcode();
-        self.count_reply(rcode);
-        let octets = envelope.write(response, rcode, None, now);
+        let octets = self.refuse(envelope, (rejected.fault.rcode(), None), response, now);
         if octets == 0 {
             return 0;
         }
         let room = response.len().min(envelope.limit);
         // Without room for the record that says what is wrong, the code says it alone.
         rejected.append(&mut response[..room], octets, now).unwrap_or(octets)
+    }
+
+    /// Says no more than this response code and extended error. Returns the octets of the response, 0 where it does not fit.
+    fn refuse(
+        &mut self,
+        envelope: &Envelope,
+        (rcode, ede): (u16, Option<u16>),
+        response: &mut [u8],
+        now: u64,
+    ) -> usize {
+        self.count_reply(rcode);
+        envelope.write(response, rcode, ede, now)
     }
 
     /// Reads a message of which [`Responder::serve`] said that it is a request. What is wrong with it is answered: then it gives the octets of that response, 0
@@ -104,15 +114,10 @@ impl Responder {
         }
         let cookie = query.edns.as_ref().and(self.cookie()).copied();
         let mut envelope = envelope(&query, server, client, cookie);
-        let mut refuse = |responder: &mut Responder, envelope: &Envelope, rcode| {
-            responder.count_reply(rcode);
-            envelope.write(response, rcode, None, client.now)
-        };
-        if fault {
-            return Err(refuse(self, &envelope, wire::iana::rcode::FORMERR));
-        }
-        if query.edns.is_some_and(|edns| edns.version != edns::VERSION) {
-            return Err(refuse(self, &envelope, wire::iana::rcode::BADVERS));
+        let is_other_version = query.edns.is_some_and(|edns| edns.version != edns::VERSION);
+        if fault || is_other_version {
+            let rcode = if fault { rcode::FORMERR } else { rcode::BADVERS };
+            return Err(self.refuse(&envelope, (rcode, None), response, client.now));
         }
         let (mut key, mut octets, mut is_sig0, mut unknown_key) = (None, message.len(), false, None);
         match tsig::verify(message, &server.keys, client.now) {
@@ -158,13 +163,12 @@ impl Responder {
         if let Some(rejected) = &request.unknown_key {
             return self.reject(&request.envelope, rejected, response, client.now);
         }
-        let (rcode, ede) = match request.kind {
-            Kind::Transfer if request.is_unfit(client.transport) => (wire::iana::rcode::FORMERR, None),
-            Kind::Transfer => (wire::iana::rcode::REFUSED, Some(wire::iana::ede::PROHIBITED)),
-            _ => (wire::iana::rcode::NOTIMP, Some(wire::iana::ede::NOT_SUPPORTED)),
+        let said = match request.kind {
+            Kind::Transfer if request.is_unfit(client.transport) => (rcode::FORMERR, None),
+            Kind::Transfer => (rcode::REFUSED, Some(ede::PROHIBITED)),
+            _ => (rcode::NOTIMP, Some(ede::NOT_SUPPORTED)),
         };
-        self.count_reply(rcode);
-        request.envelope.write(response, rcode, ede, client.now)
+        self.refuse(&request.envelope, said, response, client.now)
     }
 
     /// Counts the response to a request, which somebody else made.

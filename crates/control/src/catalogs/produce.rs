@@ -110,7 +110,7 @@ impl Maker {
             return controller.begin_catalog(name, members);
         }
         let mut edits: Option<std::vec::IntoIter<(NameBuf, Wanted)>> = None;
-        let mut changed = 0;
+        let mut is_changed = false;
         loop {
             // Changed by nobody else: updates of it are refused.
             let pinned = controller.pin_catalog(name).ok_or("it cannot be read")?;
@@ -129,15 +129,15 @@ impl Maker {
             let change = entry.1.change(&view, &some).map_err(|why| why_text(&why))?;
             let Some(change) = change else { continue };
             controller.give_to_changer(name, &change)?;
-            changed += some.len();
+            is_changed = true;
             entry.0 = change.serial_after();
             if entry.1.commit(&change).is_err() {
                 self.made.remove(name);
             }
         }
-        if changed > 0 {
+        if is_changed {
             let serial = controller.serial_of(name);
-            tracing::info!(zone = %name, serial, "catalog {name}: {} of {} changed", count(changed, "member"), members.len());
+            tracing::info!(zone = %name, serial, "catalog {name}: changed, {} now", count(members.len(), "member"));
         }
         Ok(())
     }

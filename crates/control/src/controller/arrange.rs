@@ -1,20 +1,21 @@
 //! Which zones there are: those that the settings ask for are found or entered, the others go.
 
 mod look;
+mod meet;
 mod stored;
 
-use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use wire::{Name, NameBuf};
 use zone::catalog::{Absence, SlotNumber, View, ViewSource};
 
+use self::meet::{Leaving, Meeting, leave_awaited};
 use super::change::Change;
 use super::said::{Became, Said, serial};
 use super::zones::{Awaited, Zones};
 use super::{Changing, Controller};
 use crate::progress::{Act, Progress};
-use crate::sources::{Listing, Source, SourceId, Sources};
+use crate::sources::{Listing, Source, SourceId};
 use crate::wanted::{Unread, WantedZones};
 
 /// A zone that is perhaps to be loaded.
@@ -34,24 +35,6 @@ enum Who {
 
 /// Zones that are found within one batch of the catalog.
 pub(super) const ZONES_A_BATCH: usize = 1000;
-
-/// Slots that were met.
-#[derive(Default)]
-struct Met(Vec<u64>);
-
-impl Met {
-    fn add(&mut self, slot: SlotNumber) {
-        let at = slot.0 as usize / 64;
-        if at >= self.0.len() {
-            self.0.resize(at + 1, 0);
-        }
-        self.0[at] |= 1 << (slot.0 % 64);
-    }
-
-    fn has(&self, slot: SlotNumber) -> bool {
-        self.0.get(slot.0 as usize / 64).is_some_and(|bits| bits >> (slot.0 % 64) & 1 == 1)
-    }
-}
 
 impl Controller {
     /// Calls `each` with all slots that have zones, batch by batch.
@@ -111,96 +94,14 @@ impl Controller {
                 (unread, sources.unread(&unread.pattern, unread.allowed, why))
             })
             .collect();
-        let mut candidates = Vec::with_capacity(wanted.len());
-        let (mut met, mut met_awaited, mut new) = (Met::default(), HashSet::new(), Vec::new());
-        let mut lost: Vec<(&Name, SlotNumber)> = Vec::new();
         let mut zones = self.zones.write();
-        let mut reader = self.catalog.reader();
-        for first in (0..wanted.len()).step_by(ZONES_A_BATCH) {
-            reader.with(|view| {
-                for number in first..wanted.len().min(first + ZONES_A_BATCH) {
-                    let (name, source) = wanted.zone(number);
-                    let slot = zones.slot(view, name);
-                    let lower = if zones.awaited.is_empty() { None } else { Some(name.to_lowercase()) };
-                    let is_other = |zones: &Zones, old| !sources.is_same(source, &zones.sources, old, name);
-                    let awaited =
-                        lower.as_ref().and_then(|lower| zones.awaited.get(lower)).map(|zone| zone.source);
-                    let mut is_new = awaited.is_some_and(|old| is_other(&zones, old));
-                    if let Some(awaited) = lower.as_ref().and_then(|lower| zones.awaited.get_mut(lower)) {
-                        awaited.source = source;
-                    }
-                    let who = match (slot, lower) {
-                        (Some(slot), lower) => {
-                            met.add(slot);
-                            if matches!(view.view_of(slot), Some(View::Lost(_))) {
-                                lost.push((name, slot));
-                            }
-                            if awaited.is_some() {
-                                met_awaited.extend(lower);
-                            }
-                            let old = zones.kept(slot).source;
-                            is_new |= old != crate::sources::SourceId::UNKNOWN && is_other(&zones, old);
-                            zones.kept_mut(slot).source = source;
-                            if view.group_of(slot) != sources.group(source) && sources.has_rules(source) {
-                                self.catalog.set_group(slot, sources.group(source));
-                            }
-                            Who::Slot(slot)
-                        }
-                        (None, Some(lower)) if awaited.is_some() => {
-                            met_awaited.insert(lower.clone());
-                            Who::Hidden(lower)
-                        }
-                        _ => {
-                            new.push(number);
-                            continue;
-                        }
-                    };
-                    candidates.push(Candidate { who, is_new });
-                }
-            });
-        }
-        lost.into_iter().for_each(|(name, slot)| self.empty_lost(&mut zones, &mut reader, name, slot));
-        let old = std::mem::take(&mut zones.sources);
-        let mut gone = self.not_met(&met);
-        // Of packs that were written into, nothing may be found any more.
-        gone.iter().for_each(|slot| met.add(*slot));
-        gone.extend(zones.own_slots().filter(|slot| !met.has(*slot)));
+        let Meeting { mut candidates, mut slots, awaited, new } = self.meet(&mut zones, &wanted, &sources);
         zones.unlisted = (!why.is_empty()).then(|| why.into());
-        zones.left = 0;
-        gone.retain(|slot| {
-            let left = leave(&old, &mut sources, &unread, zones.kept(*slot).source);
-            zones.left += usize::from(left.is_some());
-            if let Some((left, why)) = left {
-                zones.kept_mut(*slot).source = left;
-                if sources.why_unread(left).is_none() && left != SourceId::UNKNOWN {
-                    zones.left -= 1;
-                    zones
-                        .rare
-                        .entry(*slot)
-                        .or_default()
-                        .problem
-                        .get_or_insert_with(|| [why.to_owned()].into());
-                }
-            }
-            left.is_none()
-        });
-        // What their sources were the new ones do not say.
-        gone.iter().for_each(|slot| zones.kept_mut(*slot).source = crate::sources::SourceId::UNKNOWN);
+        let mut leaving = Leaving { old: std::mem::take(&mut zones.sources), new: sources, unread: &unread };
+        let gone = self.leave_slots(&mut zones, &mut slots, &mut leaving);
         change.removed += gone.len();
-        zones.awaited.retain(|lower, awaited| {
-            let is_met = met_awaited.contains(lower);
-            let left = if is_met { None } else { leave(&old, &mut sources, &unread, awaited.source) };
-            if let Some((left, _)) = left {
-                awaited.source = left;
-            }
-            let stays = is_met || left.is_some();
-            if !stays && awaited.slot.is_none() {
-                change.removed += 1;
-                change.said.zone(Became::Removed, &awaited.name, (None, None), false, || None);
-            }
-            stays
-        });
-        zones.sources = sources;
+        leave_awaited(&mut zones, &awaited, &mut leaving, change);
+        zones.sources = leaving.new;
         zones.is_arranged = true;
         drop(zones);
         self.remove_slots(&gone, &mut change.said);
@@ -240,17 +141,6 @@ impl Controller {
             zones.awaited.get(&lower).and_then(|awaited| awaited.slot).map_or(Who::Hidden(lower), Who::Slot)
         };
         new.iter().map(|number| Candidate { who: who(number), is_new: true }).collect()
-    }
-
-    /// The slots of zones that were not met.
-    fn not_met(&self, met: &Met) -> Vec<SlotNumber> {
-        let mut gone = Vec::new();
-        self.for_each_slot(|slot, _| {
-            if !met.has(slot) {
-                gone.push(slot);
-            }
-        });
-        gone
     }
 
     /// Removes the zones of these slots. Waits for room, and so holds no lock meanwhile.
@@ -331,31 +221,6 @@ impl Candidate {
     pub(super) fn of_slot(slot: SlotNumber) -> Candidate {
         Candidate { who: Who::Slot(slot), is_new: false }
     }
-}
-
-/// What becomes of the source of a zone that no list names if it stays because its list could not be read, and the reason; a zone of which it
-/// is not known yet where it came from may be of any. `None`: it goes.
-fn leave<'u>(
-    old: &Sources,
-    new: &mut Sources,
-    unread: &[(&'u Unread, SourceId)],
-    source: SourceId,
-) -> Option<(SourceId, &'u str)> {
-    let (first, _) = unread.first()?;
-    if source == SourceId::UNKNOWN {
-        return Some((source, &first.line));
-    }
-    let is_of = |(unread, _): &&(&Unread, SourceId)| {
-        old.is_pattern(source, &unread.pattern)
-            || unread.folder.as_deref().is_some_and(|folder| old.is_in(source, folder))
-    };
-    let (unread, id) = unread.iter().find(is_of)?;
-    let left = match old.is_pattern(source, &unread.pattern) {
-        true => *id,
-        // Of the same folder, by a name that the pattern does not make.
-        false => new.path(&old.path_of(source)?, unread.allowed),
-    };
-    Some((left, &unread.line))
 }
 
 #[cfg(test)]

@@ -280,25 +280,9 @@ impl Controller {
             let old = slot.map(|slot| warn(zones, view, slot, job, &loaded, change));
             (slot, old)
         });
-        // What comes with the program nobody here can mend, and what comes from a primary again and again is said once; `ctl zones` shows it.
-        let is_known = match job.source {
-            Source::Embedded(_) => true,
-            Source::Primaries(_) => {
-                slot.is_some_and(|slot| zones.findings.of(slot) == &*loaded.findings.lines)
-            }
-            _ => false,
-        };
-        if !is_known {
+        if !are_known(zones, slot, job, &loaded) {
             change.told.zone(&job.name, &loaded.findings);
         }
-        let is_to_wait = pack.octets().len() < SMALL_PACK_OCTETS || (self.is_held() && !is_large(pack));
-        let is_small = is_to_wait && loaded.pack.file.is_none();
-        let kind = match loaded.origin {
-            Origin::PackFile => Kind::Operators(loaded.stamp),
-            Origin::Passing => Kind::Passing,
-            Origin::Text if is_small => Kind::Waiting(Instant::now()),
-            _ => Kind::Kept,
-        };
         let became = match &old {
             Some(Old { pack: Some(_), .. }) => Became::Changed,
             _ => Became::Loaded,
@@ -314,7 +298,10 @@ impl Controller {
         let leads_on = self.historian.is_kept() && !is_stored && !is_passing;
         let before = slot.filter(|slot| leads_on && self.is_followed(zones, *slot, &job.name));
         let before = before.and_then(|slot| reader.with(|view| view.keep(slot)));
-        let source = ViewSource::Pack(zones.packs.hold(&self.catalog, &loaded.pack, kind), loaded.number);
+        let source = ViewSource::Pack(
+            zones.packs.hold(&self.catalog, &loaded.pack, self.kind_of(&loaded)),
+            loaded.number,
+        );
         zones.gone.remove(&job.name);
         let awaited = match zones.awaited.is_empty() {
             true => None,
@@ -356,12 +343,21 @@ impl Controller {
             self.telling.publish(&job.name, serial, zones.sources.notify(zones.kept(slot).source));
         }
         self.catalogs.replaced(&job.name);
-        let own = (loaded.origin == Origin::PackFile).then(|| (job.name.clone(), pack.id()));
-        let includes = (!loaded.includes.is_empty()).then_some((loaded.stamp, loaded.includes));
-        let is_rare = own.is_some() || includes.is_some();
-        zones.set_rare(slot, is_rare.then_some(Rare { includes, problem: None, own }));
-        zones.findings.set(slot, loaded.findings.lines);
+        note(zones, slot, job, loaded);
         change.loaded += 1;
+    }
+
+    /// What becomes of the pack of what was loaded.
+    fn kind_of(&self, loaded: &Loaded) -> Kind {
+        let pack = &loaded.pack.pack;
+        let is_to_wait = pack.octets().len() < SMALL_PACK_OCTETS || (self.is_held() && !is_large(pack));
+        let is_small = is_to_wait && loaded.pack.file.is_none();
+        match loaded.origin {
+            Origin::PackFile => Kind::Operators(loaded.stamp),
+            Origin::Passing => Kind::Passing,
+            Origin::Text if is_small => Kind::Waiting(Instant::now()),
+            _ => Kind::Kept,
+        }
     }
 
     /// Whether others may want to know what led from one version of a zone to the next: it has a history, or they were given it, or are told of it.
@@ -464,6 +460,25 @@ struct Old {
     is_lost: bool,
 }
 
+/// Whether there is no need to tell what is wrong with a zone: what comes with the program nobody here can mend, and what comes from a primary again and again is
+/// said once; `ctl zones` shows it.
+fn are_known(zones: &Zones, slot: Option<SlotNumber>, job: &Job, loaded: &Loaded) -> bool {
+    match job.source {
+        Source::Embedded(_) => true,
+        Source::Primaries(_) => slot.is_some_and(|slot| zones.findings.of(slot) == &*loaded.findings.lines),
+        _ => false,
+    }
+}
+
+/// Notes what is wrong with a zone that is shown, and what few have.
+fn note(zones: &mut Zones, slot: SlotNumber, job: &Job, loaded: Loaded) {
+    let own = (loaded.origin == Origin::PackFile).then(|| (job.name.clone(), loaded.pack.pack.id()));
+    let includes = (!loaded.includes.is_empty()).then_some((loaded.stamp, loaded.includes));
+    let is_rare = own.is_some() || includes.is_some();
+    zones.set_rare(slot, is_rare.then_some(Rare { includes, problem: None, own }));
+    zones.findings.set(slot, loaded.findings.lines);
+}
+
 /// Warns of what the operator should know about the new data of a slot's zone.
 fn warn(
     zones: &Zones,
@@ -480,7 +495,7 @@ fn warn(
     };
     let line = match written_into(zones, pack, job, loaded) {
         Some(line) => Some(line),
-        None => serial_line(zones, view, slot, loaded),
+        None => serial_line(zones, view, slot, job, loaded),
     };
     if let Some(line) = line {
         tracing::warn!(zone = %job.name, source = %job.source, "{line}");
@@ -511,7 +526,13 @@ fn written_into(zones: &Zones, pack: u64, job: &Job, loaded: &Loaded) -> Option<
 }
 
 /// Secondaries take a zone only if its serial grows (RFC 1034 4.3.5, RFC 1982).
-fn serial_line(zones: &Zones, view: &CatalogView<'_>, slot: SlotNumber, loaded: &Loaded) -> Option<String> {
+fn serial_line(
+    zones: &Zones,
+    view: &CatalogView<'_>,
+    slot: SlotNumber,
+    job: &Job,
+    loaded: &Loaded,
+) -> Option<String> {
     let Some(View::Zone(zone)) = view.view_of(slot) else { return None };
     let is_still = zones.stamp(view, slot).is_some_and(|old| loaded.stamp.is_still(&old));
     if loaded.origin == Origin::Stored || is_still {
@@ -524,6 +545,8 @@ fn serial_line(zones: &Zones, view: &CatalogView<'_>, slot: SlotNumber, loaded: 
     }
     let (old, new) = (zone.row().serial, loaded.pack.pack.zone_row(loaded.number).serial);
     let how = match new.wrapping_sub(old) {
+        // All of it was transferred once more: mostly it is what it was, and nobody has compared them.
+        0 if matches!(job.source, Source::Primaries(_)) => return None,
         0 => "did not change, though the zone did",
         1..=0x7fff_ffff => return None,
         _ => "went backwards",

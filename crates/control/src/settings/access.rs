@@ -13,7 +13,7 @@ use toml::de::DeTable;
 use wire::{NameBuf, Transport};
 
 use super::problem::{Report, nearest};
-use super::sections::{AclSettings, ZoneDirectorySettings, ZoneSettings};
+use super::sections::{AclSettings, ZoneSettings};
 use super::value::Names;
 use super::{AccessSettings, Settings};
 use crate::findings::Refuse;
@@ -249,19 +249,9 @@ impl Settings {
             check("access", None, key, names);
         }
         check("rate-limit", None, "exempt", &self.rate_limit.exempt);
-        for (at, (_, zone)) in self.zones.iter().enumerate() {
+        for (section, at, zone) in self.sections_of_zones() {
             for (key, names) in zone.kinds() {
-                check("zone", Some(at), key, names);
-            }
-        }
-        for (at, (_, directory)) in self.zone_directories.iter().enumerate() {
-            for (key, names) in directory.kinds() {
-                check("zone-directory", Some(at), key, names);
-            }
-        }
-        for (at, (_, template)) in self.templates.iter().enumerate() {
-            for (key, names) in template.zone.kinds() {
-                check("template", Some(at), key, names);
+                check(section, Some(at), key, names);
             }
         }
     }
@@ -286,18 +276,12 @@ impl Settings {
 
     /// The lists that sections of zones name for themselves, each time that one does.
     pub(crate) fn own_lists(&self) -> impl Iterator<Item = OwnLists> {
-        let zones = self.zones.iter().map(|(_, zone)| zone.own_lists());
-        let directories = self.zone_directories.iter().map(|(_, directory)| directory.own_lists());
-        let templates = self.templates.iter().map(|(_, template)| template.zone.own_lists());
-        zones.chain(directories).chain(templates).filter(|own| !own.is_empty())
+        self.sections_of_zones().map(|(.., zone)| zone.own_lists()).filter(|own| !own.is_empty())
     }
 
     /// Whether sections of zones name lists for queries: what is kept of zones may not be served before these are known.
     pub(crate) fn has_own_queries(&self) -> bool {
-        let zones = self.zones.iter().map(|(_, zone)| &zone.allow_query);
-        let directories = self.zone_directories.iter().map(|(_, directory)| &directory.allow_query);
-        let templates = self.templates.iter().map(|(_, template)| &template.zone.allow_query);
-        zones.chain(directories).chain(templates).any(|names| !names.is_empty())
+        self.sections_of_zones().any(|(.., zone)| !zone.allow_query.is_empty())
     }
 }
 
@@ -366,59 +350,24 @@ impl ZoneSettings {
 
     /// What it says of its zones beside where they are.
     pub(crate) fn rules(&self) -> Rules {
-        let (lists, refuse) = (self.own_lists(), Refuse::named(&self.refuse));
+        let listing = |catalog: &NameBuf| Listing {
+            catalog: catalog.to_lowercase(),
+            groups: self.group.clone(),
+            coo: self.coo.clone(),
+        };
         Rules {
-            lists,
-            refuse,
+            lists: self.own_lists(),
+            refuse: Refuse::named(&self.refuse),
             notify: self.notify.clone(),
             update: self.update_rules(),
             ixfr: self.ixfr_rules(),
             primaries: self.primaries.clone(),
             persist: self.persist,
             member_of: None,
-            listing: listing(self.catalog.as_ref(), &self.group, self.coo.as_ref()),
+            listing: self.catalog.as_ref().map(listing),
             is_made: self.make_catalog,
         }
     }
-}
-
-impl ZoneDirectorySettings {
-    fn kinds(&self) -> OwnKinds<'_> {
-        [
-            ("allow-query", &self.allow_query),
-            ("allow-transfer", &self.allow_transfer),
-            ("allow-update", &self.allow_update),
-            ("allow-notify", &self.allow_notify),
-        ]
-    }
-
-    /// What it says of who may do what.
-    fn own_lists(&self) -> OwnLists {
-        OwnLists::of(&self.kinds(), false)
-    }
-
-    /// What it says of its zones beside where they are.
-    pub(crate) fn rules(&self) -> Rules {
-        let (lists, refuse) = (self.own_lists(), Refuse::named(&self.refuse));
-        Rules {
-            lists,
-            refuse,
-            notify: self.notify.clone(),
-            update: self.update_rules(),
-            ixfr: self.ixfr_rules(),
-            primaries: Names::default(),
-            persist: None,
-            member_of: None,
-            listing: listing(self.catalog.as_ref(), &self.group, None),
-            is_made: false,
-        }
-    }
-}
-
-/// How a catalog lists the zones of a section, if one does.
-fn listing(catalog: Option<&NameBuf>, groups: &Names, coo: Option<&NameBuf>) -> Option<Listing> {
-    let catalog = catalog?.to_lowercase();
-    Some(Listing { catalog, groups: groups.clone(), coo: coo.cloned() })
 }
 
 /// A section of the file, one of several if it has a number.

@@ -2,17 +2,17 @@
 
 use std::collections::HashSet;
 
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 use transfer::catalog_zone::{self, Allowed, CATALOGS_MAX, GROUPS_MAX, RemoveMax, TEMPLATES_MAX};
 use wire::NameBuf;
 
 use super::Settings;
 use super::access::Place;
-use super::declare::{Row, Section, section};
+use super::declare::section;
 use super::problem::{Report, nearest};
 use super::sections::ZoneSettings;
-use super::value::{Names, Range, Value};
+use super::value::{Names, Range};
+use super::zones::TemplateSettings;
 use crate::sources::Rules;
 
 /// Octets of a template's name: a group is one string of a TXT record.
@@ -21,9 +21,6 @@ const TEMPLATE_OCTETS_MAX: usize = 255;
 const MEMBERS_MAX: usize = 64;
 /// What `remove-max` may be.
 const REMOVE_MAX: &str = "a percentage such as \"10%\", a number such as \"250\", or \"any\"";
-/// Keys of a zone that a template cannot have, as they name one zone or its data.
-const OF_ONE_ZONE: [&str; 8] =
-    ["name", "names-file", "file", "pack", "catalog", "group", "coo", "make-catalog"];
 /// Octets of a catalog's name: above it stand `group`, a label of 32 letters and `zones`.
 const MADE_OCTETS_MAX: usize = 255 - 51;
 
@@ -42,53 +39,6 @@ section! {
         /// until they are confirmed with `zonda ctl catalog confirm`.
         remove_max: String = "10%".into(), Range::Any, live;
     }
-}
-
-/// What zones have that a catalog lists: the keys of `[[zone]]` that are not about one zone.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TemplateSettings {
-    /// What groups and catalogs call it.
-    pub name: String,
-    /// What its zones have.
-    pub zone: ZoneSettings,
-}
-
-impl Section for TemplateSettings {
-    const HEADING: &'static str = "template";
-    const ABOUT: &'static str = "What zones have that a catalog lists: a name, and the keys of `[[zone]]` that are not about one zone.";
-
-    fn rows() -> Vec<Row> {
-        let name = Row {
-            key: "name".into(),
-            expected: <String as Value>::expected(Range::Any),
-            default: String::new().show(),
-            live: true,
-            help: "What catalogs call it, in their settings and in the groups of their members.",
-        };
-        let of_zones = ZoneSettings::rows().into_iter().filter(|row| !OF_ONE_ZONE.contains(&&*row.key));
-        [name].into_iter().chain(of_zones).collect()
-    }
-
-    fn set(&mut self, key: &str, value: &Spanned<DeValue<'_>>, report: &mut Report<'_>) -> bool {
-        match key {
-            "name" => super::declare::read_into(&mut self.name, key, value, Range::Any, report),
-            key if OF_ONE_ZONE.contains(&key) => return false,
-            key => return self.zone.set(key, value, report),
-        }
-        true
-    }
-}
-
-/// What is wrong with a template as a whole.
-pub(super) fn check_template(template: &TemplateSettings) -> Result<(), &'static str> {
-    let zone = &template.zone;
-    if !zone.update_policy.is_empty() {
-        return Err("expected no `update-policy`: what may change is for the primary to say");
-    }
-    if !zone.allow_update.is_empty() && !zone.forward_updates {
-        return Err("expected `forward-updates = true` beside `allow-update`: updates are for the primary");
-    }
-    Ok(())
 }
 
 /// What is wrong with a zone that is a catalog made here, or is listed by one.
@@ -191,7 +141,7 @@ impl Settings {
         if catalog.templates.is_empty() {
             return vec![("".into(), rules(None))];
         }
-        let named = |name: &str| self.templates.iter().find(|(_, template)| template.name == name);
+        let named = |name: &str| self.templates.iter().find(|(_, template)| template.own.name == name);
         catalog
             .templates
             .iter()
@@ -227,16 +177,10 @@ impl Settings {
 
     fn check_listings(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
         let made = self.made_catalogs();
-        let mut check = |section, at, faults: Vec<Fault>| {
-            for (key, item, text) in faults {
+        for (section, at, zone) in self.sections_of_zones() {
+            for (key, item, text) in listing_faults(zone.catalog.as_ref(), &zone.group, &made) {
                 Place { table, section, at: Some(at) }.report(report, key, item, text);
             }
-        };
-        for (at, (_, zone)) in self.zones.iter().enumerate() {
-            check("zone", at, listing_faults(zone.catalog.as_ref(), &zone.group, &made));
-        }
-        for (at, (_, directory)) in self.zone_directories.iter().enumerate() {
-            check("zone-directory", at, listing_faults(directory.catalog.as_ref(), &directory.group, &made));
         }
     }
 
@@ -263,7 +207,7 @@ impl Settings {
             return Vec::new();
         }
         let missing = |template: &str| {
-            let template = self.templates.iter().find(|(_, other)| *other.name == *template);
+            let template = self.templates.iter().find(|(_, other)| *other.own.name == *template);
             template.is_some_and(|(_, template)| template.zone.primaries.is_empty())
         };
         let text = || format!("expected `primaries` in it, as [[zone]] {name} has none");
@@ -281,7 +225,7 @@ impl Settings {
         let mut known = HashSet::new();
         for (at, (_, template)) in self.templates.iter().enumerate() {
             let place = Place { table, section: "template", at: Some(at) };
-            let name = &*template.name;
+            let name = &*template.own.name;
             let wrong = match name.len() {
                 0 => Some("expected a name for the template, found none".into()),
                 1..=TEMPLATE_OCTETS_MAX => {

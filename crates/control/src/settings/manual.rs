@@ -1,12 +1,13 @@
 //! The manual page of the settings, made from their declarations.
 
-use super::catalogs::{CatalogSettings, TemplateSettings};
+use super::catalogs::CatalogSettings;
 use super::declare::{Row, Section};
 use super::sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, KeySettings, LogSettings,
     RateLimitSettings, RemoteSettings, SecondarySettings, ServerSettings, TcpSettings, UpdatePolicySettings,
-    ZoneDirectorySettings, ZoneSettings,
+    ZoneSettings,
 };
+use super::zones::{TemplateSettings, ZoneDirectorySettings};
 use crate::text::roff;
 
 const SMALLEST: &str = "\

@@ -17,19 +17,21 @@ mod remotes;
 mod sections;
 mod update;
 mod value;
+mod zones;
 
 pub use access::OwnLists;
-pub use catalogs::{CatalogSettings, TemplateSettings};
+pub use catalogs::CatalogSettings;
 pub use manual::{man_page, markdown};
 pub use problem::Problem;
 pub use sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, KeySettings, LogSettings,
     RateLimitSettings, RemoteSettings, SecondarySettings, ServerSettings, TcpSettings, UpdatePolicySettings,
-    ZoneDirectorySettings, ZoneSettings,
+    ZoneSettings,
 };
 use update::WRITE_TEXT;
 pub use update::{IxfrRules, UpdatePolicies, UpdateRules, UpdateTerms};
 pub use value::{Names, Pinning, Secret, address};
+pub use zones::{FolderSettings, OfZones, TemplateName, TemplateSettings, ZoneDirectorySettings};
 
 use declare::{Section, unknown};
 use problem::Report;
@@ -169,9 +171,11 @@ impl Settings {
                 "secondary" => settings.secondary = Section::read(value, report),
                 "control" => settings.control = Section::read(value, report),
                 "log" => settings.log = Section::read(value, report),
-                "zone" => settings.zones = read_each(value, report, check_zone),
-                "zone-directory" => settings.zone_directories = read_each(value, report, check_directory),
-                "template" => settings.templates = read_each(value, report, catalogs::check_template),
+                "zone" => settings.zones = read_each(value, report, zones::check_zone),
+                "zone-directory" => {
+                    settings.zone_directories = read_each(value, report, zones::check_directory)
+                }
+                "template" => settings.templates = read_each(value, report, zones::check_template),
                 "catalog" => settings.catalogs = read_each(value, report, |_| Ok(())),
                 other => report.add(key.span(), unknown(other, "", SECTIONS.iter().copied())),
             }
@@ -268,55 +272,6 @@ fn read_each<S: Section>(
         sections.push((line, section));
     }
     sections
-}
-
-fn check_zone(zone: &ZoneSettings) -> Result<(), &'static str> {
-    let (named, listed) = (zone.name.is_some(), !zone.names_file.as_os_str().is_empty());
-    let (file, pack) = (!zone.file.as_os_str().is_empty(), !zone.pack.as_os_str().is_empty());
-    let is_secondary = !zone.primaries.is_empty();
-    if is_secondary && !zone.update_policy.is_empty() {
-        return Err(
-            "expected no `update-policy` beside `primaries`: what may change is for the primary to say",
-        );
-    }
-    if !is_secondary && zone.persist.is_some() {
-        return Err("expected no `persist` without `primaries`: texts are files already");
-    }
-    if let Some(text) = catalogs::made_fault(zone) {
-        return Err(text);
-    }
-    if is_secondary && !zone.allow_update.is_empty() && !zone.forward_updates {
-        return Err(
-            "expected `forward-updates = true` beside `allow-update` and `primaries`: updates are for the primary",
-        );
-    }
-    if zone.forward_updates && !is_secondary {
-        return Err("expected `primaries` beside `forward-updates`, found none");
-    }
-    match (named, listed, file, pack) {
-        (true, false, false, false) if zone.make_catalog && !is_secondary => Ok(()),
-        _ if zone.make_catalog => {
-            Err("expected `name` alone beside `make-catalog`, found where the zone would come from")
-        }
-        (false, false, ..) => Err("expected `name` (or `names-file`), found neither"),
-        (true, true, ..) => Err("expected either `name` or `names-file`, found both"),
-        (_, _, false, false) if is_secondary => Ok(()),
-        _ if is_secondary => Err("expected either `primaries` or `file` (or `pack`), found both"),
-        (_, _, false, false) => Err("expected `file` (or `pack`), found neither"),
-        (_, _, true, true) => Err("expected either `file` or `pack`, found both"),
-        _ => Ok(()),
-    }
-}
-
-fn check_directory(directory: &ZoneDirectorySettings) -> Result<(), &'static str> {
-    if directory.path.as_os_str().is_empty() {
-        return Err("expected `path`, found none");
-    }
-    let pattern = &directory.pattern;
-    if pattern.matches("{name}").count() != 1 || pattern.contains('/') {
-        return Err("pattern: expected a file name with {name} once, such as \"{name}.zone\"");
-    }
-    Ok(())
 }
 
 #[cfg(test)]

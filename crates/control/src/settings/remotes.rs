@@ -60,21 +60,16 @@ impl Settings {
                 text.into_iter().for_each(|text| place.report(report, "source", None, text));
             }
         }
-        let mut check = |section, at, key, names: &Names, most| {
-            for (item, text) in faults(names, &known, most) {
-                Place { table, section, at: Some(at) }.report(report, key, item, text);
+        for (section, at, zone) in self.sections_of_zones() {
+            let lists = [
+                ("notify", &zone.notify, REMOTES_OF_ZONE_MAX),
+                ("primaries", &zone.primaries, PRIMARIES_OF_ZONE_MAX),
+            ];
+            for (key, names, most) in lists {
+                for (item, text) in faults(names, &known, most) {
+                    Place { table, section, at: Some(at) }.report(report, key, item, text);
+                }
             }
-        };
-        for (at, (_, zone)) in self.zones.iter().enumerate() {
-            check("zone", at, "notify", &zone.notify, REMOTES_OF_ZONE_MAX);
-            check("zone", at, "primaries", &zone.primaries, PRIMARIES_OF_ZONE_MAX);
-        }
-        for (at, (_, directory)) in self.zone_directories.iter().enumerate() {
-            check("zone-directory", at, "notify", &directory.notify, REMOTES_OF_ZONE_MAX);
-        }
-        for (at, (_, template)) in self.templates.iter().enumerate() {
-            check("template", at, "notify", &template.zone.notify, REMOTES_OF_ZONE_MAX);
-            check("template", at, "primaries", &template.zone.primaries, PRIMARIES_OF_ZONE_MAX);
         }
     }
 

@@ -40,7 +40,7 @@ fn every_kind_of_value() {
     );
     assert_eq!(settings.server.pin, Pinning::List(vec![0, 3]));
     assert_eq!(settings.tcp.idle_seconds, Duration::from_secs(16));
-    assert_eq!(settings.zone_directories[0].1.pattern, "{name}.zone");
+    assert_eq!(settings.zone_directories[0].1.own.pattern, "{name}.zone");
     assert_eq!(settings.path(&settings.server.pack_directory), Path::new("/p"));
 }
 

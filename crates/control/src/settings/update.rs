@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use super::Settings;
 use super::access::{NOBODY, Place, one_of};
 use super::problem::Report;
-use super::sections::{UpdatePolicySettings, ZoneDirectorySettings, ZoneSettings};
+use super::sections::{UpdatePolicySettings, ZoneSettings};
 use super::value::{Names, Range, Value};
 
 /// Most policies: one a customer, as there are most lists.
@@ -107,21 +107,6 @@ impl ZoneSettings {
     }
 }
 
-impl ZoneDirectorySettings {
-    /// What it says of updates.
-    pub(super) fn update_rules(&self) -> UpdateRules {
-        let limits =
-            Limits { records_per_rrset: self.records_per_rrset, records_per_name: self.records_per_name };
-        let (policy, writes_text) = (self.update_policy.as_str().into(), self.write_text == "stop");
-        UpdateRules { policy, limits, serial: self.serial, writes_text }
-    }
-
-    /// What it says of IXFR.
-    pub(super) fn ixfr_rules(&self) -> IxfrRules {
-        IxfrRules { octets: self.ixfr_octets, versions: self.ixfr_versions, condense: self.ixfr_condense }
-    }
-}
-
 impl Settings {
     /// Reports what is wrong with policies and with what names them. `table`: of the whole file, for the places.
     pub(super) fn check_updates(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
@@ -147,17 +132,12 @@ impl Settings {
             }
         }
         known.sort_unstable();
-        let mut check = |section, at, name: &str| {
+        for (section, at, zone) in self.sections_of_zones() {
+            let name = &*zone.update_policy;
             if !name.is_empty() && known.binary_search(&name).is_err() {
                 let text = one_of("[[update-policy]]", name, known.iter().copied());
                 Place { table, section, at: Some(at) }.report(report, "update-policy", None, text);
             }
-        };
-        for (at, (_, zone)) in self.zones.iter().enumerate() {
-            check("zone", at, &zone.update_policy);
-        }
-        for (at, (_, zones)) in self.zone_directories.iter().enumerate() {
-            check("zone-directory", at, &zones.update_policy);
         }
         self.check_updates_are_kept(table, report);
     }
@@ -174,14 +154,11 @@ impl Settings {
             }
         };
         check("access", None, "update", &self.access.update);
-        for (at, (_, zone)) in self.zones.iter().enumerate() {
+        for (section, at, zone) in self.sections_of_zones() {
             // Those of others are changed there.
-            if zone.primaries.is_empty() {
-                check("zone", Some(at), "allow-update", &zone.allow_update);
+            if zone.primaries.is_empty() && !zone.forward_updates {
+                check(section, Some(at), "allow-update", &zone.allow_update);
             }
-        }
-        for (at, (_, zones)) in self.zone_directories.iter().enumerate() {
-            check("zone-directory", Some(at), "allow-update", &zones.allow_update);
         }
     }
 }
@@ -247,7 +224,7 @@ mod tests {
         let policy = zone.policy.unwrap();
         let decide = |key| policy.of(&of(key)).decide(owner.octets(), wire::iana::rtype::A).is_granted;
         assert_eq!((decide(Some(&*key)), decide(None)), (true, false));
-        let zones = policies.terms(&settings.zone_directories[0].1.update_rules());
+        let zones = policies.terms(&settings.zone_directories[0].1.zone.update_rules());
         assert_eq!((zones.limits.records_per_name, zones.policy.is_none()), (8, true));
         assert_eq!(zones.serial, SerialStyle::Increment);
     }
