@@ -137,6 +137,8 @@ pub struct Controller {
     was_restricted: bool,
     /// Most octets of their log.
     pub(crate) journal_octets: u64,
+    /// What has to have changed until a zone is merged, in hundredths of it.
+    pub(crate) merge_percent: u8,
     /// What led from version to version of zones.
     pub(crate) historian: Arc<Historian>,
     /// Zones that change in place.
@@ -201,7 +203,7 @@ impl Controller {
         let catalog = Catalog::new(random());
         let collector = Collector::start(&[catalog.domain().clone(), identity.domain().clone()])
             .map_err(|error| format!("cannot start the collector: {error}"))?;
-        let journal_octets = settings.server.journal_octets;
+        let (journal_octets, merge_percent) = (settings.server.journal_octets, settings.server.merge_percent);
         let journal = folder
             .as_ref()
             .filter(|folder| folder.is_ours())
@@ -238,6 +240,7 @@ impl Controller {
             is_merge_due: AtomicBool::new(false),
             was_restricted,
             journal_octets,
+            merge_percent,
             dynamic: Arc::new(Dynamic::new()),
             texts: Arc::clone(&texts),
             verifier: Arc::new(Verifier::new()),

@@ -26,7 +26,10 @@ mod writer;
 pub use condense::{NotCondensed, PIECE_NAMES_MAX};
 pub(crate) use condense::{Sides, records_of};
 pub use copy::{NotRebuilt, Rebuild};
-pub use writer::{Applied, COMMIT_NAMES_MAX, DeltaWriter, Due, MERGE_OCTETS_MIN, PAST_OCTETS_MIN, Refused};
+pub use writer::{
+    Applied, COMMIT_NAMES_MAX, DeltaWriter, Due, MERGE_OCTETS_MIN, MERGE_PERCENT, MergeFrom, PAST_OCTETS_MIN,
+    Refused,
+};
 
 pub(crate) use keys::Seen;
 

@@ -7,7 +7,7 @@ use wire::{NameBuf, SortKey};
 use zone::catalog::PartSet;
 use zone::change::Records;
 use zone::contents::SourcePosition;
-use zone::delta::{Due, MERGE_OCTETS_MIN, PAST_OCTETS_MIN, Refused};
+use zone::delta::{Due, MERGE_OCTETS_MIN, MERGE_PERCENT, MergeFrom, PAST_OCTETS_MIN, Refused};
 use zone::{Change, ContentsBuilder, DeltaWriter, Node, Pack, PackBuilder, TextStamp};
 
 type Record<'r> = (&'r str, u16, u32, &'r [u8]);
@@ -163,7 +163,19 @@ fn what_is_refused_leaves_all_as_it_was() {
     check(&[], &large, Refused::TooLarge(rtype::TXT));
     let types: Vec<Record<'_>> = (1000..1900).map(|rtype| ("m.example.", rtype, 60, &[0][..])).collect();
     check(&[], &types, Refused::TooManyTypes);
-    assert_eq!(writer.due(MERGE_OCTETS_MIN, PAST_OCTETS_MIN), None::<Due>);
+    let from = MergeFrom { octets_min: MERGE_OCTETS_MIN, percent: MERGE_PERCENT };
+    assert_eq!(writer.due(from, PAST_OCTETS_MIN), None::<Due>);
+}
+
+/// A merge is due by the share of the zone that has changed, and not before there are so many octets.
+#[test]
+fn merges_are_due_by_share() {
+    let mut writer = writer(&[("a.example.", rtype::A, 60, &[1; 4])]);
+    apply(&mut writer, &[], &[("b.example.", rtype::A, 60, &[1; 4])]).unwrap();
+    let now = writer.octets() * 100 / writer.share();
+    let due = |octets_min, percent| writer.due(MergeFrom { octets_min, percent }, PAST_OCTETS_MIN);
+    assert_eq!((due(0, now - 1), due(0, now + 1)), (Some(Due::Merge), None));
+    assert_eq!(due(writer.octets(), now - 1), None);
 }
 
 /// A delegation that comes with its own glue, and goes, is a matter of its own part; a server of another cut is one of all.

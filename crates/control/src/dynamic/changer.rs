@@ -21,7 +21,7 @@ use super::log::Log;
 use super::proving::Proving;
 use super::recent::{Known, Recent};
 use super::recover::Found;
-use super::renewal::Renewal;
+use super::renewal::{Renewal, Rules};
 use super::rounds::{BARRIER_PAUSE, ROUND_OCTETS_MAX, Rounds};
 use super::storing::Storing;
 use super::update::{Said, Update};
@@ -93,7 +93,7 @@ impl Changer {
             condition: Condition::Ready,
             said: None,
             last: None,
-            renewal: Renewal::new(controller.dynamic.rules.get().cloned().unwrap_or_default()),
+            renewal: Renewal::new(Rules::of(controller)),
             imaging: Imaging::default(),
             delayed: Delayed::default(),
             rounds: Rounds::default(),

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use journal::commit::Condition;
 use wire::NameBuf;
 use zone::DeltaWriter;
-use zone::delta::{Due, MERGE_OCTETS_MIN, PAST_OCTETS_MIN, Rebuild};
+use zone::delta::{Due, MERGE_OCTETS_MIN, MERGE_PERCENT, MergeFrom, PAST_OCTETS_MIN, Rebuild};
 
 use super::changer::{Changer, wall};
 use super::checkpoint;
@@ -24,6 +24,7 @@ use super::log::Log;
 use super::merge::{self, Member, Merged};
 use super::origin::{Origin, Sums};
 use super::zone::DynamicZone;
+use crate::controller::Controller;
 use crate::load::{OWN_PACK_OCTETS, SHARED_PACK_OCTETS};
 use crate::packs::StoredPack;
 
@@ -31,7 +32,7 @@ use crate::packs::StoredPack;
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     /// See [`DeltaWriter::due`].
-    pub(super) merge_octets_min: u64,
+    pub(super) merge_from: MergeFrom,
     /// The same.
     pub(super) past_octets_min: u64,
     /// Between two looks at all zones.
@@ -66,7 +67,7 @@ pub(super) struct Rules {
 impl Default for Rules {
     fn default() -> Rules {
         Rules {
-            merge_octets_min: MERGE_OCTETS_MIN,
+            merge_from: MergeFrom { octets_min: MERGE_OCTETS_MIN, percent: MERGE_PERCENT },
             past_octets_min: PAST_OCTETS_MIN,
             look: Duration::from_secs(1),
             age: Duration::from_secs(3600),
@@ -83,6 +84,15 @@ impl Default for Rules {
             turns: (Duration::from_micros(200), Duration::from_millis(5)),
             takes_from_anybody: false,
         }
+    }
+}
+
+impl Rules {
+    /// Those that a server has by its settings, or that a test has given it.
+    pub(super) fn of(controller: &Controller) -> Rules {
+        let percent = u64::from(controller.merge_percent);
+        let merge_from = MergeFrom { octets_min: MERGE_OCTETS_MIN, percent };
+        controller.dynamic.rules.get().cloned().unwrap_or(Rules { merge_from, ..Rules::default() })
     }
 }
 
@@ -188,7 +198,7 @@ impl Renewal {
             Some(3)
         } else if is_largest {
             Some(2)
-        } else if is_rested && zone.due(rules.merge_octets_min, rules.past_octets_min) == Some(Due::Merge) {
+        } else if is_rested && zone.due(rules.merge_from, rules.past_octets_min) == Some(Due::Merge) {
             Some(1)
         } else {
             is_old.then_some(0)

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use wire::{Name, NameBuf};
 use zone::catalog::{CatalogView, PartSet, SlotNumber, State, States, StatesHold, View, ViewSource};
 use zone::delta::image::Pinned;
-use zone::delta::{Applied, Changed, DeltaWriter, Due, NotRebuilt, Rebuild, Refused};
+use zone::delta::{Applied, Changed, DeltaWriter, Due, MergeFrom, NotRebuilt, Rebuild, Refused};
 use zone::{Catalog, Change, Pack, ZoneView};
 
 use super::images::{Chain, Loaded};
@@ -154,13 +154,14 @@ impl DynamicZone {
     }
 
     /// See [`DeltaWriter::due`].
-    pub(super) fn due(&self, merge_octets_min: u64, past_octets_min: u64) -> Option<Due> {
-        self.writer.due(merge_octets_min, past_octets_min)
+    pub(super) fn due(&self, merge_from: MergeFrom, past_octets_min: u64) -> Option<Due> {
+        self.writer.due(merge_from, past_octets_min)
     }
 
     /// Whether so much of its delta is past that a copy is due.
     pub(super) fn is_past(&self, past_octets_min: u64) -> bool {
-        self.writer.due(u64::MAX, past_octets_min) == Some(Due::Copy)
+        let never = MergeFrom { octets_min: u64::MAX, percent: 0 };
+        self.writer.due(never, past_octets_min) == Some(Due::Copy)
     }
 
     /// The writer of a delta that is being made from its own, once that has all. The error: it cannot be now.

@@ -72,6 +72,10 @@ section! {
         /// Most octets of the log in which changes of zones are kept until they are elsewhere (folder `journal` in `pack-directory`). The more, the seldomer
         /// that is done, and the longer a start reads.
         journal_octets: u64 = 256 << 20, Range::Number("octets", 24 << 20, 64 << 30), start;
+        /// How much of a zone has to have changed, in hundredths of what it takes as a pack and at least 4 MiB, until it is stored anew in the background. The
+        /// more, the seldomer that is done, and the more memory changes take; from half of the zone on its updates wait, each up to a second. A zone may be
+        /// stored sooner for other reasons, as when the log is to be shortened or nothing has changed for long.
+        merge_percent: u8 = 5, Range::Number("hundredths", 1, 100), start;
         /// Whether a start answers at once from the zones that `pack-directory` has, as they were stored, and looks at lists and
         /// files after that: what has changed meanwhile follows as soon as it is loaded, and what is broken stays as it was.
         /// Otherwise lists and files come first, and zones that have changed get SERVFAIL until they are loaded.

@@ -45,8 +45,10 @@ pub const COMMIT_NAMES_MAX: usize = 1 << 16;
 const OCTETS_MAX: u64 = 4 << 30;
 /// Octets that a delta may have over a small pack.
 const OCTETS_MIN: u64 = 64 << 20;
-/// A merge is due from here on, if it is a twentieth of the pack.
+/// A merge is due from here on, if it is [`MERGE_PERCENT`] of the pack.
 pub const MERGE_OCTETS_MIN: u64 = 4 << 20;
+/// Hundredths of the zone's share of its pack: a merge writes twenty times what has changed.
+pub const MERGE_PERCENT: u64 = 5;
 /// A copy is due from here on, if a quarter of the delta is past.
 pub const PAST_OCTETS_MIN: u64 = 1 << 20;
 /// States of a delta: a copy begins anew. It is due at half of them.
@@ -84,6 +86,15 @@ pub enum Due {
     Copy,
     /// A new pack.
     Merge,
+}
+
+/// From which size of a delta on a merge is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MergeFrom {
+    /// Octets of the delta at the least: [`MERGE_OCTETS_MIN`], but in tests.
+    pub octets_min: u64,
+    /// Hundredths of the zone's share of its pack: [`MERGE_PERCENT`], unless an operator has chosen others.
+    pub percent: u64,
 }
 
 /// What came of a change that was put in: nobody sees it until its box is published.
@@ -447,9 +458,10 @@ impl DeltaWriter {
         pack.octets().len() as u64 * u64::from(own) / (blocks as u64).max(1)
     }
 
-    /// What is due, a merge before a copy. `merge_octets_min`, `past_octets_min`: [`MERGE_OCTETS_MIN`] and [`PAST_OCTETS_MIN`], but in tests.
-    pub fn due(&self, merge_octets_min: u64, past_octets_min: u64) -> Option<Due> {
-        if self.octets > merge_octets_min.max(self.share() / 20) {
+    /// What is due, a merge before a copy. `past_octets_min`: [`PAST_OCTETS_MIN`], but in tests.
+    pub fn due(&self, merge_from: MergeFrom, past_octets_min: u64) -> Option<Due> {
+        let share = self.share().saturating_mul(merge_from.percent) / 100;
+        if self.octets > merge_from.octets_min.max(share) {
             return Some(Due::Merge);
         }
         let is_past = self.past_octets > past_octets_min.max(self.octets / 4);

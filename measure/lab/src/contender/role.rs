@@ -45,6 +45,8 @@ pub struct Bounds {
     pub history_octets: Option<u64>,
     /// For Zonda: octets of its log.
     pub log_octets: Option<u64>,
+    /// For Zonda: hundredths of a zone that have to change until it is stored anew. Its log then says what a start has taken from where.
+    pub merge_percent: Option<u8>,
 }
 
 impl Role {

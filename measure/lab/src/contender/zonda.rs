@@ -17,13 +17,14 @@ receive-buffer-octets = {}
 socket = "{folder}/control.sock"
 
 [log]
-level = "warn"
+level = "{}"
 
 {}"#,
         job.address,
         job.workers,
         job.receive_octets,
         kept(job),
+        if job.bounds.merge_percent.is_some() { "info" } else { "warn" },
         role(job.role)
     );
     let mut zones = String::new();
@@ -49,7 +50,9 @@ fn kept(job: &Job<'_>) -> String {
     match job.role {
         Role::Dynamic { .. } | Role::Secondary { keeps: true, .. } => {
             let log = job.bounds.log_octets.map(|octets| format!("journal-octets = {octets}\n"));
-            format!("pack-directory = \"{}/packs\"\n{}", job.folder.display(), log.unwrap_or_default())
+            let merge = job.bounds.merge_percent.map(|percent| format!("merge-percent = {percent}\n"));
+            let bounds = log.unwrap_or_default() + &merge.unwrap_or_default();
+            format!("pack-directory = \"{}/packs\"\n{bounds}", job.folder.display())
         }
         Role::Static | Role::Primary | Role::Secondary { keeps: false, .. } => String::new(),
     }

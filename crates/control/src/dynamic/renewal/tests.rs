@@ -13,6 +13,7 @@ use wire::iana::rtype;
 use wire::{Name, NameBuf};
 use zone::catalog::View;
 use zone::change::Records;
+use zone::delta::{MERGE_PERCENT, MergeFrom};
 use zone::{Change, Crawl};
 
 mod images;
@@ -65,7 +66,7 @@ fn model() -> Model {
 /// Rules by which something is due every few commits.
 fn rules() -> Rules {
     Rules {
-        merge_octets_min: 3_000,
+        merge_from: MergeFrom { octets_min: 3_000, percent: MERGE_PERCENT },
         past_octets_min: 600,
         look: Duration::from_millis(1),
         rest: 0,
