@@ -431,6 +431,19 @@ fn a_checkpoint_waits_for_a_merge() {
     bed.check();
 }
 
+/// What the operator sets is what merges go by.
+#[test]
+fn a_zone_is_merged_as_the_settings_say() {
+    let scratch = tempfile::tempdir().unwrap();
+    for percent in [None, Some(1), Some(100)] {
+        let mut settings = Settings::default();
+        settings.server.pack_directory = scratch.path().join("packs");
+        percent.iter().for_each(|percent| settings.server.merge_percent = *percent);
+        let controller = Arc::new(Controller::new(settings, Overrides::default()).unwrap());
+        assert_eq!(Rules::of(&controller).merge_from.percent, percent.map_or(MERGE_PERCENT, u64::from));
+    }
+}
+
 mod long {
     use super::*;
 
