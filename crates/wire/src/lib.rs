@@ -5,6 +5,7 @@
 //! * [`header`], [`question`], [`record`], [`edns`]: the parts of a message; [`query`]: one that asks us something.
 //! * [`cookie`]: DNS cookies; [`tsig`]: transaction signatures.
 //! * [`rdata`]: where names lie in RDATA; [`message`]: messages of others, read record by record.
+//! * [`rrset`]: sets of records outside of messages.
 //! * [`render`]: writing a message; [`builder`]: with names that it looks for in what it has written.
 //! * [`transport`]: what carries messages; [`address`]: who sends them. [`iana`]: code points of types, classes, response codes and options.
 //!
@@ -27,6 +28,7 @@ pub mod question;
 pub mod rdata;
 pub mod record;
 pub mod render;
+pub mod rrset;
 pub mod sort_key;
 pub mod transport;
 pub mod tsig;
@@ -38,5 +40,6 @@ pub use name::{Name, NameBuf};
 pub use places::Places;
 pub use query::Query;
 pub use render::Renderer;
+pub use rrset::{RdataList, Rrset};
 pub use sort_key::SortKey;
 pub use transport::Transport;
