@@ -222,6 +222,9 @@ impl Naive {
             (task.zone, task.next) = (cut.owner.clone(), 0);
             return self.go_on(at, outside);
         }
+        if data.is_empty() && reply.rcode == rcode::NOERROR && reply.flags & header::AA == 0 {
+            return self.go_on(at, outside); // a referral that leads nowhere: lame
+        }
         if is_last {
             return self.finish(at, reply.rcode, &data, outside);
         }
