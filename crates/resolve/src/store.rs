@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | answer, chain of aliases | each RRset | `Data`; what proves that a wildcard made it beside |
 //! | no data | RRset of the type | `NoData`; SOA, proof beside |
-//! | no name | existence | `NameError`; SOA, proof beside |
+//! | no name | existence | `NameError`; SOA, proof beside. Unchecked or bogus: at the type |
 //! | referral | cut | `Cut`; glue beside. DS: `Data`, or `NoData` where denied |
 
 use cache::{Cache, Entry, Key, Kind, Moment, Rank, Security, Subject};
@@ -28,14 +28,14 @@ pub struct Finding {
     pub security: Security,
     /// For how long it may be kept by its signatures (RFC 4035 5.3.3); `u32::MAX` where there are none.
     pub ttl_max: u32,
-    /// Why it is bogus (RFC 8914); 0 where it is not.
-    pub ede: u16,
+    /// Why it is bogus (RFC 8914).
+    pub ede: Option<u16>,
 }
 
 impl Finding {
     /// Validation is off, or said the same of all.
     pub const fn of(security: Security) -> Finding {
-        Finding { security, ttl_max: u32::MAX, ede: 0 }
+        Finding { security, ttl_max: u32::MAX, ede: None }
     }
 }
 
@@ -55,26 +55,28 @@ impl Verdict<'_> {
     }
 }
 
+/// When things happen to what is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// When the response was asked for: what was flushed since is not kept.
+    pub asked: Moment,
+    /// When it came.
+    pub now: Moment,
+    /// When the delegation of the zone asked ends: no cut, DS or denial of a DS that its servers give is kept for longer, so that a zone that was
+    /// withdrawn cannot live on in zones below it (CVE-2022-30698). `None`: never, as that of the root or of a configured zone.
+    pub zone_ends: Option<Moment>,
+}
+
 /// What an entry has whatever it says.
 struct Common<'c> {
     asked: &'c Asked<'c>,
     cache: &'c Cache,
-    now: Moment,
+    times: &'c Times,
 }
 
 /// Keeps what a reply says. Replies of other kinds than those above say nothing.
-///
-/// `zone_ends`: when what is known of the delegation of the zone asked ends: no cut that its servers refer to is known for longer, so that
-/// a zone that was withdrawn cannot live on in zones below it. `None`: it does not end, as that of a configured zone.
-pub fn store(
-    reply: &Reply,
-    asked: &Asked<'_>,
-    verdict: &Verdict<'_>,
-    zone_ends: Option<Moment>,
-    cache: &Cache,
-    now: Moment,
-) {
-    let common = Common { asked, cache, now };
+pub fn store(reply: &Reply, asked: &Asked<'_>, verdict: &Verdict<'_>, times: &Times, cache: &Cache) {
+    let common = Common { asked, cache, times };
     match reply.kind {
         response::Kind::Answer | response::Kind::Alias | response::Kind::TooLong => {}
         response::Kind::NoData => common.denial(reply, Kind::NoData, &verdict.whole),
@@ -84,7 +86,7 @@ pub fn store(
         }
         response::Kind::NameError => {}
         response::Kind::Referral => {
-            common.cut(reply, &verdict.whole, zone_ends);
+            common.cut(reply, &verdict.whole);
             common.ds(reply, &verdict.whole);
             return;
         }
@@ -96,7 +98,7 @@ pub fn store(
     }
     // Priming.
     if !reply.referral.list().is_empty() {
-        common.cut(reply, &verdict.whole, None);
+        common.cut(reply, &verdict.whole);
     }
 }
 
@@ -112,7 +114,7 @@ impl Common<'_> {
             let finding = verdict.answer.get(number).unwrap_or(&verdict.whole);
             let beside = if is_from_wildcard(&set) { reply.authority.list() } else { RrsetList::EMPTY };
             let entry = self.entry(Kind::Data, rank, finding, set.ttl, Some(&set), beside);
-            self.put(set.owner, Subject::Rrset(set.rtype), &entry);
+            self.put(set.owner, rrset(set.rtype, finding), &entry);
         }
     }
 
@@ -130,21 +132,20 @@ impl Common<'_> {
         if let Some(soa) = soa {
             entry.zone_labels = soa.owner.label_count() as u8;
         }
-        let subject = match kind {
-            Kind::NameError => Subject::Existence,
-            _ => Subject::Rrset(self.asked.qtype),
+        let subject = match (kind, rrset(self.asked.qtype, finding)) {
+            (Kind::NameError, Subject::Rrset(_)) => Subject::Existence,
+            (_, subject) => subject,
         };
         self.put(reply.name(), subject, &entry);
     }
 
     /// The delegation that the reply refers to.
-    fn cut(&self, reply: &Reply, finding: &Finding, zone_ends: Option<Moment>) {
+    fn cut(&self, reply: &Reply, finding: &Finding) {
         let Some(servers) = reply.referral.list().iter().find(|set| set.rtype == rtype::NS) else { return };
         let glue = reply.glue.list();
         // Without its own addresses a delegation leads nowhere, and nobody but the parent has them.
         let own = glue.iter().filter(|set| set.owner.is_at_or_below(servers.owner)).map(|set| set.ttl);
-        let ends = zone_ends.map(|ends| (ends.ms_since(self.now) / 1000).min(u32::MAX.into()) as u32);
-        let ttl = own.chain(ends).fold(servers.ttl, u32::min);
+        let ttl = own.fold(servers.ttl, u32::min);
         let servers = Rrset { signatures: RdataList::EMPTY, ..servers };
         let entry = self.entry(Kind::Cut, Rank::Referral, finding, ttl, Some(&servers), glue);
         self.put(servers.owner, Subject::Cut, &entry);
@@ -161,7 +162,13 @@ impl Common<'_> {
                 self.entry(Kind::NoData, Rank::Authority, finding, ttl, None, proofs)
             }
         };
-        self.put(reply.name(), Subject::Rrset(rtype::DS), &entry);
+        self.put(reply.name(), rrset(rtype::DS, finding), &entry);
+    }
+
+    /// For how long the zone asked is still delegated.
+    fn ttl_of_zone(&self) -> u32 {
+        let left = |ends: Moment| (ends.ms_since(self.times.now) / 1000).min(u32::MAX.into()) as u32;
+        self.times.zone_ends.map_or(u32::MAX, left)
     }
 
     fn entry<'e>(
@@ -179,7 +186,7 @@ impl Common<'_> {
             rank,
             security: finding.security,
             ede: finding.ede,
-            stored: self.now,
+            stored: self.times.now,
             ttl: ttl.min(finding.ttl_max).min(if is_bogus { BOGUS_SECONDS } else { u32::MAX }),
             zone_labels: self.asked.zone.label_count() as u8,
             rdatas: set.map_or(RdataList::EMPTY, |set| set.rdatas),
@@ -190,13 +197,30 @@ impl Common<'_> {
 
     /// Keeps an entry, unless it would be over at once (RFC 1035 3.2.1).
     fn put(&self, name: &Name, subject: Subject, entry: &Entry<'_>) {
+        let mut entry = *entry;
+        if matches!(subject, Subject::Cut | Subject::Rrset(rtype::DS) | Subject::Unchecked(rtype::DS)) {
+            entry.ttl = entry.ttl.min(self.ttl_of_zone());
+        }
         if entry.ttl > 0 {
             let mut room = [0; NAME_OCTETS_MAX];
             let lower = &mut room[..name.octets().len()];
             lower.copy_from_slice(name.octets());
             lower.make_ascii_lowercase();
-            self.cache.put(&Key { name: Name::trusted(lower), subject }, entry, self.now);
+            self.cache.put(
+                &Key { name: Name::trusted(lower), subject },
+                &entry,
+                self.times.asked,
+                self.times.now,
+            );
         }
+    }
+}
+
+/// Where an RRset or its denial is kept: what is not validated and what is bogus apart, for clients with CD.
+fn rrset(rtype: u16, finding: &Finding) -> Subject {
+    match finding.security {
+        Security::Insecure | Security::Secure => Subject::Rrset(rtype),
+        Security::Unchecked | Security::Bogus => Subject::Unchecked(rtype),
     }
 }
 
