@@ -16,10 +16,11 @@ use wire::Name;
 
 use crate::Moment;
 use crate::hash::Secret;
+use crate::words::Lines;
 
 mod quality;
 
-pub use quality::{Case, Cookie, Edns, Quality};
+pub use quality::{Case, Cookie, Edns, Quality, ZoneMark};
 use quality::{QUALITY_WORDS, Words};
 
 /// Rows of a set: what a new address can choose from. More would have each look longer, fewer throw out servers in use while others idle.
@@ -47,12 +48,14 @@ const _: () = assert!(QUALITY_AT + QUALITY_WORDS <= ROW_WORDS, "a row holds key 
 pub struct Servers {
     secret: Secret,
     /// [`ROW_WORDS`] words each, [`WAYS`] a set.
-    rows: Box<[AtomicU64]>,
+    rows: Lines,
     sets: usize,
     /// [`LAME_WAYS`] a line.
-    lame: Box<[AtomicU64]>,
+    lame: Lines,
     lines: usize,
     locks: [Mutex<()>; LOCKS],
+    /// Time-outs from before count no more.
+    outage_end: AtomicU64,
 }
 
 /// Address and port as three words; never zero, which is a free row.
@@ -65,11 +68,12 @@ impl Servers {
         let sets = (octets.saturating_sub(lines * LAME_WAYS * 8) / (WAYS * ROW_OCTETS)).max(1);
         Servers {
             secret,
-            rows: crate::words::zeroed(sets * WAYS * ROW_WORDS),
+            rows: Lines::new(sets * WAYS * ROW_WORDS),
             sets,
-            lame: crate::words::zeroed(lines * LAME_WAYS),
+            lame: Lines::new(lines * LAME_WAYS),
             lines,
             locks: std::array::from_fn(|_| Mutex::new(())),
+            outage_end: AtomicU64::new(0),
         }
     }
 
@@ -98,7 +102,7 @@ impl Servers {
         let _writing = self.lock(set);
         let row = self.row_for(set, &key);
         let known = std::array::from_fn(|at| row[KEY_AT + at].load(Ordering::Relaxed)) == key;
-        let mut quality = if known { Quality::from_words(&quality_of(row)) } else { Quality::default() };
+        let mut quality = if known { self.quality(&quality_of(row)) } else { Quality::default() };
         change(&mut quality);
         quality.updated = now;
         let version = row[0].load(Ordering::Relaxed);
@@ -149,6 +153,24 @@ impl Servers {
         self.lame.iter().for_each(|word| word.store(0, Ordering::Relaxed));
     }
 
+    /// Nothing could be asked of anybody until now: time-outs and back-offs of before say nothing about servers.
+    pub fn outage_ended(&self, now: Moment) {
+        self.outage_end.fetch_max(now.0, Ordering::Relaxed);
+    }
+
+    /// What methods of [`Quality`] know a zone (in lower case) by.
+    pub fn zone(&self, zone: &Name) -> ZoneMark {
+        ZoneMark::new(self.secret.hash(zone.octets()))
+    }
+
+    fn quality(&self, words: &Words) -> Quality {
+        let mut quality = Quality::from_words(words);
+        if quality.updated.0 < self.outage_end.load(Ordering::Relaxed) {
+            quality.is_there();
+        }
+        quality
+    }
+
     fn set_of(&self, key: &Key) -> usize {
         let mut octets = [0; KEY_WORDS * 8];
         octets.chunks_exact_mut(8).zip(key).for_each(|(to, word)| to.copy_from_slice(&word.to_le_bytes()));
@@ -175,7 +197,7 @@ impl Servers {
                 return None;
             }
             if let Some(words) = quality {
-                return Some(Some(Quality::from_words(&words)));
+                return Some(Some(self.quality(&words)));
             }
         }
         Some(None)

@@ -100,6 +100,12 @@ sync::counters! {
     upstream_sockets,
     /// Datagrams that came to them, answers or not.
     upstream_arrivals,
+    /// Streams to other servers that were begun.
+    upstream_streams_begun,
+    /// Streams to other servers that are there now.
+    upstream_streams_open,
+    /// Messages that came by them.
+    upstream_messages,
     /// Times the service panicked; the batch was lost, the worker went on with a new one.
     service_panics,
 }

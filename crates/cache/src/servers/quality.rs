@@ -3,7 +3,7 @@
 use crate::Moment;
 
 /// Words of a quality in its row.
-pub(super) const QUALITY_WORDS: usize = 9;
+pub(super) const QUALITY_WORDS: usize = 10;
 pub(super) type Words = [u64; QUALITY_WORDS];
 
 /// Time-out for a server that has not answered yet. Nearly all answer within 300 ms from anywhere; what is lost costs the client this much.
@@ -84,6 +84,30 @@ impl std::fmt::Debug for Cookie {
     }
 }
 
+/// A zone as a server's row knows it: its keyed hash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ZoneMark(u32);
+
+impl ZoneMark {
+    pub(super) fn new(hash: u64) -> ZoneMark {
+        // 0 is no zone.
+        ZoneMark((hash as u32).max(1))
+    }
+}
+
+/// Whom time-outs in a row count against. Whoever runs a zone can have its name servers drop queries, on addresses of others too; so they are of that zone
+/// alone until another has some too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Suspect {
+    /// There were none.
+    #[default]
+    Nobody,
+    /// The server as far as this zone goes.
+    Zone(ZoneMark),
+    /// The server.
+    Server,
+}
+
 /// See the module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quality {
@@ -93,6 +117,8 @@ pub struct Quality {
     pub variation_us: u32,
     /// Time-outs since the last answer.
     pub timeouts: u8,
+    /// Of which zones those were.
+    pub suspect: Suspect,
     /// Not to be asked before, while others can be.
     pub backoff_until: Moment,
     /// EDNS.
@@ -130,11 +156,16 @@ impl Quality {
 
     /// It answered, to which of several queries is not known (RFC 6298 3, Karn's rule): it is there, and no more.
     pub fn is_there(&mut self) {
-        (self.timeouts, self.backoff_until) = (0, Moment::default());
+        (self.timeouts, self.suspect, self.backoff_until) = (0, Suspect::Nobody, Moment::default());
     }
 
-    /// No answer came in time.
-    pub fn timed_out(&mut self, now: Moment) {
+    /// No answer came in time to what was asked of it for `zone` (the zone of the cut that it serves).
+    pub fn timed_out(&mut self, zone: ZoneMark, now: Moment) {
+        self.suspect = match self.suspect {
+            Suspect::Nobody => Suspect::Zone(zone),
+            Suspect::Zone(known) if known == zone => self.suspect,
+            Suspect::Zone(_) | Suspect::Server => Suspect::Server,
+        };
         self.timeouts = self.timeouts.saturating_add(1);
         if let Some(beyond) = self.timeouts.checked_sub(TIMEOUTS_BEFORE_BACKOFF) {
             let backoff_ms = BACKOFF_MS_FIRST << u32::from(beyond).min(16);
@@ -142,19 +173,27 @@ impl Quality {
         }
     }
 
-    /// Whether it is to be left alone now.
-    pub fn is_backed_off(&self, now: Moment) -> bool {
-        self.backoff_until > now
+    /// Time-outs in a row that count for `zone`.
+    pub fn timeouts_for(&self, zone: ZoneMark) -> u8 {
+        match self.suspect {
+            Suspect::Zone(known) if known != zone => 0,
+            _ => self.timeouts,
+        }
+    }
+
+    /// Whether it is to be left alone now by questions for `zone`.
+    pub fn is_backed_off(&self, zone: ZoneMark, now: Moment) -> bool {
+        self.timeouts_for(zone) > 0 && self.backoff_until > now
     }
 
     /// How long to wait for an answer: round-trip time and four times its variation, doubled with each time-out in a row (RFC 6298 2, 5.5).
-    pub fn timeout_ms(&self) -> u32 {
+    pub fn timeout_ms(&self, zone: ZoneMark) -> u32 {
         let once = match self.is_measured() {
             true => (u64::from(self.rtt_us) + 4 * u64::from(self.variation_us)).div_ceil(1000),
             false => u64::from(TIMEOUT_MS_UNKNOWN),
         };
         let once = once.max(u64::from(TIMEOUT_MS_MIN));
-        (once << u32::from(self.timeouts).min(8)).min(u64::from(TIMEOUT_MS_MAX)) as u32
+        (once << u32::from(self.timeouts_for(zone)).min(8)).min(u64::from(TIMEOUT_MS_MAX)) as u32
     }
 
     pub(super) fn to_words(self) -> Words {
@@ -176,7 +215,12 @@ impl Quality {
         words[1] = a | b << 8 | c << 16 | d << 24 | e << 32 | f << 40 | u64::from(size) << 48;
         words[2] = self.backoff_until.0;
         words[3] = self.updated.0;
-        for (word, octets) in words[4..].iter_mut().zip(self.cookie.octets.as_chunks::<8>().0) {
+        words[9] = match self.suspect {
+            Suspect::Nobody => 0,
+            Suspect::Zone(ZoneMark(mark)) => u64::from(mark),
+            Suspect::Server => u64::MAX,
+        };
+        for (word, octets) in words[4..9].iter_mut().zip(self.cookie.octets.as_chunks::<8>().0) {
             *word = u64::from_le_bytes(*octets);
         }
         words
@@ -185,13 +229,18 @@ impl Quality {
     pub(super) fn from_words(words: &Words) -> Quality {
         let [timeouts, edns, case, is_tcp_only, truncates, length, size @ ..] = words[1].to_le_bytes();
         let mut cookie = Cookie { length: length.min(Cookie::OCTETS_MAX as u8), ..Cookie::NONE };
-        for (octets, word) in cookie.octets.as_chunks_mut::<8>().0.iter_mut().zip(&words[4..]) {
+        for (octets, word) in cookie.octets.as_chunks_mut::<8>().0.iter_mut().zip(&words[4..9]) {
             *octets = word.to_le_bytes();
         }
         Quality {
             rtt_us: (words[0] >> 32) as u32,
             variation_us: words[0] as u32,
             timeouts,
+            suspect: match words[9] {
+                0 => Suspect::Nobody,
+                u64::MAX => Suspect::Server,
+                mark => Suspect::Zone(ZoneMark(mark as u32)),
+            },
             backoff_until: Moment(words[2]),
             edns: match edns {
                 1 => Edns::Works(u16::from_le_bytes(size)),

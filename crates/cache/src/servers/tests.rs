@@ -1,3 +1,4 @@
+use super::quality::Suspect;
 use super::*;
 use wire::name::NameBuf;
 
@@ -17,6 +18,7 @@ fn what_is_told_is_known() {
         rtt_us: 12_345,
         variation_us: 678,
         timeouts: 2,
+        suspect: Suspect::Zone(servers.zone(&NameBuf::from_text("example.").expect("a name"))),
         backoff_until: Moment(1 << 40),
         edns: Edns::Works(1400),
         is_tcp_only: true,
@@ -71,35 +73,67 @@ fn lossy_and_bounded() {
 
 #[test]
 fn round_trip_times() {
-    let mut quality = Quality::default();
-    assert_eq!(quality.timeout_ms(), quality::TIMEOUT_MS_UNKNOWN);
+    let (mut quality, zone) = (Quality::default(), ZoneMark::new(1));
+    assert_eq!(quality.timeout_ms(zone), quality::TIMEOUT_MS_UNKNOWN);
     quality.answered(20_000);
-    assert_eq!((quality.rtt_us, quality.variation_us, quality.timeout_ms()), (20_000, 10_000, 60));
+    assert_eq!((quality.rtt_us, quality.variation_us, quality.timeout_ms(zone)), (20_000, 10_000, 60));
     quality.answered(28_000);
     assert_eq!((quality.rtt_us, quality.variation_us), (21_000, 9_500));
     for _ in 0..200 {
         quality.answered(1_000);
     }
-    assert_eq!(quality.timeout_ms(), quality::TIMEOUT_MS_MIN);
+    assert_eq!(quality.timeout_ms(zone), quality::TIMEOUT_MS_MIN);
     quality.answered(u32::MAX);
-    assert_eq!(quality.timeout_ms(), quality::TIMEOUT_MS_MAX);
+    assert_eq!(quality.timeout_ms(zone), quality::TIMEOUT_MS_MAX);
 }
 
 #[test]
 fn time_outs_back_off() {
-    let mut quality = Quality::default();
+    let (mut quality, zone) = (Quality::default(), ZoneMark::new(1));
     let now = Moment(5_000);
     let mut ends = Vec::new();
     for _ in 0..12 {
-        quality.timed_out(now);
+        quality.timed_out(zone, now);
         ends.push(quality.backoff_until.ms_since(now));
     }
     assert_eq!(ends[..5], [0, 0, 1_000, 2_000, 4_000]);
     assert_eq!(ends[11], quality::BACKOFF_MS_MAX);
-    assert_eq!(quality.timeout_ms(), quality::TIMEOUT_MS_MAX);
-    assert!(quality.is_backed_off(now) && !quality.is_backed_off(now.plus_ms(60_000)));
+    assert_eq!(quality.timeout_ms(zone), quality::TIMEOUT_MS_MAX);
+    assert!(quality.is_backed_off(zone, now) && !quality.is_backed_off(zone, now.plus_ms(60_000)));
     quality.answered(10_000);
-    assert!(!quality.is_backed_off(now) && quality.timeouts == 0);
+    assert!(!quality.is_backed_off(zone, now) && quality.timeouts == 0);
+}
+
+/// Who has a zone's queries dropped harms other zones of the server only where those see it too.
+#[test]
+fn one_zone_is_no_witness() {
+    let (mut quality, zones) = (Quality::default(), [ZoneMark::new(1), ZoneMark::new(2)]);
+    let now = Moment(5_000);
+    (0..9).for_each(|_| quality.timed_out(zones[0], now));
+    assert_eq!(
+        zones.map(|zone| (quality.timeouts_for(zone), quality.is_backed_off(zone, now))),
+        [(9, true), (0, false)]
+    );
+    quality.timed_out(zones[1], now);
+    assert_eq!(zones.map(|zone| quality.is_backed_off(zone, now)), [true, true]);
+    quality.is_there();
+    assert_eq!(zones.map(|zone| quality.is_backed_off(zone, now)), [false, false]);
+}
+
+#[test]
+fn outages_are_nobodys_fault() {
+    let servers = servers(64 << 10);
+    let zone = ZoneMark::new(1);
+    for _ in 0..9 {
+        servers.update(&address(1), Moment(5_000), |quality| {
+            quality.rtt_us = 7;
+            quality.timed_out(zone, Moment(5_000));
+        });
+    }
+    assert!(servers.read(&address(1)).is_backed_off(zone, Moment(5_001)));
+    servers.outage_ended(Moment(5_001));
+    let quality = servers.read(&address(1));
+    assert_eq!((quality.timeouts, quality.rtt_us, quality.is_backed_off(zone, Moment(5_001))), (0, 7, false));
 }
 
 #[test]

@@ -14,6 +14,9 @@ mod ports;
 mod receive;
 mod settings;
 mod socket;
+mod stream;
+mod streams;
+mod tls;
 
 use std::io;
 use std::net::SocketAddr;
@@ -28,9 +31,13 @@ pub use arrivals::{ARRIVAL_OCTETS_MAX, Arrival, Arrivals};
 pub use pool::PathId;
 pub use ports::{PORTS_MIN, Ports, TooFewPorts};
 pub use settings::{POOL_FLOOR, UPSTREAM_SOCKETS_MAX, UpstreamSettings};
+pub use stream::UNSENT_OCTETS_MAX;
+pub use streams::{Closed, Protocol, SERVER_STREAMS_MAX, StreamId};
+pub use tls::{Authentication, Roots, TlsFault, TlsServer};
 
 use crate::counters::Counters;
 use pool::Pool;
+use streams::{Brought, Streams};
 
 /// Calls for one socket in a turn; what is left is there in the next.
 const RECEIVES_PER_SOCKET: usize = 4;
@@ -72,6 +79,7 @@ pub struct Upstream {
     /// Of the turn.
     now: Instant,
     pool: Pool,
+    streams: Streams,
     /// What came and the service was not told of.
     arrivals: Arrivals,
 }
@@ -81,7 +89,8 @@ impl Upstream {
     pub(crate) fn new(epoll: Arc<OwnedFd>, workers: usize, counters: Arc<Counters>) -> io::Result<Self> {
         let (settings, now) = (Arc::new(UpstreamSettings::default()), Instant::now());
         Ok(Self {
-            pool: Pool::new(epoll, workers, &settings, now),
+            pool: Pool::new(Arc::clone(&epoll), workers, &settings, now),
+            streams: Streams::new(epoll),
             settings,
             random: Unguessable::from_system()?,
             counters,
@@ -125,9 +134,58 @@ impl Upstream {
         address.try_into().map_err(|_| io::ErrorKind::InvalidData.into())
     }
 
+    /// Begins a stream to `server`, which is open when the service is told `connected`; messages may be sent at once. Never waits.
+    ///
+    /// Errors: [`Unsent::NoRoute`], [`Unsent::Sockets`], [`Unsent::Full`]. All that goes wrong later is told by `closed`.
+    pub fn connect(&mut self, server: SocketAddr, protocol: &Protocol) -> Result<StreamId, Unsent> {
+        let (settings, counters) = (&self.settings, &self.counters);
+        self.streams.connect(server, protocol, settings, &mut self.random, self.now, counters)
+    }
+
+    /// Sends a message of 1 to 65,535 octets. Any number may be sent before the first answer, which may come in any order (RFC 7766 6.2.1.1).
+    ///
+    /// Errors: [`Unsent::Busy`] while the server does not take what is sent already ([`UNSENT_OCTETS_MAX`]), [`Unsent::Length`], [`Unsent::Closed`].
+    pub fn send(&mut self, stream: StreamId, octets: &[u8]) -> Result<(), Unsent> {
+        self.streams.send(stream, octets, &self.settings, self.now)
+    }
+
+    /// Closes a stream, of which nothing more is told. One that is over already stays so.
+    pub fn close(&mut self, stream: StreamId) {
+        self.streams.remove(stream, &self.counters);
+    }
+
+    pub(crate) fn is_open(&mut self, stream: StreamId) -> bool {
+        self.streams.is_open(stream)
+    }
+
+    /// Goes on with a stream that is ready; what it brought is to be told and given back.
+    pub(crate) fn turn(&mut self, stream: StreamId) -> Brought {
+        self.streams.turn(stream, &self.settings, self.now)
+    }
+
+    /// A message was told.
+    pub(crate) fn told(&mut self, stream: StreamId) {
+        self.streams.told(stream, self.now, &self.counters);
+    }
+
+    /// All that a stream brought was told.
+    pub(crate) fn give_back_stream(&mut self, stream: StreamId, brought: Brought) {
+        self.streams.give_back(stream, brought, &self.counters);
+    }
+
+    /// Streams that have ended since, for the service to be told.
+    pub(crate) fn take_ended(&mut self) -> Vec<(StreamId, Closed)> {
+        self.streams.take_ended()
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.streams.has_ended()
+    }
+
     /// Closes everything; nothing of it is told.
     pub(crate) fn close_all(&mut self) {
         self.pool.close_all(&self.counters);
+        self.streams.close_all(&self.counters);
         self.arrivals.clear();
     }
 
@@ -167,12 +225,13 @@ impl Upstream {
 
     /// When something is too old next.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.pool.next_deadline()
+        [self.pool.next_deadline(), self.streams.next_deadline()].into_iter().flatten().min()
     }
 
     /// Ends what is too old.
     pub(crate) fn sweep(&mut self) {
         self.pool.sweep(self.now, &self.counters);
+        self.streams.sweep(&self.settings, self.now, &self.counters);
     }
 }
 
