@@ -203,17 +203,8 @@ impl Resolver {
         self.counters.datagrams += 1;
         self.network.asked(&server, now);
         let exchange = self.opened(id, task, draft, (mixed, has_case), (Way::Datagram(path), message_id), world);
-        let timeout_ms = self.timeout_ms(task, quality);
+        let timeout_ms = timeout_ms(task, quality, world);
         Ok(State::Asking { exchange, until: now.plus_ms(timeout_ms) })
-    }
-
-    /// How long to wait for a datagram. A forwarder is as slow as the name that it resolves.
-    fn timeout_ms(&self, task: &Task, quality: &Quality) -> u64 {
-        let timeout_ms = u64::from(quality.timeout_ms());
-        match task.place.source {
-            Source::Forward(_) => timeout_ms.max(FORWARDER_TIMEOUT_MS_MIN),
-            _ => timeout_ms,
-        }
     }
 
     fn send_over_stream(
@@ -247,7 +238,7 @@ impl Resolver {
         let way = (Way::Stream(stream), message_id);
         let exchange = self.opened(id, task, draft, (draft.name.clone(), false), way, world);
         self.streams.asked(stream, message_id, exchange);
-        let timeout_ms = u64::from(world.servers().read(&server).timeout_ms()) * 4;
+        let timeout_ms = 4 * timeout_ms(task, &world.servers().read(&server), world);
         let until = now.plus_ms(timeout_ms.clamp(STREAM_TIMEOUT_MS_MIN, STREAM_TIMEOUT_MS_MAX));
         Ok(State::Streaming { exchange, until })
     }
@@ -343,8 +334,9 @@ impl Resolver {
         let (server, sent, way) = (late.server, late.sent, late.way);
         let is_common = COMMON.contains(&late.rtype) && !matches!(task.place.source, Source::Forward(_));
         let now = self.time.now;
-        if self.network.timed_out(&server, sent, now) && is_common {
-            world.servers().update(&server, now, |quality| quality.timed_out(now));
+        let zone = world.servers().zone(&task.place.zone);
+        if is_common && self.network.timed_out(&server, zone, sent, now) {
+            world.servers().update(&server, now, |quality| quality.timed_out(zone, now));
         }
         if let Way::Stream(_) = way {
             self.stream_failed(task, &server);
@@ -357,6 +349,15 @@ impl Resolver {
             Some(OverStream::Case) => (task.over_stream, task.is_case_plain) = (None, true),
             _ => task.candidates.leave_out(server),
         }
+    }
+}
+
+/// How long to wait for a datagram. A forwarder is as slow as the name that it resolves.
+fn timeout_ms(task: &Task, quality: &Quality, world: &dyn World) -> u64 {
+    let timeout_ms = u64::from(quality.timeout_ms(world.servers().zone(&task.place.zone)));
+    match task.place.source {
+        Source::Forward(_) => timeout_ms.max(FORWARDER_TIMEOUT_MS_MIN),
+        _ => timeout_ms,
     }
 }
 

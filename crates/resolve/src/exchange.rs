@@ -99,15 +99,18 @@ impl Exchanges {
         slot.exchange.as_mut()
     }
 
-    /// The open questions that went this way to this server, one after the other.
-    pub(crate) fn on_way(&self, path: Path, server: SocketAddr) -> impl Iterator<Item = ExchangeId> {
-        let mut at = self.ways.get(&(path, server)).copied().unwrap_or(NONE);
-        std::iter::from_fn(move || {
-            let slot = self.slots.get(at as usize)?;
-            let id = ExchangeId { slot: at, generation: slot.generation };
-            at = slot.next;
-            Some(id)
-        })
+    /// The newest open question that went this way to this server.
+    pub(crate) fn first_on_way(&self, path: Path, server: SocketAddr) -> Option<ExchangeId> {
+        self.at(*self.ways.get(&(path, server))?)
+    }
+
+    /// The one before it that went the same way.
+    pub(crate) fn next_on_way(&self, id: ExchangeId) -> Option<ExchangeId> {
+        self.at(self.slots.get(id.slot as usize)?.next)
+    }
+
+    fn at(&self, slot: u32) -> Option<ExchangeId> {
+        Some(ExchangeId { slot, generation: self.slots.get(slot as usize)?.generation })
     }
 
     /// It is answered or given up.
@@ -189,7 +192,8 @@ mod tests {
         let other = exchanges.open(exchange(task, 8, 9));
         let server = SocketAddr::from(([192, 0, 2, 1], 53));
         let on_way = |exchanges: &Exchanges, path| {
-            let ids = exchanges.on_way(Path(path), server);
+            let first = exchanges.first_on_way(Path(path), server);
+            let ids = std::iter::successors(first, |id| exchanges.next_on_way(*id));
             ids.filter_map(|id| exchanges.get(id).map(|exchange| exchange.id)).collect::<Vec<_>>()
         };
         assert_eq!(on_way(&exchanges, 7), [3, 2, 1, 0]);

@@ -61,12 +61,8 @@ impl Resolver {
         if parent.candidates.has_name(&child.name) {
             let sets = outcome.answer.list().iter().filter(|set| set.rtype == child.rtype);
             let rdatas = sets.flat_map(|set| set.rdatas.iter());
-            let addresses = rdatas.filter_map(|rdata| address_of(child.rtype, rdata));
-            let usable = addresses.filter(|ip| {
-                (if ip.is_ipv4() { settings.has_ipv4 } else { settings.has_ipv6 })
-                    && crate::response::is_server(ip, &settings.not_servers)
-            });
-            for address in usable {
+            let usable = rdatas.filter(|rdata| crate::response::is_server(rdata, &settings.not_servers));
+            for address in usable.filter_map(|rdata| address_of(child.rtype, rdata)) {
                 parent.candidates.add(std::net::SocketAddr::new(address, settings.port), None);
             }
         }

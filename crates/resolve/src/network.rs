@@ -12,6 +12,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use cache::Moment;
+use cache::servers::ZoneMark;
 
 use crate::limits::{PROBE_MS, RETRY_MS, SILENT_MAX, SUSPENDED_MAX, SUSPENDED_MS};
 
@@ -29,7 +30,7 @@ struct Family {
     /// Time-outs since somebody was heard.
     silent: u8,
     probe_at: Moment,
-    suspended: Vec<(SocketAddr, Moment)>,
+    suspended: Vec<(SocketAddr, ZoneMark, Moment)>,
 }
 
 fn number(server: &SocketAddr) -> usize {
@@ -52,28 +53,28 @@ impl Network {
     }
 
     /// The server was heard. Who kept silent shortly before is told to `blame`, each once.
-    pub(crate) fn heard(&mut self, server: &SocketAddr, now: Moment, mut blame: impl FnMut(&SocketAddr)) {
+    pub(crate) fn heard(&mut self, server: &SocketAddr, now: Moment, mut blame: impl FnMut(&SocketAddr, ZoneMark)) {
         let family = &mut self.families[number(server)];
         (family.heard, family.silent, family.down_until) = (Some(now), 0, Moment::default());
-        while let Some((silent, at)) = family.suspended.pop() {
+        while let Some((silent, zone, at)) = family.suspended.pop() {
             if now.ms_since(at) <= SUSPENDED_MS && silent != *server {
-                blame(&silent);
+                blame(&silent, zone);
             }
         }
     }
 
     /// A question of `sent` timed out. Whether the server is to blame for sure: others were heard since.
-    pub(crate) fn timed_out(&mut self, server: &SocketAddr, sent: Moment, now: Moment) -> bool {
+    pub(crate) fn timed_out(&mut self, server: &SocketAddr, zone: ZoneMark, sent: Moment, now: Moment) -> bool {
         let family = &mut self.families[number(server)];
         if family.heard.is_some_and(|heard| heard >= sent) {
             return true;
         }
-        if !family.suspended.iter().any(|(suspended, _)| suspended == server) {
+        if !family.suspended.iter().any(|(suspended, ..)| suspended == server) {
             family.silent = family.silent.saturating_add(1);
             if family.suspended.len() == SUSPENDED_MAX {
                 family.suspended.swap_remove(0);
             }
-            family.suspended.push((*server, now));
+            family.suspended.push((*server, zone, now));
         }
         false
     }
@@ -111,7 +112,7 @@ mod tests {
 
     fn blamed(network: &mut Network, by: u8, now: u64) -> Vec<SocketAddr> {
         let mut blamed = Vec::new();
-        network.heard(&server(by), Moment(now), |server| blamed.push(*server));
+        network.heard(&server(by), Moment(now), |server, _| blamed.push(*server));
         blamed
     }
 
@@ -121,7 +122,7 @@ mod tests {
         assert!(blamed(&mut network, 1, 1_000).is_empty());
         for at in 0..200u64 {
             let now = 2_000 + at * 100;
-            assert!(!network.timed_out(&server((at % 100) as u8), Moment(now - 400), Moment(now)));
+            assert!(!network.timed_out(&server((at % 100) as u8), ZoneMark::default(), Moment(now - 400), Moment(now)));
         }
         assert!(network.families[0].suspended.len() <= SUSPENDED_MAX);
         let blamed = blamed(&mut network, 1, 25_000);
@@ -131,9 +132,9 @@ mod tests {
     #[test]
     fn a_dead_server_is_blamed() {
         let mut network = Network::default();
-        assert!(!network.timed_out(&server(9), Moment(0), Moment(400)));
+        assert!(!network.timed_out(&server(9), ZoneMark::default(), Moment(0), Moment(400)));
         assert_eq!(blamed(&mut network, 1, 420), [server(9)]);
-        assert!(network.timed_out(&server(9), Moment(410), Moment(800)));
+        assert!(network.timed_out(&server(9), ZoneMark::default(), Moment(410), Moment(800)));
         assert!(blamed(&mut network, 1, 900).is_empty());
     }
 
@@ -145,14 +146,14 @@ mod tests {
         for number in 0..4 {
             assert!(!network.is_suspect(&six(number), Moment(10)));
             network.asked(&six(number), Moment(10));
-            network.timed_out(&six(number), Moment(10), Moment(400));
+            network.timed_out(&six(number), ZoneMark::default(), Moment(10), Moment(400));
         }
         blamed(&mut network, 1, 450);
         assert!(network.is_suspect(&six(9), Moment(500)) && !network.is_suspect(&server(1), Moment(500)));
         assert!(!network.is_suspect(&six(9), Moment(1_010)), "time for a probe");
         network.asked(&six(9), Moment(1_010));
         assert!(network.is_suspect(&six(8), Moment(1_020)));
-        network.heard(&six(9), Moment(1_030), |_| ());
+        network.heard(&six(9), Moment(1_030), |_, _| ());
         assert!(!network.is_suspect(&six(8), Moment(1_040)));
     }
 

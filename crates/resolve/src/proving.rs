@@ -10,8 +10,8 @@ use crate::resolver::{Flow, Resolver};
 use crate::response::{Asked, Kind, Reply};
 use crate::start::whole;
 use crate::state::State;
-use crate::store::{self, Verdict};
-use crate::task::Task;
+use crate::store::{self, Times, Verdict};
+use crate::task::{NEVER, Task};
 use crate::world::World;
 
 /// A response that is being validated.
@@ -82,7 +82,9 @@ impl Resolver {
             is_stream: exchange.way_is_stream(),
             not_servers: &self.settings.not_servers,
         };
-        store::store(reply, &asked, verdict, Some(task.place.end), world.cache(), self.time.now);
+        let zone_ends = (task.place.end != NEVER).then_some(task.place.end);
+        let times = Times { asked: exchange.sent, now: self.time.now, zone_ends };
+        store::store(reply, &asked, verdict, &times, world.cache());
     }
 
     /// Keeps a delegation.

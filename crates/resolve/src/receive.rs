@@ -7,7 +7,6 @@ use crate::exchange::{Exchange, ExchangeId, Way};
 use crate::inquiry::InquiryId;
 use crate::limits::{LAME_SECONDS, NEAR_MISSES_MAX, REFERRALS_MAX};
 use crate::mesh::TaskId;
-use crate::outcome::Outcome;
 use crate::resolver::{Flow, Resolver};
 use crate::response::{Asked, ClientCookie, Kind, Mismatch, Reply};
 use crate::settings::Minimisation;
@@ -20,9 +19,10 @@ impl Resolver {
     pub(crate) fn received(&mut self, received: &Received<'_>, world: &mut dyn World) {
         let mut miss = None;
         let mut reply = std::mem::take(&mut self.scratch.reply);
-        let ids = self.exchanges.on_way(received.path, received.from);
         let mut found = None;
-        for id in ids {
+        let mut next = self.exchanges.first_on_way(received.path, received.from);
+        while let Some(id) = next {
+            next = self.exchanges.next_on_way(id);
             match self.read(id, received.octets, &mut reply, world) {
                 Some(Ok(())) => {
                     found = Some(id);
@@ -250,8 +250,8 @@ impl Resolver {
     fn learn(&mut self, exchange: &Exchange, reply: &Reply, world: &mut dyn World) {
         let now = self.time.now;
         let servers = world.servers();
-        self.network.heard(&exchange.server, now, |silent| {
-            servers.update(silent, now, |quality| quality.timed_out(now));
+        self.network.heard(&exchange.server, now, |silent, zone| {
+            servers.update(silent, now, |quality| quality.timed_out(zone, now));
         });
         let rtt_us = now.ms_since(exchange.sent).saturating_mul(1000).min(u64::from(u32::MAX)) as u32;
         let cookie = exchange.cookie.as_ref().and_then(|cookie| cookie.octets().first_chunk::<8>().copied());

@@ -24,7 +24,7 @@ use crate::response::is_server;
 use crate::settings::ConfiguredKind;
 use crate::state::State;
 use crate::target::address_of;
-use crate::task::{Place, Purpose, Source, Task};
+use crate::task::{NEVER, Place, Purpose, Source, Task};
 use crate::world::World;
 
 impl Resolver {
@@ -173,7 +173,7 @@ impl Resolver {
             ConfiguredKind::Stub => Source::Stub(number as u16),
             ConfiguredKind::Forward { .. } => Source::Forward(number as u16),
         };
-        let place = Place { zone: zone.name.clone(), end: cache::Moment(u64::MAX), source };
+        let place = Place { zone: zone.name.clone(), end: NEVER, source };
         self.move_to(id, task, place, world);
         for (at, endpoint) in self.settings.zones[number].servers.iter().enumerate() {
             task.candidates.add(endpoint.address, Some(at as u16));
@@ -211,7 +211,7 @@ impl Resolver {
 
     /// Goes to where the root's servers are first looked for.
     fn enter_hints(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> Flow {
-        let place = Place { zone: NameBuf::root(), end: cache::Moment(u64::MAX), source: Source::Hints };
+        let place = Place { zone: NameBuf::root(), end: NEVER, source: Source::Hints };
         self.move_to(id, task, place, world);
         let first = world.random() as usize;
         for at in 0..self.settings.hints.len() {
@@ -278,7 +278,18 @@ impl Resolver {
     /// Takes an address of a server of the zone of now.
     pub(crate) fn add_address(&self, task: &mut Task, address: IpAddr) {
         let is_wanted = if address.is_ipv4() { self.settings.has_ipv4 } else { self.settings.has_ipv6 };
-        if is_wanted && is_server(&address, &self.settings.not_servers) {
+        let (four, six);
+        let octets: &[u8] = match address {
+            IpAddr::V4(ip) => {
+                four = ip.octets();
+                &four
+            }
+            IpAddr::V6(ip) => {
+                six = ip.octets();
+                &six
+            }
+        };
+        if is_wanted && is_server(octets, &self.settings.not_servers) {
             task.candidates.add(SocketAddr::new(address, self.settings.port), None);
         }
     }

@@ -172,15 +172,17 @@ impl Candidates {
         };
         let explores = draw(EXPLORED_ONE_IN) == 0;
         let (mut best, mut is_later) = (None, false);
+        let zone = given.servers.zone(given.zone);
         for (number, candidate) in self.addresses.iter().enumerate() {
             let server = &candidate.address;
             if candidate.is_out || candidate.tried >= TRIES_MAX {
                 continue;
             }
             let quality = given.servers.read(server);
+            let timeouts = quality.timeouts_for(zone);
             let window = match candidate.endpoint {
                 Some(_) => WINDOW_CONFIGURED,
-                None => (WINDOW_MAX >> u32::from(quality.timeouts).min(15)).max(WINDOW_MIN),
+                None => (WINDOW_MAX >> u32::from(timeouts).min(15)).max(WINDOW_MIN),
             };
             if given.network.is_down(server, given.now) || in_flight(server) >= window {
                 is_later = true;
@@ -192,12 +194,12 @@ impl Candidates {
                 true => round_trip_ms + draw(round_trip_ms / 8 + 2),
                 false => 1 + draw(UNKNOWN_MS_MAX),
             };
-            value += TIMEOUT_PENALTY_MS * u64::from(quality.timeouts.min(8));
+            value += TIMEOUT_PENALTY_MS * u64::from(timeouts.min(8));
             // Within one visit each is asked once before any is asked again.
             value += TIMEOUT_PENALTY_MS * u64::from(candidate.tried);
             let is_suspect = given.network.is_suspect(server, given.now);
             let is_lame = given.servers.is_lame(server, given.zone, given.now);
-            if quality.is_backed_off(given.now) || is_suspect || is_lame {
+            if quality.is_backed_off(zone, given.now) || is_suspect || is_lame {
                 value += LAST_CHOICE_MS;
             }
             if best.is_none_or(|(least, _)| value < least) {

@@ -126,6 +126,9 @@ pub(crate) struct Task {
     pub passed_over: Option<u16>,
 }
 
+/// A moment that never comes: the end of what is configured.
+pub(crate) const NEVER: Moment = Moment(u64::MAX);
+
 /// Why a question goes over a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OverStream {
@@ -158,7 +161,7 @@ impl Task {
             children: Vec::new(),
             state: State::Start,
             qname: name.to_owned(),
-            place: Place { zone: NameBuf::root(), end: Moment(u64::MAX), source: Source::Hints },
+            place: Place { zone: NameBuf::root(), end: NEVER, source: Source::Hints },
             candidates: Candidates::default(),
             minimiser: Minimiser::new(),
             open: [None; OPEN_MAX],
