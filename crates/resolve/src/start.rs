@@ -213,12 +213,17 @@ impl Resolver {
     fn enter_hints(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> Flow {
         let place = Place { zone: NameBuf::root(), end: NEVER, source: Source::Hints };
         self.move_to(id, task, place, world);
+        self.add_hints(task, world);
+        Flow::Go
+    }
+
+    /// Takes the hints, begun at a random one.
+    fn add_hints(&mut self, task: &mut Task, world: &mut dyn World) {
         let first = world.random() as usize;
         for at in 0..self.settings.hints.len() {
             let hint = self.settings.hints[first.wrapping_add(at) % self.settings.hints.len()];
             self.add_address(task, hint);
         }
-        Flow::Go
     }
 
     /// Goes to the servers of a zone cut.
@@ -236,6 +241,9 @@ impl Resolver {
         let names = servers.iter().cycle().skip(first).take(count.min(NAMES_MAX));
         for name in names.filter_map(|rdata| Name::from_wire(rdata).ok()) {
             self.add_server(task, name, glue, world);
+        }
+        if task.place.zone.is_root() && task.candidates.is_empty() {
+            self.add_hints(task, world);
         }
         Flow::Go
     }
@@ -268,7 +276,11 @@ impl Resolver {
                     floor: 0,
                 }
                 .addresses(&name.to_lowercase(), rtype, &mut self.scratch.copied, take);
-            found[..count].iter().for_each(|address| self.add_address(task, *address));
+            // The addresses of the root's servers are in no signed zone, and its name has no letters to mix: what priming says counts only
+            // where the hints say the same, so that nobody who forges one datagram has the root for days.
+            let is_root = task.place.zone.is_root();
+            let is_believed = |address: &&IpAddr| !is_root || self.settings.hints.contains(address);
+            found[..count].iter().filter(is_believed).for_each(|address| self.add_address(task, *address));
             // Below the zone itself only glue can say it.
             unsought[at] = !is_known && !name.is_at_or_below(&task.place.zone);
         }

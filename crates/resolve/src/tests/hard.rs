@@ -1,0 +1,1 @@
+//! What servers that do not do as they should lead to.
