@@ -71,13 +71,8 @@ impl Resolver {
         world: &mut dyn World,
     ) -> Option<Flow> {
         let now = self.time.now;
-        let lookup = Lookup {
-            cache: world.cache(),
-            now,
-            is_unchecked: task.is_unchecked,
-            is_stale: false,
-            floor,
-        };
+        let lookup =
+            Lookup { cache: world.cache(), now, is_unchecked: task.is_unchecked, is_stale: false, floor };
         kept.clear();
         let found = lookup.find(&task.qname, task.rtype, &mut self.scratch.copied, kept);
         if found == Found::Nothing {
@@ -86,7 +81,7 @@ impl Resolver {
             if failure.ttl_left(now).is_none() || task.purpose == Purpose::Prefetch {
                 return None;
             }
-            let edes = [failure.ede.or(Some(ede::CACHED_ERROR)), None];
+            let edes = [failure.ede, Some(ede::CACHED_ERROR)];
             return Some(Flow::End(Box::new(Outcome { is_fact: true, edes, ..Outcome::failed() })));
         }
         Some(self.found(task, found, kept))
@@ -183,13 +178,8 @@ impl Resolver {
 
     /// Goes to the servers of the deepest zone cut that is known.
     fn enter_cut(&mut self, id: TaskId, task: &mut Task, floor: usize, world: &mut dyn World) -> Flow {
-        let lookup = Lookup {
-            cache: world.cache(),
-            now: self.time.now,
-            is_unchecked: true,
-            is_stale: false,
-            floor,
-        };
+        let lookup =
+            Lookup { cache: world.cache(), now: self.time.now, is_unchecked: true, is_stale: false, floor };
         if let Some((cut, entry)) = lookup.cut(above(task), &mut self.scratch.copied) {
             let end = entry.stored.plus_seconds(entry.ttl);
             let place = Place { zone: cut.to_owned(), end, source: Source::Cut };
@@ -318,7 +308,7 @@ impl Resolver {
         task.candidates.clear();
         (task.over_stream, task.is_case_plain) = (None, false);
         task.questions = 0;
-        task.bogus = 0;
+        (task.bogus, task.near_misses) = (0, 0);
         task.state = State::Choosing;
     }
 }

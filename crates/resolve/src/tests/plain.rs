@@ -11,23 +11,32 @@ fn scene() -> Scene {
     );
     scene.serve(
         2,
-        &[("test.", "example.test. 3600 NS ns.example.test.
+        &[(
+            "test.",
+            "example.test. 3600 NS ns.example.test.
                      ns.example.test. 3600 A 192.0.9.3
                      other.test. 3600 NS ns.example.test.
                      out.test. 3600 NS a.far.test.
-                     far.test. 3600 NS ns.test.")],
+                     far.test. 3600 NS ns.test.",
+        )],
     );
     scene.serve(
         3,
         &[
-            ("example.test.", "www.example.test. 60 A 203.0.113.1
+            (
+                "example.test.",
+                "www.example.test. 60 A 203.0.113.1
                                www.example.test. 60 A 203.0.113.2
                                alias.example.test. 60 CNAME www.example.test.
                                leads.example.test. 60 CNAME www.other.test.
                                d.example.test. 60 DNAME other.test.
-                               a.b.c.example.test. 60 A 203.0.113.9"),
-            ("other.test.", "www.other.test. 60 A 203.0.113.3
-                             back.other.test. 60 CNAME leads.example.test."),
+                               a.b.c.example.test. 60 A 203.0.113.9",
+            ),
+            (
+                "other.test.",
+                "www.other.test. 60 A 203.0.113.3
+                             back.other.test. 60 CNAME leads.example.test.",
+            ),
         ],
     );
     scene
@@ -45,10 +54,12 @@ fn check(name: &str, kind: u16, rcode: u16, expected: &[&str]) -> Scene {
 
 #[test]
 fn from_the_root_down() {
-    let scene = check("www.example.test.", rtype::A, 0, &[
-        "www.example.test. A 203.0.113.1",
-        "www.example.test. A 203.0.113.2",
-    ]);
+    let scene = check(
+        "www.example.test.",
+        rtype::A,
+        0,
+        &["www.example.test. A 203.0.113.1", "www.example.test. A 203.0.113.2"],
+    );
     // Priming, then one question a zone.
     assert_eq!([scene.seen(1), scene.seen(2), scene.seen(3)], [2, 1, 1]);
 }
@@ -81,16 +92,22 @@ fn aliases() {
     check("alias.example.test.", rtype::CNAME, 0, &[alias]);
     let leads = "leads.example.test. CNAME www.other.test.";
     check("leads.example.test.", rtype::A, 0, &[leads, "www.other.test. A 203.0.113.3"]);
-    check("back.other.test.", rtype::A, 0, &[
-        "back.other.test. CNAME leads.example.test.",
-        leads,
-        "www.other.test. A 203.0.113.3",
-    ]);
-    check("www.d.example.test.", rtype::A, 0, &[
-        "d.example.test. DNAME other.test.",
-        "www.d.example.test. CNAME www.other.test.",
-        "www.other.test. A 203.0.113.3",
-    ]);
+    check(
+        "back.other.test.",
+        rtype::A,
+        0,
+        &["back.other.test. CNAME leads.example.test.", leads, "www.other.test. A 203.0.113.3"],
+    );
+    check(
+        "www.d.example.test.",
+        rtype::A,
+        0,
+        &[
+            "d.example.test. DNAME other.test.",
+            "www.d.example.test. CNAME www.other.test.",
+            "www.other.test. A 203.0.113.3",
+        ],
+    );
 }
 
 #[test]

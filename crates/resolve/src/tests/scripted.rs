@@ -204,9 +204,10 @@ impl Zone {
                 owner = target;
                 continue;
             }
-            let dname = self.records.iter().find(|r| {
-                r.1 == rtype::DNAME && owner.is_at_or_below(&r.0) && !owner.eq_ignore_case(&r.0)
-            });
+            let dname = self
+                .records
+                .iter()
+                .find(|r| r.1 == rtype::DNAME && owner.is_at_or_below(&r.0) && !owner.eq_ignore_case(&r.0));
             if let Some(dname) = dname.cloned() {
                 let target = crate::lookup::substituted(&owner, &dname.0, Name::trusted(&dname.3)).unwrap();
                 let alias = Record(owner.clone(), rtype::CNAME, dname.2, target.octets().to_vec());
@@ -276,6 +277,7 @@ pub struct Net {
     pub connected: u64,
     pub open_paths: i64,
     pub tls: Vec<String>,
+    last_path: Option<Path>,
 }
 
 impl Net {
@@ -313,6 +315,7 @@ impl World for Net {
         self.sent += 1;
         self.open_paths += 1;
         let path = Path(self.random());
+        self.last_path = Some(path);
         let now = self.now;
         if self.is_silent {
             return Ok(path);
@@ -415,6 +418,7 @@ impl Scene {
             connected: 0,
             open_paths: 0,
             tls: Vec::new(),
+            last_path: None,
         };
         let mut scene = Scene { net, resolver: Resolver::new(settings), waiters: 0 };
         let root = format!(". 518400 NS a.root.\na.root. 518400 A {}\n{root}", address(1).ip());
@@ -435,13 +439,8 @@ impl Scene {
         behaviour: impl FnMut(&Question, Response) -> Option<Response> + 'static,
     ) {
         let zones = zones.iter().map(|(apex, text)| Zone::from_text(apex, text)).collect();
-        let server = Server {
-            zones,
-            behaviour: Box::new(behaviour),
-            has_tcp: true,
-            delay_ms: 10,
-            seen: Vec::new(),
-        };
+        let server =
+            Server { zones, behaviour: Box::new(behaviour), has_tcp: true, delay_ms: 10, seen: Vec::new() };
         self.net.servers.insert(address(number), server);
     }
 
@@ -472,7 +471,9 @@ impl Scene {
     pub fn step(&mut self, until: u64) -> bool {
         let next = self.net.queue.keys().next().map(|key| key.0);
         let due = self.resolver.deadline().map(|moment| moment.0);
-        let Some(at) = [next, due].into_iter().flatten().min().filter(|at| *at <= until) else { return false };
+        let Some(at) = [next, due].into_iter().flatten().min().filter(|at| *at <= until) else {
+            return false;
+        };
         self.net.now = self.net.now.max(at);
         if next.is_some_and(|next| next <= at) {
             let (_, happening) = self.net.queue.pop_first().unwrap();
@@ -503,6 +504,11 @@ impl Scene {
                 }
             }
         }
+    }
+
+    /// The way that the newest datagram went.
+    pub fn last_path(&self) -> Path {
+        self.net.last_path.unwrap()
     }
 
     /// A datagram from anybody.
@@ -562,4 +568,21 @@ pub fn lines(outcome: &Outcome) -> Vec<String> {
         })
     })
     .collect()
+}
+
+/// A response that somebody makes up who does not know the ID.
+pub fn forged(name: &Name, id: u16) -> Vec<u8> {
+    let question = Question {
+        id,
+        flags: 0,
+        name: name.to_owned(),
+        rtype: rtype::A,
+        has_edns: false,
+        cookie: None,
+        is_stream: false,
+        at: 0,
+    };
+    let record = Record(name.to_owned(), rtype::A, 86_400, vec![6, 6, 6, 6]);
+    Response { sections: [vec![record], vec![], vec![]], is_authoritative: true, ..Response::default() }
+        .octets(&question)
 }
