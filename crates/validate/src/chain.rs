@@ -1,0 +1,491 @@
+//! The walk from a trust anchor down to a zone (RFC 4035 5.2): `docs/design/validation.md` 2.
+//!
+//! ```text
+//! start           zone            at                     target
+//!   |---- ... -----|--------------|----------------------|      labels, one more to the right
+//!   anchor         secure, keys   known to be in `zone`  the signer, or the name that should be signed
+//! ```
+//!
+//! `zone` and `at` only ever move to the right. What was found is in the memo, so that a walk that has to wait for a fetch goes on from there.
+
+use dnssec::verify::Rrsig;
+use wire::iana::rtype;
+use wire::rrset::RdataListBuf;
+use wire::{Name, NameBuf, RdataList, Rrset};
+
+use crate::anchors::Anchors;
+use crate::denial::{Cut, Evidence};
+use crate::facts::{Facts, Fetched, Need, Standing};
+use crate::fault::{Fault, Insecurity};
+use crate::keys::{self, Entry};
+use crate::limits::{BOGUS_SECONDS, Limit, SIGNATURES_OF_RRSET_MAX, STEPS_MAX, Work};
+use crate::names::ancestor;
+use crate::policy::Policy;
+use crate::response::{Response, dname_above};
+use crate::signature::{self, Bench, Scratch, Verified};
+use crate::verdict::{Break, Finding, Link};
+
+/// What validation goes by beside the facts.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// Where trust begins and ends.
+    pub anchors: &'a Anchors,
+    /// What is verified.
+    pub policy: &'a Policy,
+    /// Seconds since 1970.
+    pub now: u64,
+}
+
+/// Where a walk begins.
+#[derive(Clone, Copy)]
+pub(crate) struct From<'a> {
+    pub labels: usize,
+    pub ds: RdataList<'a>,
+    pub keys: RdataList<'a>,
+}
+
+/// Where a walk leads.
+#[derive(Clone)]
+pub(crate) enum Walked {
+    /// The target is in, or is, this zone: its place in the memo.
+    Secure(usize),
+    Insecure(Insecurity),
+    Bogus(Break),
+}
+
+/// What this validation knows of a name.
+struct Known {
+    name: NameBuf,
+    held: Held,
+}
+
+enum Held {
+    Secure(RdataListBuf),
+    Insecure(Insecurity),
+    Bogus(Break),
+    /// In the zone above; with `true` everything below it too.
+    Within(bool),
+    /// Its DS RRset is validated, its keys are not there yet; `until` in seconds since 1970.
+    Delegation {
+        ds: RdataListBuf,
+        until: u64,
+    },
+}
+
+/// What one step of a walk finds at a name.
+enum Step {
+    Zone(usize),
+    Within,
+    WithinAllBelow,
+    /// Signed by the name with so many labels, of which nothing is known yet.
+    Between(usize),
+    Unproved(Fault),
+    End(Walked),
+}
+
+/// What a response to a question for DS shows.
+enum DsFound {
+    Ds { ds: RdataListBuf, verified: Verified },
+    None { cut: Cut, ttl_max: u32 },
+    Between(usize),
+    Unproved(Fault),
+    Bogus(Fault),
+}
+
+/// The memo of one validation, what it has cost, and working space.
+#[derive(Default)]
+pub(crate) struct Chain {
+    known: Vec<Known>,
+    pub work: Work,
+    pub scratch: Scratch,
+    /// What was looked at, where somebody wants to know.
+    pub trail: Option<Vec<Link>>,
+}
+
+impl Chain {
+    /// One that goes on with work counted before.
+    pub fn continued(work: Work) -> Chain {
+        Chain { work, ..Chain::default() }
+    }
+
+    /// The zone at a place of the memo, and its keys.
+    pub fn zone(&self, place: usize) -> (&Name, RdataList<'_>) {
+        let known = &self.known[place];
+        let keys = match &known.held {
+            Held::Secure(keys) => keys.list(),
+            _ => RdataList::EMPTY,
+        };
+        (&known.name, keys)
+    }
+
+    /// Verifies an RRset with the keys of a zone of the memo.
+    pub fn verify(
+        &mut self,
+        rrset: &Rrset<'_>,
+        place: usize,
+        context: &Context<'_>,
+    ) -> Result<Verified, Fault> {
+        let Known { name, held: Held::Secure(keys) } = &self.known[place] else {
+            return Err(Fault::KeyMissing);
+        };
+        let mut bench = Bench {
+            policy: context.policy,
+            now: context.now,
+            work: &mut self.work,
+            scratch: &mut self.scratch,
+        };
+        signature::verify(rrset, name, keys.list(), &mut bench)
+    }
+
+    /// Writes down what was found of one link.
+    pub fn note(&mut self, name: &Name, rtype: u16, finding: Finding) {
+        if let Some(trail) = &mut self.trail {
+            let link = Link { name: name.to_owned(), rtype, finding };
+            if !trail.contains(&link) {
+                trail.push(link);
+            }
+        }
+    }
+
+    /// Walks down to `target`, a name at or below the start. `is_signer`: whether something is signed by it, so that it should be a zone.
+    pub fn walk(
+        &mut self,
+        target: &Name,
+        from: From<'_>,
+        is_signer: bool,
+        facts: &mut dyn Facts,
+        context: &Context<'_>,
+    ) -> Result<Walked, Need> {
+        let target_labels = target.label_count();
+        let (mut zone, mut at) = match self.begin(target, from, facts, context)? {
+            Ok(begin) => begin,
+            Err(walked) => return Ok(walked),
+        };
+        let mut forced = None;
+        for _ in 0..STEPS_MAX {
+            if at >= target_labels {
+                return Ok(Walked::Secure(zone));
+            }
+            let labels = match forced.take() {
+                Some(labels) => labels,
+                None => {
+                    let seen = facts.next_cut(&self.known[zone].name, target);
+                    let seen = seen.filter(|labels| (at + 1..=target_labels).contains(labels));
+                    seen.unwrap_or(if is_signer { target_labels } else { at + 1 })
+                }
+            };
+            let next = ancestor(target, labels);
+            match self.step(next, zone, at, facts, context)? {
+                Step::Zone(place) => (zone, at) = (place, labels),
+                Step::Within => at = labels,
+                Step::WithinAllBelow => at = target_labels,
+                Step::Between(labels) => forced = Some(labels),
+                Step::Unproved(fault) if labels == at + 1 => {
+                    return Ok(self.bogus(next, rtype::DS, fault, facts, context));
+                }
+                Step::Unproved(_) => forced = Some(at + 1),
+                Step::End(walked) => return Ok(walked),
+            }
+        }
+        Ok(self.bogus(target, rtype::DS, Limit::Fetches.into(), facts, context))
+    }
+
+    /// The deepest zone between start and target of which something is known, and the deepest name known to be in it.
+    fn begin(
+        &mut self,
+        target: &Name,
+        from: From<'_>,
+        facts: &mut dyn Facts,
+        context: &Context<'_>,
+    ) -> Result<Result<(usize, usize), Walked>, Need> {
+        let target_labels = target.label_count();
+        let mut at = None;
+        for labels in (from.labels..=target_labels).rev() {
+            let name = ancestor(target, labels);
+            let Some(place) = self.find(name).or_else(|| self.recall(name, facts)) else { continue };
+            match &self.known[place].held {
+                Held::Secure(_) => return Ok(Ok((place, at.unwrap_or(labels)))),
+                Held::Insecure(insecurity) => return Ok(Err(Walked::Insecure(*insecurity))),
+                Held::Bogus(broken) => return Ok(Err(Walked::Bogus(broken.clone()))),
+                Held::Within(false) => at = at.or(Some(labels)),
+                Held::Within(true) => at = Some(target_labels),
+                Held::Delegation { .. } => {}
+            }
+        }
+        let apex = ancestor(target, from.labels);
+        let entries = [Entry::Ds(from.ds), Entry::Keys(from.keys)];
+        let entries = entries.as_slice();
+        let used: &[Entry<'_>] = match (from.ds.is_empty(), from.keys.is_empty()) {
+            (true, _) => &entries[1..],
+            (_, true) => &entries[..1],
+            _ => entries,
+        };
+        Ok(match self.keys(apex, used, u64::MAX, facts, context)? {
+            Walked::Secure(place) => Ok((place, from.labels)),
+            walked => Err(walked),
+        })
+    }
+
+    fn find(&self, name: &Name) -> Option<usize> {
+        self.known.iter().position(|known| known.name.eq_ignore_case(name))
+    }
+
+    /// Takes over what the caller has kept of a zone.
+    fn recall(&mut self, name: &Name, facts: &mut dyn Facts) -> Option<usize> {
+        let (held, finding) = match facts.standing(name)? {
+            Standing::Secure { keys } => (Held::Secure(keys.iter().collect()), Finding::Kept),
+            Standing::Insecure(insecurity) => (Held::Insecure(insecurity), Finding::Insecure(insecurity)),
+            Standing::Bogus { rtype, fault } => {
+                let broken = Break { name: name.to_owned(), rtype, fault, is_in_chain: true };
+                (Held::Bogus(broken), Finding::Bogus(fault))
+            }
+        };
+        self.note(name, rtype::DNSKEY, finding);
+        Some(self.hold(name, held))
+    }
+
+    fn hold(&mut self, name: &Name, held: Held) -> usize {
+        match self.find(name) {
+            Some(place) => {
+                self.known[place].held = held;
+                place
+            }
+            None => {
+                self.known.push(Known { name: name.to_owned(), held });
+                self.known.len() - 1
+            }
+        }
+    }
+
+    /// What is at `next`, a name below `at`.
+    fn step(
+        &mut self,
+        next: &Name,
+        zone: usize,
+        at: usize,
+        facts: &mut dyn Facts,
+        context: &Context<'_>,
+    ) -> Result<Step, Need> {
+        if self.find(next).is_none() {
+            let found = match facts.fetched(next, rtype::DS) {
+                Fetched::Missing => return Err(Need { name: next.to_owned(), rtype: rtype::DS }),
+                Fetched::Failed => DsFound::Bogus(Fault::Unreachable),
+                Fetched::Response(response) => self.judge_ds(&response, next, zone, at, context),
+            };
+            match found {
+                DsFound::Ds { ds, verified } => {
+                    self.note_signed(next, rtype::DS, zone, &verified);
+                    let until = context.now + u64::from(verified.ttl_max);
+                    self.hold(next, Held::Delegation { ds, until });
+                }
+                DsFound::None { cut: Cut::Insecure(insecurity), ttl_max } => {
+                    let until = context.now + u64::from(ttl_max);
+                    return Ok(Step::End(self.insecure(next, rtype::DS, insecurity, until, facts)));
+                }
+                DsFound::None { cut, .. } => {
+                    self.note(next, rtype::DS, Finding::NoCut);
+                    let all_below = cut == Cut::WithinAllBelow;
+                    self.hold(next, Held::Within(all_below));
+                    return Ok(if all_below { Step::WithinAllBelow } else { Step::Within });
+                }
+                DsFound::Between(labels) => return Ok(Step::Between(labels)),
+                DsFound::Unproved(fault) => return Ok(Step::Unproved(fault)),
+                DsFound::Bogus(fault) => {
+                    return Ok(Step::End(self.bogus(next, rtype::DS, fault, facts, context)));
+                }
+            }
+        }
+        let Some(Known { held: Held::Delegation { ds, until }, .. }) =
+            self.find(next).map(|place| &self.known[place])
+        else {
+            // Known names at or below the start were found before the walk began.
+            return Ok(Step::Unproved(Fault::DenialMissing));
+        };
+        let (ds, until) = (ds.clone(), *until);
+        if let Err(insecurity) = keys::usable_ds(ds.list(), context.policy) {
+            return Ok(Step::End(self.insecure(next, rtype::DS, insecurity, until, facts)));
+        }
+        Ok(match self.keys(next, &[Entry::Ds(ds.list())], until, facts, context)? {
+            Walked::Secure(place) => Step::Zone(place),
+            walked => Step::End(walked),
+        })
+    }
+
+    /// Validates the keys of `apex`; what they are entered by holds until `until`.
+    fn keys(
+        &mut self,
+        apex: &Name,
+        entries: &[Entry<'_>],
+        until: u64,
+        facts: &mut dyn Facts,
+        context: &Context<'_>,
+    ) -> Result<Walked, Need> {
+        let outcome = match facts.fetched(apex, rtype::DNSKEY) {
+            Fetched::Missing => return Err(Need { name: apex.to_owned(), rtype: rtype::DNSKEY }),
+            Fetched::Failed => Err(Fault::Unreachable),
+            Fetched::Response(response) => {
+                let mut bench = Bench {
+                    policy: context.policy,
+                    now: context.now,
+                    work: &mut self.work,
+                    scratch: &mut self.scratch,
+                };
+                match find_set(&response, apex, rtype::DNSKEY) {
+                    Some(rrset) => keys::validate(&rrset, entries, &mut bench),
+                    None => Err(Fault::NoMatchingKey),
+                }
+            }
+        };
+        Ok(match outcome {
+            Ok(Ok(validated)) => {
+                let until = until.min(context.now + u64::from(validated.signature.ttl_max));
+                facts.keep(apex, Standing::Secure { keys: validated.keys.list() }, until);
+                let place = self.hold(apex, Held::Secure(validated.keys));
+                self.note_signed(apex, rtype::DNSKEY, place, &validated.signature);
+                Walked::Secure(place)
+            }
+            Ok(Err(insecurity)) => {
+                let until = until.min(context.now + u64::from(BOGUS_SECONDS));
+                self.insecure(apex, rtype::DNSKEY, insecurity, until, facts)
+            }
+            Err(fault) => self.bogus(apex, rtype::DNSKEY, fault, facts, context),
+        })
+    }
+
+    fn note_signed(&mut self, name: &Name, rtype: u16, zone: usize, verified: &Verified) {
+        let signer_labels = self.known[zone].name.label_count();
+        let Verified { key_tag, algorithm, .. } = *verified;
+        self.note(name, rtype, Finding::Signed { signer_labels, key_tag, algorithm });
+    }
+
+    fn insecure(
+        &mut self,
+        name: &Name,
+        rtype: u16,
+        insecurity: Insecurity,
+        until: u64,
+        facts: &mut dyn Facts,
+    ) -> Walked {
+        facts.keep(name, Standing::Insecure(insecurity), until);
+        self.note(name, rtype, Finding::Insecure(insecurity));
+        self.hold(name, Held::Insecure(insecurity));
+        Walked::Insecure(insecurity)
+    }
+
+    fn bogus(
+        &mut self,
+        name: &Name,
+        rtype: u16,
+        fault: Fault,
+        facts: &mut dyn Facts,
+        context: &Context<'_>,
+    ) -> Walked {
+        // What was too much now may be less the next time, and what could not be fetched is remembered by who fetches.
+        if !matches!(fault, Fault::TooMuchWork(_) | Fault::Unreachable) {
+            let until = context.now + u64::from(BOGUS_SECONDS);
+            facts.keep(name, Standing::Bogus { rtype, fault }, until);
+        }
+        self.note(name, rtype, Finding::Bogus(fault));
+        let broken = Break { name: name.to_owned(), rtype, fault, is_in_chain: true };
+        self.hold(name, Held::Bogus(broken.clone()));
+        Walked::Bogus(broken)
+    }
+
+    /// What a response to a question for the DS RRset of `next` shows, by signatures of the zone at a place of the memo.
+    fn judge_ds(
+        &mut self,
+        response: &Response<'_>,
+        next: &Name,
+        zone: usize,
+        at: usize,
+        context: &Context<'_>,
+    ) -> DsFound {
+        let Known { name: apex, held: Held::Secure(keys) } = &self.known[zone] else {
+            return DsFound::Bogus(Fault::KeyMissing);
+        };
+        let mut bench = Bench {
+            policy: context.policy,
+            now: context.now,
+            work: &mut self.work,
+            scratch: &mut self.scratch,
+        };
+        let mut verify = |rrset: &Rrset<'_>| signature::verify(rrset, apex, keys.list(), &mut bench);
+        let unproved = |rrset: &Rrset<'_>, fault| match between(rrset, next, at) {
+            Some(labels) => DsFound::Between(labels),
+            None => DsFound::Unproved(fault),
+        };
+        if let Some(rrset) = find_set(response, next, rtype::DS) {
+            if !is_signed_by(&rrset, apex) {
+                return unproved(&rrset, Fault::SignatureMissing);
+            }
+            return match verify(&rrset) {
+                Ok(verified) => DsFound::Ds { ds: rrset.rdatas.iter().collect(), verified },
+                Err(fault) => DsFound::Bogus(fault),
+            };
+        }
+        // An alias is no zone cut, and below a DNAME there is none.
+        let alias = find_set(response, next, rtype::CNAME).filter(|set| is_signed_by(set, apex));
+        let dname = dname_above(next, response).filter(|set| is_signed_by(set, apex));
+        if let Some((alias, cut)) =
+            alias.map(|alias| (alias, Cut::Within)).or(dname.map(|dname| (dname, Cut::WithinAllBelow)))
+        {
+            return match verify(&alias) {
+                Ok(verified) => DsFound::None { cut, ttl_max: verified.ttl_max },
+                Err(fault) => DsFound::Bogus(fault),
+            };
+        }
+        let mut evidence = Evidence::new(apex, context.policy.nsec3_iterations_max);
+        let (mut ttl_max, mut fault, mut seen) = (u32::MAX, None, None);
+        for rrset in response.authority.iter().filter(is_denial) {
+            if !is_signed_by(&rrset, apex) {
+                seen = seen.max(between(&rrset, next, at));
+                continue;
+            }
+            match verify(&rrset) {
+                Ok(verified) => {
+                    ttl_max = ttl_max.min(verified.ttl_max);
+                    if let Err(limit) = evidence.add(&rrset) {
+                        return DsFound::Bogus(limit.into());
+                    }
+                }
+                Err(found @ Fault::TooMuchWork(_)) => return DsFound::Bogus(found),
+                Err(found) => fault = Some(found.or_graver(fault)),
+            }
+        }
+        match (evidence.is_empty(), fault, seen) {
+            (true, Some(fault), _) => DsFound::Bogus(fault),
+            (true, None, Some(labels)) => DsFound::Between(labels),
+            (true, None, None) => DsFound::Unproved(Fault::DenialMissing),
+            (false, ..) => match evidence.no_ds(next, bench.work) {
+                Ok(cut) => DsFound::None { cut, ttl_max },
+                Err(fault) => DsFound::Bogus(fault),
+            },
+        }
+    }
+}
+
+/// The RRset of a name and type in the answer section.
+fn find_set<'a>(response: &Response<'a>, name: &Name, rtype: u16) -> Option<Rrset<'a>> {
+    response.answer.iter().find(|set| set.rtype == rtype && set.owner.eq_ignore_case(name))
+}
+
+/// Whether an RRset is one of NSEC or NSEC3 records.
+pub(crate) fn is_denial(rrset: &Rrset<'_>) -> bool {
+    matches!(rrset.rtype, rtype::NSEC | rtype::NSEC3)
+}
+
+/// The names that an RRset is said to be signed by.
+pub(crate) fn signers<'a>(rrset: &Rrset<'a>) -> impl Iterator<Item = &'a Name> {
+    rrset.signatures.iter().take(SIGNATURES_OF_RRSET_MAX).filter_map(Rrsig::parse).map(|rrsig| rrsig.signer)
+}
+
+fn is_signed_by(rrset: &Rrset<'_>, zone: &Name) -> bool {
+    signers(rrset).any(|signer| signer.eq_ignore_case(zone))
+}
+
+/// Labels of the deepest signer that is above `next` and has more labels than `at`.
+fn between(rrset: &Rrset<'_>, next: &Name, at: usize) -> Option<usize> {
+    let range = at + 1..next.label_count();
+    let labels = signers(rrset).filter(|signer| next.is_at_or_below(signer)).map(Name::label_count);
+    labels.filter(|labels| range.contains(labels)).max()
+}
