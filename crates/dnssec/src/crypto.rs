@@ -119,7 +119,9 @@ mod tests {
         let small = [&[1, 3][..], &[0xff; 64]].concat();
         assert_eq!(verify_octets(algorithm::RSASHA256, &small, b"", &[0; 64]), Err(Fault::Unsupported));
         let large = [&[1, 3][..], &[0xff; 128]].concat();
-        assert!(!is_rsa_size_supported(&small) && is_rsa_size_supported(&large) && is_rsa_size_supported(&[]));
+        assert!(
+            !is_rsa_size_supported(&small) && is_rsa_size_supported(&large) && is_rsa_size_supported(&[])
+        );
     }
 
     #[test]

@@ -18,11 +18,13 @@ use crate::denial::{Cut, Evidence};
 use crate::facts::{Facts, Fetched, Need, Standing};
 use crate::fault::{Fault, Insecurity};
 use crate::keys::{self, Entry};
-use crate::limits::{BOGUS_SECONDS, Limit, SIGNATURES_OF_RRSET_MAX, STEPS_MAX, Work};
+use crate::limits::{
+    INSECURE_SECONDS, LABEL_STEPS_MAX, Limit, Meter, SIGNATURES_OF_RRSET_MAX, STEPS_MAX, Work,
+};
 use crate::names::ancestor;
 use crate::policy::Policy;
 use crate::response::{Response, dname_above};
-use crate::signature::{self, Bench, Scratch, Verified};
+use crate::signature::{self, Bench, Verified, Verifier};
 use crate::verdict::{Break, Finding, Link};
 
 /// What validation goes by beside the facts.
@@ -92,20 +94,31 @@ enum DsFound {
     Bogus(Fault),
 }
 
-/// The memo of one validation, what it has cost, and working space.
+/// What a step of a validation goes by, and works with.
+pub(crate) struct Tools<'t, 'c> {
+    pub facts: &'t mut dyn Facts,
+    pub verifier: &'t mut Verifier,
+    pub context: &'t Context<'c>,
+}
+
+/// The memo of one validation, and what it has cost.
 #[derive(Default)]
 pub(crate) struct Chain {
     known: Vec<Known>,
-    pub work: Work,
-    pub scratch: Scratch,
+    pub meter: Meter,
     /// What was looked at, where somebody wants to know.
     pub trail: Option<Vec<Link>>,
 }
 
 impl Chain {
     /// One that goes on with work counted before.
-    pub fn continued(work: Work) -> Chain {
-        Chain { work, ..Chain::default() }
+    pub fn continued(before: Work) -> Chain {
+        Chain { meter: Meter::continued(before), ..Chain::default() }
+    }
+
+    /// Forgets what is bogus, so that it is fetched and looked at anew.
+    pub fn forget_bogus(&mut self) {
+        self.known.retain(|known| !matches!(known.held, Held::Bogus(_) | Held::Delegation { .. }));
     }
 
     /// The zone at a place of the memo, and its keys.
@@ -123,16 +136,16 @@ impl Chain {
         &mut self,
         rrset: &Rrset<'_>,
         place: usize,
-        context: &Context<'_>,
+        tools: &mut Tools<'_, '_>,
     ) -> Result<Verified, Fault> {
         let Known { name, held: Held::Secure(keys) } = &self.known[place] else {
             return Err(Fault::KeyMissing);
         };
         let mut bench = Bench {
-            policy: context.policy,
-            now: context.now,
-            work: &mut self.work,
-            scratch: &mut self.scratch,
+            policy: tools.context.policy,
+            now: tools.context.now,
+            meter: &mut self.meter,
+            verifier: tools.verifier,
         };
         signature::verify(rrset, name, keys.list(), &mut bench)
     }
@@ -147,21 +160,17 @@ impl Chain {
         }
     }
 
-    /// Walks down to `target`, a name at or below the start. `is_signer`: whether something is signed by it, so that it should be a zone.
-    pub fn walk(
-        &mut self,
-        target: &Name,
-        from: From<'_>,
-        is_signer: bool,
-        facts: &mut dyn Facts,
-        context: &Context<'_>,
-    ) -> Result<Walked, Need> {
+    /// Walks down to `target`, a name at or below the start: to the zone that it is in.
+    ///
+    /// Asks for DS at the next zone cut that was heard of, else at the target itself: whose signature that answer has tells how far down the zone
+    /// reaches, or which cut nobody has seen. Label by label where neither helps.
+    pub fn walk(&mut self, target: &Name, from: From<'_>, tools: &mut Tools<'_, '_>) -> Result<Walked, Need> {
         let target_labels = target.label_count();
-        let (mut zone, mut at) = match self.begin(target, from, facts, context)? {
+        let (mut zone, mut at) = match self.begin(target, from, tools)? {
             Ok(begin) => begin,
             Err(walked) => return Ok(walked),
         };
-        let mut forced = None;
+        let (mut forced, mut label_steps) = (None, 0);
         for _ in 0..STEPS_MAX {
             if at >= target_labels {
                 return Ok(Walked::Secure(zone));
@@ -169,25 +178,60 @@ impl Chain {
             let labels = match forced.take() {
                 Some(labels) => labels,
                 None => {
-                    let seen = facts.next_cut(&self.known[zone].name, target);
-                    let seen = seen.filter(|labels| (at + 1..=target_labels).contains(labels));
-                    seen.unwrap_or(if is_signer { target_labels } else { at + 1 })
+                    let heard = tools.facts.next_cut(&self.known[zone].name, target);
+                    let heard = heard.filter(|labels| (at + 1..target_labels).contains(labels));
+                    heard.unwrap_or(target_labels)
                 }
             };
             let next = ancestor(target, labels);
-            match self.step(next, zone, at, facts, context)? {
+            match self.step(next, zone, at, tools)? {
                 Step::Zone(place) => (zone, at) = (place, labels),
                 Step::Within => at = labels,
                 Step::WithinAllBelow => at = target_labels,
                 Step::Between(labels) => forced = Some(labels),
                 Step::Unproved(fault) if labels == at + 1 => {
-                    return Ok(self.bogus(next, rtype::DS, fault, facts, context));
+                    return Ok(self.bogus(next, rtype::DS, fault));
                 }
-                Step::Unproved(_) => forced = Some(at + 1),
+                Step::Unproved(_) if label_steps < LABEL_STEPS_MAX => {
+                    forced = Some(at + 1);
+                    label_steps += 1;
+                }
+                Step::Unproved(_) => break,
                 Step::End(walked) => return Ok(walked),
             }
         }
-        Ok(self.bogus(target, rtype::DS, Limit::Fetches.into(), facts, context))
+        Ok(self.bogus(target, rtype::DS, Limit::Fetches.into()))
+    }
+
+    /// Where the walk leads to a zone cut below the zone at a place of the memo and at or above `subject`, if one is known or was heard of: then
+    /// that zone says nothing about `subject`, though it may have before (signatures outlive what they sign).
+    pub fn below(
+        &mut self,
+        place: usize,
+        subject: &Name,
+        from: From<'_>,
+        tools: &mut Tools<'_, '_>,
+    ) -> Result<Option<Walked>, Need> {
+        let (labels, subject_labels) = (self.known[place].name.label_count(), subject.label_count());
+        for deeper in (labels + 1..=subject_labels).rev() {
+            let name = ancestor(subject, deeper);
+            let Some(found) = self.find(name).or_else(|| self.recall(name, tools)) else { continue };
+            match &self.known[found].held {
+                Held::Secure(_) => return Ok(Some(Walked::Secure(found))),
+                Held::Insecure(insecurity) => return Ok(Some(Walked::Insecure(*insecurity))),
+                Held::Bogus(broken) => return Ok(Some(Walked::Bogus(broken.clone()))),
+                Held::Within(_) => return Ok(None),
+                Held::Delegation { .. } => {}
+            }
+        }
+        let heard = tools.facts.next_cut(&self.known[place].name, subject);
+        let Some(heard) = heard.filter(|heard| (labels + 1..=subject_labels).contains(heard)) else {
+            return Ok(None);
+        };
+        Ok(match self.walk(ancestor(subject, heard), from, tools)? {
+            Walked::Secure(zone) if zone == place => None,
+            walked => Some(walked),
+        })
     }
 
     /// The deepest zone between start and target of which something is known, and the deepest name known to be in it.
@@ -195,14 +239,13 @@ impl Chain {
         &mut self,
         target: &Name,
         from: From<'_>,
-        facts: &mut dyn Facts,
-        context: &Context<'_>,
+        tools: &mut Tools<'_, '_>,
     ) -> Result<Result<(usize, usize), Walked>, Need> {
         let target_labels = target.label_count();
         let mut at = None;
         for labels in (from.labels..=target_labels).rev() {
             let name = ancestor(target, labels);
-            let Some(place) = self.find(name).or_else(|| self.recall(name, facts)) else { continue };
+            let Some(place) = self.find(name).or_else(|| self.recall(name, tools)) else { continue };
             match &self.known[place].held {
                 Held::Secure(_) => return Ok(Ok((place, at.unwrap_or(labels)))),
                 Held::Insecure(insecurity) => return Ok(Err(Walked::Insecure(*insecurity))),
@@ -220,19 +263,20 @@ impl Chain {
             (_, true) => &entries[..1],
             _ => entries,
         };
-        Ok(match self.keys(apex, used, u64::MAX, facts, context)? {
+        Ok(match self.keys(apex, used, u64::MAX, tools)? {
             Walked::Secure(place) => Ok((place, from.labels)),
             walked => Err(walked),
         })
     }
 
-    fn find(&self, name: &Name) -> Option<usize> {
+    /// Place of a name in the memo.
+    pub fn find(&self, name: &Name) -> Option<usize> {
         self.known.iter().position(|known| known.name.eq_ignore_case(name))
     }
 
     /// Takes over what the caller has kept of a zone.
-    fn recall(&mut self, name: &Name, facts: &mut dyn Facts) -> Option<usize> {
-        let (held, finding) = match facts.standing(name)? {
+    fn recall(&mut self, name: &Name, tools: &mut Tools<'_, '_>) -> Option<usize> {
+        let (held, finding) = match tools.facts.standing(name)? {
             Standing::Secure { keys } => (Held::Secure(keys.iter().collect()), Finding::Kept),
             Standing::Insecure(insecurity) => (Held::Insecure(insecurity), Finding::Insecure(insecurity)),
             Standing::Bogus { rtype, fault } => {
@@ -258,29 +302,27 @@ impl Chain {
     }
 
     /// What is at `next`, a name below `at`.
-    fn step(
-        &mut self,
-        next: &Name,
-        zone: usize,
-        at: usize,
-        facts: &mut dyn Facts,
-        context: &Context<'_>,
-    ) -> Result<Step, Need> {
+    fn step(&mut self, next: &Name, zone: usize, at: usize, tools: &mut Tools<'_, '_>) -> Result<Step, Need> {
         if self.find(next).is_none() {
+            let Tools { facts, verifier, context } = tools;
             let found = match facts.fetched(next, rtype::DS) {
                 Fetched::Missing => return Err(Need { name: next.to_owned(), rtype: rtype::DS }),
-                Fetched::Failed => DsFound::Bogus(Fault::Unreachable),
-                Fetched::Response(response) => self.judge_ds(&response, next, zone, at, context),
+                Fetched::Failed => DsFound::Unproved(Fault::Unreachable),
+                Fetched::Response(response) => {
+                    let bench =
+                        Bench { policy: context.policy, now: context.now, meter: &mut self.meter, verifier };
+                    judge_ds(&response, next, &self.known[zone], at, bench)
+                }
             };
             match found {
                 DsFound::Ds { ds, verified } => {
                     self.note_signed(next, rtype::DS, zone, &verified);
-                    let until = context.now + u64::from(verified.ttl_max);
+                    let until = tools.context.now + u64::from(verified.ttl_max);
                     self.hold(next, Held::Delegation { ds, until });
                 }
                 DsFound::None { cut: Cut::Insecure(insecurity), ttl_max } => {
-                    let until = context.now + u64::from(ttl_max);
-                    return Ok(Step::End(self.insecure(next, rtype::DS, insecurity, until, facts)));
+                    let until = tools.context.now + u64::from(ttl_max);
+                    return Ok(Step::End(self.insecure(next, rtype::DS, insecurity, until, tools)));
                 }
                 DsFound::None { cut, .. } => {
                     self.note(next, rtype::DS, Finding::NoCut);
@@ -291,7 +333,7 @@ impl Chain {
                 DsFound::Between(labels) => return Ok(Step::Between(labels)),
                 DsFound::Unproved(fault) => return Ok(Step::Unproved(fault)),
                 DsFound::Bogus(fault) => {
-                    return Ok(Step::End(self.bogus(next, rtype::DS, fault, facts, context)));
+                    return Ok(Step::End(self.bogus(next, rtype::DS, fault)));
                 }
             }
         }
@@ -302,10 +344,10 @@ impl Chain {
             return Ok(Step::Unproved(Fault::DenialMissing));
         };
         let (ds, until) = (ds.clone(), *until);
-        if let Err(insecurity) = keys::usable_ds(ds.list(), context.policy) {
-            return Ok(Step::End(self.insecure(next, rtype::DS, insecurity, until, facts)));
+        if let Err(insecurity) = keys::usable_ds(ds.list(), tools.context.policy) {
+            return Ok(Step::End(self.insecure(next, rtype::DS, insecurity, until, tools)));
         }
-        Ok(match self.keys(next, &[Entry::Ds(ds.list())], until, facts, context)? {
+        Ok(match self.keys(next, &[Entry::Ds(ds.list())], until, tools)? {
             Walked::Secure(place) => Step::Zone(place),
             walked => Step::End(walked),
         })
@@ -317,19 +359,15 @@ impl Chain {
         apex: &Name,
         entries: &[Entry<'_>],
         until: u64,
-        facts: &mut dyn Facts,
-        context: &Context<'_>,
+        tools: &mut Tools<'_, '_>,
     ) -> Result<Walked, Need> {
+        let Tools { facts, verifier, context } = &mut *tools;
         let outcome = match facts.fetched(apex, rtype::DNSKEY) {
             Fetched::Missing => return Err(Need { name: apex.to_owned(), rtype: rtype::DNSKEY }),
             Fetched::Failed => Err(Fault::Unreachable),
             Fetched::Response(response) => {
-                let mut bench = Bench {
-                    policy: context.policy,
-                    now: context.now,
-                    work: &mut self.work,
-                    scratch: &mut self.scratch,
-                };
+                let (policy, now) = (context.policy, context.now);
+                let mut bench = Bench { policy, now, meter: &mut self.meter, verifier };
                 match find_set(&response, apex, rtype::DNSKEY) {
                     Some(rrset) => keys::validate(&rrset, entries, &mut bench),
                     None => Err(Fault::NoMatchingKey),
@@ -338,17 +376,17 @@ impl Chain {
         };
         Ok(match outcome {
             Ok(Ok(validated)) => {
-                let until = until.min(context.now + u64::from(validated.signature.ttl_max));
-                facts.keep(apex, Standing::Secure { keys: validated.keys.list() }, until);
+                let until = until.min(tools.context.now + u64::from(validated.signature.ttl_max));
+                tools.facts.keep(apex, Standing::Secure { keys: validated.keys.list() }, until);
                 let place = self.hold(apex, Held::Secure(validated.keys));
                 self.note_signed(apex, rtype::DNSKEY, place, &validated.signature);
                 Walked::Secure(place)
             }
             Ok(Err(insecurity)) => {
-                let until = until.min(context.now + u64::from(BOGUS_SECONDS));
-                self.insecure(apex, rtype::DNSKEY, insecurity, until, facts)
+                let until = until.min(tools.context.now + u64::from(INSECURE_SECONDS));
+                self.insecure(apex, rtype::DNSKEY, insecurity, until, tools)
             }
-            Err(fault) => self.bogus(apex, rtype::DNSKEY, fault, facts, context),
+            Err(fault) => self.bogus(apex, rtype::DNSKEY, fault),
         })
     }
 
@@ -364,103 +402,80 @@ impl Chain {
         rtype: u16,
         insecurity: Insecurity,
         until: u64,
-        facts: &mut dyn Facts,
+        tools: &mut Tools<'_, '_>,
     ) -> Walked {
-        facts.keep(name, Standing::Insecure(insecurity), until);
+        tools.facts.keep(name, Standing::Insecure(insecurity), until);
         self.note(name, rtype, Finding::Insecure(insecurity));
         self.hold(name, Held::Insecure(insecurity));
         Walked::Insecure(insecurity)
     }
 
-    fn bogus(
-        &mut self,
-        name: &Name,
-        rtype: u16,
-        fault: Fault,
-        facts: &mut dyn Facts,
-        context: &Context<'_>,
-    ) -> Walked {
-        // What was too much now may be less the next time, and what could not be fetched is remembered by who fetches.
-        if !matches!(fault, Fault::TooMuchWork(_) | Fault::Unreachable) {
-            let until = context.now + u64::from(BOGUS_SECONDS);
-            facts.keep(name, Standing::Bogus { rtype, fault }, until);
-        }
+    /// Not kept by itself: another server may have what is not bogus, and only the caller knows whether one is left.
+    fn bogus(&mut self, name: &Name, rtype: u16, fault: Fault) -> Walked {
         self.note(name, rtype, Finding::Bogus(fault));
         let broken = Break { name: name.to_owned(), rtype, fault, is_in_chain: true };
         self.hold(name, Held::Bogus(broken.clone()));
         Walked::Bogus(broken)
     }
+}
 
-    /// What a response to a question for the DS RRset of `next` shows, by signatures of the zone at a place of the memo.
-    fn judge_ds(
-        &mut self,
-        response: &Response<'_>,
-        next: &Name,
-        zone: usize,
-        at: usize,
-        context: &Context<'_>,
-    ) -> DsFound {
-        let Known { name: apex, held: Held::Secure(keys) } = &self.known[zone] else {
-            return DsFound::Bogus(Fault::KeyMissing);
-        };
-        let mut bench = Bench {
-            policy: context.policy,
-            now: context.now,
-            work: &mut self.work,
-            scratch: &mut self.scratch,
-        };
-        let mut verify = |rrset: &Rrset<'_>| signature::verify(rrset, apex, keys.list(), &mut bench);
-        let unproved = |rrset: &Rrset<'_>, fault| match between(rrset, next, at) {
-            Some(labels) => DsFound::Between(labels),
-            None => DsFound::Unproved(fault),
-        };
-        if let Some(rrset) = find_set(response, next, rtype::DS) {
-            if !is_signed_by(&rrset, apex) {
-                return unproved(&rrset, Fault::SignatureMissing);
-            }
-            return match verify(&rrset) {
-                Ok(verified) => DsFound::Ds { ds: rrset.rdatas.iter().collect(), verified },
-                Err(fault) => DsFound::Bogus(fault),
-            };
+/// What a response to a question for the DS RRset of `next` shows, by signatures of a secure zone of the memo.
+fn judge_ds(response: &Response<'_>, next: &Name, zone: &Known, at: usize, mut bench: Bench<'_>) -> DsFound {
+    let Known { name: apex, held: Held::Secure(keys) } = zone else {
+        return DsFound::Bogus(Fault::KeyMissing);
+    };
+    let iterations_max = bench.policy.nsec3_iterations_max;
+    let mut verify = |rrset: &Rrset<'_>| signature::verify(rrset, apex, keys.list(), &mut bench);
+    let unproved = |rrset: &Rrset<'_>, fault| match between(rrset, next, at) {
+        Some(labels) => DsFound::Between(labels),
+        None => DsFound::Unproved(fault),
+    };
+    if let Some(rrset) = find_set(response, next, rtype::DS) {
+        if !is_signed_by(&rrset, apex) {
+            return unproved(&rrset, Fault::SignatureMissing);
         }
-        // An alias is no zone cut, and below a DNAME there is none.
-        let alias = find_set(response, next, rtype::CNAME).filter(|set| is_signed_by(set, apex));
-        let dname = dname_above(next, response).filter(|set| is_signed_by(set, apex));
-        if let Some((alias, cut)) =
-            alias.map(|alias| (alias, Cut::Within)).or(dname.map(|dname| (dname, Cut::WithinAllBelow)))
-        {
-            return match verify(&alias) {
-                Ok(verified) => DsFound::None { cut, ttl_max: verified.ttl_max },
-                Err(fault) => DsFound::Bogus(fault),
-            };
+        return match verify(&rrset) {
+            Ok(verified) => DsFound::Ds { ds: rrset.rdatas.iter().collect(), verified },
+            Err(fault) => DsFound::Bogus(fault),
+        };
+    }
+    // An alias is no zone cut, and below a DNAME there is none.
+    let alias = find_set(response, next, rtype::CNAME).filter(|set| is_signed_by(set, apex));
+    let dname = dname_above(next, response).filter(|set| is_signed_by(set, apex));
+    if let Some((alias, cut)) =
+        alias.map(|alias| (alias, Cut::Within)).or(dname.map(|dname| (dname, Cut::WithinAllBelow)))
+    {
+        return match verify(&alias) {
+            Ok(verified) => DsFound::None { cut, ttl_max: verified.ttl_max },
+            Err(fault) => DsFound::Bogus(fault),
+        };
+    }
+    let mut evidence = Evidence::new(apex, iterations_max);
+    let (mut ttl_max, mut fault, mut seen) = (u32::MAX, None, None);
+    for rrset in response.authority.iter().filter(is_denial) {
+        if !is_signed_by(&rrset, apex) {
+            seen = seen.max(between(&rrset, next, at));
+            continue;
         }
-        let mut evidence = Evidence::new(apex, context.policy.nsec3_iterations_max);
-        let (mut ttl_max, mut fault, mut seen) = (u32::MAX, None, None);
-        for rrset in response.authority.iter().filter(is_denial) {
-            if !is_signed_by(&rrset, apex) {
-                seen = seen.max(between(&rrset, next, at));
-                continue;
-            }
-            match verify(&rrset) {
-                Ok(verified) => {
-                    ttl_max = ttl_max.min(verified.ttl_max);
-                    if let Err(limit) = evidence.add(&rrset) {
-                        return DsFound::Bogus(limit.into());
-                    }
+        match verify(&rrset) {
+            Ok(verified) => {
+                ttl_max = ttl_max.min(verified.ttl_max);
+                if let Err(limit) = evidence.add(&rrset) {
+                    return DsFound::Bogus(limit.into());
                 }
-                Err(found @ Fault::TooMuchWork(_)) => return DsFound::Bogus(found),
-                Err(found) => fault = Some(found.or_graver(fault)),
             }
+            Err(found @ Fault::TooMuchWork(_)) => return DsFound::Bogus(found),
+            Err(found) => fault = Some(found.or_graver(fault)),
         }
-        match (evidence.is_empty(), fault, seen) {
-            (true, Some(fault), _) => DsFound::Bogus(fault),
-            (true, None, Some(labels)) => DsFound::Between(labels),
-            (true, None, None) => DsFound::Unproved(Fault::DenialMissing),
-            (false, ..) => match evidence.no_ds(next, bench.work) {
-                Ok(cut) => DsFound::None { cut, ttl_max },
-                Err(fault) => DsFound::Bogus(fault),
-            },
-        }
+    }
+    match (evidence.is_empty(), fault, seen) {
+        (true, Some(fault), _) => DsFound::Bogus(fault),
+        (true, None, Some(labels)) => DsFound::Between(labels),
+        (true, None, None) => DsFound::Unproved(Fault::DenialMissing),
+        (false, ..) => match evidence.no_ds(next, bench.meter) {
+            Ok(cut) => DsFound::None { cut, ttl_max },
+            Err(fault) => DsFound::Bogus(fault),
+        },
     }
 }
 

@@ -13,7 +13,7 @@ use wire::iana::rtype;
 use wire::{Name, Rrset, SortKey};
 
 use crate::fault::{Fault, Insecurity};
-use crate::limits::{DENIALS_MAX, Limit, Work};
+use crate::limits::{DENIALS_MAX, Limit, Meter};
 use crate::names::{Wildcard, ancestor};
 use crate::nsec::{self, is_delegation};
 use crate::nsec3::{self, Unusable};
@@ -98,13 +98,13 @@ impl<'a> Evidence<'a> {
     }
 
     /// What the records show about `name`. None where they show nothing, and for names outside of the zone.
-    pub fn shows(&self, name: &Name, work: &mut Work) -> Result<Option<Shown<'a>>, Limit> {
+    pub fn shows(&self, name: &Name, meter: &mut Meter) -> Result<Option<Shown<'a>>, Limit> {
         if !name.is_at_or_below(self.apex) {
             return Ok(None);
         }
         match self.nsec_shows(name) {
             Some(shown) => Ok(Some(shown)),
-            None => nsec3::shows(&self.nsec3, self.apex, name, work),
+            None => nsec3::shows(&self.nsec3, self.apex, name, meter),
         }
     }
 
@@ -117,20 +117,20 @@ impl<'a> Evidence<'a> {
     }
 
     /// What they show about a name whose parent is known to exist.
-    fn shows_child(&self, name: &Name, work: &mut Work) -> Result<Option<Shown<'a>>, Limit> {
+    fn shows_child(&self, name: &Name, meter: &mut Meter) -> Result<Option<Shown<'a>>, Limit> {
         match self.nsec_shows(name) {
             Some(shown) => Ok(Some(shown)),
-            None => nsec3::shows_child(&self.nsec3, name, work),
+            None => nsec3::shows_child(&self.nsec3, name, meter),
         }
     }
 
     /// Whether `name` does not exist, nor a wildcard that would answer for it (RFC 4035 5.4, RFC 5155 8.4, RFC 9824 3.1).
-    pub fn name_error(&self, name: &Name, work: &mut Work) -> Result<Proof, Fault> {
-        match self.shows(name, work)? {
+    pub fn name_error(&self, name: &Name, meter: &mut Meter) -> Result<Proof, Fault> {
+        match self.shows(name, meter)? {
             Some(Shown::Types(types)) if types.contains(rtype::NXNAME) => Ok(Proof::Proved),
             Some(Shown::Absent { encloser_labels, is_opt_out }) => {
                 let wildcard = Wildcard::below(name, encloser_labels);
-                match self.shows_child(wildcard.name(), work)? {
+                match self.shows_child(wildcard.name(), meter)? {
                     Some(Shown::Absent { .. }) => Ok(proved_unless(is_opt_out)),
                     _ => self.nothing(),
                 }
@@ -141,13 +141,13 @@ impl<'a> Evidence<'a> {
     }
 
     /// Whether `name`, or the wildcard that answers for it, has no records of the type (RFC 4035 5.4, RFC 5155 8.5 to 8.7).
-    pub fn no_data(&self, name: &Name, rtype: u16, work: &mut Work) -> Result<Proof, Fault> {
-        match self.shows(name, work)? {
+    pub fn no_data(&self, name: &Name, rtype: u16, meter: &mut Meter) -> Result<Proof, Fault> {
+        match self.shows(name, meter)? {
             Some(Shown::Types(types)) => no_type(name, &types, rtype).map(|()| Proof::Proved),
             Some(Shown::EmptyNonTerminal) => Ok(Proof::Proved),
             Some(Shown::Absent { encloser_labels, is_opt_out }) => {
                 let wildcard = Wildcard::below(name, encloser_labels);
-                match self.shows_child(wildcard.name(), work)? {
+                match self.shows_child(wildcard.name(), meter)? {
                     Some(Shown::Types(types)) => {
                         no_type(wildcard.name(), &types, rtype)?;
                         Ok(proved_unless(is_opt_out))
@@ -164,12 +164,12 @@ impl<'a> Evidence<'a> {
 
     /// Whether there is no name closer to `owner` than the ancestor with `encloser_labels` labels, so that the wildcard below that one answers
     /// for it (RFC 4035 5.3.4, RFC 5155 8.8).
-    pub fn no_closer(&self, owner: &Name, encloser_labels: usize, work: &mut Work) -> Result<Proof, Fault> {
+    pub fn no_closer(&self, owner: &Name, encloser_labels: usize, meter: &mut Meter) -> Result<Proof, Fault> {
         let next_closer = ancestor(owner, encloser_labels + 1);
         if !next_closer.is_at_or_below(self.apex) {
             return Err(Fault::WildcardUnproved);
         }
-        match self.shows_child(next_closer, work)? {
+        match self.shows_child(next_closer, meter)? {
             Some(Shown::Absent { is_opt_out, .. }) => Ok(proved_unless(is_opt_out)),
             Some(_) => Err(Fault::WildcardUnproved),
             None => self.nothing().map_err(|_| Fault::WildcardUnproved),
@@ -177,8 +177,8 @@ impl<'a> Evidence<'a> {
     }
 
     /// What is at `name`, a name below the apex, that it has no DS (RFC 4035 5.2, RFC 5155 8.6 and 8.9).
-    pub fn no_ds(&self, name: &Name, work: &mut Work) -> Result<Cut, Fault> {
-        match self.shows(name, work)? {
+    pub fn no_ds(&self, name: &Name, meter: &mut Meter) -> Result<Cut, Fault> {
+        match self.shows(name, meter)? {
             Some(Shown::Types(types)) => {
                 if types.contains(rtype::DS) || types.contains(rtype::SOA) {
                     Err(Fault::DenialWrong)

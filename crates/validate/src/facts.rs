@@ -10,12 +10,12 @@ use crate::response::Response;
 pub enum Standing<'a> {
     /// Its DNSKEY RRset is validated.
     Secure {
-        /// RDATA of the keys that may sign.
+        /// RDATA of its keys. Given to [`Facts::keep`] are those that may sign; given back may be all of the validated RRset.
         keys: RdataList<'a>,
     },
     /// Nothing at or below it is validated.
     Insecure(Insecurity),
-    /// What should prove it does not.
+    /// What should prove it does not, at any server that was asked. Given by the caller alone: never to [`Facts::keep`].
     Bogus {
         /// Whether it is the DS or the DNSKEY RRset that does not.
         rtype: u16,
@@ -46,7 +46,8 @@ pub enum Fetched<'a> {
 
 /// The caller's cache as the validator sees it. Everything is bounded in time by its TTL, and nothing is given back after that.
 pub trait Facts {
-    /// What was kept of a zone by [`Facts::keep`], until its time is over.
+    /// What was kept of a zone by [`Facts::keep`], until its time is over; and that it is bogus, where the caller has found that no server has what is
+    /// not.
     fn standing(&mut self, zone: &Name) -> Option<Standing<'_>>;
 
     /// The response to a question for DS or DNSKEY, as it came: not validated.

@@ -141,6 +141,7 @@ impl fmt::Display for Fault {
             Fault::TooMuchWork(Limit::HashRounds) => "too many hashes of NSEC3 to compute",
             Fault::TooMuchWork(Limit::Denials) => "too many NSEC or NSEC3 records",
             Fault::TooMuchWork(Limit::Fetches) => "too many DS and DNSKEY RRsets to fetch",
+            Fault::TooMuchWork(Limit::Question) => "no work left for this question",
             Fault::TooMuchWork(Limit::Rrsets) => "too many RRsets or aliases in one response",
         })
     }

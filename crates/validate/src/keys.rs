@@ -117,7 +117,7 @@ impl<'a> Search<'a> {
                     return Err(Limit::Digests.into());
                 }
                 self.digests += 1;
-                bench.work.count_digest()?;
+                bench.meter.count_digest()?;
                 if is_ds_digest(ds.digest_type, ds.digest, self.owner, rdata) == Ok(true) {
                     self.take(rdata);
                 }

@@ -14,7 +14,7 @@ use wire::iana::rtype;
 use wire::{Name, Rrset};
 
 use crate::denial::Shown;
-use crate::limits::{Limit, Work};
+use crate::limits::{Limit, Meter};
 use crate::nsec::is_delegation;
 
 /// An NSEC3 record of a zone.
@@ -84,13 +84,13 @@ pub fn shows<'a>(
     records: &[Record<'a>],
     apex: &Name,
     name: &Name,
-    work: &mut Work,
+    meter: &mut Meter,
 ) -> Result<Option<Shown<'a>>, Limit> {
     let Some(params) = records.first().map(Record::params) else { return Ok(None) };
     let (mut candidate, mut labels) = (name, name.label_count());
     let mut next_closer = None;
     loop {
-        work.count_hash(params.iterations())?;
+        meter.count_hash(params.iterations())?;
         let hash = params.hash(candidate);
         if let Some(record) = records.iter().find(|record| record.owner == hash) {
             return Ok(enclosed(records, record, labels, next_closer));
@@ -126,10 +126,10 @@ fn enclosed<'a>(
 pub fn shows_child<'a>(
     records: &[Record<'a>],
     name: &Name,
-    work: &mut Work,
+    meter: &mut Meter,
 ) -> Result<Option<Shown<'a>>, Limit> {
     let Some(params) = records.first().map(Record::params) else { return Ok(None) };
-    work.count_hash(params.iterations())?;
+    meter.count_hash(params.iterations())?;
     let hash = params.hash(name);
     if let Some(record) = records.iter().find(|record| record.owner == hash) {
         return Ok(Some(Shown::Types(record.types())));

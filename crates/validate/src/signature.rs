@@ -2,12 +2,14 @@
 
 use dnssec::CanonicalSet;
 use dnssec::key::Dnskey;
-use dnssec::verify::{Rrsig, Source};
+use dnssec::verify::{Rrsig, Source, Statement};
 use wire::iana::rtype;
 use wire::{Name, RdataList, Rrset};
 
 use crate::fault::Fault;
-use crate::limits::{FAILURES_OF_RRSET_MAX, KEYS_MAX, KEYS_OF_TAG_MAX, Limit, SIGNATURES_OF_RRSET_MAX, Work};
+use crate::limits::{
+    FAILURES_OF_RRSET_MAX, KEYS_MAX, KEYS_OF_TAG_MAX, Limit, MEMO_ENTRIES, Meter, SIGNATURES_OF_RRSET_MAX,
+};
 use crate::policy::Policy;
 
 /// A signature that was verified.
@@ -21,11 +23,56 @@ pub(crate) struct Verified {
     pub algorithm: u8,
 }
 
-/// Working space, to be used again.
-#[derive(Default)]
-pub(crate) struct Scratch {
+/// What a worker verifies with: working space, and a memory of what is genuine. A signature that was verified is not verified again while it is
+/// remembered: whether it is genuine depends on nothing but what is in it. Its period is looked at each time.
+pub struct Verifier {
     set: CanonicalSet,
     buffer: Vec<u8>,
+    memo: Memo,
+}
+
+impl Default for Verifier {
+    fn default() -> Verifier {
+        Verifier::new(MEMO_ENTRIES)
+    }
+}
+
+impl Verifier {
+    /// One that remembers so many signatures, rounded to fours.
+    pub fn new(entries: usize) -> Verifier {
+        Verifier { set: CanonicalSet::new(), buffer: Vec::new(), memo: Memo::new(entries) }
+    }
+}
+
+/// Statements that are genuine: rows of four, each found by the first octets of the statement; the one that came first to its row goes first.
+///
+/// 32 octets of SHA-256 each: with half of them somebody could look for two statements that share them, have one verified that is true of a zone of
+/// their own, and use the other.
+struct Memo {
+    rows: Vec<[Statement; 4]>,
+}
+
+impl Memo {
+    fn new(entries: usize) -> Memo {
+        Memo { rows: vec![[[0; 32]; 4]; entries.div_ceil(4)] }
+    }
+
+    fn row(&mut self, statement: &Statement) -> Option<&mut [Statement; 4]> {
+        let number = statement.iter().take(8).fold(0u64, |number, &octet| number << 8 | u64::from(octet));
+        let count = self.rows.len() as u64;
+        if count == 0 { None } else { self.rows.get_mut((number % count) as usize) }
+    }
+
+    fn is_known(&mut self, statement: &Statement) -> bool {
+        self.row(statement).is_some_and(|row| row.contains(statement))
+    }
+
+    fn remember(&mut self, statement: Statement) {
+        if let Some(row) = self.row(&statement) {
+            row.rotate_right(1);
+            row[0] = statement;
+        }
+    }
 }
 
 /// What verifying takes beside the RRset.
@@ -33,8 +80,31 @@ pub(crate) struct Bench<'a> {
     pub policy: &'a Policy,
     /// Seconds since 1970.
     pub now: u64,
-    pub work: &'a mut Work,
-    pub scratch: &'a mut Scratch,
+    pub meter: &'a mut Meter,
+    pub verifier: &'a mut Verifier,
+}
+
+impl Bench<'_> {
+    /// Verifies one signature with one key over the set that is in the working space.
+    fn verify(&mut self, rrsig: &Rrsig<'_>, rrset: &Rrset<'_>, key: &Dnskey<'_>) -> Result<(), Fault> {
+        let Verifier { set, buffer, memo } = &mut *self.verifier;
+        let statement = rrsig.state(rrset.owner, set, key, buffer).map_err(translate)?;
+        if memo.is_known(&statement) {
+            self.meter.count_known();
+            return Ok(());
+        }
+        self.meter.count_signature()?;
+        match rrsig.verify_stated(key, buffer) {
+            Ok(()) => {
+                memo.remember(statement);
+                Ok(())
+            }
+            Err(found) => {
+                self.meter.count_failure();
+                Err(translate(found))
+            }
+        }
+    }
 }
 
 /// Whether `signer` is a name whose zone could sign the RRset: where its apex must be, by the type.
@@ -63,7 +133,7 @@ fn may_be_expanded(rtype: u16) -> bool {
     )
 }
 
-/// Verifies one of the signatures of `rrset` by `zone` with one of `keys`: RDATA of DNSKEY records that may sign.
+/// Verifies one of the signatures of `rrset` by `zone` with one of `keys`: RDATA of DNSKEY records, of which those count that may sign.
 ///
 /// Returns the first that is genuine. Else the gravest fault, or the bound that was reached.
 pub(crate) fn verify(
@@ -83,25 +153,25 @@ pub(crate) fn verify(
                 continue;
             }
         };
-        let of_tag = keys.iter().take(KEYS_MAX).filter_map(Dnskey::parse);
-        let of_tag = of_tag.filter(|key| key.tag == rrsig.key_tag && key.algorithm == rrsig.algorithm);
+        let of_tag =
+            keys.iter().take(KEYS_MAX).filter_map(Dnskey::parse).filter(|key| {
+                key.tag == rrsig.key_tag && key.algorithm == rrsig.algorithm && key.is_zone_key()
+            });
         let mut outcome = Fault::KeyMissing;
         for key in of_tag.take(KEYS_OF_TAG_MAX) {
             if failures >= FAILURES_OF_RRSET_MAX {
                 return Err(Limit::Failures.into());
             }
-            bench.work.count_signature()?;
             if !is_filled {
-                bench.scratch.set.fill(rrset.rtype, rrset.rdatas);
+                bench.verifier.set.fill(rrset.rtype, rrset.rdatas);
                 is_filled = true;
             }
-            let Scratch { set, buffer } = &mut *bench.scratch;
-            match rrsig.verify(rrset.owner, set, &key, buffer) {
+            match bench.verify(&rrsig, rrset, &key) {
                 Ok(()) => return Ok(verified(&rrsig, rrset, bench.now)),
+                Err(found @ Fault::TooMuchWork(_)) => return Err(found),
                 Err(found) => {
                     failures += 1;
-                    bench.work.failures += 1;
-                    outcome = translate(found).or_graver(Some(outcome));
+                    outcome = found.or_graver(Some(outcome));
                 }
             }
         }

@@ -11,14 +11,14 @@ use wire::iana::rtype;
 use wire::{Name, NameBuf, Rrset};
 
 use crate::anchors::Start;
-use crate::chain::{Chain, Context, From, Walked, is_denial, signers};
+use crate::chain::{Chain, Context, From, Tools, Walked, is_denial, signers};
 use crate::denial::{Evidence, Proof};
 use crate::facts::{Facts, Need};
 use crate::fault::{Fault, Insecurity};
 use crate::limits::{Limit, RRSETS_MAX, SIGNERS_OF_RRSET_MAX, Work};
 use crate::names::ancestor;
 use crate::response::{Ending, Response, dname_above, substitute};
-use crate::signature::may_sign;
+use crate::signature::{Verifier, may_sign};
 use crate::verdict::{Break, Finding, Link, Reason, RrsetVerdict, Security, Verdict};
 
 /// What follows a step.
@@ -74,8 +74,8 @@ impl Validation {
     }
 
     /// A validation that goes on with the work that was counted for others of the same query.
-    pub fn continued(work: Work) -> Validation {
-        Validation { chain: Chain::continued(work), judged: Vec::new() }
+    pub fn continued(before: Work) -> Validation {
+        Validation { chain: Chain::continued(before), judged: Vec::new() }
     }
 
     /// Has all that is looked at written down; see [`Validation::trail`].
@@ -89,20 +89,32 @@ impl Validation {
         self.chain.trail.as_deref().unwrap_or_default()
     }
 
-    /// What was done so far.
+    /// What was done so far, for the responses before it too.
     pub fn work(&self) -> Work {
-        self.chain.work
+        self.chain.meter.total()
     }
 
     /// Goes on as far as `facts` let it. `response` is the same at each call.
-    pub fn step(&mut self, response: &Response<'_>, facts: &mut dyn Facts, context: &Context<'_>) -> Step {
-        match self.run(response, facts, context) {
+    pub fn step(
+        &mut self,
+        response: &Response<'_>,
+        facts: &mut dyn Facts,
+        verifier: &mut Verifier,
+        context: &Context<'_>,
+    ) -> Step {
+        match self.run(response, &mut Tools { facts, verifier, context }) {
             Ok(verdict) => Step::Done(verdict),
-            Err(need) => match self.chain.work.count_fetch() {
+            Err(need) => match self.chain.meter.count_fetch() {
                 Ok(()) => Step::Need(need),
                 Err(limit) => Step::Done(self.refused(response, limit)),
             },
         }
+    }
+
+    /// Forgets what it found to be bogus, but none of the work: for when the DS or DNSKEY RRset that a verdict blames was fetched anew.
+    pub fn retry(&mut self) {
+        self.chain.forget_bogus();
+        self.judged.iter_mut().for_each(|judged| *judged = None);
     }
 
     /// The verdict where a bound was reached.
@@ -117,16 +129,11 @@ impl Validation {
             last: response.qname.to_owned(),
             ttl_max: 0,
             rrsets: vec![RrsetVerdict { security: Security::Bogus, ttl_max: 0 }; count],
-            work: self.chain.work,
+            work: self.chain.meter.total(),
         }
     }
 
-    fn run(
-        &mut self,
-        response: &Response<'_>,
-        facts: &mut dyn Facts,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Need> {
+    fn run(&mut self, response: &Response<'_>, tools: &mut Tools<'_, '_>) -> Result<Verdict, Need> {
         let answers = response.answer.iter().count();
         let count = answers + response.authority.iter().count();
         let (last, ending) = match response.follow() {
@@ -134,7 +141,7 @@ impl Validation {
             _ => return Ok(self.refused(response, Limit::Rrsets)),
         };
         self.judged.resize(count, None);
-        self.judge_answer(response, facts, context)?;
+        self.judge_answer(response, tools)?;
         let is_negative = matches!(ending, Ending::NameError | Ending::NoData);
         let has_wildcard = self.judged[..answers]
             .iter()
@@ -144,29 +151,21 @@ impl Validation {
             let is_part = is_denial(&rrset) && (is_negative || has_wildcard)
                 || rrset.rtype == rtype::SOA && is_negative;
             if is_part {
-                self.judge(place, &rrset, facts, context)?;
+                self.judge(place, &rrset, tools)?;
             } else {
                 self.judged[place] = Some(Judged { ttl_max: rrset.ttl, outcome: Outcome::Unchecked });
             }
         }
-        let denied = if is_negative {
-            Some(self.evidence_for(response, answers, &last, facts, context)?)
-        } else {
-            None
-        };
+        let denied =
+            if is_negative { Some(self.evidence_for(response, answers, &last, tools)?) } else { None };
         // Nothing is fetched from here on: the hashes are computed once.
         if has_wildcard {
-            self.prove_wildcards(response, answers, context);
+            self.prove_wildcards(response, answers, tools);
         }
-        Ok(self.conclude(response, (last, ending), denied, context))
+        Ok(self.conclude(response, (last, ending), denied, tools))
     }
 
-    fn judge_answer(
-        &mut self,
-        response: &Response<'_>,
-        facts: &mut dyn Facts,
-        context: &Context<'_>,
-    ) -> Result<(), Need> {
+    fn judge_answer(&mut self, response: &Response<'_>, tools: &mut Tools<'_, '_>) -> Result<(), Need> {
         let is_made = |rrset: &Rrset<'_>| {
             rrset.rtype == rtype::CNAME
                 && rrset.signatures.is_empty()
@@ -174,7 +173,7 @@ impl Validation {
         };
         for (place, rrset) in response.answer.iter().enumerate() {
             if !is_made(&rrset) {
-                self.judge(place, &rrset, facts, context)?;
+                self.judge(place, &rrset, tools)?;
             }
         }
         for (place, rrset) in response.answer.iter().enumerate() {
@@ -211,42 +210,34 @@ impl Validation {
         Judged { ttl_max: 0, outcome: Outcome::Not(Reason::Bogus(broken)) }
     }
 
-    fn judge(
-        &mut self,
-        place: usize,
-        rrset: &Rrset<'_>,
-        facts: &mut dyn Facts,
-        context: &Context<'_>,
-    ) -> Result<(), Need> {
+    fn judge(&mut self, place: usize, rrset: &Rrset<'_>, tools: &mut Tools<'_, '_>) -> Result<(), Need> {
         if self.judged[place].is_none() {
-            self.judged[place] = Some(self.judge_rrset(rrset, facts, context)?);
+            self.judged[place] = Some(self.judge_rrset(rrset, tools)?);
         }
         Ok(())
     }
 
-    fn judge_rrset(
-        &mut self,
-        rrset: &Rrset<'_>,
-        facts: &mut dyn Facts,
-        context: &Context<'_>,
-    ) -> Result<Judged, Need> {
+    fn judge_rrset(&mut self, rrset: &Rrset<'_>, tools: &mut Tools<'_, '_>) -> Result<Judged, Need> {
         let not = |reason| Judged { ttl_max: rrset.ttl, outcome: Outcome::Not(reason) };
         if rrset.rtype == rtype::RRSIG {
             return Ok(not(Reason::Insecure(Insecurity::Unsignable)));
         }
         let subject = subject(rrset.owner, rrset.rtype);
-        let from = match begin(subject, context) {
+        let from = match begin(subject, tools.context) {
             Ok(from) => from,
             Err(reason) => return Ok(not(reason)),
         };
         let mut fault = None;
         for signer in likely_signers(rrset, from.labels) {
-            match self.chain.walk(signer, from, true, facts, context)? {
+            match self.chain.walk(signer, from, tools)? {
                 Walked::Secure(zone) => {
-                    let is_zone = self.chain.zone(zone).0.eq_ignore_case(signer);
-                    let verified = match is_zone {
-                        true => self.chain.verify(rrset, zone, context),
-                        false => Err(Fault::WrongSigner),
+                    let verified = match self.says_who(zone, signer, rrset, from, tools)? {
+                        Ok(()) => self.chain.verify(rrset, zone, tools),
+                        Err(Walked::Secure(_)) => Err(Fault::WrongSigner),
+                        Err(Walked::Insecure(insecurity)) => {
+                            return Ok(not(Reason::Insecure(insecurity)));
+                        }
+                        Err(Walked::Bogus(broken)) => return Ok(not(Reason::Bogus(broken))),
                     };
                     match verified {
                         Ok(verified) => {
@@ -278,11 +269,31 @@ impl Validation {
             true => Fault::SignatureMissing,
             false => Fault::WrongSigner,
         };
-        Ok(match self.chain.walk(subject, from, false, facts, context)? {
+        Ok(match self.chain.walk(subject, from, tools)? {
             Walked::Secure(_) => self.bogus(rrset, fault),
             Walked::Insecure(insecurity) => not(Reason::Insecure(insecurity)),
             Walked::Bogus(broken) => not(Reason::Bogus(broken)),
         })
+    }
+
+    /// Whether the zone at a place of the memo is the signer's, and no zone cut between it and the RRset is known of; else what is there. NSEC records of
+    /// the parent stand at the cut itself, and say so.
+    fn says_who(
+        &mut self,
+        zone: usize,
+        signer: &Name,
+        rrset: &Rrset<'_>,
+        from: From<'_>,
+        tools: &mut Tools<'_, '_>,
+    ) -> Result<Result<(), Walked>, Need> {
+        if !self.chain.zone(zone).0.eq_ignore_case(signer) {
+            return Ok(Err(Walked::Secure(zone)));
+        }
+        if rrset.rtype == rtype::NSEC {
+            return Ok(Ok(()));
+        }
+        let below = self.chain.below(zone, subject(rrset.owner, rrset.rtype), from, tools)?;
+        Ok(below.map_or(Ok(()), Err))
     }
 
     /// By which zone's records the last name of the chain is denied: its labels. Where there are none, why not.
@@ -291,21 +302,25 @@ impl Validation {
         response: &Response<'_>,
         answers: usize,
         last: &Name,
-        facts: &mut dyn Facts,
-        context: &Context<'_>,
+        tools: &mut Tools<'_, '_>,
     ) -> Result<Result<usize, Reason>, Need> {
         let subject = subject(last, response.qtype);
-        let from = match begin(subject, context) {
+        let from = match begin(subject, tools.context) {
             Ok(from) => from,
             Err(reason) => return Ok(Err(reason)),
         };
         let zones = (answers..).zip(response.authority).filter(|(_, rrset)| is_denial(rrset));
         let zones = zones.filter_map(|(place, rrset)| self.zone_of(place, &rrset));
         let deepest = zones.filter(|zone| subject.is_at_or_below(zone)).map(Name::label_count).max();
-        if let Some(labels) = deepest {
-            return Ok(Ok(labels));
-        }
-        Ok(Err(match self.chain.walk(subject, from, false, facts, context)? {
+        let walked = match deepest.and_then(|labels| self.chain.find(ancestor(subject, labels)).zip(deepest))
+        {
+            Some((zone, labels)) => match self.chain.below(zone, subject, from, tools)? {
+                None => return Ok(Ok(labels)),
+                Some(walked) => walked,
+            },
+            None => self.chain.walk(subject, from, tools)?,
+        };
+        Ok(Err(match walked {
             Walked::Secure(_) => Reason::Bogus(Break {
                 name: last.to_owned(),
                 rtype: response.qtype,
@@ -331,9 +346,9 @@ impl Validation {
         response: &Response<'a>,
         answers: usize,
         apex: &'a Name,
-        context: &Context<'_>,
+        tools: &Tools<'_, '_>,
     ) -> Result<Evidence<'a>, Limit> {
-        let mut evidence = Evidence::new(apex, context.policy.nsec3_iterations_max);
+        let mut evidence = Evidence::new(apex, tools.context.policy.nsec3_iterations_max);
         for (place, rrset) in (answers..).zip(response.authority) {
             if is_denial(&rrset) && self.zone_of(place, &rrset).is_some_and(|zone| zone.eq_ignore_case(apex))
             {
@@ -344,7 +359,7 @@ impl Validation {
     }
 
     /// Proves of each RRset of the answer that was made from a wildcard that there is no closer name.
-    fn prove_wildcards(&mut self, response: &Response<'_>, answers: usize, context: &Context<'_>) {
+    fn prove_wildcards(&mut self, response: &Response<'_>, answers: usize, tools: &Tools<'_, '_>) {
         for (place, rrset) in response.answer.iter().enumerate() {
             let Some(Judged { outcome: Outcome::Secure { zone_labels, source }, .. }) = &self.judged[place]
             else {
@@ -352,9 +367,9 @@ impl Validation {
             };
             let Source::Wildcard { encloser_labels } = *source else { continue };
             let apex = ancestor(rrset.owner, *zone_labels);
-            let proof = match self.evidence(response, answers, apex, context) {
+            let proof = match self.evidence(response, answers, apex, tools) {
                 Ok(evidence) => {
-                    evidence.no_closer(rrset.owner, usize::from(encloser_labels), &mut self.chain.work)
+                    evidence.no_closer(rrset.owner, usize::from(encloser_labels), &mut self.chain.meter)
                 }
                 Err(limit) => Err(limit.into()),
             };
@@ -375,7 +390,7 @@ impl Validation {
         response: &Response<'_>,
         (last, mut ending): (NameBuf, Ending),
         denied: Option<Result<usize, Reason>>,
-        context: &Context<'_>,
+        tools: &Tools<'_, '_>,
     ) -> Verdict {
         let mut worst: Option<Reason> = None;
         let mut take = |reason: Reason| {
@@ -385,7 +400,7 @@ impl Validation {
         };
         let answers = response.answer.iter().count();
         match denied {
-            Some(Ok(labels)) => match self.denial(response, answers, labels, &last, &mut ending, context) {
+            Some(Ok(labels)) => match self.denial(response, answers, labels, &last, &mut ending, tools) {
                 Ok(Proof::Proved) => self.chain.note(&last, response.qtype, Finding::Denied),
                 Ok(Proof::Insecure(insecurity)) => {
                     self.chain.note(&last, response.qtype, Finding::Insecure(insecurity));
@@ -421,7 +436,7 @@ impl Validation {
                 .iter()
                 .map(|judged| judged.as_ref().unwrap_or(&unchecked).verdict())
                 .collect(),
-            work: self.chain.work,
+            work: self.chain.meter.total(),
         }
     }
 
@@ -433,7 +448,7 @@ impl Validation {
         zone_labels: usize,
         last: &Name,
         ending: &mut Ending,
-        context: &Context<'_>,
+        tools: &Tools<'_, '_>,
     ) -> Result<Proof, Fault> {
         let place = (answers..).zip(response.authority).find_map(|(place, rrset)| {
             let zone = self.zone_of(place, &rrset)?;
@@ -441,14 +456,14 @@ impl Validation {
                 .then_some(zone)
         });
         let apex = place.ok_or(Fault::DenialMissing)?;
-        let evidence = self.evidence(response, answers, apex, context)?;
-        let work = &mut self.chain.work;
+        let evidence = self.evidence(response, answers, apex, tools)?;
+        let meter = &mut self.chain.meter;
         if *ending == Ending::NoData {
-            return evidence.no_data(last, response.qtype, work);
+            return evidence.no_data(last, response.qtype, meter);
         }
-        match evidence.name_error(last, work) {
+        match evidence.name_error(last, meter) {
             Err(Fault::DenialWrong) => {
-                let proof = evidence.no_data(last, response.qtype, work)?;
+                let proof = evidence.no_data(last, response.qtype, meter)?;
                 *ending = Ending::NoData;
                 Ok(proof)
             }

@@ -6,7 +6,7 @@ use wire::NameBuf;
 use wire::iana::{algorithm, rtype};
 
 use crate::fault::{Fault, Insecurity};
-use crate::limits::Work;
+use crate::limits::{Limit, Work};
 use crate::response::Ending;
 
 /// How far something can be relied on, from best to worst (RFC 4035 4.3).
@@ -99,8 +99,15 @@ pub struct Verdict {
     pub ttl_max: u32,
     /// Of each RRset of the answer section, then of each of the authority section.
     pub rrsets: Vec<RrsetVerdict>,
-    /// What it took. For the next response of the same query.
+    /// What it took, with the responses before. For the next one of the same question.
     pub work: Work,
+}
+
+impl Verdict {
+    /// Whether it says something about the response: not that there was no work left for the question that it was wanted for. Others may have more.
+    pub fn is_fact(&self) -> bool {
+        !matches!(self.reason, Some(Reason::Bogus(Break { fault: Fault::TooMuchWork(Limit::Question), .. })))
+    }
 }
 
 /// One thing that was looked at, for `explain`.
