@@ -147,9 +147,13 @@ impl Validation {
             .iter()
             .flatten()
             .any(|judged| matches!(judged.outcome, Outcome::Secure { source: Source::Wildcard { .. }, .. }));
+        let denied = subject(&last, response.qtype);
         for (place, rrset) in (answers..).zip(response.authority) {
-            let is_part = is_denial(&rrset) && (is_negative || has_wildcard)
-                || rrset.rtype == rtype::SOA && is_negative;
+            // Records of other zones say nothing here: those of the child where DS is denied, by servers of both.
+            let is_part = match rrset.rtype {
+                rtype::SOA => is_negative && denied.is_at_or_below(rrset.owner),
+                _ => is_denial(&rrset) && (has_wildcard || is_negative && may_deny(&rrset, denied)),
+            };
             if is_part {
                 self.judge(place, &rrset, tools)?;
             } else {
@@ -312,6 +316,11 @@ impl Validation {
         let zones = (answers..).zip(response.authority).filter(|(_, rrset)| is_denial(rrset));
         let zones = zones.filter_map(|(place, rrset)| self.zone_of(place, &rrset));
         let deepest = zones.filter(|zone| subject.is_at_or_below(zone)).map(Name::label_count).max();
+        if deepest.is_none()
+            && let Some(reason) = self.bogus_denial(response, answers)
+        {
+            return Ok(Err(reason));
+        }
         let walked = match deepest.and_then(|labels| self.chain.find(ancestor(subject, labels)).zip(deepest))
         {
             Some((zone, labels)) => match self.chain.below(zone, subject, from, tools)? {
@@ -330,6 +339,16 @@ impl Validation {
             Walked::Insecure(insecurity) => Reason::Insecure(insecurity),
             Walked::Bogus(broken) => Reason::Bogus(broken),
         }))
+    }
+
+    /// Why NSEC or NSEC3 records of the authority section are bogus, if some are.
+    fn bogus_denial(&self, response: &Response<'_>, answers: usize) -> Option<Reason> {
+        let denials = (answers..).zip(response.authority).filter(|(_, rrset)| is_denial(rrset));
+        let mut reasons = denials.filter_map(|(place, _)| match &self.judged[place].as_ref()?.outcome {
+            Outcome::Not(reason @ Reason::Bogus(_)) => Some(reason.clone()),
+            _ => None,
+        });
+        reasons.next()
     }
 
     /// The apex of the zone that signed an RRset of the response; none where it is not secure.
@@ -478,6 +497,11 @@ fn subject(owner: &Name, rtype: u16) -> &Name {
         Some(parent) if rtype == rtype::DS => parent,
         _ => owner,
     }
+}
+
+/// Whether NSEC or NSEC3 records may be of a zone at or above `subject`.
+fn may_deny(rrset: &Rrset<'_>, subject: &Name) -> bool {
+    rrset.signatures.is_empty() || signers(rrset).any(|signer| subject.is_at_or_below(signer))
 }
 
 /// Where the walk to a name begins; else why there is none.
