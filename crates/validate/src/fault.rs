@@ -174,6 +174,29 @@ pub enum Insecurity {
 const EDE_NEGATIVE_ANCHOR: u16 = 33;
 
 impl Insecurity {
+    /// All of them, each at the place of its code.
+    const ALL: [Insecurity; 9] = [
+        Insecurity::NoDs,
+        Insecurity::OptOut,
+        Insecurity::UnsupportedAlgorithm,
+        Insecurity::UnsupportedDigest,
+        Insecurity::UnsupportedKeySize,
+        Insecurity::Nsec3Iterations,
+        Insecurity::NegativeAnchor,
+        Insecurity::InsecurePoint,
+        Insecurity::Unsignable,
+    ];
+
+    /// A number for it, to be kept.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// What [`Insecurity::code`] gave the number of.
+    pub fn from_code(code: u8) -> Option<Insecurity> {
+        Insecurity::ALL.get(usize::from(code)).copied()
+    }
+
     /// The code of RFC 8914, where there is one.
     pub fn ede(self) -> Option<u16> {
         match self {
@@ -204,5 +227,18 @@ impl fmt::Display for Insecurity {
             Insecurity::InsecurePoint => "the settings say that the zone is not signed",
             Insecurity::Unsignable => "RRSIG records are not signed themselves",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes() {
+        for (code, insecurity) in (0..).zip(Insecurity::ALL) {
+            assert_eq!((insecurity.code(), Insecurity::from_code(code)), (code, Some(insecurity)));
+        }
+        assert_eq!(Insecurity::from_code(9), None);
     }
 }
