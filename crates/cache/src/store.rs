@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use wire::Name;
 
+use crate::denials::Denials;
 use crate::entry::{self, Copied, Entry, Stamp};
 use crate::index::Slot;
 use crate::limits::Limits;
@@ -24,6 +25,11 @@ const SHARDS_MAX: usize = 64;
 const SERVERS_PART: usize = 64;
 /// and at most this: 120,000 servers.
 const SERVERS_OCTETS_MAX: usize = 16 << 20;
+
+/// Denials for names that nobody has asked for have one part of so many,
+const DENIALS_PART: usize = 16;
+/// and at most this: a million spans.
+const DENIALS_OCTETS_MAX: usize = 256 << 20;
 
 /// How a cache is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +51,7 @@ pub struct Cache {
     pub(crate) shared: Shared,
     pub(crate) shards: Box<[Shard]>,
     servers: Servers,
+    denials: Denials,
     pub(crate) sweeps: Mutex<Sweeps>,
     /// Failures that were stored before count no more.
     outage_end: AtomicU64,
@@ -70,15 +77,22 @@ impl Cache {
         let octets = settings.octets.max(OCTETS_MIN);
         let secret = Secret::new(random);
         let servers = Servers::new((octets / SERVERS_PART).min(SERVERS_OCTETS_MAX), secret.clone());
+        let denials_octets = (octets / DENIALS_PART).min(DENIALS_OCTETS_MAX);
+        let denials = Denials::new(denials_octets, secret.clone());
         let count = 1 << (octets / OCTETS_PER_SHARD).clamp(1, SHARDS_MAX).ilog2();
         let marks = Marks::new(count);
-        let fixed = servers.octets() + Marks::octets(count) + size_of::<Cache>() + count * size_of::<Shard>();
+        let fixed = servers.octets()
+            + denials_octets
+            + Marks::octets(count)
+            + size_of::<Cache>()
+            + count * size_of::<Shard>();
         let shape = Shape::of((octets - fixed) / count);
         let shards: Box<[Shard]> = (0..count).map(|number| Shard::new(number, shape)).collect();
         Cache {
-            shared: Shared { secret, limits: settings.limits, marks },
+            shared: Shared { secret, limits: settings.limits, marks, clock: AtomicU64::new(0) },
             shards,
             servers,
+            denials,
             sweeps: Mutex::default(),
             outage_end: AtomicU64::new(0),
             octets: fixed + count * shape.octets(),
@@ -90,11 +104,18 @@ impl Cache {
         &self.servers
     }
 
-    /// What is known of `key`, expired or not: `copied` holds it. Counts as a use of it, which keeps it longer.
+    /// What denies names that nobody has asked for yet.
+    pub fn denials(&self) -> &Denials {
+        &self.denials
+    }
+
+    /// What is known of `key`, expired or not: `copied` holds it. Counts as a use of it, which keeps it longer, from a second after it was stored.
     #[inline]
     pub fn get<'b>(&self, key: &Key<'_>, copied: &'b mut Copied) -> Option<Entry<'b>> {
         let (entry, shard, slot) = self.look(key, copied)?;
-        shard.index.visit(slot);
+        if self.shared.counts(entry.stored) {
+            shard.index.visit(slot);
+        }
         Some(entry)
     }
 
@@ -146,8 +167,9 @@ impl Cache {
     /// Whether what a stamp was taken of is still the entry of its key. Counts as a use of it. One load, and one of the flushes.
     #[inline]
     pub fn is_current(&self, stamp: &Stamp) -> bool {
-        let Some((shard, slot)) = self.slot(stamp) else { return false };
-        let is_current = shard.index.load(slot) == Slot(stamp.word) && self.shared.marks.is_empty();
+        let Some((number, shard, slot)) = self.slot(stamp) else { return false };
+        let word = Slot(stamp.word);
+        let is_current = shard.index.load(slot) == word && !self.shared.marks.may_hide(number, word);
         if is_current {
             shard.index.visit(slot);
         }
@@ -158,6 +180,12 @@ impl Cache {
     pub fn outage_ended(&self, now: Moment) {
         self.outage_end.fetch_max(now.0, Ordering::Relaxed);
         self.servers.outage_ended(now);
+    }
+
+    /// What was asked for until `now` is not kept any more when it comes: other settings hold, or other anchors. What is kept already stays, but for what
+    /// [`Cache::flush`] takes out.
+    pub fn refuse_asked_until(&self, now: Moment) {
+        self.shared.marks.refuse_all(now);
     }
 
     /// What is known of a name, whatever the subject: `each` gets every entry, expired or not.
@@ -187,7 +215,7 @@ impl Cache {
     /// What there is, and what came of it.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
-        self.shards.iter().for_each(|shard| counts.add(&shard.lock().counts));
+        self.shards.iter().for_each(|shard| counts.add(&shard.counts()));
         counts
     }
 
@@ -204,10 +232,10 @@ impl Cache {
     }
 
     #[inline]
-    fn slot(&self, stamp: &Stamp) -> Option<(&Shard, usize)> {
+    fn slot(&self, stamp: &Stamp) -> Option<(usize, &Shard, usize)> {
         let each = self.shards[0].index.slot_count();
         let (shard, slot) = (stamp.slot as usize / each, stamp.slot as usize % each);
-        Some((self.shards.get(shard)?, slot))
+        Some((shard, self.shards.get(shard)?, slot))
     }
 }
 
