@@ -73,6 +73,8 @@ pub struct Overrides {
     pub workers: Option<usize>,
     /// `--profile-locks`
     pub profile_locks: bool,
+    /// `--recursive`
+    pub recursive: bool,
     /// `--zone`
     pub zones: Vec<Wanted>,
 }
@@ -87,6 +89,7 @@ impl Overrides {
             settings.server.workers = workers;
         }
         settings.server.profile_locks |= self.profile_locks;
+        settings.resolver.enabled |= self.recursive;
     }
 }
 

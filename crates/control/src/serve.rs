@@ -247,7 +247,7 @@ fn check_first_load(controller: &Controller, change: &Change, first: &First) -> 
     if controller.zones.read().loaded() == 0 && (!is_empty || is_unread) && !is_secondary {
         return Err(vec!["no zone could be loaded, see above".into()]);
     }
-    if is_empty {
+    if is_empty && !controller.is_recursive() {
         tracing::warn!("there are no zones to serve; all queries are refused");
     }
     Ok(())
