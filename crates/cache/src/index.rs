@@ -16,6 +16,8 @@ use crate::{Key, Subject};
 
 /// Slots of a bucket: a line of the processor's cache.
 pub(crate) const BUCKET_SLOTS: usize = 8;
+/// Slots of a name.
+pub(crate) const NAME_SLOTS: usize = 2 * BUCKET_SLOTS;
 /// Bits of a slot that are the place in its ring.
 const PLACE_BITS: u32 = 47;
 const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
@@ -158,12 +160,13 @@ impl Index {
         (first..first + BUCKET_SLOTS).find(|slot| self.load(*slot) == Slot::FREE)
     }
 
-    /// Which slot gives way where none is free: one not visited before one visited, of the small ring before the main; of equals by `turn`.
-    pub(crate) fn victim(&self, home: &Home, turn: usize) -> usize {
+    /// Which slot gives way where none is free, of those that `may_go`: one not visited before one visited, of the small ring before the main; of equals
+    /// by `turn`.
+    pub(crate) fn victim(&self, home: &Home, turn: usize, may_go: impl Fn(usize) -> bool) -> Option<usize> {
         let weight = |slot: usize| (self.is_visited(slot), self.load(slot).ring() == Which::Main);
         let nth = |number: usize| home.buckets[number / BUCKET_SLOTS % 2] + number % BUCKET_SLOTS;
-        let slots = (0..2 * BUCKET_SLOTS).map(|number| nth(turn.wrapping_add(number)));
-        slots.min_by_key(|slot| weight(*slot)).expect("buckets have slots")
+        let slots = (0..NAME_SLOTS).map(|number| nth(turn.wrapping_add(number)));
+        slots.filter(|slot| may_go(*slot)).min_by_key(|slot| weight(*slot))
     }
 }
 

@@ -12,6 +12,16 @@ pub const FAILURE_SECONDS_MIN: u32 = 1;
 /// The longest (RFC 9520 3.2).
 pub const FAILURE_SECONDS_MAX: u32 = 300;
 
+/// The longest life of what was not validated or is bogus: only clients with CD ask for it, and it may be proved at any time.
+pub const UNCHECKED_SECONDS_MAX: u32 = 60;
+/// The shortest life of a cut: with none at all each question below it would have its parent asked again.
+pub const CUT_SECONDS_MIN: u32 = 1;
+/// Denials and failures of types that are seldom asked for, and what is unchecked: so many of a name. Whoever asks for made-up types of a name of others shall not
+/// have its data leave for that.
+pub const MINOR_MAX: usize = 4;
+/// Types whose denials are common: A, NS, CNAME, SOA, MX, TXT, AAAA, SRV, DS, DNSKEY, SVCB, HTTPS. They are not among those.
+pub const COMMON_TYPES: [u16; 12] = [1, 2, 5, 6, 15, 16, 28, 33, 43, 48, 64, 65];
+
 /// What operators say about how long things are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -33,12 +43,19 @@ impl Default for Limits {
 
 impl Limits {
     /// The TTL that an entry is kept with. `kept`: what is kept of the same key.
-    pub(crate) fn ttl_of(&self, entry: &Entry<'_>, kept: Option<&Entry<'_>>, now: Moment) -> u32 {
+    pub(crate) fn ttl_of(
+        &self,
+        subject: Subject,
+        entry: &Entry<'_>,
+        kept: Option<&Entry<'_>>,
+        now: Moment,
+    ) -> u32 {
+        let most = if let Subject::Unchecked(_) = subject { UNCHECKED_SECONDS_MAX } else { self.ttl_max };
         match entry.kind {
-            Kind::Data => entry.ttl.max(self.ttl_min).min(self.ttl_max),
+            Kind::Data => entry.ttl.max(self.ttl_min).min(most),
             // No minimum: a delegation that is withdrawn shall be gone when its parent says.
-            Kind::Cut => entry.ttl.min(self.ttl_max),
-            Kind::NoData | Kind::NameError => entry.ttl.min(self.negative_ttl_max).min(self.ttl_max),
+            Kind::Cut => entry.ttl.max(CUT_SECONDS_MIN).min(self.ttl_max),
+            Kind::NoData | Kind::NameError => entry.ttl.min(self.negative_ttl_max).min(most),
             Kind::Failure => {
                 // One that follows another within its length lasts twice as long (RFC 9520 3.2).
                 let follows = kept.filter(|kept| kept.kind == Kind::Failure).and_then(|kept| {

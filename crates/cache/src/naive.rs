@@ -72,7 +72,7 @@ impl Naive {
             return false;
         }
         let kept = known.entries.get(&(name.clone(), key.subject)).and_then(|octets| entry::read(octets));
-        let ttl = self.limits.ttl_of(entry, kept.as_ref(), now);
+        let ttl = self.limits.ttl_of(key.subject, entry, kept.as_ref(), now);
         let mut octets = Vec::new();
         if !entry::write(key, &Entry { stored: now, ttl, ..*entry }, &mut octets) {
             return false;

@@ -8,7 +8,7 @@
 //! unless what would go is fresh and believed before what comes: then that is not kept.
 
 use crate::entry::{Entry, Kind, Rank};
-use crate::limits::{RECORDS_MAX, SIGNATURES_MAX};
+use crate::limits::{COMMON_TYPES, RECORDS_MAX, SIGNATURES_MAX};
 use crate::{Key, Moment, Subject};
 
 /// Whether an entry may be kept at a key at all: its kind fits, it is within the limits, and a cut has its parent's word.
@@ -28,6 +28,20 @@ pub(crate) fn is_kept(key: &Key<'_>, entry: &Entry<'_>) -> bool {
 /// Whether `kept` stands against `new`.
 pub(crate) fn stands(kept: &Entry<'_>, new: &Entry<'_>, now: Moment) -> bool {
     kept.ttl_left(now).is_some() && kept.is_believed_before(new)
+}
+
+/// Whether it counts towards [`MINOR_MAX`](crate::limits::MINOR_MAX).
+pub(crate) fn is_minor(subject: Subject, kind: Kind) -> bool {
+    match subject {
+        Subject::Failure(_) | Subject::Unchecked(_) => true,
+        Subject::Rrset(rtype) => kind == Kind::NoData && !COMMON_TYPES.contains(&rtype),
+        Subject::Existence | Subject::Cut => false,
+    }
+}
+
+/// Whether it never leaves for a denial of the same name: what a name is looked up for.
+pub(crate) fn is_protected(subject: Subject, kind: Kind) -> bool {
+    matches!((subject, kind), (Subject::Rrset(_), Kind::Data) | (Subject::Cut, _))
 }
 
 /// What putting something under a subject does to another of the same name.

@@ -14,8 +14,9 @@
 
 use crate::primitives::{AtomicU64, Ordering, fence, zeroed};
 
-/// Most words of an entry, in any ring.
-pub(crate) const ENTRY_WORDS_MAX: usize = 8191;
+/// Most words of an entry, in any ring: 16 KiB. Larger RRsets are no more than some in a million, and whoever makes many of them would turn over
+/// the whole cache with some thousand answers.
+pub(crate) const ENTRY_WORDS_MAX: usize = 2048;
 
 /// The words of one ring. The tail has a line of the processor's cache of its own: writers move it while others read the rest.
 pub(crate) struct Ring {
@@ -80,11 +81,12 @@ impl Ring {
     #[inline]
     pub(crate) fn copy_some(&self, place: u64, most: usize, to: &mut Vec<u8>) -> Option<usize> {
         let offset = self.offset(place);
-        let first = self.words.get(offset)?.load(Ordering::Relaxed);
-        let count = (first as u16 as usize).min(most);
-        if count == 0 || count > ENTRY_WORDS_MAX {
+        let first = usize::from(self.words.get(offset)?.load(Ordering::Relaxed) as u16);
+        // Of words that were written over already nothing is copied: they may say any length.
+        if first == 0 || first > ENTRY_WORDS_MAX || place < self.tail.0.load(Ordering::Relaxed) {
             return None;
         }
+        let count = first.min(most);
         if to.len() < count * 8 {
             to.resize(count * 8, 0);
         }

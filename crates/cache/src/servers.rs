@@ -21,7 +21,7 @@ use crate::words::Lines;
 mod quality;
 
 pub use quality::{Case, Cookie, Edns, Quality, ZoneMark};
-use quality::{QUALITY_WORDS, Words};
+use quality::{QUALITY_UPDATED, QUALITY_WORDS, Words};
 
 /// Rows of a set: what a new address can choose from. More would have each look longer, fewer throw out servers in use while others idle.
 const WAYS: usize = 4;
@@ -37,6 +37,8 @@ const QUALITY_AT: usize = KEY_AT + KEY_WORDS;
 const LAME_WAYS: usize = 8;
 /// Of so much of the memory one part is for lame servers: a word for each, and few are.
 const LAME_PART: usize = 16;
+/// A server that was not asked for so long is as good as unknown.
+const IDLE_MS: u64 = 900_000;
 /// Locks of writers: two workers seldom have an answer of the same of so many parts at once.
 const LOCKS: usize = 64;
 /// How often a reader tries before it takes the lock: a writer is done in 50 ns unless it lost its core.
@@ -100,11 +102,11 @@ impl Servers {
         let key = key_of(address);
         let set = self.set_of(&key);
         let _writing = self.lock(set);
-        let row = self.row_for(set, &key);
-        let known = std::array::from_fn(|at| row[KEY_AT + at].load(Ordering::Relaxed)) == key;
-        let mut quality = if known { self.quality(&quality_of(row)) } else { Quality::default() };
+        let known = self.row_of(set, &key);
+        let mut quality = known.map_or_else(Quality::default, |row| self.quality(&quality_of(row)));
         change(&mut quality);
         quality.updated = now;
+        let Some(row) = known.or_else(|| self.row_for(set, &quality, now)) else { return };
         let version = row[0].load(Ordering::Relaxed);
         row[0].store(version.wrapping_add(1), Ordering::Relaxed);
         fence(Ordering::Release);
@@ -203,14 +205,24 @@ impl Servers {
         Some(None)
     }
 
-    /// The row of the key, or the one to give up for it. Under the lock.
-    fn row_for(&self, set: usize, key: &Key) -> &[AtomicU64] {
-        let rows = self.set(set);
+    /// The row of the key. Under the lock.
+    fn row_of(&self, set: usize, key: &Key) -> Option<&[AtomicU64]> {
         let is_own =
             |row: &&[AtomicU64]| (0..KEY_WORDS).all(|at| row[KEY_AT + at].load(Ordering::Relaxed) == key[at]);
-        let oldest = || rows.chunks_exact(ROW_WORDS).min_by_key(|row| Quality::updated_in(&quality_of(row)));
-        let row = rows.chunks_exact(ROW_WORDS).find(is_own).or_else(oldest);
-        row.expect("a set has rows")
+        self.set(set).chunks_exact(ROW_WORDS).find(is_own)
+    }
+
+    /// The row to give up for a server with this quality: the oldest of a server that never answered, else the oldest. `None`: all are of servers that
+    /// answered lately, and this one did not. So nobody has rows given up by naming addresses where there are no servers.
+    fn row_for(&self, set: usize, quality: &Quality, now: Moment) -> Option<&[AtomicU64]> {
+        let age = |row: &&[AtomicU64]| {
+            let words = quality_of(row);
+            (Quality::from_words(&words).is_measured(), words[QUALITY_UPDATED])
+        };
+        let row = self.set(set).chunks_exact(ROW_WORDS).min_by_key(age)?;
+        let (is_measured, updated) = age(&row);
+        let is_idle = now.ms_since(Moment(updated)) >= IDLE_MS;
+        (!is_measured || quality.is_measured() || is_idle).then_some(row)
     }
 
     fn lame_place(&self, address: &SocketAddr, zone: &Name) -> (&[AtomicU64], u64) {

@@ -8,12 +8,13 @@
 //!
 //! Order of every move: words, slot, tail. So a reader that finds a slot finds an entry, or finds the slot changed when it looks again.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::entry::{self, Entry, Fixed};
 use crate::ghosts::Ghosts;
-use crate::index::{Home, Index, Slot, Which, candidates};
-use crate::limits::Limits;
+use crate::index::{Home, Index, NAME_SLOTS, Slot, Which, candidates};
+use crate::limits::{Limits, MINOR_MAX};
 use crate::marks::Marks;
 use crate::rank::{self, Effect};
 use crate::ring::{ENTRY_WORDS_MAX, Ring};
@@ -24,6 +25,12 @@ use crate::{Key, Moment, Secret};
 const SMALL_PART: usize = 10;
 /// Entries that one `put` appends to the main ring again; then what is at the tail leaves, read or not. 32 take about 5 us.
 const SURVIVORS_MAX: usize = 32;
+/// Words of those: copying them takes about 10 us, for which others wait.
+const SURVIVING_WORDS_MAX: usize = 8192;
+/// Larger entries stay in the small ring, however often they are read: in the main ring one would take the place of fifty.
+const MAIN_WORDS_MAX: usize = 512;
+/// A read counts from so long after an entry came: clients ask twice when they are impatient, a resolver reads what it has just stored, and who floods would as well.
+const READ_COUNTS_AFTER_MS: u64 = 1_000;
 /// Dead entries at the tail of the main ring that are passed for one that leaves the small ring unread.
 const SPARE_STEPS_MAX: usize = 4;
 /// How often a reader looks again when an entry was written over while it copied: each time it was off its core while a ring's slack was written.
@@ -34,6 +41,23 @@ pub(crate) struct Shared {
     pub(crate) secret: Secret,
     pub(crate) limits: Limits,
     pub(crate) marks: Marks,
+    /// The latest time that something was put, to a second.
+    pub(crate) clock: AtomicU64,
+}
+
+impl Shared {
+    /// Whether a read of what was stored then counts.
+    #[inline]
+    pub(crate) fn counts(&self, stored: Moment) -> bool {
+        stored.0 + READ_COUNTS_AFTER_MS <= self.clock.load(Ordering::Relaxed)
+    }
+
+    /// Written once a second, so that readers share it.
+    fn note_time(&self, now: Moment) {
+        if now.0 >= self.clock.load(Ordering::Relaxed) + 1_000 {
+            self.clock.store(now.0, Ordering::Relaxed);
+        }
+    }
 }
 
 /// See the module. Lines of their own: what readers read of one is not next to what writers of another write.
@@ -43,6 +67,8 @@ pub(crate) struct Shard {
     pub(crate) index: Index,
     rings: [Ring; 2],
     writer: Mutex<Writer>,
+    /// Reads that gave up: what was there was written over each time.
+    overtaken: AtomicU64,
 }
 
 /// What is under the lock.
@@ -52,12 +78,25 @@ pub(crate) struct Writer {
     ghosts: Ghosts,
     /// Turns through the slots of full buckets.
     turn: usize,
+    /// Of this `put`: entries that were appended to the main ring again, and their words.
     survivors: usize,
+    surviving_words: usize,
     /// Room for entries: what is put, what is compared with, what leaves each ring.
     put: Vec<u8>,
     kept: Vec<u8>,
     leaving: [Vec<u8>; 2],
     pub(crate) counts: Counts,
+}
+
+/// What is known of a name when something is put: slots, by their number in the name's buckets.
+#[derive(Default)]
+pub(crate) struct Neighbours {
+    /// The slot of the key, and what it has.
+    present: Option<(usize, Option<Entry<'static>>)>,
+    /// What goes: it is contradicted, or one too many.
+    out: [Option<usize>; NAME_SLOTS],
+    /// What does not leave for the entry.
+    protected: [Option<usize>; NAME_SLOTS],
 }
 
 /// What writers count. All but `entries` and `octets` only grow.
@@ -79,6 +118,8 @@ pub struct Counts {
     pub evicted_index: u64,
     /// Were there no longer of use when their turn came.
     pub expired: u64,
+    /// Reads that found nothing as what was there was written over each time that they looked.
+    pub overtaken: u64,
     /// Moved to the main ring, or appended to it again.
     pub kept_on: u64,
 }
@@ -93,6 +134,7 @@ impl Counts {
         self.evicted += other.evicted;
         self.evicted_index += other.evicted_index;
         self.expired += other.expired;
+        self.overtaken += other.overtaken;
         self.kept_on += other.kept_on;
     }
 }
@@ -109,9 +151,9 @@ pub(crate) struct Shape {
 const OCTETS_PER_SLOT: usize = 64;
 
 impl Shape {
-    /// Of so many octets: for each 64 of ring a slot of 8, a bit of visited, and a ghost for every other.
+    /// Of so many octets: for each 64 of ring a slot of 8, a bit of visited, and a ghost.
     pub(crate) fn of(octets: usize) -> Shape {
-        let bucket = 8 * OCTETS_PER_SLOT + 8 * 8 + 1 + Ghosts::octets(4);
+        let bucket = 8 * OCTETS_PER_SLOT + 8 * 8 + 1 + Ghosts::octets(8);
         let buckets = (octets / bucket).max(2);
         let words = buckets * OCTETS_PER_SLOT;
         Shape { buckets, small_words: words / SMALL_PART, main_words: words - words / SMALL_PART }
@@ -119,7 +161,7 @@ impl Shape {
 
     /// Octets that a shard of this shape takes.
     pub(crate) fn octets(&self) -> usize {
-        self.buckets * (8 * 8 + 1 + Ghosts::octets(4)) + (self.small_words + self.main_words) * 8
+        self.buckets * (8 * 8 + 1 + Ghosts::octets(8)) + (self.small_words + self.main_words) * 8
     }
 }
 
@@ -129,15 +171,22 @@ impl Shard {
             (Ring::new(shape.small_words), Ring::new(shape.main_words));
         let writer = Writer {
             heads: [small_head, main_head],
-            ghosts: Ghosts::new(shape.buckets * 4),
+            ghosts: Ghosts::new(shape.buckets * 8),
             turn: 0,
             survivors: 0,
+            surviving_words: 0,
             put: Vec::new(),
             kept: Vec::new(),
             leaving: [const { Vec::new() }; 2],
             counts: Counts::default(),
         };
-        Shard { number, index: Index::new(shape.buckets), rings: [small, main], writer: Mutex::new(writer) }
+        Shard {
+            number,
+            index: Index::new(shape.buckets),
+            rings: [small, main],
+            writer: Mutex::new(writer),
+            overtaken: AtomicU64::new(0),
+        }
     }
 
     pub(crate) fn ring(&self, which: Which) -> &Ring {
@@ -147,6 +196,10 @@ impl Shard {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Writer> {
         // A panic in here is a fault of ours; what it leaves is at worst an entry that is not found.
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        Counts { overtaken: self.overtaken.load(Ordering::Relaxed), ..self.lock().counts }
     }
 
     /// Copies the entry of `key`: its slot, what that says, and how many octets.
@@ -165,6 +218,7 @@ impl Shard {
                 return None;
             }
         }
+        self.overtaken.fetch_add(1, Ordering::Relaxed);
         None
     }
 
@@ -195,30 +249,73 @@ impl Shard {
         asked: Moment,
         now: Moment,
     ) -> bool {
-        if !rank::is_kept(key, entry)
-            || shared.marks.refuse(key.name, asked)
-            || self.is_refused_by_others(writer, home, key, entry, now)
+        shared.note_time(now);
+        if !rank::is_kept(key, entry) || shared.marks.refuse(key.name, asked) {
+            return false;
+        }
+        let Some(neighbours) = self.look_around(writer, home, key, entry, now) else { return false };
+        let kept = neighbours.present.and_then(|(_, kept)| kept);
+        let ttl = shared.limits.ttl_of(key.subject, entry, kept.as_ref(), now);
+        writer.put.clear();
+        if !entry::write(key, &Entry { ttl, ..*entry }, &mut writer.put)
+            || writer.put.len() / 8 > self.entry_words_max()
         {
             return false;
         }
-        let present = self.copy(home, key, &mut writer.kept);
-        let kept = present.and_then(|(_, _, octets)| entry::read(&writer.kept[..octets]));
-        if kept.as_ref().is_some_and(|kept| rank::stands(kept, entry, now)) {
-            return false;
-        }
-        let ttl = shared.limits.ttl_of(entry, kept.as_ref(), now);
-        writer.put.clear();
-        if !entry::write(key, &Entry { ttl, ..*entry }, &mut writer.put) {
-            return false;
-        }
-        self.take_out_others(writer, home, key);
+        neighbours.out.iter().flatten().for_each(|slot| self.take_out(writer, *slot));
         let octets = std::mem::take(&mut writer.put);
-        let is_kept = self.place(writer, shared, home, key, present.map(|(slot, _, _)| slot), &octets, now);
+        let is_kept = self.place(writer, shared, home, key, &neighbours, &octets, now);
         writer.put = octets;
         is_kept
     }
 
-    /// Puts octets of an entry where they belong. `present`: the slot of the key.
+    /// What else is known of the name; `None`: something of that stands against the entry.
+    fn look_around(
+        &self,
+        writer: &mut Writer,
+        home: &Home,
+        key: &Key<'_>,
+        entry: &Entry<'_>,
+        now: Moment,
+    ) -> Option<Neighbours> {
+        let mut neighbours = Neighbours::default();
+        let (mut minors, mut oldest_minor) = (0, None);
+        for (number, (slot, word)) in self.of_name(home).enumerate() {
+            let Some(count) = self.ring(word.ring()).copy_some(word.place(), KEY_WORDS, &mut writer.kept)
+            else {
+                continue;
+            };
+            let octets = &writer.kept[..count];
+            let (Some(other), Some((fixed, _))) = (entry::key_of(octets), Fixed::of(octets)) else {
+                continue;
+            };
+            let Some(known) = fixed.entry().filter(|_| other.name == key.name) else { continue };
+            let effect = rank::effect(key.subject, other.subject);
+            let is_own = other.subject == key.subject;
+            if (is_own || effect == Effect::OutUnlessStands) && rank::stands(&known, entry, now) {
+                return None;
+            }
+            if is_own {
+                neighbours.present = Some((slot, Some(known)));
+            } else if effect != Effect::None {
+                neighbours.out[number] = Some(slot);
+            } else if rank::is_minor(other.subject, known.kind) {
+                minors += 1;
+                oldest_minor = oldest_minor.min(Some((known.stored, slot))).or(Some((known.stored, slot)));
+            } else if rank::is_protected(other.subject, known.kind)
+                && !matches!(entry.kind, entry::Kind::Data | entry::Kind::Cut)
+            {
+                neighbours.protected[number] = Some(slot);
+            }
+        }
+        if minors >= MINOR_MAX && neighbours.present.is_none() && rank::is_minor(key.subject, entry.kind) {
+            let free = neighbours.out.iter_mut().find(|out| out.is_none());
+            free.into_iter().for_each(|out| *out = oldest_minor.map(|(_, slot)| slot));
+        }
+        Some(neighbours)
+    }
+
+    /// Puts octets of an entry where they belong.
     #[allow(clippy::too_many_arguments)] // the parts of one `put`
     pub(crate) fn place(
         &self,
@@ -226,26 +323,23 @@ impl Shard {
         shared: &Shared,
         home: &Home,
         key: &Key<'_>,
-        present: Option<usize>,
+        neighbours: &Neighbours,
         octets: &[u8],
         now: Moment,
     ) -> bool {
-        let words = octets.len() / 8;
-        if words > self.entry_words_max() {
-            return false;
-        }
+        let (words, present) = (octets.len() / 8, neighbours.present.map(|(slot, _)| slot));
         let tag = home.tag(key.subject);
         let is_main =
             |slot: Option<usize>| slot.is_some_and(|slot| self.index.load(slot).ring() == Which::Main);
         let was_main = is_main(present);
         let is_ghost = present.is_none() && writer.ghosts.take(ghost_hash(home, tag));
-        let which = if is_ghost { Which::Main } else { Which::Small };
-        writer.survivors = 0;
+        let which = if is_ghost && words <= MAIN_WORDS_MAX { Which::Main } else { Which::Small };
+        (writer.survivors, writer.surviving_words) = (0, 0);
         self.make_room(writer, shared, which, words, now);
         // The room may have been made of the key's own old copy; then its slot is free, and still its own. Or that was moved.
         let was_main = was_main || is_main(present);
-        let slot =
-            present.or_else(|| self.index.free_slot(home)).unwrap_or_else(|| self.make_slot(writer, home));
+        let free = present.or_else(|| self.index.free_slot(home));
+        let Some(slot) = free.or_else(|| self.make_slot(writer, home, neighbours)) else { return false };
         self.count_out(writer, self.index.load(slot));
         let place = self.ring(which).append(&mut writer.heads[which as usize], octets);
         self.index.store(slot, Slot::new(tag, which, place));
@@ -261,38 +355,6 @@ impl Shard {
     /// Most words of an entry: four of them fit into the small ring, so that no one throws out all that is there on probation.
     fn entry_words_max(&self) -> usize {
         ENTRY_WORDS_MAX.min(self.ring(Which::Small).len() / 4)
-    }
-
-    /// Whether something else of the name stands against the entry.
-    fn is_refused_by_others(
-        &self,
-        writer: &mut Writer,
-        home: &Home,
-        key: &Key<'_>,
-        entry: &Entry<'_>,
-        now: Moment,
-    ) -> bool {
-        let kept = &mut writer.kept;
-        self.of_name(home).any(|(_, slot)| {
-            let Some(octets) = self.ring(slot.ring()).copy(slot.place(), kept) else { return false };
-            let (Some(other), Some(found)) = (entry::key_of(&kept[..octets]), entry::read(&kept[..octets]))
-            else {
-                return false;
-            };
-            other.name == key.name
-                && rank::effect(key.subject, other.subject) == Effect::OutUnlessStands
-                && rank::stands(&found, entry, now)
-        })
-    }
-
-    fn take_out_others(&self, writer: &mut Writer, home: &Home, key: &Key<'_>) {
-        for (number, slot) in self.of_name(home) {
-            let Some(octets) = self.ring(slot.ring()).copy(slot.place(), &mut writer.kept) else { continue };
-            let Some(other) = entry::key_of(&writer.kept[..octets]) else { continue };
-            if other.name == key.name && rank::effect(key.subject, other.subject) != Effect::None {
-                self.take_out(writer, number);
-            }
-        }
     }
 
     /// Slots that may be of the name. Under the lock, or for those who look again.
@@ -314,13 +376,14 @@ impl Shard {
         }
     }
 
-    /// A slot of buckets that are full.
-    fn make_slot(&self, writer: &mut Writer, home: &Home) -> usize {
+    /// A slot of buckets that are full; `None`: all are of the same name, and worth more.
+    fn make_slot(&self, writer: &mut Writer, home: &Home, neighbours: &Neighbours) -> Option<usize> {
         writer.turn = writer.turn.wrapping_add(1);
-        let slot = self.index.victim(home, writer.turn);
+        let slot =
+            self.index.victim(home, writer.turn, |slot| !neighbours.protected.contains(&Some(slot)))?;
         self.take_out(writer, slot);
         writer.counts.evicted_index += 1;
-        slot
+        Some(slot)
     }
 
     /// Has entries leave a ring until so many words are free; of the main ring as many more as the largest entry has, for what is appended again.
@@ -363,12 +426,18 @@ impl Shard {
             return self.take_out(writer, slot);
         }
         let is_visited = self.index.is_visited(slot);
-        if is_visited && (which == Which::Small || writer.survivors < SURVIVORS_MAX) {
+        let words = octets.len() / 8;
+        let may_survive = match which {
+            Which::Small => words <= MAIN_WORDS_MAX,
+            Which::Main => writer.survivors < SURVIVORS_MAX && writer.surviving_words < SURVIVING_WORDS_MAX,
+        };
+        if is_visited && may_survive {
             writer.survivors += usize::from(which == Which::Main);
+            writer.surviving_words += if which == Which::Main { words } else { 0 };
             return self.keep_on(writer, shared, (slot, word, which), octets, now);
         }
         match which {
-            Which::Small if self.has_spare(writer, shared, octets.len() / 8, now) => {
+            Which::Small if words <= MAIN_WORDS_MAX && self.has_spare(writer, shared, words, now) => {
                 return self.keep_on(writer, shared, (slot, word, which), octets, now);
             }
             Which::Small => {

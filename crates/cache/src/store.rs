@@ -76,7 +76,7 @@ impl Cache {
         let shape = Shape::of((octets - fixed) / count);
         let shards: Box<[Shard]> = (0..count).map(|number| Shard::new(number, shape)).collect();
         Cache {
-            shared: Shared { secret, limits: settings.limits, marks },
+            shared: Shared { secret, limits: settings.limits, marks, clock: AtomicU64::new(0) },
             shards,
             servers,
             sweeps: Mutex::default(),
@@ -90,11 +90,13 @@ impl Cache {
         &self.servers
     }
 
-    /// What is known of `key`, expired or not: `copied` holds it. Counts as a use of it, which keeps it longer.
+    /// What is known of `key`, expired or not: `copied` holds it. Counts as a use of it, which keeps it longer, from a second after it was stored.
     #[inline]
     pub fn get<'b>(&self, key: &Key<'_>, copied: &'b mut Copied) -> Option<Entry<'b>> {
         let (entry, shard, slot) = self.look(key, copied)?;
-        shard.index.visit(slot);
+        if self.shared.counts(entry.stored) {
+            shard.index.visit(slot);
+        }
         Some(entry)
     }
 
@@ -146,8 +148,9 @@ impl Cache {
     /// Whether what a stamp was taken of is still the entry of its key. Counts as a use of it. One load, and one of the flushes.
     #[inline]
     pub fn is_current(&self, stamp: &Stamp) -> bool {
-        let Some((shard, slot)) = self.slot(stamp) else { return false };
-        let is_current = shard.index.load(slot) == Slot(stamp.word) && self.shared.marks.is_empty();
+        let Some((number, shard, slot)) = self.slot(stamp) else { return false };
+        let word = Slot(stamp.word);
+        let is_current = shard.index.load(slot) == word && !self.shared.marks.may_hide(number, word);
         if is_current {
             shard.index.visit(slot);
         }
@@ -158,6 +161,12 @@ impl Cache {
     pub fn outage_ended(&self, now: Moment) {
         self.outage_end.fetch_max(now.0, Ordering::Relaxed);
         self.servers.outage_ended(now);
+    }
+
+    /// What was asked for until `now` is not kept any more when it comes: other settings hold, or other anchors. What is kept already stays, but for what
+    /// [`Cache::flush`] takes out.
+    pub fn refuse_asked_until(&self, now: Moment) {
+        self.shared.marks.refuse_all(now);
     }
 
     /// What is known of a name, whatever the subject: `each` gets every entry, expired or not.
@@ -187,7 +196,7 @@ impl Cache {
     /// What there is, and what came of it.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
-        self.shards.iter().for_each(|shard| counts.add(&shard.lock().counts));
+        self.shards.iter().for_each(|shard| counts.add(&shard.counts()));
         counts
     }
 
@@ -204,10 +213,10 @@ impl Cache {
     }
 
     #[inline]
-    fn slot(&self, stamp: &Stamp) -> Option<(&Shard, usize)> {
+    fn slot(&self, stamp: &Stamp) -> Option<(usize, &Shard, usize)> {
         let each = self.shards[0].index.slot_count();
         let (shard, slot) = (stamp.slot as usize / each, stamp.slot as usize % each);
-        Some((self.shards.get(shard)?, slot))
+        Some((shard, self.shards.get(shard)?, slot))
     }
 }
 

@@ -4,6 +4,8 @@ use crate::Moment;
 
 /// Words of a quality in its row.
 pub(super) const QUALITY_WORDS: usize = 10;
+/// The word that has when it was updated.
+pub(super) const QUALITY_UPDATED: usize = 3;
 pub(super) type Words = [u64; QUALITY_WORDS];
 
 /// Time-out for a server that has not answered yet. Nearly all answer within 300 ms from anywhere; what is lost costs the client this much.
@@ -159,7 +161,8 @@ impl Quality {
         (self.timeouts, self.suspect, self.backoff_until) = (0, Suspect::Nobody, Moment::default());
     }
 
-    /// No answer came in time to what was asked of it for `zone` (the zone of the cut that it serves).
+    /// No answer came in time to what was asked of it for `zone` (the zone of the cut that it serves). Only of types that every server
+    /// answers for: firewalls drop questions for types that they do not know, and whoever asks for those shall not have the server left alone.
     pub fn timed_out(&mut self, zone: ZoneMark, now: Moment) {
         self.suspect = match self.suspect {
             Suspect::Nobody => Suspect::Zone(zone),
@@ -257,9 +260,5 @@ impl Quality {
             cookie,
             updated: Moment(words[3]),
         }
-    }
-
-    pub(super) fn updated_in(words: &Words) -> u64 {
-        words[3]
     }
 }

@@ -155,6 +155,23 @@ fn lame_for_a_zone_until_its_end() {
     assert!(is_lame(9_999, "net.", 1_500));
 }
 
+/// Addresses that never answer have no row given up of a server that did lately.
+#[test]
+fn silence_displaces_nobody() {
+    let servers = servers(64 << 10);
+    for number in 0..50 {
+        servers.update(&address(number), Moment(1_000), |quality| quality.answered(20_000));
+    }
+    let known = || (0..50).filter(|number| servers.read(&address(*number)).is_measured()).count();
+    let before = known();
+    for number in 1_000..20_000 {
+        servers.update(&address(number), Moment(2_000), |quality| {
+            quality.timed_out(ZoneMark::new(1), Moment(2_000))
+        });
+    }
+    assert_eq!((known(), before), (50, 50));
+}
+
 /// Readers see a row as one writer left it.
 #[test]
 fn rows_are_never_torn() {

@@ -242,7 +242,8 @@ fn evicts_and_stays_right() {
                 let octets = vec![number as u8; 20 + random.index(300)];
                 let mut list = list(&octets);
                 list.push(&round.to_be_bytes());
-                assert!(cache.put(&key, &entry(list.list()), Moment(1), Moment(1)));
+                let now = Moment(u64::from(round) * 10);
+                assert!(cache.put(&key, &entry(list.list()), now, now));
                 versions[number] = round;
             }
             _ => {
@@ -293,35 +294,49 @@ impl Zipf {
     }
 }
 
-/// The share of hits of a Zipf mix with `flood` names asked once for each name of it.
-fn hit_share(octets: usize, names: usize, queries: usize, flood: usize) -> f64 {
+/// What floods the cache beside a mix of queries.
+#[derive(Clone, Copy, PartialEq)]
+enum Flood {
+    None,
+    /// So many names for each query, each asked once.
+    Once(usize),
+    /// The same, asked twice, right away.
+    Twice(usize),
+}
+
+/// The share of hits of a Zipf mix of 1,000 queries a second, 100,000 names, after `queries` of warming up, `queries` more with a flood.
+fn hit_share(octets: usize, queries: usize, flood: Flood) -> f64 {
     let cache = cache(octets);
-    let (zipf, mut random, mut copied) = (Zipf::new(names), Random::new(9), Copied::new());
-    let (mut hits, mut once) = (0, 1 << 40);
-    for query in 0..queries {
+    let (zipf, mut random, mut copied) = (Zipf::new(100_000), Random::new(9), Copied::new());
+    let (mut hits, mut made_up) = (0, 1 << 40);
+    for query in 0..2 * queries {
         let now = Moment(query as u64);
         let number = zipf.draw(&mut random);
-        let host = host(number);
-        let hit = cache.get(&Key::rrset(&host, 1), &mut copied).is_some();
-        hits += usize::from(hit && query >= queries / 2);
+        let hit = cache.get(&Key::rrset(&host(number), 1), &mut copied).is_some();
+        hits += usize::from(hit && query >= queries);
         if !hit {
             fill(&cache, number..number + 1, now);
         }
-        for _ in 0..flood {
-            fill(&cache, once..once + 1, now);
-            once += 1;
+        let (Flood::Once(count) | Flood::Twice(count)) = flood else { continue };
+        let count = if query >= queries { count } else { 0 };
+        for number in made_up..made_up + count as u64 {
+            fill(&cache, number..number + 1, now);
+            if matches!(flood, Flood::Twice(_)) {
+                assert!(cache.get(&Key::rrset(&host(number), 1), &mut copied).is_some());
+            }
         }
+        made_up += count as u64;
     }
-    hits as f64 / (queries - queries / 2) as f64
+    hits as f64 / queries as f64
 }
 
-/// 100,000 names, of which a tenth fits: a flood of ten names for each query takes a small part of the hits.
+/// A seventh of the names fits. The shares are in `docs/design/cache.md`.
 #[test]
 fn floods_pass_through_the_small_ring() {
-    let (quiet, flooded) =
-        (hit_share(1 << 20, 100_000, 200_000, 0), hit_share(1 << 20, 100_000, 200_000, 10));
-    println!("share of hits {quiet:.3}, with a flood {flooded:.3}");
-    assert!(quiet > 0.78 && flooded > 0.68, "{quiet} {flooded}");
+    let share = |flood| hit_share(1 << 20, 100_000, flood);
+    let [quiet, once, twice] = [Flood::None, Flood::Once(5), Flood::Twice(5)].map(share);
+    println!("share of hits {quiet:.3}, with a flood of names asked once {once:.3}, twice {twice:.3}");
+    assert!(quiet > 0.75 && once > 0.9 * quiet && twice > 0.9 * quiet);
 }
 
 #[test]
@@ -339,7 +354,10 @@ fn stamps_are_of_one_entry() {
     cache.remove(&Key::rrset(&hosts[0], 1));
     assert!(!cache.is_current(&again) && stamp(0).is_none());
     cache.hide(&Flush::Tree(name("other.")), Moment(3));
-    assert!(!cache.is_current(&second), "while something is flushed nothing is");
+    assert!(!cache.is_current(&second), "while something is flushed nothing of before is");
+    fill(&cache, 2..3, Moment(4));
+    let third = cache.stamp(&Key::rrset(&host(2), 1), &mut Copied::new()).unwrap();
+    assert!(cache.is_current(&third), "what came since is");
     while !cache.sweep(100).is_done {}
     assert!(cache.is_current(&second));
     fill(&cache, 10..100_000, Moment(4));
@@ -390,20 +408,52 @@ fn flushed_at_once_swept_in_steps() {
     assert!(cache.get(&key, &mut copied).is_none());
 }
 
-/// More types of a name than its buckets have slots: the others of the buckets stay if they are used.
+/// Whoever asks for all types of a name of others does not have its data leave, nor its cut.
+#[test]
+fn denials_never_displace_data_of_their_name() {
+    let cache = cache(1 << 20);
+    let list = list(b"data");
+    let host = host(1);
+    let mut copied = Copied::new();
+    let put = |key: &Key<'_>, kind, second| {
+        let entry = Entry { kind, rank: Rank::Referral, ..entry(list.list()) };
+        cache.put(key, &entry, Moment(second * 1_000), Moment(second * 1_000))
+    };
+    let kept = [Key::rrset(&host, 1), Key::rrset(&host, 43), Key::cut(&host)];
+    kept.iter().for_each(|key| {
+        assert!(put(key, if key.subject == Subject::Cut { Kind::Cut } else { Kind::Data }, 1))
+    });
+    for rtype in (2..=65_535).step_by(7).filter(|rtype| *rtype != 43) {
+        for (key, kind) in [
+            (Key::rrset(&host, rtype), Kind::NoData),
+            (Key::failure(&host, rtype), Kind::Failure),
+            (Key::unchecked(&host, rtype), Kind::Data),
+        ] {
+            assert!(put(&key, kind, u64::from(rtype) / 1_000 + 2));
+            assert!(cache.get(&key, &mut copied).is_some());
+            assert!(cache.get(&key, &mut copied).is_some());
+        }
+        assert!(kept.iter().all(|key| cache.peek(key, &mut copied).is_some()), "{rtype}");
+    }
+    let mut shown = 0;
+    cache.show(&host, |subject, _| shown += usize::from(crate::rank::is_minor(subject, Kind::NoData)));
+    assert_eq!(shown, crate::limits::MINOR_MAX);
+}
+
+/// Data of more types than a name has slots: never more than those.
 #[test]
 fn types_of_a_name_are_limited() {
     let cache = cache(1 << 20);
     let list = list(b"data");
     let host = host(1);
-    let mut copied = Copied::new();
     for rtype in 1..=1_000 {
         assert!(cache.put(&Key::rrset(&host, rtype), &entry(list.list()), Moment(1), Moment(1)));
-        assert!(cache.get(&Key::rrset(&host, 1), &mut copied).is_some(), "{rtype}");
     }
     let mut shown = 0;
     cache.show(&host, |_, _| shown += 1);
     assert_eq!(shown, 16);
+    let denial = Entry { kind: Kind::NoData, ..entry(RdataList::EMPTY) };
+    assert!(!cache.put(&Key::rrset(&host, 2_000), &denial, Moment(1), Moment(1)), "data goes before");
 }
 
 #[test]
@@ -415,7 +465,7 @@ fn what_is_too_much_is_not_kept() {
         let list: RdataListBuf = (0..records).map(|_| &data[..]).collect();
         cache.put(&Key::rrset(&host, 16), &entry(list.list()), Moment(1), Moment(1))
     };
-    assert!(put(100, 4) && !put(101, 4) && put(1, 16_000) && !put(1, 40_000));
+    assert!(put(100, 4) && !put(101, 4) && put(1, 16_000) && !put(1, 17_000));
 }
 
 #[test]
