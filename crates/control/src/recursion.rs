@@ -9,6 +9,7 @@
 
 mod own;
 mod recursor;
+mod replies;
 mod terms;
 mod world;
 
@@ -17,11 +18,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use cache::{Cache, Moment};
-use sync::profile::Mutex;
+use sync::Mutex;
 
 use crate::settings::Settings;
-pub(crate) use recursor::{Message, Recursor};
-use terms::Terms;
+pub use recursor::Message;
+pub(crate) use recursor::{Recursor, StreamHappened};
+pub(crate) use terms::Terms;
 
 /// What all workers share.
 pub(crate) struct Recursion {
@@ -33,6 +35,9 @@ pub(crate) struct Recursion {
     /// The number of the terms: workers take them when it changes, and look at nothing but this.
     version: AtomicU64,
 }
+
+/// Entries that a worker's tick looks at for what is flushed: a few microseconds.
+const SWEPT_PER_TICK: usize = 64;
 
 /// What moments count from in a cache that begins empty. Not zero, so that what is before can be said.
 const FIRST: Moment = Moment(1_000_000);
@@ -54,12 +59,20 @@ impl Recursion {
         Ok(Some(Arc::new(Recursion { cache, began, first: FIRST, terms, version })))
     }
 
-    /// Has workers go by other settings from now on.
-    pub(crate) fn reconfigure(&self, settings: &Settings, server: &auth::Server) -> Result<(), Vec<String>> {
-        let mut terms = self.terms.lock();
-        *terms = Arc::new(Terms::new(settings, server, terms.version + 1)?);
-        self.version.store(terms.version, Ordering::Release);
-        Ok(())
+    /// Terms by other settings, to be published. Errors are lines for the operator.
+    pub(crate) fn terms(&self, settings: &Settings, server: &auth::Server) -> Result<Terms, Vec<String>> {
+        Terms::new(settings, server, self.version.load(Ordering::Acquire) + 1)
+    }
+
+    /// Has workers go by other terms from now on. One at a time: whoever changes settings.
+    pub(crate) fn publish(&self, terms: Terms) {
+        let version = terms.version;
+        *self.terms.lock() = Arc::new(terms);
+        self.version.store(version, Ordering::Release);
+    }
+
+    fn current_terms(&self) -> Arc<Terms> {
+        Arc::clone(&self.terms.lock())
     }
 
     /// The terms, if they are others than those of this number.
@@ -75,6 +88,7 @@ fn cache_settings(settings: &Settings) -> cache::Settings {
         ttl_max: resolver.ttl_max_seconds,
         ttl_min: resolver.ttl_min_seconds,
         negative_ttl_max: resolver.negative_ttl_max_seconds,
+        stale_seconds: resolver.stale_seconds,
         ..default.limits
     };
     cache::Settings { octets: usize::try_from(resolver.cache_octets).unwrap_or(usize::MAX), limits, ..default }

@@ -2,15 +2,16 @@
 
 use std::net::SocketAddr;
 
-use cache::{Cache, Moment, Servers};
+use cache::{Cache, Moment};
 use net::{Driver, PathId, Protocol};
 use resolve::{Closed, Outcome, Path, StreamId, StreamSecurity, Time, Unsent, Waiter, World};
 use zone::CatalogView;
 
 use super::own::OwnZones;
 use super::terms::Terms;
-use super::waiting::Replies;
-use super::{Message, Recursion};
+use super::replies::Replies;
+use super::Recursion;
+use super::recursor::Message;
 
 /// What an event can do.
 pub(super) struct Outside<'a, 'd> {
@@ -49,10 +50,6 @@ impl World for Outside<'_, '_> {
         &self.shared.cache
     }
 
-    fn servers(&self) -> &Servers {
-        &self.shared.servers
-    }
-
     fn send(&mut self, to: SocketAddr, octets: &[u8]) -> Result<Path, Unsent> {
         let path = self.driver.upstream().ask(to, octets).map_err(unsent)?;
         Ok(Path(path.bits()))
@@ -85,7 +82,8 @@ impl World for Outside<'_, '_> {
     }
 
     fn done(&mut self, waiter: Waiter, outcome: &Outcome) {
-        self.replies.done(waiter, outcome, self.driver);
+        let known = (&self.terms.policy, &self.shared.cache);
+        self.replies.done(waiter, outcome, known, self.time, self.driver);
     }
 }
 
