@@ -6,10 +6,10 @@
 //!
 //! | kind | subject | records | beside |
 //! |---|---|---|---|
-//! | `Data` | RRset | the RRset | of one made from a wildcard: what proves that nothing is nearer (RFC 4035 5.3.4) |
-//! | `NoData` | RRset | none | SOA, and what proves it |
+//! | `Data` | RRset, unchecked | the RRset | of one made from a wildcard: what proves that nothing is nearer (RFC 4035 5.3.4) |
+//! | `NoData` | RRset, unchecked | none | SOA, and what proves it |
 //! | `NameError` | existence | none | SOA, and what proves it |
-//! | `Failure` | RRset | none | none: it could not be found out (RFC 9520); EDE says why |
+//! | `Failure` | failure | none | none: it could not be found out (RFC 9520); EDE says why |
 //! | `Cut` | cut | NS RRset of the delegation | its glue: A and AAAA RRsets, never answered to anybody |
 
 use wire::rrset::{RdataList, RrsetList};
@@ -52,14 +52,24 @@ pub enum Rank {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Security {
-    /// Not looked at yet: asked with CD.
+    /// Not looked at: asked with CD.
     Unchecked = 0,
-    /// Proved to be unsigned, or below an insecure point; or validation is off.
+    /// Proved to be unsigned, or below an insecure point; or validation is off, or no anchor is above it (indeterminate, RFC 4033 5).
     Insecure = 1,
     /// Proved by a chain from an anchor.
     Secure = 2,
     /// It should be proved and is not: for clients with CD only.
     Bogus = 3,
+}
+
+impl Security {
+    /// What a whole is of which one part is this and another `other`: bogus if one is, then unchecked, then insecure.
+    #[must_use]
+    pub fn worst(self, other: Security) -> Security {
+        let order = [Security::Bogus, Security::Unchecked, Security::Insecure, Security::Secure];
+        let place = |security| order.iter().position(|one| *one == security).unwrap_or(0);
+        order[place(self).min(place(other))]
+    }
 }
 
 /// What is known; see the module. `stored` is set by who stores it.
@@ -71,8 +81,8 @@ pub struct Entry<'a> {
     pub rank: Rank,
     /// What validation found.
     pub security: Security,
-    /// Why it is bogus or a failure, as an extended error (RFC 8914); 0 where there is nothing to say.
-    pub ede: u16,
+    /// Why it is bogus or a failure, as an extended error (RFC 8914).
+    pub ede: Option<u16>,
     /// Since when.
     pub stored: Moment,
     /// For how many seconds from then, after all caps.
@@ -88,6 +98,16 @@ pub struct Entry<'a> {
 }
 
 impl Entry<'_> {
+    /// Whether this one, while it lasts, is not to be replaced by `other` (RFC 2181 5.4.1): what is proved goes before what is not, then ranks count. What is
+    /// not validated, bogus or a failure never stands in the way.
+    pub fn is_believed_before(&self, other: &Entry<'_>) -> bool {
+        let stands = |entry: &Entry<'_>| {
+            entry.kind != Kind::Failure && !matches!(entry.security, Security::Unchecked | Security::Bogus)
+        };
+        let weight = |entry: &Entry<'_>| (stands(entry), entry.security == Security::Secure, entry.rank);
+        stands(self) && weight(self) > weight(other)
+    }
+
     /// Seconds that are left at `now`, rounded up, so that what has just been stored has its whole TTL; `None` once it has expired.
     pub fn ttl_left(&self, now: Moment) -> Option<u32> {
         let left = u64::from(self.ttl).checked_mul(1000)?.checked_sub(now.ms_since(self.stored))?;
@@ -99,6 +119,9 @@ impl Entry<'_> {
         now.ms_since(self.stored.plus_seconds(self.ttl)) / 1000
     }
 }
+
+/// No extended error: a code that nobody uses.
+const NO_EDE: u16 = u16::MAX;
 
 /// Octets of the fixed fields.
 const FIXED_OCTETS: usize = 28;
@@ -119,7 +142,8 @@ impl Copied {
 /// Appends the octets of an entry: what [`read`] reads.
 pub(crate) fn write(entry: &Entry<'_>, to: &mut Vec<u8>) {
     to.extend([entry.kind as u8, entry.rank as u8, entry.security as u8, entry.zone_labels]);
-    to.extend(entry.ede.to_le_bytes());
+    // Codes are below 49,152 (RFC 8914 5.2), of which some are for private use above.
+    to.extend(entry.ede.unwrap_or(NO_EDE).to_le_bytes());
     to.extend([0; 2]);
     to.extend(entry.stored.0.to_le_bytes());
     to.extend(entry.ttl.to_le_bytes());
@@ -144,7 +168,7 @@ pub(crate) fn read(octets: &[u8]) -> Option<Entry<'_>> {
         rank: *rank.get(usize::from(fixed[1]).wrapping_sub(1))?,
         security: *security.get(usize::from(fixed[2]))?,
         zone_labels: fixed[3],
-        ede: u16::from_le_bytes([fixed[4], fixed[5]]),
+        ede: Some(u16::from_le_bytes([fixed[4], fixed[5]])).filter(|ede| *ede != NO_EDE),
         stored: Moment(u64::from(word(8)) | u64::from(word(12)) << 32),
         ttl: word(16),
         rdatas: RdataList::from_octets(rdatas)?,
@@ -166,7 +190,7 @@ mod tests {
             kind: Kind::Cut,
             rank: Rank::Referral,
             security: Security::Bogus,
-            ede: 0x1234,
+            ede: Some(0x1234),
             stored: Moment(0x0001_0203_0405_0607),
             ttl: 86_400,
             zone_labels: 3,
@@ -183,6 +207,20 @@ mod tests {
     }
 
     #[test]
+    fn the_worst_part_decides() {
+        use Security::{Bogus, Insecure, Secure, Unchecked};
+        for (first, second, expected) in [
+            (Secure, Secure, Secure),
+            (Secure, Insecure, Insecure),
+            (Unchecked, Insecure, Unchecked),
+            (Bogus, Secure, Bogus),
+            (Bogus, Unchecked, Bogus),
+        ] {
+            assert_eq!((first.worst(second), second.worst(first)), (expected, expected));
+        }
+    }
+
+    #[test]
     fn ages() {
         let list = RdataList::EMPTY;
         let (kind, rank, security) = (Kind::NoData, Rank::Authority, Security::Insecure);
@@ -190,7 +228,7 @@ mod tests {
             kind,
             rank,
             security,
-            ede: 0,
+            ede: None,
             stored: Moment(1_000),
             ttl: 10,
             zone_labels: 0,

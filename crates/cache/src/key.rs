@@ -14,9 +14,13 @@ pub struct Key<'a> {
 /// Of what about a name something is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
-    /// Its RRset of a type: the records, or that there are none (NODATA), or that it cannot be found out now.
+    /// Its RRset of a type: the records, or that there are none (NODATA); validated, or known to be insecure.
     Rrset(u16),
-    /// The name itself: that it does not exist (NXDOMAIN, RFC 2308 5), and so nothing below it (RFC 8020).
+    /// The same as it came for a client with CD, not validated or bogus. Apart, so that it is never seen by others and never takes the place of anything.
+    Unchecked(u16),
+    /// That an RRset could not be found out just now (RFC 9520). Apart, so that what has expired stays beside it, to be served stale.
+    Failure(u16),
+    /// The name itself: that it does not exist (NXDOMAIN, RFC 2308 5); where that is proved, nothing below it does (RFC 8020).
     Existence,
     /// The zone cut at it as the parent zone has it: the name servers of its delegation with their glue. Beside the NS RRset that the
     /// zone itself has, which is data like other data and never says whom to ask: so a delegation ends when the parent's TTL does, whatever the child says

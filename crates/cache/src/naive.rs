@@ -44,13 +44,14 @@ impl Naive {
         entry::read(&copied.octets)
     }
 
-    /// Keeps `entry` from `now` on, unless what is kept and not expired is believed more. `false`: that is so.
-    pub fn put(&self, key: &Key<'_>, entry: &Entry<'_>, now: Moment) -> bool {
+    /// Keeps `entry` from `now` on, unless what is kept and not expired is believed more, or it was asked for before it was flushed. `false`: that is so.
+    pub fn put(&self, key: &Key<'_>, entry: &Entry<'_>, asked: Moment, now: Moment) -> bool {
+        let _ = asked;
         let Ok(mut entries) = self.entries.write() else { return false };
         let place = (key.name.octets().to_vec(), key.subject);
         if let Some(kept) = entries.get(&place).and_then(|octets| entry::read(octets))
             && kept.ttl_left(now).is_some()
-            && kept.rank > entry.rank
+            && kept.is_believed_before(entry)
         {
             return false;
         }

@@ -79,7 +79,7 @@ impl Service for Answerer {
                     true => self.responder.serve_limited(query, &zones, identity, &client, room),
                 };
                 match (answered, &mut self.responder) {
-                    (Answered::Octets(octets), _) => queries.answer(octets),
+                    (Answered::Octets(octets) | Answered::Elsewhere(octets), _) => queries.answer(octets),
                     (Answered::Request, responder) => {
                         if let Some(item) = queries.current() {
                             self.requests.carry_out(item, (&zones, identity), &client, responder, driver);
@@ -122,7 +122,7 @@ fn answer_again(
             let (transport, is_proved) = (item.context.transport, item.context.is_proved);
             let client = Client { transport, address: &item.context.client, is_proved, now };
             match responder.serve(item.query, zones, identity, &client, item.room) {
-                Answered::Octets(octets) => item.answer(octets),
+                Answered::Octets(octets) | Answered::Elsewhere(octets) => item.answer(octets),
                 Answered::Request => requests.carry_out(item, (zones, identity), &client, responder, driver),
             }
         }

@@ -90,4 +90,7 @@ pub use tap::{TapRecord, Tapped};
 pub use ticket::{Refused, Ticket};
 pub use timer::{TIMERS_MAX, TimerId};
 pub use udp::{BATCH, Backend, UDP_QUERY_OCTETS_MAX, UDP_RESPONSE_OCTETS_MAX};
-pub use upstream::{ARRIVAL_OCTETS_MAX, Arrivals, UPSTREAM_SOCKETS_MAX, Upstream, UpstreamId};
+pub use upstream::{
+    ARRIVAL_OCTETS_MAX, Arrival, Arrivals, POOL_FLOOR, PORTS_MIN, PathId, Ports, TooFewPorts,
+    UPSTREAM_SOCKETS_MAX, Unsent, Upstream, UpstreamSettings,
+};

@@ -7,7 +7,7 @@
 
 use rustix::event::epoll::EventData;
 
-use crate::upstream::UpstreamId;
+use crate::upstream::PathId;
 
 /// The source of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub(crate) enum Token {
     Leave,
     /// Something is in the inbox.
     Inbox,
-    /// A socket of the service.
-    Upstream(UpstreamId),
+    /// A UDP socket to ask other servers through.
+    Upstream(PathId),
 }
 
 /// Which connection of a worker: where it sits in the table.
@@ -66,7 +66,7 @@ impl From<EventData> for Token {
             1 => Self::Listener(index as usize),
             2 => Self::Stream(ConnectionId { index, generation }),
             4 => Self::Inbox,
-            5 => Self::Upstream(UpstreamId { index, generation }),
+            5 => Self::Upstream(PathId { index, generation }),
             6 => Self::Leave,
             _ => Self::Stop,
         }
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn tokens_survive_the_way_through_the_kernel() {
         let id = ConnectionId { index: u32::MAX, generation: GENERATIONS - 1 };
-        let upstream = Token::Upstream(UpstreamId { index: 9, generation: GENERATIONS - 1 });
+        let upstream = Token::Upstream(PathId { index: 9, generation: GENERATIONS - 1 });
         for token in [
             Token::Udp(7),
             Token::Listener(0),

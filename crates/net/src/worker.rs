@@ -29,8 +29,8 @@ use crate::tcp::{Connections, Turn};
 use crate::timer::TIMERS_PER_TURN;
 use crate::token::Token;
 use crate::udp::{BATCH, Backend, Outlet, Port, Receiver};
-use crate::upstream::UpstreamId;
-use rate::Rate;
+use crate::upstream::PathId;
+pub(crate) use rate::Rate;
 
 /// Batches one UDP socket gets per turn: 512 queries, some hundred microseconds during which TCP waits.
 const BATCHES_PER_TURN: usize = 8;
@@ -248,6 +248,7 @@ impl<S: Service> Worker<S> {
         };
         let now = Now::read();
         self.host.core.now = now;
+        self.host.core.upstream.set_now(now.instant);
         let mut seen = Events::default();
         // What finishes work comes before what brings more.
         for event in events {
@@ -303,6 +304,7 @@ impl<S: Service> Worker<S> {
             self.connections.serve_ready(&mut lend!(self, now));
         }
         self.connections.expire(&mut lend!(self, now));
+        self.host.core.upstream.sweep();
         self.expire_held(now);
         if self.host.core.streams.count() > 0 {
             for id in self.host.core.streams.expire(now.instant) {
@@ -356,9 +358,9 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Takes what waits at a socket of the service.
-    fn take_arrivals(&mut self, id: UpstreamId) {
-        while self.host.core.upstream.receive(id) {
+    /// Takes what waits at a socket that other servers answer to.
+    fn take_arrivals(&mut self, path: PathId) {
+        while self.host.core.upstream.receive(path) {
             self.tell_arrivals();
         }
     }
@@ -383,6 +385,7 @@ impl<S: Service> Worker<S> {
             core.timers.next(),
             core.later.next_deadline(),
             core.streams.next_deadline(),
+            core.upstream.next_deadline(),
             self.udp.iter().filter_map(|port| port.held.deadline()).min(),
         ];
         let until = deadlines.into_iter().flatten().min()?;

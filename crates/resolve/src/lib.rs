@@ -7,5 +7,5 @@
 pub mod outcome;
 pub mod world;
 
-pub use outcome::{Ask, Outcome, Waiter};
-pub use world::{Path, StreamEvent, StreamId, StreamSecurity, Time, Unsent, World};
+pub use outcome::{Ask, From, Outcome, Waiter};
+pub use world::{Closed, Path, Received, StreamEvent, StreamId, StreamSecurity, Time, Unsent, World};

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 
 use cache::{Cache, Moment};
-use wire::Name;
 
 use crate::outcome::{Outcome, Waiter};
 
@@ -32,7 +31,7 @@ pub enum StreamSecurity<'a> {
     /// TLS (RFC 7858), whoever answers.
     Opportunistic,
     /// TLS with a server that proves this name (RFC 8310).
-    Named(&'a Name),
+    Named(&'a str),
 }
 
 /// What happened to a stream.
@@ -43,7 +42,35 @@ pub enum StreamEvent<'a> {
     /// A whole message came.
     Message(&'a [u8]),
     /// It is over, and so is all that was asked through it.
-    Closed,
+    Closed(Closed),
+}
+
+/// Why a stream is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closed {
+    /// The server ended it between messages, as it may at any time (RFC 7766 6.2.3).
+    Ended,
+    /// It was refused or reset, or ended inside of a message.
+    Broken,
+    /// It was not there in time, or too slow.
+    TimedOut,
+    /// The server did not prove to be the one that was wanted, or speaks no TLS that we do.
+    Untrusted,
+    /// There is no way there now; the server is not to blame.
+    Unreachable,
+}
+
+/// A datagram as it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received<'a> {
+    /// Which way what it answers went, if it does.
+    pub path: Path,
+    /// Who sent it, if nobody forged that.
+    pub from: SocketAddr,
+    /// Its octets.
+    pub octets: &'a [u8],
+    /// Whether it was longer than this, and was cut.
+    pub is_cut: bool,
 }
 
 /// Why nothing was sent.
@@ -51,8 +78,10 @@ pub enum StreamEvent<'a> {
 pub enum Unsent {
     /// There is no way there now: no address of that family, no route. The server is not to blame.
     Unreachable,
-    /// Too much is being sent already.
+    /// Too much is being sent already, or as many sockets or streams are open as there may be.
     Busy,
+    /// The stream or path is not there any more.
+    Gone,
 }
 
 /// The world of a resolver. No method calls back into it.
@@ -65,6 +94,8 @@ pub trait World {
     fn cache(&self) -> &Cache;
     /// Sends a datagram from a port that nobody can guess.
     fn send(&mut self, to: SocketAddr, octets: &[u8]) -> Result<Path, Unsent>;
+    /// What was sent that way is answered or given up: what still comes there is of no use to it.
+    fn settle(&mut self, path: Path);
     /// Opens a stream, or says why not; how it goes on is told by events.
     fn connect(&mut self, to: SocketAddr, security: StreamSecurity<'_>) -> Result<StreamId, Unsent>;
     /// Sends a message, without its length.

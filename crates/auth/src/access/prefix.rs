@@ -43,6 +43,15 @@ impl Prefix {
         if first == address { Ok(prefix) } else { Err(PrefixFault::HostBits(prefix)) }
     }
 
+    /// That of `length` bits which `address` is in; `None` where an address does not have so many.
+    #[must_use]
+    pub fn of(address: IpAddr, length: u8) -> Option<Prefix> {
+        match Prefix::new(address, length) {
+            Ok(prefix) | Err(PrefixFault::HostBits(prefix)) => Some(prefix),
+            Err(PrefixFault::Length(_)) => None,
+        }
+    }
+
     /// Its first address.
     #[must_use]
     pub fn address(&self) -> IpAddr {
@@ -56,13 +65,15 @@ impl Prefix {
     }
 
     /// The first and the last address of an IPv4 one.
-    pub(super) fn v4(&self) -> Option<(u32, u32)> {
+    #[must_use]
+    pub fn v4(&self) -> Option<(u32, u32)> {
         let IpAddr::V4(first) = self.address else { return None };
         Some((first.to_bits(), first.to_bits() | below(self.length, 32) as u32))
     }
 
     /// The same of an IPv6 one.
-    pub(super) fn v6(&self) -> Option<(u128, u128)> {
+    #[must_use]
+    pub fn v6(&self) -> Option<(u128, u128)> {
         let IpAddr::V6(first) = self.address else { return None };
         Some((first.to_bits(), first.to_bits() | below(self.length, 128)))
     }

@@ -1,5 +1,7 @@
 //! Access lists as they are written: texts to lists and rules, and what is wrong with them.
 
+mod local;
+
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
@@ -21,6 +23,10 @@ use crate::sources::{Listing, Rules};
 
 /// Names of rules that are no lists.
 const ALL: &str = "all";
+/// Name of the list that needs no section: this machine and the networks that it is in.
+const LOCAL: &str = "local";
+/// Most sections: there is that list beside them.
+const ACLS_MAX: usize = LISTS_MAX - 1;
 pub(super) const NOBODY: &str = "nobody";
 
 /// What an [[acl]] may call the transports.
@@ -48,11 +54,16 @@ impl<'s> Lists<'s> {
     pub(crate) fn of(settings: &'s Settings) -> Lists<'s> {
         let mut lists = Lists::default();
         let keys = settings.key_names();
-        for acl in settings.acls.iter().take(LISTS_MAX) {
+        for acl in settings.acls.iter().take(ACLS_MAX) {
             if let Ok(list) = compile(acl, &keys) {
                 lists.numbers.insert(&acl.name, lists.lists.len() as u16);
                 lists.lists.push(list);
             }
+        }
+        let prefixes = local::networks().into_iter().map(|network| (network, false)).collect();
+        if let Ok(list) = List::new(&ListSource { prefixes, ..ListSource::default() }) {
+            lists.numbers.insert(LOCAL, lists.lists.len() as u16);
+            lists.lists.push(list);
         }
         lists
     }
@@ -157,7 +168,7 @@ fn list_fault(fault: ListFault, acl: &AclSettings) -> Fault {
 }
 
 /// Reads `ADDRESS/LENGTH` or `ADDRESS`, and whether a `!` excludes it.
-fn prefix(text: &str) -> Result<(Prefix, bool), String> {
+pub(super) fn prefix(text: &str) -> Result<(Prefix, bool), String> {
     let (rest, is_excluded) = text.strip_prefix('!').map_or((text, false), |rest| (rest, true));
     let (address, length) =
         rest.split_once('/').map_or((rest, None), |(address, length)| (address, Some(length)));
@@ -204,9 +215,9 @@ fn rule_faults(names: &Names, known: &HashSet<&str>) -> Vec<(Option<usize>, Stri
             faults.push((Some(at), format!("expected each list once, found {text:?} twice")));
         } else if is_whole && texts.len() > 1 {
             faults.push((Some(at), format!("expected {text:?} alone, found it beside others")));
-        } else if !is_whole && !known.contains(&**text) {
+        } else if !is_whole && &**text != LOCAL && !known.contains(&**text) {
             // In this order the nearest is always the same.
-            let mut names: Vec<&str> = known.iter().copied().chain([ALL, NOBODY]).collect();
+            let mut names: Vec<&str> = known.iter().copied().chain([ALL, LOCAL, NOBODY]).collect();
             names.sort_unstable();
             faults.push((Some(at), one_of("[[acl]]", text, names.into_iter())));
         }
@@ -223,9 +234,9 @@ impl Settings {
             let name = &*acl.name;
             let wrong = match name {
                 "" => Some("expected a name for the list, found none".into()),
-                ALL | NOBODY => {
-                    Some(format!("expected a name other than \"{ALL}\" and \"{NOBODY}\", found {name:?}"))
-                }
+                ALL | LOCAL | NOBODY => Some(format!(
+                    "expected a name other than \"{ALL}\", \"{LOCAL}\" and \"{NOBODY}\", found {name:?}"
+                )),
                 _ => (!known.insert(name)).then(|| format!("expected each name once, found {name:?} twice")),
             };
             if let Some(text) = wrong {
@@ -235,9 +246,9 @@ impl Settings {
                 place.report(report, key, item, text);
             }
         }
-        if self.acls.len() > LISTS_MAX {
-            let place = Place { table, section: "acl", at: Some(LISTS_MAX) };
-            let text = format!("expected at most {LISTS_MAX} lists, found {}", self.acls.len());
+        if self.acls.len() > ACLS_MAX {
+            let place = Place { table, section: "acl", at: Some(ACLS_MAX) };
+            let text = format!("expected at most {ACLS_MAX} lists, found {}", self.acls.len());
             place.report(report, "name", None, text);
         }
         let mut check = |section, at, key, names: &Names| {

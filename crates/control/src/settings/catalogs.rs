@@ -351,7 +351,7 @@ mod tests {
         let unknown = "f:25:1: unknown key \"file\" in [template]; known are name, ";
         assert!(problems.remove(0).starts_with(unknown));
         let expected = [
-            "f:26:15: allow-query: unknown [[acl]] \"them\"; known are all, nobody, us",
+            "f:26:15: allow-query: unknown [[acl]] \"them\"; known are all, local, nobody, us",
             "f:23:8: name: expected each name once, found \"plain\" twice",
             "f:24:1: name: expected a name for the template, found none",
             "f:30:12: members: expected a domain name, found \"a..b\"",

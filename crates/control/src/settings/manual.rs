@@ -2,6 +2,7 @@
 
 use super::catalogs::CatalogSettings;
 use super::declare::{Row, Section};
+use super::resolver::{ForwardSettings, LocalZoneSettings, ResolverSettings, StubSettings};
 use super::sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, KeySettings, LogSettings,
     RateLimitSettings, RemoteSettings, SecondarySettings, ServerSettings, TcpSettings, UpdatePolicySettings,
@@ -53,6 +54,10 @@ pub fn markdown() -> String {
     add::<RemoteSettings>(&mut page, "[[remote]]");
     add::<RateLimitSettings>(&mut page, "[rate-limit]");
     add::<SecondarySettings>(&mut page, "[secondary]");
+    add::<ResolverSettings>(&mut page, "[resolver]");
+    add::<ForwardSettings>(&mut page, "[[forward]]");
+    add::<StubSettings>(&mut page, "[[stub]]");
+    add::<LocalZoneSettings>(&mut page, "[[local-zone]]");
     add::<ControlSettings>(&mut page, "[control]");
     add::<LogSettings>(&mut page, "[log]");
     add::<ZoneSettings>(&mut page, "[[zone]]");
@@ -96,6 +101,10 @@ pub fn man_page() -> String {
     add_man::<RemoteSettings>(&mut page, "[[remote]]");
     add_man::<RateLimitSettings>(&mut page, "[rate-limit]");
     add_man::<SecondarySettings>(&mut page, "[secondary]");
+    add_man::<ResolverSettings>(&mut page, "[resolver]");
+    add_man::<ForwardSettings>(&mut page, "[[forward]]");
+    add_man::<StubSettings>(&mut page, "[[stub]]");
+    add_man::<LocalZoneSettings>(&mut page, "[[local-zone]]");
     add_man::<ControlSettings>(&mut page, "[control]");
     add_man::<LogSettings>(&mut page, "[log]");
     add_man::<ZoneSettings>(&mut page, "[[zone]]");

@@ -14,6 +14,7 @@ pub(crate) mod keys;
 mod manual;
 mod problem;
 mod remotes;
+pub(crate) mod resolver;
 mod sections;
 mod update;
 mod value;
@@ -23,6 +24,7 @@ pub use access::OwnLists;
 pub use catalogs::CatalogSettings;
 pub use manual::{man_page, markdown};
 pub use problem::Problem;
+pub use resolver::{ForwardSettings, LocalZoneSettings, ResolverSettings, StubSettings};
 pub use sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, KeySettings, LogSettings,
     RateLimitSettings, RemoteSettings, SecondarySettings, ServerSettings, TcpSettings, UpdatePolicySettings,
@@ -66,6 +68,14 @@ pub struct Settings {
     pub rate_limit: RateLimitSettings,
     /// `[secondary]`
     pub secondary: SecondarySettings,
+    /// `[resolver]`
+    pub resolver: ResolverSettings,
+    /// `[[forward]]`, each with its line.
+    pub forwards: Vec<(usize, ForwardSettings)>,
+    /// `[[stub]]`, each with its line.
+    pub stubs: Vec<(usize, StubSettings)>,
+    /// `[[local-zone]]`, each with its line.
+    pub local_zones: Vec<(usize, LocalZoneSettings)>,
     /// `[control]`
     pub control: ControlSettings,
     /// `[log]`
@@ -119,7 +129,7 @@ impl Settings {
     }
 
     fn from_table(table: &DeTable<'_>, report: &mut Report<'_>) -> Settings {
-        const SECTIONS: [&str; 16] = [
+        const SECTIONS: [&str; 20] = [
             "server",
             "tcp",
             "cookies",
@@ -130,6 +140,10 @@ impl Settings {
             "remote",
             "rate-limit",
             "secondary",
+            "resolver",
+            "forward",
+            "stub",
+            "local-zone",
             "control",
             "log",
             "zone",
@@ -169,6 +183,10 @@ impl Settings {
                 }
                 "rate-limit" => settings.rate_limit = Section::read(value, report),
                 "secondary" => settings.secondary = Section::read(value, report),
+                "resolver" => settings.resolver = Section::read(value, report),
+                "forward" => settings.forwards = read_each(value, report, resolver::check_forward),
+                "stub" => settings.stubs = read_each(value, report, resolver::check_stub),
+                "local-zone" => settings.local_zones = read_each(value, report, resolver::check_local),
                 "control" => settings.control = Section::read(value, report),
                 "log" => settings.log = Section::read(value, report),
                 "zone" => settings.zones = read_each(value, report, zones::check_zone),
@@ -185,6 +203,7 @@ impl Settings {
         settings.check_updates(table, report);
         settings.check_remotes(table, report);
         settings.check_catalogs(table, report);
+        settings.check_resolver(table, report);
         settings.close_catalogs();
         settings
     }

@@ -136,7 +136,7 @@ const SECONDS: Range = Range::Number("seconds", 1, 50_000_000);
 const PER_SECOND: Range = Range::Number("answers a second", 0, auth::rate::Limits::PER_SECOND_MAX as u64);
 
 /// What a rule is written as.
-const RULE: &str = "\"all\", \"nobody\" or the name of an [[acl]]";
+pub(super) const RULE: &str = "\"all\", \"nobody\", \"local\" or the name of an [[acl]]";
 
 section! {
     /// Which clients may make requests, by kind. Of several lists one that lets a client in is enough. What zones say for themselves
@@ -150,15 +150,16 @@ section! {
         update: Names = Names::one("nobody"), Range::Texts(RULE), live;
         /// Notices that a zone has changed. A primary of the zone may send them without.
         notify: Names = Names::one("nobody"), Range::Texts(RULE), live;
-        /// Queries about zones of others. None are answered yet: they are refused whoever asks.
-        recursion: Names = Names::one("nobody"), Range::Texts(RULE), live;
+        /// Queries about names that are in none of the zones here (`[resolver]`), whatever is known of them. `local` is this machine and the networks that it is
+        /// in, as they are when the settings are read.
+        recursion: Names = Names::one("local"), Range::Texts(RULE), live;
     }
 }
 
 section! {
     /// A list of clients, for `[access]` and zones to name. A client is in it if all that the list says fits.
     pub struct AclSettings in "acl" {
-        /// Its name: any but `all` and `nobody`.
+        /// Its name: any but `all`, `local` and `nobody`.
         name: String = String::new(), Range::Any, live;
         /// Addresses and prefixes. `!` before one excludes it. Of those that cover an address the longest prefix decides, whatever
         /// their order; an address that none covers is not in the list. Empty: any address.

@@ -113,7 +113,7 @@ fn access_lists() {
     let texts = |names: &Names| names.texts().join(" ");
     assert_eq!(
         settings.access.kinds().map(|(_, names)| texts(names)),
-        ["office streams", "office", "nobody", "nobody", "nobody"]
+        ["office streams", "office", "nobody", "nobody", "local"]
     );
     let own: Vec<OwnLists> = settings.own_lists().collect();
     assert_eq!(own, [OwnLists::of_queries(&Names::one("all"))]);
@@ -145,17 +145,17 @@ fn what_is_wrong_with_access_lists() {
             "4:15: transports: unknown transport \"tpc\"; did you mean \"tcp\"?",
             "5:9: keys: expected the name of a [[key]], found \"k.example\"; there are none",
             "7:8: name: expected each name once, found \"office\" twice",
-            "9:8: name: expected a name other than \"all\" and \"nobody\", found \"all\"",
+            "9:8: name: expected a name other than \"all\", \"local\" and \"nobody\", found \"all\"",
             "10:28: addresses: expected each prefix once, found \"10.0.0.0/8\" beside \"10.0.0.0/8\"",
             "11:1: name: expected a name for the list, found none",
             "12:13: addresses: expected a prefix that is let in, found excluded ones alone; with \"0.0.0.0/0\" and \"::/0\" \
              all others are",
             "14:10: query: unknown [[acl]] \"offcie\"; did you mean \"office\"?",
             "14:20: query: expected \"nobody\" alone, found it beside others",
-            "15:12: transfer: expected \"all\", \"nobody\" or the name of an [[acl]], or a list of such, found an empty list",
+            "15:12: transfer: expected \"all\", \"nobody\", \"local\" or the name of an [[acl]], or a list of such, found an empty list",
             "16:21: update: expected each list once, found \"office\" twice",
             "23:15: allow-query: unknown [[acl]] \"nobdy\"; did you mean \"nobody\"?",
-            "26:26: allow-query: unknown [[acl]] \"something\"; known are all, nobody, office",
+            "26:26: allow-query: unknown [[acl]] \"something\"; known are all, local, nobody, office",
         ]
     );
     let many = (0..17).map(|at| format!("[[acl]]\nname = \"l{at}\"\n")).collect::<String>();
@@ -163,5 +163,5 @@ fn what_is_wrong_with_access_lists() {
     let text = format!("{many}[access]\nquery = [{}]\n", names.join(", "));
     assert_eq!(problems(&text), ["36:9: query: expected at most 16 lists, found 17"]);
     let many = (0..4097).map(|at| format!("[[acl]]\nname = \"l{at}\"\n")).collect::<String>();
-    assert_eq!(problems(&many), ["8194:8: name: expected at most 4096 lists, found 4097"]);
+    assert_eq!(problems(&many), ["8192:8: name: expected at most 4095 lists, found 4097"]);
 }

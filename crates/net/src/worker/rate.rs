@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// So many at once, and one more each time.
 #[derive(Debug)]
-pub(super) struct Rate {
+pub(crate) struct Rate {
     burst: u32,
     pause: Duration,
     left: u32,
@@ -13,12 +13,12 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    pub(super) fn new(burst: u32, pause: Duration, now: Instant) -> Self {
+    pub(crate) fn new(burst: u32, pause: Duration, now: Instant) -> Self {
         Self { burst, pause, left: burst, raised: now }
     }
 
     /// Takes one; `false` if none is left.
-    pub(super) fn take(&mut self, now: Instant) -> bool {
+    pub(crate) fn take(&mut self, now: Instant) -> bool {
         while self.left < self.burst && now.saturating_duration_since(self.raised) >= self.pause {
             self.left += 1;
             self.raised += self.pause;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use net::{
-    Arrivals, Driver, Item, Messages, Pull, Queries, Running, Server, Service, StreamWaker, Ticket,
-    UpstreamId, Waker,
+    Arrival, Arrivals, Driver, Item, Messages, PathId, Pull, Queries, Running, Server, Service, StreamWaker,
+    Ticket, Waker,
 };
 
 /// The timer that panics.
@@ -52,7 +52,8 @@ pub struct Toy {
     held: Vec<Ticket>,
     /// All that `release` has to reply to.
     released: Vec<Ticket>,
-    upstream: HashMap<UpstreamId, Ticket>,
+    /// By where they left.
+    upstream: HashMap<(PathId, Vec<u8>), Ticket>,
 }
 
 impl Toy {
@@ -88,9 +89,8 @@ impl Toy {
             "hold" => self.held.push(ticket),
             _ => {
                 let remote: SocketAddr = words[1].parse().unwrap();
-                let id = driver.upstream().open("127.0.0.1:0".parse().unwrap(), Some(remote)).unwrap();
-                driver.upstream().send(id, query, None).unwrap();
-                self.upstream.insert(id, ticket);
+                let path = driver.upstream().ask(remote, query).unwrap();
+                self.upstream.insert((path, query.to_vec()), ticket);
             }
         }
     }
@@ -196,9 +196,9 @@ impl Service for Toy {
     }
 
     fn arrivals(&mut self, arrivals: &Arrivals, driver: &mut Driver<'_, String>) {
-        for (id, _, octets) in arrivals.iter() {
-            let Some(ticket) = self.upstream.remove(&id) else { continue };
-            driver.upstream().close(id);
+        for Arrival { path, octets, .. } in arrivals.iter() {
+            let Some(ticket) = self.upstream.remove(&(path, octets.to_vec())) else { continue };
+            driver.upstream().settle(path);
             driver
                 .reply(ticket, |room| {
                     room[..octets.len()].copy_from_slice(octets);

@@ -1,0 +1,350 @@
+//! Settings of the recursive server, and what is wrong with them.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use auth::access::Prefix;
+use toml::de::DeTable;
+use wire::{Name, NameBuf};
+
+use super::Settings;
+use super::access::{Place, prefix};
+use super::declare::section;
+use super::problem::Report;
+use super::sections::RULE;
+use super::value::{Names, Range};
+
+/// Most addresses of a forwarded or stub zone: its servers.
+const SERVERS_MAX: usize = 16;
+/// Most octets of the cache: what a machine has.
+const CACHE_OCTETS_MAX: u64 = 1 << 44;
+/// Fewest: what a page of names needs with its zones and keys.
+const CACHE_OCTETS_MIN: u64 = 4 << 20;
+/// TTLs (RFC 2181 8).
+const TTL: Range = Range::Number("seconds", 0, i32::MAX as u64);
+/// Prefixes, as they are written.
+const PREFIXES: Range = Range::TextsOrNone("an address or prefix such as \"192.0.2.0/24\"");
+/// Domain names, as they are written.
+const NAMES: Range = Range::TextsOrNone("a domain name");
+
+/// What is no server of anybody's (RFC 6890): the machine itself, nobody, whoever is near, groups, and what is reserved.
+const SPECIAL_ADDRESSES: [&str; 10] = [
+    "0.0.0.0/8",
+    "127.0.0.0/8",
+    "169.254.0.0/16",
+    "224.0.0.0/4",
+    "240.0.0.0/4",
+    "::/128",
+    "::1/128",
+    "fe80::/10",
+    "ff00::/8",
+    "100::/64",
+];
+
+fn texts(texts: &[&str]) -> Names {
+    Names::from(texts.iter().map(|text| String::from(*text)).collect::<Vec<_>>())
+}
+
+section! {
+    /// The recursive server: queries about names that are in none of the zones here are answered by asking the servers of others, for those clients that
+    /// `recursion` in `[access]` lets in.
+    pub struct ResolverSettings in "resolver" {
+        /// Whether there is one.
+        enabled: bool = false, Range::Any, start;
+        /// Memory for what is learned, all of it: names, denials, zone cuts, servers, keys.
+        cache_octets: u64 = 256 << 20, Range::Number("octets", CACHE_OCTETS_MIN, CACHE_OCTETS_MAX), start;
+        /// Folder for what outlives the process: what was learned, and the states of trust anchors (RFC 5011). Empty: the cache begins empty, and trust anchors are those of
+        /// the settings or built in.
+        state_directory: PathBuf = PathBuf::new(), Range::Any, start;
+        /// The longest that anything is kept, whatever its TTL.
+        ttl_max_seconds: u32 = 86_400, TTL, live;
+        /// The shortest. More than a few seconds breaks what others change quickly.
+        ttl_min_seconds: u32 = 0, TTL, live;
+        /// The longest that it is kept that a name or type does not exist (RFC 2308 5).
+        negative_ttl_max_seconds: u32 = 3600, TTL, live;
+        /// Whether answers are validated (DNSSEC, RFC 4035): what is bogus is answered with SERVFAIL.
+        validate: bool = true, Range::Any, live;
+        /// File of trust anchors, DS or DNSKEY records in the form of zone files. Empty: those of the root zone that are built in.
+        trust_anchor_file: PathBuf = PathBuf::new(), Range::Any, live;
+        /// Names from which on downwards nothing is validated, for good: private zones. For what is broken for a while, `zonda ctl negative-anchor`, which has an end (RFC 7646).
+        insecure: Names = Names::default(), NAMES, live;
+        /// File of the root servers' names and addresses in the form of zone files. Empty: those that are built in.
+        root_hints: PathBuf = PathBuf::new(), Range::Any, live;
+        /// Whether servers are asked over IPv4.
+        ipv4: bool = true, Range::Any, live;
+        /// Whether servers are asked over IPv6.
+        ipv6: bool = true, Range::Any, live;
+        /// Addresses that servers are asked from, one at random of those of a family. Empty: the one that the system takes.
+        source_addresses: Names = Names::default(), Range::TextsOrNone("an address"), start;
+        /// The ports that servers are asked from, chosen at random for each query.
+        source_ports: String = "1024-65535".into(), Range::Any, start;
+        /// Addresses that are never asked, whoever says that they are servers.
+        never_ask: Names = texts(&SPECIAL_ADDRESSES), PREFIXES, live;
+        /// How much of a name servers are told that need not know all of it (RFC 9156): `off` (all), `relaxed` (as little as possible, all of it where a server
+        /// takes that badly) or `strict` (as little as possible, whatever becomes of it).
+        qname_minimisation: String = "relaxed".into(), Range::OneOf(&["off", "relaxed", "strict"]), live;
+        /// Whether the letters of names are sent in random case, which servers send back: much more for a forger to guess.
+        randomise_case: bool = true, Range::Any, live;
+        /// How long what has expired may be answered where its servers do not answer (RFC 8767); 0: never.
+        stale_seconds: u32 = 86_400, TTL, live;
+        /// After how many milliseconds of asking such answers are given.
+        stale_after_ms: u32 = 1800, Range::Number("milliseconds", 0, 10_000), live;
+        /// Whether what is asked for in the last tenth of its TTL is asked for anew, so that it does not expire.
+        prefetch: bool = true, Range::Any, live;
+        /// Whether denials that were proved are answered for other names that they deny as well (RFC 8198).
+        aggressive_denial: bool = true, Range::Any, live;
+        /// Whether the records of a set change their places from answer to answer.
+        rotate: bool = true, Range::Any, live;
+        /// What clients get that do not want recursion (RD) for names of others: nothing (`refuse`), or what is known (`cache`), which tells what others asked for.
+        without_recursion: String = "refuse".into(), Range::OneOf(&["refuse", "cache"]), live;
+        /// Addresses that names of others must not have (rebinding): answers with such are answered with REFUSED.
+        private_addresses: Names = Names::default(), PREFIXES, live;
+        /// Names that may, with all below.
+        private_names: Names = Names::default(), NAMES, live;
+        /// Names, with all below, that are resolved like others although they are special: such as `home.arpa`, `10.in-addr.arpa`, `test`, `onion`. Zones of this
+        /// server, `[[forward]]`, `[[stub]]` and `[[local-zone]]` do so for theirs.
+        not_special: Names = Names::default(), NAMES, live;
+        /// Prefixes for IPv6 addresses that are made of IPv4 addresses for names that have no others (DNS64, RFC 6147), such as `64:ff9b::/96`. Empty: none are made.
+        dns64_prefixes: Names = Names::default(), PREFIXES, live;
+        /// Which clients get such addresses.
+        dns64_clients: Names = Names::one("all"), Range::Texts(RULE), live;
+        /// IPv6 addresses that count as none there, beside mapped IPv4 addresses.
+        dns64_exclude: Names = Names::default(), PREFIXES, live;
+        /// Queries that may wait for servers at a time, of each worker.
+        waiting: u32 = 16_384, Range::Number("queries", 64, 32_768), live;
+    }
+}
+
+section! {
+    /// A zone whose names other resolvers are asked for.
+    pub struct ForwardSettings in "forward" {
+        /// The zone's name; `.` for all that nothing else is said of.
+        name: Option<NameBuf> = None, Range::Any, live;
+        /// Those resolvers; without a port it is 53, with `tls` 853.
+        addresses: Vec<SocketAddr> = Vec::new(), Range::Any, live;
+        /// Whether they are asked over TLS (RFC 7858).
+        tls: bool = false, Range::Any, live;
+        /// The name that they must prove to have, by certificates that this system trusts. Empty: they are not authenticated.
+        tls_name: String = String::new(), Range::Any, live;
+        /// Whether the servers of the zones are asked where none of these answers.
+        first: bool = false, Range::Any, live;
+    }
+}
+
+section! {
+    /// A zone whose servers are these, whatever its parent says: private zones.
+    pub struct StubSettings in "stub" {
+        /// The zone's name.
+        name: Option<NameBuf> = None, Range::Any, live;
+        /// Its servers; without a port it is 53.
+        addresses: Vec<SocketAddr> = Vec::new(), Range::Any, live;
+        /// Whether it is validated. Private zones mostly cannot be.
+        validate: bool = false, Range::Any, live;
+    }
+}
+
+/// What a local zone answers beside its records.
+pub(super) const LOCAL_KINDS: [&str; 7] =
+    ["transparent", "static", "redirect", "nxdomain", "nodata", "refuse", "drop"];
+
+section! {
+    /// Names that are answered from here, without anybody being asked.
+    pub struct LocalZoneSettings in "local-zone" {
+        /// The name from which on downwards it holds.
+        name: Option<NameBuf> = None, Range::Any, live;
+        /// What names get that have no `records`: resolved like others (`transparent`), denied (`static`), the records of the zone's own name (`redirect`), NXDOMAIN
+        /// or NODATA whatever there is (`nxdomain`, `nodata`), REFUSED (`refuse`), or nothing at all (`drop`).
+        kind: String = "static".into(), Range::OneOf(&LOCAL_KINDS), live;
+        /// Records as in zone files, names relative to the zone's: `"printer 3600 A 192.0.2.9"`.
+        records: Names = Names::default(), Range::TextsOrNone("a record such as \"printer 3600 A 192.0.2.9\""), live;
+    }
+}
+
+/// What is wrong with a forwarded zone as a whole.
+pub(super) fn check_forward(forward: &ForwardSettings) -> Result<(), &'static str> {
+    if !forward.tls_name.is_empty() && !forward.tls {
+        return Err("expected `tls = true` beside `tls-name`");
+    }
+    check_servers(&forward.name, &forward.addresses)
+}
+
+/// What is wrong with a stub zone as a whole.
+pub(super) fn check_stub(stub: &StubSettings) -> Result<(), &'static str> {
+    check_servers(&stub.name, &stub.addresses)
+}
+
+fn check_servers(name: &Option<NameBuf>, addresses: &[SocketAddr]) -> Result<(), &'static str> {
+    match (name, addresses.len()) {
+        (None, _) => Err("expected `name`, found none"),
+        (_, 0) => Err("expected `addresses`, found none"),
+        (_, 1..=SERVERS_MAX) => Ok(()),
+        _ => Err("addresses: expected at most 16"),
+    }
+}
+
+/// What is wrong with a local zone as a whole.
+pub(super) fn check_local(local: &LocalZoneSettings) -> Result<(), &'static str> {
+    if local.name.is_none() { Err("expected `name`, found none") } else { Ok(()) }
+}
+
+/// The first and the last port of `FIRST-LAST`.
+pub(crate) fn ports(text: &str) -> Option<(u16, u16)> {
+    let (first, last) = text.split_once('-')?;
+    let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    (first >= 1024 && first <= last).then_some((first, last))
+}
+
+/// The prefixes of a setting without faults.
+pub(crate) fn prefixes(names: &Names) -> Vec<Prefix> {
+    names.texts().iter().filter_map(|text| prefix(text).ok()).map(|(prefix, _)| prefix).collect()
+}
+
+/// The names of a setting without faults, in lower case.
+pub(crate) fn names(names: &Names) -> Vec<NameBuf> {
+    names
+        .texts()
+        .iter()
+        .filter_map(|text| NameBuf::from_text(text).ok())
+        .map(|name| name.to_lowercase())
+        .collect()
+}
+
+/// Lengths of prefixes that addresses can be made with (RFC 6052 2.2).
+const DNS64_LENGTHS: [u8; 6] = [32, 40, 48, 56, 64, 96];
+
+/// What is wrong with a text.
+type TextFault = Option<String>;
+
+impl Settings {
+    /// Reports what is wrong with the resolver and its zones. `table`: of the whole file, for the places.
+    pub(super) fn check_resolver(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
+        let resolver = &self.resolver;
+        let prefix_fault = |text: &str| -> TextFault {
+            prefix(text)
+                .err()
+                .or_else(|| text.starts_with('!').then(|| format!("expected no \"!\", found {text:?}")))
+        };
+        let name_fault = |text: &str| -> TextFault {
+            NameBuf::from_text(text)
+                .err()
+                .map(|error| format!("expected a domain name, found {text:?}: {error}"))
+        };
+        let address_fault = |text: &str| -> TextFault {
+            text.parse::<IpAddr>().err().map(|_| format!("expected an address, found {text:?}"))
+        };
+        let dns64_fault = |text: &str| -> TextFault {
+            prefix_fault(text).or_else(|| {
+                let (prefix, _) = prefix(text).ok()?;
+                let fits = prefix.v6().is_some() && DNS64_LENGTHS.contains(&prefix.length());
+                (!fits).then(|| {
+                    format!("expected an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits, found {text:?}")
+                })
+            })
+        };
+        let place = Place { table, section: "resolver", at: None };
+        let mut check = |key, names: &Names, fault: &dyn Fn(&str) -> TextFault| {
+            for (at, text) in names.texts().iter().enumerate() {
+                if let Some(text) = fault(text) {
+                    place.report(report, key, Some(at), text);
+                }
+            }
+        };
+        check("insecure", &resolver.insecure, &name_fault);
+        check("private-names", &resolver.private_names, &name_fault);
+        check("not-special", &resolver.not_special, &name_fault);
+        check("source-addresses", &resolver.source_addresses, &address_fault);
+        check("never-ask", &resolver.never_ask, &prefix_fault);
+        check("private-addresses", &resolver.private_addresses, &prefix_fault);
+        check("dns64-prefixes", &resolver.dns64_prefixes, &dns64_fault);
+        check("dns64-exclude", &resolver.dns64_exclude, &prefix_fault);
+        if ports(&resolver.source_ports).is_none() {
+            let found = &resolver.source_ports;
+            let text = format!("expected two ports from 1024 on such as \"1024-65535\", found {found:?}");
+            place.report(report, "source-ports", None, text);
+        }
+        if !resolver.ipv4 && !resolver.ipv6 {
+            place.report(
+                report,
+                "ipv6",
+                None,
+                "expected true beside `ipv4 = false`: nobody could be asked".into(),
+            );
+        }
+        self.check_names_once(table, report);
+    }
+
+    /// A name is forwarded, stub or local once.
+    fn check_names_once(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
+        fn names<S>(all: &[(usize, S)], name: impl Fn(&S) -> &Option<NameBuf>) -> Vec<&Name> {
+            all.iter().filter_map(|(_, section)| name(section).as_deref()).collect()
+        }
+        let sections = [
+            ("forward", names(&self.forwards, |forward| &forward.name)),
+            ("stub", names(&self.stubs, |stub| &stub.name)),
+            ("local-zone", names(&self.local_zones, |local| &local.name)),
+        ];
+        let mut seen: std::collections::HashMap<NameBuf, &str> = Default::default();
+        for (section, names) in &sections {
+            for (at, name) in names.iter().enumerate() {
+                if let Some(before) = seen.insert(name.to_lowercase(), section) {
+                    let text = format!("expected each name once, found {name} in [[{before}]] too");
+                    Place { table, section, at: Some(at) }.report(report, "name", None, text);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn problems(text: &str) -> Vec<String> {
+        let problems = Settings::parse(Path::new("f"), text).err().unwrap_or_default();
+        problems.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn defaults_are_what_they_say() {
+        let settings = ResolverSettings::default();
+        assert_eq!(prefixes(&settings.never_ask).len(), SPECIAL_ADDRESSES.len());
+        assert_eq!(ports(&settings.source_ports), Some((1024, 65_535)));
+        assert_eq!([ports("53-1024"), ports("2000"), ports("3000-2000"), ports("1024-70000")], [None; 4]);
+    }
+
+    #[test]
+    fn what_is_wrong() {
+        let text = "[resolver]\nenabled = true\ninsecure = [\"corp\", \"a..b\"]\nnever-ask = \"10.0.0.1/8\"\n\
+                    source-ports = \"53\"\nipv4 = false\nipv6 = false\ndns64-prefixes = [\"64:ff9b::/96\", \"64:ff9b::/95\"]\n\
+                    source-addresses = \"here\"\n";
+        assert_eq!(
+            problems(text),
+            [
+                "f:3:21: insecure: expected a domain name, found \"a..b\": empty label",
+                "f:4:13: never-ask: expected zeros after the first 8 bits, found \"10.0.0.1/8\"; did you mean \"10.0.0.0/8\"?",
+                "f:5:16: source-ports: expected two ports from 1024 on such as \"1024-65535\", found \"53\"",
+                "f:7:8: ipv6: expected true beside `ipv4 = false`: nobody could be asked",
+                "f:8:35: dns64-prefixes: expected an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits, found \"64:ff9b::/95\"",
+                "f:9:20: source-addresses: expected an address, found \"here\"",
+            ]
+        );
+    }
+
+    #[test]
+    fn zones_of_the_resolver() {
+        let text = "[[forward]]\nname = \"corp\"\naddresses = [\"192.0.2.1\"]\n[[stub]]\nname = \"Corp.\"\naddresses = [\"192.0.2.1\"]\n\
+                    [[forward]]\nname = \"x\"\naddresses = []\n[[forward]]\nname = \"y\"\naddresses = [\"192.0.2.1\"]\ntls-name = \"z\"\n\
+                    [[local-zone]]\nkind = \"nothing\"\n";
+        assert_eq!(
+            problems(text),
+            [
+                "f:5:8: name: expected each name once, found Corp. in [[forward]] too",
+                "f:7:1: [[forward]]: expected `addresses`, found none",
+                "f:10:1: [[forward]]: expected `tls = true` beside `tls-name`",
+                "f:15:8: kind: expected one of \"transparent\", \"static\", \"redirect\", \"nxdomain\", \"nodata\", \"refuse\", \"drop\", found \"nothing\"",
+            ]
+        );
+    }
+}
