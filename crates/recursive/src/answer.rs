@@ -212,7 +212,12 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
             let target = entry.rdatas.iter().next().and_then(|rdata| Name::from_wire(rdata).ok());
             let (Kind::Data, Some(target)) = (entry.kind, target) else { continue };
             parts.add(&entry, asked.now);
-            writer.set(name.name(), rtype::CNAME, left_of(&entry, asked.now), (entry.rdatas, entry.signatures));
+            writer.set(
+                name.name(),
+                rtype::CNAME,
+                left_of(&entry, asked.now),
+                (entry.rdatas, entry.signatures),
+            );
             note_proofs(asked, &entry, (proofs, lasts));
             next.set_lower(target);
             std::mem::swap(name, next);
@@ -380,7 +385,13 @@ fn made_of_a(
                 let lasts = left_of(&entry, asked.now);
                 let until = lasts.until.min(asked.now.plus_seconds(left));
                 let lasts = Lasts { ttl: lasts.ttl.min(left), until };
-                let set = Rrset { owner: name, rtype: rtype::A, ttl: lasts.ttl, rdatas: entry.rdatas, signatures: RdataList::EMPTY };
+                let set = Rrset {
+                    owner: name,
+                    rtype: rtype::A,
+                    ttl: lasts.ttl,
+                    rdatas: entry.rdatas,
+                    signatures: RdataList::EMPTY,
+                };
                 return put_made(asked, &set, lasts, made, parts, writer);
             }
             Kind::NoData => return None,
@@ -468,7 +479,13 @@ fn any(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mut
                 continue;
             }
             parts.add(&entry, asked.now);
-            let set = Rrset { owner: name.name(), rtype, ttl: entry.ttl, rdatas: entry.rdatas, signatures: entry.signatures };
+            let set = Rrset {
+                owner: name.name(),
+                rtype,
+                ttl: entry.ttl,
+                rdatas: entry.rdatas,
+                signatures: entry.signatures,
+            };
             if let Some(end) = put_data(asked, &set, left_of(&entry, asked.now), parts, writer) {
                 return end;
             }
@@ -499,10 +516,7 @@ const ANY_TTL: u32 = 3600;
 pub(crate) fn is_of_validation(code: u16) -> bool {
     matches!(
         code,
-        ede::UNSUPPORTED_DNSKEY_ALGORITHM
-            | ede::UNSUPPORTED_DS_DIGEST_TYPE
-            | ede::DNSSEC_INDETERMINATE..=ede::NSEC_MISSING
-            | ede::SIGNATURE_EXPIRED_BEFORE_VALID
-            | ede::UNSUPPORTED_NSEC3_ITERATIONS
+        ede::UNSUPPORTED_DNSKEY_ALGORITHM | ede::UNSUPPORTED_DS_DIGEST_TYPE | ede::DNSSEC_INDETERMINATE
+            ..=ede::NSEC_MISSING | ede::SIGNATURE_EXPIRED_BEFORE_VALID | ede::UNSUPPORTED_NSEC3_ITERATIONS
     )
 }

@@ -16,7 +16,8 @@ use wire::rrset::RdataList;
 /// The octet that is left out (RFC 6052 2.2).
 const ZERO_AT: usize = 8;
 /// The well-known prefix (RFC 6052 2.1).
-const WELL_KNOWN: Prefix = Prefix { octets: [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], length: 12 };
+const WELL_KNOWN: Prefix =
+    Prefix { octets: [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], length: 12 };
 /// What is not global (RFC 6052 3.1 with RFC 6890): the well-known prefix is not for these.
 const NOT_GLOBAL: [&str; 13] = [
     "0.0.0.0/8",
@@ -93,7 +94,12 @@ pub struct Dns64 {
 
 impl Dns64 {
     /// `prefixes`: at most [`DNS64_PREFIXES_MAX`] count; `excluded`: beside mapped IPv4 addresses; `kept`: IPv4 networks that no address is made of. `None` without a prefix.
-    pub fn new(prefixes: &[Prefix], excluded: &[(IpAddr, u8)], kept: Networks, clients: Clients) -> Option<Dns64> {
+    pub fn new(
+        prefixes: &[Prefix],
+        excluded: &[(IpAddr, u8)],
+        kept: Networks,
+        clients: Clients,
+    ) -> Option<Dns64> {
         let mapped = (IpAddr::V6(Ipv4Addr::UNSPECIFIED.to_ipv6_mapped()), 96);
         let excluded: Vec<_> = excluded.iter().copied().chain([mapped]).collect();
         let prefixes: Vec<_> = prefixes.iter().copied().take(DNS64_PREFIXES_MAX).collect();
@@ -125,8 +131,7 @@ impl Dns64 {
     pub(crate) fn made<'m>(&'m self, addresses: RdataList<'m>) -> impl Iterator<Item = [u8; 16]> + 'm {
         addresses.into_iter().filter_map(|rdata| <[u8; 4]>::try_from(rdata).ok()).flat_map(move |v4| {
             let is_fit = move |prefix: &&Prefix| {
-                !self.kept.has_v4(v4.into())
-                    && (**prefix != WELL_KNOWN || !self.not_global.has_v4(v4.into()))
+                !self.kept.has_v4(v4.into()) && (**prefix != WELL_KNOWN || !self.not_global.has_v4(v4.into()))
             };
             self.prefixes.iter().filter(is_fit).map(move |prefix| prefix.address(v4))
         })
@@ -208,7 +213,8 @@ mod tests {
     }
 
     fn dns64(prefixes: &[Prefix]) -> Dns64 {
-        Dns64::new(prefixes, &[("2001:db8::".parse().unwrap(), 32)], Networks::default(), Clients::All).unwrap()
+        Dns64::new(prefixes, &[("2001:db8::".parse().unwrap(), 32)], Networks::default(), Clients::All)
+            .unwrap()
     }
 
     #[test]
@@ -238,10 +244,11 @@ mod tests {
     fn reverse_names() {
         let dns64 = dns64(&[prefix("64:ff9b::", 96)]);
         let mut to = [0; REVERSE_OCTETS_MAX];
-        let text = "1.2.0.0.2.0.0.c.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.b.9.f.f.4.6.0.0.ip6.arpa";
+        let text = "1.2.2.0.0.0.0.c.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.b.9.f.f.4.6.0.0.ip6.arpa";
         let name = NameBuf::from_text(text).unwrap();
         assert_eq!(dns64.reverse(&name, &mut to).unwrap().to_string(), "33.2.0.192.in-addr.arpa.");
-        for other in [text.replace("b.9", "b.8"), text.replacen("1.2", "12.2", 1), text.replacen('1', "g", 1)] {
+        for other in [text.replace("b.9", "b.8"), text.replacen("1.2", "12.2", 1), text.replacen('1', "g", 1)]
+        {
             assert_eq!(dns64.reverse(&NameBuf::from_text(&other).unwrap(), &mut to), None, "{other}");
         }
     }

@@ -17,6 +17,8 @@
 mod answer;
 mod counters;
 pub mod dns64;
+#[cfg(test)]
+mod kit;
 pub mod limits;
 pub mod local;
 pub mod names;

@@ -134,7 +134,11 @@ pub(crate) enum Found<'l> {
     /// It is another name.
     Alias(Rrset<'l>, &'l Name),
     /// There is no such name (or, `has_name`, type); with the SOA RRset of the zone.
-    Denied { has_name: bool, soa: Rrset<'l>, is_blocked: bool },
+    Denied {
+        has_name: bool,
+        soa: Rrset<'l>,
+        is_blocked: bool,
+    },
     /// Addresses of nowhere, of the type asked for.
     Null,
     Refused,
@@ -200,7 +204,10 @@ impl Local {
         let mut ttl = record.ttl;
         for set in node.sets.list() {
             if set.rtype == record.rtype {
-                set.rdatas.into_iter().filter(|rdata| **rdata != *record.rdata).for_each(|rdata| rdatas.push(rdata));
+                set.rdatas
+                    .into_iter()
+                    .filter(|rdata| **rdata != *record.rdata)
+                    .for_each(|rdata| rdatas.push(rdata));
                 ttl = ttl.min(set.ttl);
             } else {
                 others.push(&set);
@@ -317,7 +324,9 @@ impl Local {
 fn of_node(node: &Node, qtype: u16) -> Option<Found<'_>> {
     let mut sets = node.sets.list().iter();
     let fits = |set: &Rrset<'_>| {
-        set.rtype == qtype || set.rtype == rtype::CNAME && !rtype::may_be_at_cname(qtype) || qtype == rtype::ANY
+        set.rtype == qtype
+            || set.rtype == rtype::CNAME && !rtype::may_be_at_cname(qtype)
+            || qtype == rtype::ANY
     };
     let set = sets.find(fits)?;
     let target = set.rdatas.iter().next().and_then(|rdata| Name::from_wire(rdata).ok());

@@ -18,7 +18,10 @@ impl Names {
         let labels = |name: &NameBuf| name.label_count();
         Names {
             names: names.iter().map(|name| name.to_lowercase().octets().into()).collect(),
-            labels: (names.iter().map(labels).min().unwrap_or(0), names.iter().map(labels).max().unwrap_or(0)),
+            labels: (
+                names.iter().map(labels).min().unwrap_or(0),
+                names.iter().map(labels).max().unwrap_or(0),
+            ),
         }
     }
 

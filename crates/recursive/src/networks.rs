@@ -86,8 +86,14 @@ mod tests {
 
     #[test]
     fn addresses_in_networks() {
-        let networks =
-            Networks::built_in(&["10.0.0.0/8", "10.1.0.0/16", "192.0.2.7/32", "fd00::/8", "::/128", "0.0.0.0/33"]);
+        let networks = Networks::built_in(&[
+            "10.0.0.0/8",
+            "10.1.0.0/16",
+            "192.0.2.7/32",
+            "fd00::/8",
+            "::/128",
+            "0.0.0.0/33",
+        ]);
         for (address, expected) in [
             ("9.255.255.255", false),
             ("10.0.0.0", true),

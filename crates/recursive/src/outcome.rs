@@ -11,7 +11,12 @@ use wire::iana::{ede, rcode};
 use wire::render::Section;
 
 /// Writes the records of an outcome after what is written already.
-pub(crate) fn write(asked: &Asked<'_>, outcome: &Outcome, parts: &mut Parts, writer: &mut Writer<'_>) -> Verdict {
+pub(crate) fn write(
+    asked: &Asked<'_>,
+    outcome: &Outcome,
+    parts: &mut Parts,
+    writer: &mut Writer<'_>,
+) -> Verdict {
     let is_answer = matches!(outcome.rcode, rcode::NOERROR | rcode::NXDOMAIN | rcode::YXDOMAIN);
     if !is_answer {
         return Verdict { rcode: outcome.rcode, edes: outcome.edes, flags: 0 };
@@ -23,7 +28,9 @@ pub(crate) fn write(asked: &Asked<'_>, outcome: &Outcome, parts: &mut Parts, wri
     }
     parts.security = parts.security.worst(security);
     for set in outcome.answer.list() {
-        if let Some(End::Answer(verdict)) = put_data(asked, &set, lasts(asked, outcome, set.ttl), parts, writer) {
+        if let Some(End::Answer(verdict)) =
+            put_data(asked, &set, lasts(asked, outcome, set.ttl), parts, writer)
+        {
             return verdict;
         }
     }

@@ -324,7 +324,8 @@ impl Responder {
         buffers.name.set_lower(question.name());
         let asked_for = (&*wishes, Some((question.name(), class::IN)));
         let tables = (&mut **suffixes, marks);
-        let Some(mut writer) = Writer::new(room, tables, asked_for, wishes.opt(policy), (time.now, turn)) else {
+        let Some(mut writer) = Writer::new(room, tables, asked_for, wishes.opt(policy), (time.now, turn))
+        else {
             return Replied::Octets(0);
         };
         let start = writer.mark();
@@ -383,7 +384,8 @@ impl Responder {
         self.counters.refused += 1;
         let wants_recursion = self.wishes.flags & header::RD != 0;
         let why = if wants_recursion { ede::PROHIBITED } else { ede::NOT_AUTHORITATIVE };
-        match self.write(Verdict::with_ede(rcode::REFUSED, why), (Some(class::IN), false), policy, now, room) {
+        match self.write(Verdict::with_ede(rcode::REFUSED, why), (Some(class::IN), false), policy, now, room)
+        {
             Some(octets) => octets,
             None => 0,
         }
@@ -485,7 +487,8 @@ fn is_for_others(read: &Query<'_>) -> bool {
     let question = read.question.map(|question| (question.qclass, question.qtype));
     read.tsig.is_some()
         || header::opcode(read.flags) != opcode::QUERY
-        || question.is_some_and(|(class, qtype)| class != class::IN || matches!(qtype, rtype::AXFR | rtype::IXFR))
+        || question
+            .is_some_and(|(class, qtype)| class != class::IN || matches!(qtype, rtype::AXFR | rtype::IXFR))
 }
 
 /// What is kept back of an answer to a question for this name.

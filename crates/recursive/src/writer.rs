@@ -144,20 +144,19 @@ impl<'b> Writer<'b> {
         self.has_question
     }
 
-    /// How many records a section has.
-    pub(crate) fn count(&self, section: Section) -> u16 {
-        self.out.count(section)
-    }
-
     /// Whether sets of a type are for this client where they are not what was asked for.
     fn shows(&self, rtype: u16) -> bool {
-        self.dnssec_ok
-            || rtype == self.qtype
-            || !matches!(rtype, rtype::RRSIG | rtype::NSEC | rtype::NSEC3)
+        self.dnssec_ok || rtype == self.qtype || !matches!(rtype, rtype::RRSIG | rtype::NSEC | rtype::NSEC3)
     }
 
     /// Writes a set, or truncates the response. Sets of proofs are passed over where they are not for this client.
-    pub(crate) fn set(&mut self, owner: &Name, rtype: u16, lasts: Lasts, lists: (RdataList<'_>, RdataList<'_>)) {
+    pub(crate) fn set(
+        &mut self,
+        owner: &Name,
+        rtype: u16,
+        lasts: Lasts,
+        lists: (RdataList<'_>, RdataList<'_>),
+    ) {
         self.records(owner, rtype, lasts, lists.0.count(), |at| lists.0.iter().nth(at), lists.1);
     }
 

@@ -55,7 +55,11 @@ fn special_names() {
         ("1.0.0.127.in-addr.arpa", rtype::PTR, "1 of type 12"),
         ("0.0.127.in-addr.arpa", rtype::PTR, "NODATA"),
         ("2.0.0.127.in-addr.arpa", rtype::PTR, "NXDOMAIN"),
-        ("1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.ip6.arpa", rtype::PTR, "1 of type 12"),
+        (
+            "1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.ip6.arpa",
+            rtype::PTR,
+            "1 of type 12",
+        ),
         ("example", rtype::A, "resolved"),
         ("www.example.com", rtype::A, "resolved"),
         (".", rtype::NS, "resolved"),

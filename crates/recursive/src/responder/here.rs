@@ -29,7 +29,13 @@ pub(super) enum LocalEnd {
 }
 
 /// Writes what local names say of the name, or leaves in `name` the one to go on with.
-pub(super) fn local(policy: &Policy, wishes: &Wishes, name: &mut NameSpace, now: Moment, writer: &mut Writer<'_>) -> Said {
+pub(super) fn local(
+    policy: &Policy,
+    wishes: &Wishes,
+    name: &mut NameSpace,
+    now: Moment,
+    writer: &mut Writer<'_>,
+) -> Said {
     let mut said = Said { end: None, is_aliased: false, is_told: false };
     let lasts = |ttl: u32| Lasts { ttl, until: now.plus_seconds(ttl) };
     for _ in 0..ALIASES_MAX {

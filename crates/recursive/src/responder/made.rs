@@ -29,8 +29,7 @@ pub(super) fn goes_on_to_a(waiting: &Waiting, outcome: &Outcome, policy: &Policy
         }
         // Servers that do not answer for one type may answer for the other (5.1.2, 5.1.3).
         rcode::SERVFAIL => {
-            let is_silence =
-                |code: &u16| matches!(*code, ede::NO_REACHABLE_AUTHORITY | ede::NETWORK_ERROR);
+            let is_silence = |code: &u16| matches!(*code, ede::NO_REACHABLE_AUTHORITY | ede::NETWORK_ERROR);
             let is_silent = outcome.edes.iter().flatten().any(is_silence);
             is_silent.then_some(Stage::Dns64 { ttl: DNS64_TTL, security: Security::Insecure })
         }
