@@ -94,8 +94,8 @@ sync::counters! {
     upstream_queries,
     /// Datagrams to other servers that were not sent: no route, a full buffer, no socket.
     upstream_unsent,
-    /// UDP sockets opened to ask through, each for a question of its own.
-    upstream_fresh,
+    /// UDP sockets opened to ask through.
+    upstream_opened,
     /// UDP sockets to ask through that are open now.
     upstream_sockets,
     /// Datagrams that came to them, answers or not.

@@ -9,7 +9,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::sockopt;
@@ -21,6 +21,13 @@ use crate::tcp::frame::{Front, LENGTH_OCTETS, MESSAGE_OCTETS_MAX, front};
 
 /// Octets that a stream keeps until its socket takes them: some 400 questions, or one of the longest messages and a few.
 pub const UNSENT_OCTETS_MAX: usize = MESSAGE_OCTETS_MAX + LENGTH_OCTETS;
+
+/// Messages that a stream may owe: what servers take from one client at a time (RFC 7766 6.2.1.1). One that leaves some unanswered for ever
+/// comes to this, is asked no more, and is too slow then.
+const OWED_MAX: u32 = 128;
+
+/// A time beyond what a clock can show is none: a day is as good.
+const TIME_MAX: Duration = Duration::from_secs(86_400);
 
 /// Octets read in a turn: what a few records of TLS or one message have; the others have their turn.
 pub(super) const READ_OCTETS: usize = 64 << 10;
@@ -52,6 +59,9 @@ pub(super) struct Stream {
     early: usize,
     /// Messages that were sent and not answered, by count.
     owed: u32,
+    has_answered: bool,
+    /// How long it may owe nothing, if another time than that of the settings.
+    idle: Option<Duration>,
     /// When it last did what it should: connected, completed a message, was asked after a rest.
     since: Instant,
     /// Why no more comes, once that is known.
@@ -76,6 +86,8 @@ impl Stream {
             written: 0,
             early: 0,
             owed: 0,
+            has_answered: false,
+            idle: None,
             since: now,
             end: None,
         }
@@ -91,6 +103,14 @@ impl Stream {
         self.state == State::Open && self.owed == 0 && self.unsent.is_empty() && self.input.is_empty()
     }
 
+    pub(super) fn has_answered(&self) -> bool {
+        self.has_answered
+    }
+
+    pub(super) fn keep(&mut self, idle: Duration) {
+        self.idle = Some(idle);
+    }
+
     pub(super) fn since(&self) -> Instant {
         self.since
     }
@@ -104,12 +124,11 @@ impl Stream {
     pub(super) fn deadline(&self, settings: &UpstreamSettings) -> (Instant, Closed) {
         let (after, why) = match self.state {
             State::Connecting | State::Handshaking => (settings.handshake, Closed::Slow),
-            State::Open if self.is_idle() => (settings.idle, Closed::Idle),
-            State::Open => (settings.stall, Closed::Slow),
+            State::Open if self.is_idle() => (self.idle.unwrap_or(settings.idle), Closed::Idle),
+            State::Open if self.has_answered => (settings.stall, Closed::Slow),
+            State::Open => (settings.first_answer, Closed::Slow),
         };
-        // A time beyond what a clock can show is none: a day is as good.
-        let day = std::time::Duration::from_secs(86_400);
-        (self.since + after.min(day), why)
+        (self.since + after.min(TIME_MAX), why)
     }
 
     /// Sends a message, or keeps it until the socket takes it.
@@ -119,7 +138,7 @@ impl Stream {
             return Err(Unsent::Closed);
         }
         let kept = self.unsent.len() - self.written + self.early;
-        if kept > 0 && kept + LENGTH_OCTETS + octets.len() > UNSENT_OCTETS_MAX {
+        if self.owed >= OWED_MAX || kept > 0 && kept + LENGTH_OCTETS + octets.len() > UNSENT_OCTETS_MAX {
             return Err(Unsent::Busy);
         }
         if self.is_idle() {
@@ -266,6 +285,7 @@ impl Stream {
         // One that was not asked for is no reason to keep the stream.
         if self.owed > 0 {
             self.owed -= 1;
+            self.has_answered = true;
             self.since = now;
         }
     }

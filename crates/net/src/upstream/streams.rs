@@ -4,9 +4,10 @@
 //! table: [ (generation, Stream) | (generation, -) | ... ]   free: [ 1, ... ]   ended: [ (id, why) ... ] told in the next turn
 //! ```
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 use std::time::Instant;
 
 use rustix::event::epoll::{self, EventFlags};
@@ -31,12 +32,29 @@ pub const SERVER_STREAMS_MAX: usize = 4_096;
 /// Octets of incomplete messages that all streams of a worker may hold: 64 of the longest.
 const INPUT_OCTETS_MAX: usize = 4 << 20;
 
+/// A stream that has completed a message within this time is at work, and displaced by none.
+const WORKING: Duration = Duration::from_secs(1);
+
 /// Which stream to a server. The generation tells it from an earlier one in the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamId {
     pub(crate) index: u32,
     /// Below [`GENERATIONS`].
     pub(crate) generation: u32,
+}
+
+impl StreamId {
+    /// As a number, for those who know no sockets.
+    #[must_use]
+    pub fn bits(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.index)
+    }
+
+    /// The stream of such a number. One that was never given is none.
+    #[must_use]
+    pub fn from_bits(bits: u64) -> Self {
+        Self { index: bits as u32, generation: (bits >> 32) as u32 }
+    }
 }
 
 /// How messages are carried.
@@ -151,15 +169,7 @@ impl Streams {
         now: Instant,
         counters: &Counters,
     ) -> Result<StreamId, Unsent> {
-        let to_server = self.entries().filter(|(_, entry)| entry.stream.server == server).count();
-        if to_server >= settings.streams_per_server.max(1) {
-            return Err(Unsent::Full);
-        }
-        if self.count() >= settings.streams.clamp(1, SERVER_STREAMS_MAX) {
-            let idle = self.entries().filter(|(_, entry)| entry.stream.is_idle());
-            let longest = idle.min_by_key(|(_, entry)| entry.stream.since()).map(|(id, _)| id);
-            self.end(longest.ok_or(Unsent::Full)?, Closed::Displaced, counters);
-        }
+        self.make_room(server, settings, now, counters)?;
         let tls = match protocol {
             Protocol::Tcp => None,
             Protocol::Tls(tls) => Some(Box::new(tls.connection(server).map_err(|_| Unsent::Sockets)?)),
@@ -171,6 +181,40 @@ impl Streams {
             self.end(id, closed(errno), counters);
         }
         Ok(id)
+    }
+
+    /// Sees to it that there may be one more stream, to `server`. What owes nothing goes first, then what has never answered anything, then what has
+    /// not gone on for longest: who opens streams and holds them keeps nobody from another.
+    fn make_room(
+        &mut self,
+        server: SocketAddr,
+        settings: &UpstreamSettings,
+        now: Instant,
+        counters: &Counters,
+    ) -> Result<(), Unsent> {
+        let (mut to_server, mut to_prefix, mut least) = (0, 0, None);
+        for (id, Entry { stream, .. }) in self.entries() {
+            to_server += usize::from(stream.server == server);
+            to_prefix += usize::from(prefix(stream.server) == prefix(server));
+            let worth = (!stream.is_idle(), stream.has_answered(), stream.since());
+            if least.is_none_or(|(least, _)| worth < least) {
+                least = Some((worth, id));
+            }
+        }
+        if to_server >= settings.streams_per_server.max(1) || to_prefix >= settings.streams_per_prefix.max(1)
+        {
+            return Err(Unsent::Full);
+        }
+        if self.count() >= settings.streams.clamp(1, SERVER_STREAMS_MAX) {
+            match least {
+                Some(((true, true, since), _)) if now.saturating_duration_since(since) < WORKING => {
+                    return Err(Unsent::Full);
+                }
+                Some((_, id)) => self.end(id, Closed::Displaced, counters),
+                None => {}
+            }
+        }
+        Ok(())
     }
 
     fn add(
@@ -214,6 +258,15 @@ impl Streams {
         self.check_at(deadline);
         self.rearm(id);
         Ok(())
+    }
+
+    /// How long it may owe nothing.
+    pub(super) fn keep(&mut self, id: StreamId, idle: Duration, settings: &UpstreamSettings) {
+        if let Some(Entry { stream, .. }) = self.get(id) {
+            stream.keep(idle);
+            let deadline = stream.deadline(settings).0;
+            self.check_at(deadline);
+        }
     }
 
     /// Goes on with a stream of whose socket the system has said something. What it brought is given back by [`Streams::give_back`].
@@ -333,6 +386,15 @@ impl Streams {
         }
         self.ended.clear();
         self.next_check = None;
+    }
+}
+
+/// The network that a server is in, as one operator has it.
+fn prefix(server: SocketAddr) -> u64 {
+    match server.ip() {
+        IpAddr::V4(ip) => u64::from(u32::from(ip) >> 8),
+        // Apart from those of IPv4, which have 24 bits.
+        IpAddr::V6(ip) => 1 << 63 | (u128::from(ip) >> 80) as u64,
     }
 }
 

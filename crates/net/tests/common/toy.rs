@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use net::{
-    Arrival, Arrivals, Closed, Driver, Item, Messages, PathId, Protocol, Pull, Queries, Running, Server,
-    Service, StreamId, StreamWaker, Ticket, Waker,
+    Arrival, Arrivals, Closed, Driver, Item, Messages, Need, PathId, Protocol, Pull, Queries, Running,
+    Server, Service, StreamId, StreamWaker, Ticket, Waker,
 };
 
 /// The timer that panics.
@@ -96,7 +96,7 @@ impl Toy {
             }
             _ => {
                 let remote: SocketAddr = words[1].parse().unwrap();
-                let path = driver.upstream().ask(remote, query).unwrap();
+                let path = driver.upstream().ask(remote, query, Need::Any).unwrap();
                 self.upstream.insert((path, query.to_vec()), ticket);
             }
         }

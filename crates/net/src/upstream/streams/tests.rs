@@ -214,7 +214,7 @@ fn an_octet_a_second_completes_nothing() {
     client.upstream.send(id, b"a long question").unwrap();
     let mut peer = accepted.recv().unwrap();
     peer.set_nodelay(true).unwrap();
-    for octet in &framed(&[7; 100])[..9] {
+    for octet in &framed(&[7; 100])[..2] {
         peer.write_all(&[*octet]).unwrap();
         thread::sleep(Duration::from_millis(2));
         client.pass(Duration::from_millis(1_000));
@@ -232,7 +232,8 @@ fn times_of_all_states() {
     let (address, accepted) = silent();
     let mut client = Client::new(UpstreamSettings {
         handshake: Duration::from_secs(1),
-        stall: Duration::from_secs(4),
+        stall: Duration::from_secs(6),
+        first_answer: Duration::from_secs(4),
         idle: Duration::from_secs(2),
         ..UpstreamSettings::default()
     });
@@ -251,8 +252,18 @@ fn times_of_all_states() {
     client.pass(Duration::from_secs(1));
     client.upstream.send(owing, b"who is there?").unwrap();
     over(&mut client, owing, 4, Closed::Slow);
-    // What nobody asked for keeps nothing open.
+    // One that has answered before has more time, and more to be idle in if that is granted.
+    let worker = client.open(address);
     drop((accepted.recv(), accepted.recv(), accepted.recv()));
+    let mut peer = accepted.recv().unwrap();
+    client.upstream.send(worker, b"a question, then").unwrap();
+    peer.write_all(&framed(b"an answer, so that")).unwrap();
+    assert_eq!(client.told(1).len(), 1);
+    client.upstream.keep(worker, Duration::from_secs(30));
+    client.pass(Duration::from_secs(29));
+    client.upstream.send(worker, b"another question").unwrap();
+    over(&mut client, worker, 6, Closed::Slow);
+    // What nobody asked for keeps nothing open.
     let chatting = client.open(address);
     let mut peer = accepted.recv().unwrap();
     client.pass(Duration::from_secs(1));
@@ -271,7 +282,7 @@ fn one_that_does_not_read_is_busy_then_slow() {
     let sent = (0..10_000).take_while(|_| client.upstream.send(id, &message).is_ok()).count();
     assert_eq!(client.upstream.send(id, &message), Err(Unsent::Busy));
     assert!((6..2_000).contains(&sent), "{sent}");
-    client.pass(Duration::from_secs(10));
+    client.pass(Duration::from_secs(3));
     assert_eq!(client.told(1), [Told::Closed(id, Closed::Slow)]);
     const { assert!(UNSENT_OCTETS_MAX >= 65_537) };
 }
@@ -292,19 +303,94 @@ fn as_many_as_may_be() {
     let told = client.told(3);
     assert_eq!(told[0], Told::Closed(second, Closed::Displaced));
     assert!(told.contains(&Told::Connected(third)) && told.contains(&Told::Connected(fourth)), "{told:?}");
-    for id in [third, fourth] {
-        client.upstream.send(id, b"owes an answer").unwrap();
+}
+
+#[test]
+fn who_holds_streams_open_keeps_others_from_none() {
+    const SEATS: usize = 8;
+    let mut client = Client::new(UpstreamSettings { streams: SEATS, ..UpstreamSettings::default() });
+    let working = client.open(server(echo));
+    client.upstream.send(working, b"a question, then").unwrap();
+    assert_eq!(client.told(1).len(), 1);
+    // It owes a second answer, and has given one.
+    let (holder, _held) = silent();
+    let mut holders = Vec::new();
+    let question = |client: &mut Client, id| client.upstream.send(id, b"never answered").unwrap();
+    question(&mut client, working);
+    for _ in 0..20 {
+        client.pass(Duration::from_millis(10));
+        let id = loop {
+            // Those of one server are few, so it comes as many.
+            match client.upstream.connect(holder, &Protocol::Tcp) {
+                Ok(id) => break id,
+                Err(_) => client.upstream.configure(Arc::new(UpstreamSettings {
+                    streams: SEATS,
+                    streams_per_server: 100,
+                    ..UpstreamSettings::default()
+                })),
+            }
+        };
+        question(&mut client, id);
+        holders.push(id);
     }
-    let (three, _too) = silent();
-    assert_eq!(client.upstream.connect(three, &Protocol::Tcp), Err(Unsent::Full));
+    // Each new one has displaced the oldest of them, and not the one at work.
+    assert!(client.upstream.is_open(working));
+    let left: Vec<_> = holders.iter().filter(|&&id| client.upstream.is_open(id)).copied().collect();
+    assert_eq!(left, holders[20 - (SEATS - 1)..]);
+}
+
+#[test]
+fn one_network_has_its_share() {
+    let mut client = Client::new(UpstreamSettings { streams_per_prefix: 3, ..UpstreamSettings::default() });
+    let to: [SocketAddr; 5] = ["127.0.0.1:9", "127.0.0.2:9", "127.0.0.3:9", "127.0.0.4:9", "127.0.1.1:9"]
+        .map(|at| at.parse().unwrap());
+    // Refused at once, and there until that is told.
+    let listeners = to.map(|at| TcpListener::bind((at.ip(), 0)).unwrap().local_addr().unwrap());
+    let servers: Vec<_> = listeners.iter().map(|at| TcpListener::bind(at).unwrap()).collect();
+    let connect =
+        |client: &mut Client, index: usize| client.upstream.connect(listeners[index], &Protocol::Tcp);
+    for index in 0..3 {
+        assert!(connect(&mut client, index).is_ok());
+    }
+    assert_eq!(connect(&mut client, 3), Err(Unsent::Full));
+    assert!(connect(&mut client, 4).is_ok());
+    drop(servers);
+    let of = |at: &str| prefix(at.parse().unwrap());
+    assert_eq!(of("[2001:db8:7::1]:53"), of("[2001:db8:7:ffff::2]:853"));
+    assert_ne!(of("[2001:db8:7::1]:53"), of("[2001:db8:8::1]:53"));
+    assert_ne!(of("[::]:53"), of("0.0.0.0:53"));
+}
+
+#[test]
+fn one_that_leaves_answers_out_is_asked_no_more() {
+    // Every second question is answered.
+    let mut client = Client::new(UpstreamSettings::default());
+    let id = client.open(server(|mut stream| {
+        while let (Some(message), Some(_)) = (read_message(&mut stream), read_message(&mut stream)) {
+            stream.write_all(&framed(&message)).unwrap();
+        }
+    }));
+    let mut asked = 0;
+    while client.upstream.send(id, b"one question").is_ok() {
+        asked += 1;
+        if asked % 2 == 0 {
+            assert_eq!(client.told(1).len(), 1);
+        }
+    }
+    assert_eq!(asked, 2 * 128 - 1);
+    client.pass(Duration::from_secs(10));
+    assert_eq!(client.told(1), [Told::Closed(id, Closed::Slow)]);
 }
 
 #[test]
 fn incomplete_messages_are_bounded_together() {
     const STREAMS: usize = INPUT_OCTETS_MAX / 65_000 + 1;
     let (address, accepted) = silent();
-    let mut client =
-        Client::new(UpstreamSettings { streams_per_server: 1_000, ..UpstreamSettings::default() });
+    let mut client = Client::new(UpstreamSettings {
+        streams_per_server: 1_000,
+        streams_per_prefix: 1_000,
+        ..UpstreamSettings::default()
+    });
     let mut peers = Vec::new();
     let mut ids = Vec::new();
     for number in 0..STREAMS {
@@ -353,11 +439,12 @@ fn failures_to_connect() {
 #[test]
 fn a_server_that_half_closes_has_said_all() {
     let mut client = Client::new(UpstreamSettings::default());
-    let id = client.open(server(|mut stream| {
+    let half_closes = server(|mut stream| {
         stream.write_all(&framed(b"last words of mine")).unwrap();
         stream.shutdown(Shutdown::Write).unwrap();
         thread::sleep(Duration::from_millis(100));
-    }));
-    let expected = [Told::Message(id, b"last words of mine".into()), Told::Closed(id, Closed::Peer)];
-    assert_eq!(client.told(2), expected);
+    });
+    let id = client.upstream.connect(half_closes, &Protocol::Tcp).unwrap();
+    let last = Told::Message(id, b"last words of mine".into());
+    assert_eq!(client.told(3), [Told::Connected(id), last, Told::Closed(id, Closed::Peer)]);
 }
