@@ -44,12 +44,16 @@ const FIRST: Moment = Moment(1_000_000);
 
 impl Recursion {
     /// A resolver as settings want it, if they do. `server`: what they say to answers from zones. Errors are lines for the operator.
-    pub(crate) fn new(settings: &Settings, server: &auth::Server) -> Result<Option<Arc<Recursion>>, Vec<String>> {
+    pub(crate) fn new(
+        settings: &Settings,
+        server: &auth::Server,
+    ) -> Result<Option<Arc<Recursion>>, Vec<String>> {
         if !settings.resolver.enabled {
             return Ok(None);
         }
         let mut octets = [0; 24];
-        sync::random::fill_from_system(&mut octets).map_err(|error| vec![format!("no random numbers: {error}")])?;
+        sync::random::fill_from_system(&mut octets)
+            .map_err(|error| vec![format!("no random numbers: {error}")])?;
         let (words, _) = octets.as_chunks::<8>();
         let random = std::array::from_fn(|number| u64::from_ne_bytes(words[number]));
         let cache = Cache::with(&cache_settings(settings), random);

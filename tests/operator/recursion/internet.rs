@@ -76,7 +76,9 @@ fn enter() -> Option<String> {
     }
     assert!(ip(&["-n", &name, "link", "set", "lo", "up"]), "loopback of a namespace");
     // named listens on addresses that an interface has, whatever is asked of it.
-    for address in ZONES.iter().flat_map(|(_, _, on, _)| on.iter()).map(|(_, address)| format!("{address}/32")) {
+    for address in
+        ZONES.iter().flat_map(|(_, _, on, _)| on.iter()).map(|(_, address)| format!("{address}/32"))
+    {
         assert!(ip(&["-n", &name, "address", "add", &address, "dev", "lo"]), "{address}");
     }
     let handle = File::open(Path::new("/run/netns").join(&name)).expect("the handle of a namespace");
@@ -142,7 +144,8 @@ impl Internet {
     fn await_zone(&self, address: &str, apex: &str) {
         await_or(
             || {
-                let log = |scratch: &TempDir| fs::read_to_string(scratch.path().join("log")).unwrap_or_default();
+                let log =
+                    |scratch: &TempDir| fs::read_to_string(scratch.path().join("log")).unwrap_or_default();
                 let logs: Vec<String> = self.servers.iter().map(|(_, scratch)| log(scratch)).collect();
                 format!("no answer of {address} about {apex}; the servers say\n{}", logs.join("\n"))
             },
