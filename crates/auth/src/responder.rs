@@ -44,10 +44,14 @@ pub struct Responder {
     is_signed: bool,
     /// What the cache wants to know of the answer at hand.
     given: Given,
+    /// Whether a resolver can say more than the answer at hand.
+    is_elsewhere: bool,
     counters: Counters,
     tally: Arc<Tally>,
     /// Answers that were given before.
     repeated: u64,
+    /// How many these were before the answer at hand, and how many had data, where that is limited.
+    before: (u64, u64),
     limiter: Limiter,
 }
 
@@ -58,6 +62,8 @@ pub enum Answered {
     Octets(usize),
     /// It asks for something else than an answer, and nothing was written: see [`Responder::request`].
     Request,
+    /// A resolver can say more: what was written, so many octets, is for clients that it is not for. See [`Server::recurses`].
+    Elsewhere(usize),
 }
 
 /// What is known about a response before it is finished.
@@ -145,7 +151,10 @@ impl Responder {
     #[inline(always)]
     fn count_dropped(&mut self, octets: Option<usize>) -> Answered {
         self.counters.dropped += u64::from(octets.is_none());
-        Answered::Octets(octets.unwrap_or(0))
+        match std::mem::take(&mut self.is_elsewhere) {
+            false => Answered::Octets(octets.unwrap_or(0)),
+            true => Answered::Elsewhere(octets.unwrap_or(0)),
+        }
     }
 
     /// Answers a query that nothing is wrong with: as before, if it was answered before.
@@ -332,6 +341,8 @@ impl Responder {
                 return Verdict::of(rcode::SERVFAIL);
             }
         };
+        let wants_recursion = query.flags & header::RD != 0;
+        self.is_elsewhere = server.recurses && leads_elsewhere(outcome, wants_recursion);
         let mut verdict = self.count(outcome);
         if is_truncated || result.is_err() {
             verdict.flags |= header::TC;
@@ -372,6 +383,15 @@ impl Responder {
             self.counters.edns += 1;
             self.counters.dnssec_ok += u64::from(edns.dnssec_ok);
         }
+    }
+}
+
+/// Whether a resolver can say more than this.
+fn leads_elsewhere(outcome: Outcome, wants_recursion: bool) -> bool {
+    match outcome {
+        Outcome::NotOurs => true,
+        Outcome::Referral | Outcome::Alias => wants_recursion,
+        _ => false,
     }
 }
 

@@ -31,6 +31,9 @@ pub struct Server {
     pub access: Access,
     /// The keys that requests may be signed with (RFC 8945).
     pub keys: Keys,
+    /// There is a resolver beside: names of no zone of ours, referrals and aliases that lead out of our zones are for it, if the client may
+    /// have that (`docs/design/recursion.md` 7).
+    pub recurses: bool,
 }
 
 impl Default for Server {
@@ -48,6 +51,7 @@ impl Default for Server {
             demands_cookies: false,
             access: Access::default(),
             keys: Keys::default(),
+            recurses: false,
         }
     }
 }

@@ -93,6 +93,7 @@ pub(crate) fn identity(settings: &Settings, groups: &mut Groups) -> Result<auth:
         demands_cookies: settings.cookies.demand,
         access: groups.access(settings).map_err(|line| vec![line])?,
         keys: settings.all_keys()?,
+        recurses: settings.resolver.enabled,
     })
 }
 

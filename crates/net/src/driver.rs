@@ -369,7 +369,7 @@ impl<'a, M> Driver<'a, M> {
         self.core.timers.cancel(timer)
     }
 
-    /// The worker's own UDP sockets.
+    /// How other servers are asked.
     pub fn upstream(&mut self) -> &mut Upstream {
         &mut self.core.upstream
     }

@@ -129,6 +129,7 @@ impl Server {
             admission: self.admission,
             stop: self.stop,
         };
+        let workers = self.prepared.len();
         for (index, (prepared, cpu)) in iter::zip(self.prepared, self.cpus).enumerate() {
             let counters = Arc::new(Counters::default());
             running.counters.push(Arc::clone(&counters));
@@ -140,7 +141,7 @@ impl Server {
                 Arc::clone(&inboxes),
                 Arc::clone(&running.admission),
                 Arc::clone(&counters),
-                Upstream::new(Arc::clone(&prepared.epoll)),
+                Upstream::new(Arc::clone(&prepared.epoll), workers, Arc::clone(&counters))?,
                 Tap::new(writer),
             )?;
             let (admission, stop) = (Arc::clone(&running.admission), Arc::clone(&running.stop));

@@ -7,7 +7,7 @@
 
 use rustix::event::epoll::EventData;
 
-use crate::upstream::UpstreamId;
+use crate::upstream::{PathId, StreamId};
 
 /// The source of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +24,10 @@ pub(crate) enum Token {
     Leave,
     /// Something is in the inbox.
     Inbox,
-    /// A socket of the service.
-    Upstream(UpstreamId),
+    /// A UDP socket to ask other servers through.
+    Upstream(PathId),
+    /// A stream to another server.
+    Server(StreamId),
 }
 
 /// Which connection of a worker: where it sits in the table.
@@ -53,6 +55,7 @@ impl Token {
             Self::Inbox => pack(4, 0, 0),
             Self::Upstream(id) => pack(5, id.generation, u64::from(id.index)),
             Self::Leave => pack(6, 0, 0),
+            Self::Server(id) => pack(7, id.generation, u64::from(id.index)),
         })
     }
 }
@@ -66,8 +69,9 @@ impl From<EventData> for Token {
             1 => Self::Listener(index as usize),
             2 => Self::Stream(ConnectionId { index, generation }),
             4 => Self::Inbox,
-            5 => Self::Upstream(UpstreamId { index, generation }),
+            5 => Self::Upstream(PathId { index, generation }),
             6 => Self::Leave,
+            7 => Self::Server(StreamId { index, generation }),
             _ => Self::Stop,
         }
     }
@@ -80,7 +84,7 @@ mod tests {
     #[test]
     fn tokens_survive_the_way_through_the_kernel() {
         let id = ConnectionId { index: u32::MAX, generation: GENERATIONS - 1 };
-        let upstream = Token::Upstream(UpstreamId { index: 9, generation: GENERATIONS - 1 });
+        let upstream = Token::Upstream(PathId { index: 9, generation: GENERATIONS - 1 });
         for token in [
             Token::Udp(7),
             Token::Listener(0),
@@ -89,6 +93,7 @@ mod tests {
             Token::Leave,
             Token::Inbox,
             upstream,
+            Token::Server(StreamId { index: u32::MAX, generation: 3 }),
         ] {
             assert_eq!(Token::from(token.data()), token);
         }

@@ -29,8 +29,7 @@ use crate::tcp::{Connections, Turn};
 use crate::timer::TIMERS_PER_TURN;
 use crate::token::Token;
 use crate::udp::{BATCH, Backend, Outlet, Port, Receiver};
-use crate::upstream::UpstreamId;
-use rate::Rate;
+pub(crate) use rate::Rate;
 
 /// Batches one UDP socket gets per turn: 512 queries, some hundred microseconds during which TCP waits.
 const BATCHES_PER_TURN: usize = 8;
@@ -121,6 +120,7 @@ macro_rules! lend {
 // After the macro, which they use.
 mod notes;
 mod output;
+mod servers;
 
 impl<S: Service> Worker<S> {
     pub(crate) fn new(
@@ -248,11 +248,13 @@ impl<S: Service> Worker<S> {
         };
         let now = Now::read();
         self.host.core.now = now;
+        self.host.core.upstream.set_now(now.instant);
         let mut seen = Events::default();
         // What finishes work comes before what brings more.
         for event in events {
             match Token::from(event.data) {
-                Token::Upstream(id) => self.take_arrivals(id),
+                Token::Upstream(path) => self.take_arrivals(path),
+                Token::Server(id) => self.turn_stream(id),
                 Token::Inbox => self.host.core.inbox().clear(),
                 Token::Stop => seen.stop = true,
                 Token::Leave => seen.leave = true,
@@ -265,7 +267,7 @@ impl<S: Service> Worker<S> {
                 Token::Udp(index) => self.answer_datagrams(index, now),
                 Token::Listener(index) => self.connections.accept(index, &mut lend!(self, now)),
                 Token::Stream(id) => self.connections.turn(id, event.flags, &mut lend!(self, now)),
-                Token::Upstream(_) | Token::Inbox | Token::Stop | Token::Leave => continue,
+                Token::Upstream(_) | Token::Server(_) | Token::Inbox | Token::Stop | Token::Leave => continue,
             }
             self.after_event();
         }
@@ -278,6 +280,7 @@ impl<S: Service> Worker<S> {
         if self.host.core.upstream.has_arrivals() {
             self.tell_arrivals();
         }
+        self.tell_ended();
         if !self.put_off.is_empty() || !self.host.core.inbox().is_empty() {
             self.open_inbox(now);
         }
@@ -303,6 +306,7 @@ impl<S: Service> Worker<S> {
             self.connections.serve_ready(&mut lend!(self, now));
         }
         self.connections.expire(&mut lend!(self, now));
+        self.host.core.upstream.sweep();
         self.expire_held(now);
         if self.host.core.streams.count() > 0 {
             for id in self.host.core.streams.expire(now.instant) {
@@ -356,24 +360,14 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Takes what waits at a socket of the service.
-    fn take_arrivals(&mut self, id: UpstreamId) {
-        while self.host.core.upstream.receive(id) {
-            self.tell_arrivals();
-        }
-    }
-
-    fn tell_arrivals(&mut self) {
-        let arrivals = self.host.core.upstream.take_arrivals();
-        self.event(|service, driver| service.arrivals(&arrivals, driver));
-        self.host.core.upstream.give_back(arrivals);
-    }
-
     /// How long to wait for sockets; from then on other threads wake the worker, unless it does not wait at all.
     fn timeout(&self, deadline: Option<Instant>) -> Option<Timespec> {
         const AT_ONCE: Option<Timespec> = Some(Timespec { tv_sec: 0, tv_nsec: 0 });
         let core = &self.host.core;
-        let has_more = self.connections.has_ready() || core.streams.has_ready() || core.again;
+        let has_more = self.connections.has_ready()
+            || core.streams.has_ready()
+            || core.upstream.has_ended()
+            || core.again;
         if has_more || !self.put_off.is_empty() || !core.inbox().prepare_to_sleep() {
             return AT_ONCE;
         }
@@ -383,6 +377,7 @@ impl<S: Service> Worker<S> {
             core.timers.next(),
             core.later.next_deadline(),
             core.streams.next_deadline(),
+            core.upstream.next_deadline(),
             self.udp.iter().filter_map(|port| port.held.deadline()).min(),
         ];
         let until = deadlines.into_iter().flatten().min()?;

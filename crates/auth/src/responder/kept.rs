@@ -1,9 +1,9 @@
 //! Answers given again as they were kept, looked for under each number of labels that can decide.
 
-use super::{Responder, bare_opt, response_opt};
+use super::{Responder, bare_opt, leads_elsewhere, response_opt};
 use crate::cache::Asked;
 use crate::server::Server;
-use wire::header::HEADER_OCTETS;
+use wire::header::{self, HEADER_OCTETS};
 use wire::query::PlainQuery;
 use zone::CatalogView;
 use zone::catalog::KeyLabels;
@@ -22,6 +22,9 @@ impl Responder {
     ) -> Option<usize> {
         let pasted = self.cache.paste(asked, query, &self.buffers.places, catalog, rooms, response);
         let (end, flags, outcome) = pasted?;
+        if server.recurses && leads_elsewhere(outcome, query.flags & header::RD != 0) {
+            return None;
+        }
         if let Some(edns) = &query.edns {
             let room = &mut response[end..end + rooms.1];
             match edns.options.is_empty() {

@@ -45,9 +45,24 @@ impl Responder {
     ) -> Answered {
         // The option and the key of a query before are none of this one.
         (self.has_good_cookie, self.is_signed) = (None, false);
-        let (repeated, answers) = (self.repeated, self.counters.answers);
-        let answered = self.serve(query, catalog, server, client, response);
-        let Answered::Octets(octets) = answered else { return answered };
+        self.before = (self.repeated, self.counters.answers);
+        match self.serve(query, catalog, server, client, response) {
+            Answered::Octets(octets) => self.limit(query, octets, server, client, response),
+            other => other,
+        }
+    }
+
+    /// Holds the answer that was just made against the limits: what [`Answered::Elsewhere`] came with and is sent all the same.
+    pub fn limit(
+        &mut self,
+        query: &[u8],
+        octets: usize,
+        server: &Server,
+        client: &Client<'_>,
+        response: &mut [u8],
+    ) -> Answered {
+        let answered = Answered::Octets(octets);
+        let (repeated, answers) = self.before;
         let Some(limits) = server.access.limits() else { return answered };
         let is_known = client.is_proved || client.transport.is_stream() || self.is_signed;
         if is_known || self.has_good_cookie == Some(true) {

@@ -187,7 +187,7 @@ impl Responder {
         response: &mut [u8],
     ) -> usize {
         match self.serve(query, catalog, server, client, response) {
-            Answered::Octets(octets) => octets,
+            Answered::Octets(octets) | Answered::Elsewhere(octets) => octets,
             Answered::Request => self.decline(query, server, client, response),
         }
     }
@@ -203,7 +203,7 @@ impl Responder {
         response: &mut [u8],
     ) -> usize {
         match self.serve_limited(query, catalog, server, client, response) {
-            Answered::Octets(octets) => octets,
+            Answered::Octets(octets) | Answered::Elsewhere(octets) => octets,
             Answered::Request => self.decline(query, server, client, response),
         }
     }

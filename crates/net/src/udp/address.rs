@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use crate::context::Address;
 
 /// Room for a `sockaddr_in6`, the longest address a UDP socket of ours meets.
-pub(super) const NAME_OCTETS: usize = 28;
+pub(crate) const NAME_OCTETS: usize = 28;
 /// `sockaddr_in`.
 const NAME_V4_OCTETS: usize = 16;
 /// `struct in_pktinfo`: interface (4), address the response should leave from (4), address in the header (4).
@@ -19,10 +19,10 @@ pub(super) const INFO_V6_OCTETS: usize = 20;
 /// A socket address as the kernel sees it; aligned as `sockaddr_in6` is.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
-pub(super) struct Name(pub(super) [u8; NAME_OCTETS]);
+pub(crate) struct Name(pub(crate) [u8; NAME_OCTETS]);
 
 /// The address in the first `octets` octets of `name`; `None` for another family or a short one.
-pub(super) fn decode(name: &[u8], octets: usize) -> Option<Address> {
+pub(crate) fn decode(name: &[u8], octets: usize) -> Option<Address> {
     let name = name.get(..octets)?;
     let family = i32::from(u16::from_ne_bytes([*name.first()?, *name.get(1)?]));
     let port = u16::from_be_bytes([*name.get(2)?, *name.get(3)?]);
@@ -36,7 +36,7 @@ pub(super) fn decode(name: &[u8], octets: usize) -> Option<Address> {
 }
 
 /// Writes `address` as the kernel wants it; returns how many octets that takes.
-pub(super) fn encode(address: Address, name: &mut [u8; NAME_OCTETS]) -> usize {
+pub(crate) fn encode(address: Address, name: &mut [u8; NAME_OCTETS]) -> usize {
     name.fill(0);
     name[2..4].copy_from_slice(&address.port().to_be_bytes());
     match address.ip() {

@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 /// A fixed array of `T` that does not move.
 ///
 /// Invariant "owned": `base` points to `length` initialised values from a boxed slice, freed only by `drop`.
-pub(super) struct Arena<T: Copy> {
+pub(crate) struct Arena<T: Copy> {
     base: NonNull<T>,
     length: usize,
 }
@@ -19,7 +19,7 @@ pub(super) struct Arena<T: Copy> {
 unsafe impl<T: Copy + Send> Send for Arena<T> {}
 
 impl<T: Copy> Arena<T> {
-    pub(super) fn new(values: Vec<T>) -> Self {
+    pub(crate) fn new(values: Vec<T>) -> Self {
         let values = Box::leak(values.into_boxed_slice());
         let length = values.len();
         Self { base: NonNull::from(values).cast(), length }
@@ -27,19 +27,19 @@ impl<T: Copy> Arena<T> {
 
     /// Pointer to value `index`. It stays valid as long as the arena lives; whoever reads or writes through it must
     /// not do so while a slice of the arena is in use.
-    pub(super) fn pointer(&self, index: usize) -> *mut T {
+    pub(crate) fn pointer(&self, index: usize) -> *mut T {
         assert!(index < self.length, "an index lies beyond its arena");
         // SAFETY: by "owned" and the assertion the result lies inside the allocation.
         unsafe { self.base.as_ptr().add(index) }
     }
 
-    pub(super) fn as_slice(&self) -> &[T] {
+    pub(crate) fn as_slice(&self) -> &[T] {
         // SAFETY: by "owned" the range is initialised; the kernel writes only during system calls of `Mmsg`, which
         // hold no slice.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.length) }
     }
 
-    pub(super) fn as_mut_slice(&mut self) -> &mut [T] {
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [T] {
         // SAFETY: as for `as_slice`; `&mut self` excludes other slices.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.length) }
     }

@@ -9,8 +9,8 @@
 //! that uses raw pointers; `portable` does the same with the standard library, one datagram per call, and is the
 //! reference the tests compare with.
 
-mod address;
-mod arena;
+pub(crate) mod address;
+pub(crate) mod arena;
 mod held;
 mod mmsg;
 pub(crate) mod option;

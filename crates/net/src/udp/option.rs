@@ -21,6 +21,35 @@ pub(crate) fn fragment_at_minimum_mtu(socket: &impl AsFd) -> io::Result<()> {
     set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU, &[MINIMUM_MTU])
 }
 
+/// Has nothing of what routers say of the size of packets believed, and no packet marked as not to be fragmented, which would make them
+/// say it: who forges such messages can else make datagrams leave in pieces.
+pub(crate) fn ignore_path_mtu(socket: &impl AsFd, ipv6: bool) -> io::Result<()> {
+    if ipv6 {
+        set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, &[libc::IPV6_PMTUDISC_OMIT])
+    } else {
+        set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &[libc::IP_PMTUDISC_OMIT])
+    }
+}
+
+/// Makes an IPv6 datagram that does not fit the interface an error instead of fragments (RFC 3542 11.2).
+pub(crate) fn send_no_fragments(socket: &impl AsFd) -> io::Result<()> {
+    set(socket, libc::IPPROTO_IPV6, libc::IPV6_DONTFRAG, &[1_i32])
+}
+
+/// Has the system say of each datagram that it put together from fragments how large they were: a control message that others have not.
+pub(crate) fn report_fragments(socket: &impl AsFd, ipv6: bool) -> io::Result<()> {
+    if ipv6 {
+        set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVFRAGSIZE, &[1_i32])
+    } else {
+        set(socket, libc::IPPROTO_IP, libc::IP_RECVFRAGSIZE, &[1_i32])
+    }
+}
+
+/// Leaves the port of a stream that is bound to an address to `connect`, so that ports are short for each server only.
+pub(crate) fn bind_address_only(socket: &impl AsFd) -> io::Result<()> {
+    set(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &[1_i32])
+}
+
 /// Accepts data in the first packet of a connection whose client holds a cookie (RFC 7413); `queue` bounds the
 /// connections not yet acknowledged.
 pub(crate) fn accept_fast_open(socket: &impl AsFd, queue: u16) -> io::Result<()> {
