@@ -10,8 +10,9 @@ use resolve::settings::{Configured, ConfiguredKind, Endpoint, Protection};
 use resolve::{Ask, Outcome, Received, Resolver, Settings, StreamSecurity, Time, Waiter, World};
 use sim::records::address_of;
 use sim::tested::{ClientQuery, Closed, Outside, Path, Setup, StreamEvent, StreamId, Tested, Ticket, Unsent};
-use sim::time::{MILLISECOND, Micros};
-use wire::{Address, NameBuf};
+use sim::time::{MILLISECOND, Micros, SECOND, micros_of};
+use validate::Anchors;
+use wire::{Address, Name, NameBuf};
 
 /// Longest that an answer is of use to a client over UDP, as `control::recursion::replies` has it.
 const AGE_MAX_MS: u64 = 2_000;
@@ -22,6 +23,7 @@ const FIRST_MS: u64 = 1_000_000;
 pub struct Product {
     cache: Cache,
     resolver: Resolver,
+    settings: Settings,
     policy: Policy,
     answers: Responder,
     rows: HashMap<Waiter, Row>,
@@ -60,6 +62,9 @@ impl Product {
         let hints = setup.hints.list.iter().filter_map(|one| address_of(one.rtype, &one.rdata)).collect();
         let mut settings =
             Settings { hints, is_validating: !setup.anchors.is_empty(), ..Settings::default() };
+        let mut anchors = Anchors::new();
+        setup.anchors.iter().for_each(|rdata| anchors.add_ds(Name::root(), rdata));
+        settings.anchors = anchors;
         let policy = Policy { clients: Clients::All, rotates: false, ..Policy::default() };
         for line in &setup.settings {
             match line.split_whitespace().collect::<Vec<_>>()[..] {
@@ -77,7 +82,8 @@ impl Product {
         }
         Ok(Box::new(Product {
             cache: Cache::with(&cache::Settings::default(), [1, 2, 3]),
-            resolver: Resolver::new(settings),
+            resolver: Resolver::new(settings.clone(), 5),
+            settings,
             policy,
             answers: Responder::new(4),
             rows: HashMap::new(),
@@ -99,7 +105,9 @@ impl Product {
             let mut done = Vec::new();
             let mut around = Around { time, outside, cache: &self.cache, done: &mut done };
             let asked = self.resolver.ask(&ask, waiter, &mut around);
-            if let (Err(_), Some(row)) = (asked, waiter.and_then(|waiter| self.rows.remove(&waiter))) {
+            if asked.is_err()
+                && let Some(row) = waiter.and_then(|waiter| self.rows.remove(&waiter))
+            {
                 let octets = self.answers.give_up(&row.waiting, &self.policy, time.now, &mut self.room);
                 outside.reply(row.ticket, &self.room[..octets]);
             }
@@ -191,6 +199,12 @@ impl Tested for Product {
             ["cache", "flush", "all"] => Flush::All,
             ["cache", "flush", text] => Flush::Name(name(text)?),
             ["cache", "flush-tree", text] => Flush::Tree(name(text)?),
+            ["negative-anchor", "add", zone, seconds] => {
+                let until = time_of(outside).wall + micros_of(seconds)? / SECOND;
+                self.settings.anchors.set_negative(&name(zone)?, Some(until));
+                self.resolver.configure(self.settings.clone());
+                Flush::Tree(name(zone)?)
+            }
             _ => return Err(format!("no command {words}")),
         };
         Ok(self.cache.flush(&flush, now).to_string())
