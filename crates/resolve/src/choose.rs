@@ -205,8 +205,7 @@ impl Resolver {
         let path = world.send(server, &self.scratch.query)?;
         self.counters.datagrams += 1;
         self.network.asked(&server, now);
-        let exchange =
-            self.opened(id, task, draft, (mixed, has_case), (Way::Datagram(path), message_id));
+        let exchange = self.opened(id, task, draft, (mixed, has_case), (Way::Datagram(path), message_id));
         let timeout_ms = timeout_ms(task, &draft.candidate, quality, world);
         Ok(State::Asking { exchange, until: now.plus_ms(timeout_ms) })
     }
