@@ -4,11 +4,13 @@
 //! * [`store`]: the cache. `shard`, `index`, `ring`, `ghosts`: its parts; [`hash`]: where names lie in them.
 //! * `rank`: what is believed; [`limits`]: how long, and how much.
 //! * [`sweep`]: flushes, with `marks`.
+//! * [`denials`]: NSEC and NSEC3 records that deny names which nobody has asked for yet.
 //! * [`servers`]: how servers behave.
 //! * [`naive`]: an ordered map under a lock, the model that tests compare with.
 //!
 //! No sockets, no clock and no files here; `docs/design/cache.md`.
 
+pub mod denials;
 pub mod entry;
 mod ghosts;
 pub mod hash;
@@ -27,6 +29,7 @@ pub mod sweep;
 pub mod time;
 mod words;
 
+pub use denials::Denials;
 pub use entry::{Copied, Entry, Kind, Rank, Security, Stamp};
 pub use hash::Secret;
 pub use key::{Key, Subject};

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use wire::Name;
 
+use crate::denials::Denials;
 use crate::entry::{self, Copied, Entry, Stamp};
 use crate::index::Slot;
 use crate::limits::Limits;
@@ -24,6 +25,11 @@ const SHARDS_MAX: usize = 64;
 const SERVERS_PART: usize = 64;
 /// and at most this: 120,000 servers.
 const SERVERS_OCTETS_MAX: usize = 16 << 20;
+
+/// Denials for names that nobody has asked for have one part of so many,
+const DENIALS_PART: usize = 16;
+/// and at most this: a million spans.
+const DENIALS_OCTETS_MAX: usize = 256 << 20;
 
 /// How a cache is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +51,7 @@ pub struct Cache {
     pub(crate) shared: Shared,
     pub(crate) shards: Box<[Shard]>,
     servers: Servers,
+    denials: Denials,
     pub(crate) sweeps: Mutex<Sweeps>,
     /// Failures that were stored before count no more.
     outage_end: AtomicU64,
@@ -70,15 +77,22 @@ impl Cache {
         let octets = settings.octets.max(OCTETS_MIN);
         let secret = Secret::new(random);
         let servers = Servers::new((octets / SERVERS_PART).min(SERVERS_OCTETS_MAX), secret.clone());
+        let denials_octets = (octets / DENIALS_PART).min(DENIALS_OCTETS_MAX);
+        let denials = Denials::new(denials_octets, secret.clone());
         let count = 1 << (octets / OCTETS_PER_SHARD).clamp(1, SHARDS_MAX).ilog2();
         let marks = Marks::new(count);
-        let fixed = servers.octets() + Marks::octets(count) + size_of::<Cache>() + count * size_of::<Shard>();
+        let fixed = servers.octets()
+            + denials_octets
+            + Marks::octets(count)
+            + size_of::<Cache>()
+            + count * size_of::<Shard>();
         let shape = Shape::of((octets - fixed) / count);
         let shards: Box<[Shard]> = (0..count).map(|number| Shard::new(number, shape)).collect();
         Cache {
             shared: Shared { secret, limits: settings.limits, marks, clock: AtomicU64::new(0) },
             shards,
             servers,
+            denials,
             sweeps: Mutex::default(),
             outage_end: AtomicU64::new(0),
             octets: fixed + count * shape.octets(),
@@ -88,6 +102,11 @@ impl Cache {
     /// How servers behave.
     pub fn servers(&self) -> &Servers {
         &self.servers
+    }
+
+    /// What denies names that nobody has asked for yet.
+    pub fn denials(&self) -> &Denials {
+        &self.denials
     }
 
     /// What is known of `key`, expired or not: `copied` holds it. Counts as a use of it, which keeps it longer, from a second after it was stored.

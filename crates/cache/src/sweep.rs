@@ -78,6 +78,7 @@ impl Cache {
             Flush::All => (NameBuf::root(), true),
         };
         self.shared.marks.register(&name, is_tree, now);
+        self.denials().flush(&name);
         if !is_tree {
             return self.forget_name(&name);
         }

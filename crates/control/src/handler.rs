@@ -48,7 +48,7 @@ impl Answerer {
     /// Answers from the zones that `zones` sees, as the server that `identity` says, and shows what it does in `shown`, going on from
     /// the counts there. `workers`: how many there are, which share the limits. `requests`: what carries out what is no query; `recursion`: what there is for
     /// names of others.
-    pub fn new(
+    pub(crate) fn new(
         zones: CatalogReader,
         identity: IdentityReader,
         shown: &Shown,

@@ -83,13 +83,11 @@ impl Recursion {
 
 fn cache_settings(settings: &Settings) -> cache::Settings {
     let resolver = &settings.resolver;
-    let default = cache::Settings::default();
     let limits = cache::Limits {
         ttl_max: resolver.ttl_max_seconds,
         ttl_min: resolver.ttl_min_seconds,
         negative_ttl_max: resolver.negative_ttl_max_seconds,
         stale_seconds: resolver.stale_seconds,
-        ..default.limits
     };
-    cache::Settings { octets: usize::try_from(resolver.cache_octets).unwrap_or(usize::MAX), limits, ..default }
+    cache::Settings { octets: usize::try_from(resolver.cache_octets).unwrap_or(usize::MAX), limits }
 }

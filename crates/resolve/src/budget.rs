@@ -109,7 +109,11 @@ mod tests {
         let (one, two) = (budgets.begin(Moment(0)), budgets.begin(Moment(5)));
         budgets.share(one);
         (0..QUESTIONS_MAX).for_each(|_| assert!(budgets.take_question(one)));
-        assert!(!budgets.take_question(one) && budgets.is_spent(one, Moment(9)) && !budgets.is_spent(two, Moment(9)));
+        assert!(
+            !budgets.take_question(one)
+                && budgets.is_spent(one, Moment(9))
+                && !budgets.is_spent(two, Moment(9))
+        );
         budgets.end(one);
         assert_eq!(budgets.count(), 2, "one has a user yet");
         budgets.end(one);

@@ -218,8 +218,7 @@ impl Resolver {
         if let Some(waiter) = waiter {
             self.budgets.share(budget);
             task.waiters.push(Waiting { waiter, client, budget });
-            task.stale_at =
-                self.settings.serves_stale.then(|| now.plus_ms(crate::limits::STALE_AFTER_MS));
+            task.stale_at = self.settings.serves_stale.then(|| now.plus_ms(crate::limits::STALE_AFTER_MS));
         } else {
             self.prefetches += 1;
             self.counters.prefetches += 1;
@@ -231,7 +230,8 @@ impl Resolver {
         Ok(())
     }
 
-    fn insert(&mut self, task: Box<Task>) -> TaskId {
+    fn insert(&mut self, mut task: Box<Task>) -> TaskId {
+        task.heard_before = self.network.heard_count();
         self.counters.tasks += 1;
         let is_needed = !task.parents.is_empty();
         let client = task.waiters.first().map_or(0, |waiting| waiting.client);
@@ -417,5 +417,4 @@ impl Resolver {
             }
         }
     }
-
 }

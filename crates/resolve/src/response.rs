@@ -108,6 +108,9 @@ pub enum Kind {
     NoData,
     /// [`Reply::name`], QNAME or an alias's target, does not exist (NXDOMAIN).
     NameError,
+    /// To a question for an ancestor of the name that is to be found out (RFC 9156): it is there, with an address or as an alias, which says
+    /// nothing of the name itself. The answer, which is true of the ancestor, is in the reply.
+    Exists,
     /// The zone [`Reply::name`], below the one asked, has the name: NS in [`Reply::referral`].
     Referral,
     /// A DNAME leads to a name that is longer than names can be (YXDOMAIN, RFC 6672 2.2).
@@ -157,6 +160,9 @@ pub struct Reply {
     pub kind: Kind,
     /// The response code with the upper bits of EDNS.
     pub rcode: u16,
+    /// Whether it repeats the question. What comes without, as errors may, is easier to forge (no letters to guess): nothing is to be remembered of
+    /// the server for it.
+    pub has_question: bool,
     /// The AA bit.
     pub is_authoritative: bool,
     /// The RA bit.
@@ -177,6 +183,8 @@ pub struct Reply {
     pub referral: RrsetListBuf,
     /// Addresses of servers of the referral.
     pub glue: RrsetListBuf,
+    /// A bit for each of the first sets of the answer: made from a DNAME.
+    made: u64,
     name: Vec<u8>,
     cookie: [u8; SERVER_COOKIE_OCTETS_MAX],
     cookie_octets: u8,
@@ -199,6 +207,19 @@ impl Reply {
     /// The server's cookie, if it sent one.
     pub fn server_cookie(&self) -> Option<&[u8]> {
         (self.cookie_octets > 0).then(|| &self.cookie[..usize::from(self.cookie_octets)])
+    }
+
+    /// Whether the set of this number in the answer is a CNAME that was made from the DNAME before it: answered, but not kept, as the DNAME is.
+    pub fn is_made(&self, number: usize) -> bool {
+        number < 64 && self.made >> number & 1 != 0
+    }
+
+    /// Whether a server of a zone says what it has from others (RA, not AA): to be believed only where no other server of the zone says
+    /// more.
+    pub fn is_second_hand(&self, asked: &Asked<'_>) -> bool {
+        let is_of_kind =
+            matches!(self.kind, Kind::Answer | Kind::Alias | Kind::NoData | Kind::NameError | Kind::Exists);
+        is_of_kind && asked.source == Source::Authority && self.has_recursion && !self.is_authoritative
     }
 
     /// Whether the response came with an OPT record.
@@ -226,7 +247,6 @@ impl Reply {
 }
 
 /// Reads responses: the room for that. One for each worker is enough.
-#[derive(Default)]
 pub struct Reader {
     /// A copy of the message, its question in lower case.
     message: Vec<u8>,
@@ -234,9 +254,9 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Room for reading.
-    pub fn new() -> Reader {
-        Reader::default()
+    /// Room for reading. `key`: any random number.
+    pub fn new(key: u64) -> Reader {
+        Reader { message: Vec::new(), sets: Sets::new(key) }
     }
 
     /// Reads a response into `into`, whatever that had before.
@@ -245,6 +265,7 @@ impl Reader {
     pub fn read(&mut self, asked: &Asked<'_>, octets: &[u8], into: &mut Reply) -> Result<(), Mismatch> {
         into.clear();
         let head = Head::read(asked, octets)?;
+        into.has_question = head.qname_octets > 0;
         into.is_authoritative = head.flags & header::AA != 0;
         into.has_recursion = head.flags & header::RA != 0;
         into.is_authentic = head.flags & header::AD != 0;

@@ -116,22 +116,17 @@ impl Candidates {
         })
     }
 
-    /// A candidate by its number.
-    pub(crate) fn get(&self, number: usize) -> Option<Candidate> {
-        self.addresses.get(number).copied()
-    }
-
-    /// A candidate and its number by its address.
-    pub(crate) fn find(&self, server: &SocketAddr) -> Option<(usize, Candidate)> {
-        let mut numbered = self.addresses.iter().enumerate();
-        numbered.find(|(_, one)| one.address == *server).map(|(number, one)| (number, *one))
-    }
-
     /// It is being asked.
-    pub(crate) fn tried(&mut self, number: usize) {
-        if let Some(candidate) = self.addresses.get_mut(number) {
-            candidate.tried = candidate.tried.saturating_add(1);
-        }
+    pub(crate) fn tried(&mut self, number: usize) -> Option<Candidate> {
+        let candidate = self.addresses.get_mut(number)?;
+        candidate.tried = candidate.tried.saturating_add(1);
+        Some(*candidate)
+    }
+
+    /// The same for one of which the address is known.
+    pub(crate) fn tried_again(&mut self, server: &SocketAddr) -> Option<Candidate> {
+        let number = self.addresses.iter().position(|candidate| candidate.address == *server)?;
+        self.tried(number)
     }
 
     /// It was not asked after all.

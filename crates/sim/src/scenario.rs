@@ -5,6 +5,7 @@
 //! text --read--> Scenario --plan--> zones completed and signed, servers --run--> steps, one after the other --> passed, or a Failure with its story
 //! ```
 
+mod all;
 mod check;
 mod plan;
 mod read;
@@ -12,6 +13,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 
+pub use all::{Report, files, run_all};
 pub use plan::{Plan, ZonePlan};
 pub use run::{Failure, run};
 

@@ -15,7 +15,7 @@ use recursive::policy::{Asker, Clients, Decision, Policy};
 use recursive::rebinding::Rebinding;
 use resolve::settings::{Configured, ConfiguredKind, Endpoint, Minimisation, Protection};
 use wire::iana::rtype;
-use wire::Name;
+use wire::{Name, NameBuf};
 use zonefile::RecordBuf;
 
 use crate::read::read_bounded;
@@ -195,6 +195,7 @@ fn policy(settings: &Settings, server: &auth::Server, version: u64) -> Policy {
         udp_payload_octets: server.udp_payload_octets,
         rotates: resolver.rotate,
         cuts_below_unproved: false,
+        points: Names::new(&points(settings)),
         nsid: server.nsid.clone(),
         cookies: server.cookies.clone(),
         demands_cookies: server.demands_cookies,
@@ -237,13 +238,18 @@ fn dns64(settings: &Settings) -> Option<Dns64> {
     Dns64::new(&made, &excluded, Networks::default(), Clients::All)
 }
 
+/// Names from which on downwards others are asked than those that the DNS names.
+fn points(settings: &Settings) -> Vec<NameBuf> {
+    let forwards = settings.forwards.iter().filter_map(|(_, forward)| forward.name.clone());
+    let stubs = settings.stubs.iter().filter_map(|(_, stub)| stub.name.clone());
+    forwards.chain(stubs).collect()
+}
+
 /// Names that are answered from here. Those that are resolved in a way of their own are not special.
 fn local(settings: &Settings) -> Local {
     let mut source = Source { has_dns64: !settings.resolver.dns64_prefixes.is_empty(), ..Source::default() };
     source.exceptions = names(&settings.resolver.not_special);
-    let forwards = settings.forwards.iter().filter_map(|(_, forward)| forward.name.clone());
-    let stubs = settings.stubs.iter().filter_map(|(_, stub)| stub.name.clone());
-    source.exceptions.extend(forwards.chain(stubs).filter(|name| !name.is_root()));
+    source.exceptions.extend(points(settings).into_iter().filter(|name| !name.is_root()));
     for (_, local) in &settings.local_zones {
         let Some(name) = &local.name else { continue };
         source.zones.push(Zone::new(name.clone(), kind(local)));

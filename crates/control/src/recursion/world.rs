@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use cache::{Cache, Moment};
-use net::{Driver, PathId, Protocol};
+use cache::{Cache, Moment, Servers};
+use net::{Driver, Need, PathId, Protocol};
 use resolve::{Closed, Outcome, Path, StreamId, StreamSecurity, Time, Unsent, Waiter, World};
 use zone::CatalogView;
 
@@ -50,8 +50,12 @@ impl World for Outside<'_, '_> {
         &self.shared.cache
     }
 
+    fn servers(&self) -> &Servers {
+        self.shared.cache.servers()
+    }
+
     fn send(&mut self, to: SocketAddr, octets: &[u8]) -> Result<Path, Unsent> {
-        let path = self.driver.upstream().ask(to, octets).map_err(unsent)?;
+        let path = self.driver.upstream().ask(to, octets, Need::Fresh).map_err(unsent)?;
         Ok(Path(path.bits()))
     }
 

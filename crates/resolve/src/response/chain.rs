@@ -8,7 +8,7 @@ use wire::rrset::{RdataList, Rrset, RrsetListBuf};
 
 use super::limits::ALIASES_MAX;
 use super::sets::Sets;
-use super::{Asked, NameRoom};
+use super::{Asked, NameRoom, Reply};
 
 /// How a chain ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,7 @@ pub(super) enum End {
 }
 
 /// A name that changes, in lower case.
+#[derive(Clone)]
 pub(super) struct Walked {
     room: NameRoom,
     octets: usize,
@@ -71,36 +72,32 @@ impl Walked {
     }
 }
 
-/// Walks along the chain, and puts its sets into `to`.
-pub(super) fn walk(
-    asked: &Asked<'_>,
-    message: &[u8],
-    sets: &mut Sets,
-    to: &mut RrsetListBuf,
-) -> (Walked, End) {
+/// Walks along the chain, and puts its sets into the answer of `into`.
+pub(super) fn walk(asked: &Asked<'_>, message: &[u8], sets: &mut Sets, into: &mut Reply) -> (Walked, End) {
     let mut walked = Walked::new(asked.qname);
     loop {
         if !walked.name().is_at_or_below(asked.zone)
             || walked.aliases == ALIASES_MAX
-            || is_owner(walked.name(), to)
+            || is_owner(walked.name(), &into.answer)
         {
             return (walked, End::Elsewhere);
         }
         if let Some(dname) = dname_above(sets, walked.name()) {
-            match redirect(message, sets, dname, &mut walked, to) {
+            let before = walked.clone();
+            match redirect(message, sets, dname, &mut walked, into) {
                 false => return (walked, End::TooLong),
                 // The CNAME made from it is what was asked for.
-                true if matches!(asked.qtype, rtype::CNAME | rtype::ANY) => return (walked, End::Data),
+                true if matches!(asked.qtype, rtype::CNAME | rtype::ANY) => return (before, End::Data),
                 true => continue,
             }
         }
-        if put_data(asked.qtype, message, sets, walked.name(), to) {
+        if put_data(asked.qtype, message, sets, walked.name(), &mut into.answer) {
             return (walked, End::Data);
         }
         let Some(cname) = sets.find(Section::Answer, walked.name(), rtype::CNAME) else {
             return (walked, End::Nothing);
         };
-        put_first(message, sets, cname, to);
+        sets.put_first(message, cname, u32::MAX, &mut into.answer);
         if !walked.follow(sets.first(message, cname)) {
             return (walked, End::Nothing);
         }
@@ -116,7 +113,7 @@ fn is_owner(name: &Name, chain: &RrsetListBuf) -> bool {
 fn put_data(qtype: u16, message: &[u8], sets: &mut Sets, name: &Name, to: &mut RrsetListBuf) -> bool {
     if matches!(qtype, rtype::CNAME | rtype::DNAME | rtype::SOA) {
         let found = sets.find(Section::Answer, name, qtype);
-        found.inspect(|number| put_first(message, sets, *number, to));
+        found.inspect(|number| sets.put_first(message, *number, u32::MAX, to));
         return found.is_some();
     }
     if qtype != rtype::ANY {
@@ -135,16 +132,6 @@ fn put_data(qtype: u16, message: &[u8], sets: &mut Sets, name: &Name, to: &mut R
     is_found
 }
 
-/// Puts a set into `to` of which there can be one record only: the first counts.
-fn put_first(message: &[u8], sets: &mut Sets, number: usize, to: &mut RrsetListBuf) {
-    let mut count = 0;
-    let is_first = |_: &[u8]| {
-        count += 1;
-        count == 1
-    };
-    sets.put(message, number, u32::MAX, is_first, to);
-}
-
 /// The DNAME that redirects `name`: of a proper ancestor.
 fn dname_above(sets: &Sets, name: &Name) -> Option<usize> {
     sets.of(Section::Answer).find(|number| {
@@ -155,16 +142,10 @@ fn dname_above(sets: &Sets, name: &Name) -> Option<usize> {
     })
 }
 
-/// Follows a DNAME, and puts it and the CNAME that it makes into `to`: whatever CNAME came with it is of no account (RFC 6672 3.4).
-fn redirect(
-    message: &[u8],
-    sets: &mut Sets,
-    dname: usize,
-    walked: &mut Walked,
-    to: &mut RrsetListBuf,
-) -> bool {
+/// Follows a DNAME, and puts it and the CNAME that it makes into the answer: whatever CNAME came with it is of no account (RFC 6672 3.4).
+fn redirect(message: &[u8], sets: &mut Sets, dname: usize, walked: &mut Walked, into: &mut Reply) -> bool {
     let ttl = sets.set_at(dname).ttl;
-    put_first(message, sets, dname, to);
+    sets.put_first(message, dname, u32::MAX, &mut into.answer);
     let target = sets.first(message, dname);
     if Name::from_wire(target).is_err() {
         return false;
@@ -178,7 +159,9 @@ fn redirect(
     let length = walked.octets;
     list[1] = length as u8;
     list[2..2 + length].copy_from_slice(walked.name().octets());
-    to.push(&Rrset {
+    let number = into.answer.list().iter().count();
+    into.made |= 1_u64.checked_shl(number as u32).unwrap_or_default();
+    into.answer.push(&Rrset {
         owner: Name::trusted(&room[..octets]),
         rtype: rtype::CNAME,
         ttl,
@@ -187,3 +170,6 @@ fn redirect(
     });
     true
 }
+
+// Each alias takes at most two sets, so that those that were made have a bit in `Reply::made`.
+const _: () = assert!(2 * ALIASES_MAX <= u64::BITS as usize);

@@ -8,7 +8,7 @@ use wire::render::Section;
 use super::address::is_server;
 use super::chain::{self, End, Walked};
 use super::head::Head;
-use super::limits::GLUE_RECORDS_MAX;
+use super::limits::{GLUE_RECORDS_MAX, PROOFS_MAX};
 use super::sets::{Sets, ttl};
 use super::{Asked, Kind, Lame, Reply, Source};
 
@@ -57,28 +57,56 @@ impl Judge<'_> {
     }
 
     fn answer(&mut self) -> Kind {
-        let (walked, end) = chain::walk(self.asked, self.message, self.sets, &mut self.into.answer);
+        let (walked, end) = chain::walk(self.asked, self.message, self.sets, self.into);
         self.into.set_name(walked.name());
         match end {
+            End::Data | End::Elsewhere | End::TooLong if self.asked.is_minimised() => self.exists(&walked),
             End::TooLong => Kind::TooLong,
             _ if self.into.rcode == rcode::YXDOMAIN => Kind::Failed,
-            End::Data => self.data(walked.name()),
+            End::Data => self.data(&walked),
             End::Elsewhere => self.alias(),
             End::Nothing => self.without_data(&walked),
         }
     }
 
-    fn data(&mut self, name: &Name) -> Kind {
+    /// What an ancestor that was asked for has in place of the name is of no interest, only that it is there.
+    fn exists(&mut self, walked: &Walked) -> Kind {
+        if walked.aliases == 0 {
+            return match self.data(walked) {
+                Kind::Answer => Kind::Exists,
+                other => other,
+            };
+        }
         self.put_proofs();
-        // Priming (RFC 9609 3): the root has no parent whose referral names its servers.
+        self.into.set_name(self.asked.qname);
+        Kind::Exists
+    }
+
+    fn data(&mut self, walked: &Walked) -> Kind {
+        let name = walked.name();
+        // Without authority, and beside a delegation that has the name: what the parent knows of a name that is not its own, such as glue.
+        let is_authoritative = self.into.is_authoritative || self.asked.source == Source::Forwarder;
+        if !is_authoritative
+            && walked.aliases == 0
+            && let Some(number) = self.cut(name)
+        {
+            self.into.clear_records();
+            return self.referral(name, number);
+        }
+        self.put_proofs();
         if self.asked.qtype == rtype::NS && name.is_root() && self.asked.source == Source::Authority {
-            let found = self.sets.find(Section::Answer, name, rtype::NS);
-            if let Some(number) = found {
-                self.into.answer.list().iter().for_each(|set| self.into.referral.push(&set));
-                self.put_glue(number);
-            }
+            self.put_servers_of_root(name);
         }
         Kind::Answer
+    }
+
+    /// Priming (RFC 9609 3): the root has no parent whose referral names its servers.
+    fn put_servers_of_root(&mut self, root: &Name) {
+        let into = &mut *self.into;
+        into.answer.list().iter().for_each(|set| into.referral.push(&set));
+        if let Some(number) = self.sets.find(Section::Answer, root, rtype::NS) {
+            self.put_glue(number);
+        }
     }
 
     fn alias(&mut self) -> Kind {
@@ -89,6 +117,9 @@ impl Judge<'_> {
     /// The chain ends at a name that the answer section has nothing of: it is denied, referred, or not spoken of.
     fn without_data(&mut self, walked: &Walked) -> Kind {
         let name = walked.name();
+        if walked.aliases > 0 && self.asked.is_minimised() {
+            return self.exists(walked);
+        }
         let soa = self.soa(name);
         let is_authoritative = self.into.is_authoritative || self.asked.source == Source::Forwarder;
         if soa.is_some_and(|soa| self.denies_as_child(name, soa)) {
@@ -192,22 +223,20 @@ impl Judge<'_> {
         if let Some(number) = soa {
             let rdata = self.sets.first(self.message, number);
             let minimum = rdata.len().checked_sub(4).map_or(0, |at| ttl(u32_at(rdata, at)));
-            let mut count = 0;
-            let is_first = |_: &[u8]| {
-                count += 1;
-                count == 1
-            };
-            self.sets.put(self.message, number, minimum, is_first, &mut self.into.authority);
+            self.sets.put_first(self.message, number, minimum, &mut self.into.authority);
         }
         self.put_proofs();
     }
 
     /// NSEC and NSEC3 RRsets with signatures: without they prove nothing.
     fn put_proofs(&mut self) {
+        let mut left = PROOFS_MAX;
         for number in 0..self.sets.count() {
             let set = self.sets.set_at(number);
             let is_proof = matches!(set.rtype, rtype::NSEC | rtype::NSEC3);
-            if is_proof && set.section == Section::Authority && set.has_data() && set.is_signed() {
+            if is_proof && set.section == Section::Authority && set.has_data() && set.is_signed() && left > 0
+            {
+                left -= 1;
                 self.sets.put(self.message, number, u32::MAX, |_| true, &mut self.into.authority);
             }
         }

@@ -56,7 +56,12 @@ impl Run {
 #[derive(Clone, Copy, Debug)]
 struct Record {
     place: Place,
+    /// Number of its set, and whether it is a signature of that.
+    of: u16,
+    /// The next of its run.
     next: u16,
+    /// The next in its bucket.
+    next_alike: u16,
     hash: u32,
 }
 
@@ -110,9 +115,15 @@ struct Span {
     hash: u32,
 }
 
+/// Places that records are looked for in, by their hash: a power of two. Messages of 64 KiB have a few in each.
+const BUCKETS: usize = 1024;
+
 /// See the module.
-#[derive(Default)]
 pub(super) struct Sets {
+    /// What hashes begin with, so that nobody can choose records that fall together.
+    key: u64,
+    /// The record that was put there last.
+    buckets: Box<[u16; BUCKETS]>,
     sets: Vec<Set>,
     records: Vec<Record>,
     octets: Vec<u8>,
@@ -150,6 +161,21 @@ struct Owner {
 }
 
 impl Sets {
+    /// Room for sets. `key`: any random number.
+    pub(super) fn new(key: u64) -> Sets {
+        Sets {
+            key,
+            buckets: Box::new([NONE; BUCKETS]),
+            sets: Vec::new(),
+            records: Vec::new(),
+            octets: Vec::new(),
+            address_sets: 0,
+            seen: Seen::default(),
+            data: RdataListBuf::new(),
+            signatures: RdataListBuf::new(),
+        }
+    }
+
     /// Reads the records of `message`: those at or below `zone`, and addresses of the additional section. `asks_signatures`: RRSIG records are
     /// data, as they were asked for.
     pub(super) fn gather(
@@ -196,6 +222,7 @@ impl Sets {
     fn clear(&mut self) {
         self.sets.clear();
         self.records.clear();
+        self.buckets.fill(NONE);
         self.octets.clear();
         self.address_sets = 0;
         self.seen = Seen::default();
@@ -220,12 +247,10 @@ impl Sets {
         if !name.is_at_or_below(zone) {
             return Ok(Owner { at, span: None, is_above: zone.is_at_or_below(name) });
         }
-        let span = Span {
-            at: self.octets.len() as u32,
-            length: name.octets().len() as u8,
-            hash: hash_ignoring_case(name.octets()),
-        };
+        let (start, length) = (self.octets.len() as u32, name.octets().len());
         self.octets.extend_from_slice(name.octets());
+        room.make_ascii_lowercase();
+        let span = Span { at: start, length: length as u8, hash: hash(self.key, &room[..length]) };
         Ok(Owner { at, span: Some(span), is_above: false })
     }
 
@@ -311,23 +336,28 @@ impl Sets {
         is_signature: bool,
         place: Place,
     ) -> Result<(), Fault> {
-        let (octets, set) = (self.octets.as_slice(), &mut self.sets[number]);
-        let (run, most) = match is_signature {
-            true => (&mut set.signatures, SIGNATURES_MAX),
-            false => (&mut set.data, RECORDS_MAX),
-        };
-        let rdata = place.octets(message, octets);
-        let hash = hash(rdata.iter().copied());
-        let mut at = run.first;
+        let rdata = place.octets(message, &self.octets);
+        // Which set, and which of its runs.
+        let of = (number as u64) << 1 | u64::from(is_signature);
+        let hash = hash(self.key ^ of, rdata);
+        let bucket = hash as usize % BUCKETS;
+        let mut at = self.buckets[bucket];
         while let Some(there) = self.records.get(usize::from(at)) {
-            if there.hash == hash && there.place.octets(message, octets) == rdata {
+            if there.hash == hash
+                && there.of == of as u16
+                && there.place.octets(message, &self.octets) == rdata
+            {
                 return Ok(());
             }
-            at = there.next;
+            at = there.next_alike;
         }
-        if usize::from(run.count) == most {
-            return Err(Fault::Excess);
-        }
+        let set = &mut self.sets[number];
+        let run = match is_signature {
+            true if usize::from(set.signatures.count) == SIGNATURES_MAX => return Ok(()),
+            true => &mut set.signatures,
+            false if usize::from(set.data.count) == RECORDS_MAX => return Err(Fault::Excess),
+            false => &mut set.data,
+        };
         // A message has at most 65,535 / 11 records.
         let new = self.records.len() as u16;
         match self.records.get_mut(usize::from(run.last)) {
@@ -335,7 +365,8 @@ impl Sets {
             None => run.first = new,
         }
         (run.last, run.count) = (new, run.count + 1);
-        self.records.push(Record { place, next: NONE, hash });
+        let next_alike = std::mem::replace(&mut self.buckets[bucket], new);
+        self.records.push(Record { place, of: of as u16, next: NONE, next_alike, hash });
         Ok(())
     }
 
@@ -387,6 +418,12 @@ impl Sets {
             at = record.next;
             Some(record)
         })
+    }
+
+    /// Appends the first record of a set of which there can be one only.
+    pub(super) fn put_first(&mut self, message: &[u8], number: usize, ttl: u32, to: &mut RrsetListBuf) {
+        let mut is_first = true;
+        self.put(message, number, ttl, |_| std::mem::take(&mut is_first), to);
     }
 
     /// Appends a set to `to`, unless that was done before: its records as far as `keep` says, with `ttl` if that is less than its own.
@@ -442,11 +479,17 @@ fn begin_of_name(message: &[u8], at: usize) -> usize {
     }
 }
 
-/// A hash to tell octets apart by, before they are compared (FNV-1a).
-fn hash(octets: impl Iterator<Item = u8>) -> u32 {
-    octets.fold(0x811c_9dc5, |hash, octet| (hash ^ u32::from(octet)).wrapping_mul(0x0100_0193))
+/// A hash to tell octets apart by before they are compared: nobody who does not know the key can make many that have the same.
+fn hash(key: u64, octets: &[u8]) -> u32 {
+    let (words, rest) = octets.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let hash = words.iter().fold(key, |hash, word| mix(hash ^ u64::from_le_bytes(*word)));
+    mix(mix(hash ^ u64::from_le_bytes(last)) ^ octets.len() as u64) as u32
 }
 
-fn hash_ignoring_case(octets: &[u8]) -> u32 {
-    hash(octets.iter().map(u8::to_ascii_lowercase))
+/// The two halves of a product, folded together.
+fn mix(word: u64) -> u64 {
+    let product = u128::from(word) * 0x9e37_79b9_7f4a_7c15_u128;
+    product as u64 ^ (product >> 64) as u64
 }
