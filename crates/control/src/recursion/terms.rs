@@ -235,6 +235,7 @@ fn policy(settings: &Settings, server: &auth::Server, version: u64) -> Policy {
         udp_payload_octets: server.udp_payload_octets,
         rotates: resolver.rotate,
         cuts_below_unproved: false,
+        stale_seconds: resolver.stale_seconds,
         points: Names::new(&points(settings)),
         nsid: server.nsid.clone(),
         cookies: server.cookies.clone(),
