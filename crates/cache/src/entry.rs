@@ -8,7 +8,7 @@
 //! |---|---|---|---|
 //! | `Data` | RRset, unchecked | the RRset | of one made from a wildcard: what proves that nothing is nearer (RFC 4035 5.3.4) |
 //! | `NoData` | RRset, unchecked | none | SOA, and what proves it |
-//! | `NameError` | existence | none | SOA, and what proves it |
+//! | `NameError` | existence; RRset or unchecked, for that type alone | none | SOA, and what proves it |
 //! | `Failure` | failure | none | none: it could not be found out (RFC 9520); EDE says why |
 //! | `Cut` | cut | NS RRset of the delegation | its glue: A and AAAA RRsets, never answered to anybody |
 

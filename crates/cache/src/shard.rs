@@ -315,6 +315,43 @@ impl Shard {
         Some(neighbours)
     }
 
+    /// Takes in an entry that was dumped, unless something newer is known of its name. `is_proven`: it was of use before.
+    pub(crate) fn restore(
+        &self,
+        shared: &Shared,
+        home: &Home,
+        key: &Key<'_>,
+        entry: &Entry<'_>,
+        is_proven: bool,
+        now: Moment,
+    ) -> bool {
+        let writer = &mut *self.lock();
+        let Some(neighbours) = self.look_around(writer, home, key, entry, now) else { return false };
+        if neighbours.present.is_some() || neighbours.out.iter().any(Option::is_some) {
+            return false;
+        }
+        writer.put.clear();
+        if !entry::write(key, entry, &mut writer.put) || writer.put.len() / 8 > self.entry_words_max() {
+            return false;
+        }
+        if is_proven {
+            writer.ghosts.insert(ghost_hash(home, home.tag(key.subject)));
+        }
+        let octets = std::mem::take(&mut writer.put);
+        let is_kept = self.place(writer, shared, home, key, &neighbours, &octets, now);
+        writer.put = octets;
+        is_kept
+    }
+
+    /// Whether the entry at a place is in the index and not flushed: then, whether it was read lately. Under the lock.
+    pub(crate) fn is_live(&self, shared: &Shared, which: Which, place: u64, octets: &[u8]) -> Option<bool> {
+        let key = entry::key_of(octets)?;
+        let home = self.index.home(shared.secret.hash(key.name.octets()));
+        let word = Slot::new(home.tag(key.subject), which, place);
+        let slot = self.index.find(&home, word)?;
+        (!shared.marks.hide(&shared.secret, key.name, self.number, word)).then(|| self.index.is_visited(slot))
+    }
+
     /// Puts octets of an entry where they belong.
     #[allow(clippy::too_many_arguments)] // the parts of one `put`
     pub(crate) fn place(
