@@ -11,7 +11,7 @@ use crate::response::{Asked, Kind, Reply};
 use crate::start::whole;
 use crate::state::State;
 use crate::store::{self, Times, Verdict};
-use crate::task::{NEVER, Task};
+use crate::task::Task;
 use crate::world::World;
 
 /// A response that is being validated.
@@ -82,8 +82,7 @@ impl Resolver {
             is_stream: exchange.way_is_stream(),
             not_servers: &self.settings.not_servers,
         };
-        let zone_ends = (task.place.end != NEVER).then_some(task.place.end);
-        let times = Times { asked: exchange.sent, now: self.time.now, zone_ends };
+        let times = Times { asked: exchange.sent, now: self.time.now };
         store::store(reply, &asked, verdict, &times, world.cache());
     }
 

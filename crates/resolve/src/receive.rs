@@ -193,7 +193,13 @@ impl Resolver {
         }
         let is_for_all = matches!(
             reply.kind,
-            Kind::Answer | Kind::Alias | Kind::NoData | Kind::NameError | Kind::Referral | Kind::TooLong
+            Kind::Answer
+                | Kind::Alias
+                | Kind::NoData
+                | Kind::NameError
+                | Kind::Exists
+                | Kind::Referral
+                | Kind::TooLong
         );
         let inquiry = task.leads.filter(|_| is_for_all);
         let followers = match inquiry {
@@ -285,7 +291,7 @@ impl Resolver {
             exchange.name.octets().len() == task.qname.octets().len() && exchange.rtype == task.rtype;
         match reply.kind {
             Kind::Referral => self.referred(id, task, exchange, reply, world),
-            Kind::Answer | Kind::Alias | Kind::NoData | Kind::TooLong if !is_whole => {
+            Kind::Exists | Kind::Answer | Kind::Alias | Kind::NoData | Kind::TooLong if !is_whole => {
                 self.close_exchanges(task, world);
                 task.minimiser.took(&exchange.name);
                 task.candidates.try_again();
@@ -328,7 +334,7 @@ impl Resolver {
                 self.lame(task, exchange, world);
                 self.next_server(task, exchange, Some(ede::NOT_AUTHORITATIVE))
             }
-            Kind::NoEdns | Kind::BadVersion | Kind::Failed | Kind::Unread => {
+            Kind::NoEdns | Kind::BadVersion | Kind::Failed | Kind::Exists | Kind::Unread => {
                 self.counters.failed += 1;
                 if reply.rcode == rcode::REFUSED {
                     self.lame(task, exchange, world);
