@@ -149,7 +149,7 @@ impl Resolver {
         }
         task.questions += 1;
         let quality = world.servers().read(&candidate.address);
-        let has_edns = quality.edns != Edns::None || world.random() % EDNS_AGAIN_ONE_IN == 0;
+        let has_edns = quality.edns != Edns::None || world.random().is_multiple_of(EDNS_AGAIN_ONE_IN);
         let cookie = has_edns.then(|| cookie_for(quality.cookie, world));
         let draft = Draft { candidate, name, rtype, has_edns, cookie };
         let protection = self.protection(task, &candidate);

@@ -197,8 +197,8 @@ impl Resolver {
                 | Kind::Alias
                 | Kind::NoData
                 | Kind::NameError
-                | Kind::Exists
                 | Kind::Referral
+                | Kind::Exists
                 | Kind::TooLong
         );
         let inquiry = task.leads.filter(|_| is_for_all);

@@ -35,7 +35,7 @@ impl Resolver {
         let is_passed_over = task.is_refresh && task.aliases == 0;
         if !is_passed_over {
             let mut kept = std::mem::take(&mut self.scratch.kept);
-            let flow = self.from_cache(task, floor, &mut kept, world);
+            let flow = self.look_up(task, floor, &mut kept, world);
             self.scratch.kept = kept;
             if let Some(flow) = flow {
                 return flow;
@@ -63,7 +63,7 @@ impl Resolver {
     }
 
     /// What the cache has of the name of now. `None`: nothing that helps.
-    fn from_cache(
+    fn look_up(
         &mut self,
         task: &mut Task,
         floor: usize,

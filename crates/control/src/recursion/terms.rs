@@ -45,7 +45,11 @@ pub(crate) struct Terms {
 
 impl Terms {
     /// What settings say. `server`: what they say to answers from zones. Errors are lines for the operator: files that cannot be read.
-    pub(crate) fn new(settings: &Settings, server: &auth::Server, version: u64) -> Result<Terms, Vec<String>> {
+    pub(crate) fn new(
+        settings: &Settings,
+        server: &auth::Server,
+        version: u64,
+    ) -> Result<Terms, Vec<String>> {
         let resolver = &settings.resolver;
         Ok(Terms {
             version,
@@ -107,7 +111,8 @@ fn tls(settings: &Settings) -> Result<Tls, Vec<String>> {
 
 fn upstream(resolver: &crate::settings::ResolverSettings) -> Arc<UpstreamSettings> {
     let sources = resolver.source_addresses.texts().iter().filter_map(|text| text.parse().ok()).collect();
-    let ports = ports(&resolver.source_ports).and_then(|(first, last)| Ports::new(&[(first..=last)], &[]).ok());
+    let ports =
+        ports(&resolver.source_ports).and_then(|(first, last)| Ports::new(&[(first..=last)], &[]).ok());
     Arc::new(UpstreamSettings { sources, ports: ports.unwrap_or_default(), ..UpstreamSettings::default() })
 }
 
@@ -150,7 +155,8 @@ fn hints(path: &Path) -> Result<Vec<IpAddr>, String> {
 
 /// The records of a file, names relative to the root.
 pub(super) fn records(path: &Path) -> Result<Vec<RecordBuf>, String> {
-    let text = read_bounded(path, FILE_OCTETS_MAX).map_err(|problem| format!("{}: {problem}", path.display()))?;
+    let text =
+        read_bounded(path, FILE_OCTETS_MAX).map_err(|problem| format!("{}: {problem}", path.display()))?;
     zonefile::records(&text, Name::root()).map_err(|report| format!("{}: {report}", path.display()))
 }
 
@@ -182,7 +188,10 @@ fn configured(settings: &Settings) -> Vec<Configured> {
         (&stub.name, ConfiguredKind::Stub, stub.addresses.iter().map(endpoint).collect())
     });
     let all = forwards.chain(stubs);
-    all.filter_map(|(name, kind, servers)| Some(Configured { name: name.as_ref()?.to_lowercase(), kind, servers })).collect()
+    all.filter_map(|(name, kind, servers)| {
+        Some(Configured { name: name.as_ref()?.to_lowercase(), kind, servers })
+    })
+    .collect()
 }
 
 fn policy(settings: &Settings, server: &auth::Server, version: u64) -> Policy {
@@ -275,9 +284,6 @@ fn kind(local: &LocalZoneSettings) -> local::Kind {
 }
 
 /// The records of a local zone, each line read by itself.
-pub(crate) fn local_records(
-    local: &LocalZoneSettings,
-    name: &Name,
-) -> impl Iterator<Item = Vec<RecordBuf>> {
+pub(crate) fn local_records(local: &LocalZoneSettings, name: &Name) -> impl Iterator<Item = Vec<RecordBuf>> {
     local.records.texts().iter().filter_map(move |line| zonefile::records(line, name).ok())
 }

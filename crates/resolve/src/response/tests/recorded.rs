@@ -108,3 +108,47 @@ fn seeds() {
         crate::response::fuzz::check_response(&std::fs::read(entry.unwrap().path()).unwrap());
     }
 }
+
+mod long {
+    use super::*;
+    use wire::fuzz::{CHANGE_OCTETS, change};
+
+    /// Messages of networks and seeds, changed in a few places each, as responses to what they seem to answer: what the fuzz target does, without its sense
+    /// of what is new. A seed repeats its run.
+    #[test]
+    #[ignore]
+    fn changed_messages() {
+        const RUNS: u32 = 300_000;
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        let mut random = move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        let mut messages = corpus();
+        for entry in std::fs::read_dir("../../fuzz/seeds/resolve-response").unwrap() {
+            let seed = std::fs::read(entry.unwrap().path()).unwrap();
+            // As often as all others together.
+            messages.extend((0..400).map(|_| seed[3..].to_vec()));
+        }
+        for run in 0..RUNS {
+            let [choice, labels, hidden, changes, ..] = random().to_le_bytes();
+            let mut octets = messages[random() as usize % messages.len()].clone();
+            octets.truncate(4096);
+            for _ in 0..changes % 4 {
+                let mut how = [0; CHANGE_OCTETS];
+                how.copy_from_slice(&random().to_le_bytes()[..CHANGE_OCTETS]);
+                change(&mut octets, &how);
+            }
+            if let Some(flags) = octets.get_mut(2) {
+                *flags = *flags & 0x07 | 0x80;
+            }
+            if let Some(code) = octets.get_mut(3) {
+                *code &= if run % 2 == 0 { 0xf3 } else { 0xff };
+            }
+            let data = [&[choice, labels % 5, hidden % 8 / 5][..], &octets].concat();
+            crate::response::fuzz::check_response(&data);
+        }
+    }
+}
