@@ -110,8 +110,6 @@ impl Whole {
             _ => None,
         });
         let mut settings = Settings { hints: addresses.collect(), ..Settings::default() };
-        // The addresses of the model are those of documentation.
-        settings.not_servers.clear();
         settings.is_validating = !setup.anchors.is_empty();
         settings.anchors = validate::Anchors::new();
         setup.anchors.iter().for_each(|ds| settings.anchors.add_ds(Name::root(), ds));
@@ -121,7 +119,9 @@ impl Whole {
         let stale_seconds = if settings.serves_stale { 86_400 } else { 0 };
         let limits = cache::Limits { stale_seconds, ..cache::Limits::default() };
         let cache = Cache::with(&cache::Settings { octets: 8 << 20, limits }, [1, 2, 3]);
-        let policy = Policy { clients: Clients::All, ..Policy::default() };
+        let points: Vec<NameBuf> = settings.zones.iter().map(|zone| zone.name.clone()).collect();
+        let points = recursive::names::Names::new(&points);
+        let policy = Policy { clients: Clients::All, points, ..Policy::default() };
         Ok(Box::new(Whole {
             cache,
             policy,
