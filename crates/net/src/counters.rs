@@ -94,12 +94,18 @@ sync::counters! {
     upstream_queries,
     /// Datagrams to other servers that were not sent: no route, a full buffer, no socket.
     upstream_unsent,
-    /// UDP sockets opened to ask through, each for a question of its own.
-    upstream_fresh,
+    /// UDP sockets opened to ask through.
+    upstream_opened,
     /// UDP sockets to ask through that are open now.
     upstream_sockets,
     /// Datagrams that came to them, answers or not.
     upstream_arrivals,
+    /// Streams to other servers that were begun.
+    upstream_streams_begun,
+    /// Streams to other servers that are there now.
+    upstream_streams_open,
+    /// Messages that came by them.
+    upstream_messages,
     /// Times the service panicked; the batch was lost, the worker went on with a new one.
     service_panics,
 }

@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use crate::driver::Driver;
 use crate::queries::Queries;
-use crate::upstream::Arrivals;
+use crate::upstream::{Arrivals, Closed, StreamId};
 
 /// Answers queries. One value per worker; called only from that worker's thread.
 ///
-/// After a panic the value is dropped, with its tickets, and a new one made; timers and upstream sockets of before are
-/// closed. Tickets in other hands and streams live on.
+/// After a panic the value is dropped, with its tickets, and a new one made; timers, sockets and streams to
+/// other servers of before are closed. Tickets in other hands and streams live on.
 pub trait Service: Send {
     /// What the services of workers tell each other.
     type Message: Send + 'static;
@@ -25,6 +25,21 @@ pub trait Service: Send {
     /// Datagrams came from upstream.
     fn arrivals(&mut self, arrivals: &Arrivals, driver: &mut Driver<'_, Self::Message>) {
         let _ = (arrivals, driver);
+    }
+
+    /// A stream to a server is open.
+    fn connected(&mut self, stream: StreamId, driver: &mut Driver<'_, Self::Message>) {
+        let _ = (stream, driver);
+    }
+
+    /// A message came by a stream, of 12 octets at least.
+    fn message(&mut self, stream: StreamId, octets: &[u8], driver: &mut Driver<'_, Self::Message>) {
+        let _ = (stream, octets, driver);
+    }
+
+    /// A stream is over, and not by this service; nothing more is told of it.
+    fn closed(&mut self, stream: StreamId, why: Closed, driver: &mut Driver<'_, Self::Message>) {
+        let _ = (stream, why, driver);
     }
 
     /// A timer fired.

@@ -7,7 +7,7 @@
 
 use rustix::event::epoll::EventData;
 
-use crate::upstream::PathId;
+use crate::upstream::{PathId, StreamId};
 
 /// The source of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub(crate) enum Token {
     Inbox,
     /// A UDP socket to ask other servers through.
     Upstream(PathId),
+    /// A stream to another server.
+    Server(StreamId),
 }
 
 /// Which connection of a worker: where it sits in the table.
@@ -53,6 +55,7 @@ impl Token {
             Self::Inbox => pack(4, 0, 0),
             Self::Upstream(id) => pack(5, id.generation, u64::from(id.index)),
             Self::Leave => pack(6, 0, 0),
+            Self::Server(id) => pack(7, id.generation, u64::from(id.index)),
         })
     }
 }
@@ -68,6 +71,7 @@ impl From<EventData> for Token {
             4 => Self::Inbox,
             5 => Self::Upstream(PathId { index, generation }),
             6 => Self::Leave,
+            7 => Self::Server(StreamId { index, generation }),
             _ => Self::Stop,
         }
     }
@@ -89,6 +93,7 @@ mod tests {
             Token::Leave,
             Token::Inbox,
             upstream,
+            Token::Server(StreamId { index: u32::MAX, generation: 3 }),
         ] {
             assert_eq!(Token::from(token.data()), token);
         }

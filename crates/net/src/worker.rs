@@ -29,7 +29,6 @@ use crate::tcp::{Connections, Turn};
 use crate::timer::TIMERS_PER_TURN;
 use crate::token::Token;
 use crate::udp::{BATCH, Backend, Outlet, Port, Receiver};
-use crate::upstream::PathId;
 pub(crate) use rate::Rate;
 
 /// Batches one UDP socket gets per turn: 512 queries, some hundred microseconds during which TCP waits.
@@ -121,6 +120,7 @@ macro_rules! lend {
 // After the macro, which they use.
 mod notes;
 mod output;
+mod servers;
 
 impl<S: Service> Worker<S> {
     pub(crate) fn new(
@@ -253,7 +253,8 @@ impl<S: Service> Worker<S> {
         // What finishes work comes before what brings more.
         for event in events {
             match Token::from(event.data) {
-                Token::Upstream(id) => self.take_arrivals(id),
+                Token::Upstream(path) => self.take_arrivals(path),
+                Token::Server(id) => self.turn_stream(id),
                 Token::Inbox => self.host.core.inbox().clear(),
                 Token::Stop => seen.stop = true,
                 Token::Leave => seen.leave = true,
@@ -266,7 +267,7 @@ impl<S: Service> Worker<S> {
                 Token::Udp(index) => self.answer_datagrams(index, now),
                 Token::Listener(index) => self.connections.accept(index, &mut lend!(self, now)),
                 Token::Stream(id) => self.connections.turn(id, event.flags, &mut lend!(self, now)),
-                Token::Upstream(_) | Token::Inbox | Token::Stop | Token::Leave => continue,
+                Token::Upstream(_) | Token::Server(_) | Token::Inbox | Token::Stop | Token::Leave => continue,
             }
             self.after_event();
         }
@@ -279,6 +280,7 @@ impl<S: Service> Worker<S> {
         if self.host.core.upstream.has_arrivals() {
             self.tell_arrivals();
         }
+        self.tell_ended();
         if !self.put_off.is_empty() || !self.host.core.inbox().is_empty() {
             self.open_inbox(now);
         }
@@ -358,24 +360,14 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Takes what waits at a socket that other servers answer to.
-    fn take_arrivals(&mut self, path: PathId) {
-        while self.host.core.upstream.receive(path) {
-            self.tell_arrivals();
-        }
-    }
-
-    fn tell_arrivals(&mut self) {
-        let arrivals = self.host.core.upstream.take_arrivals();
-        self.event(|service, driver| service.arrivals(&arrivals, driver));
-        self.host.core.upstream.give_back(arrivals);
-    }
-
     /// How long to wait for sockets; from then on other threads wake the worker, unless it does not wait at all.
     fn timeout(&self, deadline: Option<Instant>) -> Option<Timespec> {
         const AT_ONCE: Option<Timespec> = Some(Timespec { tv_sec: 0, tv_nsec: 0 });
         let core = &self.host.core;
-        let has_more = self.connections.has_ready() || core.streams.has_ready() || core.again;
+        let has_more = self.connections.has_ready()
+            || core.streams.has_ready()
+            || core.upstream.has_ended()
+            || core.again;
         if has_more || !self.put_off.is_empty() || !core.inbox().prepare_to_sleep() {
             return AT_ONCE;
         }

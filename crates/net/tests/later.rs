@@ -4,7 +4,7 @@
 mod common;
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, UdpSocket};
+use std::net::{Shutdown, SocketAddr, TcpListener, UdpSocket};
 use std::time::{Duration, Instant};
 
 use common::toy::{self, Shared};
@@ -314,6 +314,43 @@ fn upstream_echo() {
         assert_eq!(ask_tcp(&mut client, query.as_bytes()), query.as_bytes());
     }
     echo.join().unwrap();
+    await_all_ended(&running);
+}
+
+/// Answers the first message of each connection twice.
+fn tcp_server(connections: usize) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().take(connections).flatten() {
+            let message = framed(&receive(&mut stream));
+            stream.write_all(&[&message[..], &message].concat()).unwrap();
+        }
+    });
+    at
+}
+
+#[test]
+fn streams_to_servers() {
+    let (running, shared, _tickets) = toy::serve(&local());
+    let client = udp(address(&running));
+    // The toy closes the stream at the first message: it is not told of the second.
+    let query = format!("server {}", tcp_server(2));
+    for _ in 0..2 {
+        assert_eq!(ask(&client, query.as_bytes()), query.as_bytes());
+    }
+    assert_eq!(*shared.heard.lock().unwrap(), ["connected", "connected"]);
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    client.send(format!("server {nobody}").as_bytes()).unwrap();
+    await_heard(&shared, "Refused");
+    // A panic ends the streams of that service, and not the worker.
+    let query = format!("server {} explode", tcp_server(1));
+    client.send(query.as_bytes()).unwrap();
+    await_counts(&running, "the panic", |counters| counters.service_panics == 1);
+    await_counts(&running, "no stream", |counters| counters.upstream_streams_open == 0);
+    let query = format!("server {}", tcp_server(1));
+    assert_eq!(ask(&client, query.as_bytes()), query.as_bytes());
+    assert_eq!(total(&running).upstream_streams_begun, 5);
     await_all_ended(&running);
 }
 

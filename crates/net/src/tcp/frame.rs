@@ -1,10 +1,10 @@
 //! Messages in a byte stream: two octets of length, then the message (RFC 1035 4.2.2, RFC 7766 8).
 
 /// Octets of length before each message.
-pub(super) const LENGTH_OCTETS: usize = 2;
+pub(crate) const LENGTH_OCTETS: usize = 2;
 
 /// Longest message: what two octets can count.
-pub(super) const MESSAGE_OCTETS_MAX: usize = 0xFFFF;
+pub(crate) const MESSAGE_OCTETS_MAX: usize = 0xFFFF;
 
 /// A message has at least a header (RFC 1035 4.1.1). A shorter one shows that the client's idea of where messages
 /// begin differs from ours, or that it speaks another protocol, and nothing after it can be trusted.
@@ -12,7 +12,7 @@ const MESSAGE_OCTETS_MIN: usize = 12;
 
 /// What the front of a stream holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Front<'a> {
+pub(crate) enum Front<'a> {
     /// A whole message; it takes `LENGTH_OCTETS` more than its length.
     Message(&'a [u8]),
     /// The beginning of one, or nothing.
@@ -22,7 +22,7 @@ pub(super) enum Front<'a> {
 }
 
 /// Looks at the front of `octets`. Reads at most the two octets of length.
-pub(super) fn front(octets: &[u8]) -> Front<'_> {
+pub(crate) fn front(octets: &[u8]) -> Front<'_> {
     let Some((length, rest)) = octets.split_first_chunk::<LENGTH_OCTETS>() else { return Front::Incomplete };
     let length = usize::from(u16::from_be_bytes(*length));
     if length < MESSAGE_OCTETS_MIN {

@@ -3,7 +3,7 @@
 mod accept;
 mod channel;
 mod connection;
-mod frame;
+pub(crate) mod frame;
 mod pool;
 mod table;
 

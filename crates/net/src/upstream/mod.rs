@@ -14,23 +14,33 @@ mod ports;
 mod receive;
 mod settings;
 mod socket;
+mod stream;
+mod streams;
+mod tls;
 
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use sync::random::Unguessable;
 
 pub use arrivals::{ARRIVAL_OCTETS_MAX, Arrival, Arrivals};
-pub use pool::PathId;
+pub use pool::{Need, PathId};
 pub use ports::{PORTS_MIN, Ports, TooFewPorts};
 pub use settings::{POOL_FLOOR, UPSTREAM_SOCKETS_MAX, UpstreamSettings};
+pub use stream::UNSENT_OCTETS_MAX;
+pub use streams::{Closed, Protocol, SERVER_STREAMS_MAX, StreamId};
+pub use tls::{Authentication, Roots, TlsFault, TlsServer};
 
 use crate::counters::Counters;
-use pool::Pool;
+use pool::{Means, Pool};
+use streams::{Brought, Streams};
+
+/// Datagrams of other servers in a turn: some half a millisecond, after which clients have their turn. Who floods open ports takes no more.
+const ARRIVALS_PER_TURN: usize = 512;
 
 /// Calls for one socket in a turn; what is left is there in the next.
 const RECEIVES_PER_SOCKET: usize = 4;
@@ -64,14 +74,24 @@ fn unsent(error: &io::Error) -> Unsent {
     }
 }
 
+/// Descriptors that this process may have.
+fn descriptors() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+}
+
 /// How one worker asks other servers.
 pub struct Upstream {
     settings: Arc<UpstreamSettings>,
     random: Unguessable,
+    workers: usize,
     counters: Arc<Counters>,
     /// Of the turn.
     now: Instant,
+    /// Datagrams that may be taken yet in this turn.
+    arrivals_left: usize,
     pool: Pool,
+    streams: Streams,
     /// What came and the service was not told of.
     arrivals: Arrivals,
 }
@@ -81,22 +101,33 @@ impl Upstream {
     pub(crate) fn new(epoll: Arc<OwnedFd>, workers: usize, counters: Arc<Counters>) -> io::Result<Self> {
         let (settings, now) = (Arc::new(UpstreamSettings::default()), Instant::now());
         Ok(Self {
-            pool: Pool::new(epoll, workers, &settings, now),
+            pool: Pool::new(Arc::clone(&epoll), settings.share(workers, descriptors()), &settings, now),
+            streams: Streams::new(epoll),
             settings,
             random: Unguessable::from_system()?,
+            workers,
             counters,
             now,
+            arrivals_left: ARRIVALS_PER_TURN,
             arrivals: Arrivals::default(),
         })
     }
 
     pub(crate) fn set_now(&mut self, now: Instant) {
-        self.now = now;
+        (self.now, self.arrivals_left) = (now, ARRIVALS_PER_TURN);
     }
 
     /// Goes by other settings from here on. Questions and streams that are open stay so.
     pub fn configure(&mut self, settings: Arc<UpstreamSettings>) {
-        self.pool.configure(&settings, self.now, &self.counters);
+        let share = settings.share(self.workers, descriptors());
+        if share.size < share.floor {
+            let most = share.most;
+            tracing::warn!(
+                most,
+                "too few descriptors to ask more than {most} questions at once: each must have a socket of its own"
+            );
+        }
+        self.pool.configure(share, &settings, self.now, &self.counters);
         self.settings = settings;
     }
 
@@ -105,11 +136,13 @@ impl Upstream {
     ///
     /// Errors: [`Unsent::NoRoute`], [`Unsent::Busy`], [`Unsent::Sockets`], [`Unsent::Length`]. What becomes of the datagram later nobody says: messages of
     /// routers, which anybody can forge, are not listened to.
-    pub fn ask(&mut self, server: SocketAddr, octets: &[u8]) -> Result<PathId, Unsent> {
+    pub fn ask(&mut self, server: SocketAddr, octets: &[u8], need: Need) -> Result<PathId, Unsent> {
         if octets.is_empty() {
             return Err(Unsent::Length);
         }
-        self.pool.ask(server, octets, &self.settings, &mut self.random, self.now, &self.counters)
+        let (settings, random, now, counters) =
+            (&*self.settings, &mut self.random, self.now, &*self.counters);
+        self.pool.ask(server, octets, need, &mut Means { settings, random, now, counters })
     }
 
     /// What was asked through `path` is answered or given up; once for each question. A socket that is to be replaced is kept for answers until
@@ -125,9 +158,63 @@ impl Upstream {
         address.try_into().map_err(|_| io::ErrorKind::InvalidData.into())
     }
 
+    /// Begins a stream to `server`, which is open when the service is told `connected`; messages may be sent at once. Never waits.
+    ///
+    /// Errors: [`Unsent::NoRoute`], [`Unsent::Sockets`], [`Unsent::Full`]. All that goes wrong later is told by `closed`.
+    pub fn connect(&mut self, server: SocketAddr, protocol: &Protocol) -> Result<StreamId, Unsent> {
+        let (settings, counters) = (&self.settings, &self.counters);
+        self.streams.connect(server, protocol, settings, &mut self.random, self.now, counters)
+    }
+
+    /// Sends a message of 1 to 65,535 octets. Any number may be sent before the first answer, which may come in any order (RFC 7766 6.2.1.1).
+    ///
+    /// Errors: [`Unsent::Busy`] while the server does not take what is sent already ([`UNSENT_OCTETS_MAX`]) or owes 128 answers, [`Unsent::Length`], [`Unsent::Closed`].
+    pub fn send(&mut self, stream: StreamId, octets: &[u8]) -> Result<(), Unsent> {
+        self.streams.send(stream, octets, &self.settings, self.now)
+    }
+
+    /// Has the stream closed as idle after `idle` instead of the time of the settings: what the server grants (RFC 7828), or a forwarder is worth.
+    pub fn keep(&mut self, stream: StreamId, idle: Duration) {
+        self.streams.keep(stream, idle, &self.settings);
+    }
+
+    /// Closes a stream, of which nothing more is told. One that is over already stays so.
+    pub fn close(&mut self, stream: StreamId) {
+        self.streams.remove(stream, &self.counters);
+    }
+
+    pub(crate) fn is_open(&mut self, stream: StreamId) -> bool {
+        self.streams.is_open(stream)
+    }
+
+    /// Goes on with a stream that is ready; what it brought is to be told and given back.
+    pub(crate) fn turn(&mut self, stream: StreamId) -> Brought {
+        self.streams.turn(stream, &self.settings, self.now)
+    }
+
+    /// A message was told.
+    pub(crate) fn told(&mut self, stream: StreamId) {
+        self.streams.told(stream, self.now, &self.counters);
+    }
+
+    /// All that a stream brought was told.
+    pub(crate) fn give_back_stream(&mut self, stream: StreamId, brought: Brought) {
+        self.streams.give_back(stream, brought, &self.counters);
+    }
+
+    /// Streams that have ended since, for the service to be told.
+    pub(crate) fn take_ended(&mut self) -> Vec<(StreamId, Closed)> {
+        self.streams.take_ended()
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.streams.has_ended()
+    }
+
     /// Closes everything; nothing of it is told.
     pub(crate) fn close_all(&mut self) {
         self.pool.close_all(&self.counters);
+        self.streams.close_all(&self.counters);
         self.arrivals.clear();
     }
 
@@ -138,13 +225,20 @@ impl Upstream {
             if self.arrivals.is_full() {
                 return true;
             }
-            let Some(socket) = self.pool.socket(path) else { return false };
-            let before = self.arrivals.count();
-            // An error is of the socket alone, as there is none about datagrams sent: the service's timers notice what does not come.
-            let more = self.arrivals.receive(path, socket).unwrap_or(false);
-            self.counters.upstream_arrivals.add((self.arrivals.count() - before) as u64);
-            if !more {
+            let Some(socket) = self.pool.socket(path).filter(|_| self.arrivals_left > 0) else {
                 return false;
+            };
+            let before = self.arrivals.count();
+            let outcome = self.arrivals.receive(path, socket);
+            let taken = self.arrivals.count() - before;
+            self.arrivals_left = self.arrivals_left.saturating_sub(taken);
+            self.counters.upstream_arrivals.add(taken as u64);
+            match outcome {
+                Ok(true) => {}
+                Ok(false) => return false,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+                // What a router says of an earlier datagram, which anybody can forge: it ends nothing, and what waits behind it is read.
+                Err(_) => {}
             }
         }
         false
@@ -167,12 +261,13 @@ impl Upstream {
 
     /// When something is too old next.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.pool.next_deadline()
+        [self.pool.next_deadline(), self.streams.next_deadline()].into_iter().flatten().min()
     }
 
     /// Ends what is too old.
     pub(crate) fn sweep(&mut self) {
         self.pool.sweep(self.now, &self.counters);
+        self.streams.sweep(&self.settings, self.now, &self.counters);
     }
 }
 

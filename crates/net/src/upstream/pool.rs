@@ -1,15 +1,16 @@
 //! The UDP sockets that a worker asks through, and which of them a question takes.
 //!
 //! ```text
-//! live, of a family:  front                                  back      `size` of them at most
-//!                     | oldest |   |   |   |   |   | newest |
-//!                       |          ^ a question takes one at random, or a new one, which is put at the back
-//!                       `-> replaced, or too old: leaves; closed once all that was asked through it is settled,
-//!                           or LEAVING_AGE_MAX after its last question
+//! fresh:  connected to one server, for one question; closed when that is settled
+//! pool:   front                                  back      not connected; `size` of a family at most
+//!         | oldest |   |   |   |   |   | newest |
+//!           |          ^ a question for which there is no fresh one takes one at random
+//!           `-> replaced after POOL_AGE_MAX: leaves; closed once all that was asked through it is settled
 //! ```
 //!
-//! A socket is opened while fewer than `size` are live, and beyond as often as the rate of fresh ones allows. So a question that takes a live
-//! one has at least [`POOL_FLOOR`] to choose among, or its worker's share of the ports, and any other has a port that nobody has seen.
+//! A port that is open to everybody is found by whoever scans or is asked; one that is connected looks closed to all but its server. So fresh
+//! ones are the rule, as many a second as is paid for, and the pool is for what is beyond. No question takes one of the pool while that
+//! has fewer than `floor` to choose among.
 
 use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
@@ -20,24 +21,37 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::{self, EventFlags};
 use sync::random::Unguessable;
 
-use super::settings::{POOL_FLOOR, UPSTREAM_SOCKETS_MAX, UpstreamSettings};
+use super::settings::{FRESH_PER_SECOND_MAX, Share, UPSTREAM_SOCKETS_MAX, UpstreamSettings};
 use super::socket::{self, Family};
 use super::{Unsent, unsent};
 use crate::counters::Counters;
 use crate::token::{GENERATIONS, Token};
 use crate::worker::Rate;
 
-/// How long a socket is live: about as long as a scan for open ports takes at the 1,000 ICMP messages a second that Linux sends in all.
-pub(super) const SOCKET_AGE_MAX: Duration = Duration::from_secs(60);
+/// How long a question may take a socket of the pool: a scan for open ports takes 6.5 s at the 10,000 ICMP messages a second that
+/// Linux sends in all.
+pub(super) const POOL_AGE_MAX: Duration = Duration::from_secs(5);
 
-/// How long after its last question a socket that leaves stays open for answers: longer than any server is waited for.
+/// How long after its last question a socket stays open for answers that nobody settles: longer than any server is waited for.
 pub(super) const LEAVING_AGE_MAX: Duration = Duration::from_secs(30);
+
+/// The same where there are as many sockets as may be: no server is waited for longer than 1.2 s at a time.
+pub(super) const CROWDED_AGE_MAX: Duration = Duration::from_secs(5);
 
 /// How often those that are too old are looked for.
 pub(super) const SWEEP_PAUSE: Duration = Duration::from_secs(1);
 
 /// Part of a second whose fresh sockets may be opened at once: questions come in bursts.
 const FRESH_BURST: u32 = 10;
+
+/// What a question wants of its socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// One of its own before others have one: nothing else protects its answer, or the answer matters for many.
+    Fresh,
+    /// One of its own if there are more than those others may want: it has a cookie, or is one of a flood.
+    Any,
+}
 
 /// Which socket a question left by. The generation tells it from an earlier one in the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,65 +61,90 @@ pub struct PathId {
     pub(crate) generation: u32,
 }
 
+impl PathId {
+    /// As a number, for those who know no sockets.
+    #[must_use]
+    pub fn bits(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.index)
+    }
+
+    /// The path of such a number. One that was never given is of no socket.
+    #[must_use]
+    pub fn from_bits(bits: u64) -> Self {
+        Self { index: bits as u32, generation: (bits >> 32) as u32 }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Connected, for one question.
+    Fresh,
+    /// Of the pool.
+    Live,
+    /// Was of the pool.
+    Leaving,
+}
+
 /// A socket and what is open at it.
 #[derive(Debug)]
 struct Socket {
     socket: UdpSocket,
+    kind: Kind,
     opened: Instant,
     /// When it was last asked through.
     asked: Instant,
     /// Questions that are not settled.
     questions: u32,
-    is_live: bool,
 }
 
-/// The live sockets of a family, in the order of their opening.
-#[derive(Debug)]
-struct Live {
-    list: VecDeque<u32>,
-    fresh: Rate,
+/// What sockets are opened with.
+pub(super) struct Means<'a> {
+    pub(super) settings: &'a UpstreamSettings,
+    pub(super) random: &'a mut Unguessable,
+    pub(super) now: Instant,
+    pub(super) counters: &'a Counters,
 }
 
 /// All UDP sockets that a worker asks through.
 #[derive(Debug)]
 pub(super) struct Pool {
     epoll: Arc<OwnedFd>,
-    workers: usize,
+    share: Share,
     table: Vec<(u32, Option<Socket>)>,
     free: Vec<u32>,
-    families: [Live; 2],
-    /// Live sockets of a family, at most.
-    size: usize,
+    /// Sockets of the pool, of each family, in the order of their opening.
+    live: [VecDeque<u32>; 2],
+    /// Fresh sockets in the order of their opening; those that are closed too, until they are first.
+    fresh: VecDeque<PathId>,
+    rate: Rate,
     next_sweep: Option<Instant>,
 }
 
 impl Pool {
-    pub(super) fn new(
-        epoll: Arc<OwnedFd>,
-        workers: usize,
-        settings: &UpstreamSettings,
-        now: Instant,
-    ) -> Self {
-        let live = || Live { list: VecDeque::new(), fresh: rate(settings, now) };
+    pub(super) fn new(epoll: Arc<OwnedFd>, share: Share, settings: &UpstreamSettings, now: Instant) -> Self {
         Self {
             epoll,
-            workers,
+            share,
             table: Vec::new(),
             free: Vec::new(),
-            families: [live(), live()],
-            size: settings.pool_size(workers),
+            live: [VecDeque::new(), VecDeque::new()],
+            fresh: VecDeque::new(),
+            rate: rate(settings, now),
             next_sweep: None,
         }
     }
 
-    /// Goes by other settings: sockets of before leave, as their ports and addresses may not be allowed any more.
-    pub(super) fn configure(&mut self, settings: &UpstreamSettings, now: Instant, counters: &Counters) {
-        self.size = settings.pool_size(self.workers);
+    /// Goes by other settings: the pool of before leaves, as its ports and addresses may not be allowed any more.
+    pub(super) fn configure(
+        &mut self,
+        share: Share,
+        settings: &UpstreamSettings,
+        now: Instant,
+        counters: &Counters,
+    ) {
+        (self.share, self.rate) = (share, rate(settings, now));
         for family in [Family::V4, Family::V6] {
-            while let Some(index) = self.families[family as usize].list.pop_front() {
-                self.leave(index, counters);
-            }
-            self.families[family as usize].fresh = rate(settings, now);
+            while self.retire_oldest(family, counters) {}
         }
     }
 
@@ -114,73 +153,139 @@ impl Pool {
         &mut self,
         server: SocketAddr,
         octets: &[u8],
-        settings: &UpstreamSettings,
-        random: &mut Unguessable,
-        now: Instant,
-        counters: &Counters,
+        need: Need,
+        means: &mut Means<'_>,
     ) -> Result<PathId, Unsent> {
-        let index = self.take(Family::of(server), settings, random, now, counters)?;
+        let taken = self.take(server, need, means);
+        let sent = taken.and_then(|index| {
+            let sent = self.send(index, server, octets, means.now);
+            sent.inspect_err(|_| self.close_unused(index, means.counters))
+        });
+        match sent {
+            Ok(_) => means.counters.upstream_queries.add(1),
+            Err(_) => means.counters.upstream_unsent.add(1),
+        }
+        sent
+    }
+
+    fn send(
+        &mut self,
+        index: u32,
+        server: SocketAddr,
+        octets: &[u8],
+        now: Instant,
+    ) -> Result<PathId, Unsent> {
         let (generation, entry) = &mut self.table[index as usize];
-        let socket = entry.as_mut().expect("live sockets are open");
-        match socket.socket.send_to(octets, server) {
-            Ok(_) => {
-                socket.questions += 1;
-                socket.asked = now;
-                counters.upstream_queries.add(1);
-                Ok(PathId { index, generation: *generation })
-            }
-            Err(error) => {
-                counters.upstream_unsent.add(1);
-                Err(unsent(&error))
-            }
+        let socket = entry.as_mut().expect("only open sockets are taken");
+        let outcome = match socket.kind {
+            Kind::Fresh => socket.socket.send(octets),
+            Kind::Live | Kind::Leaving => socket.socket.send_to(octets, server),
+        };
+        outcome.map_err(|error| unsent(&error))?;
+        socket.questions += 1;
+        socket.asked = now;
+        Ok(PathId { index, generation: *generation })
+    }
+
+    /// Closes a fresh socket through which nothing was sent.
+    fn close_unused(&mut self, index: u32, counters: &Counters) {
+        let socket = &self.table[index as usize].1;
+        if socket.as_ref().is_some_and(|socket| socket.kind == Kind::Fresh && socket.questions == 0) {
+            self.close(index, counters);
         }
     }
 
-    /// A live socket, opened for it or not.
-    fn take(
-        &mut self,
-        family: Family,
-        settings: &UpstreamSettings,
-        random: &mut Unguessable,
-        now: Instant,
-        counters: &Counters,
-    ) -> Result<u32, Unsent> {
-        let live = &mut self.families[family as usize];
-        let held = live.list.len();
-        if held < self.size || live.fresh.take(now) {
-            match self.open(family, settings, random, now, counters) {
+    /// A socket for a question, opened for it or not.
+    fn take(&mut self, server: SocketAddr, need: Need, means: &mut Means<'_>) -> Result<u32, Unsent> {
+        if self.rate.take_above(self.kept_for_others(need, means.settings), means.now) {
+            match self.open_fresh(server, means) {
+                Err(Unsent::Sockets) => {}
+                outcome => return outcome,
+            }
+        }
+        let family = Family::of(server);
+        let live = &self.live[family as usize];
+        let held = live.len();
+        let is_old = live.front().is_some_and(|&index| self.age(index, means.now) >= POOL_AGE_MAX);
+        if self.share.size >= self.share.floor && (held < self.share.size || is_old) {
+            match self.open_live(family, means) {
                 Ok(index) => return Ok(index),
                 // The promise is kept by the others.
-                Err(_) if held >= POOL_FLOOR.min(self.size) => {}
-                Err(unsent) => {
-                    counters.upstream_unsent.add(1);
-                    return Err(unsent);
-                }
+                Err(_) if held >= self.share.floor => {}
+                Err(unsent) => return Err(unsent),
             }
         }
-        let list = &self.families[family as usize].list;
-        Ok(list[random.below(list.len() as u32) as usize])
-    }
-
-    /// Opens a socket as the newest of the live ones; the oldest leaves if they are too many by that.
-    fn open(
-        &mut self,
-        family: Family,
-        settings: &UpstreamSettings,
-        random: &mut Unguessable,
-        now: Instant,
-        counters: &Counters,
-    ) -> Result<u32, Unsent> {
-        let is_full = |pool: &Self| pool.table.len() - pool.free.len() >= UPSTREAM_SOCKETS_MAX;
-        let excess = |pool: &Self| pool.families[family as usize].list.len() >= pool.size;
-        if is_full(self) && excess(self) {
-            // One goes for one that comes, if nothing is open at it.
-            self.replace_oldest(family, counters);
-        }
-        if is_full(self) {
+        let live = &self.live[family as usize];
+        if live.len() < self.share.floor {
             return Err(Unsent::Sockets);
         }
-        let socket = socket::open(family, settings, random)?;
+        Ok(live[means.random.below(live.len() as u32) as usize])
+    }
+
+    /// Fresh sockets that must be left for questions with more need.
+    fn kept_for_others(&self, need: Need, settings: &UpstreamSettings) -> u32 {
+        match need {
+            Need::Fresh => 0,
+            Need::Any => burst(settings) / 2,
+        }
+    }
+
+    /// Opens a socket for one question. It takes nothing from other senders, and looks closed to them.
+    fn open_fresh(&mut self, server: SocketAddr, means: &mut Means<'_>) -> Result<u32, Unsent> {
+        if self.is_full() && !self.close_oldest_fresh(means) {
+            return Err(Unsent::Sockets);
+        }
+        let socket = socket::open(Family::of(server), means.settings, means.random)?;
+        socket.connect(server).map_err(|error| unsent(&error))?;
+        let path = self.add(socket, Kind::Fresh, means)?;
+        self.fresh.push_back(path);
+        self.forget_closed();
+        Ok(path.index)
+    }
+
+    /// Opens a socket as the newest of the pool; the oldest leaves if they are too many by that.
+    fn open_live(&mut self, family: Family, means: &mut Means<'_>) -> Result<u32, Unsent> {
+        if self.is_full() && !self.close_oldest_fresh(means) {
+            return Err(Unsent::Sockets);
+        }
+        let socket = socket::open(family, means.settings, means.random)?;
+        let index = self.add(socket, Kind::Live, means)?.index;
+        if self.live[family as usize].len() >= self.share.size {
+            self.retire_oldest(family, means.counters);
+        }
+        self.live[family as usize].push_back(index);
+        Ok(index)
+    }
+
+    fn is_full(&self) -> bool {
+        self.table.len() - self.free.len() >= self.share.most
+    }
+
+    /// Makes room by the fresh socket that was opened first, if nobody waits for an answer there any more.
+    fn close_oldest_fresh(&mut self, means: &Means<'_>) -> bool {
+        self.forget_closed();
+        let Some(&path) = self.fresh.front() else { return false };
+        if self.age(path.index, means.now) < CROWDED_AGE_MAX {
+            return false;
+        }
+        self.fresh.pop_front();
+        self.close(path.index, means.counters);
+        true
+    }
+
+    /// Takes closed ones out of the list of fresh sockets: the first, and all of them where one that stays has let too many gather behind it.
+    fn forget_closed(&mut self) {
+        while self.fresh.front().is_some_and(|&path| self.socket(path).is_none()) {
+            self.fresh.pop_front();
+        }
+        if self.fresh.len() > 2 * UPSTREAM_SOCKETS_MAX {
+            let mut list = std::mem::take(&mut self.fresh);
+            list.retain(|&path| self.socket(path).is_some());
+            self.fresh = list;
+        }
+    }
+
+    fn add(&mut self, socket: UdpSocket, kind: Kind, means: &Means<'_>) -> Result<PathId, Unsent> {
         let index = self.free.pop().unwrap_or_else(|| {
             self.table.push((0, None));
             (self.table.len() - 1) as u32
@@ -190,31 +295,24 @@ impl Pool {
             self.free.push(index);
             return Err(Unsent::Sockets);
         }
-        if excess(self) {
-            self.replace_oldest(family, counters);
-        }
-        self.table[index as usize].1 =
-            Some(Socket { socket, opened: now, asked: now, questions: 0, is_live: true });
-        self.families[family as usize].list.push_back(index);
-        self.next_sweep.get_or_insert(now + SWEEP_PAUSE);
-        counters.upstream_fresh.add(1);
-        counters.upstream_sockets.add(1);
-        Ok(index)
+        let (opened, asked) = (means.now, means.now);
+        self.table[index as usize].1 = Some(Socket { socket, kind, opened, asked, questions: 0 });
+        self.next_sweep.get_or_insert(means.now + SWEEP_PAUSE);
+        means.counters.upstream_opened.add(1);
+        means.counters.upstream_sockets.add(1);
+        Ok(path)
     }
 
-    fn replace_oldest(&mut self, family: Family, counters: &Counters) {
-        if let Some(index) = self.families[family as usize].list.pop_front() {
-            self.leave(index, counters);
+    /// The oldest of the pool leaves it, and is closed once nothing is open there. Whether there was one.
+    fn retire_oldest(&mut self, family: Family, counters: &Counters) -> bool {
+        let Some(index) = self.live[family as usize].pop_front() else { return false };
+        if let Some(socket) = &mut self.table[index as usize].1 {
+            socket.kind = Kind::Leaving;
+            if socket.questions == 0 {
+                self.close(index, counters);
+            }
         }
-    }
-
-    /// A socket is no longer live, and closed once nothing is open at it.
-    fn leave(&mut self, index: u32, counters: &Counters) {
-        let Some(socket) = &mut self.table[index as usize].1 else { return };
-        socket.is_live = false;
-        if socket.questions == 0 {
-            self.close(index, counters);
-        }
+        true
     }
 
     fn close(&mut self, index: u32, counters: &Counters) {
@@ -233,7 +331,7 @@ impl Pool {
             return;
         }
         socket.questions = socket.questions.saturating_sub(1);
-        if socket.questions == 0 && !socket.is_live {
+        if socket.questions == 0 && socket.kind != Kind::Live {
             self.close(path.index, counters);
         }
     }
@@ -251,15 +349,15 @@ impl Pool {
             return;
         }
         for family in [Family::V4, Family::V6] {
-            while let Some(&index) = self.families[family as usize].list.front()
-                && self.age(index, now) >= SOCKET_AGE_MAX
+            while let Some(&index) = self.live[family as usize].front()
+                && self.age(index, now) >= POOL_AGE_MAX
             {
-                self.replace_oldest(family, counters);
+                self.retire_oldest(family, counters);
             }
         }
         for index in 0..self.table.len() as u32 {
             if let Some(socket) = &self.table[index as usize].1
-                && !socket.is_live
+                && socket.kind != Kind::Live
                 && now.saturating_duration_since(socket.asked) >= LEAVING_AGE_MAX
             {
                 self.close(index, counters);
@@ -279,9 +377,10 @@ impl Pool {
     }
 
     pub(super) fn close_all(&mut self, counters: &Counters) {
-        for live in &mut self.families {
-            live.list.clear();
+        for live in &mut self.live {
+            live.clear();
         }
+        self.fresh.clear();
         for index in 0..self.table.len() as u32 {
             self.close(index, counters);
         }
@@ -289,9 +388,29 @@ impl Pool {
     }
 }
 
-fn rate(settings: &UpstreamSettings, now: Instant) -> Rate {
-    match settings.fresh_per_second {
-        0 => Rate::new(0, Duration::MAX, now),
-        count => Rate::new(count.div_ceil(FRESH_BURST), Duration::from_secs(1) / count, now),
+#[cfg(test)]
+impl Pool {
+    pub(super) fn is_fresh(&self, path: PathId) -> bool {
+        let socket = self.table.get(path.index as usize).and_then(|(_, socket)| socket.as_ref());
+        socket.is_some_and(|socket| socket.kind == Kind::Fresh)
     }
+
+    pub(super) fn most(&self) -> usize {
+        self.share.most
+    }
+
+    pub(super) fn fresh_listed(&self) -> usize {
+        self.fresh.len()
+    }
+}
+
+/// Fresh sockets that may be opened at once.
+fn burst(settings: &UpstreamSettings) -> u32 {
+    settings.fresh_per_second.min(FRESH_PER_SECOND_MAX).div_ceil(FRESH_BURST)
+}
+
+fn rate(settings: &UpstreamSettings, now: Instant) -> Rate {
+    let count = settings.fresh_per_second.min(FRESH_PER_SECOND_MAX);
+    let pause = Duration::from_secs(1).checked_div(count).unwrap_or(Duration::MAX);
+    Rate::new(burst(settings), pause, now)
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::event::epoll;
 use rustix::net::sockopt;
 
-use super::pool::{LEAVING_AGE_MAX, SOCKET_AGE_MAX};
+use super::pool::{CROWDED_AGE_MAX, LEAVING_AGE_MAX, POOL_AGE_MAX};
 use super::*;
 
 /// 63 degrees of freedom: more than this once in a million times.
@@ -17,7 +17,7 @@ const CHI_SQUARE_63_MAX: f64 = 131.0;
 /// The same of 1,023.
 const CHI_SQUARE_1023_MAX: f64 = 1_255.0;
 
-/// Asks through as many sockets a second as `fresh`.
+/// Asks through as many fresh sockets a second as `fresh`, and has the smallest pool.
 fn upstream(fresh: u32, seed: u8) -> Upstream {
     let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC).unwrap());
     let mut upstream = Upstream::new(epoll, 1, Arc::new(Counters::default())).unwrap();
@@ -29,6 +29,23 @@ fn upstream(fresh: u32, seed: u8) -> Upstream {
     }));
     upstream
 }
+
+/// Asks as whoever has most need, some time later.
+fn ask(upstream: &mut Upstream, server: SocketAddr, after: Duration) -> PathId {
+    upstream.set_now(upstream.now + after);
+    upstream.ask(server, b"who?", Need::Fresh).unwrap()
+}
+
+fn opened(upstream: &Upstream) -> u64 {
+    upstream.counters.read().upstream_opened
+}
+
+fn open(upstream: &Upstream) -> u64 {
+    upstream.counters.read().upstream_sockets
+}
+
+const NOW: Duration = Duration::ZERO;
+const MILLISECOND: Duration = Duration::from_millis(1);
 
 fn server() -> (UdpSocket, SocketAddr) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -52,98 +69,121 @@ fn binned(ports: &[u16], bins: usize) -> Vec<usize> {
     counts
 }
 
-#[test]
-fn ports_are_unpredictable() {
+/// Asks 10,000 times and looks at the ports, of which each is drawn among all but so many.
+fn check_ports(upstream: &mut Upstream, distinct: std::ops::Range<usize>) {
     const QUESTIONS: usize = 10_000;
-    let (mut upstream, (_silent, at)) = (upstream(u32::MAX, 1), server());
+    let (_silent, at) = server();
     let ports: Vec<u16> = (0..QUESTIONS)
         .map(|_| {
-            upstream.now += Duration::from_millis(1);
-            let path = upstream.ask(at, b"who?").unwrap();
+            let path = ask(upstream, at, MILLISECOND);
+            let port = upstream.local(path).unwrap().port();
             upstream.settle(path);
-            upstream.local(path).unwrap().port()
+            port
         })
         .collect();
-    let unlike = chi_square(&binned(&ports, 64));
-    assert!(unlike < CHI_SQUARE_63_MAX, "the ports are uneven: {unlike}");
-    // The last bits and the way from one port to the next must tell nothing either.
-    let unlike = chi_square(
-        &(0..64).map(|low| ports.iter().filter(|&port| port % 64 == low).count()).collect::<Vec<_>>(),
-    );
-    assert!(unlike < CHI_SQUARE_63_MAX, "the last bits are uneven: {unlike}");
+    let check = |what, counts: &[usize], most: f64| {
+        let unlike = chi_square(counts);
+        assert!(unlike < most, "{what} are uneven: {unlike}");
+    };
+    check("ports", &binned(&ports, 64), CHI_SQUARE_63_MAX);
+    let mut low = vec![0; 64];
     let mut steps = vec![0; 64];
     for pair in ports.windows(2) {
+        low[usize::from(pair[0] % 64)] += 1;
         steps[usize::from(pair[1].wrapping_sub(pair[0])) / 1_024] += 1;
     }
-    // Of two numbers below 64,512 the difference modulo 65,536 is uneven by as little as this many questions show.
-    assert!(chi_square(&steps) < 1.3 * CHI_SQUARE_63_MAX, "steps are uneven: {}", chi_square(&steps));
-    // A port is not drawn while it is one of the 1,024 of before: 8,976^2 / 2 pairs of 64,490 ports, 625 repeated.
-    let distinct = ports.iter().collect::<HashSet<_>>().len();
-    assert!((9_250..9_500).contains(&distinct), "{distinct} ports");
-    assert_eq!(upstream.counters.read().upstream_fresh, QUESTIONS as u64);
+    check("last bits", &low, CHI_SQUARE_63_MAX);
+    // The difference of two numbers below 64,512 is, modulo 65,536, uneven by a little.
+    check("steps", &steps, 1.3 * CHI_SQUARE_63_MAX);
+    let seen = ports.iter().collect::<HashSet<_>>().len();
+    assert!(distinct.contains(&seen), "{seen} ports");
 }
 
 #[test]
-fn without_fresh_sockets_each_is_as_likely() {
+fn fresh_ports_are_unpredictable() {
+    let mut upstream = upstream(FRESH, 1);
+    // 10,000^2 / 2 pairs of 64,490 ports: 736 are repeated, some of these twice.
+    check_ports(&mut upstream, 9_180..9_380);
+    assert_eq!((opened(&upstream), open(&upstream)), (10_000, 0), "each is closed once it is settled");
+}
+
+/// More than are asked for.
+const FRESH: u32 = 100_000;
+
+#[test]
+fn ports_of_the_pool_are_unpredictable() {
+    let mut upstream = upstream(0, 10);
+    // In 10 s at 1,000 a second the pool is opened, and replaced once.
+    let (_silent, at) = server();
+    let mut ports = Vec::new();
+    let mut known = HashSet::new();
+    for _ in 0..40_000 {
+        let path = ask(&mut upstream, at, MILLISECOND);
+        if known.insert(path) {
+            ports.push(upstream.local(path).unwrap().port());
+        }
+        upstream.settle(path);
+        upstream.sweep();
+    }
+    assert!((7 * POOL_FLOOR..9 * POOL_FLOOR).contains(&ports.len()), "{} sockets in 40 s", ports.len());
+    let unlike = chi_square(&binned(&ports, 64));
+    assert!(unlike < CHI_SQUARE_63_MAX, "ports are uneven: {unlike}");
+    assert!(open(&upstream) <= POOL_FLOOR as u64);
+}
+
+#[test]
+fn each_of_the_pool_is_as_likely() {
     let (mut upstream, (_silent, at)) = (upstream(0, 2), server());
-    let mut count = || {
-        let path = upstream.ask(at, b"who?").unwrap();
+    let mut next = || {
+        let path = ask(&mut upstream, at, NOW);
         upstream.settle(path);
         path
     };
-    let first: HashSet<PathId> = (0..POOL_FLOOR).map(|_| count()).collect();
+    let first: HashSet<PathId> = (0..POOL_FLOOR).map(|_| next()).collect();
     assert_eq!(first.len(), POOL_FLOOR, "each of the first has a port of its own");
     let mut uses: HashMap<PathId, usize> = first.into_iter().map(|path| (path, 0)).collect();
     for _ in 0..10 * POOL_FLOOR {
-        *uses.get_mut(&count()).expect("one of those that are open") += 1;
+        *uses.get_mut(&next()).expect("one of those that are open") += 1;
     }
     let unlike = chi_square(&uses.into_values().collect::<Vec<_>>());
     assert!(unlike < CHI_SQUARE_1023_MAX, "sockets are chosen unevenly: {unlike}");
-    assert_eq!(upstream.counters.read().upstream_sockets, POOL_FLOOR as u64);
+    assert_eq!(open(&upstream), POOL_FLOOR as u64);
 }
 
 #[test]
-fn sockets_rotate_as_fast_as_is_paid_for() {
+fn fresh_sockets_are_as_many_as_are_paid_for() {
     let (mut upstream, (_silent, at)) = (upstream(100, 3), server());
-    let mut ask = |after: Duration| {
-        upstream.now += after;
-        let path = upstream.ask(at, b"who?").unwrap();
+    let mut asked = |need, after| {
+        upstream.set_now(upstream.now + after);
+        let path = upstream.ask(at, b"who?", need).unwrap();
+        let kind = upstream.pool.is_fresh(path);
         upstream.settle(path);
-        upstream.counters.read().upstream_fresh
+        kind
     };
-    for _ in 0..POOL_FLOOR {
-        ask(Duration::ZERO);
+    // A burst of a tenth of a second, of which half is for those with more need.
+    assert_eq!((0..20).filter(|_| asked(Need::Any, NOW)).count(), 5);
+    assert_eq!((0..20).filter(|_| asked(Need::Fresh, NOW)).count(), 5);
+    // Then 100 a second, however many ask.
+    assert_eq!((0..1_000).filter(|_| asked(Need::Fresh, MILLISECOND)).count(), 100);
+    // A flood of others takes none from those with need that ask less.
+    let mut fresh = 0;
+    for _ in 0..50 {
+        fresh += usize::from(asked(Need::Fresh, Duration::from_millis(20)));
+        assert!((0..50).filter(|_| asked(Need::Any, NOW)).count() <= 1);
     }
-    // A burst of a tenth, then 100 a second whatever the number of questions.
-    let before = ask(Duration::ZERO);
-    for _ in 0..1_000 {
-        ask(Duration::from_millis(1));
-    }
-    let opened = ask(Duration::ZERO) - before;
-    assert!((100..=111).contains(&opened), "{opened} in a second");
-    // Who asks less has a new one each time.
-    let before = ask(Duration::ZERO);
-    for question in 1..=100 {
-        assert_eq!(ask(Duration::from_millis(20)), before + question);
-    }
+    assert_eq!(fresh, 50);
 }
 
 #[test]
 fn what_is_replaced_stays_for_its_answers() {
-    let (mut upstream, (server, at)) = (upstream(u32::MAX, 4), server());
+    let (mut upstream, (server, at)) = (upstream(0, 4), server());
+    let (answered, silent) = (ask(&mut upstream, at, NOW), ask(&mut upstream, at, NOW));
     let start = upstream.now;
-    let (answered, silent) = (upstream.ask(at, b"one").unwrap(), upstream.ask(at, b"two").unwrap());
-    for _ in 0..POOL_FLOOR {
-        upstream.now += Duration::from_millis(1);
-        let path = upstream.ask(at, b"more").unwrap();
-        upstream.settle(path);
-    }
-    assert_eq!(upstream.counters.read().upstream_sockets, POOL_FLOOR as u64 + 2);
+    ask(&mut upstream, at, POOL_AGE_MAX);
+    upstream.sweep();
     let mut room = [0; 16];
     let asker = server.recv_from(&mut room).unwrap().1;
-    assert_eq!(&room[..3], b"one");
     server.send_to(b"answer", asker).unwrap();
-    thread::sleep(Duration::from_millis(20));
     assert!(!upstream.receive(answered));
     let arrivals = upstream.take_arrivals();
     let seen: Vec<_> = arrivals.iter().collect();
@@ -154,38 +194,82 @@ fn what_is_replaced_stays_for_its_answers() {
     upstream.settle(answered);
     assert!(upstream.local(answered).is_err(), "nothing is open there");
     // Nobody says that the other is over.
-    upstream.now = start + LEAVING_AGE_MAX - Duration::from_millis(1);
+    upstream.set_now(start + LEAVING_AGE_MAX - MILLISECOND);
     upstream.sweep();
     assert!(upstream.local(silent).is_ok());
-    upstream.now = start + LEAVING_AGE_MAX + Duration::from_secs(1);
+    upstream.set_now(start + LEAVING_AGE_MAX + Duration::from_secs(1));
     upstream.sweep();
     assert!(upstream.local(silent).is_err());
-    upstream.now = start + SOCKET_AGE_MAX + Duration::from_secs(5);
+    upstream.set_now(start + 2 * LEAVING_AGE_MAX);
     upstream.sweep();
-    assert_eq!(upstream.counters.read().upstream_sockets, 0, "who asks nothing has none");
-    assert_eq!(upstream.next_deadline(), None);
+    assert_eq!((open(&upstream), upstream.next_deadline()), (0, None), "who asks nothing has none");
+}
+
+#[test]
+fn who_settles_late_starves_nobody() {
+    let (mut upstream, (_silent, at)) = (upstream(FRESH, 11), server());
+    let most = upstream.pool.most() as u64;
+    for _ in 0..most {
+        ask(&mut upstream, at, Duration::from_micros(10));
+    }
+    assert_eq!(open(&upstream), most);
+    assert_eq!(upstream.ask(at, b"who?", Need::Fresh), Err(Unsent::Sockets), "all wait for answers");
+    let late = ask(&mut upstream, at, CROWDED_AGE_MAX);
+    assert!(upstream.pool.is_fresh(late));
+    assert_eq!(open(&upstream), most);
+    // The list of fresh ones does not grow with one that stays.
+    for _ in 0..3 * UPSTREAM_SOCKETS_MAX {
+        let path = ask(&mut upstream, at, Duration::from_micros(10));
+        upstream.settle(path);
+    }
+    assert!(upstream.pool.fresh_listed() <= 2 * UPSTREAM_SOCKETS_MAX + 1);
 }
 
 #[test]
 fn unreachable_is_what_routers_say_and_nobody_hears() {
-    let (mut upstream, (server, at)) = (upstream(0, 5), server());
-    let closed = { self::server().1 };
-    let path = upstream.ask(closed, b"anybody?").unwrap();
-    // The system has answered with ICMP by now: loopback delivers before `sendto` returns.
-    let socket = upstream.pool.socket(path).unwrap();
-    assert_eq!(sockopt::socket_error(socket).unwrap(), Ok(()));
+    // One of the pool, and one that is connected, whose socket does hear and is not listened to.
+    for fresh in [0, FRESH] {
+        let mut upstream = upstream(fresh, 5);
+        let nobody = server().1;
+        let path = ask(&mut upstream, nobody, NOW);
+        assert_eq!(upstream.pool.is_fresh(path), fresh > 0);
+        // The system has answered with ICMP by now: loopback delivers before `sendto` returns.
+        assert!(!upstream.receive(path) && !upstream.has_arrivals());
+        let to = SocketAddr::new("127.0.0.1".parse().unwrap(), upstream.local(path).unwrap().port());
+        let late = UdpSocket::bind(nobody).unwrap();
+        late.send_to(b"here after all", to).unwrap();
+        assert!(!upstream.receive(path) && upstream.has_arrivals());
+        assert_eq!(
+            upstream.take_arrivals().iter().map(|arrival| arrival.sender).collect::<Vec<_>>(),
+            [nobody]
+        );
+    }
+    // The message was there: one that listens hears it.
+    let (listens, nobody) = (server().0, server().1);
+    listens.connect(nobody).unwrap();
+    listens.send(b"anybody?").unwrap();
+    assert_eq!(sockopt::socket_error(&listens).unwrap(), Err(Errno::CONNREFUSED));
+}
+
+#[test]
+fn what_waits_behind_an_error_is_read_at_once() {
+    let (mut upstream, nobody) = (upstream(FRESH, 12), server().1);
+    let path = ask(&mut upstream, nobody, NOW);
+    let late = UdpSocket::bind(nobody).unwrap();
+    late.send_to(b"here", upstream.local(path).unwrap()).unwrap();
+    assert!(!upstream.receive(path));
+    assert_eq!(upstream.take_arrivals().count(), 1);
+}
+
+#[test]
+fn a_fresh_port_looks_closed_to_others() {
+    let (mut upstream, (_silent, at)) = (upstream(FRESH, 13), server());
+    let path = ask(&mut upstream, at, NOW);
+    let stranger = server().0;
+    stranger.connect(upstream.local(path).unwrap()).unwrap();
+    stranger.send(b"anybody?").unwrap();
+    assert_eq!(sockopt::socket_error(&stranger).unwrap(), Err(Errno::CONNREFUSED));
     assert!(!upstream.receive(path) && !upstream.has_arrivals());
-    // Another server's datagram comes through the same socket.
-    server
-        .send_to(b"here", upstream.local(path).unwrap().to_string().replace("0.0.0.0", "127.0.0.1"))
-        .unwrap();
-    assert!(!upstream.receive(path) && upstream.has_arrivals());
-    assert_eq!(upstream.take_arrivals().iter().map(|arrival| arrival.sender).collect::<Vec<_>>(), [at]);
-    // One that is connected would have told: so the message was there.
-    let connected = self::server().0;
-    connected.connect(closed).unwrap();
-    connected.send(b"anybody?").unwrap();
-    assert_eq!(sockopt::socket_error(&connected).unwrap(), Err(Errno::CONNREFUSED));
 }
 
 /// The lengths of what has come to `path`, whether it was cut and whether reassembled.
@@ -206,7 +290,7 @@ fn lengths_are_told() {
         let ip: std::net::IpAddr = local.parse().unwrap();
         // A host without IPv6 shows nothing of it.
         let Ok(server) = UdpSocket::bind((ip, 0)) else { continue };
-        let path = upstream.ask(server.local_addr().unwrap(), b"who?").unwrap();
+        let path = ask(&mut upstream, server.local_addr().unwrap(), NOW);
         let to = SocketAddr::new(ip, upstream.local(path).unwrap().port());
         for (octets, expected) in
             [(1_232, (1_232, false)), (4_096, (4_096, false)), (4_097, (4_096, true)), (0, (0, false))]
@@ -232,7 +316,7 @@ fn fragments_are_told() {
     // Only root may forge what no socket sends over an interface with room for all.
     let Ok(raw) = raw else { return };
     let (mut upstream, (_silent, at)) = (upstream(0, 9), server());
-    let path = upstream.ask(at, b"who?").unwrap();
+    let path = ask(&mut upstream, at, NOW);
     let port = upstream.local(path).unwrap().port();
     let datagram = [&at.port().to_be_bytes()[..], &port.to_be_bytes(), &[0, 40, 0, 0], &[7; 32]].concat();
     // Whole; then in two fragments, the second first. Offsets are in units of 8 octets, 0x2000 says that more follow.
@@ -255,7 +339,7 @@ fn fragments_are_told() {
 #[test]
 fn a_batch_ends_where_its_room_does() {
     let (mut upstream, (server, at)) = (upstream(0, 7), server());
-    let path = upstream.ask(at, b"who?").unwrap();
+    let path = ask(&mut upstream, at, NOW);
     let to = SocketAddr::new("127.0.0.1".parse().unwrap(), upstream.local(path).unwrap().port());
     for number in 0..70_u8 {
         server.send_to(&[number], to).unwrap();
@@ -276,14 +360,14 @@ fn a_batch_ends_where_its_room_does() {
 fn what_is_not_sent_says_why() {
     let mut upstream = upstream(0, 8);
     let (_silent, at) = server();
-    assert_eq!(upstream.ask(at, b""), Err(Unsent::Length));
-    assert_eq!(upstream.ask(at, &vec![0; 65_508]), Err(Unsent::Length));
-    assert_eq!(upstream.ask("255.255.255.255:53".parse().unwrap(), b"all?"), Err(Unsent::NoRoute));
+    assert_eq!(upstream.ask(at, b"", Need::Any), Err(Unsent::Length));
+    assert_eq!(upstream.ask(at, &vec![0; 65_508], Need::Any), Err(Unsent::Length));
+    assert_eq!(upstream.ask("255.255.255.255:53".parse().unwrap(), b"all?", Need::Any), Err(Unsent::NoRoute));
     upstream.configure(Arc::new(UpstreamSettings {
         sources: vec!["192.0.2.77".parse().unwrap()],
         ..UpstreamSettings::default()
     }));
-    assert_eq!(upstream.ask(at, b"who?"), Err(Unsent::NoRoute));
+    assert_eq!(upstream.ask(at, b"who?", Need::Any), Err(Unsent::NoRoute));
     upstream.configure(Arc::new(UpstreamSettings {
         sources: vec![
             "127.0.0.5".parse().unwrap(),
@@ -293,7 +377,7 @@ fn what_is_not_sent_says_why() {
         ports: Ports::new(&[20_000..=22_500], &[]).unwrap(),
         ..UpstreamSettings::default()
     }));
-    let paths: Vec<PathId> = (0..100).map(|_| upstream.ask(at, b"who?").unwrap()).collect();
+    let paths: Vec<PathId> = (0..100).map(|_| ask(&mut upstream, at, NOW)).collect();
     let locals: Vec<SocketAddr> = paths.iter().map(|&path| upstream.local(path).unwrap()).collect();
     assert!(locals.iter().all(|local| (20_000..=22_500).contains(&local.port())));
     assert_eq!(locals.iter().map(SocketAddr::ip).collect::<HashSet<_>>().len(), 2);

@@ -19,6 +19,11 @@ impl Rate {
 
     /// Takes one; `false` if none is left.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
+        self.take_above(0, now)
+    }
+
+    /// Takes one if more than `kept` are left.
+    pub(crate) fn take_above(&mut self, kept: u32, now: Instant) -> bool {
         while self.left < self.burst && now.saturating_duration_since(self.raised) >= self.pause {
             self.left += 1;
             self.raised += self.pause;
@@ -26,11 +31,9 @@ impl Rate {
         if self.left == self.burst {
             self.raised = now;
         }
-        self.left = match self.left.checked_sub(1) {
-            Some(left) => left,
-            None => return false,
-        };
-        true
+        let is_left = self.left > kept;
+        self.left -= u32::from(is_left);
+        is_left
     }
 }
 
@@ -39,6 +42,15 @@ mod tests {
     use super::*;
 
     const PAUSE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn some_are_kept_for_others() {
+        let start = Instant::now();
+        let mut rate = Rate::new(4, PAUSE, start);
+        assert_eq!([(); 3].map(|()| rate.take_above(2, start)), [true, true, false]);
+        assert_eq!([(); 3].map(|()| rate.take(start)), [true, true, false]);
+        assert!(!rate.take_above(2, start + 2 * PAUSE) && rate.take_above(2, start + 3 * PAUSE));
+    }
 
     #[test]
     fn a_burst_and_one_more_each_time() {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use net::{
-    Arrival, Arrivals, Driver, Item, Messages, PathId, Pull, Queries, Running, Server, Service, StreamWaker,
-    Ticket, Waker,
+    Arrival, Arrivals, Closed, Driver, Item, Messages, Need, PathId, Protocol, Pull, Queries, Running,
+    Server, Service, StreamId, StreamWaker, Ticket, Waker,
 };
 
 /// The timer that panics.
@@ -54,12 +54,14 @@ pub struct Toy {
     released: Vec<Ticket>,
     /// By where they left.
     upstream: HashMap<(PathId, Vec<u8>), Ticket>,
+    /// Those who wait for a stream to another server.
+    streams: HashMap<StreamId, Ticket>,
 }
 
 impl Toy {
     fn new(shared: Arc<Shared>) -> Self {
-        let (timed, upstream) = (HashMap::new(), HashMap::new());
-        Self { shared, next_key: 0, timed, held: Vec::new(), released: Vec::new(), upstream }
+        let (timed, upstream, streams) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { shared, next_key: 0, timed, held: Vec::new(), released: Vec::new(), upstream, streams }
     }
 
     fn answer(&mut self, mut item: Item<'_>, driver: &mut Driver<'_, String>) {
@@ -68,7 +70,7 @@ impl Toy {
         let words: Vec<&str> = text.split_whitespace().collect();
         let number = |index: usize| words.get(index).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
         let word = words.first().copied().unwrap_or("");
-        if !["later", "thread", "drop", "discard", "hold", "upstream"].contains(&word) {
+        if !["later", "thread", "drop", "discard", "hold", "upstream", "server"].contains(&word) {
             return self.answer_now(item, word, &words, driver);
         }
         self.next_key += 1;
@@ -87,9 +89,14 @@ impl Toy {
             "drop" => drop(ticket),
             "discard" => driver.discard(ticket),
             "hold" => self.held.push(ticket),
+            "server" => {
+                let stream = driver.upstream().connect(words[1].parse().unwrap(), &Protocol::Tcp).unwrap();
+                driver.upstream().send(stream, query).unwrap();
+                self.streams.insert(stream, ticket);
+            }
             _ => {
                 let remote: SocketAddr = words[1].parse().unwrap();
-                let path = driver.upstream().ask(remote, query).unwrap();
+                let path = driver.upstream().ask(remote, query, Need::Any).unwrap();
                 self.upstream.insert((path, query.to_vec()), ticket);
             }
         }
@@ -206,6 +213,27 @@ impl Service for Toy {
                 })
                 .unwrap();
         }
+    }
+
+    fn connected(&mut self, _: StreamId, _: &mut Driver<'_, String>) {
+        self.hear("connected".into());
+    }
+
+    fn message(&mut self, stream: StreamId, octets: &[u8], driver: &mut Driver<'_, String>) {
+        assert!(!octets.ends_with(b"explode"), "asked to");
+        driver.upstream().close(stream);
+        let Some(ticket) = self.streams.remove(&stream) else { return };
+        driver
+            .reply(ticket, |room| {
+                room[..octets.len()].copy_from_slice(octets);
+                octets.len()
+            })
+            .unwrap();
+    }
+
+    fn closed(&mut self, stream: StreamId, why: Closed, _: &mut Driver<'_, String>) {
+        self.streams.remove(&stream);
+        self.hear(format!("{why:?}"));
     }
 
     fn timer(&mut self, key: u64, driver: &mut Driver<'_, String>) {
