@@ -33,7 +33,10 @@ fn answers_and_denials() {
     assert_eq!(signed.len(), 2_792);
     let delegated: BTreeSet<&str> =
         signed.iter().filter(|(owner, _)| owner != ".").map(|(owner, _)| owner.as_str()).collect();
-    for (owner, qtype) in signed.iter().step_by(10) {
+    // The root's NSEC records at its delegations are in referrals and denials only.
+    for (owner, qtype) in
+        signed.iter().filter(|(owner, qtype)| owner == "." || *qtype == rtype::DS).step_by(5)
+    {
         let outcome = world.validate_with(&world.ask(owner, *qtype), &mut cache);
         assert_eq!(outcome.secure().verdict.ending, Ending::Answer, "{owner} {qtype}");
     }
