@@ -8,6 +8,7 @@
 //! Nothing sets a budget back: not aliases, not restarts, not validation that begins anew.
 
 use cache::Moment;
+use validate::Work;
 
 use crate::limits::{CHILDREN_MAX, QUESTIONS_MAX, TASK_MS_MAX};
 
@@ -22,6 +23,8 @@ struct Budget {
     questions_left: u16,
     children_left: u16,
     deadline: Moment,
+    /// What validation has cost.
+    work: Work,
 }
 
 /// See the module. As many slots as there ever were tasks at once.
@@ -35,7 +38,13 @@ impl Budgets {
     /// A whole budget, with one user.
     pub(crate) fn begin(&mut self, now: Moment) -> BudgetId {
         let deadline = now.plus_ms(TASK_MS_MAX);
-        let whole = Budget { users: 1, questions_left: QUESTIONS_MAX, children_left: CHILDREN_MAX, deadline };
+        let whole = Budget {
+            users: 1,
+            questions_left: QUESTIONS_MAX,
+            children_left: CHILDREN_MAX,
+            deadline,
+            work: Work::default(),
+        };
         match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = whole;
@@ -82,6 +91,16 @@ impl Budgets {
         true
     }
 
+    /// What validation has cost so far.
+    pub(crate) fn work(&self, id: BudgetId) -> Work {
+        self.slots[id.0 as usize].work
+    }
+
+    /// Validation went on: what it has cost in all.
+    pub(crate) fn set_work(&mut self, id: BudgetId, work: Work) {
+        self.slots[id.0 as usize].work = work;
+    }
+
     /// Whether it is used up: its questions or its time.
     pub(crate) fn is_spent(&self, id: BudgetId, now: Moment) -> bool {
         let budget = &self.slots[id.0 as usize];
@@ -109,7 +128,11 @@ mod tests {
         let (one, two) = (budgets.begin(Moment(0)), budgets.begin(Moment(5)));
         budgets.share(one);
         (0..QUESTIONS_MAX).for_each(|_| assert!(budgets.take_question(one)));
-        assert!(!budgets.take_question(one) && budgets.is_spent(one, Moment(9)) && !budgets.is_spent(two, Moment(9)));
+        assert!(
+            !budgets.take_question(one)
+                && budgets.is_spent(one, Moment(9))
+                && !budgets.is_spent(two, Moment(9))
+        );
         budgets.end(one);
         assert_eq!(budgets.count(), 2, "one has a user yet");
         budgets.end(one);

@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 
 use cache::{Case, Cookie, Edns, Quality};
-use wire::{Name, NameBuf};
 use wire::iana::ede;
+use wire::{Name, NameBuf};
 
 use crate::exchange::{Exchange, ExchangeId, Way};
 use crate::limits::{
-    EDNS_AGAIN_ONE_IN, FORWARDER_TIMEOUT_MS_MIN, OPEN_MAX, QUESTIONS_A_STEP, RETRY_MS, SOUGHT_AT_ONCE, STREAM_TIMEOUT_MS_MAX,
-    STREAM_TIMEOUT_MS_MIN,
+    EDNS_AGAIN_ONE_IN, FORWARDER_TIMEOUT_MS_MIN, OPEN_MAX, QUESTIONS_A_STEP, RETRY_MS, SOUGHT_AT_ONCE,
+    STREAM_TIMEOUT_MS_MAX, STREAM_TIMEOUT_MS_MIN, TIMEOUT_MS_MAX,
 };
 use crate::mesh::TaskId;
 use crate::minimise::MINIMISED_TYPE;
@@ -59,8 +59,7 @@ impl Resolver {
         };
         match choice {
             Choice::Ask(number) => {
-                let Some(candidate) = task.candidates.get(number) else { return Flow::Wait };
-                task.candidates.tried(number);
+                let Some(candidate) = task.candidates.tried(number) else { return Flow::Wait };
                 self.inquiries.lead(inquiry, id);
                 task.leads = Some(inquiry);
                 self.send(id, task, candidate, (&name, rtype), world)
@@ -80,8 +79,8 @@ impl Resolver {
 
     /// The name and type that the servers of now are to be asked for.
     pub(crate) fn next_question(&self, task: &Task) -> (NameBuf, u16) {
-        let is_whole =
-            self.settings.minimisation == Minimisation::Off || matches!(task.place.source, Source::Forward(_));
+        let is_whole = self.settings.minimisation == Minimisation::Off
+            || matches!(task.place.source, Source::Forward(_));
         if is_whole {
             return (task.qname.clone(), task.rtype);
         }
@@ -126,7 +125,7 @@ impl Resolver {
             return Flow::Go;
         }
         // When nobody at all was heard since the begin it is the network, and says nothing about this name.
-        let is_fact = self.network.last_heard().is_some_and(|heard| heard >= task.begun);
+        let is_fact = self.network.heard_count() > task.heard_before;
         let why = if is_fact { ede::NO_REACHABLE_AUTHORITY } else { ede::NETWORK_ERROR };
         let edes = match task.ede {
             Some(ede) if ede != why => [Some(ede), Some(why)],
@@ -150,7 +149,7 @@ impl Resolver {
         }
         task.questions += 1;
         let quality = world.servers().read(&candidate.address);
-        let has_edns = quality.edns != Edns::None || world.random() % EDNS_AGAIN_ONE_IN == 0;
+        let has_edns = quality.edns != Edns::None || world.random().is_multiple_of(EDNS_AGAIN_ONE_IN);
         let cookie = has_edns.then(|| cookie_for(quality.cookie, world));
         let draft = Draft { candidate, name, rtype, has_edns, cookie };
         let protection = self.protection(task, &candidate);
@@ -202,8 +201,9 @@ impl Resolver {
         let path = world.send(server, &self.scratch.query)?;
         self.counters.datagrams += 1;
         self.network.asked(&server, now);
-        let exchange = self.opened(id, task, draft, (mixed, has_case), (Way::Datagram(path), message_id), world);
-        let timeout_ms = timeout_ms(task, quality, world);
+        let exchange =
+            self.opened(id, task, draft, (mixed, has_case), (Way::Datagram(path), message_id), world);
+        let timeout_ms = timeout_ms(task, &draft.candidate, quality, world);
         Ok(State::Asking { exchange, until: now.plus_ms(timeout_ms) })
     }
 
@@ -238,7 +238,7 @@ impl Resolver {
         let way = (Way::Stream(stream), message_id);
         let exchange = self.opened(id, task, draft, (draft.name.clone(), false), way, world);
         self.streams.asked(stream, message_id, exchange);
-        let timeout_ms = 4 * timeout_ms(task, &world.servers().read(&server), world);
+        let timeout_ms = 4 * timeout_ms(task, &draft.candidate, &world.servers().read(&server), world);
         let until = now.plus_ms(timeout_ms.clamp(STREAM_TIMEOUT_MS_MIN, STREAM_TIMEOUT_MS_MAX));
         Ok(State::Streaming { exchange, until })
     }
@@ -265,7 +265,6 @@ impl Resolver {
             cookie: draft.cookie,
             has_case,
             is_late: false,
-            near_misses: 0,
         });
         if let Some(oldest) = task.open[0] {
             self.close_exchange(oldest, world);
@@ -295,7 +294,9 @@ impl Resolver {
 
     /// How a server is reached.
     fn protection(&self, task: &Task, candidate: &Candidate) -> Protection {
-        let (Source::Stub(number) | Source::Forward(number)) = task.place.source else { return Protection::Plain };
+        let (Source::Stub(number) | Source::Forward(number)) = task.place.source else {
+            return Protection::Plain;
+        };
         let zone = self.settings.zones.get(usize::from(number));
         let endpoint = zone.zip(candidate.endpoint).and_then(|(zone, at)| zone.servers.get(usize::from(at)));
         endpoint.map(|endpoint| endpoint.security.clone()).unwrap_or_default()
@@ -353,8 +354,11 @@ impl Resolver {
 }
 
 /// How long to wait for a datagram. A forwarder is as slow as the name that it resolves.
-fn timeout_ms(task: &Task, quality: &Quality, world: &dyn World) -> u64 {
-    let timeout_ms = u64::from(quality.timeout_ms(world.servers().zone(&task.place.zone)));
+fn timeout_ms(task: &Task, candidate: &Candidate, quality: &Quality, world: &dyn World) -> u64 {
+    let zone = world.servers().zone(&task.place.zone);
+    // What is doubled for the time-outs of this task is not doubled for the same ones in the server's row.
+    let again = candidate.tried.saturating_sub(1).saturating_sub(quality.timeouts_for(zone));
+    let timeout_ms = (u64::from(quality.timeout_ms(zone)) << again.min(8)).min(TIMEOUT_MS_MAX);
     match task.place.source {
         Source::Forward(_) => timeout_ms.max(FORWARDER_TIMEOUT_MS_MIN),
         _ => timeout_ms,

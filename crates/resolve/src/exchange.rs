@@ -50,8 +50,6 @@ pub(crate) struct Exchange {
     pub has_case: bool,
     /// Its time is over; an answer still counts.
     pub is_late: bool,
-    /// Wrong answers from the right place.
-    pub near_misses: u8,
 }
 
 struct Slot {
@@ -180,7 +178,6 @@ mod tests {
             cookie: None,
             has_case: false,
             is_late: false,
-            near_misses: 0,
         }
     }
 

@@ -30,11 +30,13 @@ impl Resolver {
             self.counters.failures += 1;
             self.remember_failure(&task, &outcome, world);
             let is_bogus = outcome.security == Some(Security::Bogus);
-            if self.settings.serves_stale && !task.waiters.is_empty() && !is_bogus {
-                if let Some(stale) = self.stale(&task, world) {
-                    self.counters.stale += 1;
-                    *outcome = stale;
-                }
+            if self.settings.serves_stale
+                && !task.waiters.is_empty()
+                && !is_bogus
+                && let Some(stale) = self.stale(&task, world)
+            {
+                self.counters.stale += 1;
+                *outcome = stale;
             }
         }
         for waiting in std::mem::take(&mut task.waiters) {
@@ -88,14 +90,15 @@ impl Resolver {
 
     /// Keeps that it could not be found out (RFC 9520), for longer each time. What says nothing about the question is not kept.
     fn remember_failure(&mut self, task: &Task, outcome: &Outcome, world: &mut dyn World) {
-        if !outcome.is_fact || outcome.edes[0] == Some(ede::CACHED_ERROR) {
+        if !outcome.is_fact || outcome.edes.contains(&Some(ede::CACHED_ERROR)) {
             return;
         }
         let now = self.time.now;
         let key = Key { name: &task.qname, subject: Subject::Failure(task.rtype) };
         let last = world.cache().get(&key, &mut self.scratch.copied);
-        let is_again =
-            |entry: &Entry<'_>| entry.expired_for(now) <= u64::from(entry.ttl).max(u64::from(FAILURE_SECONDS_MIN));
+        let is_again = |entry: &Entry<'_>| {
+            entry.expired_for(now) <= u64::from(entry.ttl).max(u64::from(FAILURE_SECONDS_MIN))
+        };
         let ttl = match last.filter(is_again) {
             Some(entry) => entry.ttl.saturating_mul(2).clamp(FAILURE_SECONDS_MIN, FAILURE_SECONDS_MAX),
             None => FAILURE_SECONDS_MIN,
@@ -149,7 +152,8 @@ impl Resolver {
             };
             outcome.security = Some(outcome.security.map_or(security, |known| known.worst(security)));
             if let Some(rcode) = rcode {
-                let why = if rcode == rcode::NXDOMAIN { ede::STALE_NXDOMAIN_ANSWER } else { ede::STALE_ANSWER };
+                let why =
+                    if rcode == rcode::NXDOMAIN { ede::STALE_NXDOMAIN_ANSWER } else { ede::STALE_ANSWER };
                 let mut edes = [None; EDES_MAX];
                 edes[0] = Some(why);
                 edes[1] = task.ede;

@@ -44,8 +44,10 @@ pub const NAMES_MAX: usize = 20;
 pub const NAMES_OCTETS_MAX: usize = 1024;
 /// Addresses of one zone's servers that a task keeps: 13 of each family but two.
 pub const CANDIDATES_MAX: usize = 24;
-/// How often one address is asked for one zone by a task.
-pub const TRIES_MAX: u8 = 3;
+/// How often one address is asked for one zone by a task, each time with twice the patience: a second in all for one that is 10 ms away.
+pub const TRIES_MAX: u8 = 5;
+/// The longest wait for a datagram: clients give up after 5 s, and another server should have been tried before.
+pub const TIMEOUT_MS_MAX: u64 = 2_000;
 /// One choice of a server in so many is random, so that what was slow once is measured again.
 pub const EXPLORED_ONE_IN: u64 = 32;
 /// The value of a server of which nothing is known is random up to this, in milliseconds: a near one that is known mostly wins, a far one never.
@@ -112,6 +114,9 @@ pub const PARENTS_MAX: usize = 10_000;
 pub const EDNS_AGAIN_ONE_IN: u64 = 64;
 /// Servers whose answers validation may reject before the rejection stands.
 pub const BOGUS_TRIES: u8 = 3;
+
+/// Zones of which a worker knows whether they are signed, with their keys: a kilobyte each at most.
+pub const STANDINGS_MAX: usize = 10_000;
 
 /// A failure is kept for so long at first (RFC 9520 3.2: at least 1 s, 5 s proposed) ...
 pub const FAILURE_SECONDS_MIN: u32 = 5;

@@ -140,7 +140,11 @@ impl Lookup<'_> {
     }
 
     /// The deepest zone cut at or above `name` with at least `floor` labels, and its entry.
-    pub(crate) fn cut<'n, 'b>(&self, name: &'n Name, copied: &'b mut Copied) -> Option<(&'n Name, Entry<'b>)> {
+    pub(crate) fn cut<'n, 'b>(
+        &self,
+        name: &'n Name,
+        copied: &'b mut Copied,
+    ) -> Option<(&'n Name, Entry<'b>)> {
         let (mut at, mut labels) = (name, name.label_count());
         while labels > CUT_LABELS_MAX {
             (at, labels) = (at.parent()?, labels - 1);

@@ -21,6 +21,7 @@ use crate::limits::{PROBE_MS, RETRY_MS, SILENT_MAX, SUSPENDED_MAX, SUSPENDED_MS}
 pub(crate) struct Network {
     /// IPv4, IPv6; the same in networks of one's own, whose servers are heard whether the Internet is there or not.
     families: [Family; 4],
+    heard_count: u64,
 }
 
 #[derive(Debug, Default)]
@@ -53,7 +54,13 @@ impl Network {
     }
 
     /// The server was heard. Who kept silent shortly before is told to `blame`, each once.
-    pub(crate) fn heard(&mut self, server: &SocketAddr, now: Moment, mut blame: impl FnMut(&SocketAddr, ZoneMark)) {
+    pub(crate) fn heard(
+        &mut self,
+        server: &SocketAddr,
+        now: Moment,
+        mut blame: impl FnMut(&SocketAddr, ZoneMark),
+    ) {
+        self.heard_count += 1;
         let family = &mut self.families[number(server)];
         (family.heard, family.silent, family.down_until) = (Some(now), 0, Moment::default());
         while let Some((silent, zone, at)) = family.suspended.pop() {
@@ -64,7 +71,13 @@ impl Network {
     }
 
     /// A question of `sent` timed out. Whether the server is to blame for sure: others were heard since.
-    pub(crate) fn timed_out(&mut self, server: &SocketAddr, zone: ZoneMark, sent: Moment, now: Moment) -> bool {
+    pub(crate) fn timed_out(
+        &mut self,
+        server: &SocketAddr,
+        zone: ZoneMark,
+        sent: Moment,
+        now: Moment,
+    ) -> bool {
         let family = &mut self.families[number(server)];
         if family.heard.is_some_and(|heard| heard >= sent) {
             return true;
@@ -83,7 +96,8 @@ impl Network {
     pub(crate) fn is_suspect(&self, server: &SocketAddr, now: Moment) -> bool {
         let number = number(server);
         let (family, other) = (&self.families[number], &self.families[number ^ 1]);
-        let is_silent = family.silent >= SILENT_MAX && other.silent < SILENT_MAX && other.heard > family.heard;
+        let is_silent =
+            family.silent >= SILENT_MAX && other.silent < SILENT_MAX && other.heard > family.heard;
         is_silent && now < family.probe_at
     }
 
@@ -95,9 +109,9 @@ impl Network {
         }
     }
 
-    /// When anybody was heard last.
-    pub(crate) fn last_heard(&self) -> Option<Moment> {
-        self.families.iter().filter_map(|family| family.heard).max()
+    /// How often anybody was heard.
+    pub(crate) fn heard_count(&self) -> u64 {
+        self.heard_count
     }
 }
 
@@ -122,7 +136,12 @@ mod tests {
         assert!(blamed(&mut network, 1, 1_000).is_empty());
         for at in 0..200u64 {
             let now = 2_000 + at * 100;
-            assert!(!network.timed_out(&server((at % 100) as u8), ZoneMark::default(), Moment(now - 400), Moment(now)));
+            assert!(!network.timed_out(
+                &server((at % 100) as u8),
+                ZoneMark::default(),
+                Moment(now - 400),
+                Moment(now)
+            ));
         }
         assert!(network.families[0].suspended.len() <= SUSPENDED_MAX);
         let blamed = blamed(&mut network, 1, 25_000);

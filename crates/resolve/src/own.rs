@@ -51,7 +51,13 @@ impl Resolver {
         flow
     }
 
-    fn own_reply(&mut self, id: TaskId, task: &mut Task, reply: &Reply, world: &mut dyn World) -> Option<Flow> {
+    fn own_reply(
+        &mut self,
+        id: TaskId,
+        task: &mut Task,
+        reply: &Reply,
+        world: &mut dyn World,
+    ) -> Option<Flow> {
         let lists = (reply.answer.list(), reply.authority.list());
         let rcode = match reply.kind {
             Kind::Answer | Kind::NoData => rcode::NOERROR,

@@ -147,20 +147,20 @@ impl Resolver {
     /// Something came from the right server on the right path that is no answer to what was asked.
     fn missed(&mut self, id: ExchangeId, why: Mismatch, world: &mut dyn World) {
         self.counters.mismatches += 1;
-        let Some(exchange) = self.exchanges.get_mut(id) else { return };
-        exchange.near_misses += 1;
+        let Some(task_id) = self.exchanges.get(id).map(|exchange| exchange.task) else { return };
+        let Some(task) = self.mesh.get_mut(task_id) else { return };
+        task.near_misses = task.near_misses.saturating_add(1);
         let over_stream = match why {
             // Whoever has ID and path right needs no more guesses: a server that changes case, or that has no cookies any more; or somebody
             // who was lucky. Over a stream only the server answers.
             Mismatch::Case => OverStream::Case,
             Mismatch::Cookie => OverStream::Cookie,
-            _ if exchange.near_misses >= NEAR_MISSES_MAX => OverStream::Guessed,
+            _ if task.near_misses >= NEAR_MISSES_MAX => OverStream::Guessed,
             _ => return,
         };
         if over_stream == OverStream::Guessed {
             self.counters.guessed += 1;
         }
-        let task_id = exchange.task;
         self.retry(task_id, id, Some(over_stream), world);
     }
 
@@ -193,7 +193,13 @@ impl Resolver {
         }
         let is_for_all = matches!(
             reply.kind,
-            Kind::Answer | Kind::Alias | Kind::NoData | Kind::NameError | Kind::Referral | Kind::TooLong
+            Kind::Answer
+                | Kind::Alias
+                | Kind::NoData
+                | Kind::NameError
+                | Kind::Referral
+                | Kind::Exists
+                | Kind::TooLong
         );
         let inquiry = task.leads.filter(|_| is_for_all);
         let followers = match inquiry {
@@ -221,8 +227,7 @@ impl Resolver {
         world: &mut dyn World,
     ) {
         for id in followers {
-            let is_waiting =
-                self.mesh.get(id).is_some_and(|task| task.state == State::Following(inquiry));
+            let is_waiting = self.mesh.get(id).is_some_and(|task| task.state == State::Following(inquiry));
             let Some(mut task) = is_waiting.then(|| self.mesh.take(id)).flatten() else { continue };
             task.state = State::Choosing;
             let asked = Asked {
@@ -282,11 +287,11 @@ impl Resolver {
         reply: &mut Reply,
         world: &mut dyn World,
     ) -> Flow {
-        let is_whole = exchange.name.octets().len() == task.qname.octets().len()
-            && exchange.rtype == task.rtype;
+        let is_whole =
+            exchange.name.octets().len() == task.qname.octets().len() && exchange.rtype == task.rtype;
         match reply.kind {
             Kind::Referral => self.referred(id, task, exchange, reply, world),
-            Kind::Answer | Kind::Alias | Kind::NoData | Kind::TooLong if !is_whole => {
+            Kind::Exists | Kind::Answer | Kind::Alias | Kind::NoData | Kind::TooLong if !is_whole => {
                 self.close_exchanges(task, world);
                 task.minimiser.took(&exchange.name);
                 task.candidates.try_again();
@@ -329,7 +334,7 @@ impl Resolver {
                 self.lame(task, exchange, world);
                 self.next_server(task, exchange, Some(ede::NOT_AUTHORITATIVE))
             }
-            Kind::NoEdns | Kind::BadVersion | Kind::Failed | Kind::Unread => {
+            Kind::NoEdns | Kind::BadVersion | Kind::Failed | Kind::Exists | Kind::Unread => {
                 self.counters.failed += 1;
                 if reply.rcode == rcode::REFUSED {
                     self.lame(task, exchange, world);
@@ -376,24 +381,15 @@ impl Resolver {
     }
 
     /// The same server once more.
-    fn ask_again(
-        &mut self,
-        id: TaskId,
-        task: &mut Task,
-        exchange: &Exchange,
-        world: &mut dyn World,
-    ) -> Flow {
+    fn ask_again(&mut self, id: TaskId, task: &mut Task, exchange: &Exchange, world: &mut dyn World) -> Flow {
         task.state = State::Choosing;
         task.candidates.untried(&exchange.server);
         let (name, rtype) = self.next_question(task);
         if !name.eq_ignore_case(&exchange.name) || rtype != exchange.rtype {
             return Flow::Go;
         }
-        match task.candidates.find(&exchange.server) {
-            Some((number, candidate)) => {
-                task.candidates.tried(number);
-                self.send(id, task, candidate, (&name, rtype), world)
-            }
+        match task.candidates.tried_again(&exchange.server) {
+            Some(candidate) => self.send(id, task, candidate, (&name, rtype), world),
             None => Flow::Go,
         }
     }

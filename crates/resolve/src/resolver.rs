@@ -10,12 +10,14 @@ use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 
 use cache::{Copied, Moment};
+use validate::Verifier;
 use wire::iana::rtype;
 use wire::{Name, NameBuf};
 
 use crate::budget::Budgets;
 use crate::counters::Counters;
 use crate::exchange::{Exchanges, Way};
+use crate::facts::Standings;
 use crate::inquiry::Inquiries;
 use crate::limits::{PARENTS_MAX, PREFETCH_ONE_IN, STEPS_MAX, WAITERS_A_CLIENT, WAITERS_MAX};
 use crate::lookup::Kept;
@@ -51,9 +53,9 @@ pub(crate) enum Flow {
 }
 
 /// Room that steps use, and leave as they found it.
-#[derive(Default)]
 pub(crate) struct Scratch {
     pub reader: Reader,
+    pub verifier: Verifier,
     pub reply: Reply,
     pub copied: Copied,
     pub kept: Kept,
@@ -72,6 +74,7 @@ pub struct Resolver {
     pub(crate) network: Network,
     pub(crate) counters: Counters,
     pub(crate) scratch: Scratch,
+    pub(crate) standings: Standings,
     /// The task of each waiter, to abandon it.
     pub(crate) waiting: HashMap<Waiter, TaskId, RandomState>,
     /// Tasks that nobody waited for at their begin.
@@ -80,8 +83,17 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// A resolver that has nothing to do.
-    pub fn new(settings: Settings) -> Resolver {
+    /// A resolver that has nothing to do. `random`: any number that nobody can guess.
+    pub fn new(settings: Settings, random: u64) -> Resolver {
+        let scratch = Scratch {
+            reader: Reader::new(random),
+            verifier: Verifier::default(),
+            reply: Reply::new(),
+            copied: Copied::new(),
+            kept: Kept::default(),
+            query: Vec::new(),
+            own: Vec::new(),
+        };
         Resolver {
             settings,
             mesh: Mesh::new(),
@@ -91,7 +103,8 @@ impl Resolver {
             streams: Streams::default(),
             network: Network::default(),
             counters: Counters::default(),
-            scratch: Scratch::default(),
+            scratch,
+            standings: Standings::default(),
             waiting: HashMap::default(),
             prefetches: 0,
             time: Time::default(),
@@ -101,6 +114,7 @@ impl Resolver {
     /// Takes other settings: for tasks that begin from now on, and for the next steps of the others.
     pub fn configure(&mut self, settings: Settings) {
         self.settings = settings;
+        self.forget_standings();
     }
 
     /// Finds something out. `waiter` is told by [`World::done`], perhaps at once.
@@ -218,8 +232,7 @@ impl Resolver {
         if let Some(waiter) = waiter {
             self.budgets.share(budget);
             task.waiters.push(Waiting { waiter, client, budget });
-            task.stale_at =
-                self.settings.serves_stale.then(|| now.plus_ms(crate::limits::STALE_AFTER_MS));
+            task.stale_at = self.settings.serves_stale.then(|| now.plus_ms(crate::limits::STALE_AFTER_MS));
         } else {
             self.prefetches += 1;
             self.counters.prefetches += 1;
@@ -231,7 +244,8 @@ impl Resolver {
         Ok(())
     }
 
-    fn insert(&mut self, task: Box<Task>) -> TaskId {
+    fn insert(&mut self, mut task: Box<Task>) -> TaskId {
+        task.heard_before = self.network.heard_count();
         self.counters.tasks += 1;
         let is_needed = !task.parents.is_empty();
         let client = task.waiters.first().map_or(0, |waiting| waiting.client);
@@ -417,5 +431,4 @@ impl Resolver {
             }
         }
     }
-
 }

@@ -17,7 +17,7 @@ mod limits;
 mod sets;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests;
+pub(crate) mod tests;
 
 pub use address::{NEVER_SERVERS, Prefix, is_server};
 

@@ -35,7 +35,7 @@ impl Resolver {
         let is_passed_over = task.is_refresh && task.aliases == 0;
         if !is_passed_over {
             let mut kept = std::mem::take(&mut self.scratch.kept);
-            let flow = self.from_cache(task, floor, &mut kept, world);
+            let flow = self.look_up(task, floor, &mut kept, world);
             self.scratch.kept = kept;
             if let Some(flow) = flow {
                 return flow;
@@ -63,7 +63,7 @@ impl Resolver {
     }
 
     /// What the cache has of the name of now. `None`: nothing that helps.
-    fn from_cache(
+    fn look_up(
         &mut self,
         task: &mut Task,
         floor: usize,
@@ -71,13 +71,8 @@ impl Resolver {
         world: &mut dyn World,
     ) -> Option<Flow> {
         let now = self.time.now;
-        let lookup = Lookup {
-            cache: world.cache(),
-            now,
-            is_unchecked: task.is_unchecked,
-            is_stale: false,
-            floor,
-        };
+        let lookup =
+            Lookup { cache: world.cache(), now, is_unchecked: task.is_unchecked, is_stale: false, floor };
         kept.clear();
         let found = lookup.find(&task.qname, task.rtype, &mut self.scratch.copied, kept);
         if found == Found::Nothing {
@@ -86,7 +81,7 @@ impl Resolver {
             if failure.ttl_left(now).is_none() || task.purpose == Purpose::Prefetch {
                 return None;
             }
-            let edes = [failure.ede.or(Some(ede::CACHED_ERROR)), None];
+            let edes = [failure.ede, Some(ede::CACHED_ERROR)];
             return Some(Flow::End(Box::new(Outcome { is_fact: true, edes, ..Outcome::failed() })));
         }
         Some(self.found(task, found, kept))
@@ -183,13 +178,8 @@ impl Resolver {
 
     /// Goes to the servers of the deepest zone cut that is known.
     fn enter_cut(&mut self, id: TaskId, task: &mut Task, floor: usize, world: &mut dyn World) -> Flow {
-        let lookup = Lookup {
-            cache: world.cache(),
-            now: self.time.now,
-            is_unchecked: true,
-            is_stale: false,
-            floor,
-        };
+        let lookup =
+            Lookup { cache: world.cache(), now: self.time.now, is_unchecked: true, is_stale: false, floor };
         if let Some((cut, entry)) = lookup.cut(above(task), &mut self.scratch.copied) {
             let end = entry.stored.plus_seconds(entry.ttl);
             let place = Place { zone: cut.to_owned(), end, source: Source::Cut };
@@ -213,12 +203,17 @@ impl Resolver {
     fn enter_hints(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> Flow {
         let place = Place { zone: NameBuf::root(), end: NEVER, source: Source::Hints };
         self.move_to(id, task, place, world);
+        self.add_hints(task, world);
+        Flow::Go
+    }
+
+    /// Takes the hints, begun at a random one.
+    fn add_hints(&mut self, task: &mut Task, world: &mut dyn World) {
         let first = world.random() as usize;
         for at in 0..self.settings.hints.len() {
             let hint = self.settings.hints[first.wrapping_add(at) % self.settings.hints.len()];
             self.add_address(task, hint);
         }
-        Flow::Go
     }
 
     /// Goes to the servers of a zone cut.
@@ -236,6 +231,9 @@ impl Resolver {
         let names = servers.iter().cycle().skip(first).take(count.min(NAMES_MAX));
         for name in names.filter_map(|rdata| Name::from_wire(rdata).ok()) {
             self.add_server(task, name, glue, world);
+        }
+        if task.place.zone.is_root() && task.candidates.is_empty() {
+            self.add_hints(task, world);
         }
         Flow::Go
     }
@@ -268,7 +266,11 @@ impl Resolver {
                     floor: 0,
                 }
                 .addresses(&name.to_lowercase(), rtype, &mut self.scratch.copied, take);
-            found[..count].iter().for_each(|address| self.add_address(task, *address));
+            // The addresses of the root's servers are in no signed zone, and its name has no letters to mix: what priming says counts only
+            // where the hints say the same, so that nobody who forges one datagram has the root for days.
+            let is_root = task.place.zone.is_root();
+            let is_believed = |address: &&IpAddr| !is_root || self.settings.hints.contains(address);
+            found[..count].iter().filter(is_believed).for_each(|address| self.add_address(task, *address));
             // Below the zone itself only glue can say it.
             unsought[at] = !is_known && !name.is_at_or_below(&task.place.zone);
         }
@@ -306,7 +308,7 @@ impl Resolver {
         task.candidates.clear();
         (task.over_stream, task.is_case_plain) = (None, false);
         task.questions = 0;
-        task.bogus = 0;
+        (task.bogus, task.near_misses) = (0, 0);
         task.state = State::Choosing;
     }
 }

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | answer, chain of aliases | each RRset | `Data`; what proves that a wildcard made it beside |
 //! | no data | RRset of the type | `NoData`; SOA, proof beside |
-//! | no name | existence | `NameError`; SOA, proof beside. Unchecked or bogus: at the type |
+//! | no name | existence; RRset of the type where little speaks for it | `NameError`; SOA, proof beside |
 //! | referral | cut | `Cut`; glue beside. DS: `Data`, or `NoData` where denied |
 
 use cache::{Cache, Entry, Key, Kind, Moment, Rank, Security, Subject};
@@ -20,6 +20,10 @@ use crate::response::{self, Asked, Reply, Source};
 pub const DENIAL_WITHOUT_SOA_SECONDS: u32 = 5;
 /// For how long what is bogus is kept (RFC 4035 4.7): while a zone is repaired, or a forger gets tired.
 pub const BOGUS_SECONDS: u32 = 60;
+
+/// Octets of what stands beside an entry, beyond which it is not kept: SOA and proofs of the largest sound denials, with signatures of 4,096 bits,
+/// have 2,600. With more a zone of an attacker would fill the cache for each name that he has asked for.
+pub const BESIDE_OCTETS_MAX: usize = 4_096;
 
 /// What validation found of one RRset, or of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,9 +82,10 @@ struct Common<'c> {
 pub fn store(reply: &Reply, asked: &Asked<'_>, verdict: &Verdict<'_>, times: &Times, cache: &Cache) {
     let common = Common { asked, cache, times };
     match reply.kind {
-        response::Kind::Answer | response::Kind::Alias | response::Kind::TooLong => {}
+        response::Kind::Answer | response::Kind::Alias | response::Kind::TooLong | response::Kind::Exists => {
+        }
         response::Kind::NoData => common.denial(reply, Kind::NoData, &verdict.whole),
-        // Servers that say so of an ancestor that has names below are many; only a proof counts for all below (RFC 8020).
+        // Servers that say so of an ancestor that has names below are many; only a proof counts.
         response::Kind::NameError if !asked.is_minimised() || verdict.whole.security == Security::Secure => {
             common.denial(reply, Kind::NameError, &verdict.whole);
         }
@@ -108,7 +113,8 @@ impl Common<'_> {
         let is_authority = reply.is_authoritative && self.asked.source == Source::Authority;
         let rank = if is_authority { Rank::Authoritative } else { Rank::Answer };
         for (number, set) in reply.answer.list().iter().enumerate() {
-            if set.rtype == rtype::RRSIG {
+            // What a DNAME makes is made again from it, with its signatures.
+            if set.rtype == rtype::RRSIG || reply.is_made(number) {
                 continue;
             }
             let finding = verdict.answer.get(number).unwrap_or(&verdict.whole);
@@ -133,10 +139,18 @@ impl Common<'_> {
             entry.zone_labels = soa.owner.label_count() as u8;
         }
         let subject = match (kind, rrset(self.asked.qtype, finding)) {
-            (Kind::NameError, Subject::Rrset(_)) => Subject::Existence,
+            (Kind::NameError, Subject::Rrset(_)) if self.is_of_name(soa.is_some(), finding) => {
+                Subject::Existence
+            }
             (_, subject) => subject,
         };
         self.put(reply.name(), subject, &entry);
+    }
+
+    /// Whether a name error counts for all types of the name. Servers that say so for types they do not know, and have addresses at the name, are
+    /// common (RFC 4074 4.2): unproved it is believed of the type asked alone, unless that was an address, by a server that has the zone.
+    fn is_of_name(&self, has_soa: bool, finding: &Finding) -> bool {
+        finding.security == Security::Secure || has_soa && self.asked.qtype == rtype::A
     }
 
     /// The delegation that the reply refers to.
@@ -159,7 +173,8 @@ impl Common<'_> {
             Some(ds) => self.entry(Kind::Data, Rank::Authority, finding, ds.ttl, Some(&ds), RrsetList::EMPTY),
             None => {
                 let Some(ttl) = proofs.iter().map(|set| set.ttl).min() else { return };
-                self.entry(Kind::NoData, Rank::Authority, finding, ttl, None, proofs)
+                // Less than DS itself: a zone that becomes signed is so at once.
+                self.entry(Kind::NoData, Rank::Referral, finding, ttl, None, proofs)
             }
         };
         self.put(reply.name(), rrset(rtype::DS, finding), &entry);
@@ -195,13 +210,15 @@ impl Common<'_> {
         }
     }
 
-    /// Keeps an entry, unless it would be over at once (RFC 1035 3.2.1).
+    /// Keeps an entry, unless it would be over at once (RFC 1035 3.2.1) or is too large.
     fn put(&self, name: &Name, subject: Subject, entry: &Entry<'_>) {
         let mut entry = *entry;
         if matches!(subject, Subject::Cut | Subject::Rrset(rtype::DS) | Subject::Unchecked(rtype::DS)) {
             entry.ttl = entry.ttl.min(self.ttl_of_zone());
         }
-        if entry.ttl > 0 {
+        // Glue is bounded where it is read.
+        let is_beside_too_much = subject != Subject::Cut && entry.beside.octets().len() > BESIDE_OCTETS_MAX;
+        if entry.ttl > 0 && !is_beside_too_much {
             let mut room = [0; NAME_OCTETS_MAX];
             let lower = &mut room[..name.octets().len()];
             lower.copy_from_slice(name.octets());

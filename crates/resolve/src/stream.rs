@@ -122,9 +122,8 @@ impl Streams {
         if self.idle_at.is_none_or(|at| at > now) {
             return;
         }
-        let is_over = |stream: &Stream| {
-            stream.questions.is_empty() && stream.idle_since.plus_ms(STREAM_IDLE_MS) <= now
-        };
+        let is_over =
+            |stream: &Stream| stream.questions.is_empty() && stream.idle_since.plus_ms(STREAM_IDLE_MS) <= now;
         let over: Vec<_> =
             self.streams.iter().filter(|(_, stream)| is_over(stream)).map(|(id, _)| *id).collect();
         for id in over {

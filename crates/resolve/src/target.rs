@@ -116,22 +116,17 @@ impl Candidates {
         })
     }
 
-    /// A candidate by its number.
-    pub(crate) fn get(&self, number: usize) -> Option<Candidate> {
-        self.addresses.get(number).copied()
-    }
-
-    /// A candidate and its number by its address.
-    pub(crate) fn find(&self, server: &SocketAddr) -> Option<(usize, Candidate)> {
-        let mut numbered = self.addresses.iter().enumerate();
-        numbered.find(|(_, one)| one.address == *server).map(|(number, one)| (number, *one))
-    }
-
     /// It is being asked.
-    pub(crate) fn tried(&mut self, number: usize) {
-        if let Some(candidate) = self.addresses.get_mut(number) {
-            candidate.tried = candidate.tried.saturating_add(1);
-        }
+    pub(crate) fn tried(&mut self, number: usize) -> Option<Candidate> {
+        let candidate = self.addresses.get_mut(number)?;
+        candidate.tried = candidate.tried.saturating_add(1);
+        Some(*candidate)
+    }
+
+    /// The same for one of which the address is known.
+    pub(crate) fn tried_again(&mut self, server: &SocketAddr) -> Option<Candidate> {
+        let number = self.addresses.iter().position(|candidate| candidate.address == *server)?;
+        self.tried(number)
     }
 
     /// It was not asked after all.
@@ -150,6 +145,12 @@ impl Candidates {
     /// All may be asked again, for another name.
     pub(crate) fn try_again(&mut self) {
         self.addresses.iter_mut().for_each(|candidate| (candidate.tried, candidate.is_out) = (0, false));
+    }
+
+    /// Whether there is anybody left to ask.
+    pub(crate) fn has_more(&self) -> bool {
+        let is_left = |one: &Candidate| !one.is_out && one.tried < TRIES_MAX;
+        self.addresses.iter().any(is_left) || self.unknown.iter().any(|one| one.unsought != [false; 2])
     }
 
     /// Whether nothing is known of where the servers are.

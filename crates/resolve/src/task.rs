@@ -97,6 +97,10 @@ pub(crate) struct Task {
     pub minimiser: Minimiser,
     /// Questions without a response yet, the newest last.
     pub open: [Option<ExchangeId>; OPEN_MAX],
+    /// Wrong answers from the right places.
+    pub near_misses: u8,
+    /// How often anybody had been heard at its begin.
+    pub heard_before: u64,
     /// Why everything goes over streams at this place.
     pub over_stream: Option<OverStream>,
     /// The case of letters is not looked at: a server changes it and does not answer over TCP.
@@ -165,6 +169,8 @@ impl Task {
             candidates: Candidates::default(),
             minimiser: Minimiser::new(),
             open: [None; OPEN_MAX],
+            near_misses: 0,
+            heard_before: 0,
             over_stream: None,
             is_case_plain: false,
             leads: None,

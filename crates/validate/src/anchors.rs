@@ -79,10 +79,15 @@ impl Anchors {
         self.point(zone).keys.push(rdata);
     }
 
-    /// Replaces the anchor of `zone` by DNSKEY records: what follows a change of [`crate::rfc5011`].
-    pub fn set_keys<'k>(&mut self, zone: &Name, keys: impl IntoIterator<Item = &'k [u8]>) {
+    /// Replaces the anchor of `zone` by the RDATA of DS and DNSKEY records: what follows a change of [`crate::rfc5011`].
+    pub fn set<'r>(
+        &mut self,
+        zone: &Name,
+        ds: impl IntoIterator<Item = &'r [u8]>,
+        keys: impl IntoIterator<Item = &'r [u8]>,
+    ) {
         let point = self.point(zone);
-        point.ds.clear();
+        point.ds = ds.into_iter().collect();
         point.keys = keys.into_iter().collect();
     }
 

@@ -249,13 +249,7 @@ impl Chain {
         }
         let apex = ancestor(target, from.labels);
         let entries = [Entry::Ds(from.ds), Entry::Keys(from.keys)];
-        let entries = entries.as_slice();
-        let used: &[Entry<'_>] = match (from.ds.is_empty(), from.keys.is_empty()) {
-            (true, _) => &entries[1..],
-            (_, true) => &entries[..1],
-            _ => entries,
-        };
-        Ok(match self.keys(apex, used, u64::MAX, tools)? {
+        Ok(match self.keys(apex, &entries, u64::MAX, tools)? {
             Walked::Secure(place) => Ok((place, from.labels)),
             walked => Err(walked),
         })

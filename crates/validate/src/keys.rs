@@ -60,23 +60,29 @@ pub(crate) fn validate(
 ) -> Result<Result<Validated, Insecurity>, Fault> {
     let mut search =
         Search { owner: rrset.owner, keys: rrset.rdatas, digests: 0, fault: None, found: vec![] };
-    let mut insecurity = None;
+    // Insecure only if no entry can be used: one that can, and matches nothing, is a fault.
+    let (mut insecurity, mut has_usable) = (None, false);
     for entry in entries {
-        match entry {
+        let used = match entry {
+            Entry::Ds(list) | Entry::Keys(list) if list.is_empty() => continue,
             Entry::Ds(ds) => match usable_ds(*ds, bench.policy) {
-                Ok(usable) => search.ds(&usable, bench)?,
-                Err(found) => insecurity = Some(found),
+                Ok(usable) => {
+                    search.ds(&usable, bench)?;
+                    Ok(())
+                }
+                Err(found) => Err(found),
             },
-            Entry::Keys(keys) => match search.same(*keys, bench.policy) {
-                Ok(()) => {}
-                Err(found) => insecurity = Some(found),
-            },
+            Entry::Keys(keys) => search.same(*keys, bench.policy),
+        };
+        match used {
+            Ok(()) => has_usable = true,
+            Err(found) => insecurity = Some(found),
         }
     }
     if search.found.is_empty() {
-        return match (search.fault, insecurity) {
-            (None, Some(insecurity)) => Ok(Err(insecurity)),
-            (fault, _) => Err(fault.unwrap_or(Fault::NoMatchingKey)),
+        return match insecurity {
+            Some(insecurity) if !has_usable => Ok(Err(insecurity)),
+            _ => Err(search.fault.unwrap_or(Fault::NoMatchingKey)),
         };
     }
     if search.found.iter().all(|key| !has_size(key)) {

@@ -24,6 +24,7 @@ pub mod nsec;
 pub mod nsec3;
 pub mod policy;
 pub mod response;
+pub mod rfc5011;
 mod signature;
 pub mod validation;
 pub mod verdict;

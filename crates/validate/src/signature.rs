@@ -1,7 +1,7 @@
 //! One RRset, one zone's keys: is one of the signatures genuine (RFC 4035 5.3).
 
 use dnssec::CanonicalSet;
-use dnssec::key::Dnskey;
+use dnssec::key::{Dnskey, FLAG_ZONE, PROTOCOL_DNSSEC};
 use dnssec::verify::{Rrsig, Source, Statement};
 use wire::iana::rtype;
 use wire::{Name, RdataList, Rrset};
@@ -142,6 +142,28 @@ pub(crate) fn verify(
     keys: RdataList<'_>,
     bench: &mut Bench<'_>,
 ) -> Result<Verified, Fault> {
+    verify_by(rrset, zone, keys, |key| key.is_zone_key(), bench)
+}
+
+/// The same with revoked keys: they sign the DNSKEY RRset to say that they are (RFC 5011 2.1), and nothing else.
+pub(crate) fn verify_by_revoked(
+    rrset: &Rrset<'_>,
+    zone: &Name,
+    keys: RdataList<'_>,
+    bench: &mut Bench<'_>,
+) -> Result<Verified, Fault> {
+    let is_revoked_zone_key =
+        |key: &Dnskey<'_>| key.is_revoked() && key.flags & FLAG_ZONE != 0 && key.protocol == PROTOCOL_DNSSEC;
+    verify_by(rrset, zone, keys, is_revoked_zone_key, bench)
+}
+
+fn verify_by(
+    rrset: &Rrset<'_>,
+    zone: &Name,
+    keys: RdataList<'_>,
+    may_verify: impl Fn(&Dnskey<'_>) -> bool,
+    bench: &mut Bench<'_>,
+) -> Result<Verified, Fault> {
     let mut fault = None;
     let mut failures = 0;
     let mut is_filled = false;
@@ -155,7 +177,7 @@ pub(crate) fn verify(
         };
         let of_tag =
             keys.iter().take(KEYS_MAX).filter_map(Dnskey::parse).filter(|key| {
-                key.tag == rrsig.key_tag && key.algorithm == rrsig.algorithm && key.is_zone_key()
+                key.tag == rrsig.key_tag && key.algorithm == rrsig.algorithm && may_verify(key)
             });
         let mut outcome = Fault::KeyMissing;
         for key in of_tag.take(KEYS_OF_TAG_MAX) {

@@ -216,13 +216,16 @@ fn anchors_of_keys_and_of_ds() {
     let mut world = World::new(&[(".", "www 300 A 192.0.2.1\n", signed())]);
     let keys = Signing::new(7).keys(&name("."));
     let ksk = keys.iter().find(|key| key.role == sim::signer::Role::Ksk).unwrap();
-    world.anchors.set_keys(&name("."), [&ksk.dnskey[..]]);
+    world.anchors.set(&name("."), [], [&ksk.dnskey[..]]);
     world.resolve("www.", rtype::A).secure();
     let other = Signing::new(8).keys(&name("."));
-    world.anchors.set_keys(&name("."), [&other[0].dnskey[..]]);
+    world.anchors.set(&name("."), [], [&other[0].dnskey[..]]);
     world.resolve("www.", rtype::A).bogus(Fault::NoMatchingKey, ". DNSKEY");
-    world.anchors.set_keys(&name("."), [&other[0].dnskey[..], &ksk.dnskey]);
+    world.anchors.set(&name("."), [], [&other[0].dnskey[..], &ksk.dnskey]);
     world.resolve("www.", rtype::A).secure();
+    // An anchor that cannot be used does not make up for one that can, and matches nothing.
+    world.anchors.set(&name("."), [&[1, 2, 200, 2, 3][..]], [&other[0].dnskey[..]]);
+    world.resolve("www.", rtype::A).bogus(Fault::NoMatchingKey, ". DNSKEY");
     world.anchors = validate::Anchors::new();
     let outcome = world.resolve("www.", rtype::A);
     assert_eq!(outcome.verdict.security, Security::Indeterminate);

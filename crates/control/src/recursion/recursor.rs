@@ -55,7 +55,7 @@ impl Recursor {
         let terms = shared.current_terms();
         Recursor {
             shared: Arc::clone(shared),
-            resolver: Resolver::new(terms.resolve.clone()),
+            resolver: Resolver::new(terms.resolve.clone(), random.rotate_left(32)),
             replies: Replies::new(random),
             own: OwnZones::default(),
             terms,

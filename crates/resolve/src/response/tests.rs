@@ -15,23 +15,23 @@ use wire::{Name, NameBuf};
 
 use super::*;
 
-pub(super) fn name(text: &str) -> NameBuf {
+pub(crate) fn name(text: &str) -> NameBuf {
     NameBuf::from_text(text).unwrap()
 }
 
 /// A question: `zone qname TYPE`, options after it.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(crate) struct Question {
     zone: NameBuf,
     qname: NameBuf,
     full: NameBuf,
     qtype: u16,
-    pub(super) change: fn(&mut Asked<'_>),
+    pub(crate) change: fn(&mut Asked<'_>),
 }
 
 impl Question {
     /// From `zone qname TYPE`, to which ` for NAME` is added where the name is minimised.
-    pub(super) fn new(text: &str) -> Question {
+    pub(crate) fn new(text: &str) -> Question {
         let words: Vec<&str> = text.split_whitespace().collect();
         let full = words.get(4).unwrap_or(&words[1]);
         Question {
@@ -43,11 +43,11 @@ impl Question {
         }
     }
 
-    pub(super) fn with(text: &str, change: fn(&mut Asked<'_>)) -> Question {
+    pub(crate) fn with(text: &str, change: fn(&mut Asked<'_>)) -> Question {
         Question { change, ..Question::new(text) }
     }
 
-    pub(super) fn asked(&self) -> Asked<'_> {
+    pub(crate) fn asked(&self) -> Asked<'_> {
         let mut asked = Asked {
             zone: &self.zone,
             qname: &self.qname,
@@ -84,7 +84,7 @@ fn flags(text: &str) -> u16 {
 }
 
 /// A response as it is sent: `records` are lines of a zone file, sections after `---`.
-pub(super) fn message(asked: &Asked<'_>, words: &str, records: &str) -> Vec<u8> {
+pub(crate) fn message(asked: &Asked<'_>, words: &str, records: &str) -> Vec<u8> {
     let mut octets = vec![0; 65_535];
     let mut suffixes = Suffixes::new(1);
     let limits = (octets.len(), 0);
@@ -108,7 +108,7 @@ pub(super) fn message(asked: &Asked<'_>, words: &str, records: &str) -> Vec<u8> 
 }
 
 /// An OPT record at the end of a message.
-pub(super) fn with_opt(mut octets: Vec<u8>, rcode_upper: u8, options: &[u8]) -> Vec<u8> {
+pub(crate) fn with_opt(mut octets: Vec<u8>, rcode_upper: u8, options: &[u8]) -> Vec<u8> {
     octets.extend(b"\0\0\x29\x04\xd0");
     octets.extend([rcode_upper, 0, 0, 0]);
     octets.extend((options.len() as u16).to_be_bytes());
@@ -135,7 +135,7 @@ fn lines(section: &str, list: &RrsetListBuf, to: &mut String) {
 }
 
 /// What was read, as text.
-pub(super) fn print(reply: &Reply) -> String {
+pub(crate) fn print(reply: &Reply) -> String {
     let mut text = format!("{:?} {}\n", reply.kind, reply.name());
     lines("an", &reply.answer, &mut text);
     lines("au", &reply.authority, &mut text);
@@ -144,7 +144,7 @@ pub(super) fn print(reply: &Reply) -> String {
     text
 }
 
-pub(super) fn read(asked: &Asked<'_>, octets: &[u8]) -> Result<Reply, Mismatch> {
+pub(crate) fn read(asked: &Asked<'_>, octets: &[u8]) -> Result<Reply, Mismatch> {
     let mut reply = Reply::new();
     let read = Reader::new(1).read(asked, octets, &mut reply);
     check_scrubbed(asked, octets, &reply);
@@ -168,7 +168,7 @@ fn records_of(octets: &[u8]) -> Vec<(NameBuf, u16, Vec<u8>)> {
 
 /// What holds of every reply: owners are at or below the zone asked, and each record is one of the message, but for CNAMEs made from a
 /// DNAME.
-pub(super) fn check_scrubbed(asked: &Asked<'_>, octets: &[u8], reply: &Reply) {
+pub(crate) fn check_scrubbed(asked: &Asked<'_>, octets: &[u8], reply: &Reply) {
     let all = records_of(octets);
     let is_there = |owner: &Name, rtype: u16, rdata: &[u8]| {
         all.iter().any(|(name, there, data)| {
@@ -201,12 +201,12 @@ pub(super) fn check_scrubbed(asked: &Asked<'_>, octets: &[u8], reply: &Reply) {
 
 /// Reads a response, and compares what is read as text: the kind and its name, then records by section.
 #[track_caller]
-pub(super) fn check(question: &str, words: &str, records: &str, expected: &str) {
+pub(crate) fn check(question: &str, words: &str, records: &str, expected: &str) {
     check_asked(&Question::new(question), words, records, expected);
 }
 
 #[track_caller]
-pub(super) fn check_asked(question: &Question, words: &str, records: &str, expected: &str) {
+pub(crate) fn check_asked(question: &Question, words: &str, records: &str, expected: &str) {
     let asked = question.asked();
     let octets = message(&asked, words, records);
     let reply = read(&asked, &octets).unwrap();
