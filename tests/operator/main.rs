@@ -25,6 +25,7 @@ mod packs;
 mod proofs;
 mod readme;
 mod recovered;
+mod recursion;
 mod reload;
 mod requests;
 mod said;

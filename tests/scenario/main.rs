@@ -15,12 +15,15 @@ use zonda_tests::rtype;
 use zonda_tests::server::{Kind, Server, write};
 use zonda_tests::zone::{ZoneFile, records_of};
 
+/// Those of the recursive server, which have a form and a runner of their own (crate `sim`).
+const OTHERS: &str = "resolver";
+
 /// Every scenario file below this folder, in order.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).expect("the folder of the scenarios") {
         let path = entry.expect("an entry").path();
-        if path.is_dir() {
+        if path.is_dir() && !path.ends_with(OTHERS) {
             found.extend(files(&path));
         } else if path.extension().is_some_and(|extension| extension == "scn") {
             found.push(path);

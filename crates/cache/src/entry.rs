@@ -12,9 +12,10 @@
 //! | `Failure` | failure | none | none: it could not be found out (RFC 9520); EDE says why |
 //! | `Cut` | cut | NS RRset of the delegation | its glue: A and AAAA RRsets, never answered to anybody |
 
+use wire::Name;
 use wire::rrset::{RdataList, RrsetList};
 
-use crate::Moment;
+use crate::{Key, Moment, Subject};
 
 /// What an entry says. See the module for the fields of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,7 +105,12 @@ impl Entry<'_> {
         let stands = |entry: &Entry<'_>| {
             entry.kind != Kind::Failure && !matches!(entry.security, Security::Unchecked | Security::Bogus)
         };
-        let weight = |entry: &Entry<'_>| (stands(entry), entry.security == Security::Secure, entry.rank);
+        // A denial lies in the authority section of an authoritative answer, and is as good as data in its answer section.
+        let rank = |entry: &Entry<'_>| match (entry.kind, entry.rank) {
+            (Kind::NoData | Kind::NameError, Rank::Authority) => Rank::Authoritative,
+            (_, rank) => rank,
+        };
+        let weight = |entry: &Entry<'_>| (stands(entry), entry.security == Security::Secure, rank(entry));
         stands(self) && weight(self) > weight(other)
     }
 
@@ -123,13 +129,17 @@ impl Entry<'_> {
 /// No extended error: a code that nobody uses.
 const NO_EDE: u16 = u16::MAX;
 
-/// Octets of the fixed fields.
-const FIXED_OCTETS: usize = 28;
+/// Octets of the fixed fields of an entry.
+pub(crate) const FIXED_OCTETS: usize = 24;
+
+/// Most octets of a whole entry, name and fixed fields included.
+pub(crate) const ENTRY_OCTETS_MAX: usize = crate::ring::ENTRY_WORDS_MAX * 8;
 
 /// Where a reader's copy of an entry lies; made to be used again.
 #[derive(Default)]
 pub struct Copied {
     pub(crate) octets: Vec<u8>,
+    pub(crate) stamp: Option<Stamp>,
 }
 
 impl Copied {
@@ -137,44 +147,172 @@ impl Copied {
     pub fn new() -> Copied {
         Copied::default()
     }
+
+    /// The stamp of the entry that was copied last; `None` where the last copy found nothing.
+    pub fn stamp(&self) -> Option<Stamp> {
+        self.stamp
+    }
 }
 
-/// Appends the octets of an entry: what [`read`] reads.
-pub(crate) fn write(entry: &Entry<'_>, to: &mut Vec<u8>) {
-    to.extend([entry.kind as u8, entry.rank as u8, entry.security as u8, entry.zone_labels]);
+/// Which entry it was: what was made of it holds as long as the stamp is current.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    /// The number of the slot, over all shards.
+    pub(crate) slot: u32,
+    /// What it says of that entry, and never will of another.
+    pub(crate) word: u64,
+}
+
+/// The fixed fields of an entry as they lie in memory.
+///
+/// ```text
+/// octet 0   words of the entry 16 | octets of the name 8 | kind 3, rank 3, security 2 | labels of the zone 8 | type 16 | subject 3, octets of padding 3
+///       8   stored, milliseconds 48 | extended error 16
+///      16   TTL 32 | octets of the RDATA list 16 | of the signatures 16
+///      24   name | RDATA list | signatures | sets beside | padding to 8 octets
+/// ```
+#[derive(Clone, Copy)]
+pub(crate) struct Fixed<'a> {
+    octets: &'a [u8; FIXED_OCTETS],
+}
+
+impl<'a> Fixed<'a> {
+    pub(crate) fn of(octets: &'a [u8]) -> Option<(Fixed<'a>, &'a [u8])> {
+        let (octets, rest) = octets.split_first_chunk()?;
+        Some((Fixed { octets }, rest))
+    }
+
+    fn pair(&self, at: usize) -> u16 {
+        u16::from_le_bytes([self.octets[at], self.octets[at + 1]])
+    }
+
+    fn name_octets(&self) -> usize {
+        usize::from(self.octets[2])
+    }
+
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        let kinds = [Kind::Data, Kind::NoData, Kind::NameError, Kind::Failure, Kind::Cut];
+        kinds.get(usize::from(self.octets[3] & 7).wrapping_sub(1)).copied()
+    }
+
+    fn rank(&self) -> Option<Rank> {
+        let ranks = [Rank::Additional, Rank::Referral, Rank::Answer, Rank::Authority, Rank::Authoritative];
+        ranks.get(usize::from(self.octets[3] >> 3 & 7).wrapping_sub(1)).copied()
+    }
+
+    fn security(&self) -> Security {
+        match self.octets[3] >> 6 {
+            0 => Security::Unchecked,
+            1 => Security::Insecure,
+            2 => Security::Secure,
+            _ => Security::Bogus,
+        }
+    }
+
+    fn stored(&self) -> Moment {
+        let [a, b, c, d, e, f] = [8, 9, 10, 11, 12, 13].map(|at| self.octets[at]);
+        Moment(u64::from_le_bytes([a, b, c, d, e, f, 0, 0]))
+    }
+
+    fn ttl(&self) -> u32 {
+        u32::from(self.pair(16)) | u32::from(self.pair(18)) << 16
+    }
+
+    /// When it expires, or for a time of zero expired.
+    pub(crate) fn end(&self) -> Moment {
+        self.stored().plus_seconds(self.ttl())
+    }
+
+    fn subject(&self) -> Option<Subject> {
+        Subject::from_code(self.octets[7] & 7, self.pair(5))
+    }
+
+    /// The entry without its lists.
+    pub(crate) fn entry(&self) -> Option<Entry<'static>> {
+        Some(Entry {
+            kind: self.kind()?,
+            rank: self.rank()?,
+            security: self.security(),
+            zone_labels: self.octets[4],
+            ede: Some(self.pair(14)).filter(|ede| *ede != NO_EDE),
+            stored: self.stored(),
+            ttl: self.ttl(),
+            rdatas: RdataList::EMPTY,
+            signatures: RdataList::EMPTY,
+            beside: RrsetList::EMPTY,
+        })
+    }
+
+    fn padding(&self) -> usize {
+        usize::from(self.octets[7] >> 3 & 7)
+    }
+}
+
+/// Appends the octets of an entry to `to`, whole words: what [`read`] reads. `false`, and nothing: it is too large.
+pub(crate) fn write(key: &Key<'_>, entry: &Entry<'_>, to: &mut Vec<u8>) -> bool {
+    let name = key.name.octets();
+    let (rdatas, signatures, beside) =
+        (entry.rdatas.octets(), entry.signatures.octets(), entry.beside.octets());
+    let octets = FIXED_OCTETS + name.len() + rdatas.len() + signatures.len() + beside.len();
+    let words = octets.div_ceil(8);
+    if words * 8 > ENTRY_OCTETS_MAX {
+        return false;
+    }
+    let (code, rtype) = key.subject.code();
+    let security = match entry.security {
+        Security::Unchecked => 0,
+        Security::Insecure => 1,
+        Security::Secure => 2,
+        Security::Bogus => 3,
+    };
+    let padding = words * 8 - octets;
+    to.extend((words as u16).to_le_bytes());
+    to.extend([
+        name.len() as u8,
+        entry.kind as u8 | (entry.rank as u8) << 3 | security << 6,
+        entry.zone_labels,
+    ]);
+    to.extend(rtype.to_le_bytes());
+    to.push(code | (padding as u8) << 3);
+    to.extend(&entry.stored.0.to_le_bytes()[..6]);
     // Codes are below 49,152 (RFC 8914 5.2), of which some are for private use above.
     to.extend(entry.ede.unwrap_or(NO_EDE).to_le_bytes());
-    to.extend([0; 2]);
-    to.extend(entry.stored.0.to_le_bytes());
     to.extend(entry.ttl.to_le_bytes());
-    to.extend((entry.rdatas.octets().len() as u32).to_le_bytes());
-    to.extend((entry.signatures.octets().len() as u32).to_le_bytes());
-    to.extend(entry.rdatas.octets());
-    to.extend(entry.signatures.octets());
-    to.extend(entry.beside.octets());
+    to.extend((rdatas.len() as u16).to_le_bytes());
+    to.extend((signatures.len() as u16).to_le_bytes());
+    [name, rdatas, signatures, beside, &[0; 8][..padding]].iter().for_each(|part| to.extend_from_slice(part));
+    true
 }
 
-/// Reads the octets of an entry; `None` for others.
+/// Reads the octets of an entry, exactly; `None` for others.
+#[inline]
 pub(crate) fn read(octets: &[u8]) -> Option<Entry<'_>> {
-    let (fixed, rest) = octets.split_first_chunk::<FIXED_OCTETS>()?;
-    let word = |at: usize| u32::from_le_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
-    let kind = [Kind::Data, Kind::NoData, Kind::NameError, Kind::Failure, Kind::Cut];
-    let rank = [Rank::Additional, Rank::Referral, Rank::Answer, Rank::Authority, Rank::Authoritative];
-    let security = [Security::Unchecked, Security::Insecure, Security::Secure, Security::Bogus];
-    let (rdatas, rest) = rest.split_at_checked(word(20) as usize)?;
-    let (signatures, beside) = rest.split_at_checked(word(24) as usize)?;
-    Some(Entry {
-        kind: *kind.get(usize::from(fixed[0]).wrapping_sub(1))?,
-        rank: *rank.get(usize::from(fixed[1]).wrapping_sub(1))?,
-        security: *security.get(usize::from(fixed[2]))?,
-        zone_labels: fixed[3],
-        ede: Some(u16::from_le_bytes([fixed[4], fixed[5]])).filter(|ede| *ede != NO_EDE),
-        stored: Moment(u64::from(word(8)) | u64::from(word(12)) << 32),
-        ttl: word(16),
-        rdatas: RdataList::from_octets(rdatas)?,
-        signatures: RdataList::from_octets(signatures)?,
-        beside: RrsetList::trusted(beside),
-    })
+    let (fixed, rest) = Fixed::of(octets)?;
+    let rest = rest.get(fixed.name_octets()..)?;
+    let (rdatas, rest) = rest.split_at_checked(usize::from(fixed.pair(20)))?;
+    let (signatures, rest) = rest.split_at_checked(usize::from(fixed.pair(22)))?;
+    let beside = rest.get(..rest.len().checked_sub(fixed.padding())?)?;
+    let (rdatas, signatures) = (RdataList::from_octets(rdatas)?, RdataList::from_octets(signatures)?);
+    Some(Entry { rdatas, signatures, beside: RrsetList::trusted(beside), ..fixed.entry()? })
+}
+
+/// The key in the octets of an entry; `None` for others.
+pub(crate) fn key_of(octets: &[u8]) -> Option<Key<'_>> {
+    let (fixed, rest) = Fixed::of(octets)?;
+    let name = rest.get(..fixed.name_octets())?;
+    Some(Key { name: Name::trusted(name), subject: fixed.subject()? })
+}
+
+/// Whether octets that begin as an entry are of `key`.
+#[inline]
+pub(crate) fn is_of(octets: &[u8], key: &Key<'_>) -> bool {
+    let Some((fixed, rest)) = Fixed::of(octets) else { return false };
+    let (code, rtype) = key.subject.code();
+    let name = key.name.octets();
+    fixed.octets[7] & 7 == code
+        && fixed.pair(5) == rtype
+        && fixed.name_octets() == name.len()
+        && rest.get(..name.len()).is_some_and(|own| own == name)
 }
 
 #[cfg(test)]
@@ -191,19 +329,47 @@ mod tests {
             rank: Rank::Referral,
             security: Security::Bogus,
             ede: Some(0x1234),
-            stored: Moment(0x0001_0203_0405_0607),
+            stored: Moment(0x0203_0405_0607),
             ttl: 86_400,
             zone_labels: 3,
             rdatas: list.list(),
             signatures: RdataList::EMPTY,
             beside: RrsetList::EMPTY,
         };
+        let name = wire::name::NameBuf::from_text("example.").unwrap();
+        let key = Key::cut(&name);
         let mut octets = Vec::new();
-        write(&entry, &mut octets);
-        assert_eq!(read(&octets), Some(entry));
-        assert_eq!(read(&octets[..octets.len() - 1]), None);
-        octets[0] = 0;
+        assert!(write(&key, &entry, &mut octets));
+        assert_eq!(octets.len(), 48);
+        assert_eq!((read(&octets), key_of(&octets)), (Some(entry), Some(key)));
+        assert!(is_of(&octets, &key) && !is_of(&octets, &Key::rrset(&name, 0)));
+        assert_eq!(read(&octets[..octets.len() - 8]), None);
+        octets[3] = 0;
         assert_eq!(read(&octets), None);
+    }
+
+    #[test]
+    fn large_entries_are_not_written() {
+        let long = vec![0; 10_000];
+        let list: RdataListBuf = [&long[..], &long[..6_350]].into_iter().collect();
+        let other: RdataListBuf = [&long[..], &long[..6_400]].into_iter().collect();
+        let entry = |rdatas| Entry {
+            kind: Kind::Data,
+            rank: Rank::Answer,
+            security: Security::Insecure,
+            ede: None,
+            stored: Moment(0),
+            ttl: 0,
+            zone_labels: 0,
+            rdatas,
+            signatures: RdataList::EMPTY,
+            beside: RrsetList::EMPTY,
+        };
+        let mut octets = Vec::new();
+        let key = Key::rrset(Name::root(), 16);
+        assert!(write(&key, &entry(list.list()), &mut octets) && read(&octets) == Some(entry(list.list())));
+        octets.clear();
+        assert!(!write(&key, &entry(other.list()), &mut octets) && octets.is_empty());
     }
 
     #[test]

@@ -39,8 +39,43 @@ impl<'a> Key<'a> {
         Key { name, subject: Subject::Existence }
     }
 
+    /// An RRset as it came for a client with CD.
+    pub fn unchecked(name: &'a Name, rtype: u16) -> Key<'a> {
+        Key { name, subject: Subject::Unchecked(rtype) }
+    }
+
+    /// That an RRset could not be found out.
+    pub fn failure(name: &'a Name, rtype: u16) -> Key<'a> {
+        Key { name, subject: Subject::Failure(rtype) }
+    }
+
     /// A zone cut.
     pub fn cut(name: &'a Name) -> Key<'a> {
         Key { name, subject: Subject::Cut }
+    }
+}
+
+impl Subject {
+    /// As three bits, and the type; 0 where there is none.
+    #[inline]
+    pub(crate) fn code(self) -> (u8, u16) {
+        match self {
+            Subject::Rrset(rtype) => (0, rtype),
+            Subject::Unchecked(rtype) => (1, rtype),
+            Subject::Failure(rtype) => (2, rtype),
+            Subject::Existence => (3, 0),
+            Subject::Cut => (4, 0),
+        }
+    }
+
+    pub(crate) fn from_code(code: u8, rtype: u16) -> Option<Subject> {
+        Some(match (code, rtype) {
+            (0, rtype) => Subject::Rrset(rtype),
+            (1, rtype) => Subject::Unchecked(rtype),
+            (2, rtype) => Subject::Failure(rtype),
+            (3, 0) => Subject::Existence,
+            (4, 0) => Subject::Cut,
+            _ => return None,
+        })
     }
 }

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::RwLock;
 
 use wire::Name;
-use wire::name::NameBuf;
 
-use crate::entry::{self, Copied, Entry};
+use crate::entry::{self, Copied, Entry, Kind};
+use crate::limits::Limits;
+use crate::rank::{self, Effect};
+use crate::sweep::Flush;
 use crate::{Key, Moment, Subject};
 
 /// Octets of the name, and the subject.
@@ -15,19 +17,16 @@ type Place = (Vec<u8>, Subject);
 /// See the module.
 #[derive(Default)]
 pub struct Naive {
-    /// The octets of each entry.
-    entries: RwLock<BTreeMap<Place, Vec<u8>>>,
+    known: RwLock<Known>,
+    limits: Limits,
 }
 
-/// What is to be forgotten.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Flush {
-    /// All that is known of one name.
-    Name(NameBuf),
-    /// All of a name and of those below.
-    Tree(NameBuf),
-    /// Everything.
-    All,
+#[derive(Default)]
+struct Known {
+    /// The octets of each entry.
+    entries: BTreeMap<Place, Vec<u8>>,
+    flushes: Vec<(Flush, Moment)>,
+    outage_end: Moment,
 }
 
 impl Naive {
@@ -36,47 +35,83 @@ impl Naive {
         Naive::default()
     }
 
-    /// What is known of `key`, expired or not: `copied` holds it.
-    pub fn get<'b>(&self, key: &Key<'_>, copied: &'b mut Copied) -> Option<Entry<'b>> {
-        let entries = self.entries.read().ok()?;
-        let octets = entries.get(&(key.name.octets().to_vec(), key.subject))?;
-        copied.octets.clone_from(octets);
-        entry::read(&copied.octets)
+    /// An empty cache with limits.
+    pub fn with(limits: Limits) -> Naive {
+        Naive { limits, ..Naive::default() }
     }
 
-    /// Keeps `entry` from `now` on, unless what is kept and not expired is believed more, or it was asked for before it was flushed. `false`: that is so.
+    /// As [`Cache::get`](crate::Cache::get).
+    pub fn get<'b>(&self, key: &Key<'_>, copied: &'b mut Copied) -> Option<Entry<'b>> {
+        let known = self.known.read().ok()?;
+        let octets = known.entries.get(&(key.name.octets().to_vec(), key.subject))?;
+        copied.octets.clone_from(octets);
+        let entry = entry::read(&copied.octets)?;
+        (entry.kind != Kind::Failure || entry.stored >= known.outage_end).then_some(entry)
+    }
+
+    /// As [`Cache::put`](crate::Cache::put), but for room.
     pub fn put(&self, key: &Key<'_>, entry: &Entry<'_>, asked: Moment, now: Moment) -> bool {
-        let _ = asked;
-        let Ok(mut entries) = self.entries.write() else { return false };
-        let place = (key.name.octets().to_vec(), key.subject);
-        if let Some(kept) = entries.get(&place).and_then(|octets| entry::read(octets))
-            && kept.ttl_left(now).is_some()
-            && kept.is_believed_before(entry)
+        let Ok(mut known) = self.known.write() else { return false };
+        if !rank::is_kept(key, entry)
+            || known.flushes.iter().any(|(flush, at)| asked <= *at && is_in(flush, key.name))
         {
             return false;
         }
+        let name = key.name.octets().to_vec();
+        let of_name: Vec<Subject> =
+            known.entries.keys().filter(|place| place.0 == name).map(|place| place.1).collect();
+        let stands = |known: &Known, subject| {
+            let kept = known.entries.get(&(name.clone(), subject)).and_then(|octets| entry::read(octets));
+            kept.is_some_and(|kept| rank::stands(&kept, entry, now))
+        };
+        let in_the_way = |subject: &Subject| {
+            (*subject == key.subject || rank::effect(key.subject, *subject) == Effect::OutUnlessStands)
+                && stands(&known, *subject)
+        };
+        if of_name.iter().any(in_the_way) {
+            return false;
+        }
+        let kept = known.entries.get(&(name.clone(), key.subject)).and_then(|octets| entry::read(octets));
+        let ttl = self.limits.ttl_of(key.subject, entry, kept.as_ref(), now);
         let mut octets = Vec::new();
-        entry::write(&Entry { stored: now, ..*entry }, &mut octets);
-        entries.insert(place, octets);
+        if !entry::write(key, &Entry { stored: now, ttl, ..*entry }, &mut octets) {
+            return false;
+        }
+        known
+            .entries
+            .retain(|place, _| place.0 != name || rank::effect(key.subject, place.1) == Effect::None);
+        known.entries.insert((name, key.subject), octets);
         true
     }
 
     /// Forgets `key`.
     pub fn remove(&self, key: &Key<'_>) {
-        if let Ok(mut entries) = self.entries.write() {
-            entries.remove(&(key.name.octets().to_vec(), key.subject));
+        if let Ok(mut known) = self.known.write() {
+            known.entries.remove(&(key.name.octets().to_vec(), key.subject));
         }
     }
 
-    /// Forgets what `flush` says, at once for all readers. How many entries.
-    pub fn flush(&self, flush: &Flush) -> usize {
-        let Ok(mut entries) = self.entries.write() else { return 0 };
-        let before = entries.len();
-        entries.retain(|(name, _), _| match flush {
-            Flush::Name(flushed) => !Name::trusted(name).eq_ignore_case(flushed),
-            Flush::Tree(flushed) => !Name::trusted(name).is_at_or_below(flushed),
-            Flush::All => false,
-        });
-        before - entries.len()
+    /// As [`Cache::flush`](crate::Cache::flush).
+    pub fn flush(&self, flush: &Flush, now: Moment) -> usize {
+        let Ok(mut known) = self.known.write() else { return 0 };
+        let before = known.entries.len();
+        known.entries.retain(|(name, _), _| !is_in(flush, Name::trusted(name)));
+        known.flushes.push((flush.clone(), now));
+        before - known.entries.len()
+    }
+
+    /// As [`Cache::outage_ended`](crate::Cache::outage_ended).
+    pub fn outage_ended(&self, now: Moment) {
+        if let Ok(mut known) = self.known.write() {
+            known.outage_end = known.outage_end.max(now);
+        }
+    }
+}
+
+fn is_in(flush: &Flush, name: &Name) -> bool {
+    match flush {
+        Flush::Name(flushed) => name.eq_ignore_case(flushed),
+        Flush::Tree(flushed) => name.is_at_or_below(flushed),
+        Flush::All => true,
     }
 }

@@ -56,6 +56,7 @@ use crate::identity::{Identity, identity};
 use crate::limited::Watch;
 use crate::notices::Telling;
 use crate::packs::PackFolder;
+use crate::recursion::Recursion;
 use crate::secondaries::Secondaries;
 use crate::settings::Settings;
 use crate::sig0::Verifier;
@@ -73,6 +74,8 @@ pub struct Overrides {
     pub workers: Option<usize>,
     /// `--profile-locks`
     pub profile_locks: bool,
+    /// `--recursive`
+    pub recursive: bool,
     /// `--zone`
     pub zones: Vec<Wanted>,
 }
@@ -87,6 +90,7 @@ impl Overrides {
             settings.server.workers = workers;
         }
         settings.server.profile_locks |= self.profile_locks;
+        settings.resolver.enabled |= self.recursive;
     }
 }
 
@@ -98,6 +102,8 @@ pub struct Controller {
     _collector: Collector,
     /// What the server says of itself.
     pub(crate) identity: Identity,
+    /// What answers about names of others, if anything does.
+    pub(crate) recursion: Option<Arc<Recursion>>,
     pub(crate) zones: RwLock<Zones>,
     changing: Mutex<Changing>,
     file: Option<PathBuf>,
@@ -199,6 +205,7 @@ impl Controller {
         let was_restricted = folder.as_ref().is_some_and(PackFolder::is_restricted);
         let mut groups = Groups::new(was_restricted);
         let identity = identity(&settings, &mut groups).map_err(|lines| lines.join("\n"))?;
+        let recursion = Recursion::new(&settings, &identity).map_err(|lines| lines.join("\n"))?;
         let identity = Identity::new(identity);
         let catalog = Catalog::new(random());
         let collector = Collector::start(&[catalog.domain().clone(), identity.domain().clone()])
@@ -216,6 +223,7 @@ impl Controller {
             catalog,
             _collector: collector,
             identity,
+            recursion,
             zones: RwLock::named("zones", Zones::new(folder.as_ref(), &texts)),
             file: changing.settings.file.clone(),
             changing: Mutex::named("change", changing),

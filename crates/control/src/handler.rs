@@ -5,11 +5,13 @@ use std::time::Instant;
 
 use auth::rate::Told;
 use auth::{Answered, Client, LiveCounters, Responder, Server, Tally};
-use net::{Asked, Driver, Queries, Service};
+use net::{Arrivals, Asked, Closed, Driver, Queries, Service, StreamId};
+use recursive::Served;
 use zone::{CatalogReader, CatalogView};
 
 use crate::identity::IdentityReader;
 use crate::mappings;
+use crate::recursion::{Message, Recursion, Recursor, StreamHappened};
 use crate::requests::Requests;
 
 /// The service of one worker.
@@ -18,6 +20,8 @@ pub struct Answerer {
     identity: IdentityReader,
     responder: Responder,
     requests: Requests,
+    /// What answers about names of others, if anything does.
+    recursor: Option<Recursor>,
     counts: Arc<LiveCounters>,
     /// The moment that limits count their time from.
     started: Instant,
@@ -42,30 +46,93 @@ pub struct Shown {
 
 impl Answerer {
     /// Answers from the zones that `zones` sees, as the server that `identity` says, and shows what it does in `shown`, going on from
-    /// the counts there. `workers`: how many there are, which share the limits. `requests`: what carries out what is no query.
-    pub fn new(
+    /// the counts there. `workers`: how many there are, which share the limits. `requests`: what carries out what is no query; `recursion`: what there is for
+    /// names of others.
+    pub(crate) fn new(
         zones: CatalogReader,
         identity: IdentityReader,
         shown: &Shown,
         requests: Requests,
+        recursion: Option<&Arc<Recursion>>,
         workers: usize,
     ) -> Answerer {
         let counts = Arc::clone(&shown.counts);
         let (tally, told) = (Arc::clone(&shown.tally), Arc::clone(&shown.told));
         let responder = Responder::counting_from(counts.read(), tally, workers as u32, told);
-        Answerer { zones, identity, responder, requests, counts, started: Instant::now(), lost: 0 }
+        let recursor = recursion.map(|recursion| Recursor::new(recursion, crate::system::random()));
+        Answerer { zones, identity, responder, requests, recursor, counts, started: Instant::now(), lost: 0 }
+    }
+
+    /// Has the resolver see an event that is none of a client's query, in a batch of the catalog.
+    fn recurse(
+        &mut self,
+        driver: &mut Driver<'_, Message>,
+        act: impl FnOnce(&mut Recursor, &CatalogView<'_>, resolve::Time, &mut Driver<'_, Message>),
+    ) {
+        let Some(recursor) = &mut self.recursor else { return };
+        self.zones.begin();
+        if let Some(zones) = self.zones.view() {
+            let time = recursor.begin(driver.now(), driver);
+            act(recursor, &zones, time, driver);
+            recursor.end(&zones, time, driver);
+        }
+        self.zones.end();
     }
 }
 
 impl Service for Answerer {
-    /// Workers have nothing to tell each other yet.
-    type Message = std::convert::Infallible;
+    type Message = Message;
+
+    fn arrivals(&mut self, arrivals: &Arrivals, driver: &mut Driver<'_, Message>) {
+        self.recurse(driver, |recursor, zones, time, driver| recursor.arrivals(arrivals, zones, time, driver));
+    }
+
+    fn connected(&mut self, stream: StreamId, driver: &mut Driver<'_, Message>) {
+        let event = (stream, StreamHappened::Connected);
+        self.recurse(driver, |recursor, zones, time, driver| recursor.stream(event, zones, time, driver));
+    }
+
+    fn message(&mut self, stream: StreamId, octets: &[u8], driver: &mut Driver<'_, Message>) {
+        let event = (stream, StreamHappened::Message(octets));
+        self.recurse(driver, |recursor, zones, time, driver| recursor.stream(event, zones, time, driver));
+    }
+
+    fn closed(&mut self, stream: StreamId, why: Closed, driver: &mut Driver<'_, Message>) {
+        let event = (stream, StreamHappened::Closed(why));
+        self.recurse(driver, |recursor, zones, time, driver| recursor.stream(event, zones, time, driver));
+    }
+
+    fn timer(&mut self, _key: u64, driver: &mut Driver<'_, Message>) {
+        self.recurse(driver, Recursor::tick);
+    }
+
+    fn gone(&mut self, keys: &[u64], _driver: &mut Driver<'_, Message>) {
+        if let Some(recursor) = &mut self.recursor {
+            recursor.gone(keys);
+        }
+    }
+
+    fn again(&mut self, driver: &mut Driver<'_, Message>) {
+        if let Some(recursor) = &mut self.recursor {
+            recursor.again(driver);
+        }
+    }
 
     #[inline]
-    fn queries(&mut self, queries: &mut Queries<'_>, driver: &mut Driver<'_, Self::Message>) {
+    fn queries(&mut self, queries: &mut Queries<'_>, driver: &mut Driver<'_, Message>) {
         self.identity.begin();
         self.zones.begin();
-        if let (Some(identity), Some(zones)) = (self.identity.value(), self.zones.view()) {
+        if let (Some(identity), Some(zones), Some(recursor)) =
+            (self.identity.value(), self.zones.view(), &mut self.recursor)
+        {
+            let mut answering = Answering { responder: &mut self.responder, requests: &self.requests, recursor };
+            answering.answer(queries, (&zones, identity), driver);
+            if mappings::begun() != self.lost {
+                answering.recursor.forget();
+                self.responder.forget();
+                self.lost = mappings::begun();
+            }
+        } else if let (Some(identity), Some(zones)) = (self.identity.value(), self.zones.view()) {
             let now = queries.now().wall;
             let is_limited = identity.access.limits().is_some();
             if is_limited {
@@ -101,6 +168,72 @@ impl Service for Answerer {
     }
 }
 
+/// Answers a batch, with a resolver for names of others.
+struct Answering<'a> {
+    responder: &'a mut Responder,
+    requests: &'a Requests,
+    recursor: &'a mut Recursor,
+}
+
+impl Answering<'_> {
+    fn answer(
+        &mut self,
+        queries: &mut Queries<'_>,
+        (zones, identity): (&CatalogView<'_>, &Server),
+        driver: &mut Driver<'_, Message>,
+    ) {
+        let now = queries.now();
+        let time = self.recursor.begin(now, driver);
+        let has_zones = !zones.is_empty();
+        while let Some(Asked { query, context, room }) = queries.next_query() {
+            let client = Client {
+                transport: context.transport,
+                address: &context.client,
+                is_proved: context.is_proved,
+                now: now.wall,
+            };
+            // What zones of ours have to say goes before.
+            let own = match has_zones {
+                true => self.responder.serve(query, zones, identity, &client, room),
+                false => Answered::Elsewhere(0),
+            };
+            let octets = match own {
+                Answered::Octets(octets) => octets,
+                Answered::Request => {
+                    if let Some(item) = queries.current() {
+                        self.requests.carry_out(item, (zones, identity), &client, self.responder, driver);
+                    }
+                    continue;
+                }
+                Answered::Elsewhere(own) => match self.recursor.serve(query, context, time, room) {
+                    Served::Octets(octets) => octets,
+                    Served::Drop => 0,
+                    // Nothing was written over it.
+                    Served::Refused if own > 0 => own,
+                    Served::Refused => self.recursor.refuse(time, room),
+                    Served::Other => match self.responder.serve(query, zones, identity, &client, room) {
+                        Answered::Octets(octets) | Answered::Elsewhere(octets) => octets,
+                        Answered::Request => {
+                            if let Some(item) = queries.current() {
+                                self.requests.carry_out(item, (zones, identity), &client, self.responder, driver);
+                            }
+                            continue;
+                        }
+                    },
+                    Served::Miss => {
+                        if let Some(item) = queries.current() {
+                            self.recursor.wait(item, time, driver);
+                        }
+                        continue;
+                    }
+                },
+            };
+            queries.answer(octets);
+        }
+        self.recursor.end(zones, time, driver);
+    }
+}
+
 /// Something that was mapped was lost while answers were made, or before that: they may say so much as that a name does not exist, and so may those that
 /// are kept. All are forgotten, and the answers made again, this once without limits of rates, or none is given and clients ask again. Returns what [`mappings::begun`] was when nothing that is
 /// kept was made of what was lost since.
@@ -112,7 +245,7 @@ fn answer_again(
     queries: &mut Queries<'_>,
     (zones, identity): (&CatalogView<'_>, &Server),
     now: u64,
-    driver: &mut Driver<'_, std::convert::Infallible>,
+    driver: &mut Driver<'_, Message>,
 ) -> u64 {
     for _ in 0..ATTEMPTS_MAX {
         responder.forget();

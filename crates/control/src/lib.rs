@@ -16,6 +16,7 @@
 //! * [`secondary`]: asks primaries for zones; `secondaries`: zones that are transferred from them, when and what becomes of that.
 //! * `catalogs`: zones that catalog zones list, and the catalogs that are made here.
 //! * `requests`: what is no query, handed on to who carries it out; `sig0`: updates whose signatures are dear to verify; `forward`: those for a primary.
+//! * `recursion`: the recursive server: where cache, resolver, clients and upstream sockets meet.
 //! * [`upgrade`]: one server hands over to the next.
 //! * [`journal`]: log and history of zones that change, as people look at them without the server.
 //! * `disk`: what makes files survive a crash; `mappings`: packs whose files are cut off while they are mapped.
@@ -53,6 +54,7 @@ mod parallel;
 pub mod pattern;
 pub mod progress;
 pub mod read;
+mod recursion;
 pub mod reload;
 mod repeated;
 mod requests;

@@ -103,6 +103,7 @@ fn new_settings(
     let mut settings = read_settings(file.as_deref(), &controller.overrides)?;
     // Read each time, as the file of secrets may be another.
     let identity = identity(&settings, &mut changing.groups)?;
+    let terms = controller.recursion.as_ref().map(|recursion| recursion.terms(&settings, &identity)).transpose()?;
     let mut wanted = controller.effort().run(|| all_wanted(&settings, &controller.overrides, progress))?;
     warnings.append(&mut wanted.warnings);
     for line in changing.commanded.apply(&mut wanted) {
@@ -117,6 +118,7 @@ fn new_settings(
     waiting.extend(settings.control.keep_until_start(&old.control));
     waiting.extend(settings.log.keep_until_start(&old.log));
     waiting.extend(settings.secondary.keep_until_start(&old.secondary));
+    waiting.extend(settings.resolver.keep_until_start(&old.resolver));
     for key in waiting {
         // The rights to become another user, or to give the control socket away, are gone.
         let how = match key.as_str() {
@@ -141,6 +143,9 @@ fn new_settings(
     controller.note_refuse(&settings);
     controller.note_expiry(&settings);
     settings.warn_of_secrets();
+    if let (Some(recursion), Some(terms)) = (&controller.recursion, terms) {
+        recursion.publish(terms);
+    }
     controller.identity.publish(identity);
     controller.note_remotes(&settings);
     for line in emptied(controller, &settings, &wanted) {

@@ -226,7 +226,8 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
     let _ = controller.renderer.set(renderer);
     let running = server.start(move |worker| {
         let (zones, identity) = (owner.catalog.reader(), owner.identity.reader());
-        Answerer::new(zones, identity, &of_workers[worker], requests.clone(), workers)
+        let recursion = owner.recursion.as_ref();
+        Answerer::new(zones, identity, &of_workers[worker], requests.clone(), recursion, workers)
     })?;
     *controller.shown.write() = shown;
     *controller.running.lock() = Some(running);
@@ -247,7 +248,7 @@ fn check_first_load(controller: &Controller, change: &Change, first: &First) -> 
     if controller.zones.read().loaded() == 0 && (!is_empty || is_unread) && !is_secondary {
         return Err(vec!["no zone could be loaded, see above".into()]);
     }
-    if is_empty {
+    if is_empty && controller.recursion.is_none() {
         tracing::warn!("there are no zones to serve; all queries are refused");
     }
     Ok(())

@@ -81,6 +81,12 @@ fn rsa(
     RsaPublicKeyComponents { n, e }.verify(parameters, message, signature).map_err(|_| Fault::BadSignature)
 }
 
+/// Whether the library verifies signatures with a modulus of this key's size; keys without form have any size.
+pub(crate) fn is_rsa_size_supported(public_key: &[u8]) -> bool {
+    split_rsa_key(public_key)
+        .is_none_or(|(_, n)| (RSA_MODULUS_OCTETS_MIN..=RSA_MODULUS_OCTETS_MAX).contains(&n.len()))
+}
+
 /// Exponent and modulus of an RSA key (RFC 3110 2), without leading zeros, which RFC 3110 forbids and keys
 /// have.
 fn split_rsa_key(public_key: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -112,6 +118,10 @@ mod tests {
         }
         let small = [&[1, 3][..], &[0xff; 64]].concat();
         assert_eq!(verify_octets(algorithm::RSASHA256, &small, b"", &[0; 64]), Err(Fault::Unsupported));
+        let large = [&[1, 3][..], &[0xff; 128]].concat();
+        assert!(
+            !is_rsa_size_supported(&small) && is_rsa_size_supported(&large) && is_rsa_size_supported(&[])
+        );
     }
 
     #[test]

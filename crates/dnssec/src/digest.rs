@@ -38,6 +38,18 @@ pub fn is_ds_digest(
     Ok(context.finish().as_ref() == digest)
 }
 
+/// SHA-256 of parts, each after its length, so that no octet can pass from one to the next.
+pub(crate) fn digest_of_parts(parts: &[&[u8]]) -> [u8; 32] {
+    let mut context = Context::new(&digest::SHA256);
+    for part in parts {
+        context.update(&(part.len() as u64).to_be_bytes());
+        context.update(part);
+    }
+    let mut octets = [0; 32];
+    octets.copy_from_slice(context.finish().as_ref());
+    octets
+}
+
 /// The fields of a ZONEMD record (RFC 8976 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zonemd<'a> {

@@ -11,6 +11,13 @@ pub fn is_supported(algorithm: u8) -> bool {
         || matches!(algorithm, ECDSAP256SHA256 | ECDSAP384SHA384 | ED25519)
 }
 
+/// Whether keys of this size can be used with the algorithm, where it is one that is supported: RSA with a modulus of 1,024 to 8,192 bits. A key
+/// that has no size at all, as it does not have the form of its algorithm, counts as one: it is bad rather than not supported.
+pub fn is_size_supported(algorithm: u8, public_key: &[u8]) -> bool {
+    !matches!(algorithm, RSASHA1 | RSASHA1NSEC3SHA1 | RSASHA256 | RSASHA512)
+        || crate::crypto::is_rsa_size_supported(public_key)
+}
+
 /// Whether new signatures should not be made with it (RFC 9904: broken or weak digests, DSA, GOST).
 pub fn is_deprecated(algorithm: u8) -> bool {
     matches!(algorithm, RSAMD5 | DSA | RSASHA1 | DSANSEC3SHA1 | RSASHA1NSEC3SHA1 | ECCGOST)

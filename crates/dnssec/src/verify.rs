@@ -8,7 +8,7 @@ use wire::Name;
 
 use crate::canonical::CanonicalSet;
 use crate::crypto::verify_octets;
-use crate::digest::write_record;
+use crate::digest::{digest_of_parts, write_record};
 use crate::key::Dnskey;
 
 /// The fields of an RRSIG record.
@@ -61,6 +61,9 @@ pub enum Fault {
     /// The signature is not one of this key over this RRset.
     BadSignature,
 }
+
+/// SHA-256 of a key, a signature and what is signed.
+pub type Statement = [u8; 32];
 
 /// What a signature says about the owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +149,28 @@ impl<'a> Rrsig<'a> {
             return Err(Fault::WrongKey);
         }
         self.write_signed_data(owner, set, buffer)?;
+        verify_octets(self.algorithm, key.public_key, buffer, self.signature)
+    }
+
+    /// The first half of [`Rrsig::verify`], for those who remember what they have verified: fills `buffer` with what is signed, and returns the SHA-256
+    /// of that, key and signature.
+    pub fn state(
+        &self,
+        owner: &Name,
+        set: &CanonicalSet,
+        key: &Dnskey<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Statement, Fault> {
+        if key.algorithm != self.algorithm || key.tag != self.key_tag {
+            return Err(Fault::WrongKey);
+        }
+        self.write_signed_data(owner, set, buffer)?;
+        // The algorithm is among what is signed, and lengths keep the parts apart.
+        Ok(digest_of_parts(&[key.public_key, self.signature, buffer]))
+    }
+
+    /// The second half: verifies what [`Rrsig::state`] has written with the same key.
+    pub fn verify_stated(&self, key: &Dnskey<'_>, buffer: &[u8]) -> Result<(), Fault> {
         verify_octets(self.algorithm, key.public_key, buffer, self.signature)
     }
 

@@ -1,11 +1,50 @@
 //! Iterative resolution (RFC 1034 5.3.3) as a state machine: events in, actions out.
 //!
+//! * [`resolver`]: the events. [`state`]: what a task may be doing; [`settings`]: what an operator decides; [`limits`]: every bound.
+//! * [`query`]: what a server is asked, [`minimise`]: of which name; [`response`]: what its response means; [`store`]: what of that is kept.
 //! * [`world`]: what a resolver does and is told; [`outcome`]: what a question comes to.
+//! * [`counters`], [`requests`]: what was done and what is being done, for people.
 //!
 //! No sockets and no clock here; `docs/design/recursion.md` and `docs/design/iteration.md`.
 
+mod budget;
+mod choose;
+pub mod counters;
+mod exchange;
+mod finish;
+mod inquiry;
+pub mod limits;
+mod lists;
+mod lookup;
+mod mesh;
+pub mod minimise;
+mod network;
 pub mod outcome;
+mod own;
+pub mod prime;
+mod proving;
+pub mod query;
+mod receive;
+pub mod requests;
+pub mod resolver;
+pub mod response;
+pub mod settings;
+mod start;
+pub mod state;
+pub mod store;
+mod stream;
+mod target;
+mod task;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
 pub mod world;
 
+pub use counters::Counters;
 pub use outcome::{Ask, From, Outcome, Waiter};
+pub use requests::Request;
+pub use resolver::{Refused, Resolver};
+pub use settings::{Configured, ConfiguredKind, Endpoint, Minimisation, Protection, Settings};
+pub use state::State;
+pub use task::{Place, Purpose, Source};
 pub use world::{Closed, Path, Received, StreamEvent, StreamId, StreamSecurity, Time, Unsent, World};

@@ -57,3 +57,15 @@ pub struct Outcome {
     /// Whether it was given although it had expired (RFC 8767).
     pub is_stale: bool,
 }
+
+impl Outcome {
+    /// It could not be found out.
+    pub(crate) fn failed() -> Outcome {
+        Outcome { rcode: wire::iana::rcode::SERVFAIL, ..Outcome::default() }
+    }
+
+    /// There was too little time, work or room.
+    pub(crate) fn unfinished() -> Outcome {
+        Outcome { edes: [Some(wire::iana::ede::NO_REACHABLE_AUTHORITY), None], ..Outcome::failed() }
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use cache::{Cache, Moment};
+use cache::{Cache, Moment, Servers};
 
 use crate::outcome::{Outcome, Waiter};
 
@@ -92,6 +92,8 @@ pub trait World {
     fn random(&mut self) -> u64;
     /// What has been learned.
     fn cache(&self) -> &Cache;
+    /// How servers behave.
+    fn servers(&self) -> &Servers;
     /// Sends a datagram from a port that nobody can guess.
     fn send(&mut self, to: SocketAddr, octets: &[u8]) -> Result<Path, Unsent>;
     /// What was sent that way is answered or given up: what still comes there is of no use to it.

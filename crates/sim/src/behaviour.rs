@@ -9,10 +9,10 @@
 //! zones gave, or says how it is sent: `server` applies them in the order in which they stand. Records are in brackets; `QNAME` in
 //! them is the name that was asked for.
 
-mod change;
-mod read;
+pub(crate) mod change;
+pub(crate) mod read;
 
-pub(crate) use change::{change, in_place};
+pub(crate) use change::{InPlace, change, in_place};
 
 use crate::reply::Reply;
 use crate::{Micros, Random};
@@ -40,6 +40,8 @@ pub enum Action {
     Truncate,
     /// TC and nothing else above so many octets, over UDP.
     Limit(usize),
+    /// Answers above so many octets are lost: a path without fragments.
+    LosesAbove(usize),
     /// What is wrong with streams.
     Stream(StreamFault),
     /// Answers come from this address.

@@ -17,10 +17,13 @@ pub struct Records {
 }
 
 impl Records {
-    /// Reads a master file; the error says what is wrong in which line.
+    /// Reads a master file, which may be empty; the error says what is wrong in which line.
     pub fn from_text(apex: &str, text: &str) -> Result<Records, String> {
         let apex: NameBuf = apex.parse().map_err(|error| format!("{apex}: {error}"))?;
-        let list = zonefile::records(text, &apex).map_err(|report| report.to_string())?;
+        let list = match text.trim() {
+            "" => Vec::new(),
+            _ => zonefile::records(text, &apex).map_err(|report| report.to_string())?,
+        };
         Ok(Records { apex, list })
     }
 

@@ -107,7 +107,11 @@ impl Reply {
             rcode,
             question: query.question.clone(),
             sections: Default::default(),
-            opt: query.opt.as_ref().map(|opt| Opt { options: Vec::new(), payload_octets: 1232, ..opt.clone() }),
+            opt: query.opt.as_ref().map(|opt| Opt {
+                options: Vec::new(),
+                payload_octets: 1232,
+                ..opt.clone()
+            }),
         }
     }
 
@@ -159,9 +163,9 @@ impl Reply {
 
     /// The question as text.
     pub fn question_text(&self) -> String {
-        self.question.as_ref().map_or("no question".to_owned(), |asked| {
-            format!("{} {}", asked.qname, rtype::Text(asked.qtype))
-        })
+        self.question
+            .as_ref()
+            .map_or("no question".to_owned(), |asked| format!("{} {}", asked.qname, rtype::Text(asked.qtype)))
     }
 
     /// All of it in a line.

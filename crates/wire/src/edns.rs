@@ -76,6 +76,8 @@ pub struct ResponseOpt<'o> {
     pub cookie: Option<&'o [u8; COOKIE_OCTETS]>,
     /// An extended error (RFC 8914).
     pub ede: Option<u16>,
+    /// Another one, beside the first.
+    pub ede_beside: Option<u16>,
     /// Our name (RFC 5001), when it was asked for.
     pub nsid: Option<&'o [u8]>,
 }
@@ -86,10 +88,11 @@ impl ResponseOpt<'_> {
     pub fn octets(&self) -> usize {
         let cookie = if self.cookie.is_some() { OPTION_HEAD_OCTETS + COOKIE_OCTETS } else { 0 };
         let nsid = self.nsid.map_or(0, |nsid| OPTION_HEAD_OCTETS + nsid.len());
-        OPT_OCTETS + cookie + nsid + if self.ede.is_some() { EDE_OCTETS } else { 0 }
+        let edes = usize::from(self.ede.is_some()) + usize::from(self.ede_beside.is_some());
+        OPT_OCTETS + cookie + nsid + EDE_OCTETS * edes
     }
 
-    /// Appends the record and counts it. Options that do not fit are left out: first NSID, then the extended error, and the
+    /// Appends the record and counts it. Options that do not fit are left out: first NSID, then the extended errors, and the
     /// cookie last, as without it a client has to ask again. `Full` where not even the bare record fits.
     #[inline(always)]
     pub fn write(&self, out: &mut Renderer<'_>) -> Result<(), Full> {
@@ -99,15 +102,17 @@ impl ResponseOpt<'_> {
         }
     }
 
-    /// The same with words behind the extended error, for people (EXTRA-TEXT, RFC 8914 2): all of them, or none where there is no room or no such error.
+    /// The same with words behind the extended error, for people (EXTRA-TEXT, RFC 8914 2), and none beside it: all of them, or none where there is no room or
+    /// no such error.
     pub fn write_with_words(&self, words: &str, out: &mut Renderer<'_>) -> Result<(), Full> {
-        let (octets, words) = (self.octets(), words.as_bytes());
+        let alone = ResponseOpt { ede_beside: None, ..*self };
+        let (octets, words) = (alone.octets(), words.as_bytes());
         if self.ede.is_none() || words.len() > WORDS_OCTETS_MAX {
             return self.write(out);
         }
         let Ok(room) = out.append(octets + words.len(), 1) else { return self.write(out) };
         let (record, text) = room.split_at_mut(octets);
-        self.write_to(record);
+        alone.write_to(record);
         text.copy_from_slice(words);
         // The extended error is the last option: its length, and that of all options.
         let all = octets - OPT_OCTETS + words.len();
@@ -120,7 +125,11 @@ impl ResponseOpt<'_> {
 
     #[cold]
     fn write_less(mut self, out: &mut Renderer<'_>) -> Result<(), Full> {
-        while self.nsid.take().is_some() || self.ede.take().is_some() || self.cookie.take().is_some() {
+        while self.nsid.take().is_some()
+            || self.ede_beside.take().is_some()
+            || self.ede.take().is_some()
+            || self.cookie.take().is_some()
+        {
             if self.write_all(out).is_ok() {
                 return Ok(());
             }
@@ -152,7 +161,7 @@ impl ResponseOpt<'_> {
         if let Some(nsid) = self.nsid {
             option(&mut options, edns_option::NSID, nsid);
         }
-        if let Some(code) = self.ede {
+        for code in [self.ede, self.ede_beside].into_iter().flatten() {
             option(&mut options, edns_option::EDE, &code.to_be_bytes());
         }
     }
@@ -220,6 +229,25 @@ mod tests {
         assert_eq!((record.rtype, record.class, record.ttl), (41, 1232, 0x0100_8000));
         assert_eq!(record.rdata, b"\0\x0a\0\x18client--server----------\0\x03\0\x02me\0\x0f\0\x02\0\x14");
         assert_eq!(out.message().len() - 12, OPT.octets());
+    }
+
+    #[test]
+    fn two_extended_errors() {
+        let opt = ResponseOpt { ede: Some(3), ede_beside: Some(22), ..ResponseOpt::default() };
+        let written = |room: usize| {
+            let mut octets = [0; 64];
+            let mut out = Renderer::new(&mut octets, 12 + room, 0).unwrap();
+            opt.write(&mut out).unwrap();
+            RecordView::read(out.message(), 12).unwrap().rdata.to_vec()
+        };
+        assert_eq!(written(OPT_OCTETS + 12), b"\0\x0f\0\x02\0\x03\0\x0f\0\x02\0\x16");
+        assert_eq!(written(OPT_OCTETS + 11), b"\0\x0f\0\x02\0\x03");
+        assert_eq!(written(OPT_OCTETS + 5), b"");
+        let mut octets = [0; 64];
+        let mut out = Renderer::new(&mut octets, 64, 0).unwrap();
+        opt.write_with_words("why", &mut out).unwrap();
+        let rdata = RecordView::read(out.message(), 12).unwrap().rdata;
+        assert_eq!(rdata, b"\0\x0f\0\x05\0\x03why");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! * [`name`]: domain names on the wire (RFC 1035 3.1) and in text; [`sort_key`]: their sort keys; [`places`]: where the
 //!   labels of a name stand in a message.
 //! * [`header`], [`question`], [`record`], [`edns`]: the parts of a message; [`query`]: one that asks us something.
-//! * [`cookie`]: DNS cookies; [`tsig`]: transaction signatures.
+//! * [`refusal`]: what is said to queries that are not looked at any further. [`cookie`]: DNS cookies; [`tsig`]: transaction signatures.
 //! * [`rdata`]: where names lie in RDATA; [`message`]: messages of others, read record by record.
 //! * [`rrset`]: sets of records outside of messages.
 //! * [`render`]: writing a message; [`builder`]: with names that it looks for in what it has written.
@@ -27,6 +27,7 @@ pub mod query;
 pub mod question;
 pub mod rdata;
 pub mod record;
+pub mod refusal;
 pub mod render;
 pub mod rrset;
 pub mod sort_key;

@@ -128,3 +128,27 @@ fn shapes() {
     }
     assert!(Rrsig::parse(&rdata[..22]).is_some());
 }
+
+/// The two halves are the whole, and one bit of key, signature or set makes another statement.
+#[test]
+fn statements() {
+    let signer = Signer::new(1);
+    let rdata = signer.sign("a.", 1, ".", &ADDRESSES);
+    let state = |rdata: &[u8], addresses: &[[u8; 4]], key: &Dnskey<'_>| {
+        let mut set = CanonicalSet::new();
+        set.fill(rtype::A, addresses.iter().map(|address| &address[..]));
+        let mut buffer = Vec::new();
+        let rrsig = Rrsig::parse(rdata).unwrap();
+        let statement = rrsig.state(&name("a."), &set, key, &mut buffer)?;
+        Ok((statement, rrsig.verify_stated(key, &buffer)))
+    };
+    let (genuine, verdict) = state(&rdata, &ADDRESSES, &signer.key()).unwrap();
+    assert_eq!(verdict, Ok(()));
+    let (other, verdict) = state(&rdata, &ADDRESSES[..1], &signer.key()).unwrap();
+    assert!(other != genuine && verdict == Err(Fault::BadSignature));
+    let mut damaged = rdata.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    let (other, verdict) = state(&damaged, &ADDRESSES, &signer.key()).unwrap();
+    assert!(other != genuine && verdict == Err(Fault::BadSignature));
+    assert_eq!(state(&rdata, &ADDRESSES, &Signer::new(2).key()), Err(Fault::WrongKey));
+}

@@ -75,7 +75,8 @@ impl<'w> Words<'w> {
 
     fn record(&mut self) -> Result<String, String> {
         let word = self.take("a record in brackets")?;
-        record_of_line(&word.replace("QNAME", "qname.example.")).map_err(|error| format!("[{word}]: {error}"))?;
+        record_of_line(&word.replace("QNAME", "qname.example."))
+            .map_err(|error| format!("[{word}]: {error}"))?;
         Ok(word.to_owned())
     }
 
@@ -92,7 +93,8 @@ fn action(words: &mut Words<'_>) -> Result<Action, String> {
         "delay" => {
             let range = words.take("milliseconds")?;
             let (least, most) = range.split_once("..").unwrap_or((range, range));
-            let number = |text: &str| text.parse().map_err(|_| format!("{text} is no number of milliseconds"));
+            let number =
+                |text: &str| text.parse().map_err(|_| format!("{text} is no number of milliseconds"));
             Action::Delay(number(least)?, number(most)?)
         }
         "rcode" => Action::Rcode(rcode_of(words.take("an RCODE")?)?),
@@ -107,6 +109,7 @@ fn action(words: &mut Words<'_>) -> Result<Action, String> {
         }),
         "truncate" => Action::Truncate,
         "limit" => Action::Limit(words.number("number of octets")?),
+        "loses-above" => Action::LosesAbove(words.number("number of octets")?),
         "no-tcp" => Action::Stream(match words.take("a way")? {
             "refuse" => StreamFault::Refuse,
             "drop" => StreamFault::Drop,
@@ -269,12 +272,7 @@ mod tests {
         check(
             "refer z. ns1.z. 192.0.2.9 ns2.y. for www.z. from 2s until 1m",
             Action::Refer(name("z."), vec![(name("ns1.z."), address), (name("ns2.y."), None)]),
-            When {
-                name: Some(name("www.z.")),
-                from: Some(2_000_000),
-                until: Some(60_000_000),
-                ..always()
-            },
+            When { name: Some(name("www.z.")), from: Some(2_000_000), until: Some(60_000_000), ..always() },
         );
         let knowing = Knowing { id: false, port: true, case: true };
         check(

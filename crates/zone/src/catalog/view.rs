@@ -140,6 +140,12 @@ impl<'g> CatalogView<'g> {
         CatalogView::new(self.inner, self.guard)
     }
 
+    /// Whether there is no zone at all.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.inner.depths.halves() == [0, 0]
+    }
+
     /// Labels of the deepest apex; 0 without zones. [`CatalogView::find`] looks at no more labels than these.
     #[inline(always)]
     pub fn apex_labels_max(&self) -> usize {

@@ -1,0 +1,144 @@
+//! The keyed hash of names and addresses: where they lie in tables that strangers fill.
+//!
+//! ```text
+//! octets -> coefficients of 7 octets, then the length -> polynomial at a secret point of GF(2^61 - 1) -> multiply, shift: spread over 64 bits
+//! ```
+//!
+//! Two inputs of at most 255 octets that were chosen without the secret have the same hash with a probability of at most 38 / 2^61: their difference is a polynomial of
+//! that degree at most, which has as many roots. What spreads is a bijection, so it adds no collisions.
+
+/// 2^61 - 1.
+const PRIME: u64 = (1 << 61) - 1;
+
+/// Octets of a coefficient: more do not fit below the prime.
+const COEFFICIENT_OCTETS: usize = 7;
+
+/// What makes hashes those of one cache; drawn by the program from the system's random numbers.
+#[derive(Clone)]
+pub struct Secret {
+    /// Where the polynomial is evaluated: 1 to [`PRIME`] - 1.
+    point: u64,
+    /// Odd.
+    spread: [u64; 2],
+}
+
+impl Secret {
+    /// From random numbers. They are mixed first, so that small numbers, as in tests, make good secrets too.
+    pub fn new(random: [u64; 3]) -> Secret {
+        let [point, first, second] = random.map(mix);
+        Secret { point: point % (PRIME - 1) + 1, spread: [first | 1, second | 1] }
+    }
+
+    /// The hash of `octets`.
+    #[inline]
+    pub(crate) fn hash(&self, octets: &[u8]) -> u64 {
+        let mut rest = octets;
+        let mut sum = 0;
+        while let Some(word) = rest.first_chunk::<8>() {
+            sum = self.step(sum, u64::from_le_bytes(*word) & ((1 << 56) - 1));
+            rest = &rest[COEFFICIENT_OCTETS..];
+        }
+        // At most seven octets: none, or the last coefficient.
+        let last = rest.iter().rev().fold(0, |word, octet| word << 8 | u64::from(*octet));
+        sum = self.step(sum, last);
+        sum = self.step(sum, octets.len() as u64);
+        self.spread(if sum >= PRIME { sum - PRIME } else { sum })
+    }
+
+    /// `(sum + coefficient) * point`, below 2^61 + 8.
+    #[inline(always)]
+    fn step(&self, sum: u64, coefficient: u64) -> u64 {
+        let product = u128::from(sum + coefficient) * u128::from(self.point);
+        let folded = (product as u64 & PRIME) + (product >> 61) as u64;
+        (folded & PRIME) + (folded >> 61)
+    }
+
+    #[inline(always)]
+    fn spread(&self, sum: u64) -> u64 {
+        let mut hash = (sum ^ sum >> 32).wrapping_mul(self.spread[0]);
+        hash = (hash ^ hash >> 29).wrapping_mul(self.spread[1]);
+        hash ^ hash >> 32
+    }
+}
+
+/// A bijection (the finish of splitmix64).
+fn mix(number: u64) -> u64 {
+    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    /// The polynomial as its definition says, with arithmetic that cannot overflow.
+    fn naive(secret: &Secret, octets: &[u8]) -> u64 {
+        let mut coefficients = Vec::new();
+        let mut rest = octets;
+        while rest.len() >= 8 {
+            coefficients.push(&rest[..7]);
+            rest = &rest[7..];
+        }
+        coefficients.push(rest);
+        let length = (octets.len() as u64).to_le_bytes();
+        coefficients.push(&length[..7]);
+        let sum = coefficients.iter().fold(0, |sum: u128, coefficient| {
+            let value =
+                coefficient.iter().rev().fold(0, |value: u128, octet| value * 256 + u128::from(*octet));
+            (sum + value) * u128::from(secret.point) % u128::from(PRIME)
+        });
+        secret.spread(sum as u64)
+    }
+
+    #[test]
+    fn is_the_polynomial() {
+        for random in [[3, 5, 7], [u64::MAX; 3], [0; 3], [0x0123_4567_89ab_cdef; 3]] {
+            let secret = Secret::new(random);
+            for length in 0..=255 {
+                for fill in [0, 1, 0x80, 0xff] {
+                    let octets = vec![fill; length];
+                    assert_eq!(secret.hash(&octets), naive(&secret, &octets), "{length} of {fill}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lengths_and_places_count() {
+        let secret = Secret::new([11, 12, 13]);
+        let mut seen = HashSet::new();
+        for length in 0..=64 {
+            assert!(seen.insert(secret.hash(&vec![0; length])), "{length} zeros");
+            for at in 0..length {
+                let mut octets = vec![0; length];
+                octets[at] = 1;
+                assert!(seen.insert(secret.hash(&octets)), "{length}, 1 at {at}");
+            }
+        }
+    }
+
+    /// All parts of the hash that tables use are even: 64 boxes by the upper, the middle and the lower bits.
+    #[test]
+    fn spreads() {
+        let secret = Secret::new([0x1234_5678_9abc, 0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9]);
+        for shift in [0, 16, 32, 58] {
+            let mut boxes = [0_u32; 64];
+            for number in 0..64_000_u32 {
+                let name = format!("\x07{number:07}\x07example\0");
+                boxes[(secret.hash(name.as_bytes()) >> shift) as usize % 64] += 1;
+            }
+            let chi_square: f64 =
+                boxes.iter().map(|count| (f64::from(*count) - 1000.0).powi(2) / 1000.0).sum();
+            assert!(chi_square < 120.0, "bits from {shift}: {chi_square}");
+        }
+    }
+}

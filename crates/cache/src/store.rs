@@ -1,0 +1,244 @@
+//! The cache: shards by the hash of names, and what belongs to all of them.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use wire::Name;
+
+use crate::denials::Denials;
+use crate::entry::{self, Copied, Entry, Stamp};
+use crate::index::Slot;
+use crate::limits::Limits;
+use crate::marks::Marks;
+use crate::servers::Servers;
+use crate::shard::{Counts, READS_MAX, Shape, Shard, Shared};
+use crate::sweep::Sweeps;
+use crate::{Key, Moment, Secret, Subject};
+
+/// The least memory of a cache: less does not hold the largest entries of the small ring.
+pub const OCTETS_MIN: usize = 1 << 20;
+/// Octets of a shard, about. Writers of fewer shards would meet, more shards leave more slack.
+const OCTETS_PER_SHARD: usize = 8 << 20;
+/// Shards at most: with 64 workers that miss 5,000 times a second, one `put` in 400 finds the lock taken.
+const SHARDS_MAX: usize = 64;
+/// What is known of servers has one part of so many of the memory,
+const SERVERS_PART: usize = 64;
+/// and at most this: 120,000 servers.
+const SERVERS_OCTETS_MAX: usize = 16 << 20;
+
+/// Denials for names that nobody has asked for have one part of so many,
+const DENIALS_PART: usize = 16;
+/// and at most this: a million spans.
+const DENIALS_OCTETS_MAX: usize = 256 << 20;
+
+/// How a cache is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Octets of memory for everything; at least [`OCTETS_MIN`].
+    pub octets: usize,
+    /// How long things are kept.
+    pub limits: Limits,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { octets: 8 << 20, limits: Limits::default() }
+    }
+}
+
+/// What a resolver has learned; see `docs/design/cache.md`. All methods are for any thread at any time.
+pub struct Cache {
+    pub(crate) shared: Shared,
+    pub(crate) shards: Box<[Shard]>,
+    servers: Servers,
+    denials: Denials,
+    pub(crate) sweeps: Mutex<Sweeps>,
+    /// Failures that were stored before count no more.
+    outage_end: AtomicU64,
+    octets: usize,
+}
+
+impl Default for Cache {
+    fn default() -> Cache {
+        Cache::new()
+    }
+}
+
+impl Cache {
+    /// A small cache for tests and tools, whose secret is the standard library's.
+    pub fn new() -> Cache {
+        use std::hash::BuildHasher;
+        let state = std::hash::RandomState::new();
+        Cache::with(&Settings::default(), std::array::from_fn(|number| state.hash_one(number)))
+    }
+
+    /// A cache; takes all its memory. `random`: from the system, nobody else may know it.
+    pub fn with(settings: &Settings, random: [u64; 3]) -> Cache {
+        let octets = settings.octets.max(OCTETS_MIN);
+        let secret = Secret::new(random);
+        let servers = Servers::new((octets / SERVERS_PART).min(SERVERS_OCTETS_MAX), secret.clone());
+        let denials_octets = (octets / DENIALS_PART).min(DENIALS_OCTETS_MAX);
+        let denials = Denials::new(denials_octets, secret.clone());
+        let count = 1 << (octets / OCTETS_PER_SHARD).clamp(1, SHARDS_MAX).ilog2();
+        let marks = Marks::new(count);
+        let fixed = servers.octets()
+            + denials_octets
+            + Marks::octets(count)
+            + size_of::<Cache>()
+            + count * size_of::<Shard>();
+        let shape = Shape::of((octets - fixed) / count);
+        let shards: Box<[Shard]> = (0..count).map(|number| Shard::new(number, shape)).collect();
+        Cache {
+            shared: Shared { secret, limits: settings.limits, marks, clock: AtomicU64::new(0) },
+            shards,
+            servers,
+            denials,
+            sweeps: Mutex::default(),
+            outage_end: AtomicU64::new(0),
+            octets: fixed + count * shape.octets(),
+        }
+    }
+
+    /// How servers behave.
+    pub fn servers(&self) -> &Servers {
+        &self.servers
+    }
+
+    /// What denies names that nobody has asked for yet.
+    pub fn denials(&self) -> &Denials {
+        &self.denials
+    }
+
+    /// What is known of `key`, expired or not: `copied` holds it. Counts as a use of it, which keeps it longer, from a second after it was stored.
+    #[inline]
+    pub fn get<'b>(&self, key: &Key<'_>, copied: &'b mut Copied) -> Option<Entry<'b>> {
+        let (entry, shard, slot) = self.look(key, copied)?;
+        if self.shared.counts(entry.stored) {
+            shard.index.visit(slot);
+        }
+        Some(entry)
+    }
+
+    /// The same, not counted as a use: for who has just stored it, and for operators.
+    pub fn peek<'b>(&self, key: &Key<'_>, copied: &'b mut Copied) -> Option<Entry<'b>> {
+        self.look(key, copied).map(|(entry, ..)| entry)
+    }
+
+    #[inline]
+    fn look<'b>(&self, key: &Key<'_>, copied: &'b mut Copied) -> Option<(Entry<'b>, &Shard, usize)> {
+        copied.stamp = None;
+        let hash = self.shared.secret.hash(key.name.octets());
+        let (number, shard) = self.shard_of(hash);
+        let (slot, word, octets) = shard.copy(&shard.index.home(hash), key, &mut copied.octets)?;
+        if self.shared.marks.hide(&self.shared.secret, key.name, number, word) {
+            return None;
+        }
+        copied.stamp = Some(Stamp { slot: (number * shard.index.slot_count() + slot) as u32, word: word.0 });
+        let entry = entry::read(&copied.octets[..octets])?;
+        let is_void =
+            entry.kind == entry::Kind::Failure && entry.stored.0 < self.outage_end.load(Ordering::Relaxed);
+        (!is_void).then_some((entry, shard, slot))
+    }
+
+    /// Keeps `entry` from `now` on; `asked`: when it was asked for. `false`, and nothing: what is kept and not expired is believed more (RFC 2181 5.4.1), or it
+    /// was flushed since it was asked for, or it is of a kind or size that is not kept.
+    pub fn put(&self, key: &Key<'_>, entry: &Entry<'_>, asked: Moment, now: Moment) -> bool {
+        let hash = self.shared.secret.hash(key.name.octets());
+        let (_, shard) = self.shard_of(hash);
+        shard.put(&self.shared, &shard.index.home(hash), key, &Entry { stored: now, ..*entry }, asked, now)
+    }
+
+    /// Forgets `key`.
+    pub fn remove(&self, key: &Key<'_>) {
+        let hash = self.shared.secret.hash(key.name.octets());
+        let (_, shard) = self.shard_of(hash);
+        let mut writer = shard.lock();
+        if let Some((slot, _, _)) = shard.copy(&shard.index.home(hash), key, &mut Vec::new()) {
+            shard.take_out(&mut writer, slot);
+        }
+    }
+
+    /// The stamp of the entry of `key`: what is made of the entry holds as long as the stamp is current.
+    pub fn stamp(&self, key: &Key<'_>, copied: &mut Copied) -> Option<Stamp> {
+        self.look(key, copied)?;
+        copied.stamp
+    }
+
+    /// Whether what a stamp was taken of is still the entry of its key. Counts as a use of it. One load, and one of the flushes.
+    #[inline]
+    pub fn is_current(&self, stamp: &Stamp) -> bool {
+        let Some((number, shard, slot)) = self.slot(stamp) else { return false };
+        let word = Slot(stamp.word);
+        let is_current = shard.index.load(slot) == word && !self.shared.marks.may_hide(number, word);
+        if is_current {
+            shard.index.visit(slot);
+        }
+        is_current
+    }
+
+    /// Failures that were stored before `now` count no more: nothing could be asked of anybody then. Back-offs of servers neither.
+    pub fn outage_ended(&self, now: Moment) {
+        self.outage_end.fetch_max(now.0, Ordering::Relaxed);
+        self.servers.outage_ended(now);
+    }
+
+    /// What was asked for until `now` is not kept any more when it comes: other settings hold, or other anchors. What is kept already stays, but for what
+    /// [`Cache::flush`] takes out.
+    pub fn refuse_asked_until(&self, now: Moment) {
+        self.shared.marks.refuse_all(now);
+    }
+
+    /// What is known of a name, whatever the subject: `each` gets every entry, expired or not.
+    pub fn show(&self, name: &Name, mut each: impl FnMut(Subject, &Entry<'_>)) {
+        let hash = self.shared.secret.hash(name.octets());
+        let (number, shard) = self.shard_of(hash);
+        let mut octets = Vec::new();
+        let home = shard.index.home(hash);
+        for slot in home.slots() {
+            for _ in 0..READS_MAX {
+                let word = shard.index.load(slot);
+                if !home.may_be(word) || self.shared.marks.hide(&self.shared.secret, name, number, word) {
+                    break;
+                }
+                let Some(count) = shard.ring(word.ring()).copy(word.place(), &mut octets) else { continue };
+                if let (Some(key), Some(entry)) =
+                    (entry::key_of(&octets[..count]), entry::read(&octets[..count]))
+                    && key.name == name
+                {
+                    each(key.subject, &entry);
+                }
+                break;
+            }
+        }
+    }
+
+    /// What there is, and what came of it.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        self.shards.iter().for_each(|shard| counts.add(&shard.counts()));
+        counts
+    }
+
+    /// Octets that all of it takes, however little is kept.
+    pub fn octets(&self) -> usize {
+        self.octets
+    }
+
+    #[inline]
+    pub(crate) fn shard_of(&self, hash: u64) -> (usize, &Shard) {
+        // As many as a power of two.
+        let number = (hash >> 16) as usize & (self.shards.len() - 1);
+        (number, &self.shards[number])
+    }
+
+    #[inline]
+    fn slot(&self, stamp: &Stamp) -> Option<(usize, &Shard, usize)> {
+        let each = self.shards[0].index.slot_count();
+        let (shard, slot) = (stamp.slot as usize / each, stamp.slot as usize % each);
+        Some((shard, self.shards.get(shard)?, slot))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

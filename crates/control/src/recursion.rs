@@ -1,0 +1,93 @@
+//! The recursive server: where clients, cache, resolver and the worker's sockets meet.
+//!
+//! ```text
+//! Recursion, one: cache | terms (settings as one value, published with a number) | what workers show
+//! Recursor, one a worker: answers (cache to octets) | resolver | who waits | zones of this process
+//! ```
+//!
+//! All that is decided is decided in `recursive` and `resolve`; here are their world and their settings. Design: `docs/design/recursion.md`.
+
+mod own;
+mod recursor;
+mod replies;
+mod terms;
+mod world;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use cache::{Cache, Moment};
+use sync::Mutex;
+
+use crate::settings::Settings;
+pub use recursor::Message;
+pub(crate) use recursor::{Recursor, StreamHappened};
+pub(crate) use terms::Terms;
+
+/// What all workers share.
+pub(crate) struct Recursion {
+    pub(crate) cache: Cache,
+    /// The moment `first` of what is kept.
+    began: Instant,
+    first: Moment,
+    terms: Mutex<Arc<Terms>>,
+    /// The number of the terms: workers take them when it changes, and look at nothing but this.
+    version: AtomicU64,
+}
+
+/// Entries that a worker's tick looks at for what is flushed: a few microseconds.
+const SWEPT_PER_TICK: usize = 64;
+
+/// What moments count from in a cache that begins empty. Not zero, so that what is before can be said.
+const FIRST: Moment = Moment(1_000_000);
+
+impl Recursion {
+    /// A resolver as settings want it, if they do. `server`: what they say to answers from zones. Errors are lines for the operator.
+    pub(crate) fn new(settings: &Settings, server: &auth::Server) -> Result<Option<Arc<Recursion>>, Vec<String>> {
+        if !settings.resolver.enabled {
+            return Ok(None);
+        }
+        let mut octets = [0; 24];
+        sync::random::fill_from_system(&mut octets).map_err(|error| vec![format!("no random numbers: {error}")])?;
+        let (words, _) = octets.as_chunks::<8>();
+        let random = std::array::from_fn(|number| u64::from_ne_bytes(words[number]));
+        let cache = Cache::with(&cache_settings(settings), random);
+        let terms = Arc::new(Terms::new(settings, server, 1)?);
+        let (began, version) = (Instant::now(), AtomicU64::new(terms.version));
+        let terms = Mutex::named("terms of the resolver", terms);
+        Ok(Some(Arc::new(Recursion { cache, began, first: FIRST, terms, version })))
+    }
+
+    /// Terms by other settings, to be published. Errors are lines for the operator.
+    pub(crate) fn terms(&self, settings: &Settings, server: &auth::Server) -> Result<Terms, Vec<String>> {
+        Terms::new(settings, server, self.version.load(Ordering::Acquire) + 1)
+    }
+
+    /// Has workers go by other terms from now on. One at a time: whoever changes settings.
+    pub(crate) fn publish(&self, terms: Terms) {
+        let version = terms.version;
+        *self.terms.lock() = Arc::new(terms);
+        self.version.store(version, Ordering::Release);
+    }
+
+    fn current_terms(&self) -> Arc<Terms> {
+        Arc::clone(&self.terms.lock())
+    }
+
+    /// The terms, if they are others than those of this number.
+    fn terms_after(&self, version: u64) -> Option<Arc<Terms>> {
+        (self.version.load(Ordering::Acquire) != version).then(|| Arc::clone(&self.terms.lock()))
+    }
+}
+
+fn cache_settings(settings: &Settings) -> cache::Settings {
+    let resolver = &settings.resolver;
+    let limits = cache::Limits {
+        ttl_max: resolver.ttl_max_seconds,
+        ttl_min: resolver.ttl_min_seconds,
+        negative_ttl_max: resolver.negative_ttl_max_seconds,
+        stale_seconds: resolver.stale_seconds,
+    };
+    cache::Settings { octets: usize::try_from(resolver.cache_octets).unwrap_or(usize::MAX), limits }
+}

@@ -1,0 +1,283 @@
+//! What the settings mean to resolver, answers, upstream sockets and validation: one value that workers take over as a whole.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+
+use auth::access::{self, Access, Kind, Prefix};
+use net::{Authentication, Ports, Roots, TlsServer, UpstreamSettings};
+use recursive::dns64::{self, Dns64};
+use recursive::local::{self, Local, Source, Zone};
+use recursive::names::Names;
+use recursive::networks::Networks;
+use recursive::policy::{Asker, Clients, Decision, Policy};
+use recursive::rebinding::Rebinding;
+use resolve::settings::{Configured, ConfiguredKind, Endpoint, Minimisation, Protection};
+use wire::iana::rtype;
+use wire::{Name, NameBuf};
+use zonefile::RecordBuf;
+
+use crate::read::read_bounded;
+use crate::settings::resolver::{names, ports, prefixes};
+use crate::settings::{LocalZoneSettings, Settings};
+
+/// Files of hints and anchors longer than this are none: a few dozen records.
+const FILE_OCTETS_MAX: u64 = 1 << 20;
+/// Port of DNS over TLS (RFC 7858 3.1).
+const PORT_TLS: u16 = 853;
+/// Port of an address that names none.
+const PORT_PLAIN: u16 = 53;
+
+/// See the module.
+pub(crate) struct Terms {
+    /// Another for each change.
+    pub version: u64,
+    /// What clients get.
+    pub policy: Policy,
+    /// How things are found out.
+    pub resolve: resolve::Settings,
+    /// How servers are reached.
+    pub upstream: Arc<UpstreamSettings>,
+    /// Over TLS whoever answers; by the names that they prove.
+    tls: Tls,
+}
+
+impl Terms {
+    /// What settings say. `server`: what they say to answers from zones. Errors are lines for the operator: files that cannot be read.
+    pub(crate) fn new(settings: &Settings, server: &auth::Server, version: u64) -> Result<Terms, Vec<String>> {
+        let resolver = &settings.resolver;
+        Ok(Terms {
+            version,
+            policy: policy(settings, server, version),
+            resolve: resolve(settings)?,
+            upstream: upstream(resolver),
+            tls: tls(settings)?,
+        })
+    }
+
+    /// Servers over TLS whoever they are.
+    pub(super) fn opportunistic(&self) -> Option<Arc<TlsServer>> {
+        self.tls.0.clone()
+    }
+
+    /// Servers that prove a name.
+    pub(super) fn named(&self, name: &str) -> Option<Arc<TlsServer>> {
+        self.tls.1.get(name).cloned()
+    }
+}
+
+/// Files in which systems have the certificates that they trust: Debian, Red Hat, Alpine and SUSE, BSDs.
+const TRUSTED: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+/// Longest of those: a tenth of it is usual.
+const TRUSTED_OCTETS_MAX: u64 = 4 << 20;
+
+/// What forwarders over TLS have to show.
+type Tls = (Option<Arc<TlsServer>>, HashMap<String, Arc<TlsServer>>);
+
+fn tls(settings: &Settings) -> Result<Tls, Vec<String>> {
+    let forwards = || settings.forwards.iter().filter(|(_, forward)| forward.tls).map(|(_, forward)| forward);
+    let fault = |text: String| vec![format!("[[forward]] with tls: {text}")];
+    let mut tls = Tls::default();
+    if forwards().any(|forward| forward.tls_name.is_empty()) {
+        let made = TlsServer::new(&Authentication::Opportunistic);
+        tls.0 = Some(Arc::new(made.map_err(|error| fault(format!("{error:?}")))?));
+    }
+    let mut names: Vec<&str> =
+        forwards().map(|forward| forward.tls_name.as_str()).filter(|name| !name.is_empty()).collect();
+    names.dedup();
+    if names.is_empty() {
+        return Ok(tls);
+    }
+    let trusted = TRUSTED.iter().find_map(|path| read_bounded(Path::new(path), TRUSTED_OCTETS_MAX).ok());
+    let text = trusted.ok_or_else(|| fault(format!("none of {} can be read", TRUSTED.join(", "))))?;
+    let roots = Roots::from_pem(text.as_bytes()).map_err(|error| fault(format!("{error:?}")))?;
+    for name in names {
+        let authentication = Authentication::Name { name: name.to_owned(), roots: roots.clone() };
+        let made = TlsServer::new(&authentication).map_err(|error| fault(format!("{name}: {error:?}")))?;
+        tls.1.insert(name.to_owned(), Arc::new(made));
+    }
+    Ok(tls)
+}
+
+fn upstream(resolver: &crate::settings::ResolverSettings) -> Arc<UpstreamSettings> {
+    let sources = resolver.source_addresses.texts().iter().filter_map(|text| text.parse().ok()).collect();
+    let ports = ports(&resolver.source_ports).and_then(|(first, last)| Ports::new(&[(first..=last)], &[]).ok());
+    Arc::new(UpstreamSettings { sources, ports: ports.unwrap_or_default(), ..UpstreamSettings::default() })
+}
+
+fn resolve(settings: &Settings) -> Result<resolve::Settings, Vec<String>> {
+    let resolver = &settings.resolver;
+    let default = resolve::Settings::default();
+    let hints = match resolver.root_hints.as_os_str().is_empty() {
+        true => default.hints.clone(),
+        false => hints(&settings.path(&resolver.root_hints)).map_err(|line| vec![line])?,
+    };
+    Ok(resolve::Settings {
+        hints,
+        zones: configured(settings),
+        minimisation: match resolver.qname_minimisation.as_str() {
+            "off" => Minimisation::Off,
+            "strict" => Minimisation::Strict,
+            _ => Minimisation::Relaxed,
+        },
+        is_validating: resolver.validate,
+        has_ipv4: resolver.ipv4,
+        has_ipv6: resolver.ipv6,
+        is_case_random: resolver.randomise_case,
+        serves_stale: resolver.stale_seconds > 0,
+        not_servers: prefixes(&resolver.never_ask)
+            .iter()
+            .map(|prefix| resolve::response::Prefix::new(prefix.address(), prefix.length()))
+            .collect(),
+        ..default
+    })
+}
+
+/// The addresses of a file of hints.
+fn hints(path: &Path) -> Result<Vec<IpAddr>, String> {
+    let addresses: Vec<IpAddr> = records(path)?.iter().filter_map(address).collect();
+    match addresses.is_empty() {
+        true => Err(format!("root-hints {}: expected addresses (A, AAAA), found none", path.display())),
+        false => Ok(addresses),
+    }
+}
+
+/// The records of a file, names relative to the root.
+pub(super) fn records(path: &Path) -> Result<Vec<RecordBuf>, String> {
+    let text = read_bounded(path, FILE_OCTETS_MAX).map_err(|problem| format!("{}: {problem}", path.display()))?;
+    zonefile::records(&text, Name::root()).map_err(|report| format!("{}: {report}", path.display()))
+}
+
+fn address(record: &RecordBuf) -> Option<IpAddr> {
+    match record.rtype {
+        rtype::A => <[u8; 4]>::try_from(&*record.rdata).ok().map(IpAddr::from),
+        rtype::AAAA => <[u8; 16]>::try_from(&*record.rdata).ok().map(IpAddr::from),
+        _ => None,
+    }
+}
+
+/// Zones whose servers the operator names.
+fn configured(settings: &Settings) -> Vec<Configured> {
+    let forwards = settings.forwards.iter().map(|(_, forward)| {
+        let security = match (forward.tls, forward.tls_name.is_empty()) {
+            (false, _) => Protection::Plain,
+            (true, true) => Protection::Opportunistic,
+            (true, false) => Protection::Named(forward.tls_name.clone()),
+        };
+        let endpoint = |address: &SocketAddr| {
+            let port = if forward.tls && address.port() == PORT_PLAIN { PORT_TLS } else { address.port() };
+            Endpoint { address: SocketAddr::new(address.ip(), port), security: security.clone() }
+        };
+        let kind = ConfiguredKind::Forward { is_first: forward.first };
+        (&forward.name, kind, forward.addresses.iter().map(endpoint).collect())
+    });
+    let stubs = settings.stubs.iter().map(|(_, stub)| {
+        let endpoint = |address: &SocketAddr| Endpoint { address: *address, security: Protection::Plain };
+        (&stub.name, ConfiguredKind::Stub, stub.addresses.iter().map(endpoint).collect())
+    });
+    let all = forwards.chain(stubs);
+    all.filter_map(|(name, kind, servers)| Some(Configured { name: name.as_ref()?.to_lowercase(), kind, servers })).collect()
+}
+
+fn policy(settings: &Settings, server: &auth::Server, version: u64) -> Policy {
+    let resolver = &settings.resolver;
+    let private = networks(&prefixes(&resolver.private_addresses));
+    Policy {
+        version,
+        clients: recursing(server.access.clone()),
+        answers_without_rd: resolver.without_recursion == "cache",
+        udp_payload_octets: server.udp_payload_octets,
+        rotates: resolver.rotate,
+        cuts_below_unproved: false,
+        points: Names::new(&points(settings)),
+        nsid: server.nsid.clone(),
+        cookies: server.cookies.clone(),
+        demands_cookies: server.demands_cookies,
+        local: local(settings),
+        dns64: dns64(settings),
+        rebinding: (!private.is_empty()).then(|| Rebinding {
+            networks: private,
+            allowed: Names::new(&names(&resolver.private_names)),
+            ..Rebinding::usual()
+        }),
+    }
+}
+
+fn networks(prefixes: &[Prefix]) -> Networks {
+    Networks::new(&prefixes.iter().map(|prefix| (prefix.address(), prefix.length())).collect::<Vec<_>>())
+}
+
+/// Those whom access lists let recurse.
+fn recursing(access: Access) -> Clients {
+    Clients::By(Arc::new(move |asker: &Asker| {
+        let Asker { address, transport, is_proved } = *asker;
+        let asker = access::Asker { address: address.to_canonical(), transport, is_proved, key: None };
+        match access.decide(Kind::Recursion, zone::catalog::Group::default(), &asker) {
+            access::Decision::Allowed => Decision::Allowed,
+            access::Decision::Unproved => Decision::Unproved,
+            access::Decision::Denied => Decision::Denied,
+        }
+    }))
+}
+
+fn dns64(settings: &Settings) -> Option<Dns64> {
+    let resolver = &settings.resolver;
+    let prefix = |prefix: &Prefix| match prefix.address() {
+        IpAddr::V6(address) => dns64::Prefix::new(address, prefix.length()),
+        IpAddr::V4(_) => None,
+    };
+    let made: Vec<dns64::Prefix> = prefixes(&resolver.dns64_prefixes).iter().filter_map(prefix).collect();
+    let excluded: Vec<(IpAddr, u8)> =
+        prefixes(&resolver.dns64_exclude).iter().map(|prefix| (prefix.address(), prefix.length())).collect();
+    Dns64::new(&made, &excluded, Networks::default(), Clients::All)
+}
+
+/// Names from which on downwards others are asked than those that the DNS names.
+fn points(settings: &Settings) -> Vec<NameBuf> {
+    let forwards = settings.forwards.iter().filter_map(|(_, forward)| forward.name.clone());
+    let stubs = settings.stubs.iter().filter_map(|(_, stub)| stub.name.clone());
+    forwards.chain(stubs).collect()
+}
+
+/// Names that are answered from here. Those that are resolved in a way of their own are not special.
+fn local(settings: &Settings) -> Local {
+    let mut source = Source { has_dns64: !settings.resolver.dns64_prefixes.is_empty(), ..Source::default() };
+    source.exceptions = names(&settings.resolver.not_special);
+    source.exceptions.extend(points(settings).into_iter().filter(|name| !name.is_root()));
+    for (_, local) in &settings.local_zones {
+        let Some(name) = &local.name else { continue };
+        source.zones.push(Zone::new(name.clone(), kind(local)));
+        let records = local_records(local, name).into_iter().flatten();
+        source.records.extend(records.map(|record| {
+            let RecordBuf { owner, rtype, ttl, rdata } = record;
+            local::Record { owner, rtype, ttl, rdata: rdata.into() }
+        }));
+    }
+    Local::new(&source)
+}
+
+fn kind(local: &LocalZoneSettings) -> local::Kind {
+    match local.kind.as_str() {
+        "transparent" => local::Kind::Transparent,
+        "redirect" => local::Kind::Redirect,
+        "nxdomain" => local::Kind::NxDomain,
+        "nodata" => local::Kind::NoData,
+        "refuse" => local::Kind::Refuse,
+        "drop" => local::Kind::Drop,
+        _ => local::Kind::Static,
+    }
+}
+
+/// The records of a local zone, each line read by itself.
+pub(crate) fn local_records(
+    local: &LocalZoneSettings,
+    name: &Name,
+) -> impl Iterator<Item = Vec<RecordBuf>> {
+    local.records.texts().iter().filter_map(move |line| zonefile::records(line, name).ok())
+}

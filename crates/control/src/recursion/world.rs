@@ -1,0 +1,114 @@
+//! The world of a worker's resolver: the worker's sockets, timer and clients.
+
+use std::net::SocketAddr;
+
+use cache::{Cache, Moment, Servers};
+use net::{Driver, Need, PathId, Protocol};
+use resolve::{Closed, Outcome, Path, StreamId, StreamSecurity, Time, Unsent, Waiter, World};
+use zone::CatalogView;
+
+use super::own::OwnZones;
+use super::terms::Terms;
+use super::replies::Replies;
+use super::Recursion;
+use super::recursor::Message;
+
+/// What an event can do.
+pub(super) struct Outside<'a, 'd> {
+    pub time: Time,
+    pub shared: &'a Recursion,
+    pub terms: &'a Terms,
+    pub driver: &'a mut Driver<'d, Message>,
+    pub zones: &'a CatalogView<'a>,
+    pub own: &'a mut OwnZones,
+    pub replies: &'a mut Replies,
+}
+
+impl Recursion {
+    /// The time of the worker's turn, as what is kept counts it.
+    pub(super) fn time(&self, now: net::Now) -> Time {
+        let since = now.instant.saturating_duration_since(self.began);
+        Time { now: Moment(self.first.0 + since.as_millis() as u64), wall: now.wall }
+    }
+
+    /// When that is by the worker's clock.
+    pub(super) fn instant(&self, moment: Moment) -> std::time::Instant {
+        self.began + std::time::Duration::from_millis(moment.ms_since(self.first))
+    }
+}
+
+impl World for Outside<'_, '_> {
+    fn time(&self) -> Time {
+        self.time
+    }
+
+    fn random(&mut self) -> u64 {
+        self.driver.random()
+    }
+
+    fn cache(&self) -> &Cache {
+        &self.shared.cache
+    }
+
+    fn servers(&self) -> &Servers {
+        self.shared.cache.servers()
+    }
+
+    fn send(&mut self, to: SocketAddr, octets: &[u8]) -> Result<Path, Unsent> {
+        let path = self.driver.upstream().ask(to, octets, Need::Fresh).map_err(unsent)?;
+        Ok(Path(path.bits()))
+    }
+
+    fn settle(&mut self, path: Path) {
+        self.driver.upstream().settle(PathId::from_bits(path.0));
+    }
+
+    fn connect(&mut self, to: SocketAddr, security: StreamSecurity<'_>) -> Result<StreamId, Unsent> {
+        let protocol = match security {
+            StreamSecurity::Plain => Protocol::Tcp,
+            StreamSecurity::Opportunistic => Protocol::Tls(self.terms.opportunistic().ok_or(Unsent::Unreachable)?),
+            StreamSecurity::Named(name) => Protocol::Tls(self.terms.named(name).ok_or(Unsent::Unreachable)?),
+        };
+        let stream = self.driver.upstream().connect(to, &protocol).map_err(unsent)?;
+        Ok(StreamId(stream.bits()))
+    }
+
+    fn write(&mut self, stream: StreamId, octets: &[u8]) -> Result<(), Unsent> {
+        self.driver.upstream().send(net::StreamId::from_bits(stream.0), octets).map_err(unsent)
+    }
+
+    fn close(&mut self, stream: StreamId) {
+        self.driver.upstream().close(net::StreamId::from_bits(stream.0));
+    }
+
+    fn authoritative(&mut self, query: &[u8], response: &mut Vec<u8>) -> bool {
+        self.own.answer(self.zones, query, response)
+    }
+
+    fn done(&mut self, waiter: Waiter, outcome: &Outcome) {
+        let known = (&self.terms.policy, &self.shared.cache);
+        self.replies.done(waiter, outcome, known, self.time, self.driver);
+    }
+}
+
+/// What the resolver makes of what is not sent.
+fn unsent(why: net::Unsent) -> Unsent {
+    use net::Unsent as Why;
+    match why {
+        Why::NoRoute => Unsent::Unreachable,
+        Why::Closed => Unsent::Gone,
+        Why::Busy | Why::Sockets | Why::Full | Why::Length => Unsent::Busy,
+    }
+}
+
+/// What the resolver makes of the end of a stream.
+pub(super) fn closed(why: net::Closed) -> Closed {
+    use net::Closed as Why;
+    match why {
+        Why::Idle | Why::Peer | Why::Displaced => Closed::Ended,
+        Why::Refused | Why::Malformed | Why::Memory => Closed::Broken,
+        Why::Slow => Closed::TimedOut,
+        Why::Handshake | Why::Certificate => Closed::Untrusted,
+        Why::NoRoute => Closed::Unreachable,
+    }
+}

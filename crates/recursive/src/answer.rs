@@ -1,0 +1,522 @@
+//! From the cache: the chain of aliases from a name on to data, or to a denial, all of it fresh.
+//!
+//! Looked for at each name, the first that is there decides:
+//!
+//! ```text
+//! RRset of the type: Data, NoData -> end        CNAME -> its target        existence: NameError -> end       failure -> end
+//! parents, nearest first, PARENTS_MAX of them:  DNAME -> the CNAME made of it -> its target                  NameError, proved -> end
+//! ```
+//!
+//! Records are written as they are found. Where something is missing later on, what was written is of no use: the room is scratch until its octets are given
+//! away. So one copy of an entry at a time is enough, however long the chain is.
+
+use crate::limits::{ALIASES_MAX, PARENTS_MAX, PREFETCH_PART, PREFETCH_TTL_MIN};
+use crate::policy::Policy;
+use crate::rebinding::{Reaction, Rebinding};
+use crate::space::NameSpace;
+use crate::verdict::Verdict;
+use crate::wishes::{Stage, Wishes};
+use crate::writer::{Lasts, Writer};
+use cache::{Cache, Copied, Entry, Key, Kind, Moment, Security, Subject};
+use resolve::outcome::EDES_MAX;
+use wire::Name;
+use wire::iana::{ede, rcode, rtype};
+use wire::render::Section;
+use wire::rrset::{RdataList, RdataListBuf, Rrset, RrsetListBuf};
+
+/// Types that a question for ANY is answered with, whichever is there first (RFC 8482 4.1).
+const ANY_TYPES: [u16; 12] = [
+    rtype::CNAME,
+    rtype::A,
+    rtype::AAAA,
+    rtype::MX,
+    rtype::NS,
+    rtype::SOA,
+    rtype::TXT,
+    rtype::HTTPS,
+    rtype::SRV,
+    rtype::PTR,
+    rtype::DS,
+    rtype::DNSKEY,
+];
+
+/// What an answer depends on.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub wishes: &'a Wishes,
+    pub policy: &'a Policy,
+    pub cache: &'a Cache,
+    pub now: Moment,
+    /// What is kept back of the answer, if anything is.
+    pub filter: Option<&'a Rebinding>,
+}
+
+/// What is used again for question after question.
+pub(crate) struct Buffers {
+    copied: Copied,
+    other: Copied,
+    /// The name at hand, in lower case.
+    pub name: NameSpace,
+    next: NameSpace,
+    /// Proofs that belong to steps of the chain, for the authority section.
+    proofs: RrsetListBuf,
+    lasts: Vec<Lasts>,
+    made: RdataListBuf,
+}
+
+impl Buffers {
+    pub(crate) fn new() -> Buffers {
+        Buffers {
+            copied: Copied::new(),
+            other: Copied::new(),
+            name: NameSpace::new(),
+            next: NameSpace::new(),
+            proofs: RrsetListBuf::new(),
+            lasts: Vec::new(),
+            made: RdataListBuf::new(),
+        }
+    }
+}
+
+/// What came of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The records are written.
+    Answer(Verdict),
+    /// It has to be found out: for this type, at this stage.
+    Miss(u16, Stage),
+}
+
+/// What the parts of an answer have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts {
+    /// The worst.
+    pub security: Security,
+    /// Until when all are fresh, and none is to be asked for anew.
+    pub until: Moment,
+    /// One is to be asked for anew before it expires.
+    pub is_due: bool,
+    /// Something was kept back.
+    pub is_filtered: bool,
+    /// Addresses made.
+    pub made: u32,
+    edes: [Option<u16>; EDES_MAX],
+}
+
+impl Parts {
+    pub(crate) fn new() -> Parts {
+        Parts {
+            security: Security::Secure,
+            until: Moment(u64::MAX),
+            is_due: false,
+            is_filtered: false,
+            made: 0,
+            edes: [None; EDES_MAX],
+        }
+    }
+
+    /// Adds an entry.
+    #[inline(always)]
+    fn add(&mut self, entry: &Entry<'_>, now: Moment) {
+        self.security = self.security.worst(entry.security);
+        if entry.security == Security::Bogus {
+            self.note(entry.ede.unwrap_or(ede::DNSSEC_BOGUS));
+        }
+        let due_ms = match entry.ttl {
+            0..PREFETCH_TTL_MIN => u64::from(entry.ttl) * 1000,
+            ttl => u64::from(ttl) * 1000 / PREFETCH_PART * (PREFETCH_PART - 1),
+        };
+        let due = entry.stored.plus_ms(due_ms);
+        self.is_due |= now >= due;
+        self.until = self.until.min(due);
+    }
+
+    /// Adds an extended error, if there is room.
+    fn note(&mut self, code: u16) {
+        if !self.edes.contains(&Some(code))
+            && let Some(to) = self.edes.iter_mut().find(|ede| ede.is_none())
+        {
+            *to = Some(code);
+        }
+    }
+
+    fn verdict(&self, rcode: u16, wishes: &Wishes) -> End {
+        End::Answer(Verdict { rcode, edes: self.edes, flags: 0 }.proved(self.security, wishes))
+    }
+}
+
+/// One step of the chain.
+enum Step {
+    End(End),
+    /// The next name is in the buffers.
+    Follow,
+}
+
+/// Answers the question for the name in the buffers.
+pub(crate) fn answer(
+    asked: &Asked<'_>,
+    buffers: &mut Buffers,
+    parts: &mut Parts,
+    writer: &mut Writer<'_>,
+) -> End {
+    buffers.proofs.clear();
+    buffers.lasts.clear();
+    if asked.wishes.qtype == rtype::ANY {
+        return any(asked, buffers, parts, writer);
+    }
+    for _ in 0..=ALIASES_MAX {
+        match step(asked, buffers, parts, writer) {
+            Step::End(end) => return end,
+            Step::Follow => {}
+        }
+    }
+    // Nobody has such chains but who wants work done.
+    End::Answer(Verdict::of(rcode::SERVFAIL))
+}
+
+fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mut Writer<'_>) -> Step {
+    let qtype = asked.wishes.qtype;
+    for subject in subjects(asked, qtype) {
+        let Some(entry) = fresh(asked, buffers.name.name(), subject, &mut buffers.copied) else { continue };
+        match entry.kind {
+            Kind::Data => {
+                parts.add(&entry, asked.now);
+                let Buffers { name, other, made, proofs, lasts, .. } = buffers;
+                let end = data(asked, name.name(), qtype, &entry, (other, made), parts, writer);
+                if let Some(end) = end {
+                    return Step::End(end);
+                }
+                note_proofs(asked, &entry, (proofs, lasts));
+                write_proofs(buffers, writer);
+                return Step::End(parts.verdict(rcode::NOERROR, asked.wishes));
+            }
+            Kind::NoData => {
+                parts.add(&entry, asked.now);
+                let Buffers { name, other, made, proofs, lasts, .. } = buffers;
+                if asked.wishes.wants_dns64 && qtype == rtype::AAAA {
+                    let left = entry.ttl_left(asked.now).unwrap_or(0);
+                    let end = made_of_a(asked, name.name(), left, (other, made), parts, writer);
+                    if let Some(end) = end {
+                        return Step::End(end);
+                    }
+                }
+                return Step::End(denial(asked, rcode::NOERROR, &entry, (proofs, lasts), parts, writer));
+            }
+            _ => {}
+        }
+    }
+    if !rtype::may_be_at_cname(qtype) {
+        for subject in subjects(asked, rtype::CNAME) {
+            let Buffers { name, copied, next, proofs, lasts, .. } = buffers;
+            let Some(entry) = fresh(asked, name.name(), subject, copied) else { continue };
+            let target = entry.rdatas.iter().next().and_then(|rdata| Name::from_wire(rdata).ok());
+            let (Kind::Data, Some(target)) = (entry.kind, target) else { continue };
+            parts.add(&entry, asked.now);
+            writer.set(
+                name.name(),
+                rtype::CNAME,
+                left_of(&entry, asked.now),
+                (entry.rdatas, entry.signatures),
+            );
+            note_proofs(asked, &entry, (proofs, lasts));
+            next.set_lower(target);
+            std::mem::swap(name, next);
+            return Step::Follow;
+        }
+    }
+    let Buffers { name, copied, proofs, lasts, .. } = buffers;
+    if let Some(entry) = fresh(asked, name.name(), Subject::Existence, copied)
+        && entry.kind == Kind::NameError
+    {
+        parts.add(&entry, asked.now);
+        return Step::End(denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer));
+    }
+    if let Some(entry) = fresh(asked, name.name(), Subject::Failure(qtype), copied)
+        && !(asked.wishes.checking_disabled() && entry.ede.is_some_and(is_of_validation))
+    {
+        let edes = match entry.ede {
+            Some(code) if code != ede::CACHED_ERROR => [Some(code), Some(ede::CACHED_ERROR)],
+            _ => [Some(ede::CACHED_ERROR), None],
+        };
+        return Step::End(End::Answer(Verdict::failure(edes)));
+    }
+    above(asked, buffers, parts, writer)
+}
+
+/// What the parents of a name say of it.
+fn above(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mut Writer<'_>) -> Step {
+    let Buffers { name, copied, next, proofs, lasts, .. } = buffers;
+    let mut at = name.name();
+    for _ in 0..PARENTS_MAX {
+        if asked.policy.points.has_itself(at) {
+            break;
+        }
+        let Some(parent) = at.parent() else { break };
+        at = parent;
+        for subject in subjects(asked, rtype::DNAME) {
+            let Some(entry) = fresh(asked, parent, subject, copied) else { continue };
+            let target = entry.rdatas.iter().next().and_then(|rdata| Name::from_wire(rdata).ok());
+            let (Kind::Data, Some(target)) = (entry.kind, target) else { continue };
+            parts.add(&entry, asked.now);
+            let lasts_for = left_of(&entry, asked.now);
+            writer.set(parent, rtype::DNAME, lasts_for, (entry.rdatas, entry.signatures));
+            note_proofs(asked, &entry, (proofs, lasts));
+            let kept = name.name().octets().len() - parent.octets().len();
+            if !next.join(name.name(), kept, target) {
+                return Step::End(parts.verdict(rcode::YXDOMAIN, asked.wishes));
+            }
+            // It has no signature: the DNAME's is enough (RFC 6672 5.3.1).
+            let rdata = [next.name().octets()];
+            let record = |at: usize| rdata.get(at).copied();
+            writer.records(name.name(), rtype::CNAME, lasts_for, 1, record, RdataList::EMPTY);
+            if asked.wishes.qtype == rtype::CNAME {
+                return Step::End(parts.verdict(rcode::NOERROR, asked.wishes));
+            }
+            name.set_lower(next.name());
+            return Step::Follow;
+        }
+        if let Some(entry) = fresh(asked, parent, Subject::Existence, copied)
+            && entry.kind == Kind::NameError
+            && (entry.security == Security::Secure || asked.policy.cuts_below_unproved)
+        {
+            parts.add(&entry, asked.now);
+            return Step::End(denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer));
+        }
+    }
+    Step::End(End::Miss(asked.wishes.qtype, Stage::Asked))
+}
+
+/// Where an RRset is looked for: clients with CD see what nobody has validated too.
+fn subjects(asked: &Asked<'_>, rtype: u16) -> impl Iterator<Item = Subject> + use<> {
+    let unchecked = asked.wishes.checking_disabled().then_some(Subject::Unchecked(rtype));
+    std::iter::once(Subject::Rrset(rtype)).chain(unchecked)
+}
+
+/// An entry that has not expired and is for this client.
+fn fresh<'c>(asked: &Asked<'_>, name: &Name, subject: Subject, copied: &'c mut Copied) -> Option<Entry<'c>> {
+    let entry = asked.cache.get(&Key { name, subject }, copied)?;
+    entry.ttl_left(asked.now)?;
+    let is_checked = !matches!(entry.security, Security::Unchecked | Security::Bogus);
+    (is_checked || entry.kind == Kind::Failure || asked.wishes.checking_disabled()).then_some(entry)
+}
+
+/// For how long an entry is good.
+fn left_of(entry: &Entry<'_>, now: Moment) -> Lasts {
+    Lasts::from(entry.stored, entry.ttl, now)
+}
+
+/// Writes the data that were asked for, less what is kept back. What ends the answer, if it is something else.
+fn data(
+    asked: &Asked<'_>,
+    name: &Name,
+    rtype: u16,
+    entry: &Entry<'_>,
+    (other, made): (&mut Copied, &mut RdataListBuf),
+    parts: &mut Parts,
+    writer: &mut Writer<'_>,
+) -> Option<End> {
+    let lasts = left_of(entry, asked.now);
+    let dns64 = asked.policy.dns64.as_ref();
+    if rtype == rtype::AAAA
+        && asked.wishes.wants_dns64
+        && let Some(dns64) = dns64
+        && !entry.rdatas.into_iter().any(|rdata| dns64.counts(rdata))
+    {
+        let end = made_of_a(asked, name, lasts.ttl, (other, made), parts, writer);
+        return end.or_else(|| Some(parts.verdict(rcode::NOERROR, asked.wishes)));
+    }
+    let (rdatas, signatures) = (entry.rdatas, entry.signatures);
+    let set = Rrset { owner: name, rtype, ttl: lasts.ttl, rdatas, signatures };
+    put_data(asked, &set, lasts, parts, writer)
+}
+
+/// Writes a set of an answer, less IPv6 addresses that do not count for clients of DNS64, and private addresses that names of others must not have.
+pub(crate) fn put_data(
+    asked: &Asked<'_>,
+    set: &Rrset<'_>,
+    lasts: Lasts,
+    parts: &mut Parts,
+    writer: &mut Writer<'_>,
+) -> Option<End> {
+    if set.rtype == rtype::AAAA
+        && asked.wishes.wants_dns64
+        && let Some(dns64) = &asked.policy.dns64
+        && !set.rdatas.into_iter().all(|rdata| dns64.counts(rdata))
+    {
+        let counted = || set.rdatas.into_iter().filter(|rdata| dns64.counts(rdata));
+        parts.security = parts.security.worst(Security::Insecure);
+        let record = |at: usize| counted().nth(at);
+        writer.records(set.owner, set.rtype, lasts, counted().count(), record, RdataList::EMPTY);
+        return None;
+    }
+    let Some(filter) = asked.filter.filter(|filter| filter.has_any(set.rtype, set.rdatas)) else {
+        writer.rrset(set, lasts);
+        return None;
+    };
+    parts.is_filtered = true;
+    parts.security = parts.security.worst(Security::Insecure);
+    match filter.reaction {
+        Reaction::Refuse => Some(End::Answer(Verdict::with_ede(rcode::REFUSED, ede::FILTERED))),
+        Reaction::Remove => {
+            let others = || set.rdatas.into_iter().filter(|rdata| !filter.has(set.rtype, rdata));
+            let record = |at: usize| others().nth(at);
+            writer.records(set.owner, set.rtype, lasts, others().count(), record, RdataList::EMPTY);
+            parts.note(ede::FILTERED);
+            None
+        }
+    }
+}
+
+/// Writes addresses made of those of type A that the name has (RFC 6147 5.1); `left`: for how many seconds it has none of its own. `None`: it has none of
+/// that type either.
+fn made_of_a(
+    asked: &Asked<'_>,
+    name: &Name,
+    left: u32,
+    (other, made): (&mut Copied, &mut RdataListBuf),
+    parts: &mut Parts,
+    writer: &mut Writer<'_>,
+) -> Option<End> {
+    for subject in subjects(asked, rtype::A) {
+        let Some(entry) = fresh(asked, name, subject, other) else { continue };
+        match entry.kind {
+            Kind::Data => {
+                parts.add(&entry, asked.now);
+                let lasts = left_of(&entry, asked.now);
+                let until = lasts.until.min(asked.now.plus_seconds(left));
+                let lasts = Lasts { ttl: lasts.ttl.min(left), until };
+                let set = Rrset {
+                    owner: name,
+                    rtype: rtype::A,
+                    ttl: lasts.ttl,
+                    rdatas: entry.rdatas,
+                    signatures: RdataList::EMPTY,
+                };
+                return put_made(asked, &set, lasts, made, parts, writer);
+            }
+            Kind::NoData => return None,
+            _ => {}
+        }
+    }
+    Some(End::Miss(rtype::A, Stage::Dns64 { ttl: left, security: parts.security }))
+}
+
+/// Writes what DNS64 makes of a set of type A; `None`: nothing.
+pub(crate) fn put_made(
+    asked: &Asked<'_>,
+    set: &Rrset<'_>,
+    lasts: Lasts,
+    made: &mut RdataListBuf,
+    parts: &mut Parts,
+    writer: &mut Writer<'_>,
+) -> Option<End> {
+    let dns64 = asked.policy.dns64.as_ref()?;
+    if let Some(filter) = asked.filter
+        && filter.has_any(rtype::A, set.rdatas)
+    {
+        parts.is_filtered = true;
+        return Some(End::Answer(Verdict::with_ede(rcode::REFUSED, ede::FILTERED)));
+    }
+    made.clear();
+    dns64.made(set.rdatas).for_each(|octets| made.push(&octets));
+    let count = made.list().count();
+    if count == 0 {
+        return None;
+    }
+    parts.made += count as u32;
+    let record = |at: usize| made.list().iter().nth(at);
+    writer.records(set.owner, rtype::AAAA, lasts, count, record, RdataList::EMPTY);
+    Some(parts.verdict(rcode::NOERROR, asked.wishes))
+}
+
+/// Ends with a denial: SOA and proofs.
+fn denial(
+    asked: &Asked<'_>,
+    rcode: u16,
+    entry: &Entry<'_>,
+    (proofs, lasts): (&RrsetListBuf, &[Lasts]),
+    parts: &Parts,
+    writer: &mut Writer<'_>,
+) -> End {
+    writer.begin_section(Section::Authority);
+    writer.sets(entry.beside, entry.stored, entry.ttl);
+    put_proofs(proofs, lasts, writer);
+    parts.verdict(rcode, asked.wishes)
+}
+
+/// Takes note of what proves a step of the chain: that nothing is nearer than the wildcard that it was made from.
+fn note_proofs(asked: &Asked<'_>, entry: &Entry<'_>, (proofs, lasts): (&mut RrsetListBuf, &mut Vec<Lasts>)) {
+    if !asked.wishes.dnssec_ok {
+        return;
+    }
+    for set in entry.beside {
+        let is_there = proofs.list().iter().any(|other| other.owner == set.owner && other.rtype == set.rtype);
+        if !is_there {
+            proofs.push(&set);
+            lasts.push(Lasts::from(entry.stored, entry.ttl.min(set.ttl), asked.now));
+        }
+    }
+}
+
+fn write_proofs(buffers: &Buffers, writer: &mut Writer<'_>) {
+    if !buffers.lasts.is_empty() {
+        writer.begin_section(Section::Authority);
+        put_proofs(&buffers.proofs, &buffers.lasts, writer);
+    }
+}
+
+fn put_proofs(proofs: &RrsetListBuf, lasts: &[Lasts], writer: &mut Writer<'_>) {
+    proofs.list().iter().zip(lasts).for_each(|(set, lasts)| writer.rrset(&set, *lasts));
+}
+
+/// A question for all types: one RRset that is there, or a denial, else a record that says so (RFC 8482 4).
+fn any(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mut Writer<'_>) -> End {
+    let Buffers { name, copied, proofs, lasts, .. } = buffers;
+    for rtype in ANY_TYPES {
+        for subject in subjects(asked, rtype) {
+            let Some(entry) = fresh(asked, name.name(), subject, copied) else { continue };
+            if entry.kind != Kind::Data {
+                continue;
+            }
+            parts.add(&entry, asked.now);
+            let set = Rrset {
+                owner: name.name(),
+                rtype,
+                ttl: entry.ttl,
+                rdatas: entry.rdatas,
+                signatures: entry.signatures,
+            };
+            if let Some(end) = put_data(asked, &set, left_of(&entry, asked.now), parts, writer) {
+                return end;
+            }
+            note_proofs(asked, &entry, (proofs, lasts));
+            write_proofs(buffers, writer);
+            return parts.verdict(rcode::NOERROR, asked.wishes);
+        }
+    }
+    if let Some(entry) = fresh(asked, name.name(), Subject::Existence, copied)
+        && entry.kind == Kind::NameError
+    {
+        parts.add(&entry, asked.now);
+        return denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer);
+    }
+    parts.security = Security::Insecure;
+    parts.until = asked.now;
+    let lasts = Lasts { ttl: ANY_TTL, until: asked.now.plus_seconds(ANY_TTL) };
+    writer.records(name.name(), rtype::HINFO, lasts, 1, |at| [ANY_HINFO].get(at).copied(), RdataList::EMPTY);
+    parts.verdict(rcode::NOERROR, asked.wishes)
+}
+
+/// CPU "RFC8482", no operating system (RFC 8482 4.2).
+const ANY_HINFO: &[u8] = b"\x07RFC8482\0";
+/// Seconds: long enough that who asks again and again is answered by a cache of his own.
+const ANY_TTL: u32 = 3600;
+
+/// Whether an extended error says that something is wrong with signatures: who sets CD does not mind.
+pub(crate) fn is_of_validation(code: u16) -> bool {
+    matches!(
+        code,
+        ede::UNSUPPORTED_DNSKEY_ALGORITHM | ede::UNSUPPORTED_DS_DIGEST_TYPE | ede::DNSSEC_INDETERMINATE
+            ..=ede::NSEC_MISSING | ede::SIGNATURE_EXPIRED_BEFORE_VALID | ede::UNSUPPORTED_NSEC3_ITERATIONS
+    )
+}

@@ -1,0 +1,39 @@
+//! What a responder did, counted. Each worker has its own; readers add them up.
+
+sync::counters! {
+    /// The counts of one responder for others to read: shown by its owner from time to time.
+    pub live LiveCounters;
+    /// Counts since the responder was made.
+    pub values Counters;
+
+    /// Answers from what is kept.
+    hits,
+    /// Of these, answers given again as octets.
+    rendered,
+    /// Questions for the resolver.
+    misses,
+    /// Answers from local names.
+    local,
+    /// Queries that got no answer because local names say so.
+    dropped,
+    /// Clients that may not have recursion, or did not want it.
+    refused,
+    /// Clients that were told to come again to prove their address.
+    unproved,
+    /// Queries with a fault, or for a type that nothing has.
+    faults,
+    /// Answers that something could not be found out, or is bogus.
+    failures,
+    /// Answers that had expired.
+    stale,
+    /// Answers cut for their length.
+    truncated,
+    /// Answers whose parts are all proved.
+    secure,
+    /// Addresses made by DNS64.
+    dns64,
+    /// Answers that private addresses were kept back from.
+    filtered,
+    /// Queries for names whose local zone is marked.
+    told,
+}

@@ -1,0 +1,206 @@
+//! Questions that were sent and have no answer yet: which task a response is for.
+//!
+//! ```text
+//! slots: [ generation | Exchange: task, server, way, ID, name as sent, type, sent at, ... | next of the same way ]
+//! ways:  (path, server) -> first slot            in flight: server -> how many
+//! ```
+//!
+//! A datagram belongs to a question only by path, address and port of the server, ID and name in the case that it was sent in.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use cache::{Cookie, Moment};
+use wire::name::NameBuf;
+
+use crate::mesh::TaskId;
+use crate::world::{Path, StreamId};
+
+const NONE: u32 = u32::MAX;
+
+/// The number of a question that was sent. After its end it finds nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ExchangeId {
+    slot: u32,
+    generation: u32,
+}
+
+/// Which way a question went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Datagram(Path),
+    Stream(StreamId),
+}
+
+/// What was sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Exchange {
+    pub task: TaskId,
+    pub server: SocketAddr,
+    pub way: Way,
+    pub id: u16,
+    /// In the case in which it was sent.
+    pub name: NameBuf,
+    pub rtype: u16,
+    pub sent: Moment,
+    pub has_edns: bool,
+    /// The cookie that it had, ours and the server's.
+    pub cookie: Option<Cookie>,
+    /// Whether its case was made random.
+    pub has_case: bool,
+    /// Its time is over; an answer still counts.
+    pub is_late: bool,
+}
+
+struct Slot {
+    generation: u32,
+    exchange: Option<Exchange>,
+    /// The next of the same path and server.
+    next: u32,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Exchanges {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    ways: HashMap<(Path, SocketAddr), u32>,
+    in_flight: HashMap<SocketAddr, u16>,
+}
+
+impl Exchanges {
+    /// A question is on its way.
+    pub(crate) fn open(&mut self, exchange: Exchange) -> ExchangeId {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, exchange: None, next: NONE });
+            self.slots.len() as u32 - 1
+        });
+        *self.in_flight.entry(exchange.server).or_default() += 1;
+        let next = match exchange.way {
+            Way::Datagram(path) => self.ways.insert((path, exchange.server), slot).unwrap_or(NONE),
+            Way::Stream(_) => NONE,
+        };
+        let held = &mut self.slots[slot as usize];
+        (held.exchange, held.next) = (Some(exchange), next);
+        ExchangeId { slot, generation: held.generation }
+    }
+
+    /// What was sent.
+    pub(crate) fn get(&self, id: ExchangeId) -> Option<&Exchange> {
+        let slot = self.slots.get(id.slot as usize).filter(|slot| slot.generation == id.generation)?;
+        slot.exchange.as_ref()
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn get_mut(&mut self, id: ExchangeId) -> Option<&mut Exchange> {
+        let slot = self.slots.get_mut(id.slot as usize).filter(|slot| slot.generation == id.generation)?;
+        slot.exchange.as_mut()
+    }
+
+    /// The newest open question that went this way to this server.
+    pub(crate) fn first_on_way(&self, path: Path, server: SocketAddr) -> Option<ExchangeId> {
+        self.at(*self.ways.get(&(path, server))?)
+    }
+
+    /// The one before it that went the same way.
+    pub(crate) fn next_on_way(&self, id: ExchangeId) -> Option<ExchangeId> {
+        self.at(self.slots.get(id.slot as usize)?.next)
+    }
+
+    fn at(&self, slot: u32) -> Option<ExchangeId> {
+        Some(ExchangeId { slot, generation: self.slots.get(slot as usize)?.generation })
+    }
+
+    /// It is answered or given up.
+    pub(crate) fn close(&mut self, id: ExchangeId) -> Option<Exchange> {
+        let slot = self.slots.get_mut(id.slot as usize).filter(|slot| slot.generation == id.generation)?;
+        let exchange = slot.exchange.take()?;
+        slot.generation = slot.generation.wrapping_add(1);
+        let next = std::mem::replace(&mut slot.next, NONE);
+        if let Some(count) = self.in_flight.get_mut(&exchange.server) {
+            *count -= 1;
+            if *count == 0 {
+                self.in_flight.remove(&exchange.server);
+            }
+        }
+        if let Way::Datagram(path) = exchange.way {
+            self.unlink((path, exchange.server), id.slot, next);
+        }
+        self.free.push(id.slot);
+        Some(exchange)
+    }
+
+    /// Questions that a server was sent and has not answered.
+    pub(crate) fn in_flight(&self, server: &SocketAddr) -> u16 {
+        self.in_flight.get(server).copied().unwrap_or(0)
+    }
+
+    /// All open questions.
+    pub(crate) fn count(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    fn unlink(&mut self, way: (Path, SocketAddr), slot: u32, next: u32) {
+        let Some(first) = self.ways.get(&way).copied() else { return };
+        if first == slot {
+            match next {
+                NONE => self.ways.remove(&way),
+                next => self.ways.insert(way, next),
+            };
+            return;
+        }
+        let mut at = first;
+        while let Some(held) = self.slots.get_mut(at as usize) {
+            if held.next == slot {
+                held.next = next;
+                return;
+            }
+            at = held.next;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mesh::Mesh;
+
+    fn exchange(task: TaskId, path: u64, id: u16) -> Exchange {
+        Exchange {
+            task,
+            server: SocketAddr::from(([192, 0, 2, 1], 53)),
+            way: Way::Datagram(Path(path)),
+            id,
+            name: NameBuf::root(),
+            rtype: 2,
+            sent: Moment(0),
+            has_edns: true,
+            cookie: None,
+            has_case: false,
+            is_late: false,
+        }
+    }
+
+    #[test]
+    fn many_on_one_way() {
+        let task = Mesh::test_id();
+        let mut exchanges = Exchanges::default();
+        let ids: Vec<_> = (0..4).map(|id| exchanges.open(exchange(task, 7, id))).collect();
+        let other = exchanges.open(exchange(task, 8, 9));
+        let server = SocketAddr::from(([192, 0, 2, 1], 53));
+        let on_way = |exchanges: &Exchanges, path| {
+            let first = exchanges.first_on_way(Path(path), server);
+            let ids = std::iter::successors(first, |id| exchanges.next_on_way(*id));
+            ids.filter_map(|id| exchanges.get(id).map(|exchange| exchange.id)).collect::<Vec<_>>()
+        };
+        assert_eq!(on_way(&exchanges, 7), [3, 2, 1, 0]);
+        for (closed, left) in [(2, &[3, 1, 0][..]), (3, &[1, 0]), (0, &[1]), (1, &[])] {
+            assert!(exchanges.close(ids[closed]).is_some());
+            assert!(exchanges.close(ids[closed]).is_none(), "once");
+            assert_eq!(on_way(&exchanges, 7), left);
+        }
+        assert_eq!((on_way(&exchanges, 8), exchanges.in_flight(&server), exchanges.count()), (vec![9], 1, 1));
+        exchanges.close(other);
+        assert!(exchanges.ways.is_empty() && exchanges.in_flight.is_empty());
+    }
+}

@@ -1,0 +1,171 @@
+//! The end of a task: what failed is remembered, what is stale takes its place, who waits is told.
+
+use cache::{Entry, Key, Kind, Rank, Security, Subject};
+use wire::iana::{ede, rcode};
+use wire::rrset::{RdataList, RrsetList};
+
+use crate::limits::{ALIASES_MAX, FAILURE_SECONDS_MAX, FAILURE_SECONDS_MIN};
+use crate::lookup::{Found, Kept, Lookup};
+use crate::mesh::TaskId;
+use crate::outcome::{EDES_MAX, Outcome};
+use crate::resolver::Resolver;
+use crate::state::State;
+use crate::target::address_of;
+use crate::task::{Purpose, Task};
+use crate::world::World;
+
+impl Resolver {
+    /// See the module. `task` is taken out.
+    pub(crate) fn finish(
+        &mut self,
+        id: TaskId,
+        mut task: Box<Task>,
+        mut outcome: Box<Outcome>,
+        world: &mut dyn World,
+    ) {
+        task.state = State::Done;
+        self.close_exchanges(&mut task, world);
+        self.end_inquiry(id, &mut task);
+        if outcome.rcode == rcode::SERVFAIL {
+            self.counters.failures += 1;
+            self.remember_failure(&task, &outcome, world);
+            let is_bogus = outcome.security == Some(Security::Bogus);
+            if self.settings.serves_stale && !task.waiters.is_empty() && !is_bogus {
+                if let Some(stale) = self.stale(&task, world) {
+                    self.counters.stale += 1;
+                    *outcome = stale;
+                }
+            }
+        }
+        for waiting in std::mem::take(&mut task.waiters) {
+            self.tell(waiting, &outcome, world);
+        }
+        for parent in std::mem::take(&mut task.parents) {
+            self.child_done(parent, id, &task, &outcome);
+        }
+        for child in std::mem::take(&mut task.children) {
+            self.leave_child(child, id);
+        }
+        if task.purpose == Purpose::Prefetch {
+            self.prefetches = self.prefetches.saturating_sub(1);
+        }
+        self.budgets.end(task.budget);
+        self.mesh.remove(id);
+    }
+
+    /// A task that another waited for has come to something.
+    fn child_done(&mut self, parent_id: TaskId, child_id: TaskId, child: &Task, outcome: &Outcome) {
+        let settings = &self.settings;
+        let Some(parent) = self.mesh.get_mut(parent_id) else { return };
+        parent.children.retain(|id| *id != child_id);
+        if parent.candidates.has_name(&child.name) {
+            let sets = outcome.answer.list().iter().filter(|set| set.rtype == child.rtype);
+            let rdatas = sets.flat_map(|set| set.rdatas.iter());
+            let usable = rdatas.filter(|rdata| crate::response::is_server(rdata, &settings.not_servers));
+            for address in usable.filter_map(|rdata| address_of(child.rtype, rdata)) {
+                parent.candidates.add(std::net::SocketAddr::new(address, settings.port), None);
+            }
+        }
+        match parent.state {
+            State::Addresses => parent.state = State::Choosing,
+            State::Priming => parent.state = State::Start,
+            _ => {}
+        }
+        crate::proving::provided(parent, child, outcome);
+        self.mesh.make_ready(parent_id);
+    }
+
+    /// A task needs another no more. Should nobody else wait for that, it may be given up when there is no room.
+    fn leave_child(&mut self, child: TaskId, parent: TaskId) {
+        let Some(task) = self.mesh.get_mut(child) else { return };
+        task.parents.retain(|id| *id != parent);
+        if task.parents.is_empty() {
+            let client = task.waiters.first().map_or(0, |waiting| waiting.client);
+            let zone = task.place.zone.clone();
+            self.mesh.count_under(child, &zone, client);
+        }
+    }
+
+    /// Keeps that it could not be found out (RFC 9520), for longer each time. What says nothing about the question is not kept.
+    fn remember_failure(&mut self, task: &Task, outcome: &Outcome, world: &mut dyn World) {
+        if !outcome.is_fact || outcome.edes.contains(&Some(ede::CACHED_ERROR)) {
+            return;
+        }
+        let now = self.time.now;
+        let key = Key { name: &task.qname, subject: Subject::Failure(task.rtype) };
+        let last = world.cache().get(&key, &mut self.scratch.copied);
+        let is_again = |entry: &Entry<'_>| {
+            entry.expired_for(now) <= u64::from(entry.ttl).max(u64::from(FAILURE_SECONDS_MIN))
+        };
+        let ttl = match last.filter(is_again) {
+            Some(entry) => entry.ttl.saturating_mul(2).clamp(FAILURE_SECONDS_MIN, FAILURE_SECONDS_MAX),
+            None => FAILURE_SECONDS_MIN,
+        };
+        let entry = Entry {
+            kind: Kind::Failure,
+            rank: Rank::Additional,
+            security: Security::Insecure,
+            ede: outcome.edes[0],
+            stored: now,
+            ttl,
+            zone_labels: task.place.zone.label_count() as u8,
+            rdatas: RdataList::EMPTY,
+            signatures: RdataList::EMPTY,
+            beside: RrsetList::EMPTY,
+        };
+        world.cache().put(&key, &entry, task.begun, now);
+    }
+
+    /// Gives those who wait what has expired, if there is something; the task goes on without them (RFC 8767 5).
+    pub(crate) fn give_stale(&mut self, task: &mut Task, world: &mut dyn World) {
+        if task.waiters.is_empty() || task.is_unchecked {
+            return;
+        }
+        let Some(outcome) = self.stale(task, world) else { return };
+        for waiting in std::mem::take(&mut task.waiters) {
+            self.counters.stale += 1;
+            self.tell(waiting, &outcome, world);
+        }
+    }
+
+    /// The answer as it was before it expired; `None` where a part of it is not there any more, or is fresh in a way that ends in nothing.
+    fn stale(&mut self, task: &Task, world: &mut dyn World) -> Option<Outcome> {
+        let lookup = Lookup {
+            cache: world.cache(),
+            now: self.time.now,
+            is_unchecked: task.is_unchecked,
+            is_stale: true,
+            floor: 0,
+        };
+        let mut kept = Kept::default();
+        let mut outcome = Outcome { is_fact: true, ..Outcome::default() };
+        let mut name = task.name.clone();
+        for _ in 0..=ALIASES_MAX {
+            let found = lookup.find(&name, task.rtype, &mut self.scratch.copied, &mut kept);
+            let (security, rcode) = match found {
+                Found::Alias(security) => (security, None),
+                Found::Data(security) | Found::NoData(security) => (security, Some(rcode::NOERROR)),
+                Found::NameError(security) => (security, Some(rcode::NXDOMAIN)),
+                Found::TooLong(_) | Found::Nothing => return None,
+            };
+            outcome.security = Some(outcome.security.map_or(security, |known| known.worst(security)));
+            if let Some(rcode) = rcode {
+                let why =
+                    if rcode == rcode::NXDOMAIN { ede::STALE_NXDOMAIN_ANSWER } else { ede::STALE_ANSWER };
+                let mut edes = [None; EDES_MAX];
+                edes[0] = Some(why);
+                edes[1] = task.ede;
+                return kept.is_stale.then_some(Outcome {
+                    rcode,
+                    edes,
+                    answer: kept.answer,
+                    authority: kept.authority,
+                    is_stale: true,
+                    ..outcome
+                });
+            }
+            name = kept.target.take()?;
+        }
+        None
+    }
+}

@@ -1,0 +1,123 @@
+//! Every bound of the iteration, each with its reason. `docs/design/iteration.md` 6 has them beside those of other resolvers.
+
+/// Questions sent for one question of a client, by all its tasks together. A cold, validating one with aliases over four zones takes up to 80; what endless
+/// delegations, aliases and name servers cause ends here. Unbound has 200, too (max-global-quota).
+pub const QUESTIONS_MAX: u16 = 200;
+/// Questions that a task sends between two steps ahead: a referral, an alias, a label more. Unbound's max-sent-count.
+pub const QUESTIONS_A_STEP: u8 = 32;
+/// Tasks begun for one question of a client: none does anything without a question sent but few.
+pub const CHILDREN_MAX: u16 = 100;
+/// How long a task lives, whoever joins it.
+pub const TASK_MS_MAX_OF_ALL: u64 = 30_000;
+/// How long a question of a client is worked on. Clients give up after 5 s, so what comes then is for the cache.
+pub const TASK_MS_MAX: u64 = 6_000;
+/// How long a client waits for fresh data where stale ones are there (RFC 8767 5: 1.8 s).
+pub const STALE_AFTER_MS: u64 = 1_800;
+/// For how long after a failure stale data are given at once (RFC 8767 5: the failure recheck timer, 30 s at most).
+pub const STALE_RECHECK_MS: u64 = 30_000;
+/// The TTL of stale data (RFC 8767 4).
+pub const STALE_TTL_SECONDS: u32 = 30;
+/// Aliases in a chain. Real ones have up to 8; Unbound follows 11.
+pub const ALIASES_MAX: u8 = 11;
+/// Octets of the chain of aliases that a task keeps: 11 with signatures of RSA. More is no answer that anybody takes.
+pub const CHAIN_OCTETS_MAX: usize = 16 << 10;
+/// Referrals on the way to one name: each goes at least one label down, and names below ip6.arpa have at most some ten cuts.
+pub const REFERRALS_MAX: u8 = 30;
+/// Tasks that wait for each other, one below the other. BIND has 7 for fetches; sound delegations need 3.
+pub const DEPTH_MAX: u8 = 8;
+/// Tasks looked at to find out whether one would wait for itself. Beyond it is taken as so.
+pub const WALK_MAX: usize = 256;
+/// Labels from the root down at which a zone cut is looked for: reverse zones of IPv6 are cut at 18 at most (/64), others far above.
+pub const CUT_LABELS_MAX: usize = 20;
+/// Labels above a name at which DNAME and denials are looked for.
+pub const ABOVE_LABELS_MAX: usize = 8;
+/// State changes of a task: two hundred questions, each with some; a fault of ours ends here and not in a circle.
+pub const STEPS_MAX: u16 = 2_000;
+
+/// Addresses of name servers sought at once by a task. With 3 an attacker's delegation (NXNSAttack) gains nothing over asking himself.
+pub const SOUGHT_AT_ONCE: usize = 3;
+/// Addresses sought for one zone by a task. BIND takes 13 servers of a delegation.
+pub const SOUGHT_MAX: u8 = 13;
+/// Names looked at of an NS RRset, begun at a random one.
+pub const NAMES_MAX: usize = 20;
+/// Octets of names of servers without address that a task keeps: of any length 4, of usual ones 50.
+pub const NAMES_OCTETS_MAX: usize = 1024;
+/// Addresses of one zone's servers that a task keeps: 13 of each family but two.
+pub const CANDIDATES_MAX: usize = 24;
+/// How often one address is asked for one zone by a task, each time with twice the patience: a second in all for one that is 10 ms away.
+pub const TRIES_MAX: u8 = 5;
+/// The longest wait for a datagram: clients give up after 5 s, and another server should have been tried before.
+pub const TIMEOUT_MS_MAX: u64 = 2_000;
+/// One choice of a server in so many is random, so that what was slow once is measured again.
+pub const EXPLORED_ONE_IN: u64 = 32;
+/// The value of a server of which nothing is known is random up to this, in milliseconds: a near one that is known mostly wins, a far one never.
+pub const UNKNOWN_MS_MAX: u64 = 120;
+/// What a time-out in a row adds to a server's value, in milliseconds.
+pub const TIMEOUT_PENALTY_MS: u64 = 400;
+/// What makes a server the last choice.
+pub const LAST_CHOICE_MS: u64 = 10_000;
+/// A server that is lame for a zone is left out for so long: delegations are repaired within the hour, if at all.
+pub const LAME_SECONDS: u32 = 600;
+/// Questions in flight from a worker to one server, halved with each time-out in a row.
+pub const WINDOW_MAX: u16 = 256;
+/// The same to a server that settings name: all questions of a worker may go there.
+pub const WINDOW_CONFIGURED: u16 = 4_096;
+/// The least of it: a server that is back is seen by as many.
+pub const WINDOW_MIN: u16 = 2;
+/// Datagrams open for one question at a time: a late answer counts, and a forger has two to guess for, of different servers mostly.
+pub const OPEN_MAX: usize = 2;
+
+/// With no network, or every server at its window: when to look again. Eight times within the 2 s of recovery that are promised.
+pub const RETRY_MS: u64 = 250;
+/// So many servers of a family in silence while the other family is heard: it does not work.
+pub const SILENT_MAX: u8 = 4;
+/// One question in this time finds out whether a family that seems dead works again.
+pub const PROBE_MS: u64 = 1_000;
+/// Time-outs that wait until it is clear whether there is a network; more than servers asked within 2 s at a usual rate are not needed, as one that
+/// is dead is asked again.
+pub const SUSPENDED_MAX: usize = 64;
+/// Older ones are not held against anybody.
+pub const SUSPENDED_MS: u64 = 2_000;
+
+/// Wrong IDs, names or cookies from the right address on the right path before the question goes over TCP: somebody guesses.
+pub const NEAR_MISSES_MAX: u8 = 3;
+
+/// Streams to one server: RFC 7766 6.2.2 asks for few; a second one when the first has as many questions as it may.
+pub const STREAMS_A_SERVER: usize = 2;
+/// Questions in flight on one stream.
+pub const QUESTIONS_A_STREAM: usize = 64;
+/// Streams of a worker; the one that was idle for longest goes.
+pub const STREAMS_MAX: usize = 256;
+/// How long a stream is kept open without a question. RFC 7766 6.2.3: as long as it is of use; servers keep them for 10 to 30 s.
+pub const STREAM_IDLE_MS: u64 = 8_000;
+/// The least that a forwarder is waited for: it resolves before it answers.
+pub const FORWARDER_TIMEOUT_MS_MIN: u64 = 1_500;
+/// The least that an answer over a stream is waited for: it is opened first, and the handshake of TLS takes two round trips more.
+pub const STREAM_TIMEOUT_MS_MIN: u64 = 1_500;
+/// The most.
+pub const STREAM_TIMEOUT_MS_MAX: u64 = 4_000;
+
+/// Tasks of a worker: with 1.5 KiB as usual 100 MiB, and two workers hold the 100,000 clients that are promised.
+pub const TASKS_MAX: usize = 64_000;
+/// Of them, one in so many may be without anybody who waits: they are made for no client's answer of now.
+pub const PREFETCH_ONE_IN: usize = 8;
+/// Lists of tasks by their zone, and by client: with more, counters fill more lines of the processor's cache; with fewer, more zones share one.
+pub const LISTS: usize = 1024;
+/// Who wait for one task: they are answered at one moment, which a server may choose (DNSBomb, CVE-2024-33655). BIND has 100 at most (clients-per-query).
+pub const WAITERS_MAX: usize = 100;
+/// Of these, of one client (prefix).
+pub const WAITERS_A_CLIENT: usize = 10;
+/// Tasks that wait for one: name servers of a hosting company are needed by many.
+pub const PARENTS_MAX: usize = 10_000;
+
+/// A server that failed with EDNS is tried with it again once in so many questions.
+pub const EDNS_AGAIN_ONE_IN: u64 = 64;
+/// Servers whose answers validation may reject before the rejection stands.
+pub const BOGUS_TRIES: u8 = 3;
+
+/// A failure is kept for so long at first (RFC 9520 3.2: at least 1 s, 5 s proposed) ...
+pub const FAILURE_SECONDS_MIN: u32 = 5;
+/// ... and doubled for each further one up to this (RFC 9520 3.2: at most 5 minutes).
+pub const FAILURE_SECONDS_MAX: u32 = 300;
+/// When the hints were tried in vain: when they are tried again.
+pub const PRIMING_AGAIN_MS: u64 = 1_000;

@@ -1,0 +1,186 @@
+//! Whether there is a network at all, for each address family: what no server is to blame for.
+//!
+//! ```text
+//! Family   down until | last heard | time-outs since | next probe | suspended: (server, moment), at most 64
+//! ```
+//!
+//! * *down*: the system says that there is no way. Nothing is sent for a quarter of a second, then the next question tries.
+//! * *silent*: nobody is heard. Time-outs are suspended until somebody is, and held against servers only if that is soon: so no back-off grows while a
+//!   cable is out.
+//! * *suspect*: silent while the other family is heard. Its servers are the last choice, but for one probe a second.
+
+use std::net::{IpAddr, SocketAddr};
+
+use cache::Moment;
+use cache::servers::ZoneMark;
+
+use crate::limits::{PROBE_MS, RETRY_MS, SILENT_MAX, SUSPENDED_MAX, SUSPENDED_MS};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Network {
+    /// IPv4, IPv6; the same in networks of one's own, whose servers are heard whether the Internet is there or not.
+    families: [Family; 4],
+    heard_count: u64,
+}
+
+#[derive(Debug, Default)]
+struct Family {
+    down_until: Moment,
+    heard: Option<Moment>,
+    /// Time-outs since somebody was heard.
+    silent: u8,
+    probe_at: Moment,
+    suspended: Vec<(SocketAddr, ZoneMark, Moment)>,
+}
+
+fn number(server: &SocketAddr) -> usize {
+    let is_own = match server.ip() {
+        IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
+    };
+    usize::from(server.is_ipv6()) + 2 * usize::from(is_own)
+}
+
+impl Network {
+    /// The system has no way to the server.
+    pub(crate) fn unreachable(&mut self, server: &SocketAddr, now: Moment) {
+        self.families[number(server)].down_until = now.plus_ms(RETRY_MS);
+    }
+
+    /// Whether nothing is to be sent there now.
+    pub(crate) fn is_down(&self, server: &SocketAddr, now: Moment) -> bool {
+        self.families[number(server)].down_until > now
+    }
+
+    /// The server was heard. Who kept silent shortly before is told to `blame`, each once.
+    pub(crate) fn heard(
+        &mut self,
+        server: &SocketAddr,
+        now: Moment,
+        mut blame: impl FnMut(&SocketAddr, ZoneMark),
+    ) {
+        self.heard_count += 1;
+        let family = &mut self.families[number(server)];
+        (family.heard, family.silent, family.down_until) = (Some(now), 0, Moment::default());
+        while let Some((silent, zone, at)) = family.suspended.pop() {
+            if now.ms_since(at) <= SUSPENDED_MS && silent != *server {
+                blame(&silent, zone);
+            }
+        }
+    }
+
+    /// A question of `sent` timed out. Whether the server is to blame for sure: others were heard since.
+    pub(crate) fn timed_out(
+        &mut self,
+        server: &SocketAddr,
+        zone: ZoneMark,
+        sent: Moment,
+        now: Moment,
+    ) -> bool {
+        let family = &mut self.families[number(server)];
+        if family.heard.is_some_and(|heard| heard >= sent) {
+            return true;
+        }
+        if !family.suspended.iter().any(|(suspended, ..)| suspended == server) {
+            family.silent = family.silent.saturating_add(1);
+            if family.suspended.len() == SUSPENDED_MAX {
+                family.suspended.swap_remove(0);
+            }
+            family.suspended.push((*server, zone, now));
+        }
+        false
+    }
+
+    /// Whether nobody of the family answers although the other family works.
+    pub(crate) fn is_suspect(&self, server: &SocketAddr, now: Moment) -> bool {
+        let number = number(server);
+        let (family, other) = (&self.families[number], &self.families[number ^ 1]);
+        let is_silent =
+            family.silent >= SILENT_MAX && other.silent < SILENT_MAX && other.heard > family.heard;
+        is_silent && now < family.probe_at
+    }
+
+    /// A question goes to the server: of a family that is suspect it was the probe of this second.
+    pub(crate) fn asked(&mut self, server: &SocketAddr, now: Moment) {
+        let family = &mut self.families[number(server)];
+        if now >= family.probe_at {
+            family.probe_at = now.plus_ms(PROBE_MS);
+        }
+    }
+
+    /// How often anybody was heard.
+    pub(crate) fn heard_count(&self) -> u64 {
+        self.heard_count
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn server(number: u8) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, number], 53))
+    }
+
+    fn blamed(network: &mut Network, by: u8, now: u64) -> Vec<SocketAddr> {
+        let mut blamed = Vec::new();
+        network.heard(&server(by), Moment(now), |server, _| blamed.push(*server));
+        blamed
+    }
+
+    #[test]
+    fn nobody_is_blamed_for_a_lost_network() {
+        let mut network = Network::default();
+        assert!(blamed(&mut network, 1, 1_000).is_empty());
+        for at in 0..200u64 {
+            let now = 2_000 + at * 100;
+            assert!(!network.timed_out(
+                &server((at % 100) as u8),
+                ZoneMark::default(),
+                Moment(now - 400),
+                Moment(now)
+            ));
+        }
+        assert!(network.families[0].suspended.len() <= SUSPENDED_MAX);
+        let blamed = blamed(&mut network, 1, 25_000);
+        assert!(blamed.is_empty(), "{blamed:?}");
+    }
+
+    #[test]
+    fn a_dead_server_is_blamed() {
+        let mut network = Network::default();
+        assert!(!network.timed_out(&server(9), ZoneMark::default(), Moment(0), Moment(400)));
+        assert_eq!(blamed(&mut network, 1, 420), [server(9)]);
+        assert!(network.timed_out(&server(9), ZoneMark::default(), Moment(410), Moment(800)));
+        assert!(blamed(&mut network, 1, 900).is_empty());
+    }
+
+    #[test]
+    fn a_family_that_does_not_work_is_probed_once_a_second() {
+        let mut network = Network::default();
+        let six = |number: u16| SocketAddr::from(([0x2001, 0xdb8, 0, 0, 0, 0, 0, number], 53));
+        blamed(&mut network, 1, 0);
+        for number in 0..4 {
+            assert!(!network.is_suspect(&six(number), Moment(10)));
+            network.asked(&six(number), Moment(10));
+            network.timed_out(&six(number), ZoneMark::default(), Moment(10), Moment(400));
+        }
+        blamed(&mut network, 1, 450);
+        assert!(network.is_suspect(&six(9), Moment(500)) && !network.is_suspect(&server(1), Moment(500)));
+        assert!(!network.is_suspect(&six(9), Moment(1_010)), "time for a probe");
+        network.asked(&six(9), Moment(1_010));
+        assert!(network.is_suspect(&six(8), Moment(1_020)));
+        network.heard(&six(9), Moment(1_030), |_, _| ());
+        assert!(!network.is_suspect(&six(8), Moment(1_040)));
+    }
+
+    #[test]
+    fn no_route_is_tried_again_soon() {
+        let mut network = Network::default();
+        network.unreachable(&server(1), Moment(100));
+        assert!(network.is_down(&server(2), Moment(100 + RETRY_MS - 1)));
+        assert!(!network.is_down(&server(2), Moment(100 + RETRY_MS)));
+    }
+}

@@ -1,0 +1,420 @@
+//! The resolver of one worker: events in, actions out.
+//!
+//! ```text
+//! ask, datagram, stream, tick -> one task steps, and whatever that makes ready, until nothing is
+//! ```
+//!
+//! What a step does is in the module of the state: `start`, `choose`, `receive`, `proving`, `finish`.
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+
+use cache::{Copied, Moment};
+use wire::iana::rtype;
+use wire::{Name, NameBuf};
+
+use crate::budget::Budgets;
+use crate::counters::Counters;
+use crate::exchange::{Exchanges, Way};
+use crate::inquiry::Inquiries;
+use crate::limits::{PARENTS_MAX, PREFETCH_ONE_IN, STEPS_MAX, WAITERS_A_CLIENT, WAITERS_MAX};
+use crate::lookup::Kept;
+use crate::mesh::{Mesh, TaskId};
+use crate::network::Network;
+use crate::outcome::{Ask, From, Outcome, Waiter};
+use crate::response::{Reader, Reply};
+use crate::settings::Settings;
+use crate::state::State;
+use crate::stream::Streams;
+use crate::task::{Purpose, Task, Waiting};
+use crate::world::{Received, StreamEvent, StreamId, Time, World};
+
+/// Why a question is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// As many wait for the same as may, or this client does.
+    Crowded,
+    /// There are as many tasks as there may be, none of which can be given up.
+    Full,
+    /// The type is not one that can be resolved (RFC 8482 for ANY).
+    Meta,
+}
+
+/// What a step came to.
+pub(crate) enum Flow {
+    /// Another step, at once.
+    Go,
+    /// Nothing more until something happens.
+    Wait,
+    /// The end.
+    End(Box<Outcome>),
+}
+
+/// Room that steps use, and leave as they found it.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    pub reader: Reader,
+    pub reply: Reply,
+    pub copied: Copied,
+    pub kept: Kept,
+    pub query: Vec<u8>,
+    pub own: Vec<u8>,
+}
+
+/// See the module.
+pub struct Resolver {
+    pub(crate) settings: Settings,
+    pub(crate) mesh: Mesh,
+    pub(crate) budgets: Budgets,
+    pub(crate) exchanges: Exchanges,
+    pub(crate) inquiries: Inquiries,
+    pub(crate) streams: Streams,
+    pub(crate) network: Network,
+    pub(crate) counters: Counters,
+    pub(crate) scratch: Scratch,
+    /// The task of each waiter, to abandon it.
+    pub(crate) waiting: HashMap<Waiter, TaskId, RandomState>,
+    /// Tasks that nobody waited for at their begin.
+    pub(crate) prefetches: usize,
+    pub(crate) time: Time,
+}
+
+impl Resolver {
+    /// A resolver that has nothing to do.
+    pub fn new(settings: Settings) -> Resolver {
+        Resolver {
+            settings,
+            mesh: Mesh::new(),
+            budgets: Budgets::default(),
+            exchanges: Exchanges::default(),
+            inquiries: Inquiries::default(),
+            streams: Streams::default(),
+            network: Network::default(),
+            counters: Counters::default(),
+            scratch: Scratch::default(),
+            waiting: HashMap::default(),
+            prefetches: 0,
+            time: Time::default(),
+        }
+    }
+
+    /// Takes other settings: for tasks that begin from now on, and for the next steps of the others.
+    pub fn configure(&mut self, settings: Settings) {
+        self.settings = settings;
+    }
+
+    /// Finds something out. `waiter` is told by [`World::done`], perhaps at once.
+    pub fn ask(
+        &mut self,
+        ask: &Ask<'_>,
+        waiter: Option<Waiter>,
+        world: &mut dyn World,
+    ) -> Result<(), Refused> {
+        self.time = world.time();
+        if rtype::is_meta(ask.rtype) {
+            return Err(Refused::Meta);
+        }
+        // Without validation all that is learned is the same for all.
+        let is_unchecked = ask.checking_disabled && self.settings.is_validating;
+        let found = self.mesh.find(ask.name, ask.rtype, is_unchecked);
+        match (found, waiter) {
+            (Some(_), None) => return Ok(()),
+            (Some(id), Some(waiter)) => self.join(id, ask, waiter)?,
+            (None, waiter) => self.begin(ask, is_unchecked, waiter, world)?,
+        }
+        self.counters.asked += 1;
+        self.run(world);
+        Ok(())
+    }
+
+    /// A datagram came.
+    pub fn datagram(&mut self, received: &Received<'_>, world: &mut dyn World) {
+        self.time = world.time();
+        self.received(received, world);
+        self.run(world);
+    }
+
+    /// Something happened to a stream.
+    pub fn stream(&mut self, stream: StreamId, event: StreamEvent<'_>, world: &mut dyn World) {
+        self.time = world.time();
+        match event {
+            StreamEvent::Connected => {}
+            StreamEvent::Message(octets) => self.streamed(stream, octets, world),
+            StreamEvent::Closed(why) => self.stream_closed(stream, why, world),
+        }
+        self.run(world);
+    }
+
+    /// Does what is due.
+    pub fn tick(&mut self, world: &mut dyn World) {
+        self.time = world.time();
+        while let Some(id) = self.mesh.next_due(self.time.now) {
+            self.due(id, world);
+        }
+        self.streams.tick(self.time.now, world);
+        self.run(world);
+    }
+
+    /// When to tick next.
+    pub fn deadline(&self) -> Option<Moment> {
+        [self.mesh.deadline(), self.streams.deadline()].into_iter().flatten().min()
+    }
+
+    /// Nobody waits there any more. What was begun goes on, as others may ask the same, and is the first to go when there is no room.
+    pub fn abandon(&mut self, waiter: Waiter) {
+        let Some(task) = self.waiting.remove(&waiter).and_then(|id| self.mesh.get_mut(id)) else { return };
+        if let Some(at) = task.waiters.iter().position(|waiting| waiting.waiter == waiter) {
+            let gone = task.waiters.swap_remove(at);
+            self.budgets.end(gone.budget);
+        }
+    }
+
+    /// What was done so far.
+    pub fn counters(&self) -> Counters {
+        Counters { streams: self.streams.opened, ..self.counters }
+    }
+
+    /// Takes one more who waits for a task.
+    fn join(&mut self, id: TaskId, ask: &Ask<'_>, waiter: Waiter) -> Result<(), Refused> {
+        let now = self.time.now;
+        let serves_stale = self.settings.serves_stale;
+        let Some(task) = self.mesh.get_mut(id) else { return Err(Refused::Full) };
+        let client = ask.client.unwrap_or(0);
+        let of_client = task.waiters.iter().filter(|waiting| waiting.client == client).count();
+        if task.waiters.len() >= WAITERS_MAX || of_client >= WAITERS_A_CLIENT {
+            return Err(Refused::Crowded);
+        }
+        let budget = self.budgets.begin(now);
+        task.waiters.push(Waiting { waiter, client, budget });
+        if serves_stale && task.stale_at.is_none() {
+            task.stale_at = Some(now.plus_ms(crate::limits::STALE_AFTER_MS));
+        }
+        self.waiting.insert(waiter, id);
+        self.counters.joined += 1;
+        // Whoever paid before may have nothing left.
+        self.mesh.make_ready(id);
+        Ok(())
+    }
+
+    /// Begins a task for a client, or for nobody.
+    fn begin(
+        &mut self,
+        ask: &Ask<'_>,
+        is_unchecked: bool,
+        waiter: Option<Waiter>,
+        world: &mut dyn World,
+    ) -> Result<(), Refused> {
+        let now = self.time.now;
+        let purpose = if waiter.is_some() { Purpose::Question } else { Purpose::Prefetch };
+        if waiter.is_none() && self.prefetches >= self.settings.tasks_max / PREFETCH_ONE_IN {
+            return Err(Refused::Full);
+        }
+        self.make_room(world)?;
+        let budget = self.budgets.begin(now);
+        let mut task = Box::new(Task::new(ask.name, ask.rtype, purpose, budget, now));
+        task.is_unchecked = is_unchecked;
+        task.is_refresh = ask.from == From::Servers;
+        let client = ask.client.unwrap_or(0);
+        if let Some(waiter) = waiter {
+            self.budgets.share(budget);
+            task.waiters.push(Waiting { waiter, client, budget });
+            task.stale_at = self.settings.serves_stale.then(|| now.plus_ms(crate::limits::STALE_AFTER_MS));
+        } else {
+            self.prefetches += 1;
+            self.counters.prefetches += 1;
+        }
+        let id = self.insert(task);
+        if let Some(waiter) = waiter {
+            self.waiting.insert(waiter, id);
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, mut task: Box<Task>) -> TaskId {
+        task.heard_before = self.network.heard_count();
+        self.counters.tasks += 1;
+        let is_needed = !task.parents.is_empty();
+        let client = task.waiters.first().map_or(0, |waiting| waiting.client);
+        let zone = NameBuf::root();
+        let id = self.mesh.insert(task);
+        if !is_needed {
+            self.mesh.count_under(id, &zone, client);
+        }
+        id
+    }
+
+    /// Gives up a task if there are too many.
+    fn make_room(&mut self, world: &mut dyn World) -> Result<(), Refused> {
+        if self.mesh.count() < self.settings.tasks_max {
+            return Ok(());
+        }
+        let victim = self.mesh.oldest_of_fullest().ok_or(Refused::Full)?;
+        let task = self.mesh.take(victim).ok_or(Refused::Full)?;
+        self.counters.dropped += 1;
+        self.finish(victim, task, Box::new(Outcome::unfinished()), world);
+        Ok(())
+    }
+
+    /// Begins a sub-task, or joins the one that is there. `None`: it would wait for itself, be too deep, or cost too much.
+    pub(crate) fn child(
+        &mut self,
+        (parent_id, parent): (TaskId, &mut Task),
+        (name, rtype): (&Name, u16),
+        purpose: Purpose,
+        world: &mut dyn World,
+    ) -> Option<TaskId> {
+        let is_unchecked = self.settings.is_validating;
+        if let Some(id) = self.mesh.find(name, rtype, is_unchecked) {
+            if id == parent_id || self.mesh.waits_for(id, parent_id) {
+                return None;
+            }
+            let child = self.mesh.get_mut(id)?;
+            if child.parents.len() >= PARENTS_MAX {
+                return None;
+            }
+            child.parents.push(parent_id);
+            parent.children.push(id);
+            self.mesh.protect(id);
+            return Some(id);
+        }
+        let is_itself = parent.rtype == rtype && parent.is_unchecked == is_unchecked && *parent.name == *name;
+        if is_itself || parent.depth >= crate::limits::DEPTH_MAX || !self.budgets.take_child(parent.budget) {
+            return None;
+        }
+        self.make_room(world).ok()?;
+        self.budgets.share(parent.budget);
+        let mut task = Box::new(Task::new(name, rtype, purpose, parent.budget, self.time.now));
+        task.is_unchecked = is_unchecked;
+        task.depth = parent.depth + 1;
+        task.parents.push(parent_id);
+        let id = self.insert(task);
+        parent.children.push(id);
+        Some(id)
+    }
+
+    /// Steps until nothing is ready.
+    fn run(&mut self, world: &mut dyn World) {
+        while let Some(id) = self.mesh.next_ready() {
+            if let Some(task) = self.mesh.take(id) {
+                self.steps(id, task, world);
+            }
+        }
+    }
+
+    /// Lets a task step as far as it gets.
+    pub(crate) fn steps(&mut self, id: TaskId, mut task: Box<Task>, world: &mut dyn World) {
+        loop {
+            task.steps += 1;
+            if task.steps > STEPS_MAX {
+                return self.finish(id, task, Box::new(Outcome::unfinished()), world);
+            }
+            let flow = match task.state {
+                State::Start => self.start(id, &mut task, world),
+                State::Choosing => self.choose(id, &mut task, world),
+                State::Proving => self.prove(id, &mut task, world),
+                _ => Flow::Wait,
+            };
+            match flow {
+                Flow::Go => {}
+                Flow::Wait => return self.rest(id, task),
+                Flow::End(outcome) => return self.finish(id, task, outcome, world),
+            }
+        }
+    }
+
+    /// What a step came to, of a task that is taken out.
+    pub(crate) fn follow(&mut self, id: TaskId, task: Box<Task>, flow: Flow, world: &mut dyn World) {
+        match flow {
+            Flow::Go => self.steps(id, task, world),
+            Flow::Wait => self.rest(id, task),
+            Flow::End(outcome) => self.finish(id, task, outcome, world),
+        }
+    }
+
+    /// Puts a task back until something happens.
+    fn rest(&mut self, id: TaskId, task: Box<Task>) {
+        let end = self.budgets.deadline(task.budget);
+        let due = [task.state.until(), task.again_at, task.stale_at, Some(end)].into_iter().flatten().min();
+        self.mesh.put(id, task);
+        self.mesh.set_due(id, due);
+    }
+
+    /// A task's moment has come.
+    fn due(&mut self, id: TaskId, world: &mut dyn World) {
+        let now = self.time.now;
+        let Some(mut task) = self.mesh.take(id) else { return };
+        if task.stale_at.is_some_and(|at| at <= now) {
+            task.stale_at = None;
+            self.give_stale(&mut task, world);
+        }
+        if self.budgets.is_spent(task.budget, now) && !self.next_payer(&mut task, world) {
+            return self.finish(id, task, Box::new(Outcome::unfinished()), world);
+        }
+        if task.again_at.is_some_and(|at| at <= now) {
+            task.again_at = None;
+        }
+        if task.state.until().is_some_and(|until| until <= now) {
+            self.timed_out(&mut task, world);
+        }
+        self.steps(id, task, world);
+    }
+
+    /// Whoever paid for a task has nothing left: he is told, and another who waits goes on paying. `false`: there is none.
+    pub(crate) fn next_payer(&mut self, task: &mut Task, world: &mut dyn World) -> bool {
+        let now = self.time.now;
+        if task.begun.plus_ms(crate::limits::TASK_MS_MAX_OF_ALL) <= now {
+            return false;
+        }
+        let mut at = 0;
+        while let Some(waiting) = task.waiters.get(at).copied() {
+            if self.budgets.is_spent(waiting.budget, now) {
+                task.waiters.swap_remove(at);
+                self.counters.spent += 1;
+                self.tell(waiting, &Outcome::unfinished(), world);
+            } else {
+                at += 1;
+            }
+        }
+        let of_waiters = task.waiters.first().map(|waiting| waiting.budget);
+        let payer = of_waiters.or_else(|| {
+            let budgets = task.parents.iter().filter_map(|id| self.mesh.get(*id)).map(|parent| parent.budget);
+            budgets.into_iter().find(|budget| !self.budgets.is_spent(*budget, now))
+        });
+        let Some(payer) = payer else { return false };
+        self.budgets.share(payer);
+        let old = std::mem::replace(&mut task.budget, payer);
+        self.budgets.end(old);
+        true
+    }
+
+    /// Takes a question from whoever pays. `false`: nobody does any more.
+    pub(crate) fn pay(&mut self, task: &mut Task, world: &mut dyn World) -> bool {
+        loop {
+            if !self.budgets.is_spent(task.budget, self.time.now) {
+                return self.budgets.take_question(task.budget);
+            }
+            if !self.next_payer(task, world) {
+                return false;
+            }
+        }
+    }
+
+    /// Tells one who waited what it came to.
+    pub(crate) fn tell(&mut self, waiting: Waiting, outcome: &Outcome, world: &mut dyn World) {
+        self.waiting.remove(&waiting.waiter);
+        self.budgets.end(waiting.budget);
+        world.done(waiting.waiter, outcome);
+    }
+
+    /// Closes what a task has asked.
+    pub(crate) fn close_exchanges(&mut self, task: &mut Task, world: &mut dyn World) {
+        for open in &mut task.open {
+            let Some(id) = open.take() else { continue };
+            let Some(exchange) = self.exchanges.close(id) else { continue };
+            match exchange.way {
+                Way::Datagram(path) => world.settle(path),
+                Way::Stream(stream) => self.streams.settled(stream, id, self.time.now),
+            }
+        }
+    }
+}

@@ -1,0 +1,495 @@
+//! The RRsets of a message, gathered in one pass.
+//!
+//! ```text
+//! sets     Set: section, type, TTL, owner --> octets,  data: first, last, count --> records, signatures: the same
+//! records  Record: place of the RDATA (in the message, or in octets where names were expanded), hash, next of the set
+//! octets   owners, RDATA with names expanded
+//! ```
+//!
+//! What is not at or below the zone asked never gets in, nor what is not of class IN, nor meta types. All room is used again.
+
+use wire::Name;
+use wire::edns::Edns;
+use wire::iana::{class, rtype};
+use wire::message::{self, Message};
+use wire::name::NAME_OCTETS_MAX;
+use wire::rdata::has_names;
+use wire::render::Section;
+use wire::rrset::{RdataListBuf, Rrset, RrsetListBuf};
+
+use super::limits::{ADDRESS_SETS_MAX, RECORDS_MAX, SETS_MAX, SIGNATURES_MAX};
+
+/// Why a message is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It cannot be read.
+    Malformed,
+    /// It has more than the limits say.
+    Excess,
+}
+
+impl From<message::Error> for Fault {
+    fn from(error: message::Error) -> Fault {
+        match error {
+            message::Error::Work(_) => Fault::Excess,
+            _ => Fault::Malformed,
+        }
+    }
+}
+
+/// No record.
+const NONE: u16 = u16::MAX;
+
+/// Records of a set, in their order.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    first: u16,
+    last: u16,
+    count: u16,
+}
+
+impl Run {
+    const EMPTY: Run = Run { first: NONE, last: NONE, count: 0 };
+}
+
+/// A record of a set.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    place: Place,
+    /// Number of its set, and whether it is a signature of that.
+    of: u16,
+    /// The next of its run.
+    next: u16,
+    /// The next in its bucket.
+    next_alike: u16,
+    hash: u32,
+}
+
+/// Where RDATA lies: in the message, or in [`Sets::octets`].
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    at: u32,
+    length: u16,
+    is_expanded: bool,
+}
+
+impl Place {
+    fn octets<'o>(&self, message: &'o [u8], expanded: &'o [u8]) -> &'o [u8] {
+        let from = if self.is_expanded { expanded } else { message };
+        &from[self.at as usize..][..usize::from(self.length)]
+    }
+}
+
+/// An RRset of one section.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Set {
+    pub(super) section: Section,
+    /// RRSIG where these themselves were asked for.
+    pub(super) rtype: u16,
+    /// The smallest that one of its records has.
+    pub(super) ttl: u32,
+    owner: Span,
+    data: Run,
+    signatures: Run,
+    /// Whether it was put out already.
+    is_taken: bool,
+}
+
+impl Set {
+    /// Whether there are records beside signatures.
+    pub(super) fn has_data(&self) -> bool {
+        self.data.count > 0
+    }
+
+    /// Whether there are signatures.
+    pub(super) fn is_signed(&self) -> bool {
+        self.signatures.count > 0
+    }
+}
+
+/// A name in [`Sets::octets`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    at: u32,
+    length: u8,
+    hash: u32,
+}
+
+/// Places that records are looked for in, by their hash: a power of two. Messages of 64 KiB have a few in each.
+const BUCKETS: usize = 1024;
+
+/// See the module.
+pub(super) struct Sets {
+    /// What hashes begin with, so that nobody can choose records that fall together.
+    key: u64,
+    /// The record that was put there last.
+    buckets: Box<[u16; BUCKETS]>,
+    sets: Vec<Set>,
+    records: Vec<Record>,
+    octets: Vec<u8>,
+    /// How many of [`Self::sets`] are addresses of the additional section.
+    address_sets: usize,
+    /// What was seen, and is not of the zone asked.
+    pub(super) seen: Seen,
+    data: RdataListBuf,
+    signatures: RdataListBuf,
+}
+
+/// What stands in a message beside what is gathered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    /// Its OPT record.
+    pub(super) edns: Option<Edns>,
+    /// The upper eight bits of its response code.
+    pub(super) rcode_upper: u8,
+    /// An NS record in the authority section above the zone asked.
+    pub(super) has_upward_ns: bool,
+    /// One elsewhere.
+    pub(super) has_sideways_ns: bool,
+    /// A record in the answer section, whatever it is.
+    pub(super) has_answer: bool,
+}
+
+/// The owner of the record before: most have the same.
+#[derive(Clone, Copy)]
+struct Owner {
+    /// Where it stands, pointers at the begin followed.
+    at: usize,
+    /// `None`: not of the zone.
+    span: Option<Span>,
+    is_above: bool,
+}
+
+impl Sets {
+    /// Room for sets. `key`: any random number.
+    pub(super) fn new(key: u64) -> Sets {
+        Sets {
+            key,
+            buckets: Box::new([NONE; BUCKETS]),
+            sets: Vec::new(),
+            records: Vec::new(),
+            octets: Vec::new(),
+            address_sets: 0,
+            seen: Seen::default(),
+            data: RdataListBuf::new(),
+            signatures: RdataListBuf::new(),
+        }
+    }
+
+    /// Reads the records of `message`: those at or below `zone`, and addresses of the additional section. `asks_signatures`: RRSIG records are
+    /// data, as they were asked for.
+    pub(super) fn gather(
+        &mut self,
+        message: &Message<'_>,
+        zone: &Name,
+        asks_signatures: bool,
+    ) -> Result<(), Fault> {
+        self.clear();
+        let mut before: Option<Owner> = None;
+        for record in message.records()? {
+            let record = record?;
+            let view = record.view;
+            if view.rtype == rtype::OPT {
+                self.opt(message, &record)?;
+                continue;
+            }
+            self.seen.has_answer |= record.section == Section::Answer;
+            let is_additional = record.section == Section::Additional;
+            if view.class != class::IN
+                || rtype::is_meta(view.rtype)
+                || is_additional && !matches!(view.rtype, rtype::A | rtype::AAAA)
+            {
+                continue;
+            }
+            let at = begin_of_name(message.octets(), view.owner);
+            let owner = match before {
+                Some(owner) if owner.at == at => owner,
+                _ => self.owner(&record, at, zone)?,
+            };
+            before = Some(owner);
+            let Some(span) = owner.span else {
+                if view.rtype == rtype::NS && record.section == Section::Authority {
+                    self.seen.has_upward_ns |= owner.is_above;
+                    self.seen.has_sideways_ns |= !owner.is_above;
+                }
+                continue;
+            };
+            self.record(message.octets(), &record, span, asks_signatures)?;
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.sets.clear();
+        self.records.clear();
+        self.buckets.fill(NONE);
+        self.octets.clear();
+        self.address_sets = 0;
+        self.seen = Seen::default();
+    }
+
+    /// Reads the OPT record: the only one, at the root, its options whole (RFC 6891 6.1.1).
+    fn opt(&mut self, message: &Message<'_>, record: &message::Record<'_, '_>) -> Result<(), Fault> {
+        let (edns, is_whole) = Edns::read(message.octets(), &record.view);
+        let is_root = message.octets().get(record.view.owner) == Some(&0);
+        if self.seen.edns.is_some() || !is_whole || !is_root || record.section != Section::Additional {
+            return Err(Fault::Malformed);
+        }
+        self.seen.edns = Some(edns);
+        self.seen.rcode_upper = (record.view.ttl >> 24) as u8;
+        Ok(())
+    }
+
+    /// Copies the owner of a record, unless it is not of the zone.
+    fn owner(&mut self, record: &message::Record<'_, '_>, at: usize, zone: &Name) -> Result<Owner, Fault> {
+        let mut room = [0; NAME_OCTETS_MAX];
+        let name = record.owner_name(&mut room)?;
+        if !name.is_at_or_below(zone) {
+            return Ok(Owner { at, span: None, is_above: zone.is_at_or_below(name) });
+        }
+        let (start, length) = (self.octets.len() as u32, name.octets().len());
+        self.octets.extend_from_slice(name.octets());
+        room.make_ascii_lowercase();
+        let span = Span { at: start, length: length as u8, hash: hash(self.key, &room[..length]) };
+        Ok(Owner { at, span: Some(span), is_above: false })
+    }
+
+    /// Puts a record into its set.
+    fn record(
+        &mut self,
+        message: &[u8],
+        record: &message::Record<'_, '_>,
+        owner: Span,
+        asks_signatures: bool,
+    ) -> Result<(), Fault> {
+        let view = record.view;
+        let is_data = asks_signatures && record.section == Section::Answer;
+        let is_signature = view.rtype == rtype::RRSIG && !is_data;
+        let rtype = match (is_signature, view.rdata) {
+            (false, _) => view.rtype,
+            (true, &[high, low, ..]) => u16::from_be_bytes([high, low]),
+            (true, _) => return Err(Fault::Malformed),
+        };
+        let Some(number) = self.set(record.section, owner, rtype)? else { return Ok(()) };
+        let place = self.rdata(record)?;
+        let set = &mut self.sets[number];
+        set.ttl = set.ttl.min(ttl(view.ttl));
+        self.append(message, number, is_signature, place)
+    }
+
+    /// The number of the set, a new one where there was none. `None`: addresses beyond the limit.
+    fn set(&mut self, section: Section, owner: Span, rtype: u16) -> Result<Option<usize>, Fault> {
+        let is_it = |set: &Set| {
+            set.rtype == rtype
+                && set.section == section
+                && (set.owner == owner || self.is_same(set.owner, owner))
+        };
+        // Records of a set mostly follow each other.
+        if let Some(number) = (0..self.sets.len()).rev().find(|number| is_it(&self.sets[*number])) {
+            return Ok(Some(number));
+        }
+        if section == Section::Additional {
+            if self.address_sets == ADDRESS_SETS_MAX {
+                return Ok(None);
+            }
+            self.address_sets += 1;
+        } else if self.sets.len() - self.address_sets == SETS_MAX {
+            return Err(Fault::Excess);
+        }
+        let (data, signatures) = (Run::EMPTY, Run::EMPTY);
+        self.sets.push(Set { section, rtype, ttl: u32::MAX, owner, data, signatures, is_taken: false });
+        Ok(Some(self.sets.len() - 1))
+    }
+
+    fn is_same(&self, one: Span, other: Span) -> bool {
+        one.hash == other.hash && self.span(one).eq_ignore_case(self.span(other))
+    }
+
+    fn span(&self, span: Span) -> &Name {
+        Name::trusted(&self.octets[span.at as usize..][..usize::from(span.length)])
+    }
+
+    /// Where the RDATA lies, its names expanded.
+    fn rdata(&mut self, record: &message::Record<'_, '_>) -> Result<Place, Fault> {
+        let view = record.view;
+        let plain = Place { at: view.rdata_at as u32, length: view.rdata.len() as u16, is_expanded: false };
+        match view.rtype {
+            rtype::A if view.rdata.len() != 4 => return Err(Fault::Malformed),
+            rtype::AAAA if view.rdata.len() != 16 => return Err(Fault::Malformed),
+            other if !has_names(other) => return Ok(plain),
+            _ => {}
+        }
+        let at = self.octets.len();
+        // As many octets more as two names can have.
+        self.octets.resize(at + view.rdata.len() + 2 * NAME_OCTETS_MAX, 0);
+        let expanded = record.rdata_uncompressed(&mut self.octets[at..])?;
+        let (is_plain, length) = (expanded.as_ptr() == view.rdata.as_ptr(), expanded.len());
+        self.octets.truncate(if is_plain { at } else { at + length });
+        Ok(if is_plain { plain } else { Place { at: at as u32, length: length as u16, is_expanded: true } })
+    }
+
+    /// Appends a record to the data or the signatures of a set, unless it is there.
+    fn append(
+        &mut self,
+        message: &[u8],
+        number: usize,
+        is_signature: bool,
+        place: Place,
+    ) -> Result<(), Fault> {
+        let rdata = place.octets(message, &self.octets);
+        // Which set, and which of its runs.
+        let of = (number as u64) << 1 | u64::from(is_signature);
+        let hash = hash(self.key ^ of, rdata);
+        let bucket = hash as usize % BUCKETS;
+        let mut at = self.buckets[bucket];
+        while let Some(there) = self.records.get(usize::from(at)) {
+            if there.hash == hash
+                && there.of == of as u16
+                && there.place.octets(message, &self.octets) == rdata
+            {
+                return Ok(());
+            }
+            at = there.next_alike;
+        }
+        let set = &mut self.sets[number];
+        let run = match is_signature {
+            true if usize::from(set.signatures.count) == SIGNATURES_MAX => return Ok(()),
+            true => &mut set.signatures,
+            false if usize::from(set.data.count) == RECORDS_MAX => return Err(Fault::Excess),
+            false => &mut set.data,
+        };
+        // A message has at most 65,535 / 11 records.
+        let new = self.records.len() as u16;
+        match self.records.get_mut(usize::from(run.last)) {
+            Some(last) => last.next = new,
+            None => run.first = new,
+        }
+        (run.last, run.count) = (new, run.count + 1);
+        let next_alike = std::mem::replace(&mut self.buckets[bucket], new);
+        self.records.push(Record { place, of: of as u16, next: NONE, next_alike, hash });
+        Ok(())
+    }
+
+    /// The numbers of the sets of a section that have data.
+    pub(super) fn of(&self, section: Section) -> impl Iterator<Item = usize> + '_ {
+        (0..self.sets.len()).filter(move |number| {
+            let set = &self.sets[*number];
+            set.section == section && set.has_data()
+        })
+    }
+
+    /// The set of `owner` and `rtype` in `section`, if it has data.
+    pub(super) fn find(&self, section: Section, owner: &Name, rtype: u16) -> Option<usize> {
+        self.of(section)
+            .find(|number| self.sets[*number].rtype == rtype && self.owner_of(*number).eq_ignore_case(owner))
+    }
+
+    /// How many sets there are, those without data included.
+    pub(super) fn count(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// A set.
+    pub(super) fn set_at(&self, number: usize) -> &Set {
+        &self.sets[number]
+    }
+
+    /// Its owner, as it came.
+    pub(super) fn owner_of(&self, number: usize) -> &Name {
+        self.span(self.sets[number].owner)
+    }
+
+    /// The RDATA of its first record.
+    pub(super) fn first<'s>(&'s self, message: &'s [u8], number: usize) -> &'s [u8] {
+        let first = self.records.get(usize::from(self.sets[number].data.first));
+        first.map_or(&[], |record| record.place.octets(message, &self.octets))
+    }
+
+    /// Whether a record with this RDATA, a name, is in a set.
+    pub(super) fn has_name(&self, message: &[u8], number: usize, name: &Name) -> bool {
+        self.run(self.sets[number].data)
+            .any(|record| record.place.octets(message, &self.octets).eq_ignore_ascii_case(name.octets()))
+    }
+
+    fn run(&self, run: Run) -> impl Iterator<Item = &Record> {
+        let mut at = run.first;
+        std::iter::from_fn(move || {
+            let record = self.records.get(usize::from(at))?;
+            at = record.next;
+            Some(record)
+        })
+    }
+
+    /// Appends the first record of a set of which there can be one only.
+    pub(super) fn put_first(&mut self, message: &[u8], number: usize, ttl: u32, to: &mut RrsetListBuf) {
+        let mut is_first = true;
+        self.put(message, number, ttl, |_| std::mem::take(&mut is_first), to);
+    }
+
+    /// Appends a set to `to`, unless that was done before: its records as far as `keep` says, with `ttl` if that is less than its own.
+    pub(super) fn put(
+        &mut self,
+        message: &[u8],
+        number: usize,
+        ttl: u32,
+        mut keep: impl FnMut(&[u8]) -> bool,
+        to: &mut RrsetListBuf,
+    ) {
+        let set = self.sets[number];
+        if set.is_taken {
+            return;
+        }
+        self.sets[number].is_taken = true;
+        let (mut data, mut signatures) =
+            (std::mem::take(&mut self.data), std::mem::take(&mut self.signatures));
+        data.clear();
+        signatures.clear();
+        for record in self.run(set.data) {
+            let rdata = record.place.octets(message, &self.octets);
+            if keep(rdata) {
+                data.push(rdata);
+            }
+        }
+        for record in self.run(set.signatures) {
+            signatures.push(record.place.octets(message, &self.octets));
+        }
+        if !data.list().is_empty() {
+            to.push(&Rrset {
+                owner: self.span(set.owner),
+                rtype: set.rtype,
+                ttl: set.ttl.min(ttl),
+                rdatas: data.list(),
+                signatures: signatures.list(),
+            });
+        }
+        (self.data, self.signatures) = (data, signatures);
+    }
+}
+
+/// A TTL as it is meant: 31 bits, and nothing where the upper one is set (RFC 2181 8).
+pub(super) fn ttl(field: u32) -> u32 {
+    if field > i32::MAX as u32 { 0 } else { field }
+}
+
+/// Where the labels of the name at `at` begin: most owners are a pointer to where the name stood first.
+fn begin_of_name(message: &[u8], at: usize) -> usize {
+    match message.get(at..at + 2) {
+        Some(&[high @ 0xc0..=0xff, low]) => usize::from(u16::from_be_bytes([high & 0x3f, low])),
+        _ => at,
+    }
+}
+
+/// A hash to tell octets apart by before they are compared: nobody who does not know the key can make many that have the same.
+fn hash(key: u64, octets: &[u8]) -> u32 {
+    let (words, rest) = octets.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let hash = words.iter().fold(key, |hash, word| mix(hash ^ u64::from_le_bytes(*word)));
+    mix(mix(hash ^ u64::from_le_bytes(last)) ^ octets.len() as u64) as u32
+}
+
+/// The two halves of a product, folded together.
+fn mix(word: u64) -> u64 {
+    let product = u128::from(word) * 0x9e37_79b9_7f4a_7c15_u128;
+    product as u64 ^ (product >> 64) as u64
+}

@@ -1,0 +1,220 @@
+//! Responses as text, and what is read from them.
+
+mod classes;
+mod forged;
+mod properties;
+mod recorded;
+
+use wire::builder::{Builder, Case, Suffixes};
+use wire::header;
+use wire::iana::{class, rcode, rtype};
+use wire::message::Message;
+use wire::render::Section;
+use wire::rrset::{RrsetList, RrsetListBuf};
+use wire::{Name, NameBuf};
+
+use super::*;
+
+pub(super) fn name(text: &str) -> NameBuf {
+    NameBuf::from_text(text).unwrap()
+}
+
+/// A question: `zone qname TYPE`, options after it.
+#[derive(Debug)]
+pub(super) struct Question {
+    zone: NameBuf,
+    qname: NameBuf,
+    full: NameBuf,
+    qtype: u16,
+    pub(super) change: fn(&mut Asked<'_>),
+}
+
+impl Question {
+    /// From `zone qname TYPE`, to which ` for NAME` is added where the name is minimised.
+    pub(super) fn new(text: &str) -> Question {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let full = words.get(4).unwrap_or(&words[1]);
+        Question {
+            zone: name(words[0]),
+            qname: name(words[1]),
+            full: name(full),
+            qtype: rtype::from_text(words[2].as_bytes()).unwrap(),
+            change: |_| (),
+        }
+    }
+
+    pub(super) fn with(text: &str, change: fn(&mut Asked<'_>)) -> Question {
+        Question { change, ..Question::new(text) }
+    }
+
+    pub(super) fn asked(&self) -> Asked<'_> {
+        let mut asked = Asked {
+            zone: &self.zone,
+            qname: &self.qname,
+            qtype: self.qtype,
+            full: &self.full,
+            id: 0xabcd,
+            source: Source::Authority,
+            has_edns: true,
+            cookie: None,
+            is_case_random: true,
+            is_stream: false,
+            not_servers: NEVER_SERVERS,
+        };
+        (self.change)(&mut asked);
+        asked
+    }
+}
+
+/// Flags and response code of words such as `AA NXDOMAIN`.
+fn flags(text: &str) -> u16 {
+    text.split_whitespace().fold(header::QR, |flags, word| {
+        flags
+            | match word {
+                "AA" => header::AA,
+                "TC" => header::TC,
+                "RA" => header::RA,
+                "AD" => header::AD,
+                word => {
+                    let found = rcode::ALL.iter().find(|(_, name)| *name == word);
+                    found.unwrap_or_else(|| panic!("{word}: no flag and no response code")).0 & 0xf
+                }
+            }
+    })
+}
+
+/// A response as it is sent: `records` are lines of a zone file, sections after `---`.
+pub(super) fn message(asked: &Asked<'_>, words: &str, records: &str) -> Vec<u8> {
+    let mut octets = vec![0; 65_535];
+    let mut suffixes = Suffixes::new(1);
+    let limits = (octets.len(), 0);
+    let mut builder = Builder::new(&mut octets, limits, &mut suffixes, Case::Ignored, asked.id).unwrap();
+    builder.question(asked.qname, asked.qtype, class::IN).unwrap();
+    let sections = [Section::Answer, Section::Authority, Section::Additional];
+    for (section, text) in sections.into_iter().zip(records.split("---")) {
+        builder.begin_section(section);
+        let text: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        if text.is_empty() {
+            continue;
+        }
+        for record in zonefile::records(&text.join("\n"), Name::root()).unwrap() {
+            let head = (record.rtype, class::IN, record.ttl);
+            builder.record(&record.owner, head, &record.rdata).unwrap();
+        }
+    }
+    let length = builder.finish(flags(words), 1);
+    octets.truncate(length);
+    octets
+}
+
+/// An OPT record at the end of a message.
+pub(super) fn with_opt(mut octets: Vec<u8>, rcode_upper: u8, options: &[u8]) -> Vec<u8> {
+    octets.extend(b"\0\0\x29\x04\xd0");
+    octets.extend([rcode_upper, 0, 0, 0]);
+    octets.extend((options.len() as u16).to_be_bytes());
+    octets.extend(options);
+    octets[11] += 1;
+    octets
+}
+
+/// One line a record, those of `section` named before each.
+fn lines(section: &str, list: &RrsetListBuf, to: &mut String) {
+    for set in list.list() {
+        let mut printed = Vec::new();
+        for rdata in set.rdatas {
+            zonefile::print::line(set.owner, set.ttl, set.rtype, rdata, &mut printed);
+        }
+        let printed = String::from_utf8(printed).unwrap().replace(" IN ", " ");
+        for line in printed.lines() {
+            *to += &format!("{section} {line}\n");
+        }
+        if !set.signatures.is_empty() {
+            *to += &format!("{section} + {} signatures\n", set.signatures.count());
+        }
+    }
+}
+
+/// What was read, as text.
+pub(super) fn print(reply: &Reply) -> String {
+    let mut text = format!("{:?} {}\n", reply.kind, reply.name());
+    lines("an", &reply.answer, &mut text);
+    lines("au", &reply.authority, &mut text);
+    lines("re", &reply.referral, &mut text);
+    lines("gl", &reply.glue, &mut text);
+    text
+}
+
+pub(super) fn read(asked: &Asked<'_>, octets: &[u8]) -> Result<Reply, Mismatch> {
+    let mut reply = Reply::new();
+    let read = Reader::new(1).read(asked, octets, &mut reply);
+    check_scrubbed(asked, octets, &reply);
+    if read.is_err() {
+        assert_eq!((reply.kind, print(&reply)), (Kind::Unread, "Unread .\n".into()));
+    }
+    read.map(|()| reply)
+}
+
+/// Owner, type and RDATA of the records of a message, as far as they can be read.
+fn records_of(octets: &[u8]) -> Vec<(NameBuf, u16, Vec<u8>)> {
+    let Ok(message) = Message::read(octets) else { return Vec::new() };
+    let Ok(records) = message.records() else { return Vec::new() };
+    let (mut name, mut rdata) = ([0; NAME_OCTETS_MAX], vec![0; 65_535]);
+    let record = |record: wire::message::Record<'_, '_>| {
+        let owner = record.owner_name(&mut name).ok()?.to_owned();
+        Some((owner, record.view.rtype, record.rdata_uncompressed(&mut rdata).ok()?.to_vec()))
+    };
+    records.map_while(Result::ok).filter_map(record).collect()
+}
+
+/// What holds of every reply: owners are at or below the zone asked, and each record is one of the message, but for CNAMEs made from a
+/// DNAME.
+pub(super) fn check_scrubbed(asked: &Asked<'_>, octets: &[u8], reply: &Reply) {
+    let all = records_of(octets);
+    let is_there = |owner: &Name, rtype: u16, rdata: &[u8]| {
+        all.iter().any(|(name, there, data)| {
+            *there == rtype && data.eq_ignore_ascii_case(rdata) && name.eq_ignore_case(owner)
+        })
+    };
+    let has_dname = reply.answer.list().iter().any(|set| set.rtype == rtype::DNAME);
+    for list in [&reply.answer, &reply.authority, &reply.referral, &reply.glue] {
+        assert!(RrsetList::from_octets(list.list().octets()).is_some());
+        for set in list.list() {
+            assert!(set.owner.is_at_or_below(asked.zone), "{} is not of {}", set.owner, asked.zone);
+            assert!(!set.rdatas.is_empty() && set.ttl <= i32::MAX as u32);
+            let is_made = set.rtype == rtype::CNAME && has_dname && set.signatures.is_empty();
+            for rdata in set.rdatas {
+                assert!(is_made || is_there(set.owner, set.rtype, rdata), "{set:?}");
+            }
+            for rdata in set.signatures {
+                assert!(is_there(set.owner, rtype::RRSIG, rdata), "{set:?}");
+            }
+        }
+    }
+    assert!(
+        reply
+            .referral
+            .list()
+            .iter()
+            .all(|set| asked.zone.octets().len() < set.owner.octets().len() || asked.zone.is_root())
+    );
+}
+
+/// Reads a response, and compares what is read as text: the kind and its name, then records by section.
+#[track_caller]
+pub(super) fn check(question: &str, words: &str, records: &str, expected: &str) {
+    check_asked(&Question::new(question), words, records, expected);
+}
+
+#[track_caller]
+pub(super) fn check_asked(question: &Question, words: &str, records: &str, expected: &str) {
+    let asked = question.asked();
+    let octets = message(&asked, words, records);
+    let reply = read(&asked, &octets).unwrap();
+    let expected: String = expected
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(|line| format!("{line}\n"))
+        .collect();
+    assert_eq!(print(&reply), expected);
+}

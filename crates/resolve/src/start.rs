@@ -1,0 +1,349 @@
+//! The begin of a name: what is known of it, and whose servers are to be asked.
+//!
+//! ```text
+//! deepest configured point at or above the name (for DS: above it)
+//!   cache, what lies above that point left out -> answer, denial | alias: the next name
+//!   failed just now -> the end                 own zones -> answer | referral
+//!   forwarders or stub servers | deepest zone cut below the point | root
+//! ```
+
+use std::net::{IpAddr, SocketAddr};
+
+use cache::{Key, Security, Subject};
+use wire::iana::{ede, rcode, rtype};
+use wire::rrset::{RdataList, RrsetList, RrsetListBuf};
+use wire::{Name, NameBuf};
+
+use crate::limits::{ALIASES_MAX, CHAIN_OCTETS_MAX, NAMES_MAX};
+use crate::lookup::{Found, Kept, Lookup};
+use crate::mesh::TaskId;
+use crate::minimise::Minimiser;
+use crate::outcome::Outcome;
+use crate::resolver::{Flow, Resolver};
+use crate::response::is_server;
+use crate::settings::ConfiguredKind;
+use crate::state::State;
+use crate::target::address_of;
+use crate::task::{NEVER, Place, Purpose, Source, Task};
+use crate::world::World;
+
+impl Resolver {
+    /// See the module.
+    pub(crate) fn start(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> Flow {
+        let configured = self.configured(task);
+        let floor = configured.map_or(0, |number| self.settings.zones[number].name.label_count());
+        let is_passed_over = task.is_refresh && task.aliases == 0;
+        if !is_passed_over {
+            let mut kept = std::mem::take(&mut self.scratch.kept);
+            let flow = self.from_cache(task, floor, &mut kept, world);
+            self.scratch.kept = kept;
+            if let Some(flow) = flow {
+                return flow;
+            }
+        }
+        if let Some(number) = configured.filter(|number| !self.settings.zones[*number].servers.is_empty()) {
+            return self.enter_configured(id, task, number, world);
+        }
+        if let Some(flow) = self.ask_own(id, task, world) {
+            return flow;
+        }
+        self.enter_cut(id, task, floor, world)
+    }
+
+    /// The deepest zone of the settings that counts for the name of now. DS belongs to the zone above.
+    fn configured(&self, task: &Task) -> Option<usize> {
+        let zones = self.settings.zones.iter().enumerate();
+        let is_above = |name: &Name| {
+            task.qname.is_at_or_below(name)
+                && !(task.rtype == rtype::DS && task.qname.eq_ignore_case(name) && !name.is_root())
+        };
+        let counts = |(number, _): &(usize, _)| task.passed_over != Some(*number as u16);
+        let of_name = zones.filter(|(_, zone)| is_above(&zone.name)).filter(counts);
+        of_name.max_by_key(|(_, zone)| zone.name.label_count()).map(|(number, _)| number)
+    }
+
+    /// What the cache has of the name of now. `None`: nothing that helps.
+    fn from_cache(
+        &mut self,
+        task: &mut Task,
+        floor: usize,
+        kept: &mut Kept,
+        world: &mut dyn World,
+    ) -> Option<Flow> {
+        let now = self.time.now;
+        let lookup =
+            Lookup { cache: world.cache(), now, is_unchecked: task.is_unchecked, is_stale: false, floor };
+        kept.clear();
+        let found = lookup.find(&task.qname, task.rtype, &mut self.scratch.copied, kept);
+        if found == Found::Nothing {
+            let key = Key { name: &task.qname, subject: Subject::Failure(task.rtype) };
+            let failure = lookup.cache.get(&key, &mut self.scratch.copied)?;
+            if failure.ttl_left(now).is_none() || task.purpose == Purpose::Prefetch {
+                return None;
+            }
+            let edes = [failure.ede, Some(ede::CACHED_ERROR)];
+            return Some(Flow::End(Box::new(Outcome { is_fact: true, edes, ..Outcome::failed() })));
+        }
+        Some(self.found(task, found, kept))
+    }
+
+    /// Takes what was found to be so: an alias leads on, all else is the end.
+    fn found(&mut self, task: &mut Task, found: Found, kept: &mut Kept) -> Flow {
+        match found {
+            Found::Alias(security) => {
+                let target = kept.target.take();
+                let lists = (kept.answer.list(), kept.authority.list());
+                self.follow_alias(task, lists, security, target.as_deref())
+            }
+            Found::Data(security) => conclude(task, rcode::NOERROR, kept, security),
+            Found::NoData(security) => conclude(task, rcode::NOERROR, kept, security),
+            Found::NameError(security) => conclude(task, rcode::NXDOMAIN, kept, security),
+            Found::TooLong(security) => conclude(task, rcode::YXDOMAIN, kept, security),
+            Found::Nothing => Flow::Go,
+        }
+    }
+
+    /// Goes on with the target of an alias.
+    pub(crate) fn follow_alias(
+        &mut self,
+        task: &mut Task,
+        (answer, proofs): (RrsetList<'_>, RrsetList<'_>),
+        security: Security,
+        target: Option<&Name>,
+    ) -> Flow {
+        self.counters.aliases += 1;
+        task.chain_octets += answer.octets().len() + proofs.octets().len();
+        task.aliases += 1;
+        let is_known = |name: &Name| {
+            task.qname.eq_ignore_case(name)
+                || task.chain.list().iter().any(|set| set.owner.eq_ignore_case(name))
+        };
+        let Some(target) = target.filter(|name| {
+            task.aliases <= ALIASES_MAX && task.chain_octets <= CHAIN_OCTETS_MAX && !is_known(name)
+        }) else {
+            // As all resolvers do: a loop has no answer, nor has a chain that is too long.
+            let edes = [Some(ede::OTHER), None];
+            let reason = Some("a loop of aliases, or too many of them");
+            return Flow::End(Box::new(Outcome { is_fact: true, edes, reason, ..Outcome::failed() }));
+        };
+        answer.iter().for_each(|set| task.chain.push(&set));
+        proofs.iter().for_each(|set| task.chain_proofs.push(&set));
+        task.chain_security = Some(task.chain_security.map_or(security, |known| known.worst(security)));
+        task.qname = target.to_lowercase();
+        task.state = State::Start;
+        task.passed_over = None;
+        task.referrals = 0;
+        task.minimiser = Minimiser::new();
+        task.questions = 0;
+        Flow::Go
+    }
+
+    /// Goes to servers that the settings name.
+    fn enter_configured(
+        &mut self,
+        id: TaskId,
+        task: &mut Task,
+        number: usize,
+        world: &mut dyn World,
+    ) -> Flow {
+        let zone = &self.settings.zones[number];
+        if zone.kind == ConfiguredKind::Stub
+            && let Some((cut, entry)) = (Lookup {
+                cache: world.cache(),
+                now: self.time.now,
+                is_unchecked: true,
+                is_stale: false,
+                floor: zone.name.label_count() + 1,
+            })
+            .cut(above(task), &mut self.scratch.copied)
+            && cut.is_at_or_below(&zone.name)
+        {
+            let end = entry.stored.plus_seconds(entry.ttl);
+            let place = Place { zone: cut.to_owned(), end, source: Source::Cut };
+            let (servers, glue) = (entry.rdatas.octets().to_vec(), entry.beside.octets().to_vec());
+            let lists = (RdataList::from_octets(&servers).unwrap_or_default(), RrsetList::trusted(&glue));
+            return self.enter(id, task, place, lists, world);
+        }
+        let source = match zone.kind {
+            ConfiguredKind::Stub => Source::Stub(number as u16),
+            ConfiguredKind::Forward { .. } => Source::Forward(number as u16),
+        };
+        let place = Place { zone: zone.name.clone(), end: NEVER, source };
+        self.move_to(id, task, place, world);
+        for (at, endpoint) in self.settings.zones[number].servers.iter().enumerate() {
+            task.candidates.add(endpoint.address, Some(at as u16));
+        }
+        Flow::Go
+    }
+
+    /// Goes to the servers of the deepest zone cut that is known.
+    fn enter_cut(&mut self, id: TaskId, task: &mut Task, floor: usize, world: &mut dyn World) -> Flow {
+        let lookup =
+            Lookup { cache: world.cache(), now: self.time.now, is_unchecked: true, is_stale: false, floor };
+        if let Some((cut, entry)) = lookup.cut(above(task), &mut self.scratch.copied) {
+            let end = entry.stored.plus_seconds(entry.ttl);
+            let place = Place { zone: cut.to_owned(), end, source: Source::Cut };
+            let (servers, glue) = (entry.rdatas.octets().to_vec(), entry.beside.octets().to_vec());
+            let lists = (RdataList::from_octets(&servers).unwrap_or_default(), RrsetList::trusted(&glue));
+            return self.enter(id, task, place, lists, world);
+        }
+        let is_priming = task.purpose == Purpose::Priming || task.is_primed;
+        if !is_priming {
+            task.is_primed = true;
+            let root = (Name::root(), rtype::NS);
+            if self.child((id, task), root, Purpose::Priming, world).is_some() {
+                task.state = State::Priming;
+                return Flow::Wait;
+            }
+        }
+        self.enter_hints(id, task, world)
+    }
+
+    /// Goes to where the root's servers are first looked for.
+    fn enter_hints(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> Flow {
+        let place = Place { zone: NameBuf::root(), end: NEVER, source: Source::Hints };
+        self.move_to(id, task, place, world);
+        self.add_hints(task, world);
+        Flow::Go
+    }
+
+    /// Takes the hints, begun at a random one.
+    fn add_hints(&mut self, task: &mut Task, world: &mut dyn World) {
+        let first = world.random() as usize;
+        for at in 0..self.settings.hints.len() {
+            let hint = self.settings.hints[first.wrapping_add(at) % self.settings.hints.len()];
+            self.add_address(task, hint);
+        }
+    }
+
+    /// Goes to the servers of a zone cut.
+    pub(crate) fn enter(
+        &mut self,
+        id: TaskId,
+        task: &mut Task,
+        place: Place,
+        (servers, glue): (RdataList<'_>, RrsetList<'_>),
+        world: &mut dyn World,
+    ) -> Flow {
+        self.move_to(id, task, place, world);
+        let count = servers.count();
+        let first = if count > NAMES_MAX { world.random() as usize % count } else { 0 };
+        let names = servers.iter().cycle().skip(first).take(count.min(NAMES_MAX));
+        for name in names.filter_map(|rdata| Name::from_wire(rdata).ok()) {
+            self.add_server(task, name, glue, world);
+        }
+        if task.place.zone.is_root() && task.candidates.is_empty() {
+            self.add_hints(task, world);
+        }
+        Flow::Go
+    }
+
+    /// Takes the addresses of a name of a server: its glue, or what the cache has.
+    fn add_server(&mut self, task: &mut Task, name: &Name, glue: RrsetList<'_>, world: &mut dyn World) {
+        let families = [(rtype::A, self.settings.has_ipv4), (rtype::AAAA, self.settings.has_ipv6)];
+        let mut unsought = [false; 2];
+        let has_glue = glue.iter().any(|set| set.owner.eq_ignore_case(name));
+        for (at, (rtype, is_wanted)) in families.into_iter().enumerate() {
+            if !is_wanted {
+                continue;
+            }
+            let mut found = [IpAddr::from([0, 0, 0, 0]); 4];
+            let mut count = 0;
+            let mut take = |rdata: &[u8]| {
+                if let Some(address) = address_of(rtype, rdata).filter(|_| count < found.len()) {
+                    found[count] = address;
+                    count += 1;
+                }
+            };
+            let own = glue.iter().filter(|set| set.rtype == rtype && set.owner.eq_ignore_case(name));
+            own.for_each(|set| set.rdatas.iter().for_each(&mut take));
+            let is_known = has_glue
+                || Lookup {
+                    cache: world.cache(),
+                    now: self.time.now,
+                    is_unchecked: true,
+                    is_stale: false,
+                    floor: 0,
+                }
+                .addresses(&name.to_lowercase(), rtype, &mut self.scratch.copied, take);
+            // The addresses of the root's servers are in no signed zone, and its name has no letters to mix: what priming says counts only
+            // where the hints say the same, so that nobody who forges one datagram has the root for days.
+            let is_root = task.place.zone.is_root();
+            let is_believed = |address: &&IpAddr| !is_root || self.settings.hints.contains(address);
+            found[..count].iter().filter(is_believed).for_each(|address| self.add_address(task, *address));
+            // Below the zone itself only glue can say it.
+            unsought[at] = !is_known && !name.is_at_or_below(&task.place.zone);
+        }
+        task.candidates.add_name(name, unsought);
+    }
+
+    /// Takes an address of a server of the zone of now.
+    pub(crate) fn add_address(&self, task: &mut Task, address: IpAddr) {
+        let is_wanted = if address.is_ipv4() { self.settings.has_ipv4 } else { self.settings.has_ipv6 };
+        let (four, six);
+        let octets: &[u8] = match address {
+            IpAddr::V4(ip) => {
+                four = ip.octets();
+                &four
+            }
+            IpAddr::V6(ip) => {
+                six = ip.octets();
+                &six
+            }
+        };
+        if is_wanted && is_server(octets, &self.settings.not_servers) {
+            task.candidates.add(SocketAddr::new(address, self.settings.port), None);
+        }
+    }
+
+    /// Another zone's servers are asked from now on.
+    pub(crate) fn move_to(&mut self, id: TaskId, task: &mut Task, place: Place, world: &mut dyn World) {
+        self.close_exchanges(task, world);
+        self.end_inquiry(id, task);
+        if task.parents.is_empty() {
+            let client = task.waiters.first().map_or(0, |waiting| waiting.client);
+            self.mesh.count_under(id, &place.zone, client);
+        }
+        task.place = place;
+        task.candidates.clear();
+        (task.over_stream, task.is_case_plain) = (None, false);
+        task.questions = 0;
+        (task.bogus, task.near_misses) = (0, 0);
+        task.state = State::Choosing;
+    }
+}
+
+/// The deepest name whose servers can be asked: DS is on the upper side of a cut.
+fn above(task: &Task) -> &Name {
+    match task.rtype {
+        rtype::DS => task.qname.parent().unwrap_or(&task.qname),
+        _ => &task.qname,
+    }
+}
+
+/// The end, with what was found, after the aliases that led there.
+fn conclude(task: &mut Task, rcode: u16, kept: &Kept, security: Security) -> Flow {
+    let lists = (kept.answer.list(), kept.authority.list());
+    Flow::End(Box::new(whole(task, rcode, lists, security)))
+}
+
+/// The outcome of a chain of aliases and what is at its end.
+pub(crate) fn whole(
+    task: &mut Task,
+    rcode: u16,
+    (answer, authority): (RrsetList<'_>, RrsetList<'_>),
+    security: Security,
+) -> Outcome {
+    let mut whole = Outcome {
+        rcode,
+        is_fact: true,
+        security: Some(task.chain_security.map_or(security, |known| known.worst(security))),
+        answer: std::mem::take(&mut task.chain),
+        authority: std::mem::take(&mut task.chain_proofs),
+        ..Outcome::default()
+    };
+    let append = |sets: RrsetList<'_>, to: &mut RrsetListBuf| sets.iter().for_each(|set| to.push(&set));
+    append(answer, &mut whole.answer);
+    append(authority, &mut whole.authority);
+    whole
+}

@@ -1,0 +1,231 @@
+//! Whom to ask of a zone's servers: what is known of where they are, and which is best now.
+//!
+//! ```text
+//! Candidates   addresses: [ address, port | times asked | left out? | endpoint of the settings ]   at most 24
+//!              names:     those without an address: names one after the other, at most 1 KiB, and what of each was sought
+//! ```
+//!
+//! Each candidate has a value in milliseconds, and the least is asked; `docs/design/iteration.md` 2 has the table.
+
+use std::net::{IpAddr, SocketAddr};
+
+use cache::{Moment, Servers};
+use wire::Name;
+use wire::iana::rtype;
+
+use crate::limits::{
+    CANDIDATES_MAX, EXPLORED_ONE_IN, LAST_CHOICE_MS, NAMES_OCTETS_MAX, SOUGHT_MAX, TIMEOUT_PENALTY_MS,
+    TRIES_MAX, UNKNOWN_MS_MAX, WINDOW_CONFIGURED, WINDOW_MAX, WINDOW_MIN,
+};
+use crate::network::Network;
+
+/// A server's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    pub address: SocketAddr,
+    /// How often it was asked in this zone.
+    pub tried: u8,
+    /// It is of no use for this zone.
+    pub is_out: bool,
+    /// Its number among the servers that settings name for the zone.
+    pub endpoint: Option<u16>,
+}
+
+/// A name of a server without address.
+#[derive(Clone, Copy, Debug)]
+struct Unknown {
+    /// Where its name begins.
+    at: u16,
+    /// Address types not sought yet: A, AAAA.
+    unsought: [bool; 2],
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Candidates {
+    addresses: Vec<Candidate>,
+    names: Vec<u8>,
+    unknown: Vec<Unknown>,
+    /// Addresses sought so far.
+    sought: u8,
+}
+
+/// What [`Candidates::choose`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// This one, by its number.
+    Ask(usize),
+    /// Not now, but soon: no network, or all servers are busy.
+    Later,
+    /// Nobody is left.
+    None,
+}
+
+/// What is known beside the candidates when one is chosen.
+pub(crate) struct Circumstances<'a> {
+    pub zone: &'a Name,
+    pub servers: &'a Servers,
+    pub network: &'a Network,
+    pub now: Moment,
+}
+
+impl Candidates {
+    /// Forgets all, for another zone.
+    pub(crate) fn clear(&mut self) {
+        self.addresses.clear();
+        self.names.clear();
+        self.unknown.clear();
+        self.sought = 0;
+    }
+
+    /// Takes an address, if there is room and it is not there yet.
+    pub(crate) fn add(&mut self, address: SocketAddr, endpoint: Option<u16>) {
+        let is_known = self.addresses.iter().any(|candidate| candidate.address == address);
+        if !is_known && self.addresses.len() < CANDIDATES_MAX {
+            self.addresses.push(Candidate { address, tried: 0, is_out: false, endpoint });
+        }
+    }
+
+    /// Takes a name that has no address of these types (A, AAAA) yet.
+    pub(crate) fn add_name(&mut self, name: &Name, unsought: [bool; 2]) {
+        if unsought != [false; 2] && self.names.len() + name.octets().len() <= NAMES_OCTETS_MAX {
+            self.unknown.push(Unknown { at: self.names.len() as u16, unsought });
+            self.names.extend_from_slice(name.octets());
+        }
+    }
+
+    /// The next name and type that is to be sought: one of a server of which nothing was sought first.
+    pub(crate) fn next_sought(&mut self) -> Option<(&Name, u16)> {
+        if self.sought >= SOUGHT_MAX {
+            return None;
+        }
+        let wanted = |unknown: &Unknown| unknown.unsought.iter().filter(|is| **is).count();
+        let best = self.unknown.iter_mut().filter(|unknown| wanted(unknown) > 0).max_by_key(|u| wanted(u))?;
+        let family = usize::from(!best.unsought[0]);
+        best.unsought[family] = false;
+        self.sought += 1;
+        let (name, _) = Name::split_from(self.names.get(usize::from(best.at)..)?).ok()?;
+        Some((name, [rtype::A, rtype::AAAA][family]))
+    }
+
+    /// Whether a name of a server is among those without address.
+    pub(crate) fn has_name(&self, name: &Name) -> bool {
+        self.unknown.iter().any(|unknown| {
+            let rest = self.names.get(usize::from(unknown.at)..).unwrap_or_default();
+            Name::split_from(rest).is_ok_and(|(known, _)| known.eq_ignore_case(name))
+        })
+    }
+
+    /// It is being asked.
+    pub(crate) fn tried(&mut self, number: usize) -> Option<Candidate> {
+        let candidate = self.addresses.get_mut(number)?;
+        candidate.tried = candidate.tried.saturating_add(1);
+        Some(*candidate)
+    }
+
+    /// The same for one of which the address is known.
+    pub(crate) fn tried_again(&mut self, server: &SocketAddr) -> Option<Candidate> {
+        let number = self.addresses.iter().position(|candidate| candidate.address == *server)?;
+        self.tried(number)
+    }
+
+    /// It was not asked after all.
+    pub(crate) fn untried(&mut self, server: &SocketAddr) {
+        if let Some(candidate) = self.addresses.iter_mut().find(|candidate| candidate.address == *server) {
+            candidate.tried = candidate.tried.saturating_sub(1);
+        }
+    }
+
+    /// A server is of no use for this zone.
+    pub(crate) fn leave_out(&mut self, server: &SocketAddr) {
+        let is_it = |candidate: &&mut Candidate| candidate.address == *server;
+        self.addresses.iter_mut().filter(is_it).for_each(|candidate| candidate.is_out = true);
+    }
+
+    /// All may be asked again, for another name.
+    pub(crate) fn try_again(&mut self) {
+        self.addresses.iter_mut().for_each(|candidate| (candidate.tried, candidate.is_out) = (0, false));
+    }
+
+    /// Whether nothing is known of where the servers are.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.addresses.is_empty()
+    }
+
+    /// The best to be asked now. `random`: 64 bits; `in_flight`: questions that a server has not answered.
+    pub(crate) fn choose(
+        &self,
+        given: &Circumstances<'_>,
+        in_flight: impl Fn(&SocketAddr) -> u16,
+        mut random: u64,
+    ) -> Choice {
+        let mut draw = |below: u64| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random % below.max(1)
+        };
+        let explores = draw(EXPLORED_ONE_IN) == 0;
+        let (mut best, mut is_later) = (None, false);
+        let zone = given.servers.zone(given.zone);
+        for (number, candidate) in self.addresses.iter().enumerate() {
+            let server = &candidate.address;
+            if candidate.is_out || candidate.tried >= TRIES_MAX {
+                continue;
+            }
+            let quality = given.servers.read(server);
+            let timeouts = quality.timeouts_for(zone);
+            let window = match candidate.endpoint {
+                Some(_) => WINDOW_CONFIGURED,
+                None => (WINDOW_MAX >> u32::from(timeouts).min(15)).max(WINDOW_MIN),
+            };
+            if given.network.is_down(server, given.now) || in_flight(server) >= window {
+                is_later = true;
+                continue;
+            }
+            let round_trip_ms = u64::from(quality.rtt_us) / 1000;
+            let mut value = match quality.is_measured() {
+                _ if explores => draw(TIMEOUT_PENALTY_MS),
+                true => round_trip_ms + draw(round_trip_ms / 8 + 2),
+                false => 1 + draw(UNKNOWN_MS_MAX),
+            };
+            value += TIMEOUT_PENALTY_MS * u64::from(timeouts.min(8));
+            // Within one visit each is asked once before any is asked again.
+            value += TIMEOUT_PENALTY_MS * u64::from(candidate.tried);
+            let is_suspect = given.network.is_suspect(server, given.now);
+            let is_lame = given.servers.is_lame(server, given.zone, given.now);
+            if quality.is_backed_off(zone, given.now) || is_suspect || is_lame {
+                value += LAST_CHOICE_MS;
+            }
+            if best.is_none_or(|(least, _)| value < least) {
+                best = Some((value, number));
+            }
+        }
+        match best {
+            Some((_, number)) => Choice::Ask(number),
+            None if is_later => Choice::Later,
+            None => Choice::None,
+        }
+    }
+
+    /// Octets that it has on the heap.
+    #[cfg(test)]
+    pub(crate) fn octets(&self) -> usize {
+        self.addresses.capacity() * size_of::<Candidate>()
+            + self.names.capacity()
+            + self.unknown.capacity() * size_of::<Unknown>()
+    }
+}
+
+/// The address that RDATA of A or AAAA is.
+pub(crate) fn address_of(rtype: u16, rdata: &[u8]) -> Option<IpAddr> {
+    match rtype {
+        rtype::A => <[u8; 4]>::try_from(rdata).ok().map(IpAddr::from),
+        rtype::AAAA => <[u8; 16]>::try_from(rdata).ok().map(IpAddr::from),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,205 @@
+//! One thing that is being found out: a name and type, the chain of aliases from there included.
+
+use cache::{Moment, Security};
+use wire::Name;
+use wire::name::NameBuf;
+use wire::rrset::RrsetListBuf;
+
+use crate::budget::BudgetId;
+use crate::exchange::ExchangeId;
+use crate::inquiry::InquiryId;
+use crate::limits::OPEN_MAX;
+use crate::mesh::TaskId;
+use crate::minimise::Minimiser;
+use crate::outcome::Waiter;
+use crate::proving::Proof;
+use crate::state::State;
+use crate::target::Candidates;
+
+/// Why a task was begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A client asked.
+    Question,
+    /// Something is about to expire, or was given stale.
+    Prefetch,
+    /// The address of a name server.
+    Address,
+    /// DNSKEY or DS for a proof.
+    Trust,
+    /// The root's servers.
+    Priming,
+}
+
+/// Who says what is asked now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// Servers of a zone cut that was learned.
+    Cut,
+    /// The root hints.
+    Hints,
+    /// Servers that settings name for a zone, by number: they are authoritative.
+    Stub(u16),
+    /// The same: they resolve for us.
+    Forward(u16),
+}
+
+/// Where a task is: the zone whose servers it asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its apex; the root while nothing is known.
+    pub zone: NameBuf,
+    /// When the delegation ends: what is delegated below ends then at the latest.
+    pub end: Moment,
+    /// Who are its servers.
+    pub source: Source,
+}
+
+/// A client who waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    pub waiter: Waiter,
+    /// Under what the work for it is counted.
+    pub client: u64,
+    /// What it may cost.
+    pub budget: BudgetId,
+}
+
+/// See the module. With all that it owns at most 4 KiB, but for long chains of signed aliases and responses that are being validated.
+pub(crate) struct Task {
+    /// What is found out.
+    pub name: NameBuf,
+    pub rtype: u16,
+    /// Nothing is validated (CD).
+    pub is_unchecked: bool,
+    /// What the cache has of it is passed over: it is to be learned anew.
+    pub is_refresh: bool,
+    pub purpose: Purpose,
+    /// Who pays now: one of those who wait.
+    pub budget: BudgetId,
+    /// How many tasks wait for it one below the other.
+    pub depth: u8,
+    pub begun: Moment,
+    /// When who waits gets what is stale.
+    pub stale_at: Option<Moment>,
+    /// When to look again though nothing happened.
+    pub again_at: Option<Moment>,
+    pub waiters: Vec<Waiting>,
+    pub parents: Vec<TaskId>,
+    pub children: Vec<TaskId>,
+
+    pub state: State,
+    /// The name of now: the last of the chain of aliases.
+    pub qname: NameBuf,
+    pub place: Place,
+    pub candidates: Candidates,
+    /// What is asked of these servers, with labels left out or not.
+    pub minimiser: Minimiser,
+    /// Questions without a response yet, the newest last.
+    pub open: [Option<ExchangeId>; OPEN_MAX],
+    /// Wrong answers from the right places.
+    pub near_misses: u8,
+    /// How often anybody had been heard at its begin.
+    pub heard_before: u64,
+    /// Why everything goes over streams at this place.
+    pub over_stream: Option<OverStream>,
+    /// The case of letters is not looked at: a server changes it and does not answer over TCP.
+    pub is_case_plain: bool,
+    /// The question that this task asks for all who have the same.
+    pub leads: Option<InquiryId>,
+    pub aliases: u8,
+    pub referrals: u8,
+    pub steps: u16,
+    /// Questions since the last step ahead.
+    pub questions: u8,
+    /// Responses of this zone's servers that validation rejected.
+    pub bogus: u8,
+    /// The root's servers were sought once.
+    pub is_primed: bool,
+    /// The aliases so far.
+    pub chain: RrsetListBuf,
+    pub chain_octets: usize,
+    /// The least of what they are.
+    pub chain_security: Option<Security>,
+    /// NSEC and NSEC3 that belong to them.
+    pub chain_proofs: RrsetListBuf,
+    /// What failed last, as an extended error.
+    pub ede: Option<u16>,
+    pub proof: Option<Box<Proof>>,
+    /// The forward zone that failed and is not used for the name of now.
+    pub passed_over: Option<u16>,
+}
+
+/// A moment that never comes: the end of what is configured.
+pub(crate) const NEVER: Moment = Moment(u64::MAX);
+
+/// Why a question goes over a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OverStream {
+    /// The response was cut off.
+    Truncated,
+    /// The letters came back in another case.
+    Case,
+    /// Wrong answers came.
+    Guessed,
+    /// The cookie is not liked, or does not come back.
+    Cookie,
+}
+
+impl Task {
+    /// A task at its begin.
+    pub(crate) fn new(name: &Name, rtype: u16, purpose: Purpose, budget: BudgetId, begun: Moment) -> Task {
+        Task {
+            name: name.to_owned(),
+            rtype,
+            is_unchecked: false,
+            is_refresh: false,
+            purpose,
+            budget,
+            depth: 0,
+            begun,
+            stale_at: None,
+            again_at: None,
+            waiters: Vec::new(),
+            parents: Vec::new(),
+            children: Vec::new(),
+            state: State::Start,
+            qname: name.to_owned(),
+            place: Place { zone: NameBuf::root(), end: NEVER, source: Source::Hints },
+            candidates: Candidates::default(),
+            minimiser: Minimiser::new(),
+            open: [None; OPEN_MAX],
+            near_misses: 0,
+            heard_before: 0,
+            over_stream: None,
+            is_case_plain: false,
+            leads: None,
+            aliases: 0,
+            referrals: 0,
+            steps: 0,
+            questions: 0,
+            bogus: 0,
+            is_primed: false,
+            chain: RrsetListBuf::new(),
+            chain_octets: 0,
+            chain_security: None,
+            chain_proofs: RrsetListBuf::new(),
+            ede: None,
+            proof: None,
+            passed_over: None,
+        }
+    }
+
+    /// Octets that it takes, with all that it owns.
+    #[cfg(test)]
+    pub(crate) fn octets(&self) -> usize {
+        size_of::<Task>()
+            + self.name.octets().len()
+            + self.qname.octets().len()
+            + self.place.zone.octets().len()
+            + self.candidates.octets()
+            + self.chain_octets
+            + self.waiters.capacity() * size_of::<Waiting>()
+            + (self.parents.capacity() + self.children.capacity()) * size_of::<TaskId>()
+    }
+}

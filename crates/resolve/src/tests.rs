@@ -1,0 +1,5 @@
+//! The resolver in a small Internet of its own, in virtual time.
+
+mod hard;
+mod plain;
+mod scripted;

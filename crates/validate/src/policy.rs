@@ -1,0 +1,29 @@
+//! What the operator lets be verified.
+
+use wire::iana::algorithm::{RSASHA1, RSASHA1NSEC3SHA1};
+
+use crate::limits::NSEC3_ITERATIONS_MAX;
+
+/// What is verified, and what counts as not signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Whether RSASHA1 and RSASHA1-NSEC3-SHA1 are verified. Off by default: RFC 9905 2 has operators treat them as not supported, so that zones
+    /// with no other algorithm are insecure, and has implementations keep them.
+    pub sha1_signatures: bool,
+    /// Most NSEC3 iterations that are computed; more is insecure (RFC 9276 3.2).
+    pub nsec3_iterations_max: u16,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy { sha1_signatures: false, nsec3_iterations_max: NSEC3_ITERATIONS_MAX }
+    }
+}
+
+impl Policy {
+    /// Whether signatures of this algorithm are verified.
+    pub fn is_supported(&self, algorithm: u8) -> bool {
+        let is_sha1 = matches!(algorithm, RSASHA1 | RSASHA1NSEC3SHA1);
+        dnssec::key::is_supported(algorithm) && (self.sha1_signatures || !is_sha1)
+    }
+}

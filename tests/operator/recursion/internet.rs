@@ -1,0 +1,290 @@
+//! A root, a top-level domain and zones below it, signed, on servers of four kinds, all in one network namespace; and resolvers that know nothing but the
+//! root's address and key.
+//!
+//! ```text
+//! .              127.0.1.1 zonda                    org.            127.0.2.1 named, 127.0.2.2 zonda
+//! signed.org.    127.0.3.1 nsd, 127.0.3.2 knotd     plain.org.      127.0.4.1 nsd
+//! ```
+
+use std::fmt::Write;
+use std::fs::{self, File};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::fd::AsFd;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use tempfile::TempDir;
+use zonda_tests::patience::await_or;
+use zonda_tests::server::peers::require;
+use zonda_tests::server::{Guarded, Kind, peers, program};
+use zonda_tests::zone::ZoneFile;
+
+use crate::kit::{folder, text};
+
+/// The root's server, which is all that hints know.
+const ROOT_SERVER: &str = "127.0.1.1";
+
+/// What stands on which servers: apex, whether it is signed, its servers, and its records beside SOA, NS, and delegations.
+const ZONES: [(&str, bool, &[(Kind, &str)], &str); 4] = [
+    (".", true, &[(Kind::Zonda, ROOT_SERVER)], ""),
+    ("org.", true, &[(Kind::Named, "127.0.2.1"), (Kind::Zonda, "127.0.2.2")], ""),
+    (
+        "signed.org.",
+        true,
+        &[(Kind::Nsd, "127.0.3.1"), (Kind::Knot, "127.0.3.2")],
+        "www 300 A 192.0.2.1\nwww 300 A 192.0.2.2\nwww 300 AAAA 2001:db8::1\nalias 300 CNAME www\nout 300 CNAME www.plain.org.\n\
+         *.wild 300 A 192.0.2.3\nlarge 300 TXT (\"0123456789012345678901234567890123456789\" LARGE)\nmail 300 MX 10 www\n",
+    ),
+    (
+        "plain.org.",
+        false,
+        &[(Kind::Nsd, "127.0.4.1")],
+        "www 300 A 192.0.2.9\nalias 300 CNAME www.signed.org.\nsub 300 DNAME signed.org.\nbrief 1 A 192.0.2.10\n",
+    ),
+];
+
+/// All servers; ended, and the namespace removed, when it is dropped.
+pub struct Internet {
+    servers: Vec<(Guarded, TempDir)>,
+    /// Hints and the trust anchor, as files.
+    files: TempDir,
+    name: String,
+}
+
+/// Runs a test in a namespace of its own, with the servers in it. `None` of it where nobody may make namespaces, unless everything must be run.
+pub fn in_internet(test: impl FnOnce(&mut Internet) + Send) {
+    std::thread::scope(|scope| {
+        let run = || {
+            let Some(name) = enter() else { return };
+            test(&mut Internet::start(name));
+        };
+        if let Err(panic) = scope.spawn(run).join() {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}
+
+/// Makes a namespace and takes this thread, with all that it starts from now on, into it.
+fn enter() -> Option<String> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let name = format!("zonda-test-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+    if !ip(&["netns", "add", &name]) {
+        assert!(std::env::var_os("CI").is_none(), "nobody may make network namespaces here");
+        return None;
+    }
+    assert!(ip(&["-n", &name, "link", "set", "lo", "up"]), "loopback of a namespace");
+    // named listens on addresses that an interface has, whatever is asked of it.
+    for address in ZONES.iter().flat_map(|(_, _, on, _)| on.iter()).map(|(_, address)| format!("{address}/32")) {
+        assert!(ip(&["-n", &name, "address", "add", &address, "dev", "lo"]), "{address}");
+    }
+    let handle = File::open(Path::new("/run/netns").join(&name)).expect("the handle of a namespace");
+    move_into_link_name_space(handle.as_fd(), Some(LinkNameSpaceType::Network)).expect("a thread moves");
+    Some(name)
+}
+
+fn ip(words: &[&str]) -> bool {
+    let status = Command::new(require("ip", "iproute2")).args(words).status();
+    status.is_ok_and(|status| status.success())
+}
+
+impl Drop for Internet {
+    fn drop(&mut self) {
+        self.servers.clear();
+        ip(&["netns", "delete", &self.name]);
+    }
+}
+
+impl Internet {
+    fn start(name: String) -> Internet {
+        let files = folder(&[]);
+        let mut servers = Vec::new();
+        let mut delegated: Vec<(&str, String)> = Vec::new();
+        // From the leaves up: the parent has their DS records.
+        for (apex, is_signed, on, records) in ZONES.iter().rev() {
+            let path = files.path().join(format!("{}zone", if *apex == "." { "root." } else { apex }));
+            fs::write(&path, zone_text(apex, on, records, &delegated)).expect("a zone file");
+            let (served, ds) = match is_signed {
+                true => sign(apex, &path),
+                false => (path, String::new()),
+            };
+            let mut delegation = ds.clone();
+            for (number, (_, address)) in (1..).zip(*on) {
+                let _ = write!(
+                    delegation,
+                    "{apex} 3600 NS ns{number}.{0}\nns{number}.{0} 3600 A {address}\n",
+                    dotted(apex)
+                );
+            }
+            delegated.push((apex, delegation));
+            if *apex == "." {
+                fs::write(files.path().join("anchor"), ds).expect("the trust anchor");
+            }
+            for (kind, address) in *on {
+                servers.push(start(*kind, address, &ZoneFile::new(apex, served.clone())));
+            }
+        }
+        let hints = format!(". 3600 NS ns1.\nns1. 3600 A {ROOT_SERVER}\n");
+        fs::write(files.path().join("hints"), hints).expect("the hints");
+        for (process, scratch) in &servers {
+            let log = || fs::read_to_string(scratch.path().join("log")).unwrap_or_default();
+            await_or(log, || process.is_running());
+        }
+        let mut internet = Internet { servers, files, name };
+        for (apex, _, on, _) in ZONES {
+            on.iter().for_each(|(_, address)| internet.await_zone(address, apex));
+        }
+        internet.servers.reverse();
+        internet
+    }
+
+    fn await_zone(&self, address: &str, apex: &str) {
+        await_or(
+            || {
+                let log = |scratch: &TempDir| fs::read_to_string(scratch.path().join("log")).unwrap_or_default();
+                let logs: Vec<String> = self.servers.iter().map(|(_, scratch)| log(scratch)).collect();
+                format!("no answer of {address} about {apex}; the servers say\n{}", logs.join("\n"))
+            },
+            || dig(&format!("@{address}"), &[apex, "SOA", "+norecurse"]).contains("status: NOERROR"),
+        );
+    }
+
+    /// Starts a resolver at 127.0.0.1 with lines added to its settings, and waits until it answers.
+    pub fn resolver(&self, more: &str) -> Resolver {
+        let scratch = folder(&[]);
+        let files = self.files.path();
+        let settings = format!(
+            "[server]\nlisten = [\"127.0.0.1:53\"]\nworkers = 2\n[control]\nsocket = \"{}\"\n\
+             [resolver]\nenabled = true\nvalidate = false\nroot-hints = \"{}\"\ntrust-anchor-file = \"{}\"\nnever-ask = []\n{more}",
+            scratch.path().join("control.sock").display(),
+            files.join("hints").display(),
+            files.join("anchor").display()
+        );
+        let config = scratch.path().join("zonda.toml");
+        fs::write(&config, settings).expect("the settings");
+        let mut command = Command::new(program());
+        command.args(["serve", "--config", text(&config)]).current_dir(scratch.path());
+        let resolver = Resolver { process: Guarded::spawn(command, scratch.path()), scratch };
+        await_or(
+            || resolver.log(),
+            || {
+                assert!(resolver.process.is_running(), "{}", resolver.log());
+                resolver.dig(&["localhost", "A"]).contains("status: NOERROR")
+            },
+        );
+        resolver
+    }
+
+    /// Ends the servers of a zone.
+    pub fn end(&mut self, apex: &str) {
+        let mut at = 0;
+        for (zone, _, on, _) in ZONES {
+            let of_zone = at..at + on.len();
+            at = of_zone.end;
+            if zone == apex {
+                // In the order of the table, each zone's last server first.
+                self.servers[of_zone].iter_mut().for_each(|(process, _)| process.stop());
+            }
+        }
+    }
+}
+
+/// A resolver under test.
+pub struct Resolver {
+    process: Guarded,
+    scratch: TempDir,
+}
+
+impl Resolver {
+    /// What dig says.
+    pub fn dig(&self, words: &[&str]) -> String {
+        dig("@127.0.0.1", words)
+    }
+
+    /// What `zonda ctl` says.
+    pub fn ctl(&self, words: &[&str]) -> String {
+        let config = self.scratch.path().join("zonda.toml");
+        let output = Command::new(program()).args(["ctl", "--config", text(&config)]).args(words).output();
+        let output = output.expect("the program zonda");
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+    }
+
+    /// What it wrote to its log.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.scratch.path().join("log")).unwrap_or_default()
+    }
+}
+
+fn dig(server: &str, words: &[&str]) -> String {
+    let mut command = Command::new(require("dig", "bind9-dnsutils"));
+    command.args(["+time=3", "+tries=1", server]).args(words);
+    String::from_utf8_lossy(&command.output().expect("the program dig").stdout).into_owned()
+}
+
+/// The name with nothing before its dot where it is the root: for names below it.
+fn dotted(apex: &str) -> &str {
+    if apex == "." { "" } else { apex }
+}
+
+/// The text of a zone: SOA, its name servers, its records, and the delegations that are directly below it.
+fn zone_text(apex: &str, on: &[(Kind, &str)], records: &str, delegated: &[(&str, String)]) -> String {
+    let below = dotted(apex);
+    let mut zone = format!("$ORIGIN {apex}\n{apex} 3600 SOA ns1.{below} host.{below} 1 7200 900 86400 5\n");
+    for (number, (_, address)) in (1..).zip(on) {
+        let _ = write!(zone, "{apex} 3600 NS ns{number}.{below}\nns{number}.{below} 3600 A {address}\n");
+    }
+    let parent = |child: &str| match child.split_once('.') {
+        Some((_, "")) => ".".to_owned(),
+        Some((_, parent)) => parent.to_owned(),
+        None => String::new(),
+    };
+    for (child, delegation) in delegated.iter().filter(|(child, _)| *child != "." && parent(child) == apex) {
+        let _ = write!(zone, "; {child}\n{delegation}");
+    }
+    let large = "\"0123456789012345678901234567890123456789\" ".repeat(40);
+    zone + &records.replace("LARGE", &large)
+}
+
+/// Signs a zone file with BIND's tools; the path of the signed one, and the DS record of its key.
+fn sign(apex: &str, path: &Path) -> (PathBuf, String) {
+    let keys = path.with_extension("keys");
+    fs::create_dir(&keys).expect("a folder for keys");
+    let run = |name: &str, words: &[&str]| {
+        let output = Command::new(require(name, "bind9-utils")).args(words).current_dir(&keys).output();
+        let output = output.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(output.status.success(), "{name} {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    };
+    let key = run("dnssec-keygen", &["-q", "-a", "ECDSAP256SHA256", "-f", "KSK", apex]);
+    let signed = path.with_extension("signed");
+    run(
+        "dnssec-signzone",
+        &["-q", "-z", "-P", "-O", "full", "-S", "-K", ".", "-o", apex, "-f", text(&signed), text(path)],
+    );
+    let ds = run("dnssec-dsfromkey", &["-2", &format!("{key}.key")]);
+    (signed, ds.replace(" IN DS", " 3600 IN DS") + "\n")
+}
+
+/// Starts a server at port 53 of an address.
+fn start(kind: Kind, address: &str, zone: &ZoneFile) -> (Guarded, TempDir) {
+    let scratch = folder(&[]);
+    let address: SocketAddr = format!("{address}:53").parse().expect("an address");
+    let command = match kind {
+        Kind::Zonda => {
+            let config = scratch.path().join("zonda.toml");
+            let settings = format!(
+                "[server]\nlisten = [\"{address}\"]\nworkers = 1\n[control]\nsocket = \"{}\"\n[[zone]]\nname = \"{}\"\nfile = \"{}\"\n",
+                scratch.path().join("control.sock").display(),
+                zone.origin,
+                zone.path.display()
+            );
+            fs::write(&config, settings).expect("the settings");
+            let mut command = Command::new(program());
+            command.args(["serve", "--config", text(&config)]).current_dir(scratch.path());
+            command
+        }
+        peer => peers::command(peer, scratch.path(), address, std::slice::from_ref(zone)),
+    };
+    (Guarded::spawn(command, scratch.path()), scratch)
+}
