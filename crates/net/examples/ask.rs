@@ -88,8 +88,7 @@ fn main() {
     let number = |index: usize| arguments[index].parse::<usize>().unwrap();
     let (questions, window, fresh) = (number(3), number(4), number(5) as u32);
     let (done, told) = channel();
-    let listen =
-        Listen { addresses: vec!["127.0.0.1:0".parse().unwrap()], workers: 1, ..Listen::default() };
+    let listen = Listen { addresses: vec!["127.0.0.1:0".parse().unwrap()], workers: 1, ..Listen::default() };
     let running = Server::bind(&listen)
         .unwrap()
         .start(move |_| Asker {
@@ -104,6 +103,9 @@ fn main() {
         .unwrap();
     let client = UdpSocket::bind("127.0.0.1:0").unwrap();
     client.send_to(b"go", running.listeners()[0].address).unwrap();
-    println!("{}", told.recv_timeout(Duration::from_secs(120)).unwrap_or_else(|_| "answers were lost".into()));
+    println!(
+        "{}",
+        told.recv_timeout(Duration::from_secs(120)).unwrap_or_else(|_| "answers were lost".into())
+    );
     println!("{:?}", running.counters()[0]);
 }
