@@ -162,7 +162,9 @@ impl Whole {
                 let ask = Ask { name, rtype, checking_disabled, from, client };
                 let Whole { cache, resolver, done, .. } = self;
                 let refused = resolver.ask(&ask, *waiter, &mut Inside { outside, cache, done }).is_err();
-                if refused && let Some((ticket, waiting)) = waiter.and_then(|waiter| self.waiting.remove(&waiter)) {
+                if refused
+                    && let Some((ticket, waiting)) = waiter.and_then(|waiter| self.waiting.remove(&waiter))
+                {
                     let octets = self.responder.give_up(&waiting, &self.policy, time.now, &mut room);
                     outside.reply(ticket, &room[..octets]);
                 }
@@ -232,7 +234,12 @@ impl Tested for Whole {
         self.drive(outside, |resolver, world| resolver.datagram(&received, world));
     }
 
-    fn stream(&mut self, stream: tested::StreamId, event: tested::StreamEvent<'_>, outside: &mut dyn Outside) {
+    fn stream(
+        &mut self,
+        stream: tested::StreamId,
+        event: tested::StreamEvent<'_>,
+        outside: &mut dyn Outside,
+    ) {
         let event = match event {
             tested::StreamEvent::Connected => StreamEvent::Connected,
             tested::StreamEvent::Message(octets) => StreamEvent::Message(octets),
