@@ -84,7 +84,9 @@ impl Service for Answerer {
     type Message = Message;
 
     fn arrivals(&mut self, arrivals: &Arrivals, driver: &mut Driver<'_, Message>) {
-        self.recurse(driver, |recursor, zones, time, driver| recursor.arrivals(arrivals, zones, time, driver));
+        self.recurse(driver, |recursor, zones, time, driver| {
+            recursor.arrivals(arrivals, zones, time, driver)
+        });
     }
 
     fn connected(&mut self, stream: StreamId, driver: &mut Driver<'_, Message>) {
@@ -125,7 +127,8 @@ impl Service for Answerer {
         if let (Some(identity), Some(zones), Some(recursor)) =
             (self.identity.value(), self.zones.view(), &mut self.recursor)
         {
-            let mut answering = Answering { responder: &mut self.responder, requests: &self.requests, recursor };
+            let mut answering =
+                Answering { responder: &mut self.responder, requests: &self.requests, recursor };
             answering.answer(queries, (&zones, identity), driver);
             if mappings::begun() != self.lost {
                 answering.recursor.forget();
@@ -215,7 +218,13 @@ impl Answering<'_> {
                         Answered::Octets(octets) | Answered::Elsewhere(octets) => octets,
                         Answered::Request => {
                             if let Some(item) = queries.current() {
-                                self.requests.carry_out(item, (zones, identity), &client, self.responder, driver);
+                                self.requests.carry_out(
+                                    item,
+                                    (zones, identity),
+                                    &client,
+                                    self.responder,
+                                    driver,
+                                );
                             }
                             continue;
                         }

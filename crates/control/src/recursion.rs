@@ -44,12 +44,16 @@ const FIRST: Moment = Moment(1_000_000);
 
 impl Recursion {
     /// A resolver as settings want it, if they do. `server`: what they say to answers from zones. Errors are lines for the operator.
-    pub(crate) fn new(settings: &Settings, server: &auth::Server) -> Result<Option<Arc<Recursion>>, Vec<String>> {
+    pub(crate) fn new(
+        settings: &Settings,
+        server: &auth::Server,
+    ) -> Result<Option<Arc<Recursion>>, Vec<String>> {
         if !settings.resolver.enabled {
             return Ok(None);
         }
         let mut octets = [0; 24];
-        sync::random::fill_from_system(&mut octets).map_err(|error| vec![format!("no random numbers: {error}")])?;
+        sync::random::fill_from_system(&mut octets)
+            .map_err(|error| vec![format!("no random numbers: {error}")])?;
         let (words, _) = octets.as_chunks::<8>();
         let random = std::array::from_fn(|number| u64::from_ne_bytes(words[number]));
         let cache = Cache::with(&cache_settings(settings), random);
@@ -69,6 +73,11 @@ impl Recursion {
         let version = terms.version;
         *self.terms.lock() = Arc::new(terms);
         self.version.store(version, Ordering::Release);
+    }
+
+    /// The present, as what is kept counts it.
+    pub(crate) fn now(&self) -> Moment {
+        self.first.plus_ms(self.began.elapsed().as_millis() as u64)
     }
 
     fn current_terms(&self) -> Arc<Terms> {

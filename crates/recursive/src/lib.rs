@@ -29,6 +29,7 @@ pub mod rebinding;
 mod responder;
 mod space;
 mod verdict;
+pub mod waiting;
 mod wishes;
 mod writer;
 

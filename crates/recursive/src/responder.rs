@@ -266,7 +266,7 @@ impl Responder {
                 if !wants_recursion && !policy.answers_without_rd {
                     return Served::Refused;
                 }
-                let asked = Asked { wishes, policy, cache, now, filter };
+                let asked = Asked { wishes, policy, cache, now, filter, stale: None };
                 let mut parts = Parts::new();
                 if local.is_aliased {
                     // Local data are not signed.
@@ -290,7 +290,7 @@ impl Responder {
                 }
             }
         };
-        if matches!(verdict.rcode, rcode::SERVFAIL | rcode::REFUSED) {
+        if verdict.has_no_records() {
             writer.back_to(start);
         }
         counters.failures += u64::from(verdict.rcode == rcode::SERVFAIL);
@@ -330,7 +330,7 @@ impl Responder {
         };
         let start = writer.mark();
         let filter = filter_for(policy, buffers.name.name());
-        let asked = Asked { wishes, policy, cache, now: time.now, filter };
+        let asked = Asked { wishes, policy, cache, now: time.now, filter, stale: None };
         let mut parts = Parts::new();
         if waiting.is_aliased {
             local(policy, wishes, &mut buffers.name, time.now, &mut writer);
@@ -347,7 +347,7 @@ impl Responder {
                 })
             }
         };
-        if matches!(verdict.rcode, rcode::SERVFAIL | rcode::REFUSED) {
+        if verdict.has_no_records() {
             writer.back_to(start);
         }
         count(counters, &parts);
@@ -493,11 +493,12 @@ fn is_for_others(read: &Query<'_>) -> bool {
 
 /// What is kept back of an answer to a question for this name.
 fn filter_for<'p>(policy: &'p Policy, qname: &Name) -> Option<&'p Rebinding> {
-    policy.rebinding.as_ref().filter(|filter| filter.concerns(qname))
+    policy.rebinding.as_ref().filter(|filter| filter.concerns(qname) && !policy.points.has(qname))
 }
 
 fn count(counters: &mut Counters, parts: &Parts) {
     counters.secure += u64::from(parts.security == Security::Secure);
     counters.dns64 += u64::from(parts.made);
     counters.filtered += u64::from(parts.is_filtered);
+    counters.stale += u64::from(parts.is_stale);
 }

@@ -111,7 +111,13 @@ impl Replies {
     }
 
     /// A question is not taken.
-    pub(super) fn give_up(&mut self, waiter: Waiter, policy: &Policy, time: Time, driver: &mut Driver<'_, Message>) {
+    pub(super) fn give_up(
+        &mut self,
+        waiter: Waiter,
+        policy: &Policy,
+        time: Time,
+        driver: &mut Driver<'_, Message>,
+    ) {
         let Some(row) = self.rows.remove(&waiter) else { return };
         let room = row.ticket.room().min(self.scratch.len());
         let octets = self.answers.give_up(&row.waiting, policy, time.now, &mut self.scratch[..room]);
