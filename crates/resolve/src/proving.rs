@@ -265,7 +265,7 @@ impl Resolver {
             not_servers: &self.settings.not_servers,
         };
         // Cuts keep their own TTL: that those above are still there is looked at when they are used (`Lookup::cut`).
-        let times = Times { asked: exchange.sent, now: self.time.now, zone_ends: None };
+        let times = Times { asked: exchange.sent, now: self.time.now };
         store::store(reply, &asked, verdict, &times, world.cache());
     }
 
