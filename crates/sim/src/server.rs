@@ -182,7 +182,10 @@ impl ModelServer {
     ) -> Vec<Sent> {
         let mut sent = Vec::new();
         for (action, _) in in_force {
-            if let Action::Forge(count, text, knowing) = action {
+            // Nobody off the path can write into a stream.
+            if let Action::Forge(count, text, knowing) = action
+                && !transport.is_stream()
+            {
                 sent.extend((0..*count).filter_map(|_| forged(text, *knowing, query, at, random)));
             }
         }
