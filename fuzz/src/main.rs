@@ -21,7 +21,7 @@ const VARIABLE: &str = "ZONDA_FUZZ_TARGET";
 type Target = fn(&[u8]);
 
 /// Names as in `fuzz/run` and `fuzz/seeds`.
-const TARGETS: [(&str, Target); 10] = [
+const TARGETS: [(&str, Target); 11] = [
     ("message", message::run),
     ("message-layer", message_layer::run),
     // What must hold is said in `zonefile::fuzz`.
