@@ -155,11 +155,16 @@ impl Internet {
 
     /// Starts a resolver at 127.0.0.1 with lines added to its settings, and waits until it answers.
     pub fn resolver(&self, more: &str) -> Resolver {
+        self.resolver_at("127.0.0.1", more)
+    }
+
+    /// The same at another address of loopback.
+    pub fn resolver_at(&self, address: &str, more: &str) -> Resolver {
         let scratch = folder(&[]);
         let files = self.files.path();
         let settings = format!(
-            "[server]\nlisten = [\"127.0.0.1:53\"]\nworkers = 2\n[control]\nsocket = \"{}\"\n\
-             [resolver]\nenabled = true\nvalidate = false\nroot-hints = \"{}\"\ntrust-anchor-file = \"{}\"\nnever-ask = []\n{more}",
+            "[server]\nlisten = [\"{address}:53\"]\nworkers = 2\n[control]\nsocket = \"{}\"\n\
+             [resolver]\nenabled = true\nroot-hints = \"{}\"\ntrust-anchor-file = \"{}\"\nnever-ask = []\n{more}",
             scratch.path().join("control.sock").display(),
             files.join("hints").display(),
             files.join("anchor").display()
@@ -168,7 +173,8 @@ impl Internet {
         fs::write(&config, settings).expect("the settings");
         let mut command = Command::new(program());
         command.args(["serve", "--config", text(&config)]).current_dir(scratch.path());
-        let resolver = Resolver { process: Guarded::spawn(command, scratch.path()), scratch };
+        let process = Guarded::spawn(command, scratch.path());
+        let resolver = Resolver { process, scratch, address: address.to_owned() };
         await_or(
             || resolver.log(),
             || {
@@ -197,12 +203,13 @@ impl Internet {
 pub struct Resolver {
     process: Guarded,
     scratch: TempDir,
+    address: String,
 }
 
 impl Resolver {
     /// What dig says.
     pub fn dig(&self, words: &[&str]) -> String {
-        dig("@127.0.0.1", words)
+        dig(&format!("@{}", self.address), words)
     }
 
     /// What `zonda ctl` says.
