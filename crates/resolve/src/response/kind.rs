@@ -88,6 +88,7 @@ impl Judge<'_> {
         let is_authoritative = self.into.is_authoritative || self.asked.source == Source::Forwarder;
         if !is_authoritative
             && walked.aliases == 0
+            && self.asked.qtype != rtype::DS
             && let Some(number) = self.cut(name)
         {
             self.into.clear_records();
@@ -141,7 +142,14 @@ impl Judge<'_> {
         }
         match self.cut(name) {
             Some(number) => self.referral(name, number),
-            None => self.nothing(name),
+            None => {
+                let kind = self.nothing(name);
+                // A forwarder may have learned of DS from a referral, which has proofs and no SOA.
+                if kind == Kind::NoData {
+                    self.put_proofs();
+                }
+                kind
+            }
         }
     }
 
