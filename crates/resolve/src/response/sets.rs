@@ -18,7 +18,7 @@ use wire::render::Section;
 use wire::rrset::{RdataListBuf, Rrset, RrsetListBuf};
 
 use super::Asked;
-use super::limits::{ADDRESS_SETS_MAX, RECORDS_MAX, SETS_MAX, SIGNATURES_MAX};
+use super::limits::{ADDRESS_SETS_MAX, RECORDS_MAX, SERVERS_MAX, SETS_MAX, SIGNATURES_MAX};
 
 /// Why a message is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -416,9 +416,10 @@ impl Sets {
         first.map_or(&[], |record| record.place.octets(message, &self.octets))
     }
 
-    /// Whether a record with this RDATA, a name, is in a set.
+    /// Whether one of the first [`SERVERS_MAX`] records of a set is this name.
     pub(super) fn has_name(&self, message: &[u8], number: usize, name: &Name) -> bool {
         self.run(self.sets[number].data)
+            .take(SERVERS_MAX)
             .any(|record| record.place.octets(message, &self.octets).eq_ignore_ascii_case(name.octets()))
     }
 
