@@ -164,7 +164,7 @@ impl Internet {
         let files = self.files.path();
         let settings = format!(
             "[server]\nlisten = [\"{address}:53\"]\nworkers = 2\n[control]\nsocket = \"{}\"\n\
-             [resolver]\nenabled = true\nvalidate = false\nroot-hints = \"{}\"\ntrust-anchor-file = \"{}\"\nnever-ask = []\n{more}",
+             [resolver]\nenabled = true\nroot-hints = \"{}\"\ntrust-anchor-file = \"{}\"\nnever-ask = []\n{more}",
             scratch.path().join("control.sock").display(),
             files.join("hints").display(),
             files.join("anchor").display()

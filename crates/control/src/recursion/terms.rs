@@ -14,6 +14,7 @@ use recursive::networks::Networks;
 use recursive::policy::{Asker, Clients, Decision, Policy};
 use recursive::rebinding::Rebinding;
 use resolve::settings::{Configured, ConfiguredKind, Endpoint, Minimisation, Protection};
+use validate::Anchors;
 use wire::iana::rtype;
 use wire::{Name, NameBuf};
 use zonefile::RecordBuf;
@@ -132,6 +133,7 @@ fn resolve(settings: &Settings) -> Result<resolve::Settings, Vec<String>> {
             _ => Minimisation::Relaxed,
         },
         is_validating: resolver.validate,
+        anchors: anchors(settings).map_err(|line| vec![line])?,
         has_ipv4: resolver.ipv4,
         has_ipv6: resolver.ipv6,
         is_case_random: resolver.randomise_case,
@@ -142,6 +144,35 @@ fn resolve(settings: &Settings) -> Result<resolve::Settings, Vec<String>> {
             .collect(),
         ..default
     })
+}
+
+/// Where trust begins and ends: at the anchors of the file, or those that are built in, and not at stub zones that are not validated.
+fn anchors(settings: &Settings) -> Result<Anchors, String> {
+    let resolver = &settings.resolver;
+    let mut anchors = match resolver.trust_anchor_file.as_os_str().is_empty() {
+        true => Anchors::built_in(),
+        false => anchors_of(&settings.path(&resolver.trust_anchor_file))?,
+    };
+    names(&resolver.insecure).iter().for_each(|name| anchors.add_insecure(name));
+    let unsigned = settings.stubs.iter().filter(|(_, stub)| !stub.validate);
+    unsigned.filter_map(|(_, stub)| stub.name.as_ref()).for_each(|name| anchors.add_insecure(name));
+    Ok(anchors)
+}
+
+fn anchors_of(path: &Path) -> Result<Anchors, String> {
+    let (mut anchors, mut count) = (Anchors::new(), 0);
+    for record in records(path)? {
+        match record.rtype {
+            rtype::DS => anchors.add_ds(&record.owner, &record.rdata),
+            rtype::DNSKEY => anchors.add_key(&record.owner, &record.rdata),
+            _ => continue,
+        }
+        count += 1;
+    }
+    match count {
+        0 => Err(format!("trust-anchor-file {}: expected DS or DNSKEY records, found none", path.display())),
+        _ => Ok(anchors),
+    }
 }
 
 /// The addresses of a file of hints.
@@ -204,6 +235,7 @@ fn policy(settings: &Settings, server: &auth::Server, version: u64) -> Policy {
         udp_payload_octets: server.udp_payload_octets,
         rotates: resolver.rotate,
         cuts_below_unproved: false,
+        stale_seconds: resolver.stale_seconds,
         points: Names::new(&points(settings)),
         nsid: server.nsid.clone(),
         cookies: server.cookies.clone(),
