@@ -15,6 +15,9 @@
 //!
 //! An answer is kept when it is asked for a second time before another one with its hash, so that what never repeats costs next to nothing.
 
+#[cfg(test)]
+mod tests;
+
 use crate::answer::Parts;
 use crate::verdict::Verdict;
 use crate::wishes::Wishes;
