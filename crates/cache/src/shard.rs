@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::entry::{self, Entry, Fixed};
 use crate::ghosts::Ghosts;
-use crate::index::{Home, Index, NAME_SLOTS, Slot, Which, candidates};
+use crate::index::{Home, Index, NAME_SLOTS, Slot, Which};
 use crate::limits::{Limits, MINOR_MAX};
 use crate::marks::Marks;
 use crate::rank::{self, Effect};
@@ -203,15 +203,27 @@ impl Shard {
     }
 
     /// Copies the entry of `key`: its slot, what that says, and how many octets.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn copy(&self, home: &Home, key: &Key<'_>, to: &mut Vec<u8>) -> Option<(usize, Slot, usize)> {
+        let tag = home.tag(key.subject);
         for _ in 0..READS_MAX {
             let mut has_moved = false;
-            for (slot, word) in candidates(&self.index, home, key) {
-                match self.ring(word.ring()).copy(word.place(), to) {
-                    Some(octets) if entry::is_of(&to[..octets], key) => return Some((slot, word, octets)),
-                    Some(_) => {}
-                    None => has_moved = true,
+            for first in home.buckets {
+                let mut matches = self.index.matches(first, tag);
+                while matches != 0 {
+                    let slot = first + matches.trailing_zeros() as usize;
+                    matches &= matches - 1;
+                    let word = self.index.load(slot);
+                    if word.tag() != tag || word == Slot::FREE {
+                        continue;
+                    }
+                    match self.ring(word.ring()).copy(word.place(), to) {
+                        Some(octets) if entry::is_of(&to[..octets], key) => {
+                            return Some((slot, word, octets));
+                        }
+                        Some(_) => {}
+                        None => has_moved = true,
+                    }
                 }
             }
             if !has_moved {
