@@ -62,8 +62,13 @@ fn filled() -> Cache {
     let signatures: RdataListBuf = [&[7; 90][..]].into_iter().collect();
     let set = |owner: &str, rtype: u16, rdata: &[u8]| {
         let rdatas: RdataListBuf = [rdata].into_iter().collect();
-        let rrset =
-            Rrset { owner: &name(owner), rtype, ttl: 900, rdatas: rdatas.list(), signatures: signatures.list() };
+        let rrset = Rrset {
+            owner: &name(owner),
+            rtype,
+            ttl: 900,
+            rdatas: rdatas.list(),
+            signatures: signatures.list(),
+        };
         rrset.to_buf()
     };
     let soa = set("x", rtype::SOA, &[0; 22]);
@@ -99,16 +104,15 @@ fn none() {
     let mut responder = Responder::new(1);
     let mut room = vec![0; 65_535];
     let mut queries = Vec::new();
-    for text in ["www.x", "WWW.x", "alias.x", "www.d.x", "none.x", "a.b.none.x", "failed.x", "localhost", "a.test"] {
+    for text in
+        ["www.x", "WWW.x", "alias.x", "www.d.x", "none.x", "a.b.none.x", "failed.x", "localhost", "a.test"]
+    {
         for qtype in [rtype::A, rtype::AAAA, rtype::ANY] {
             queries.extend([None, Some(false), Some(true)].map(|edns| query(text, qtype, edns)));
         }
     }
-    let client = Client {
-        transport: Transport::Udp,
-        address: &Address::v4([192, 0, 2, 1], 53),
-        is_proved: false,
-    };
+    let client =
+        Client { transport: Transport::Udp, address: &Address::v4([192, 0, 2, 1], 53), is_proved: false };
     let time = Time { now: NOW, wall: 0 };
     let mut run = |rounds: usize, is_forgetting: bool| {
         let (mut octets, mut misses) = (0, 0);

@@ -204,14 +204,7 @@ fn act(kit: &mut Kit, other: &mut Responder, next: &Next) -> Result<(), TestCase
             let texts: Vec<String> = (0..count).map(|number| format!("192.0.2.{number}")).collect();
             let texts: Vec<&str> = texts.iter().map(|text| &text[..]).collect();
             kit.try_wildcard(DATA[owner], rtype::A, ttl, &texts, SECURITIES[security], &proof);
-            kit.try_wildcard(
-                DATA[owner],
-                rtype::TXT,
-                ttl + 1,
-                &["text"],
-                SECURITIES[security],
-                &proof,
-            );
+            kit.try_wildcard(DATA[owner], rtype::TXT, ttl + 1, &["text"], SECURITIES[security], &proof);
         }
         Next::Alias { owner, target, ttl, security } => {
             let target = [&DATA[..], &ALIASES[..]].concat()[target];
