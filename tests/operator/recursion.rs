@@ -60,3 +60,104 @@ fn names_are_resolved_and_validated() {
         }
     });
 }
+
+#[test]
+fn the_cache_can_be_looked_at_and_flushed() {
+    in_internet(|internet| {
+        let resolver = internet.resolver("");
+        check(
+            &resolver.dig(&["brief.plain.org", "A"]),
+            "NOERROR",
+            "qr rd ra",
+            &["brief.plain.org. IN A 192.0.2.10"],
+        );
+        check(
+            &resolver.dig(&["www.plain.org", "A"]),
+            "NOERROR",
+            "qr rd ra",
+            &["www.plain.org. IN A 192.0.2.9"],
+        );
+        let shown = resolver.ctl(&["cache", "show", "WWW.plain.org"]);
+        assert!(shown.starts_with("; A: data, insecure, authoritative answer, "), "{shown}");
+        assert!(shown.contains(" IN A 192.0.2.9\n"), "{shown}");
+        assert!(resolver.ctl(&["cache", "show", "plain.org"]).contains("; cut: cut, "), "the delegation");
+        let servers = resolver.ctl(&["servers", "www.plain.org"]);
+        assert!(
+            servers.starts_with("plain.org. ") && servers.contains(" 127.0.4.1 ") && servers.contains(" ms"),
+            "{servers}"
+        );
+        assert_eq!(resolver.ctl(&["cache", "flush", "www.plain.org"]), "1 entry forgotten\n");
+        assert_eq!(resolver.ctl(&["cache", "show", "www.plain.org"]), "");
+        let flushed = resolver.ctl(&["cache", "flush", "--tree", "org"]);
+        assert!(flushed.ends_with(" entries forgotten\n"), "{flushed}");
+        assert_eq!(resolver.ctl(&["cache", "show", "plain.org"]), "");
+        assert!(
+            resolver.ctl(&["cache", "stats"]).contains(" of 256"),
+            "{}",
+            resolver.ctl(&["cache", "stats"])
+        );
+        check(
+            &resolver.dig(&["www.plain.org", "A"]),
+            "NOERROR",
+            "qr rd ra",
+            &["www.plain.org. IN A 192.0.2.9"],
+        );
+        assert!(resolver.ctl(&["cache", "flush", "--all"]).ends_with(" forgotten\n"));
+    });
+}
+
+#[test]
+fn long_answers_come_over_tcp() {
+    in_internet(|internet| {
+        let resolver = internet.resolver("");
+        let said = resolver.dig(&["large.signed.org", "TXT", "+ignore", "+bufsize=1232"]);
+        assert!(said.contains(";; flags: qr tc rd ra"), "{said}");
+        let said = resolver.dig(&["large.signed.org", "TXT"]);
+        assert!(said.contains("Truncated, retrying in TCP mode") && said.contains("ANSWER: 1,"), "{said}");
+    });
+}
+
+#[test]
+fn what_has_expired_is_served_while_its_servers_are_gone() {
+    in_internet(|internet| {
+        let resolver = internet.resolver("stale-after-ms = 300\n");
+        let brief = ["brief.plain.org. IN A 192.0.2.10"];
+        check(&resolver.dig(&["brief.plain.org", "A"]), "NOERROR", "qr rd ra", &brief);
+        internet.end("plain.org.");
+        std::thread::sleep(std::time::Duration::from_millis(1_200));
+        for _ in 0..3 {
+            let said = resolver.dig(&["brief.plain.org", "A"]);
+            check(&said, "NOERROR", "qr rd ra", &brief);
+            assert!(said.contains("EDE: 3 (Stale Answer)"), "{said}");
+        }
+    });
+}
+
+#[test]
+fn forwarders_stubs_and_local_names() {
+    in_internet(|internet| {
+        let other = internet.resolver("");
+        let _ = &other;
+        let resolver = internet.resolver_at(
+            "127.0.0.2",
+            "[[forward]]\nname = \"org\"\naddresses = [\"127.0.0.1\"]\n\
+             [[stub]]\nname = \"inner.example\"\naddresses = [\"127.0.4.1\"]\n\
+             [[local-zone]]\nname = \"home.example\"\nrecords = [\"printer 60 A 192.0.2.77\"]\n",
+        );
+        check(
+            &resolver.dig(&["www.plain.org", "A"]),
+            "NOERROR",
+            "qr rd ra",
+            &["www.plain.org. IN A 192.0.2.9"],
+        );
+        check(
+            &resolver.dig(&["printer.home.example", "A"]),
+            "NOERROR",
+            "qr aa rd ra",
+            &["printer.home.example. IN A 192.0.2.77"],
+        );
+        check(&resolver.dig(&["none.home.example", "A"]), "NXDOMAIN", "qr aa rd ra", &[]);
+        check(&resolver.dig(&["1.0.0.10.in-addr.arpa", "PTR"]), "NXDOMAIN", "qr aa rd ra", &[]);
+        check(&resolver.dig(&["www.plain.org", "A", "+norecurse"]), "REFUSED", "qr", &[]);
+    });
+}

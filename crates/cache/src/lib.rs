@@ -5,12 +5,14 @@
 //! * `rank`: what is believed; [`limits`]: how long, and how much.
 //! * [`sweep`]: flushes, with `marks`.
 //! * [`denials`]: NSEC and NSEC3 records that deny names which nobody has asked for yet.
+//! * [`dump`]: the store as octets, and back.
 //! * [`servers`]: how servers behave.
 //! * [`naive`]: an ordered map under a lock, the model that tests compare with.
 //!
 //! No sockets, no clock and no files here; `docs/design/cache.md`.
 
 pub mod denials;
+pub mod dump;
 pub mod entry;
 mod ghosts;
 pub mod hash;

@@ -27,7 +27,7 @@ pub const COMMON_TYPES: [u16; 12] = [1, 2, 5, 6, 15, 16, 28, 33, 43, 48, 64, 65]
 pub struct Limits {
     /// No TTL is longer: what was wrong is gone after so many seconds (RFC 8767 5 has a week as the most).
     pub ttl_max: u32,
-    /// None of data is shorter. Above 0, names that move quickly are found late.
+    /// None of data is shorter, but of what is signed, of DS and of cuts, which end as their owners say. Above 0, names that move quickly are found late.
     pub ttl_min: u32,
     /// No denial is kept longer (RFC 2308 5: one to three hours work well).
     pub negative_ttl_max: u32,
@@ -52,6 +52,11 @@ impl Limits {
     ) -> u32 {
         let most = if let Subject::Unchecked(_) = subject { UNCHECKED_SECONDS_MAX } else { self.ttl_max };
         match entry.kind {
+            Kind::Data
+                if subject == Subject::Rrset(wire::iana::rtype::DS) || !entry.signatures.is_empty() =>
+            {
+                entry.ttl.min(most)
+            }
             Kind::Data => entry.ttl.max(self.ttl_min).min(most),
             // No minimum: a delegation that is withdrawn shall be gone when its parent says.
             Kind::Cut => entry.ttl.max(CUT_SECONDS_MIN).min(self.ttl_max),

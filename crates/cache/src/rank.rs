@@ -14,8 +14,10 @@ use crate::{Key, Moment, Subject};
 /// Whether an entry may be kept at a key at all: its kind fits, it is within the limits, and a cut has its parent's word.
 pub(crate) fn is_kept(key: &Key<'_>, entry: &Entry<'_>) -> bool {
     let fits = match key.subject {
-        Subject::Rrset(_) => matches!(entry.kind, Kind::Data | Kind::NoData),
-        Subject::Unchecked(_) => matches!(entry.kind, Kind::Data | Kind::NoData | Kind::NameError),
+        // A denial of the name that is not proved, or not worth more, counts for its type alone.
+        Subject::Rrset(_) | Subject::Unchecked(_) => {
+            matches!(entry.kind, Kind::Data | Kind::NoData | Kind::NameError)
+        }
         Subject::Failure(_) => entry.kind == Kind::Failure,
         Subject::Existence => entry.kind == Kind::NameError,
         // A zone's own word about its servers is data (ghost domains); the root has nobody else's.
@@ -34,7 +36,7 @@ pub(crate) fn stands(kept: &Entry<'_>, new: &Entry<'_>, now: Moment) -> bool {
 pub(crate) fn is_minor(subject: Subject, kind: Kind) -> bool {
     match subject {
         Subject::Failure(_) | Subject::Unchecked(_) => true,
-        Subject::Rrset(rtype) => kind == Kind::NoData && !COMMON_TYPES.contains(&rtype),
+        Subject::Rrset(rtype) => kind != Kind::Data && !COMMON_TYPES.contains(&rtype),
         Subject::Existence | Subject::Cut => false,
     }
 }

@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::entry::{self, Entry, Fixed};
 use crate::ghosts::Ghosts;
-use crate::index::{Home, Index, NAME_SLOTS, Slot, Which, candidates};
+use crate::index::{Home, Index, NAME_SLOTS, Slot, Which};
 use crate::limits::{Limits, MINOR_MAX};
 use crate::marks::Marks;
 use crate::rank::{self, Effect};
@@ -203,15 +203,27 @@ impl Shard {
     }
 
     /// Copies the entry of `key`: its slot, what that says, and how many octets.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn copy(&self, home: &Home, key: &Key<'_>, to: &mut Vec<u8>) -> Option<(usize, Slot, usize)> {
+        let tag = home.tag(key.subject);
         for _ in 0..READS_MAX {
             let mut has_moved = false;
-            for (slot, word) in candidates(&self.index, home, key) {
-                match self.ring(word.ring()).copy(word.place(), to) {
-                    Some(octets) if entry::is_of(&to[..octets], key) => return Some((slot, word, octets)),
-                    Some(_) => {}
-                    None => has_moved = true,
+            for first in home.buckets {
+                let mut matches = self.index.matches(first, tag);
+                while matches != 0 {
+                    let slot = first + matches.trailing_zeros() as usize;
+                    matches &= matches - 1;
+                    let word = self.index.load(slot);
+                    if word.tag() != tag || word == Slot::FREE {
+                        continue;
+                    }
+                    match self.ring(word.ring()).copy(word.place(), to) {
+                        Some(octets) if entry::is_of(&to[..octets], key) => {
+                            return Some((slot, word, octets));
+                        }
+                        Some(_) => {}
+                        None => has_moved = true,
+                    }
                 }
             }
             if !has_moved {
@@ -313,6 +325,43 @@ impl Shard {
             free.into_iter().for_each(|out| *out = oldest_minor.map(|(_, slot)| slot));
         }
         Some(neighbours)
+    }
+
+    /// Takes in an entry that was dumped, unless something newer is known of its name. `is_proven`: it was of use before.
+    pub(crate) fn restore(
+        &self,
+        shared: &Shared,
+        home: &Home,
+        key: &Key<'_>,
+        entry: &Entry<'_>,
+        is_proven: bool,
+        now: Moment,
+    ) -> bool {
+        let writer = &mut *self.lock();
+        let Some(neighbours) = self.look_around(writer, home, key, entry, now) else { return false };
+        if neighbours.present.is_some() || neighbours.out.iter().any(Option::is_some) {
+            return false;
+        }
+        writer.put.clear();
+        if !entry::write(key, entry, &mut writer.put) || writer.put.len() / 8 > self.entry_words_max() {
+            return false;
+        }
+        if is_proven {
+            writer.ghosts.insert(ghost_hash(home, home.tag(key.subject)));
+        }
+        let octets = std::mem::take(&mut writer.put);
+        let is_kept = self.place(writer, shared, home, key, &neighbours, &octets, now);
+        writer.put = octets;
+        is_kept
+    }
+
+    /// Whether the entry at a place is in the index and not flushed: then, whether it was read lately. Under the lock.
+    pub(crate) fn is_live(&self, shared: &Shared, which: Which, place: u64, octets: &[u8]) -> Option<bool> {
+        let key = entry::key_of(octets)?;
+        let home = self.index.home(shared.secret.hash(key.name.octets()));
+        let word = Slot::new(home.tag(key.subject), which, place);
+        let slot = self.index.find(&home, word)?;
+        (!shared.marks.hide(&shared.secret, key.name, self.number, word)).then(|| self.index.is_visited(slot))
     }
 
     /// Puts octets of an entry where they belong.

@@ -124,7 +124,7 @@ impl Cache {
         self.look(key, copied).map(|(entry, ..)| entry)
     }
 
-    #[inline]
+    #[inline(always)]
     fn look<'b>(&self, key: &Key<'_>, copied: &'b mut Copied) -> Option<(Entry<'b>, &Shard, usize)> {
         copied.stamp = None;
         let hash = self.shared.secret.hash(key.name.octets());

@@ -1,5 +1,6 @@
 //! Requests of the control socket to replies.
 
+mod cache;
 mod explain;
 mod stats;
 mod status;
@@ -21,6 +22,7 @@ use crate::controller::{Change, Controller};
 use crate::limited;
 use crate::locks;
 use crate::log;
+use crate::recursion::Recursion;
 use crate::reload;
 use crate::secondaries::Command;
 use crate::wanted::{Listing, zone_name};
@@ -58,6 +60,14 @@ pub(crate) fn answer(
     }
 }
 
+/// The resolver; what is asked of one is refused where there is none.
+fn recursion(controller: &Controller) -> Result<&Recursion, String> {
+    controller
+        .recursion
+        .as_deref()
+        .ok_or_else(|| "there is no resolver: `enabled` in [resolver] is false".into())
+}
+
 fn carry_out(
     request: &Request,
     controller: &Controller,
@@ -86,6 +96,8 @@ fn carry_out(
         }
         // Seen to by whoever speaks with the client.
         Request::Stop | Request::Upgrade { .. } => return Ok(true),
+        Request::Cache { cache } => return cache::answer(cache, recursion(controller)?, reply),
+        Request::Servers { name } => return cache::servers(name, recursion(controller)?, reply),
         Request::Zones { zone: None, state } => return Ok(all_zones(controller, *state, reply)?),
         Request::Zones { zone: Some(name), .. } => {
             let line = zone_line(controller, &named(name)?)?;

@@ -1,11 +1,13 @@
 //! The words of the control socket: one JSON object a line, a request and then replies until [`Reply::End`].
 
+mod cache;
 mod server;
 mod transfers;
 mod zone;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::cache::{CacheCommand, CacheEntry, CacheStats, ServerLine};
 pub use self::server::{
     Count, Expiry, LimitedAccount, Locks, LogLevel, Memory, RateLimit, Stats, Status, Upgraded,
 };
@@ -144,6 +146,16 @@ pub enum Request {
         /// The catalog.
         catalog: String,
     },
+    /// The cache of the resolver.
+    Cache {
+        /// What of it.
+        cache: CacheCommand,
+    },
+    /// The servers that a name is asked of.
+    Servers {
+        /// The name.
+        name: String,
+    },
     /// Start the program anew and hand it the sockets; end once it answers.
     Upgrade {
         /// The program, an absolute path; that which this server was started from if it is left out.
@@ -231,6 +243,17 @@ pub enum Reply {
     Text(TextLine),
     /// To `explain-update`.
     Explained(Explained),
+    /// To `cache stats`.
+    CacheStats(CacheStats),
+    /// To `cache show`, one for each entry.
+    CacheEntry(CacheEntry),
+    /// To `cache flush`.
+    Flushed {
+        /// How many entries were forgotten.
+        entries: u64,
+    },
+    /// To `servers`, one for each address.
+    Server(ServerLine),
     /// To `upgrade`.
     Upgraded(Upgraded),
     /// The request could not be understood or obeyed.

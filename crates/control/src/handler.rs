@@ -84,7 +84,9 @@ impl Service for Answerer {
     type Message = Message;
 
     fn arrivals(&mut self, arrivals: &Arrivals, driver: &mut Driver<'_, Message>) {
-        self.recurse(driver, |recursor, zones, time, driver| recursor.arrivals(arrivals, zones, time, driver));
+        self.recurse(driver, |recursor, zones, time, driver| {
+            recursor.arrivals(arrivals, zones, time, driver)
+        });
     }
 
     fn connected(&mut self, stream: StreamId, driver: &mut Driver<'_, Message>) {
@@ -106,10 +108,8 @@ impl Service for Answerer {
         self.recurse(driver, Recursor::tick);
     }
 
-    fn gone(&mut self, keys: &[u64], _driver: &mut Driver<'_, Message>) {
-        if let Some(recursor) = &mut self.recursor {
-            recursor.gone(keys);
-        }
+    fn messages(&mut self, messages: &mut Vec<Message>, driver: &mut Driver<'_, Message>) {
+        self.recurse(driver, |recursor, _, time, driver| recursor.handed(messages, time, driver));
     }
 
     fn again(&mut self, driver: &mut Driver<'_, Message>) {
@@ -125,7 +125,8 @@ impl Service for Answerer {
         if let (Some(identity), Some(zones), Some(recursor)) =
             (self.identity.value(), self.zones.view(), &mut self.recursor)
         {
-            let mut answering = Answering { responder: &mut self.responder, requests: &self.requests, recursor };
+            let mut answering =
+                Answering { responder: &mut self.responder, requests: &self.requests, recursor };
             answering.answer(queries, (&zones, identity), driver);
             if mappings::begun() != self.lost {
                 answering.recursor.forget();
@@ -215,7 +216,13 @@ impl Answering<'_> {
                         Answered::Octets(octets) | Answered::Elsewhere(octets) => octets,
                         Answered::Request => {
                             if let Some(item) = queries.current() {
-                                self.requests.carry_out(item, (zones, identity), &client, self.responder, driver);
+                                self.requests.carry_out(
+                                    item,
+                                    (zones, identity),
+                                    &client,
+                                    self.responder,
+                                    driver,
+                                );
                             }
                             continue;
                         }

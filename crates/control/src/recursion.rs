@@ -8,11 +8,13 @@
 //! All that is decided is decided in `recursive` and `resolve`; here are their world and their settings. Design: `docs/design/recursion.md`.
 
 mod own;
+mod owner;
 mod recursor;
 mod replies;
 mod terms;
 mod world;
 
+use std::hash::RandomState;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -34,29 +36,35 @@ pub(crate) struct Recursion {
     terms: Mutex<Arc<Terms>>,
     /// The number of the terms: workers take them when it changes, and look at nothing but this.
     version: AtomicU64,
+    /// Clients that may wait at each worker.
+    places: usize,
+    /// Of the hash that names have workers by, which nobody else can compute.
+    key: RandomState,
 }
-
-/// Entries that a worker's tick looks at for what is flushed: a few microseconds.
-const SWEPT_PER_TICK: usize = 64;
 
 /// What moments count from in a cache that begins empty. Not zero, so that what is before can be said.
 const FIRST: Moment = Moment(1_000_000);
 
 impl Recursion {
     /// A resolver as settings want it, if they do. `server`: what they say to answers from zones. Errors are lines for the operator.
-    pub(crate) fn new(settings: &Settings, server: &auth::Server) -> Result<Option<Arc<Recursion>>, Vec<String>> {
+    pub(crate) fn new(
+        settings: &Settings,
+        server: &auth::Server,
+    ) -> Result<Option<Arc<Recursion>>, Vec<String>> {
         if !settings.resolver.enabled {
             return Ok(None);
         }
         let mut octets = [0; 24];
-        sync::random::fill_from_system(&mut octets).map_err(|error| vec![format!("no random numbers: {error}")])?;
+        sync::random::fill_from_system(&mut octets)
+            .map_err(|error| vec![format!("no random numbers: {error}")])?;
         let (words, _) = octets.as_chunks::<8>();
         let random = std::array::from_fn(|number| u64::from_ne_bytes(words[number]));
         let cache = Cache::with(&cache_settings(settings), random);
         let terms = Arc::new(Terms::new(settings, server, 1)?);
         let (began, version) = (Instant::now(), AtomicU64::new(terms.version));
         let terms = Mutex::named("terms of the resolver", terms);
-        Ok(Some(Arc::new(Recursion { cache, began, first: FIRST, terms, version })))
+        let (places, key) = (settings.resolver.waiting as usize, RandomState::new());
+        Ok(Some(Arc::new(Recursion { cache, began, first: FIRST, terms, version, places, key })))
     }
 
     /// Terms by other settings, to be published. Errors are lines for the operator.
@@ -69,6 +77,11 @@ impl Recursion {
         let version = terms.version;
         *self.terms.lock() = Arc::new(terms);
         self.version.store(version, Ordering::Release);
+    }
+
+    /// The present, as what is kept counts it.
+    pub(crate) fn now(&self) -> Moment {
+        self.first.plus_ms(self.began.elapsed().as_millis() as u64)
     }
 
     fn current_terms(&self) -> Arc<Terms> {

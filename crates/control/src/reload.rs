@@ -103,7 +103,8 @@ fn new_settings(
     let mut settings = read_settings(file.as_deref(), &controller.overrides)?;
     // Read each time, as the file of secrets may be another.
     let identity = identity(&settings, &mut changing.groups)?;
-    let terms = controller.recursion.as_ref().map(|recursion| recursion.terms(&settings, &identity)).transpose()?;
+    let terms =
+        controller.recursion.as_ref().map(|recursion| recursion.terms(&settings, &identity)).transpose()?;
     let mut wanted = controller.effort().run(|| all_wanted(&settings, &controller.overrides, progress))?;
     warnings.append(&mut wanted.warnings);
     for line in changing.commanded.apply(&mut wanted) {

@@ -10,14 +10,15 @@
 //! Records are written as they are found. Where something is missing later on, what was written is of no use: the room is scratch until its octets are given
 //! away. So one copy of an entry at a time is enough, however long the chain is.
 
-use crate::limits::{ALIASES_MAX, PARENTS_MAX, PREFETCH_PART, PREFETCH_TTL_MIN};
+use crate::limits::{ALIASES_MAX, PARENTS_MAX, PREFETCH_PART, PREFETCH_TTL_MIN, STALE_TTL_MAX};
 use crate::policy::Policy;
 use crate::rebinding::{Reaction, Rebinding};
+use crate::rendered::STAMPS_MAX;
 use crate::space::NameSpace;
 use crate::verdict::Verdict;
 use crate::wishes::{Stage, Wishes};
 use crate::writer::{Lasts, Writer};
-use cache::{Cache, Copied, Entry, Key, Kind, Moment, Security, Subject};
+use cache::{Cache, Copied, Entry, Key, Kind, Moment, Security, Stamp, Subject};
 use resolve::outcome::EDES_MAX;
 use wire::Name;
 use wire::iana::{ede, rcode, rtype};
@@ -49,6 +50,15 @@ pub(crate) struct Asked<'a> {
     pub now: Moment,
     /// What is kept back of the answer, if anything is.
     pub filter: Option<&'a Rebinding>,
+    /// Why what has expired is given too (RFC 8767); `None`: it is not.
+    pub stale: Option<Stale>,
+}
+
+/// Why something that has expired is given: it could not be found out anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stale {
+    /// As an extended error.
+    why: Option<u16>,
 }
 
 /// What is used again for question after question.
@@ -92,14 +102,21 @@ pub(crate) enum End {
 pub(crate) struct Parts {
     /// The worst.
     pub security: Security,
-    /// Until when all are fresh, and none is to be asked for anew.
+    /// Until when all are fresh.
     pub until: Moment,
+    /// When the first is to be asked for anew.
+    pub due: Moment,
+    /// One has expired.
+    pub is_stale: bool,
     /// One is to be asked for anew before it expires.
     pub is_due: bool,
     /// Something was kept back.
     pub is_filtered: bool,
     /// Addresses made.
     pub made: u32,
+    /// Entries, as far as they are counted.
+    stamps: [Option<Stamp>; STAMPS_MAX],
+    count: usize,
     edes: [Option<u16>; EDES_MAX],
 }
 
@@ -108,16 +125,23 @@ impl Parts {
         Parts {
             security: Security::Secure,
             until: Moment(u64::MAX),
+            due: Moment(u64::MAX),
+            is_stale: false,
             is_due: false,
             is_filtered: false,
             made: 0,
+            stamps: [None; STAMPS_MAX],
+            count: 0,
             edes: [None; EDES_MAX],
         }
     }
 
     /// Adds an entry.
     #[inline(always)]
-    fn add(&mut self, entry: &Entry<'_>, now: Moment) {
+    fn add(&mut self, entry: &Entry<'_>, asked: &Asked<'_>) {
+        if entry.ttl_left(asked.now).is_none() {
+            return self.add_stale(entry, asked);
+        }
         self.security = self.security.worst(entry.security);
         if entry.security == Security::Bogus {
             self.note(entry.ede.unwrap_or(ede::DNSSEC_BOGUS));
@@ -127,8 +151,40 @@ impl Parts {
             ttl => u64::from(ttl) * 1000 / PREFETCH_PART * (PREFETCH_PART - 1),
         };
         let due = entry.stored.plus_ms(due_ms);
-        self.is_due |= now >= due;
-        self.until = self.until.min(due);
+        self.is_due |= asked.now >= due;
+        self.due = self.due.min(due);
+        self.until = self.until.min(entry.stored.plus_seconds(entry.ttl));
+    }
+
+    /// Adds an entry that has expired: signatures may have too (RFC 8767 5).
+    #[cold]
+    fn add_stale(&mut self, entry: &Entry<'_>, asked: &Asked<'_>) {
+        self.security = self.security.worst(entry.security).worst(Security::Insecure);
+        self.until = asked.now;
+        self.is_stale = true;
+        let code = match entry.kind {
+            Kind::NameError => ede::STALE_NXDOMAIN_ANSWER,
+            _ => ede::STALE_ANSWER,
+        };
+        self.note(code);
+        if let Some(why) = asked.stale.and_then(|stale| stale.why) {
+            self.note(why);
+        }
+    }
+
+    /// Adds the stamp of the entry that was copied last.
+    #[inline(always)]
+    fn of(&mut self, copied: &Copied) {
+        if let Some(to) = self.stamps.get_mut(self.count) {
+            *to = copied.stamp();
+        }
+        self.count += 1;
+    }
+
+    /// Stamps of all entries; `None` where they are too many, or one has none.
+    pub(crate) fn stamps(&self) -> Option<&[Option<Stamp>]> {
+        let stamps = self.stamps.get(..self.count)?;
+        (!stamps.is_empty() && stamps.iter().all(Option::is_some)).then_some(stamps)
     }
 
     /// Adds an extended error, if there is room.
@@ -180,27 +236,32 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
         let Some(entry) = fresh(asked, buffers.name.name(), subject, &mut buffers.copied) else { continue };
         match entry.kind {
             Kind::Data => {
-                parts.add(&entry, asked.now);
+                parts.add(&entry, asked);
                 let Buffers { name, other, made, proofs, lasts, .. } = buffers;
                 let end = data(asked, name.name(), qtype, &entry, (other, made), parts, writer);
                 if let Some(end) = end {
+                    parts.of(&buffers.copied);
                     return Step::End(end);
                 }
                 note_proofs(asked, &entry, (proofs, lasts));
+                parts.of(&buffers.copied);
                 write_proofs(buffers, writer);
                 return Step::End(parts.verdict(rcode::NOERROR, asked.wishes));
             }
-            Kind::NoData => {
-                parts.add(&entry, asked.now);
+            Kind::NoData if has_soa(&entry) => {
+                parts.add(&entry, asked);
                 let Buffers { name, other, made, proofs, lasts, .. } = buffers;
                 if asked.wishes.wants_dns64 && qtype == rtype::AAAA {
-                    let left = entry.ttl_left(asked.now).unwrap_or(0);
+                    let left = left_of(&entry, asked.now);
                     let end = made_of_a(asked, name.name(), left, (other, made), parts, writer);
                     if let Some(end) = end {
+                        parts.of(&buffers.copied);
                         return Step::End(end);
                     }
                 }
-                return Step::End(denial(asked, rcode::NOERROR, &entry, (proofs, lasts), parts, writer));
+                let end = denial(asked, rcode::NOERROR, &entry, (proofs, lasts), parts, writer);
+                parts.of(&buffers.copied);
+                return Step::End(end);
             }
             _ => {}
         }
@@ -211,7 +272,7 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
             let Some(entry) = fresh(asked, name.name(), subject, copied) else { continue };
             let target = entry.rdatas.iter().next().and_then(|rdata| Name::from_wire(rdata).ok());
             let (Kind::Data, Some(target)) = (entry.kind, target) else { continue };
-            parts.add(&entry, asked.now);
+            parts.add(&entry, asked);
             writer.set(
                 name.name(),
                 rtype::CNAME,
@@ -220,27 +281,62 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
             );
             note_proofs(asked, &entry, (proofs, lasts));
             next.set_lower(target);
+            parts.of(copied);
             std::mem::swap(name, next);
-            return Step::Follow;
+            return follow(asked, name.name());
         }
     }
     let Buffers { name, copied, proofs, lasts, .. } = buffers;
     if let Some(entry) = fresh(asked, name.name(), Subject::Existence, copied)
         && entry.kind == Kind::NameError
+        && has_soa(&entry)
     {
-        parts.add(&entry, asked.now);
-        return Step::End(denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer));
+        parts.add(&entry, asked);
+        let end = denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer);
+        parts.of(copied);
+        return Step::End(end);
+    }
+    if asked.stale.is_some() {
+        return Step::End(End::Miss(qtype, Stage::Asked));
     }
     if let Some(entry) = fresh(asked, name.name(), Subject::Failure(qtype), copied)
         && !(asked.wishes.checking_disabled() && entry.ede.is_some_and(is_of_validation))
     {
-        let edes = match entry.ede {
-            Some(code) if code != ede::CACHED_ERROR => [Some(code), Some(ede::CACHED_ERROR)],
-            _ => [Some(ede::CACHED_ERROR), None],
-        };
-        return Step::End(End::Answer(Verdict::failure(edes)));
+        let why = entry.ede;
+        return failed(asked, why, buffers, parts, writer);
     }
     above(asked, buffers, parts, writer)
+}
+
+/// What is said of a name that could not be found out: what was known before, for a while, unless it is for a fault of signatures.
+#[cold]
+fn failed(
+    asked: &Asked<'_>,
+    why: Option<u16>,
+    buffers: &mut Buffers,
+    parts: &mut Parts,
+    writer: &mut Writer<'_>,
+) -> Step {
+    if asked.policy.stale_seconds > 0 && !why.is_some_and(is_of_validation) {
+        let asked = Asked { stale: Some(Stale { why }), ..*asked };
+        match step(&asked, buffers, parts, writer) {
+            Step::End(End::Miss(..)) => {}
+            found => return found,
+        }
+    }
+    let edes = match why {
+        Some(code) if code != ede::CACHED_ERROR => [why, Some(ede::CACHED_ERROR)],
+        _ => [Some(ede::CACHED_ERROR), None],
+    };
+    Step::End(End::Answer(Verdict::failure(edes)))
+}
+
+/// Goes on with the target of an alias, unless the operator has blocked it: an alias of others is no way round that.
+fn follow(asked: &Asked<'_>, target: &Name) -> Step {
+    match asked.policy.local.blocks(target, asked.wishes.qtype) {
+        None => Step::Follow,
+        Some(rcode) => Step::End(End::Answer(Verdict::with_ede(rcode, ede::BLOCKED))),
+    }
 }
 
 /// What the parents of a name say of it.
@@ -257,12 +353,14 @@ fn above(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &m
             let Some(entry) = fresh(asked, parent, subject, copied) else { continue };
             let target = entry.rdatas.iter().next().and_then(|rdata| Name::from_wire(rdata).ok());
             let (Kind::Data, Some(target)) = (entry.kind, target) else { continue };
-            parts.add(&entry, asked.now);
+            parts.add(&entry, asked);
             let lasts_for = left_of(&entry, asked.now);
             writer.set(parent, rtype::DNAME, lasts_for, (entry.rdatas, entry.signatures));
             note_proofs(asked, &entry, (proofs, lasts));
             let kept = name.name().octets().len() - parent.octets().len();
-            if !next.join(name.name(), kept, target) {
+            let is_name = next.join(name.name(), kept, target);
+            parts.of(copied);
+            if !is_name {
                 return Step::End(parts.verdict(rcode::YXDOMAIN, asked.wishes));
             }
             // It has no signature: the DNAME's is enough (RFC 6672 5.3.1).
@@ -273,14 +371,17 @@ fn above(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &m
                 return Step::End(parts.verdict(rcode::NOERROR, asked.wishes));
             }
             name.set_lower(next.name());
-            return Step::Follow;
+            return follow(asked, name.name());
         }
         if let Some(entry) = fresh(asked, parent, Subject::Existence, copied)
             && entry.kind == Kind::NameError
+            && has_soa(&entry)
             && (entry.security == Security::Secure || asked.policy.cuts_below_unproved)
         {
-            parts.add(&entry, asked.now);
-            return Step::End(denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer));
+            parts.add(&entry, asked);
+            let end = denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer);
+            parts.of(copied);
+            return Step::End(end);
         }
     }
     Step::End(End::Miss(asked.wishes.qtype, Stage::Asked))
@@ -292,17 +393,35 @@ fn subjects(asked: &Asked<'_>, rtype: u16) -> impl Iterator<Item = Subject> + us
     std::iter::once(Subject::Rrset(rtype)).chain(unchecked)
 }
 
-/// An entry that has not expired and is for this client.
+/// An entry that has not expired, or not for long where that will do, and is for this client.
 fn fresh<'c>(asked: &Asked<'_>, name: &Name, subject: Subject, copied: &'c mut Copied) -> Option<Entry<'c>> {
     let entry = asked.cache.get(&Key { name, subject }, copied)?;
-    entry.ttl_left(asked.now)?;
+    if entry.ttl_left(asked.now).is_none() {
+        let is_kept = entry.expired_for(asked.now) < u64::from(asked.policy.stale_seconds);
+        asked.stale.filter(|_| is_kept)?;
+    }
     let is_checked = !matches!(entry.security, Security::Unchecked | Security::Bogus);
     (is_checked || entry.kind == Kind::Failure || asked.wishes.checking_disabled()).then_some(entry)
 }
 
+/// Whether a denial has the SOA record that clients keep it by (RFC 2308 5): one that came with a referral has none.
+fn has_soa(entry: &Entry<'_>) -> bool {
+    entry.beside.iter().any(|set| set.rtype == rtype::SOA)
+}
+
+/// From when on and for how long an entry is good.
+fn span_of(entry: &Entry<'_>, now: Moment) -> (Moment, u32) {
+    match entry.ttl_left(now) {
+        Some(_) => (entry.stored, entry.ttl),
+        None => (now, STALE_TTL_MAX),
+    }
+}
+
 /// For how long an entry is good.
+#[inline(always)]
 fn left_of(entry: &Entry<'_>, now: Moment) -> Lasts {
-    Lasts::from(entry.stored, entry.ttl, now)
+    let (stored, ttl) = span_of(entry, now);
+    Lasts::from(stored, ttl, now)
 }
 
 /// Writes the data that were asked for, less what is kept back. What ends the answer, if it is something else.
@@ -322,7 +441,7 @@ fn data(
         && let Some(dns64) = dns64
         && !entry.rdatas.into_iter().any(|rdata| dns64.counts(rdata))
     {
-        let end = made_of_a(asked, name, lasts.ttl, (other, made), parts, writer);
+        let end = made_of_a(asked, name, lasts, (other, made), parts, writer);
         return end.or_else(|| Some(parts.verdict(rcode::NOERROR, asked.wishes)));
     }
     let (rdatas, signatures) = (entry.rdatas, entry.signatures);
@@ -367,12 +486,12 @@ pub(crate) fn put_data(
     }
 }
 
-/// Writes addresses made of those of type A that the name has (RFC 6147 5.1); `left`: for how many seconds it has none of its own. `None`: it has none of
+/// Writes addresses made of those of type A that the name has (RFC 6147 5.1); `left`: for how long it has none of its own. `None`: it has none of
 /// that type either.
 fn made_of_a(
     asked: &Asked<'_>,
     name: &Name,
-    left: u32,
+    left: Lasts,
     (other, made): (&mut Copied, &mut RdataListBuf),
     parts: &mut Parts,
     writer: &mut Writer<'_>,
@@ -381,10 +500,9 @@ fn made_of_a(
         let Some(entry) = fresh(asked, name, subject, other) else { continue };
         match entry.kind {
             Kind::Data => {
-                parts.add(&entry, asked.now);
+                parts.add(&entry, asked);
                 let lasts = left_of(&entry, asked.now);
-                let until = lasts.until.min(asked.now.plus_seconds(left));
-                let lasts = Lasts { ttl: lasts.ttl.min(left), until };
+                let lasts = if left.until < lasts.until { left } else { lasts };
                 let set = Rrset {
                     owner: name,
                     rtype: rtype::A,
@@ -392,13 +510,19 @@ fn made_of_a(
                     rdatas: entry.rdatas,
                     signatures: RdataList::EMPTY,
                 };
-                return put_made(asked, &set, lasts, made, parts, writer);
+                let end = put_made(asked, &set, lasts, made, parts, writer);
+                parts.of(other);
+                return end;
             }
-            Kind::NoData => return None,
+            Kind::NoData => {
+                parts.add(&entry, asked);
+                parts.of(other);
+                return None;
+            }
             _ => {}
         }
     }
-    Some(End::Miss(rtype::A, Stage::Dns64 { ttl: left, security: parts.security }))
+    Some(End::Miss(rtype::A, Stage::Dns64 { ttl: left.ttl, security: parts.security }))
 }
 
 /// Writes what DNS64 makes of a set of type A; `None`: nothing.
@@ -439,7 +563,8 @@ fn denial(
     writer: &mut Writer<'_>,
 ) -> End {
     writer.begin_section(Section::Authority);
-    writer.sets(entry.beside, entry.stored, entry.ttl);
+    let (stored, ttl) = span_of(entry, asked.now);
+    writer.sets(entry.beside, stored, ttl);
     put_proofs(proofs, lasts, writer);
     parts.verdict(rcode, asked.wishes)
 }
@@ -449,11 +574,12 @@ fn note_proofs(asked: &Asked<'_>, entry: &Entry<'_>, (proofs, lasts): (&mut Rrse
     if !asked.wishes.dnssec_ok {
         return;
     }
+    let (stored, ttl) = span_of(entry, asked.now);
     for set in entry.beside {
         let is_there = proofs.list().iter().any(|other| other.owner == set.owner && other.rtype == set.rtype);
         if !is_there {
             proofs.push(&set);
-            lasts.push(Lasts::from(entry.stored, entry.ttl.min(set.ttl), asked.now));
+            lasts.push(Lasts::from(stored, ttl.min(set.ttl), asked.now));
         }
     }
 }
@@ -478,7 +604,7 @@ fn any(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mut
             if entry.kind != Kind::Data {
                 continue;
             }
-            parts.add(&entry, asked.now);
+            parts.add(&entry, asked);
             let set = Rrset {
                 owner: name.name(),
                 rtype,
@@ -490,15 +616,19 @@ fn any(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mut
                 return end;
             }
             note_proofs(asked, &entry, (proofs, lasts));
+            parts.of(copied);
             write_proofs(buffers, writer);
             return parts.verdict(rcode::NOERROR, asked.wishes);
         }
     }
     if let Some(entry) = fresh(asked, name.name(), Subject::Existence, copied)
         && entry.kind == Kind::NameError
+        && has_soa(&entry)
     {
-        parts.add(&entry, asked.now);
-        return denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer);
+        parts.add(&entry, asked);
+        let end = denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer);
+        parts.of(copied);
+        return end;
     }
     parts.security = Security::Insecure;
     parts.until = asked.now;

@@ -13,7 +13,7 @@ mod tests;
 
 use crate::limits::LOCAL_TTL;
 use std::collections::HashMap;
-use wire::iana::rtype;
+use wire::iana::{rcode, rtype};
 use wire::rrset::{RdataListBuf, Rrset, RrsetListBuf};
 use wire::{Name, NameBuf, RdataList};
 
@@ -284,6 +284,27 @@ impl Local {
                 (self.find_in(row, name, qtype), row.zone.is_told)
             }
         }
+    }
+
+    /// What is said where an alias of others leads to a name in lower case: a response code if it is in a zone of the operator's that blocks it, whatever
+    /// is said otherwise.
+    pub(crate) fn blocks(&self, name: &Name, qtype: u16) -> Option<u16> {
+        match self.find(name, qtype).0 {
+            Found::Denied { has_name, is_blocked: true, .. } => {
+                Some(if has_name { rcode::NOERROR } else { rcode::NXDOMAIN })
+            }
+            Found::Null => Some(rcode::NOERROR),
+            Found::Refused | Found::Dropped => Some(rcode::REFUSED),
+            Found::Nothing | Found::Data(_) | Found::Alias(..) | Found::Denied { .. } => None,
+        }
+    }
+
+    /// Whether a name in lower case is special and never asked about outside (RFC 6303, 6761, 7686, 8375), also where an alias of others leads to it.
+    pub fn keeps_inside(&self, name: &Name) -> bool {
+        self.zone_of(name).is_some_and(|zone| {
+            let row = &self.zones[zone];
+            row.is_built_in && row.zone.kind != Kind::Transparent
+        })
     }
 
     fn find_in<'l>(&'l self, row: &'l Row, name: &Name, qtype: u16) -> Found<'l> {

@@ -2,12 +2,14 @@
 
 use crate::answer::{Asked, End, Parts, is_of_validation, put_data};
 use crate::limits::STALE_TTL_MAX;
+use crate::space::NameSpace;
 use crate::verdict::Verdict;
 use crate::writer::{Lasts, Writer};
 use cache::Security;
 use resolve::Outcome;
 use resolve::outcome::EDES_MAX;
-use wire::iana::{ede, rcode};
+use wire::Name;
+use wire::iana::{ede, rcode, rtype};
 use wire::render::Section;
 
 /// Writes the records of an outcome after what is written already.
@@ -28,6 +30,11 @@ pub(crate) fn write(
     }
     parts.security = parts.security.worst(security);
     for set in outcome.answer.list() {
+        if set.rtype == rtype::CNAME
+            && let Some(rcode) = blocked(asked, set.rdatas.iter().next())
+        {
+            return Verdict::with_ede(rcode, ede::BLOCKED);
+        }
         if let Some(End::Answer(verdict)) =
             put_data(asked, &set, lasts(asked, outcome, set.ttl), parts, writer)
         {
@@ -43,6 +50,13 @@ pub(crate) fn write(
         edes = [Some(ede::FILTERED), edes[0]];
     }
     Verdict { rcode: outcome.rcode, edes, flags: 0 }.proved(parts.security, asked.wishes)
+}
+
+/// What is said instead, where an alias leads to a name that the operator has blocked.
+fn blocked(asked: &Asked<'_>, target: Option<&[u8]>) -> Option<u16> {
+    let mut name = NameSpace::new();
+    name.set_lower(Name::from_wire(target?).ok()?);
+    asked.policy.local.blocks(name.name(), asked.wishes.qtype)
 }
 
 fn lasts(asked: &Asked<'_>, outcome: &Outcome, ttl: u32) -> Lasts {

@@ -89,8 +89,10 @@ pub struct Policy {
     pub rotates: bool,
     /// Whether denials of a name that are not proved hold for what is below it too (RFC 8020).
     pub cuts_below_unproved: bool,
+    /// For how many seconds what has expired is given where it could not be found out anew (RFC 8767); 0: it is not.
+    pub stale_seconds: u32,
     /// Names from which on downwards others are asked than those that the DNS names: forwarded zones, stub zones, zones of ours. What is denied of names above
-    /// does not hold below them.
+    /// does not hold below them, and they may have private addresses.
     pub points: Names,
     /// Our name for clients that ask with the NSID option (RFC 5001).
     pub nsid: Option<Box<[u8]>>,
@@ -117,6 +119,7 @@ impl Default for Policy {
             udp_payload_octets: 1232,
             rotates: true,
             cuts_below_unproved: false,
+            stale_seconds: 86_400,
             points: Names::default(),
             nsid: None,
             cookies: None,

@@ -6,7 +6,7 @@ use crate::writer::Writer;
 use cache::Security;
 use resolve::outcome::EDES_MAX;
 use wire::header;
-use wire::iana::rcode;
+use wire::iana::{ede, rcode};
 
 /// See the module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +30,12 @@ impl Verdict {
     /// Something could not be found out, or is not to be believed.
     pub(crate) fn failure(edes: [Option<u16>; EDES_MAX]) -> Verdict {
         Verdict { rcode: rcode::SERVFAIL, edes, flags: 0 }
+    }
+
+    /// Whether what was written before is of no use: something failed, or is kept back.
+    pub(crate) fn has_no_records(&self) -> bool {
+        let is_blocked = self.edes[0] == Some(ede::BLOCKED) && self.flags & header::AA == 0;
+        matches!(self.rcode, rcode::SERVFAIL | rcode::REFUSED) || is_blocked
     }
 
     /// That of an answer whose parts are so: AD only where all is proved and the client wants to know (RFC 4035 3.2.3, RFC 6840 5.8).

@@ -8,6 +8,7 @@
 //! Nothing sets a budget back: not aliases, not restarts, not validation that begins anew.
 
 use cache::Moment;
+use validate::Work;
 
 use crate::limits::{CHILDREN_MAX, QUESTIONS_MAX, TASK_MS_MAX};
 
@@ -22,6 +23,8 @@ struct Budget {
     questions_left: u16,
     children_left: u16,
     deadline: Moment,
+    /// What validation has cost.
+    work: Work,
 }
 
 /// See the module. As many slots as there ever were tasks at once.
@@ -35,7 +38,13 @@ impl Budgets {
     /// A whole budget, with one user.
     pub(crate) fn begin(&mut self, now: Moment) -> BudgetId {
         let deadline = now.plus_ms(TASK_MS_MAX);
-        let whole = Budget { users: 1, questions_left: QUESTIONS_MAX, children_left: CHILDREN_MAX, deadline };
+        let whole = Budget {
+            users: 1,
+            questions_left: QUESTIONS_MAX,
+            children_left: CHILDREN_MAX,
+            deadline,
+            work: Work::default(),
+        };
         match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = whole;
@@ -80,6 +89,16 @@ impl Budgets {
             None => return false,
         };
         true
+    }
+
+    /// What validation has cost so far.
+    pub(crate) fn work(&self, id: BudgetId) -> Work {
+        self.slots[id.0 as usize].work
+    }
+
+    /// Validation went on: what it has cost in all.
+    pub(crate) fn set_work(&mut self, id: BudgetId, work: Work) {
+        self.slots[id.0 as usize].work = work;
     }
 
     /// Whether it is used up: its questions or its time.

@@ -30,11 +30,13 @@ impl Resolver {
             self.counters.failures += 1;
             self.remember_failure(&task, &outcome, world);
             let is_bogus = outcome.security == Some(Security::Bogus);
-            if self.settings.serves_stale && !task.waiters.is_empty() && !is_bogus {
-                if let Some(stale) = self.stale(&task, world) {
-                    self.counters.stale += 1;
-                    *outcome = stale;
-                }
+            if self.settings.serves_stale
+                && !task.waiters.is_empty()
+                && !is_bogus
+                && let Some(stale) = self.stale(&task, world)
+            {
+                self.counters.stale += 1;
+                *outcome = stale;
             }
         }
         for waiting in std::mem::take(&mut task.waiters) {

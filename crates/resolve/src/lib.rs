@@ -11,6 +11,7 @@ mod budget;
 mod choose;
 pub mod counters;
 mod exchange;
+mod facts;
 mod finish;
 mod inquiry;
 pub mod limits;

@@ -1,22 +1,42 @@
 //! From a response to what it is worth: validation, what it needs, and keeping what came of it.
+//!
+//! ```text
+//! response -> Proof: reply | validation | facts fetched for it
+//!   step -> Need -> sub-task for DS or DNSKEY -> fact -> step ... -> verdict
+//!   secure, insecure -> kept, and accepted      bogus -> what the chain blames is fetched anew, or another server asked; then bogus it is
+//! ```
 
-use cache::Security;
-use wire::iana::rcode;
+use cache::{Key, Security, Subject};
+use validate::verdict::{Break, RrsetVerdict};
+use validate::{Context, Ending, Fault, Need, Reason, Response, Step, Validation, Verdict};
+use wire::NameBuf;
+use wire::iana::{rcode, rtype};
+use wire::rrset::{Rrset, RrsetListBuf};
 
 use crate::exchange::Exchange;
+use crate::facts::{Answered, CacheFacts, Fact};
+use crate::limits::BOGUS_TRIES;
 use crate::mesh::TaskId;
 use crate::outcome::Outcome;
 use crate::resolver::{Flow, Resolver};
 use crate::response::{Asked, Kind, Reply};
 use crate::start::whole;
 use crate::state::State;
-use crate::store::{self, Times, Verdict};
-use crate::task::{NEVER, Task};
+use crate::store::{self, Finding, Times};
+use crate::task::{Purpose, Source, Task};
 use crate::world::World;
 
 /// A response that is being validated.
 pub(crate) struct Proof {
     reply: Reply,
+    exchange: Exchange,
+    validation: Validation,
+    /// What was fetched for it.
+    facts: Vec<Fact>,
+    /// What is being fetched.
+    wanted: Option<(NameBuf, u16)>,
+    /// Whether a part of the chain was fetched anew.
+    is_second: bool,
 }
 
 impl Resolver {
@@ -29,19 +49,182 @@ impl Resolver {
         reply: &mut Reply,
         world: &mut dyn World,
     ) -> Flow {
+        if self.settings.is_validating && !task.is_unchecked {
+            let validation = Validation::continued(self.budgets.work(task.budget));
+            task.proof = Some(Box::new(Proof {
+                reply: std::mem::take(reply),
+                exchange: exchange.clone(),
+                validation,
+                facts: Vec::new(),
+                wanted: None,
+                is_second: false,
+            }));
+            task.state = State::Proving;
+            return Flow::Go;
+        }
+        let security = if task.is_unchecked { Security::Unchecked } else { Security::Insecure };
+        let verdict = store::Verdict::of(security);
+        self.store_reply(task, exchange, reply, &verdict, world);
         let _ = id;
-        let security = match self.settings.is_validating {
-            _ if task.is_unchecked => Security::Unchecked,
-            _ => Security::Insecure,
-        };
-        self.store_reply(task, exchange, reply, &Verdict::of(security), world);
         self.accept(task, reply, security)
     }
 
     /// State Proving: validation goes on with what came.
     pub(crate) fn prove(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> Flow {
-        let _ = (id, task, world);
-        Flow::Wait
+        let Some(mut proof) = task.proof.take() else {
+            task.state = State::Choosing;
+            return Flow::Go;
+        };
+        if proof.wanted.is_some() {
+            task.proof = Some(proof);
+            return Flow::Wait;
+        }
+        let step = self.validate(task, &mut proof, world);
+        self.budgets.set_work(task.budget, proof.validation.work());
+        match step {
+            Step::Need(need) => {
+                self.fetch(id, task, &mut proof, need, world);
+                let is_waiting = proof.wanted.is_some();
+                task.proof = Some(proof);
+                if is_waiting { Flow::Wait } else { Flow::Go }
+            }
+            Step::Done(verdict) => self.proved(id, task, proof, &verdict, world),
+        }
+    }
+
+    fn validate(&mut self, task: &Task, proof: &mut Proof, world: &mut dyn World) -> Step {
+        let response = Response {
+            qname: &task.qname,
+            qtype: proof.exchange.rtype,
+            rcode: proof.reply.rcode,
+            answer: proof.reply.answer.list(),
+            authority: proof.reply.authority.list(),
+        };
+        let mut facts = CacheFacts {
+            cache: world.cache(),
+            time: self.time,
+            standings: &mut self.standings,
+            facts: &proof.facts,
+            copied: &mut self.scratch.copied,
+            kept: &mut self.scratch.kept,
+            asked: task.begun,
+        };
+        let context =
+            Context { anchors: &self.settings.anchors, policy: &self.settings.policy, now: self.time.wall };
+        proof.validation.step(&response, &mut facts, &mut self.scratch.verifier, &context)
+    }
+
+    /// Has DS or DNSKEY fetched. What cannot be is a fact, too.
+    fn fetch(&mut self, id: TaskId, task: &mut Task, proof: &mut Proof, need: Need, world: &mut dyn World) {
+        let name = need.name.to_lowercase();
+        let child = self.child((id, task), (&name, need.rtype), Purpose::Trust, world);
+        match child {
+            Some(_) => proof.wanted = Some((name, need.rtype)),
+            None => proof.facts.push(Fact { name, rtype: need.rtype, found: None }),
+        }
+    }
+
+    /// A verdict is there.
+    fn proved(
+        &mut self,
+        id: TaskId,
+        task: &mut Task,
+        mut proof: Box<Proof>,
+        verdict: &Verdict,
+        world: &mut dyn World,
+    ) -> Flow {
+        self.counters.proofs += 1;
+        if !verdict.is_fact() {
+            return Flow::End(Box::new(Outcome::unfinished()));
+        }
+        let security = security_of(verdict.security);
+        let ede = verdict.reason.as_ref().and_then(Reason::ede);
+        if security == Security::Bogus {
+            self.counters.bogus += 1;
+            if let Some(flow) = self.prove_again(id, task, &mut proof, verdict, world) {
+                match flow {
+                    Again::Chain => task.proof = Some(proof),
+                    Again::Server => task.state = State::Choosing,
+                }
+                return if task.proof.as_ref().is_some_and(|proof| proof.wanted.is_some()) {
+                    Flow::Wait
+                } else {
+                    Flow::Go
+                };
+            }
+        }
+        // The response code is not signed: what is proved counts.
+        if security == Security::Secure
+            && proof.reply.kind == Kind::NameError
+            && verdict.ending == Ending::NoData
+        {
+            proof.reply.kind = Kind::NoData;
+        }
+        let answers = proof.reply.answer.list().iter().count();
+        let (of_answer, of_authority) = verdict.rrsets.split_at(answers.min(verdict.rrsets.len()));
+        proof.reply.answer = capped(&proof.reply.answer, of_answer);
+        proof.reply.authority = capped(&proof.reply.authority, of_authority);
+        let findings: Vec<Finding> = of_answer
+            .iter()
+            .map(|one| Finding { security: security_of(one.security), ttl_max: one.ttl_max, ede })
+            .collect();
+        let whole = Finding { security, ttl_max: verdict.ttl_max, ede };
+        let kept = store::Verdict { whole, answer: &findings };
+        self.store_reply(task, &proof.exchange, &proof.reply, &kept, world);
+        if security == Security::Bogus {
+            let outcome = Outcome {
+                is_fact: true,
+                security: Some(Security::Bogus),
+                edes: [ede, None],
+                reason: verdict.reason.as_ref().and_then(words),
+                ..Outcome::failed()
+            };
+            return Flow::End(Box::new(outcome));
+        }
+        self.accept(task, &proof.reply, security)
+    }
+
+    /// What is bogus may be one server's fault, or of somebody between: DS or DNSKEY that is blamed is fetched anew, once; else other servers of
+    /// the zone are asked. `None`: it was tried.
+    fn prove_again(
+        &mut self,
+        id: TaskId,
+        task: &mut Task,
+        proof: &mut Proof,
+        verdict: &Verdict,
+        world: &mut dyn World,
+    ) -> Option<Again> {
+        let Some(Reason::Bogus(broken)) = &verdict.reason else { return None };
+        if matches!(broken.fault, Fault::TooMuchWork(_)) {
+            return None;
+        }
+        if broken.is_in_chain && !proof.is_second {
+            proof.is_second = true;
+            self.forget_link(broken, world);
+            proof
+                .facts
+                .retain(|fact| !(fact.rtype == broken.rtype && fact.name.eq_ignore_case(&broken.name)));
+            proof.validation.retry();
+            let need = Need { name: broken.name.clone(), rtype: broken.rtype };
+            self.fetch(id, task, proof, need, world);
+            return Some(Again::Chain);
+        }
+        task.bogus += 1;
+        if broken.is_in_chain || task.bogus >= BOGUS_TRIES || matches!(task.place.source, Source::Forward(_))
+        {
+            return None;
+        }
+        task.candidates.leave_out(&proof.exchange.server);
+        task.candidates.has_more().then_some(Again::Server)
+    }
+
+    /// A DS or DNSKEY RRset that broke a chain is not used again.
+    fn forget_link(&mut self, broken: &Break, world: &mut dyn World) {
+        let name = broken.name.to_lowercase();
+        for subject in [Subject::Unchecked(broken.rtype), Subject::Rrset(broken.rtype)] {
+            world.cache().remove(&Key { name: &name, subject });
+        }
+        self.standings.forget(&name);
     }
 
     /// Takes a response for what it says.
@@ -56,8 +239,7 @@ impl Resolver {
             Kind::TooLong => rcode::YXDOMAIN,
             _ => rcode::NOERROR,
         };
-        let outcome = whole(task, rcode, lists, security);
-        Flow::End(Box::new(outcome))
+        Flow::End(Box::new(whole(task, rcode, lists, security)))
     }
 
     /// Keeps what a response says.
@@ -66,7 +248,7 @@ impl Resolver {
         task: &Task,
         exchange: &Exchange,
         reply: &Reply,
-        verdict: &Verdict<'_>,
+        verdict: &store::Verdict<'_>,
         world: &mut dyn World,
     ) {
         let asked = Asked {
@@ -82,8 +264,7 @@ impl Resolver {
             is_stream: exchange.way_is_stream(),
             not_servers: &self.settings.not_servers,
         };
-        let zone_ends = (task.place.end != NEVER).then_some(task.place.end);
-        let times = Times { asked: exchange.sent, now: self.time.now, zone_ends };
+        let times = Times { asked: exchange.sent, now: self.time.now };
         store::store(reply, &asked, verdict, &times, world.cache());
     }
 
@@ -95,14 +276,62 @@ impl Resolver {
         reply: &Reply,
         world: &mut dyn World,
     ) {
-        self.store_reply(task, exchange, reply, &Verdict::of(Security::Unchecked), world);
+        let security = if self.settings.is_validating { Security::Unchecked } else { Security::Insecure };
+        self.store_reply(task, exchange, reply, &store::Verdict::of(security), world);
     }
+
+    /// Forgets what was found out about zones: anchors have changed, or names were flushed.
+    pub fn forget_standings(&mut self) {
+        self.standings.clear();
+    }
+}
+
+/// How a proof goes on that failed.
+enum Again {
+    /// With a part of the chain that is being fetched anew.
+    Chain,
+    /// With another server's response.
+    Server,
 }
 
 /// What a task needed for its proof has come, or not.
 pub(crate) fn provided(parent: &mut Task, child: &Task, outcome: &Outcome) {
-    let _ = (child, outcome);
-    if parent.proof.is_some() && parent.children.is_empty() {
-        parent.state = State::Proving;
+    let Some(proof) = &mut parent.proof else { return };
+    let is_it = |(name, rtype): &(NameBuf, u16)| *rtype == child.rtype && *name == child.name;
+    if !proof.wanted.as_ref().is_some_and(is_it) {
+        return;
     }
+    proof.wanted = None;
+    let found = (outcome.rcode != rcode::SERVFAIL).then(|| Answered {
+        rcode: outcome.rcode,
+        answer: outcome.answer.clone(),
+        authority: outcome.authority.clone(),
+    });
+    proof.facts.push(Fact { name: child.name.clone(), rtype: child.rtype, found });
+}
+
+/// As the cache has it.
+fn security_of(security: validate::Security) -> Security {
+    match security {
+        validate::Security::Secure => Security::Secure,
+        validate::Security::Insecure | validate::Security::Indeterminate => Security::Insecure,
+        validate::Security::Unchecked => Security::Unchecked,
+        validate::Security::Bogus => Security::Bogus,
+    }
+}
+
+/// The sets with TTLs that their signatures allow (RFC 4035 5.3.3).
+fn capped(sets: &RrsetListBuf, verdicts: &[RrsetVerdict]) -> RrsetListBuf {
+    let ttls = verdicts.iter().map(|verdict| verdict.ttl_max).chain(std::iter::repeat(u32::MAX));
+    sets.list().iter().zip(ttls).map(|(set, ttl)| Rrset { ttl: set.ttl.min(ttl), ..set }).collect()
+}
+
+/// Why it is bogus, in few words that are no allocation.
+fn words(reason: &Reason) -> Option<&'static str> {
+    let Reason::Bogus(broken) = reason else { return None };
+    Some(match (broken.is_in_chain, broken.rtype) {
+        (true, rtype::DS) => "a DS RRset breaks the chain of trust",
+        (true, _) => "a DNSKEY RRset breaks the chain of trust",
+        _ => "the response is not what the zone has signed",
+    })
 }

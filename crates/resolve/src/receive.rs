@@ -193,7 +193,13 @@ impl Resolver {
         }
         let is_for_all = matches!(
             reply.kind,
-            Kind::Answer | Kind::Alias | Kind::NoData | Kind::NameError | Kind::Referral | Kind::TooLong
+            Kind::Answer
+                | Kind::Alias
+                | Kind::NoData
+                | Kind::NameError
+                | Kind::Referral
+                | Kind::Exists
+                | Kind::TooLong
         );
         let inquiry = task.leads.filter(|_| is_for_all);
         let followers = match inquiry {
@@ -285,7 +291,7 @@ impl Resolver {
             exchange.name.octets().len() == task.qname.octets().len() && exchange.rtype == task.rtype;
         match reply.kind {
             Kind::Referral => self.referred(id, task, exchange, reply, world),
-            Kind::Answer | Kind::Alias | Kind::NoData | Kind::TooLong if !is_whole => {
+            Kind::Exists | Kind::Answer | Kind::Alias | Kind::NoData | Kind::TooLong if !is_whole => {
                 self.close_exchanges(task, world);
                 task.minimiser.took(&exchange.name);
                 task.candidates.try_again();
@@ -310,7 +316,7 @@ impl Resolver {
                 task.over_stream = Some(OverStream::Truncated);
                 self.ask_again(id, task, exchange, world)
             }
-            Kind::NoEdns if exchange.has_edns => {
+            Kind::NoEdns | Kind::BadVersion if exchange.has_edns => {
                 self.counters.no_edns += 1;
                 self.ask_again(id, task, exchange, world)
             }
@@ -328,7 +334,7 @@ impl Resolver {
                 self.lame(task, exchange, world);
                 self.next_server(task, exchange, Some(ede::NOT_AUTHORITATIVE))
             }
-            Kind::NoEdns | Kind::BadVersion | Kind::Failed | Kind::Unread => {
+            Kind::NoEdns | Kind::BadVersion | Kind::Failed | Kind::Exists | Kind::Unread => {
                 self.counters.failed += 1;
                 if reply.rcode == rcode::REFUSED {
                     self.lame(task, exchange, world);
@@ -439,7 +445,8 @@ impl Exchange {
 /// What is known of a server's EDNS after an answer. It is left out only for those that refuse it and say nothing of it (RFC 6891 7): never for
 /// silence.
 fn note_edns(quality: &mut Quality, exchange: &Exchange, reply: &Reply) {
-    let is_refused = reply.kind == Kind::NoEdns && exchange.has_edns;
+    // BADVERS to the first version there is (RFC 6891 6.1.3) is no better.
+    let is_refused = matches!(reply.kind, Kind::NoEdns | Kind::BadVersion) && exchange.has_edns;
     quality.edns = match (quality.edns, reply.has_edns()) {
         _ if is_refused => Edns::None,
         (_, true) => Edns::Works(reply.udp_payload_octets.unwrap_or(0)),

@@ -10,12 +10,14 @@ use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 
 use cache::{Copied, Moment};
+use validate::Verifier;
 use wire::iana::rtype;
 use wire::{Name, NameBuf};
 
 use crate::budget::Budgets;
 use crate::counters::Counters;
 use crate::exchange::{Exchanges, Way};
+use crate::facts::Standings;
 use crate::inquiry::Inquiries;
 use crate::limits::{PARENTS_MAX, PREFETCH_ONE_IN, STEPS_MAX, WAITERS_A_CLIENT, WAITERS_MAX};
 use crate::lookup::Kept;
@@ -51,9 +53,9 @@ pub(crate) enum Flow {
 }
 
 /// Room that steps use, and leave as they found it.
-#[derive(Default)]
 pub(crate) struct Scratch {
     pub reader: Reader,
+    pub verifier: Verifier,
     pub reply: Reply,
     pub copied: Copied,
     pub kept: Kept,
@@ -72,6 +74,7 @@ pub struct Resolver {
     pub(crate) network: Network,
     pub(crate) counters: Counters,
     pub(crate) scratch: Scratch,
+    pub(crate) standings: Standings,
     /// The task of each waiter, to abandon it.
     pub(crate) waiting: HashMap<Waiter, TaskId, RandomState>,
     /// Tasks that nobody waited for at their begin.
@@ -80,8 +83,17 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// A resolver that has nothing to do.
-    pub fn new(settings: Settings) -> Resolver {
+    /// A resolver that has nothing to do. `random`: any number that nobody can guess.
+    pub fn new(settings: Settings, random: u64) -> Resolver {
+        let scratch = Scratch {
+            reader: Reader::new(random),
+            verifier: Verifier::default(),
+            reply: Reply::new(),
+            copied: Copied::new(),
+            kept: Kept::default(),
+            query: Vec::new(),
+            own: Vec::new(),
+        };
         Resolver {
             settings,
             mesh: Mesh::new(),
@@ -91,7 +103,8 @@ impl Resolver {
             streams: Streams::default(),
             network: Network::default(),
             counters: Counters::default(),
-            scratch: Scratch::default(),
+            scratch,
+            standings: Standings::default(),
             waiting: HashMap::default(),
             prefetches: 0,
             time: Time::default(),
@@ -101,6 +114,7 @@ impl Resolver {
     /// Takes other settings: for tasks that begin from now on, and for the next steps of the others.
     pub fn configure(&mut self, settings: Settings) {
         self.settings = settings;
+        self.forget_standings();
     }
 
     /// Finds something out. `waiter` is told by [`World::done`], perhaps at once.

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use validate::{Anchors, Policy};
 use wire::name::NameBuf;
 
 use crate::limits::TASKS_MAX;
@@ -20,6 +21,10 @@ pub struct Settings {
     pub minimisation: Minimisation,
     /// Whether what is learned is validated. Without it everything is insecure.
     pub is_validating: bool,
+    /// Where trust begins and ends.
+    pub anchors: Anchors,
+    /// What is verified.
+    pub policy: Policy,
     /// Whether servers are asked over IPv4.
     pub has_ipv4: bool,
     /// Whether servers are asked over IPv6.
@@ -43,6 +48,8 @@ impl Default for Settings {
             zones: Vec::new(),
             minimisation: Minimisation::Relaxed,
             is_validating: true,
+            anchors: Anchors::built_in(),
+            policy: Policy::default(),
             has_ipv4: true,
             has_ipv6: true,
             is_case_random: true,

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | answer, chain of aliases | each RRset | `Data`; what proves that a wildcard made it beside |
 //! | no data | RRset of the type | `NoData`; SOA, proof beside |
-//! | no name | existence | `NameError`; SOA, proof beside. Unchecked or bogus: at the type |
+//! | no name | existence; RRset of the type where little speaks for it | `NameError`; SOA, proof beside |
 //! | referral | cut | `Cut`; glue beside. DS: `Data`, or `NoData` where denied |
 
 use cache::{Cache, Entry, Key, Kind, Moment, Rank, Security, Subject};
@@ -20,6 +20,13 @@ use crate::response::{self, Asked, Reply, Source};
 pub const DENIAL_WITHOUT_SOA_SECONDS: u32 = 5;
 /// For how long what is bogus is kept (RFC 4035 4.7): while a zone is repaired, or a forger gets tired.
 pub const BOGUS_SECONDS: u32 = 60;
+
+/// For how long what a server has from others is kept, though it should be an authority: an open resolver in an NS RRset, or at an address that
+/// was a server's, has old data, and is believed only when the others are silent.
+pub const SECOND_HAND_SECONDS: u32 = 60;
+/// Octets of what stands beside an entry, beyond which it is not kept: SOA and proofs of the largest sound denials, each signed with two keys of 4,096
+/// bits, have 5,200. With more a zone of an attacker would fill the cache for each name that he has asked for.
+pub const BESIDE_OCTETS_MAX: usize = 8_192;
 
 /// What validation found of one RRset, or of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,25 +69,26 @@ pub struct Times {
     pub asked: Moment,
     /// When it came.
     pub now: Moment,
-    /// When the delegation of the zone asked ends: no cut, DS or denial of a DS that its servers give is kept for longer, so that a zone that was
-    /// withdrawn cannot live on in zones below it (CVE-2022-30698). `None`: never, as that of the root or of a configured zone.
-    pub zone_ends: Option<Moment>,
 }
 
 /// What an entry has whatever it says.
 struct Common<'c> {
     asked: &'c Asked<'c>,
+    /// The longest TTL, whatever records say.
+    ttl_max: u32,
     cache: &'c Cache,
     times: &'c Times,
 }
 
 /// Keeps what a reply says. Replies of other kinds than those above say nothing.
 pub fn store(reply: &Reply, asked: &Asked<'_>, verdict: &Verdict<'_>, times: &Times, cache: &Cache) {
-    let common = Common { asked, cache, times };
+    let ttl_max = if reply.is_second_hand(asked) { SECOND_HAND_SECONDS } else { u32::MAX };
+    let common = Common { asked, ttl_max, cache, times };
     match reply.kind {
-        response::Kind::Answer | response::Kind::Alias | response::Kind::TooLong => {}
+        response::Kind::Answer | response::Kind::Alias | response::Kind::TooLong | response::Kind::Exists => {
+        }
         response::Kind::NoData => common.denial(reply, Kind::NoData, &verdict.whole),
-        // Servers that say so of an ancestor that has names below are many; only a proof counts for all below (RFC 8020).
+        // Servers that say so of an ancestor that has names below are many; only a proof counts.
         response::Kind::NameError if !asked.is_minimised() || verdict.whole.security == Security::Secure => {
             common.denial(reply, Kind::NameError, &verdict.whole);
         }
@@ -108,7 +116,8 @@ impl Common<'_> {
         let is_authority = reply.is_authoritative && self.asked.source == Source::Authority;
         let rank = if is_authority { Rank::Authoritative } else { Rank::Answer };
         for (number, set) in reply.answer.list().iter().enumerate() {
-            if set.rtype == rtype::RRSIG {
+            // What a DNAME makes is made again from it, with its signatures.
+            if set.rtype == rtype::RRSIG || reply.is_made(number) {
                 continue;
             }
             let finding = verdict.answer.get(number).unwrap_or(&verdict.whole);
@@ -133,10 +142,18 @@ impl Common<'_> {
             entry.zone_labels = soa.owner.label_count() as u8;
         }
         let subject = match (kind, rrset(self.asked.qtype, finding)) {
-            (Kind::NameError, Subject::Rrset(_)) => Subject::Existence,
+            (Kind::NameError, Subject::Rrset(_)) if self.is_of_name(soa.is_some(), finding) => {
+                Subject::Existence
+            }
             (_, subject) => subject,
         };
         self.put(reply.name(), subject, &entry);
+    }
+
+    /// Whether a name error counts for all types of the name. Servers that say so for types they do not know, and have addresses at the name, are
+    /// common (RFC 4074 4.2): unproved it is believed of the type asked alone, unless that was an address, by a server that has the zone.
+    fn is_of_name(&self, has_soa: bool, finding: &Finding) -> bool {
+        finding.security == Security::Secure || has_soa && self.asked.qtype == rtype::A
     }
 
     /// The delegation that the reply refers to.
@@ -159,16 +176,11 @@ impl Common<'_> {
             Some(ds) => self.entry(Kind::Data, Rank::Authority, finding, ds.ttl, Some(&ds), RrsetList::EMPTY),
             None => {
                 let Some(ttl) = proofs.iter().map(|set| set.ttl).min() else { return };
-                self.entry(Kind::NoData, Rank::Authority, finding, ttl, None, proofs)
+                // Less than DS itself: a zone that becomes signed is so at once.
+                self.entry(Kind::NoData, Rank::Referral, finding, ttl, None, proofs)
             }
         };
         self.put(reply.name(), rrset(rtype::DS, finding), &entry);
-    }
-
-    /// For how long the zone asked is still delegated.
-    fn ttl_of_zone(&self) -> u32 {
-        let left = |ends: Moment| (ends.ms_since(self.times.now) / 1000).min(u32::MAX.into()) as u32;
-        self.times.zone_ends.map_or(u32::MAX, left)
     }
 
     fn entry<'e>(
@@ -187,7 +199,11 @@ impl Common<'_> {
             security: finding.security,
             ede: finding.ede,
             stored: self.times.now,
-            ttl: ttl.min(finding.ttl_max).min(if is_bogus { BOGUS_SECONDS } else { u32::MAX }),
+            ttl: ttl.min(finding.ttl_max).min(self.ttl_max).min(if is_bogus {
+                BOGUS_SECONDS
+            } else {
+                u32::MAX
+            }),
             zone_labels: self.asked.zone.label_count() as u8,
             rdatas: set.map_or(RdataList::EMPTY, |set| set.rdatas),
             signatures: set.map_or(RdataList::EMPTY, |set| set.signatures),
@@ -195,24 +211,19 @@ impl Common<'_> {
         }
     }
 
-    /// Keeps an entry, unless it would be over at once (RFC 1035 3.2.1).
-    fn put(&self, name: &Name, subject: Subject, entry: &Entry<'_>) {
-        let mut entry = *entry;
-        if matches!(subject, Subject::Cut | Subject::Rrset(rtype::DS) | Subject::Unchecked(rtype::DS)) {
-            entry.ttl = entry.ttl.min(self.ttl_of_zone());
+    /// Keeps an entry, unless it would be over at once (RFC 1035 3.2.1) or is too large, or the cache has better. `false`: it was not kept.
+    fn put(&self, name: &Name, subject: Subject, entry: &Entry<'_>) -> bool {
+        // Glue is bounded where it is read.
+        let is_beside_too_much = subject != Subject::Cut && entry.beside.octets().len() > BESIDE_OCTETS_MAX;
+        if entry.ttl == 0 || is_beside_too_much {
+            return false;
         }
-        if entry.ttl > 0 {
-            let mut room = [0; NAME_OCTETS_MAX];
-            let lower = &mut room[..name.octets().len()];
-            lower.copy_from_slice(name.octets());
-            lower.make_ascii_lowercase();
-            self.cache.put(
-                &Key { name: Name::trusted(lower), subject },
-                &entry,
-                self.times.asked,
-                self.times.now,
-            );
-        }
+        let mut room = [0; NAME_OCTETS_MAX];
+        let lower = &mut room[..name.octets().len()];
+        lower.copy_from_slice(name.octets());
+        lower.make_ascii_lowercase();
+        let key = Key { name: Name::trusted(lower), subject };
+        self.cache.put(&key, entry, self.times.asked, self.times.now)
     }
 }
 

@@ -147,6 +147,12 @@ impl Candidates {
         self.addresses.iter_mut().for_each(|candidate| (candidate.tried, candidate.is_out) = (0, false));
     }
 
+    /// Whether there is anybody left to ask.
+    pub(crate) fn has_more(&self) -> bool {
+        let is_left = |one: &Candidate| !one.is_out && one.tried < TRIES_MAX;
+        self.addresses.iter().any(is_left) || self.unknown.iter().any(|one| one.unsought != [false; 2])
+    }
+
     /// Whether nothing is known of where the servers are.
     pub(crate) fn is_empty(&self) -> bool {
         self.addresses.is_empty()

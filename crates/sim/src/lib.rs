@@ -5,11 +5,14 @@
 //! * [`internet`]: which servers are where.
 //! * [`world`]: virtual time, the network, clients; [`tested`]: what they are the world of; [`transcript`]: what happened.
 //! * [`scenario`]: files that say all of it.
+//! * [`generated`]: a larger Internet of real names; [`export`]: the same for real servers; [`truth`]: what a resolver should answer.
 //! * [`naive`]: a small resolver that shows that the model works.
 //!
 //! Design: `docs/design/model-internet.md`.
 
 pub mod behaviour;
+pub mod export;
+pub mod generated;
 pub mod internet;
 pub mod naive;
 pub mod records;
@@ -20,6 +23,7 @@ pub mod signer;
 pub mod tested;
 pub mod time;
 pub mod transcript;
+pub mod truth;
 pub mod world;
 
 pub use behaviour::Behaviour;

@@ -6,13 +6,13 @@
 //! Task: name, type, zone whose servers are asked, their addresses; what an alias leads to replaces the name
 //! ```
 
-use crate::records::Records;
+use crate::records::{Records, address_of};
 use crate::reply::{Asked, Opt, Reply};
 use crate::server::DNS_PORT;
 use crate::tested::{ClientQuery, Outside, Path, Setup, StreamEvent, StreamId, Tested, Ticket};
 use crate::time::{MILLISECOND, Micros, SECOND};
 use auth::inspect::Record;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use wire::header;
 use wire::iana::{class, rcode, rtype};
 use wire::{Name, NameBuf};
@@ -307,12 +307,4 @@ fn question(id: u16, qname: &Name, qtype: u16) -> Vec<u8> {
     let question = Some(Asked { qname: qname.to_owned(), qtype, qclass: class::IN });
     let opt = Some(Opt { payload_octets: 1232, ..Opt::default() });
     Reply { id, question, opt, ..Reply::default() }.octets()
-}
-
-fn address_of(rtype: u16, rdata: &[u8]) -> Option<IpAddr> {
-    match rtype {
-        rtype::A => Some(Ipv4Addr::from(<[u8; 4]>::try_from(rdata).ok()?).into()),
-        rtype::AAAA => Some(Ipv6Addr::from(<[u8; 16]>::try_from(rdata).ok()?).into()),
-        _ => None,
-    }
 }

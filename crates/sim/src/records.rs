@@ -1,6 +1,7 @@
 //! A zone as a list of records: what texts are read into, what is signed, changed and served.
 
 use auth::inspect;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::iana::rtype;
 use wire::{Name, NameBuf};
 use zone::ContentsBuilder;
@@ -67,6 +68,15 @@ impl Records {
                 .map_err(|refusal| format!("{owner} {}: {refusal:?}", rtype::Text(*rtype)))?;
         }
         Ok(builder.finish())
+    }
+}
+
+/// The address in the RDATA of an A or AAAA record.
+pub fn address_of(rtype: u16, rdata: &[u8]) -> Option<IpAddr> {
+    match rtype {
+        rtype::A => Some(Ipv4Addr::from(<[u8; 4]>::try_from(rdata).ok()?).into()),
+        rtype::AAAA => Some(Ipv6Addr::from(<[u8; 16]>::try_from(rdata).ok()?).into()),
+        _ => None,
     }
 }
 

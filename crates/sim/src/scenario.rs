@@ -15,7 +15,7 @@ mod tests;
 
 pub use all::{Report, files, run_all};
 pub use plan::{Plan, ZonePlan};
-pub use run::{Failure, run};
+pub use run::{Failure, run, story_of};
 
 use crate::behaviour::Behaviour;
 use crate::time::Micros;
@@ -70,6 +70,8 @@ pub enum What {
     Withdraw(NameBuf),
     /// A zone is delegated again.
     Delegate(NameBuf),
+    /// A zone is signed with other keys, and the zone above points at these.
+    Rekey(NameBuf),
     /// A server behaves so from now on.
     Behaviour(String, Behaviour),
     /// A server has no behaviour any more.
@@ -130,6 +132,8 @@ pub enum Network {
 pub struct Expected {
     /// The RCODE; none: no answer comes.
     pub rcode: Option<u16>,
+    /// Any answer will do.
+    pub is_any: bool,
     /// Flags of AA, TC, AD that are set; the others are not.
     pub flags: u16,
     /// An extended error that must be there.

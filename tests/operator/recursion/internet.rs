@@ -76,7 +76,9 @@ fn enter() -> Option<String> {
     }
     assert!(ip(&["-n", &name, "link", "set", "lo", "up"]), "loopback of a namespace");
     // named listens on addresses that an interface has, whatever is asked of it.
-    for address in ZONES.iter().flat_map(|(_, _, on, _)| on.iter()).map(|(_, address)| format!("{address}/32")) {
+    for address in
+        ZONES.iter().flat_map(|(_, _, on, _)| on.iter()).map(|(_, address)| format!("{address}/32"))
+    {
         assert!(ip(&["-n", &name, "address", "add", &address, "dev", "lo"]), "{address}");
     }
     let handle = File::open(Path::new("/run/netns").join(&name)).expect("the handle of a namespace");
@@ -142,7 +144,8 @@ impl Internet {
     fn await_zone(&self, address: &str, apex: &str) {
         await_or(
             || {
-                let log = |scratch: &TempDir| fs::read_to_string(scratch.path().join("log")).unwrap_or_default();
+                let log =
+                    |scratch: &TempDir| fs::read_to_string(scratch.path().join("log")).unwrap_or_default();
                 let logs: Vec<String> = self.servers.iter().map(|(_, scratch)| log(scratch)).collect();
                 format!("no answer of {address} about {apex}; the servers say\n{}", logs.join("\n"))
             },
@@ -152,11 +155,16 @@ impl Internet {
 
     /// Starts a resolver at 127.0.0.1 with lines added to its settings, and waits until it answers.
     pub fn resolver(&self, more: &str) -> Resolver {
+        self.resolver_at("127.0.0.1", more)
+    }
+
+    /// The same at another address of loopback.
+    pub fn resolver_at(&self, address: &str, more: &str) -> Resolver {
         let scratch = folder(&[]);
         let files = self.files.path();
         let settings = format!(
-            "[server]\nlisten = [\"127.0.0.1:53\"]\nworkers = 2\n[control]\nsocket = \"{}\"\n\
-             [resolver]\nenabled = true\nvalidate = false\nroot-hints = \"{}\"\ntrust-anchor-file = \"{}\"\nnever-ask = []\n{more}",
+            "[server]\nlisten = [\"{address}:53\"]\nworkers = 2\n[control]\nsocket = \"{}\"\n\
+             [resolver]\nenabled = true\nroot-hints = \"{}\"\ntrust-anchor-file = \"{}\"\nnever-ask = []\n{more}",
             scratch.path().join("control.sock").display(),
             files.join("hints").display(),
             files.join("anchor").display()
@@ -165,7 +173,8 @@ impl Internet {
         fs::write(&config, settings).expect("the settings");
         let mut command = Command::new(program());
         command.args(["serve", "--config", text(&config)]).current_dir(scratch.path());
-        let resolver = Resolver { process: Guarded::spawn(command, scratch.path()), scratch };
+        let process = Guarded::spawn(command, scratch.path());
+        let resolver = Resolver { process, scratch, address: address.to_owned() };
         await_or(
             || resolver.log(),
             || {
@@ -194,12 +203,13 @@ impl Internet {
 pub struct Resolver {
     process: Guarded,
     scratch: TempDir,
+    address: String,
 }
 
 impl Resolver {
     /// What dig says.
     pub fn dig(&self, words: &[&str]) -> String {
-        dig("@127.0.0.1", words)
+        dig(&format!("@{}", self.address), words)
     }
 
     /// What `zonda ctl` says.

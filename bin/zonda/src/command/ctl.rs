@@ -1,5 +1,6 @@
 //! `zonda ctl`
 
+mod cache;
 mod catalog;
 mod commands;
 mod server;
@@ -11,7 +12,9 @@ use std::path::{Path, PathBuf};
 use control::Settings;
 use control::client::ask;
 use control::command::{ChangeLine, LogLevel, Reply, Request, TextLine};
+use control::text::grouped;
 
+use self::cache::{cache_entry_text, cache_stats_text, server_text};
 use self::catalog::catalog_text;
 use self::commands::{Command, request};
 use self::server::{limited_text, locks_text, stats_text, status_text, upgraded_text};
@@ -47,6 +50,8 @@ Examples:
   zonda ctl catalog confirm catalog.example
   zonda ctl freeze dyn.example
   zonda ctl explain-update dyn.example --from 192.0.2.7 --key dhcp. host.dyn.example A AAAA
+  zonda ctl cache flush --tree example.com
+  zonda ctl servers www.example.com
   zonda ctl upgrade
 
 Exit status: 0 all went well, 1 the server could not be reached or something is wrong, 2 wrong usage. For `status` something is wrong where a
@@ -112,6 +117,14 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
                 print(&format!("zone {zone}: {message}\n"))
             }
             (false, Reply::Explained(explained)) => print(&(explained.lines.join("\n") + "\n")),
+            (false, Reply::CacheStats(stats)) => print(&cache_stats_text(&stats)),
+            (false, Reply::CacheEntry(entry)) => print(&cache_entry_text(&entry)),
+            (false, Reply::Flushed { entries }) => print(&format!(
+                "{} {} forgotten\n",
+                grouped(entries),
+                if entries == 1 { "entry" } else { "entries" }
+            )),
+            (false, Reply::Server(server)) => print(&server_text(&server)),
             (false, Reply::Upgraded(upgraded)) => print(&upgraded_text(&upgraded)),
             (false, Reply::Error { message }) => {
                 complain([message.as_str()]);

@@ -70,7 +70,9 @@ pub fn run(arguments: Arguments) -> bool {
         None => ("127.0.0.1".into(), 5300),
     };
     if config.is_none() && recursive {
-        welcome.push(format!("Resolving for this machine and its networks. Try:  dig @{host} -p {port} www.example.com"));
+        welcome.push(format!(
+            "Resolving for this machine and its networks. Try:  dig @{host} -p {port} www.example.com"
+        ));
     } else if config.is_none() && zones.is_empty() {
         zones.push(Wanted {
             name: Name::root().to_owned(),

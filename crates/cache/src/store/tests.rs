@@ -469,6 +469,31 @@ fn what_is_too_much_is_not_kept() {
 }
 
 #[test]
+fn times_are_capped() {
+    let limits = Limits { ttl_min: 60, ..Limits::default() };
+    let cache = Cache::with(&Settings { limits, ..Settings::default() }, [1, 2, 3]);
+    let (host, list) = (host(1), list(b"data"));
+    let check = |key: Key<'_>, kind: Kind, signatures: RdataList<'_>, ttl: u32, expected: u32| {
+        let entry = Entry { kind, ttl, signatures, rank: Rank::Referral, ..entry(list.list()) };
+        assert!(cache.put(&key, &entry, Moment(1), Moment(1)));
+        assert_eq!(cache.get(&key, &mut Copied::new()).unwrap().ttl, expected, "{key:?}");
+        cache.remove(&key);
+    };
+    let none = RdataList::EMPTY;
+    check(Key::rrset(&host, 1), Kind::Data, none, 5, 60);
+    check(Key::rrset(&host, 1), Kind::Data, list.list(), 5, 5);
+    check(Key::rrset(&host, 43), Kind::Data, none, 5, 5);
+    check(Key::rrset(&host, 1), Kind::Data, none, u32::MAX, 86_400);
+    check(Key::rrset(&host, 1), Kind::NoData, none, 5, 5);
+    check(Key::rrset(&host, 1), Kind::NameError, none, 9_000, 3_600);
+    check(Key::existence(&host), Kind::NameError, none, 9_000, 3_600);
+    check(Key::unchecked(&host, 1), Kind::Data, none, 9_000, 60);
+    check(Key::cut(&host), Kind::Cut, none, 0, 1);
+    check(Key::cut(&host), Kind::Cut, none, 1_000_000, 86_400);
+    check(Key::failure(&host, 1), Kind::Failure, none, 0, 1);
+}
+
+#[test]
 fn failures_grow() {
     let cache = cache(1 << 20);
     let host = host(1);

@@ -14,6 +14,7 @@ use recursive::networks::Networks;
 use recursive::policy::{Asker, Clients, Decision, Policy};
 use recursive::rebinding::Rebinding;
 use resolve::settings::{Configured, ConfiguredKind, Endpoint, Minimisation, Protection};
+use validate::Anchors;
 use wire::iana::rtype;
 use wire::{Name, NameBuf};
 use zonefile::RecordBuf;
@@ -45,7 +46,11 @@ pub(crate) struct Terms {
 
 impl Terms {
     /// What settings say. `server`: what they say to answers from zones. Errors are lines for the operator: files that cannot be read.
-    pub(crate) fn new(settings: &Settings, server: &auth::Server, version: u64) -> Result<Terms, Vec<String>> {
+    pub(crate) fn new(
+        settings: &Settings,
+        server: &auth::Server,
+        version: u64,
+    ) -> Result<Terms, Vec<String>> {
         let resolver = &settings.resolver;
         Ok(Terms {
             version,
@@ -107,7 +112,8 @@ fn tls(settings: &Settings) -> Result<Tls, Vec<String>> {
 
 fn upstream(resolver: &crate::settings::ResolverSettings) -> Arc<UpstreamSettings> {
     let sources = resolver.source_addresses.texts().iter().filter_map(|text| text.parse().ok()).collect();
-    let ports = ports(&resolver.source_ports).and_then(|(first, last)| Ports::new(&[(first..=last)], &[]).ok());
+    let ports =
+        ports(&resolver.source_ports).and_then(|(first, last)| Ports::new(&[(first..=last)], &[]).ok());
     Arc::new(UpstreamSettings { sources, ports: ports.unwrap_or_default(), ..UpstreamSettings::default() })
 }
 
@@ -127,6 +133,7 @@ fn resolve(settings: &Settings) -> Result<resolve::Settings, Vec<String>> {
             _ => Minimisation::Relaxed,
         },
         is_validating: resolver.validate,
+        anchors: anchors(settings).map_err(|line| vec![line])?,
         has_ipv4: resolver.ipv4,
         has_ipv6: resolver.ipv6,
         is_case_random: resolver.randomise_case,
@@ -137,6 +144,35 @@ fn resolve(settings: &Settings) -> Result<resolve::Settings, Vec<String>> {
             .collect(),
         ..default
     })
+}
+
+/// Where trust begins and ends: at the anchors of the file, or those that are built in, and not at stub zones that are not validated.
+fn anchors(settings: &Settings) -> Result<Anchors, String> {
+    let resolver = &settings.resolver;
+    let mut anchors = match resolver.trust_anchor_file.as_os_str().is_empty() {
+        true => Anchors::built_in(),
+        false => anchors_of(&settings.path(&resolver.trust_anchor_file))?,
+    };
+    names(&resolver.insecure).iter().for_each(|name| anchors.add_insecure(name));
+    let unsigned = settings.stubs.iter().filter(|(_, stub)| !stub.validate);
+    unsigned.filter_map(|(_, stub)| stub.name.as_ref()).for_each(|name| anchors.add_insecure(name));
+    Ok(anchors)
+}
+
+fn anchors_of(path: &Path) -> Result<Anchors, String> {
+    let (mut anchors, mut count) = (Anchors::new(), 0);
+    for record in records(path)? {
+        match record.rtype {
+            rtype::DS => anchors.add_ds(&record.owner, &record.rdata),
+            rtype::DNSKEY => anchors.add_key(&record.owner, &record.rdata),
+            _ => continue,
+        }
+        count += 1;
+    }
+    match count {
+        0 => Err(format!("trust-anchor-file {}: expected DS or DNSKEY records, found none", path.display())),
+        _ => Ok(anchors),
+    }
 }
 
 /// The addresses of a file of hints.
@@ -150,7 +186,8 @@ fn hints(path: &Path) -> Result<Vec<IpAddr>, String> {
 
 /// The records of a file, names relative to the root.
 pub(super) fn records(path: &Path) -> Result<Vec<RecordBuf>, String> {
-    let text = read_bounded(path, FILE_OCTETS_MAX).map_err(|problem| format!("{}: {problem}", path.display()))?;
+    let text =
+        read_bounded(path, FILE_OCTETS_MAX).map_err(|problem| format!("{}: {problem}", path.display()))?;
     zonefile::records(&text, Name::root()).map_err(|report| format!("{}: {report}", path.display()))
 }
 
@@ -182,7 +219,10 @@ fn configured(settings: &Settings) -> Vec<Configured> {
         (&stub.name, ConfiguredKind::Stub, stub.addresses.iter().map(endpoint).collect())
     });
     let all = forwards.chain(stubs);
-    all.filter_map(|(name, kind, servers)| Some(Configured { name: name.as_ref()?.to_lowercase(), kind, servers })).collect()
+    all.filter_map(|(name, kind, servers)| {
+        Some(Configured { name: name.as_ref()?.to_lowercase(), kind, servers })
+    })
+    .collect()
 }
 
 fn policy(settings: &Settings, server: &auth::Server, version: u64) -> Policy {
@@ -195,6 +235,7 @@ fn policy(settings: &Settings, server: &auth::Server, version: u64) -> Policy {
         udp_payload_octets: server.udp_payload_octets,
         rotates: resolver.rotate,
         cuts_below_unproved: false,
+        stale_seconds: resolver.stale_seconds,
         points: Names::new(&points(settings)),
         nsid: server.nsid.clone(),
         cookies: server.cookies.clone(),
@@ -275,9 +316,6 @@ fn kind(local: &LocalZoneSettings) -> local::Kind {
 }
 
 /// The records of a local zone, each line read by itself.
-pub(crate) fn local_records(
-    local: &LocalZoneSettings,
-    name: &Name,
-) -> impl Iterator<Item = Vec<RecordBuf>> {
+pub(crate) fn local_records(local: &LocalZoneSettings, name: &Name) -> impl Iterator<Item = Vec<RecordBuf>> {
     local.records.texts().iter().filter_map(move |line| zonefile::records(line, name).ok())
 }

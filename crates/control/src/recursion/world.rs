@@ -7,11 +7,11 @@ use net::{Driver, Need, PathId, Protocol};
 use resolve::{Closed, Outcome, Path, StreamId, StreamSecurity, Time, Unsent, Waiter, World};
 use zone::CatalogView;
 
-use super::own::OwnZones;
-use super::terms::Terms;
-use super::replies::Replies;
 use super::Recursion;
+use super::own::OwnZones;
 use super::recursor::Message;
+use super::replies::Replies;
+use super::terms::Terms;
 
 /// What an event can do.
 pub(super) struct Outside<'a, 'd> {
@@ -66,7 +66,9 @@ impl World for Outside<'_, '_> {
     fn connect(&mut self, to: SocketAddr, security: StreamSecurity<'_>) -> Result<StreamId, Unsent> {
         let protocol = match security {
             StreamSecurity::Plain => Protocol::Tcp,
-            StreamSecurity::Opportunistic => Protocol::Tls(self.terms.opportunistic().ok_or(Unsent::Unreachable)?),
+            StreamSecurity::Opportunistic => {
+                Protocol::Tls(self.terms.opportunistic().ok_or(Unsent::Unreachable)?)
+            }
             StreamSecurity::Named(name) => Protocol::Tls(self.terms.named(name).ok_or(Unsent::Unreachable)?),
         };
         let stream = self.driver.upstream().connect(to, &protocol).map_err(unsent)?;

@@ -1,6 +1,6 @@
 //! DNS64 for clients that waited: what comes after the outcome that a name has no IPv6 address (RFC 6147 5.1).
 
-use crate::answer::{self, Asked, Buffers, End, Parts, put_data, put_made};
+use crate::answer::{self, Asked, Buffers, End, Parts, is_of_validation, put_data, put_made};
 use crate::limits::DNS64_TTL;
 use crate::policy::Policy;
 use crate::verdict::Verdict;
@@ -27,13 +27,12 @@ pub(super) fn goes_on_to_a(waiting: &Waiting, outcome: &Outcome, policy: &Policy
             let ttl = soa.map_or(DNS64_TTL, |set| set.ttl);
             (!is_own && !is_bogus).then_some(Stage::Dns64 { ttl, security })
         }
-        // Servers that do not answer for one type may answer for the other (5.1.2, 5.1.3).
-        rcode::SERVFAIL => {
-            let is_silence = |code: &u16| matches!(*code, ede::NO_REACHABLE_AUTHORITY | ede::NETWORK_ERROR);
-            let is_silent = outcome.edes.iter().flatten().any(is_silence);
-            is_silent.then_some(Stage::Dns64 { ttl: DNS64_TTL, security: Security::Insecure })
+        rcode::NXDOMAIN | rcode::YXDOMAIN => None,
+        // Servers that fail for one type may answer for the other (5.1.2, 5.1.3); what is bogus stays so (5.5).
+        _ => {
+            let is_bogus = outcome.edes.into_iter().flatten().any(is_of_validation);
+            (!is_bogus).then_some(Stage::Dns64 { ttl: DNS64_TTL, security: Security::Insecure })
         }
-        _ => None,
     }
 }
 

@@ -167,6 +167,64 @@ fn denials() {
     assert!(kit.ask("c.proved.x", rtype::A, 0, false).starts_with("NXDOMAIN"));
 }
 
+/// What has expired is given again and again where it cannot be found out anew, also inside of a chain; not if signatures are the fault.
+#[test]
+fn what_has_expired() {
+    let mut kit = Kit::new();
+    kit.data("www.x", rtype::A, 10, A, Secure);
+    kit.data("alias.x", rtype::CNAME, 1000, &["www.x"], Secure);
+    kit.data("old.x", rtype::CNAME, 10, &["new.x"], Secure);
+    kit.data("new.x", rtype::A, 1000, A, Secure);
+    kit.denial("none.x", None, "x", 10, Secure);
+    kit.denial("empty.x", Some(rtype::A), "x", 10, Insecure);
+    kit.data("bogus.x", rtype::A, 10, A, Secure);
+    kit.now = BEGIN.plus_seconds(100);
+    for owner in ["www.x", "old.x", "none.x", "empty.x", "unknown.x"] {
+        assert_eq!(kit.ask(owner, rtype::A, 0, false), "Miss", "{owner}");
+        kit.failure(owner, rtype::A, Some(ede::NO_REACHABLE_AUTHORITY));
+    }
+    kit.failure("bogus.x", rtype::A, Some(ede::SIGNATURE_EXPIRED));
+    for _ in 0..3 {
+        for (asked, expected) in [
+            ("www.x", "NOERROR 3 22 | www.x. 30 A 192.0.2.1"),
+            ("alias.x", "NOERROR 3 22 | alias.x. 900 CNAME www.x., www.x. 30 A 192.0.2.1"),
+            ("old.x", "NOERROR 3 22 | old.x. 30 CNAME new.x., new.x. 900 A 192.0.2.1"),
+            ("none.x", "NXDOMAIN 19 22 |  | x. 10 SOA x."),
+            ("empty.x", "NOERROR 3 22 |  | x. 10 SOA x."),
+            ("unknown.x", "SERVFAIL 22 13"),
+            ("bogus.x", "SERVFAIL 7 13"),
+        ] {
+            assert_eq!(kit.ask(asked, rtype::A, AD, false), expected, "{asked}");
+        }
+    }
+    kit.policy.stale_seconds = 90;
+    assert_eq!(kit.ask("www.x", rtype::A, 0, false), "SERVFAIL 22 13");
+}
+
+/// An alias of others is no way round what the operator has blocked.
+#[test]
+fn blocked_targets() {
+    let mut kit = Kit::new();
+    kit.policy.local = local(&[("nx.y", Kind::NxDomain), ("r.y", Kind::Refuse), ("n.y", Kind::Null)], &[]);
+    for (target, expected) in
+        [("a.nx.y", "NXDOMAIN 15"), ("a.r.y", "REFUSED 15"), ("a.n.y", "NOERROR 15"), ("fine.y", "NOERROR |")]
+    {
+        kit.data("www.x", rtype::CNAME, 60, &[target], Insecure);
+        kit.data(target, rtype::A, 60, A, Insecure);
+        let said = kit.ask("www.x", rtype::A, 0, false);
+        assert!(said.starts_with(expected) && (said.len() == expected.len() || target == "fine.y"), "{said}");
+        let mut waiting = waiting(&mut kit, "other.x", rtype::A, 0, false);
+        let rows: &[(&str, u16, u32, &[&str])] =
+            &[("other.x", rtype::CNAME, 60, &[target]), (target, rtype::A, 60, A)];
+        let said = kit.reply(&mut waiting, &outcome(rows, &[], Insecure)).unwrap().words();
+        assert!(said.starts_with(expected) && (said.len() == expected.len() || target == "fine.y"), "{said}");
+    }
+    let local = &kit.policy.local;
+    for (text, expected) in [("y.onion", true), ("a.home.arpa", true), ("a.nx.y", false), ("www.x", false)] {
+        assert_eq!(local.keeps_inside(&name(text)), expected, "{text}");
+    }
+}
+
 #[test]
 fn wildcards_are_proved() {
     let mut kit = Kit::new();
@@ -181,6 +239,14 @@ fn wildcards_are_proved() {
         kit.ask("1.w.x", rtype::A, 0, false),
         "NOERROR | 1.w.x. 60 CNAME 2.w.x., 2.w.x. 60 A 192.0.2.1"
     );
+}
+
+/// What a referral left of a denial is none for clients: it lacks the SOA that they keep it by.
+#[test]
+fn denials_without_soa() {
+    let mut kit = Kit::new();
+    kit.bare_denial("child.x", rtype::DS);
+    assert_eq!(kit.ask("child.x", rtype::DS, 0, true), "Miss");
 }
 
 /// TTLs are what is left, rounded up; what is near its end is to be asked for anew, and what is over is not given.
@@ -263,7 +329,8 @@ fn recursion_is_for_some() {
     assert_eq!(kit.serve(&without).0, Served::Refused);
     kit.policy.answers_without_rd = true;
     assert_eq!(kit.serve(&without).1.unwrap().words(), "NOERROR | www.x. 60 A 192.0.2.1");
-    assert_eq!(kit.serve(&query("y.x", rtype::A, 0, None, b"")).0, Served::Refused);
+    let said = kit.serve(&query("y.x", rtype::A, 0, Some((1232, false)), b"")).1.unwrap();
+    assert_eq!((said.rcode, &said.edes[..]), (rcode::REFUSED, &[ede::NOT_AUTHORITATIVE][..]));
     for (clients, address, expected) in [
         (Clients::loopback(), "192.0.2.1:5", false),
         (Clients::loopback(), "127.0.0.9:5", true),
@@ -613,6 +680,11 @@ fn addresses_made_of_outcomes() {
         (&silent, Some(&four), "NOERROR | a.x. 60 CNAME b.x., b.x. 60 AAAA 64:ff9b::808:808"),
         (&no_data, Some(&no_data), "NOERROR |  | x. 25 SOA x."),
         (&no_data, Some(&silent), "NOERROR"),
+        (
+            &Outcome { rcode: rcode::REFUSED, ..Outcome::default() },
+            Some(&four),
+            "NOERROR | a.x. 60 CNAME b.x., b.x. 60 AAAA 64:ff9b::808:808",
+        ),
         (&bogus, None, "SERVFAIL 6"),
         (&six, None, "NOERROR | a.x. 60 AAAA 2001:db8::6"),
         (&Outcome { rcode: rcode::NXDOMAIN, ..no_data.clone() }, None, "NXDOMAIN |  | x. 25 SOA x."),

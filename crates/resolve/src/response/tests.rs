@@ -8,30 +8,30 @@ mod recorded;
 use wire::builder::{Builder, Case, Suffixes};
 use wire::header;
 use wire::iana::{class, rcode, rtype};
-use wire::message::Message;
 use wire::render::Section;
-use wire::rrset::{RrsetList, RrsetListBuf};
+use wire::rrset::RrsetListBuf;
 use wire::{Name, NameBuf};
 
+use super::fuzz::check_scrubbed;
 use super::*;
 
-pub(super) fn name(text: &str) -> NameBuf {
+pub(crate) fn name(text: &str) -> NameBuf {
     NameBuf::from_text(text).unwrap()
 }
 
 /// A question: `zone qname TYPE`, options after it.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(crate) struct Question {
     zone: NameBuf,
     qname: NameBuf,
     full: NameBuf,
     qtype: u16,
-    pub(super) change: fn(&mut Asked<'_>),
+    pub(crate) change: fn(&mut Asked<'_>),
 }
 
 impl Question {
     /// From `zone qname TYPE`, to which ` for NAME` is added where the name is minimised.
-    pub(super) fn new(text: &str) -> Question {
+    pub(crate) fn new(text: &str) -> Question {
         let words: Vec<&str> = text.split_whitespace().collect();
         let full = words.get(4).unwrap_or(&words[1]);
         Question {
@@ -43,11 +43,11 @@ impl Question {
         }
     }
 
-    pub(super) fn with(text: &str, change: fn(&mut Asked<'_>)) -> Question {
+    pub(crate) fn with(text: &str, change: fn(&mut Asked<'_>)) -> Question {
         Question { change, ..Question::new(text) }
     }
 
-    pub(super) fn asked(&self) -> Asked<'_> {
+    pub(crate) fn asked(&self) -> Asked<'_> {
         let mut asked = Asked {
             zone: &self.zone,
             qname: &self.qname,
@@ -84,7 +84,7 @@ fn flags(text: &str) -> u16 {
 }
 
 /// A response as it is sent: `records` are lines of a zone file, sections after `---`.
-pub(super) fn message(asked: &Asked<'_>, words: &str, records: &str) -> Vec<u8> {
+pub(crate) fn message(asked: &Asked<'_>, words: &str, records: &str) -> Vec<u8> {
     let mut octets = vec![0; 65_535];
     let mut suffixes = Suffixes::new(1);
     let limits = (octets.len(), 0);
@@ -108,7 +108,7 @@ pub(super) fn message(asked: &Asked<'_>, words: &str, records: &str) -> Vec<u8> 
 }
 
 /// An OPT record at the end of a message.
-pub(super) fn with_opt(mut octets: Vec<u8>, rcode_upper: u8, options: &[u8]) -> Vec<u8> {
+pub(crate) fn with_opt(mut octets: Vec<u8>, rcode_upper: u8, options: &[u8]) -> Vec<u8> {
     octets.extend(b"\0\0\x29\x04\xd0");
     octets.extend([rcode_upper, 0, 0, 0]);
     octets.extend((options.len() as u16).to_be_bytes());
@@ -135,7 +135,7 @@ fn lines(section: &str, list: &RrsetListBuf, to: &mut String) {
 }
 
 /// What was read, as text.
-pub(super) fn print(reply: &Reply) -> String {
+pub(crate) fn print(reply: &Reply) -> String {
     let mut text = format!("{:?} {}\n", reply.kind, reply.name());
     lines("an", &reply.answer, &mut text);
     lines("au", &reply.authority, &mut text);
@@ -144,7 +144,7 @@ pub(super) fn print(reply: &Reply) -> String {
     text
 }
 
-pub(super) fn read(asked: &Asked<'_>, octets: &[u8]) -> Result<Reply, Mismatch> {
+pub(crate) fn read(asked: &Asked<'_>, octets: &[u8]) -> Result<Reply, Mismatch> {
     let mut reply = Reply::new();
     let read = Reader::new(1).read(asked, octets, &mut reply);
     check_scrubbed(asked, octets, &reply);
@@ -154,59 +154,14 @@ pub(super) fn read(asked: &Asked<'_>, octets: &[u8]) -> Result<Reply, Mismatch> 
     read.map(|()| reply)
 }
 
-/// Owner, type and RDATA of the records of a message, as far as they can be read.
-fn records_of(octets: &[u8]) -> Vec<(NameBuf, u16, Vec<u8>)> {
-    let Ok(message) = Message::read(octets) else { return Vec::new() };
-    let Ok(records) = message.records() else { return Vec::new() };
-    let (mut name, mut rdata) = ([0; NAME_OCTETS_MAX], vec![0; 65_535]);
-    let record = |record: wire::message::Record<'_, '_>| {
-        let owner = record.owner_name(&mut name).ok()?.to_owned();
-        Some((owner, record.view.rtype, record.rdata_uncompressed(&mut rdata).ok()?.to_vec()))
-    };
-    records.map_while(Result::ok).filter_map(record).collect()
-}
-
-/// What holds of every reply: owners are at or below the zone asked, and each record is one of the message, but for CNAMEs made from a
-/// DNAME.
-pub(super) fn check_scrubbed(asked: &Asked<'_>, octets: &[u8], reply: &Reply) {
-    let all = records_of(octets);
-    let is_there = |owner: &Name, rtype: u16, rdata: &[u8]| {
-        all.iter().any(|(name, there, data)| {
-            *there == rtype && data.eq_ignore_ascii_case(rdata) && name.eq_ignore_case(owner)
-        })
-    };
-    let has_dname = reply.answer.list().iter().any(|set| set.rtype == rtype::DNAME);
-    for list in [&reply.answer, &reply.authority, &reply.referral, &reply.glue] {
-        assert!(RrsetList::from_octets(list.list().octets()).is_some());
-        for set in list.list() {
-            assert!(set.owner.is_at_or_below(asked.zone), "{} is not of {}", set.owner, asked.zone);
-            assert!(!set.rdatas.is_empty() && set.ttl <= i32::MAX as u32);
-            let is_made = set.rtype == rtype::CNAME && has_dname && set.signatures.is_empty();
-            for rdata in set.rdatas {
-                assert!(is_made || is_there(set.owner, set.rtype, rdata), "{set:?}");
-            }
-            for rdata in set.signatures {
-                assert!(is_there(set.owner, rtype::RRSIG, rdata), "{set:?}");
-            }
-        }
-    }
-    assert!(
-        reply
-            .referral
-            .list()
-            .iter()
-            .all(|set| asked.zone.octets().len() < set.owner.octets().len() || asked.zone.is_root())
-    );
-}
-
 /// Reads a response, and compares what is read as text: the kind and its name, then records by section.
 #[track_caller]
-pub(super) fn check(question: &str, words: &str, records: &str, expected: &str) {
+pub(crate) fn check(question: &str, words: &str, records: &str, expected: &str) {
     check_asked(&Question::new(question), words, records, expected);
 }
 
 #[track_caller]
-pub(super) fn check_asked(question: &Question, words: &str, records: &str, expected: &str) {
+pub(crate) fn check_asked(question: &Question, words: &str, records: &str, expected: &str) {
     let asked = question.asked();
     let octets = message(&asked, words, records);
     let reply = read(&asked, &octets).unwrap();

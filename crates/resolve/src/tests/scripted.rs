@@ -420,7 +420,7 @@ impl Scene {
             tls: Vec::new(),
             last_path: None,
         };
-        let mut scene = Scene { net, resolver: Resolver::new(settings), waiters: 0 };
+        let mut scene = Scene { net, resolver: Resolver::new(settings, 1), waiters: 0 };
         let root = format!(". 518400 NS a.root.\na.root. 518400 A {}\n{root}", address(1).ip());
         scene.serve(1, &[(".", &root)]);
         scene

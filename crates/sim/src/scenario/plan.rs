@@ -11,10 +11,11 @@
 use super::ServerPlan;
 use crate::behaviour::Behaviour;
 use crate::internet::Internet;
-use crate::records::Records;
+use crate::records::{Records, address_of};
 use crate::server::ModelServer;
 use crate::signer::{Signing, sign};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::rc::Rc;
 use wire::iana::rtype;
 use wire::{Name, NameBuf};
@@ -94,11 +95,12 @@ impl Plan {
             add_apex(&mut records, number)?;
             zones.push(records);
         }
+        let places: HashMap<NameBuf, usize> =
+            zones.iter().enumerate().map(|(at, zone)| (zone.apex.to_lowercase(), at)).collect();
         for (at, zone) in self.zones.iter().enumerate().filter(|(_, zone)| !zone.is_withdrawn) {
-            let above = (0..zones.len())
-                .filter(|&above| above != at && zone.apex.is_at_or_below(&zones[above].apex))
-                .max_by_key(|&above| zones[above].apex.label_count());
-            if let Some(above) = above {
+            let name = zone.apex.to_lowercase();
+            let mut ancestors = std::iter::successors(name.parent(), |name| name.parent());
+            if let Some(&above) = ancestors.find_map(|name| places.get(name)) {
                 let child = zones[at].clone();
                 delegate(&mut zones[above], &child, zone);
             }
@@ -113,28 +115,32 @@ impl Plan {
     /// All servers with their zones.
     pub fn internet(&self) -> Result<Internet, String> {
         let zones = self.complete()?;
+        let addresses = addresses_of_names(&zones);
         let mut internet = Internet::new();
         for plan in &self.servers {
-            let mut addresses = plan.addresses.clone();
-            if addresses.is_empty() {
-                addresses = addresses_of(&plan.name, &zones);
-            }
-            let server = internet.add(ModelServer::new(&plan.name, addresses))?;
+            let known = match plan.addresses.is_empty() {
+                true => addresses.get(&plan.name).cloned().unwrap_or_default(),
+                false => plan.addresses.clone(),
+            };
+            let server = internet.add(ModelServer::new(&plan.name, known))?;
             server.round_trip = plan.round_trip.unwrap_or(server.round_trip);
         }
         for (plan, zone) in self.zones.iter().zip(&zones) {
             let mut names = plan.servers.clone();
             if names.is_empty() {
                 let targets = zone.of(&zone.apex, rtype::NS);
-                names.extend(targets.filter_map(|ns| Name::from_wire(&ns.rdata).ok()).map(Name::to_string));
+                names.extend(
+                    targets
+                        .filter_map(|ns| Name::from_wire(&ns.rdata).ok())
+                        .map(|name| name.to_lowercase().to_string()),
+                );
             }
             for name in names {
                 if internet.server(&name).is_none() {
-                    let addresses = addresses_of(&name, &zones);
-                    if addresses.is_empty() {
+                    let Some(known) = addresses.get(&name) else {
                         continue; // a name server that is nowhere is a scenario too
-                    }
-                    internet.add(ModelServer::new(&name, addresses))?;
+                    };
+                    internet.add(ModelServer::new(&name, known.clone()))?;
                 }
                 internet.server(&name).expect("it was added").put_zone(Rc::clone(zone));
             }
@@ -146,7 +152,7 @@ impl Plan {
     }
 }
 
-fn add_apex(records: &mut Records, number: u8) -> Result<(), String> {
+fn add_apex(records: &mut Records, number: u32) -> Result<(), String> {
     let apex = records.apex.clone();
     let is_root = apex.is_root();
     let server = if is_root { "a.root-servers.net." } else { "ns" };
@@ -155,7 +161,8 @@ fn add_apex(records: &mut Records, number: u8) -> Result<(), String> {
     }
     if records.of(&apex, rtype::NS).next().is_none() {
         records.push_line(&format!("@ {TTL} NS {server}"))?;
-        records.push_line(&format!("{server} {TTL} A 198.51.100.{number}"))?;
+        let [_, _, high, low] = number.to_be_bytes();
+        records.push_line(&format!("{server} {TTL} A 198.51.{}.{low}", 100 + u32::from(high)))?;
     }
     Ok(())
 }
@@ -183,21 +190,16 @@ fn delegate(parent: &mut Records, child: &Records, plan: &ZonePlan) {
     }
 }
 
-/// Addresses of a server, of whichever zone has them, each once.
-fn addresses_of(server: &str, zones: &[Rc<Records>]) -> Vec<IpAddr> {
-    let Ok(server) = server.parse::<NameBuf>() else { return Vec::new() };
-    let mut addresses = Vec::new();
-    for record in
-        zones.iter().flat_map(|zone| &zone.list).filter(|record| record.owner.eq_ignore_case(&server))
-    {
-        let address = match record.rtype {
-            rtype::A => {
-                <[u8; 4]>::try_from(&record.rdata[..]).ok().map(|v4| IpAddr::from(Ipv4Addr::from(v4)))
+/// Addresses of all names, of whichever zone has them, each once. Names as text in lower case.
+fn addresses_of_names(zones: &[Rc<Records>]) -> HashMap<String, Vec<IpAddr>> {
+    let mut all: HashMap<String, Vec<IpAddr>> = HashMap::new();
+    for record in zones.iter().flat_map(|zone| &zone.list) {
+        if let Some(address) = address_of(record.rtype, &record.rdata) {
+            let known = all.entry(record.owner.to_lowercase().to_string()).or_default();
+            if !known.contains(&address) {
+                known.push(address);
             }
-            rtype::AAAA => <[u8; 16]>::try_from(&record.rdata[..]).ok().map(|v6| Ipv6Addr::from(v6).into()),
-            _ => None,
-        };
-        addresses.extend(address.filter(|address| !addresses.contains(address)));
+        }
     }
-    addresses
+    all
 }

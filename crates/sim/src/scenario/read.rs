@@ -132,12 +132,16 @@ impl Scenario {
         Ok(Open::Section(number))
     }
 
-    /// `expect nothing`, `expect RCODE [aa] [tc] [ad] [ede N]`
+    /// `expect nothing`, `expect any`, `expect RCODE [aa] [tc] [ad] [ede N]`
     fn expect(&mut self, words: &[&str]) -> Result<(), String> {
         let expected = self.last_expected()?;
         let (first, mut rest) = words.split_first().ok_or("an RCODE is missing")?;
         if *first == "nothing" {
             expected.rcode = None;
+            return Ok(());
+        }
+        if *first == "any" {
+            expected.is_any = true;
             return Ok(());
         }
         expected.rcode = Some(rcode_of(first)?);
@@ -216,6 +220,7 @@ fn step(words: &[&str], line: &str) -> Result<What, String> {
         ["zone", apex, "becomes"] => What::Zone(name(apex)?, String::new()),
         ["withdraw", apex] => What::Withdraw(name(apex)?),
         ["delegate", apex] => What::Delegate(name(apex)?),
+        ["rekey", apex] => What::Rekey(name(apex)?),
         ["behaviour", server, "none"] => What::Behave((*server).to_owned()),
         ["behaviour", server, ..] => What::Behaviour((*server).to_owned(), after(line, 2).parse()?),
         ["network", what] => What::Network(match *what {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use control::command::{Request, ZoneState};
+use control::command::{self, Request, ZoneState};
 
 #[derive(Subcommand)]
 pub(super) enum Command {
@@ -64,6 +64,16 @@ pub(super) enum Command {
     Catalog {
         #[command(subcommand)]
         command: Option<CatalogCommand>,
+    },
+    /// The cache of the resolver: how much it holds, what it knows of a name, forgetting
+    Cache {
+        #[command(subcommand)]
+        command: CacheCommand,
+    },
+    /// The servers that the resolver asks about a name, and how they do
+    Servers {
+        /// The name
+        name: String,
     },
     /// Write the texts of zones that updates have changed, each as a whole or not at all
     Sync {
@@ -158,6 +168,41 @@ pub(super) enum CatalogCommand {
     },
 }
 
+/// What of the cache.
+#[derive(Subcommand)]
+pub(super) enum CacheCommand {
+    /// Entries, memory, what left it and why
+    Stats,
+    /// All that it knows of a name, with what is left of each TTL
+    Show {
+        /// The name
+        name: String,
+    },
+    /// Forget what it knows of a name, at once for all clients
+    Flush {
+        /// The name
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        name: Option<String>,
+        /// Forget also what is below the name
+        #[arg(long, conflicts_with = "all")]
+        tree: bool,
+        /// Forget everything
+        #[arg(long)]
+        all: bool,
+    },
+}
+
+fn cache_request(command: &CacheCommand) -> Request {
+    let cache = match command {
+        CacheCommand::Stats => command::CacheCommand::Stats,
+        CacheCommand::Show { name } => command::CacheCommand::Show { name: name.clone() },
+        CacheCommand::Flush { name, tree, .. } => {
+            command::CacheCommand::Flush { name: name.clone(), tree: *tree }
+        }
+    };
+    Request::Cache { cache }
+}
+
 /// What is asked of the server.
 pub(super) fn request(command: &Command) -> Result<Request, String> {
     Ok(match command {
@@ -186,6 +231,8 @@ pub(super) fn request(command: &Command) -> Result<Request, String> {
         Command::Catalog { command: Some(CatalogCommand::Confirm { catalog }) } => {
             Request::ConfirmCatalog { catalog: catalog.clone() }
         }
+        Command::Cache { command } => cache_request(command),
+        Command::Servers { name } => Request::Servers { name: name.clone() },
         Command::AddZone { zone, file, catalog, group } => Request::AddZone {
             zone: zone.clone(),
             file: absolute(file)?,

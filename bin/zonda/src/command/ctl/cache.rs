@@ -1,0 +1,48 @@
+//! What is printed of the resolver's cache and servers.
+
+use control::command::{CacheEntry, CacheStats, ServerLine};
+use control::text::{grouped, octets};
+
+pub(super) fn cache_stats_text(stats: &CacheStats) -> String {
+    let CacheStats { entries, entry_octets, puts, refused, evicted_unread, evicted, expired, .. } = *stats;
+    let rows = [
+        ("put", puts, "entries since the start"),
+        ("refused", refused, "as something was believed more, or flushed meanwhile"),
+        ("left unread", evicted_unread, "for room, never read a second time"),
+        ("left", evicted, "for room, read before"),
+        ("expired", expired, "when their turn came"),
+    ];
+    let mut text =
+        format!("entries      {}, {} of {}\n", grouped(entries), octets(entry_octets), octets(stats.octets));
+    for (what, number, why) in rows {
+        text += &format!("{what:<12} {} {why}\n", grouped(number));
+    }
+    text
+}
+
+pub(super) fn cache_entry_text(entry: &CacheEntry) -> String {
+    let ttl = entry.ttl.map_or_else(|| "expired".into(), |ttl| format!("{ttl} s left"));
+    let CacheEntry { subject, kind, security, rank, .. } = entry;
+    let mut text = format!("; {subject}: {kind}, {security}, {rank}, {ttl}\n");
+    entry.records.iter().for_each(|line| text += &format!("{line}\n"));
+    text
+}
+
+pub(super) fn server_text(server: &ServerLine) -> String {
+    let ServerLine { zone, name, address, rtt_us, timeouts, backoff_seconds, marks } = server;
+    if address.is_empty() {
+        return format!("{zone:<24} {name:<28} no address is known\n");
+    }
+    let rtt = match rtt_us {
+        0 => "not measured".into(),
+        us => format!("{:.1} ms", f64::from(*us) / 1000.0),
+    };
+    let mut more = marks.clone();
+    if *timeouts > 0 {
+        more.push(format!("{timeouts} time-outs"));
+    }
+    if *backoff_seconds > 0 {
+        more.push(format!("left alone for {backoff_seconds} s"));
+    }
+    format!("{zone:<24} {name:<28} {address:<24} {rtt:<14} {}\n", more.join(", ")).replace(" \n", "\n")
+}

@@ -1,0 +1,85 @@
+//! What is said of the cache of the resolver, and of servers of others.
+
+use serde::{Deserialize, Serialize};
+
+/// What can be asked of the cache, or done to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum CacheCommand {
+    /// How much it holds, and what became of the rest.
+    Stats,
+    /// What it knows of a name.
+    Show {
+        /// The name.
+        name: String,
+    },
+    /// Forget something, at once for all.
+    Flush {
+        /// The name; none: everything.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// Whether also what is below it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        tree: bool,
+    },
+}
+
+/// The cache as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CacheStats {
+    /// Entries now.
+    pub entries: u64,
+    /// Octets that they take.
+    pub entry_octets: u64,
+    /// Octets of all of it, which is what was set.
+    pub octets: u64,
+    /// Entries that were put.
+    pub puts: u64,
+    /// Refused, as something was believed more, or flushed.
+    pub refused: u64,
+    /// Left for room without having been read a second time.
+    pub evicted_unread: u64,
+    /// Left for room after that.
+    pub evicted: u64,
+    /// Had expired when their turn came.
+    pub expired: u64,
+}
+
+/// An entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CacheEntry {
+    /// What it is about: a type, `existence`, `cut`, `unchecked TYPE`, `failure TYPE`.
+    pub subject: String,
+    /// What it says: `data`, `no data`, `no such name`, `failure` or `cut`.
+    pub kind: String,
+    /// What validation found: `secure`, `insecure`, `bogus`, `unchecked`.
+    pub security: String,
+    /// How much it is believed.
+    pub rank: String,
+    /// Seconds that are left; none where it has expired.
+    pub ttl: Option<u32>,
+    /// Its records as lines of a zone file, those that stand beside it after them.
+    pub records: Vec<String>,
+}
+
+/// A server of a zone of others, as the resolver knows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerLine {
+    /// The zone that it is asked about.
+    pub zone: String,
+    /// Its name.
+    pub name: String,
+    /// Its address; empty where none is known.
+    pub address: String,
+    /// Smoothed round trip in microseconds; 0: none was measured.
+    pub rtt_us: u32,
+    /// Time-outs since its last answer.
+    pub timeouts: u8,
+    /// Seconds for which it is not asked while others can be.
+    pub backoff_seconds: u64,
+    /// What else is known: `lame`, `no EDNS`, `TCP only`, `changes case`, `cookies`.
+    pub marks: Vec<String>,
+}

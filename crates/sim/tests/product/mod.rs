@@ -1,0 +1,302 @@
+//! The product's resolver as a world takes it: cache, resolver and responder of one worker, joined as `control::recursion` joins them over sockets.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use cache::{Cache, Flush, Moment, Servers};
+use recursive::policy::{Clients, Policy};
+use recursive::{Client, Replied, Responder, Served, Waiting};
+use resolve::settings::{Configured, ConfiguredKind, Endpoint, Protection};
+use resolve::{Ask, Outcome, Received, Resolver, Settings, StreamSecurity, Time, Waiter, World};
+use sim::records::address_of;
+use sim::tested::{ClientQuery, Closed, Outside, Path, Setup, StreamEvent, StreamId, Tested, Ticket, Unsent};
+use sim::time::{MILLISECOND, Micros, SECOND, micros_of};
+use validate::Anchors;
+use wire::{Address, Name, NameBuf};
+
+/// Longest that an answer is of use to a client over UDP, as `control::recursion::replies` has it.
+const AGE_MAX_MS: u64 = 2_000;
+/// Where milliseconds begin: not at zero, which would be before anything was asked.
+const FIRST_MS: u64 = 1_000_000;
+
+/// A worker.
+pub struct Product {
+    cache: Cache,
+    resolver: Resolver,
+    settings: Settings,
+    policy: Policy,
+    answers: Responder,
+    rows: HashMap<Waiter, Row>,
+    next: u64,
+    later: Vec<Later>,
+    room: Vec<u8>,
+}
+
+struct Row {
+    ticket: Ticket,
+    waiting: Waiting,
+    since: Moment,
+    client: u64,
+    is_proved: bool,
+}
+
+struct Later {
+    name: NameBuf,
+    rtype: u16,
+    checking_disabled: bool,
+    from: resolve::outcome::From,
+    client: Option<u64>,
+    waiter: Option<Waiter>,
+}
+
+impl Later {
+    fn of(ask: &Ask<'_>, waiter: Option<Waiter>) -> Later {
+        let Ask { name, rtype, checking_disabled, from, client } = *ask;
+        Later { name: name.to_owned(), rtype, checking_disabled, from, client, waiter }
+    }
+}
+
+impl Product {
+    /// One with the settings of a scenario.
+    pub fn boxed(setup: &Setup) -> Result<Box<dyn Tested>, String> {
+        let hints = setup.hints.list.iter().filter_map(|one| address_of(one.rtype, &one.rdata)).collect();
+        let mut settings =
+            Settings { hints, is_validating: !setup.anchors.is_empty(), ..Settings::default() };
+        let mut anchors = Anchors::new();
+        setup.anchors.iter().for_each(|rdata| anchors.add_ds(Name::root(), rdata));
+        settings.anchors = anchors;
+        let mut of_cache = cache::Settings::default();
+        for line in &setup.settings {
+            match line.split_whitespace().collect::<Vec<_>>()[..] {
+                ["serve-stale", "yes"] => {
+                    settings.serves_stale = true;
+                    of_cache.limits.stale_seconds = 86_400;
+                }
+                ["cache-octets", octets] => {
+                    of_cache.octets = octets.parse().map_err(|_| format!("{octets}?"))?;
+                }
+                ["stub-zone", zone, server] => settings.zones.push(Configured {
+                    name: zone.parse().map_err(|error| format!("{zone}: {error}"))?,
+                    kind: ConfiguredKind::Stub,
+                    servers: vec![Endpoint {
+                        address: SocketAddr::new(server.parse().map_err(|_| format!("{server}?"))?, 53),
+                        security: Protection::Plain,
+                    }],
+                }),
+                _ => return Err(format!("no setting {line}")),
+            }
+        }
+        let points: Vec<NameBuf> = settings.zones.iter().map(|zone| zone.name.clone()).collect();
+        let points = recursive::names::Names::new(&points);
+        let policy = Policy { clients: Clients::All, rotates: false, points, ..Policy::default() };
+        Ok(Box::new(Product {
+            cache: Cache::with(&of_cache, [1, 2, 3]),
+            resolver: Resolver::new(settings.clone(), 5),
+            settings,
+            policy,
+            answers: Responder::new(4),
+            rows: HashMap::new(),
+            next: 0,
+            later: Vec::new(),
+            room: vec![0; usize::from(u16::MAX)],
+        }))
+    }
+
+    /// Does something with the resolver, then all that it leads to.
+    fn event(&mut self, outside: &mut dyn Outside, act: impl FnOnce(&mut Resolver, &mut dyn World)) {
+        let mut done = Vec::new();
+        let time = time_of(outside);
+        act(&mut self.resolver, &mut Around { time, outside, cache: &self.cache, done: &mut done });
+        self.finish(done, time, outside);
+        while let Some(later) = self.later.pop() {
+            let Later { name, rtype, checking_disabled, from, client, waiter } = later;
+            let ask = Ask { name: &name, rtype, checking_disabled, from, client };
+            let mut done = Vec::new();
+            let mut around = Around { time, outside, cache: &self.cache, done: &mut done };
+            let asked = self.resolver.ask(&ask, waiter, &mut around);
+            if asked.is_err()
+                && let Some(row) = waiter.and_then(|waiter| self.rows.remove(&waiter))
+            {
+                let octets = self.answers.give_up(&row.waiting, &self.policy, time.now, &mut self.room);
+                outside.reply(row.ticket, &self.room[..octets]);
+            }
+            self.finish(done, time, outside);
+        }
+    }
+
+    fn finish(&mut self, done: Vec<(Waiter, Outcome)>, time: Time, outside: &mut dyn Outside) {
+        for (waiter, outcome) in done {
+            let Some(mut row) = self.rows.remove(&waiter) else { continue };
+            if !row.is_proved && time.now.ms_since(row.since) > AGE_MAX_MS {
+                continue;
+            }
+            let known = (&self.policy, &self.cache);
+            match self.answers.reply(&mut row.waiting, &outcome, known, time, &mut self.room) {
+                Replied::Octets(octets) => outside.reply(row.ticket, &self.room[..octets]),
+                Replied::Ask => {
+                    self.later.push(Later::of(&self.answers.ask(row.client), Some(waiter)));
+                    self.rows.insert(waiter, row);
+                }
+            }
+        }
+    }
+}
+
+impl Tested for Product {
+    fn query(&mut self, query: &ClientQuery<'_>, outside: &mut dyn Outside) {
+        let time = time_of(outside);
+        let address = Address::from(query.from);
+        let is_proved = query.transport.is_stream();
+        let client = Client { transport: query.transport, address: &address, is_proved };
+        let known = (&self.policy, &self.cache);
+        match self.answers.serve(query.octets, &client, known, time, &mut self.room) {
+            Served::Octets(octets) => {
+                outside.reply(query.ticket, &self.room[..octets]);
+                if let Some(ask) = self.answers.due() {
+                    self.later.push(Later::of(&ask, None));
+                }
+            }
+            Served::Refused => {
+                let octets = self.answers.refuse(&self.policy, time.now, &mut self.room);
+                outside.reply(query.ticket, &self.room[..octets]);
+            }
+            Served::Miss => {
+                self.next += 1;
+                let (waiter, client) = (Waiter(self.next), u64::from(query.from.port()));
+                let is_proved = self.answers.is_proved();
+                let waiting = self.answers.waiting();
+                self.later.push(Later::of(&self.answers.ask(client), Some(waiter)));
+                let row = Row { ticket: query.ticket, waiting, since: time.now, client, is_proved };
+                self.rows.insert(waiter, row);
+            }
+            Served::Drop | Served::Other => {}
+        }
+        self.event(outside, |_, _| ());
+    }
+
+    fn datagram(&mut self, path: Path, from: SocketAddr, octets: &[u8], outside: &mut dyn Outside) {
+        let received = Received { path: resolve::Path(path.0), from, octets, is_cut: false };
+        self.event(outside, |resolver, world| resolver.datagram(&received, world));
+    }
+
+    fn stream(&mut self, stream: StreamId, event: StreamEvent<'_>, outside: &mut dyn Outside) {
+        let event = match event {
+            StreamEvent::Connected => resolve::StreamEvent::Connected,
+            StreamEvent::Message(octets) => resolve::StreamEvent::Message(octets),
+            StreamEvent::Closed(why) => resolve::StreamEvent::Closed(match why {
+                Closed::Ended => resolve::Closed::Ended,
+                Closed::Broken => resolve::Closed::Broken,
+                Closed::TimedOut => resolve::Closed::TimedOut,
+                Closed::Unreachable => resolve::Closed::Unreachable,
+            }),
+        };
+        self.event(outside, |resolver, world| resolver.stream(resolve::StreamId(stream.0), event, world));
+    }
+
+    fn tick(&mut self, outside: &mut dyn Outside) {
+        self.event(outside, |resolver, world| resolver.tick(world));
+    }
+
+    fn deadline(&self) -> Option<Micros> {
+        self.resolver.deadline().map(|at| at.0.saturating_sub(FIRST_MS) * MILLISECOND)
+    }
+
+    fn command(&mut self, words: &str, outside: &mut dyn Outside) -> Result<String, String> {
+        let now = time_of(outside).now;
+        let name = |text: &str| text.parse::<NameBuf>().map_err(|error| format!("{text}: {error}"));
+        let flush = match words.split_whitespace().collect::<Vec<_>>()[..] {
+            ["cache", "flush", "all"] => Flush::All,
+            ["cache", "flush", text] => Flush::Name(name(text)?),
+            ["cache", "flush-tree", text] => Flush::Tree(name(text)?),
+            ["negative-anchor", "add", zone, seconds] => {
+                let until = time_of(outside).wall + micros_of(seconds)? / SECOND;
+                self.settings.anchors.set_negative(&name(zone)?, Some(until));
+                self.resolver.configure(self.settings.clone());
+                Flush::Tree(name(zone)?)
+            }
+            _ => return Err(format!("no command {words}")),
+        };
+        let forgotten = self.cache.flush(&flush, now);
+        self.resolver.forget_standings();
+        Ok(forgotten.to_string())
+    }
+
+    fn store(&mut self) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn open_count(&self) -> usize {
+        let [tasks, questions, _, budgets, inquiries] = self.resolver.held();
+        tasks + questions + budgets + inquiries + self.rows.len()
+    }
+}
+
+/// The world of the resolver during an event.
+struct Around<'a> {
+    time: Time,
+    outside: &'a mut dyn Outside,
+    cache: &'a Cache,
+    done: &'a mut Vec<(Waiter, Outcome)>,
+}
+
+fn time_of(outside: &dyn Outside) -> Time {
+    let time = outside.time();
+    Time { now: Moment(FIRST_MS + time.now / MILLISECOND), wall: time.wall }
+}
+
+fn unsent(why: Unsent) -> resolve::Unsent {
+    match why {
+        Unsent::Unreachable => resolve::Unsent::Unreachable,
+        Unsent::Gone => resolve::Unsent::Gone,
+    }
+}
+
+impl World for Around<'_> {
+    fn time(&self) -> Time {
+        self.time
+    }
+
+    fn random(&mut self) -> u64 {
+        self.outside.random()
+    }
+
+    fn cache(&self) -> &Cache {
+        self.cache
+    }
+
+    fn servers(&self) -> &Servers {
+        self.cache.servers()
+    }
+
+    fn send(&mut self, to: SocketAddr, octets: &[u8]) -> Result<resolve::Path, resolve::Unsent> {
+        self.outside.send(to, octets).map(|path| resolve::Path(path.0)).map_err(unsent)
+    }
+
+    fn settle(&mut self, path: resolve::Path) {
+        self.outside.settle(Path(path.0));
+    }
+
+    fn connect(
+        &mut self,
+        to: SocketAddr,
+        _security: StreamSecurity<'_>,
+    ) -> Result<resolve::StreamId, resolve::Unsent> {
+        self.outside.connect(to).map(|stream| resolve::StreamId(stream.0)).map_err(unsent)
+    }
+
+    fn write(&mut self, stream: resolve::StreamId, octets: &[u8]) -> Result<(), resolve::Unsent> {
+        self.outside.write(StreamId(stream.0), octets).map_err(unsent)
+    }
+
+    fn close(&mut self, stream: resolve::StreamId) {
+        self.outside.close(StreamId(stream.0));
+    }
+
+    fn authoritative(&mut self, _query: &[u8], _response: &mut Vec<u8>) -> bool {
+        false
+    }
+
+    fn done(&mut self, waiter: Waiter, outcome: &Outcome) {
+        self.done.push((waiter, outcome.clone()));
+    }
+}
