@@ -25,6 +25,7 @@ use crate::keys::{self, Entry};
 use crate::limits::{INSECURE_SECONDS, LABEL_STEPS_MAX, Limit, Meter, STEPS_MAX, Work};
 use crate::names::ancestor;
 use crate::policy::Policy;
+use crate::response::Response;
 use crate::signature::{self, Bench, Verified, Verifier};
 use crate::verdict::{Break, Finding, Link};
 
@@ -95,6 +96,8 @@ pub(crate) struct Tools<'t, 'c> {
     pub facts: &'t mut dyn Facts,
     pub verifier: &'t mut Verifier,
     pub context: &'t Context<'c>,
+    /// What is being validated.
+    pub response: &'t Response<'c>,
 }
 
 /// The memo of one validation, and what it has cost.
@@ -323,7 +326,7 @@ impl Chain {
     /// What is at `next`, a name below `at`.
     fn step(&mut self, next: &Name, zone: usize, at: usize, tools: &mut Tools<'_, '_>) -> Result<Step, Need> {
         if self.find(next).is_none() {
-            let Tools { facts, verifier, context } = tools;
+            let Tools { facts, verifier, context, .. } = tools;
             let found = match facts.fetched(next, rtype::DS) {
                 Fetched::Missing => return Err(Need { name: next.to_owned(), rtype: rtype::DS }),
                 Fetched::Failed => DsFound::Unproved(Fault::Unreachable),
@@ -380,8 +383,13 @@ impl Chain {
         until: u64,
         tools: &mut Tools<'_, '_>,
     ) -> Result<Walked, Need> {
-        let Tools { facts, verifier, context } = &mut *tools;
-        let outcome = match facts.fetched(apex, rtype::DNSKEY) {
+        let Tools { facts, verifier, context, response: own } = &mut *tools;
+        let fetched = match facts.fetched(apex, rtype::DNSKEY) {
+            // The answer that is being validated is what would be fetched.
+            Fetched::Missing if find_set(own, apex, rtype::DNSKEY).is_some() => Fetched::Response(**own),
+            fetched => fetched,
+        };
+        let outcome = match fetched {
             Fetched::Missing => return Err(Need { name: apex.to_owned(), rtype: rtype::DNSKEY }),
             Fetched::Failed => Err(Fault::Unreachable),
             Fetched::Response(response) => {

@@ -207,3 +207,16 @@ fn keys_are_proved_from_above() {
     let outcome = world.validate_with(&world.ask("example.", rtype::DNSKEY), &mut cache);
     assert_eq!(outcome.verdict.security, Security::Bogus);
 }
+
+/// A DNSKEY RRset as the answer is what would be fetched to validate it.
+#[test]
+fn keys_as_an_answer_are_not_fetched_again() {
+    let world = world(Denial::Nsec);
+    let outcome = world.resolve("example.", rtype::DNSKEY);
+    outcome.secure().fetches(&[". DNSKEY", "example. DS"]);
+    world.resolve(".", rtype::DNSKEY).secure().fetches(&[]);
+    let mut forged = world.ask(".", rtype::DNSKEY);
+    forged.answer(rtype::DNSKEY).rdatas =
+        world.ask("example.", rtype::DNSKEY).answer(rtype::DNSKEY).rdatas.clone();
+    assert_eq!(world.validate(&forged).verdict.security, Security::Bogus);
+}
