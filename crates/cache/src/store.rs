@@ -27,7 +27,7 @@ const SERVERS_PART: usize = 64;
 const SERVERS_OCTETS_MAX: usize = 16 << 20;
 
 /// Denials for names that nobody has asked for have one part of so many,
-const DENIALS_PART: usize = 16;
+const DENIALS_PART: usize = 32;
 /// and at most this: a million spans.
 const DENIALS_OCTETS_MAX: usize = 256 << 20;
 

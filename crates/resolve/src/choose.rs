@@ -356,7 +356,7 @@ impl Resolver {
 fn timeout_ms(task: &Task, candidate: &Candidate, quality: &Quality, world: &dyn World) -> u64 {
     let zone = world.servers().zone(&task.place.zone);
     // What is doubled for the time-outs of this task is not doubled for the same ones in the server's row.
-    let again = candidate.tried.saturating_sub(1).saturating_sub(quality.timeouts_for(zone));
+    let again = candidate.tried.saturating_sub(2).saturating_sub(quality.timeouts_for(zone));
     let timeout_ms = (u64::from(quality.timeout_ms(zone)) << again.min(8)).min(TIMEOUT_MS_MAX);
     match task.place.source {
         Source::Forward(_) => timeout_ms.max(FORWARDER_TIMEOUT_MS_MIN),

@@ -264,6 +264,7 @@ impl Resolver {
             is_stream: exchange.way_is_stream(),
             not_servers: &self.settings.not_servers,
         };
+        // Cuts keep their own TTL: that those above are still there is looked at when they are used (`Lookup::cut`).
         let times = Times { asked: exchange.sent, now: self.time.now };
         store::store(reply, &asked, verdict, &times, world.cache());
     }

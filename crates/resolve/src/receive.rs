@@ -294,6 +294,10 @@ impl Resolver {
             Kind::Exists | Kind::Answer | Kind::Alias | Kind::NoData | Kind::TooLong if !is_whole => {
                 self.close_exchanges(task, world);
                 task.minimiser.took(&exchange.name);
+                if reply.answer.list().iter().any(|set| set.rtype == rtype::DNAME) {
+                    // All below is somewhere else.
+                    task.minimiser.give_up();
+                }
                 task.candidates.try_again();
                 self.step_ahead(id, task);
                 task.state = State::Choosing;

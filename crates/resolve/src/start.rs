@@ -33,6 +33,9 @@ impl Resolver {
         let configured = self.configured(task);
         let floor = configured.map_or(0, |number| self.settings.zones[number].name.label_count());
         let is_passed_over = task.is_refresh && task.aliases == 0;
+        if !is_passed_over && let Some(outcome) = self.stale_at_once(task, world) {
+            return Flow::End(Box::new(outcome));
+        }
         if !is_passed_over {
             let mut kept = std::mem::take(&mut self.scratch.kept);
             let flow = self.look_up(task, floor, &mut kept, world);
