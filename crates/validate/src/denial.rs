@@ -227,5 +227,3 @@ fn proved_unless(is_opt_out: bool) -> Proof {
     if is_opt_out { Proof::Insecure(Insecurity::OptOut) } else { Proof::Proved }
 }
 
-#[cfg(test)]
-mod tests;
