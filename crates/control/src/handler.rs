@@ -108,10 +108,8 @@ impl Service for Answerer {
         self.recurse(driver, Recursor::tick);
     }
 
-    fn gone(&mut self, keys: &[u64], _driver: &mut Driver<'_, Message>) {
-        if let Some(recursor) = &mut self.recursor {
-            recursor.gone(keys);
-        }
+    fn messages(&mut self, messages: &mut Vec<Message>, driver: &mut Driver<'_, Message>) {
+        self.recurse(driver, |recursor, _, time, driver| recursor.handed(messages, time, driver));
     }
 
     fn again(&mut self, driver: &mut Driver<'_, Message>) {

@@ -8,11 +8,13 @@
 //! All that is decided is decided in `recursive` and `resolve`; here are their world and their settings. Design: `docs/design/recursion.md`.
 
 mod own;
+mod owner;
 mod recursor;
 mod replies;
 mod terms;
 mod world;
 
+use std::hash::RandomState;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -34,10 +36,11 @@ pub(crate) struct Recursion {
     terms: Mutex<Arc<Terms>>,
     /// The number of the terms: workers take them when it changes, and look at nothing but this.
     version: AtomicU64,
+    /// Clients that may wait at each worker.
+    places: usize,
+    /// Of the hash that names have workers by, which nobody else can compute.
+    key: RandomState,
 }
-
-/// Entries that a worker's tick looks at for what is flushed: a few microseconds.
-const SWEPT_PER_TICK: usize = 64;
 
 /// What moments count from in a cache that begins empty. Not zero, so that what is before can be said.
 const FIRST: Moment = Moment(1_000_000);
@@ -60,7 +63,8 @@ impl Recursion {
         let terms = Arc::new(Terms::new(settings, server, 1)?);
         let (began, version) = (Instant::now(), AtomicU64::new(terms.version));
         let terms = Mutex::named("terms of the resolver", terms);
-        Ok(Some(Arc::new(Recursion { cache, began, first: FIRST, terms, version })))
+        let (places, key) = (settings.resolver.waiting as usize, RandomState::new());
+        Ok(Some(Arc::new(Recursion { cache, began, first: FIRST, terms, version, places, key })))
     }
 
     /// Terms by other settings, to be published. Errors are lines for the operator.

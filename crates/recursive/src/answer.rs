@@ -13,11 +13,12 @@
 use crate::limits::{ALIASES_MAX, PARENTS_MAX, PREFETCH_PART, PREFETCH_TTL_MIN, STALE_TTL_MAX};
 use crate::policy::Policy;
 use crate::rebinding::{Reaction, Rebinding};
+use crate::rendered::STAMPS_MAX;
 use crate::space::NameSpace;
 use crate::verdict::Verdict;
 use crate::wishes::{Stage, Wishes};
 use crate::writer::{Lasts, Writer};
-use cache::{Cache, Copied, Entry, Key, Kind, Moment, Security, Subject};
+use cache::{Cache, Copied, Entry, Key, Kind, Moment, Security, Stamp, Subject};
 use resolve::outcome::EDES_MAX;
 use wire::Name;
 use wire::iana::{ede, rcode, rtype};
@@ -113,6 +114,9 @@ pub(crate) struct Parts {
     pub is_filtered: bool,
     /// Addresses made.
     pub made: u32,
+    /// Entries, as far as they are counted.
+    stamps: [Option<Stamp>; STAMPS_MAX],
+    count: usize,
     edes: [Option<u16>; EDES_MAX],
 }
 
@@ -126,6 +130,8 @@ impl Parts {
             is_due: false,
             is_filtered: false,
             made: 0,
+            stamps: [None; STAMPS_MAX],
+            count: 0,
             edes: [None; EDES_MAX],
         }
     }
@@ -164,6 +170,21 @@ impl Parts {
         if let Some(why) = asked.stale.and_then(|stale| stale.why) {
             self.note(why);
         }
+    }
+
+    /// Adds the stamp of the entry that was copied last.
+    #[inline(always)]
+    fn of(&mut self, copied: &Copied) {
+        if let Some(to) = self.stamps.get_mut(self.count) {
+            *to = copied.stamp();
+        }
+        self.count += 1;
+    }
+
+    /// Stamps of all entries; `None` where they are too many, or one has none.
+    pub(crate) fn stamps(&self) -> Option<&[Option<Stamp>]> {
+        let stamps = self.stamps.get(..self.count)?;
+        (!stamps.is_empty() && stamps.iter().all(Option::is_some)).then_some(stamps)
     }
 
     /// Adds an extended error, if there is room.
@@ -219,23 +240,28 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
                 let Buffers { name, other, made, proofs, lasts, .. } = buffers;
                 let end = data(asked, name.name(), qtype, &entry, (other, made), parts, writer);
                 if let Some(end) = end {
+                    parts.of(&buffers.copied);
                     return Step::End(end);
                 }
                 note_proofs(asked, &entry, (proofs, lasts));
+                parts.of(&buffers.copied);
                 write_proofs(buffers, writer);
                 return Step::End(parts.verdict(rcode::NOERROR, asked.wishes));
             }
-            Kind::NoData => {
+            Kind::NoData if has_soa(&entry) => {
                 parts.add(&entry, asked);
                 let Buffers { name, other, made, proofs, lasts, .. } = buffers;
                 if asked.wishes.wants_dns64 && qtype == rtype::AAAA {
-                    let left = left_of(&entry, asked.now).ttl;
+                    let left = left_of(&entry, asked.now);
                     let end = made_of_a(asked, name.name(), left, (other, made), parts, writer);
                     if let Some(end) = end {
+                        parts.of(&buffers.copied);
                         return Step::End(end);
                     }
                 }
-                return Step::End(denial(asked, rcode::NOERROR, &entry, (proofs, lasts), parts, writer));
+                let end = denial(asked, rcode::NOERROR, &entry, (proofs, lasts), parts, writer);
+                parts.of(&buffers.copied);
+                return Step::End(end);
             }
             _ => {}
         }
@@ -255,6 +281,7 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
             );
             note_proofs(asked, &entry, (proofs, lasts));
             next.set_lower(target);
+            parts.of(copied);
             std::mem::swap(name, next);
             return follow(asked, name.name());
         }
@@ -262,9 +289,12 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
     let Buffers { name, copied, proofs, lasts, .. } = buffers;
     if let Some(entry) = fresh(asked, name.name(), Subject::Existence, copied)
         && entry.kind == Kind::NameError
+        && has_soa(&entry)
     {
         parts.add(&entry, asked);
-        return Step::End(denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer));
+        let end = denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer);
+        parts.of(copied);
+        return Step::End(end);
     }
     if asked.stale.is_some() {
         return Step::End(End::Miss(qtype, Stage::Asked));
@@ -328,7 +358,9 @@ fn above(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &m
             writer.set(parent, rtype::DNAME, lasts_for, (entry.rdatas, entry.signatures));
             note_proofs(asked, &entry, (proofs, lasts));
             let kept = name.name().octets().len() - parent.octets().len();
-            if !next.join(name.name(), kept, target) {
+            let is_name = next.join(name.name(), kept, target);
+            parts.of(copied);
+            if !is_name {
                 return Step::End(parts.verdict(rcode::YXDOMAIN, asked.wishes));
             }
             // It has no signature: the DNAME's is enough (RFC 6672 5.3.1).
@@ -343,10 +375,13 @@ fn above(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &m
         }
         if let Some(entry) = fresh(asked, parent, Subject::Existence, copied)
             && entry.kind == Kind::NameError
+            && has_soa(&entry)
             && (entry.security == Security::Secure || asked.policy.cuts_below_unproved)
         {
             parts.add(&entry, asked);
-            return Step::End(denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer));
+            let end = denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer);
+            parts.of(copied);
+            return Step::End(end);
         }
     }
     Step::End(End::Miss(asked.wishes.qtype, Stage::Asked))
@@ -367,6 +402,11 @@ fn fresh<'c>(asked: &Asked<'_>, name: &Name, subject: Subject, copied: &'c mut C
     }
     let is_checked = !matches!(entry.security, Security::Unchecked | Security::Bogus);
     (is_checked || entry.kind == Kind::Failure || asked.wishes.checking_disabled()).then_some(entry)
+}
+
+/// Whether a denial has the SOA record that clients keep it by (RFC 2308 5): one that came with a referral has none.
+fn has_soa(entry: &Entry<'_>) -> bool {
+    entry.beside.iter().any(|set| set.rtype == rtype::SOA)
 }
 
 /// From when on and for how long an entry is good.
@@ -401,7 +441,7 @@ fn data(
         && let Some(dns64) = dns64
         && !entry.rdatas.into_iter().any(|rdata| dns64.counts(rdata))
     {
-        let end = made_of_a(asked, name, lasts.ttl, (other, made), parts, writer);
+        let end = made_of_a(asked, name, lasts, (other, made), parts, writer);
         return end.or_else(|| Some(parts.verdict(rcode::NOERROR, asked.wishes)));
     }
     let (rdatas, signatures) = (entry.rdatas, entry.signatures);
@@ -446,12 +486,12 @@ pub(crate) fn put_data(
     }
 }
 
-/// Writes addresses made of those of type A that the name has (RFC 6147 5.1); `left`: for how many seconds it has none of its own. `None`: it has none of
+/// Writes addresses made of those of type A that the name has (RFC 6147 5.1); `left`: for how long it has none of its own. `None`: it has none of
 /// that type either.
 fn made_of_a(
     asked: &Asked<'_>,
     name: &Name,
-    left: u32,
+    left: Lasts,
     (other, made): (&mut Copied, &mut RdataListBuf),
     parts: &mut Parts,
     writer: &mut Writer<'_>,
@@ -462,8 +502,7 @@ fn made_of_a(
             Kind::Data => {
                 parts.add(&entry, asked);
                 let lasts = left_of(&entry, asked.now);
-                let until = lasts.until.min(asked.now.plus_seconds(left));
-                let lasts = Lasts { ttl: lasts.ttl.min(left), until };
+                let lasts = if left.until < lasts.until { left } else { lasts };
                 let set = Rrset {
                     owner: name,
                     rtype: rtype::A,
@@ -471,13 +510,19 @@ fn made_of_a(
                     rdatas: entry.rdatas,
                     signatures: RdataList::EMPTY,
                 };
-                return put_made(asked, &set, lasts, made, parts, writer);
+                let end = put_made(asked, &set, lasts, made, parts, writer);
+                parts.of(other);
+                return end;
             }
-            Kind::NoData => return None,
+            Kind::NoData => {
+                parts.add(&entry, asked);
+                parts.of(other);
+                return None;
+            }
             _ => {}
         }
     }
-    Some(End::Miss(rtype::A, Stage::Dns64 { ttl: left, security: parts.security }))
+    Some(End::Miss(rtype::A, Stage::Dns64 { ttl: left.ttl, security: parts.security }))
 }
 
 /// Writes what DNS64 makes of a set of type A; `None`: nothing.
@@ -571,15 +616,19 @@ fn any(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mut
                 return end;
             }
             note_proofs(asked, &entry, (proofs, lasts));
+            parts.of(copied);
             write_proofs(buffers, writer);
             return parts.verdict(rcode::NOERROR, asked.wishes);
         }
     }
     if let Some(entry) = fresh(asked, name.name(), Subject::Existence, copied)
         && entry.kind == Kind::NameError
+        && has_soa(&entry)
     {
         parts.add(&entry, asked);
-        return denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer);
+        let end = denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer);
+        parts.of(copied);
+        return end;
     }
     parts.security = Security::Insecure;
     parts.until = asked.now;

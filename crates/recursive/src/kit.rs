@@ -123,6 +123,13 @@ impl Kit {
         self.put(&name(owner), subject, Entry { beside: beside.list(), ..bare(kind, security, ttl) });
     }
 
+    /// Keeps a denial as it comes with a referral.
+    pub(crate) fn bare_denial(&self, owner: &str, rtype: u16) {
+        let beside = sets(&[(owner, rtype::NSEC, 60, &["nsec"])], true);
+        let entry = Entry { beside: beside.list(), ..bare(Kind::NoData, Security::Secure, 60) };
+        self.put(&name(owner), Subject::Rrset(rtype), entry);
+    }
+
     /// Keeps a failure.
     pub(crate) fn failure(&self, owner: &str, rtype: u16, ede: Option<u16>) {
         let entry = Entry { ede, ..bare(Kind::Failure, Security::Unchecked, 30) };

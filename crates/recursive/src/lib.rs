@@ -17,6 +17,7 @@
 mod answer;
 mod counters;
 pub mod dns64;
+mod dues;
 #[cfg(test)]
 mod kit;
 pub mod limits;
@@ -26,6 +27,7 @@ pub mod networks;
 mod outcome;
 pub mod policy;
 pub mod rebinding;
+mod rendered;
 mod responder;
 mod space;
 mod verdict;

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Whoever is too many goes out at the old end: the oldest is the one that will be late. Newest-first would keep the seats for the dead: in a flood all that
-//! sit are victims whose servers do not answer, and every honest newcomer would be sent away until they time out. Chains are of prefixes and zones by hash:
-//! two that fall together share, which a key that nobody knows keeps anybody from choosing.
+//! sit are victims whose servers do not answer, and every honest newcomer would be sent away until they time out. Chains are of prefixes and zones by hash, those
+//! with a proved address apart, so that forged ones cost them nothing: two that fall together share, which a key that nobody knows keeps anybody from choosing.
 //!
 //! All is O(1): chains are linked through the slots, and those of one length hang together (`groups`), so that the longest is known.
 
@@ -233,7 +233,7 @@ impl<T> Waiters<T> {
             self.counts.joined += 1;
             return Room::Joined;
         }
-        let (prefix, zone) = (self.prefix_of(who), self.zone_of(waiting));
+        let (prefix, zone) = (self.prefix_of(who), self.zone_of(who, waiting));
         let unproved_max = (self.places * UNPROVED_QUARTERS / 4).max(1);
         let is_full =
             self.counts.waiting as usize >= self.places || !who.is_proved && self.unproved >= unproved_max;
@@ -266,16 +266,16 @@ impl<T> Waiters<T> {
         let excess = |groups: &Groups| {
             let (group, length) = groups.longest()?;
             let is_one = length > least && length > CULPRIT_MEANS * groups.mean();
-            is_one.then(|| (length, groups.ends(group).first))
+            let victim = groups.ends(group).first;
+            let is_theirs = is_proved || !self.slots.get(victim as usize)?.is_proved;
+            (is_one && is_theirs).then_some((length, victim))
         };
-        let (_, victim) = excess(&self.prefixes).max(excess(&self.zones))?;
-        let slot = self.slots.get(victim as usize)?;
-        (is_proved || !slot.is_proved).then_some(victim)
+        Some(excess(&self.prefixes).max(excess(&self.zones))?.1)
     }
 
     /// Has a client wait, after [`Waiters::make_room`].
     pub fn insert(&mut self, who: &Who<'_>, waiting: Waiting, ticket: T, now: Moment) -> Waiter {
-        let (prefix, zone) = (self.prefix_of(who), self.zone_of(&waiting));
+        let (prefix, zone) = (self.prefix_of(who), self.zone_of(who, &waiting));
         let question = self.question_of(who, &waiting);
         let (fate, is_proved) = (Fate::Reply, who.is_proved);
         self.put_back(Taken { waiting, ticket, fate, since: now, is_proved, prefix, zone, question })
@@ -537,11 +537,12 @@ impl<T> Waiters<T> {
         let (is_v4, bits) = who.address.leading_bits();
         // /24, /56.
         let prefix = if is_v4 { bits >> 40 } else { bits >> 8 | 1 << 63 };
-        self.keys.hash_one(prefix) as u32 & (PREFIXES as u32 - 1)
+        self.keys.hash_one((prefix, who.is_proved)) as u32 & (PREFIXES as u32 - 1)
     }
 
-    fn zone_of(&self, waiting: &Waiting) -> u32 {
+    fn zone_of(&self, who: &Who<'_>, waiting: &Waiting) -> u32 {
         let mut hasher = self.keys.build_hasher();
+        hasher.write_u8(u8::from(who.is_proved));
         for label in zone_labels(waiting.name()) {
             for octet in label {
                 hasher.write_u8(octet.to_ascii_lowercase());

@@ -74,6 +74,8 @@ pub(crate) struct Writer<'b> {
     turn: u32,
     is_truncated: bool,
     has_question: bool,
+    /// Where the records begin.
+    start: usize,
 }
 
 /// For how long a set is good: what is left of a TTL from a moment on.
@@ -116,6 +118,7 @@ impl<'b> Writer<'b> {
         if let Some((name, class)) = question {
             out.question(name, wishes.qtype, class).ok()?;
         }
+        let start = out.message().len();
         (marks.count, marks.turn, marks.turns_many) = (0, None, false);
         Some(Writer {
             out,
@@ -126,6 +129,7 @@ impl<'b> Writer<'b> {
             turn,
             is_truncated: false,
             has_question: question.is_some(),
+            start,
         })
     }
 
@@ -220,6 +224,12 @@ impl<'b> Writer<'b> {
     /// Writes a set.
     pub(crate) fn rrset(&mut self, set: &Rrset<'_>, lasts: Lasts) {
         self.set(set.owner, set.rtype, lasts, (set.rdatas, set.signatures));
+    }
+
+    /// What was written so far, where the records begin in it, how many each section has, and what was noted of the sets.
+    pub(crate) fn written(&self) -> (&[u8], usize, [u16; 3], &Marks) {
+        let counts = [Section::Answer, Section::Authority, Section::Additional];
+        (self.out.message(), self.start, counts.map(|section| self.out.count(section)), self.marks)
     }
 
     /// Takes back what was written since a mark; what was noted of it is of no use any more.

@@ -148,6 +148,10 @@ impl Resolver {
             return Flow::End(Box::new(Outcome::unfinished()));
         }
         task.questions += 1;
+        // The oldest question that is still open makes place, so that there are never more for a forger to guess.
+        if let Some(oldest) = task.open[0].take() {
+            self.close_exchange(oldest, world);
+        }
         let quality = world.servers().read(&candidate.address);
         let has_edns = quality.edns != Edns::None || world.random().is_multiple_of(EDNS_AGAIN_ONE_IN);
         let cookie = has_edns.then(|| cookie_for(quality.cookie, world));
@@ -201,8 +205,7 @@ impl Resolver {
         let path = world.send(server, &self.scratch.query)?;
         self.counters.datagrams += 1;
         self.network.asked(&server, now);
-        let exchange =
-            self.opened(id, task, draft, (mixed, has_case), (Way::Datagram(path), message_id), world);
+        let exchange = self.opened(id, task, draft, (mixed, has_case), (Way::Datagram(path), message_id));
         let timeout_ms = timeout_ms(task, &draft.candidate, quality, world);
         Ok(State::Asking { exchange, until: now.plus_ms(timeout_ms) })
     }
@@ -236,7 +239,7 @@ impl Resolver {
         let (stream, message_id) = written?;
         self.counters.stream_questions += 1;
         let way = (Way::Stream(stream), message_id);
-        let exchange = self.opened(id, task, draft, (draft.name.clone(), false), way, world);
+        let exchange = self.opened(id, task, draft, (draft.name.clone(), false), way);
         self.streams.asked(stream, message_id, exchange);
         let timeout_ms = 4 * timeout_ms(task, &draft.candidate, &world.servers().read(&server), world);
         let until = now.plus_ms(timeout_ms.clamp(STREAM_TIMEOUT_MS_MIN, STREAM_TIMEOUT_MS_MAX));
@@ -251,7 +254,6 @@ impl Resolver {
         draft: &Draft<'_>,
         (name, has_case): (NameBuf, bool),
         (way, message_id): (Way, u16),
-        world: &mut dyn World,
     ) -> ExchangeId {
         let exchange = self.exchanges.open(Exchange {
             task: id,
@@ -266,9 +268,6 @@ impl Resolver {
             has_case,
             is_late: false,
         });
-        if let Some(oldest) = task.open[0] {
-            self.close_exchange(oldest, world);
-        }
         task.open.rotate_left(1);
         task.open[OPEN_MAX - 1] = Some(exchange);
         exchange

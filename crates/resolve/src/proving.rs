@@ -23,7 +23,7 @@ use crate::response::{Asked, Kind, Reply};
 use crate::start::whole;
 use crate::state::State;
 use crate::store::{self, Finding, Times};
-use crate::task::{NEVER, Purpose, Source, Task};
+use crate::task::{Purpose, Source, Task};
 use crate::world::World;
 
 /// A response that is being validated.
@@ -264,8 +264,7 @@ impl Resolver {
             is_stream: exchange.way_is_stream(),
             not_servers: &self.settings.not_servers,
         };
-        let zone_ends = (task.place.end != NEVER).then_some(task.place.end);
-        let times = Times { asked: exchange.sent, now: self.time.now, zone_ends };
+        let times = Times { asked: exchange.sent, now: self.time.now };
         store::store(reply, &asked, verdict, &times, world.cache());
     }
 

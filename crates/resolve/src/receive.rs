@@ -316,7 +316,7 @@ impl Resolver {
                 task.over_stream = Some(OverStream::Truncated);
                 self.ask_again(id, task, exchange, world)
             }
-            Kind::NoEdns if exchange.has_edns => {
+            Kind::NoEdns | Kind::BadVersion if exchange.has_edns => {
                 self.counters.no_edns += 1;
                 self.ask_again(id, task, exchange, world)
             }
@@ -445,7 +445,8 @@ impl Exchange {
 /// What is known of a server's EDNS after an answer. It is left out only for those that refuse it and say nothing of it (RFC 6891 7): never for
 /// silence.
 fn note_edns(quality: &mut Quality, exchange: &Exchange, reply: &Reply) {
-    let is_refused = reply.kind == Kind::NoEdns && exchange.has_edns;
+    // BADVERS to the first version there is (RFC 6891 6.1.3) is no better.
+    let is_refused = matches!(reply.kind, Kind::NoEdns | Kind::BadVersion) && exchange.has_edns;
     quality.edns = match (quality.edns, reply.has_edns()) {
         _ if is_refused => Edns::None,
         (_, true) => Edns::Works(reply.udp_payload_octets.unwrap_or(0)),

@@ -78,7 +78,10 @@ impl Resolver {
         if found == Found::Nothing {
             let key = Key { name: &task.qname, subject: Subject::Failure(task.rtype) };
             let failure = lookup.cache.get(&key, &mut self.scratch.copied)?;
-            if failure.ttl_left(now).is_none() || task.purpose == Purpose::Prefetch {
+            // That it is bogus is nothing to who wants it all the same (CD).
+            let is_bogus = failure.ede.is_some_and(|ede| BOGUS_EDES.contains(&ede));
+            let is_passed_over = task.purpose == Purpose::Prefetch || task.is_unchecked && is_bogus;
+            if failure.ttl_left(now).is_none() || is_passed_over {
                 return None;
             }
             let edes = [failure.ede, Some(ede::CACHED_ERROR)];
@@ -312,6 +315,20 @@ impl Resolver {
         task.state = State::Choosing;
     }
 }
+
+/// Extended errors that say that validation failed.
+const BOGUS_EDES: [u16; 10] = [
+    ede::UNSUPPORTED_DNSKEY_ALGORITHM,
+    ede::UNSUPPORTED_DS_DIGEST_TYPE,
+    ede::DNSSEC_BOGUS,
+    ede::SIGNATURE_EXPIRED,
+    ede::SIGNATURE_NOT_YET_VALID,
+    ede::DNSKEY_MISSING,
+    ede::RRSIGS_MISSING,
+    ede::NO_ZONE_KEY_BIT_SET,
+    ede::NSEC_MISSING,
+    ede::SIGNATURE_EXPIRED_BEFORE_VALID,
+];
 
 /// The deepest name whose servers can be asked: DS is on the upper side of a cut.
 fn above(task: &Task) -> &Name {

@@ -110,8 +110,6 @@ impl Whole {
             _ => None,
         });
         let mut settings = Settings { hints: addresses.collect(), ..Settings::default() };
-        // The addresses of the model are those of documentation.
-        settings.not_servers.clear();
         settings.is_validating = !setup.anchors.is_empty();
         settings.anchors = validate::Anchors::new();
         setup.anchors.iter().for_each(|ds| settings.anchors.add_ds(Name::root(), ds));
@@ -121,7 +119,9 @@ impl Whole {
         let stale_seconds = if settings.serves_stale { 86_400 } else { 0 };
         let limits = cache::Limits { stale_seconds, ..cache::Limits::default() };
         let cache = Cache::with(&cache::Settings { octets: 8 << 20, limits }, [1, 2, 3]);
-        let policy = Policy { clients: Clients::All, ..Policy::default() };
+        let points: Vec<NameBuf> = settings.zones.iter().map(|zone| zone.name.clone()).collect();
+        let points = recursive::names::Names::new(&points);
+        let policy = Policy { clients: Clients::All, points, ..Policy::default() };
         Ok(Box::new(Whole {
             cache,
             policy,
@@ -162,7 +162,9 @@ impl Whole {
                 let ask = Ask { name, rtype, checking_disabled, from, client };
                 let Whole { cache, resolver, done, .. } = self;
                 let refused = resolver.ask(&ask, *waiter, &mut Inside { outside, cache, done }).is_err();
-                if refused && let Some((ticket, waiting)) = waiter.and_then(|waiter| self.waiting.remove(&waiter)) {
+                if refused
+                    && let Some((ticket, waiting)) = waiter.and_then(|waiter| self.waiting.remove(&waiter))
+                {
                     let octets = self.responder.give_up(&waiting, &self.policy, time.now, &mut room);
                     outside.reply(ticket, &room[..octets]);
                 }
@@ -232,7 +234,12 @@ impl Tested for Whole {
         self.drive(outside, |resolver, world| resolver.datagram(&received, world));
     }
 
-    fn stream(&mut self, stream: tested::StreamId, event: tested::StreamEvent<'_>, outside: &mut dyn Outside) {
+    fn stream(
+        &mut self,
+        stream: tested::StreamId,
+        event: tested::StreamEvent<'_>,
+        outside: &mut dyn Outside,
+    ) {
         let event = match event {
             tested::StreamEvent::Connected => StreamEvent::Connected,
             tested::StreamEvent::Message(octets) => StreamEvent::Message(octets),

@@ -15,7 +15,7 @@ mod tests;
 
 pub use all::{Report, files, run_all};
 pub use plan::{Plan, ZonePlan};
-pub use run::{Failure, run};
+pub use run::{Failure, run, story_of};
 
 use crate::behaviour::Behaviour;
 use crate::time::Micros;

@@ -241,6 +241,14 @@ fn wildcards_are_proved() {
     );
 }
 
+/// What a referral left of a denial is none for clients: it lacks the SOA that they keep it by.
+#[test]
+fn denials_without_soa() {
+    let mut kit = Kit::new();
+    kit.bare_denial("child.x", rtype::DS);
+    assert_eq!(kit.ask("child.x", rtype::DS, 0, true), "Miss");
+}
+
 /// TTLs are what is left, rounded up; what is near its end is to be asked for anew, and what is over is not given.
 #[test]
 fn time_goes_by() {
@@ -321,7 +329,8 @@ fn recursion_is_for_some() {
     assert_eq!(kit.serve(&without).0, Served::Refused);
     kit.policy.answers_without_rd = true;
     assert_eq!(kit.serve(&without).1.unwrap().words(), "NOERROR | www.x. 60 A 192.0.2.1");
-    assert_eq!(kit.serve(&query("y.x", rtype::A, 0, None, b"")).0, Served::Refused);
+    let said = kit.serve(&query("y.x", rtype::A, 0, Some((1232, false)), b"")).1.unwrap();
+    assert_eq!((said.rcode, &said.edes[..]), (rcode::REFUSED, &[ede::NOT_AUTHORITATIVE][..]));
     for (clients, address, expected) in [
         (Clients::loopback(), "192.0.2.1:5", false),
         (Clients::loopback(), "127.0.0.9:5", true),

@@ -16,3 +16,5 @@ pub(super) const PROOFS_MAX: usize = 32;
 pub(super) const GLUE_RECORDS_MAX: usize = 8;
 /// Aliases that are followed inside of one response; the next one is asked for anew, by who counts those of the whole question.
 pub(super) const ALIASES_MAX: usize = 16;
+/// Octets of a list of a reply beyond which its room is not kept for the next: nearly all have less, and there are as many replies as tasks.
+pub(super) const ROOM_OCTETS_MAX: usize = 16_384;

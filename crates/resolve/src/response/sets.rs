@@ -17,6 +17,7 @@ use wire::rdata::has_names;
 use wire::render::Section;
 use wire::rrset::{RdataListBuf, Rrset, RrsetListBuf};
 
+use super::Asked;
 use super::limits::{ADDRESS_SETS_MAX, RECORDS_MAX, SETS_MAX, SIGNATURES_MAX};
 
 /// Why a message is not taken.
@@ -176,12 +177,12 @@ impl Sets {
         }
     }
 
-    /// Reads the records of `message`: those at or below `zone`, and addresses of the additional section. `asks_signatures`: RRSIG records are
+    /// Reads the records of `message`: those at or below the zone asked, and addresses of the additional section. `asks_signatures`: RRSIG records are
     /// data, as they were asked for.
     pub(super) fn gather(
         &mut self,
         message: &Message<'_>,
-        zone: &Name,
+        asked: &Asked<'_>,
         asks_signatures: bool,
     ) -> Result<(), Fault> {
         self.clear();
@@ -204,7 +205,7 @@ impl Sets {
             let at = begin_of_name(message.octets(), view.owner);
             let owner = match before {
                 Some(owner) if owner.at == at => owner,
-                _ => self.owner(&record, at, zone)?,
+                _ => self.owner(&record, at, asked)?,
             };
             before = Some(owner);
             let Some(span) = owner.span else {
@@ -241,15 +242,25 @@ impl Sets {
     }
 
     /// Copies the owner of a record, unless it is not of the zone.
-    fn owner(&mut self, record: &message::Record<'_, '_>, at: usize, zone: &Name) -> Result<Owner, Fault> {
+    fn owner(
+        &mut self,
+        record: &message::Record<'_, '_>,
+        at: usize,
+        asked: &Asked<'_>,
+    ) -> Result<Owner, Fault> {
         let mut room = [0; NAME_OCTETS_MAX];
         let name = record.owner_name(&mut room)?;
-        if !name.is_at_or_below(zone) {
-            return Ok(Owner { at, span: None, is_above: zone.is_at_or_below(name) });
+        if !name.is_at_or_below(asked.zone) {
+            return Ok(Owner { at, span: None, is_above: asked.zone.is_at_or_below(name) });
         }
         let (start, length) = (self.octets.len() as u32, name.octets().len());
+        // The case that we have sent QNAME in is nobody's.
+        let is_qname = name.eq_ignore_case(asked.qname);
         self.octets.extend_from_slice(name.octets());
         room.make_ascii_lowercase();
+        if is_qname {
+            self.octets[start as usize..].copy_from_slice(&room[..length]);
+        }
         let span = Span { at: start, length: length as u8, hash: hash(self.key, &room[..length]) };
         Ok(Owner { at, span: Some(span), is_above: false })
     }

@@ -65,10 +65,16 @@ impl Product {
         let mut anchors = Anchors::new();
         setup.anchors.iter().for_each(|rdata| anchors.add_ds(Name::root(), rdata));
         settings.anchors = anchors;
-        let policy = Policy { clients: Clients::All, rotates: false, ..Policy::default() };
+        let mut of_cache = cache::Settings::default();
         for line in &setup.settings {
             match line.split_whitespace().collect::<Vec<_>>()[..] {
-                ["serve-stale", "yes"] => settings.serves_stale = true,
+                ["serve-stale", "yes"] => {
+                    settings.serves_stale = true;
+                    of_cache.limits.stale_seconds = 86_400;
+                }
+                ["cache-octets", octets] => {
+                    of_cache.octets = octets.parse().map_err(|_| format!("{octets}?"))?;
+                }
                 ["stub-zone", zone, server] => settings.zones.push(Configured {
                     name: zone.parse().map_err(|error| format!("{zone}: {error}"))?,
                     kind: ConfiguredKind::Stub,
@@ -80,8 +86,11 @@ impl Product {
                 _ => return Err(format!("no setting {line}")),
             }
         }
+        let points: Vec<NameBuf> = settings.zones.iter().map(|zone| zone.name.clone()).collect();
+        let points = recursive::names::Names::new(&points);
+        let policy = Policy { clients: Clients::All, rotates: false, points, ..Policy::default() };
         Ok(Box::new(Product {
-            cache: Cache::with(&cache::Settings::default(), [1, 2, 3]),
+            cache: Cache::with(&of_cache, [1, 2, 3]),
             resolver: Resolver::new(settings.clone(), 5),
             settings,
             policy,
@@ -207,7 +216,9 @@ impl Tested for Product {
             }
             _ => return Err(format!("no command {words}")),
         };
-        Ok(self.cache.flush(&flush, now).to_string())
+        let forgotten = self.cache.flush(&flush, now);
+        self.resolver.forget_standings();
+        Ok(forgotten.to_string())
     }
 
     fn store(&mut self) -> Option<Vec<u8>> {

@@ -154,6 +154,14 @@ fn mixed_letters_are_left_behind() {
          an www.example. 5 CNAME Cdn.example.
          an Cdn.example. 5 A 192.0.2.1",
     );
+    // Nor in owners that stand in full.
+    let question = Question::new("example. wWw.eXaMpLe. A");
+    let asked = question.asked();
+    let mut octets = message(&asked, "AA NOERROR", "---");
+    octets.extend(b"\x03wWw\x07eXaMpLe\0\0\x01\0\x01\0\0\0\x05\0\x04abcd");
+    octets[7] = 1;
+    let reply = read(&asked, &octets).unwrap();
+    assert_eq!(print(&reply), "Answer www.example.\nan www.example. 5 A 97.98.99.100\n");
 }
 
 /// Poison: whatever stands beside a sound answer or referral, nothing of it is kept (CVE-2008-1447 and the like, GHSA-83hf-93m4-rgwq).
