@@ -232,6 +232,16 @@ impl Said {
         }
     }
 
+    /// Whether a part is the same as another's.
+    fn agrees(&self, other: &Said, part: &str) -> bool {
+        match part {
+            "rcode" => self.rcode == other.rcode,
+            "answer" => self.answer == other.answer,
+            "ad" => self.ad == other.ad,
+            _ => self.authority == other.authority,
+        }
+    }
+
     /// The answer without records of a type.
     fn without(&self, left_out: &str) -> Vec<&(String, u16, Vec<u8>)> {
         let number = rtype::number(left_out).expect("the type of a rule");
@@ -258,6 +268,10 @@ struct Rule {
     peers: Vec<String>,
     cd: Option<bool>,
     alias: Option<bool>,
+    /// Whether the other peer says what Zonda says.
+    agreed: Option<bool>,
+    /// Zonda's RCODE.
+    rcode: Option<u16>,
     /// The answers are the same without records of this type.
     without: Option<String>,
     #[serde(rename = "reason")]
@@ -296,7 +310,8 @@ fn judge(questions: &str, most: usize) {
         let [zonda, peers @ ..] = said.as_ref().expect("it was asked");
         let is_alias = zonda.answer.iter().any(|(_, rtype, _)| *rtype == rtype::CNAME);
         let is_cd = query(question.0, question.1, number).flags & flag::CD != 0;
-        for (peer, (name, _)) in peers.iter().zip(&RESOLVERS[1..]) {
+        for (at, (peer, (name, _))) in peers.iter().zip(&RESOLVERS[1..]).enumerate() {
+            let other = &peers[1 - at];
             let Some(part) = zonda.difference(peer) else { continue };
             let explains = |rule: &&Rule| {
                 rule.part == part
