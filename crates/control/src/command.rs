@@ -254,6 +254,11 @@ pub enum Reply {
         /// How many entries were forgotten.
         entries: u64,
     },
+    /// To `cache write`.
+    Written {
+        /// How many entries were written.
+        entries: u64,
+    },
     /// To `requests`, one for each.
     Request(RequestLine),
     /// To `servers`, one for each address.

@@ -124,6 +124,7 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
                 grouped(entries),
                 if entries == 1 { "entry" } else { "entries" }
             )),
+            (false, Reply::Written { entries }) => print(&format!("{} entries written\n", grouped(entries))),
             (false, Reply::Request(request)) => print(&request_text(&request)),
             (false, Reply::Server(server)) => print(&server_text(&server)),
             (false, Reply::Upgraded(upgraded)) => print(&upgraded_text(&upgraded)),

@@ -13,6 +13,8 @@ pub enum CacheCommand {
         /// The name.
         name: String,
     },
+    /// Write it to `state-directory` now.
+    Write,
     /// Forget something, at once for all.
     Flush {
         /// The name; none: everything.

@@ -180,6 +180,8 @@ pub(super) enum CacheCommand {
         /// The name
         name: String,
     },
+    /// Write it to `state-directory` now, as the end of the server does
+    Write,
     /// Forget what it knows of a name, at once for all clients
     Flush {
         /// The name
@@ -197,6 +199,7 @@ pub(super) enum CacheCommand {
 fn cache_request(command: &CacheCommand) -> Request {
     let cache = match command {
         CacheCommand::Stats => command::CacheCommand::Stats,
+        CacheCommand::Write => command::CacheCommand::Write,
         CacheCommand::Show { name } => command::CacheCommand::Show { name: name.clone() },
         CacheCommand::Flush { name, tree, .. } => {
             command::CacheCommand::Flush { name: name.clone(), tree: *tree }
