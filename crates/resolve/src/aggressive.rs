@@ -66,7 +66,15 @@ impl Resolver {
         let rcode =
             proved(zone, &task.qname, task.rtype, sets.list(), self.settings.policy.nsec3_iterations_max)?;
         self.counters.denied += 1;
-        let lists = (RrsetList::EMPTY, sets.list());
+        // One record may cover both the name and the wildcard.
+        let mut once = RrsetListBuf::new();
+        for set in sets.list().iter() {
+            let is_same = |known: Rrset<'_>| known.rtype == set.rtype && known.owner.eq_ignore_case(set.owner);
+            if !once.list().iter().any(is_same) {
+                once.push(&set);
+            }
+        }
+        let lists = (RrsetList::EMPTY, once.list());
         Some(Flow::End(Box::new(whole(task, rcode, lists, Security::Secure))))
     }
 }
