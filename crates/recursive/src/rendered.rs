@@ -15,6 +15,9 @@
 //!
 //! An answer is kept when it is asked for a second time before another one with its hash, so that what never repeats costs next to nothing.
 
+#[cfg(test)]
+mod tests;
+
 use crate::answer::Parts;
 use crate::verdict::Verdict;
 use crate::wishes::Wishes;
@@ -236,7 +239,9 @@ impl Rendered {
         (verdict, parts): (&Verdict, &Parts),
         now: Moment,
     ) {
-        if parts.is_stale || parts.until <= now || verdict.rcode > 15 {
+        // What nobody has validated gives way to what somebody has, which stands elsewhere.
+        let is_checked = !matches!(parts.security, Security::Unchecked | Security::Bogus);
+        if !is_checked || parts.is_stale || parts.until <= now || verdict.rcode > 15 {
             return;
         }
         let (Some(stamps), Some(_)) = (parts.stamps(), marks.sets()) else { return };
@@ -343,7 +348,10 @@ fn write_piece(
     let mut at = start;
     for set in sets {
         let mut count = 0_u16;
-        at = each_ttl(message, (at, set.end.into()), |_| Some(count += 1))?;
+        at = each_ttl(message, (at, set.end.into()), |_| {
+            count += 1;
+            Some(())
+        })?;
         out.put(&set.expires.0.to_le_bytes())?;
         out.put(&count.to_le_bytes())?;
     }

@@ -98,11 +98,8 @@ impl Responder {
         self.counters.refused += 1;
         let wants_recursion = self.wishes.flags & header::RD != 0;
         let why = if wants_recursion { ede::PROHIBITED } else { ede::NOT_AUTHORITATIVE };
-        match self.write(Verdict::with_ede(rcode::REFUSED, why), (Some(class::IN), false), policy, now, room)
-        {
-            Some(octets) => octets,
-            None => 0,
-        }
+        let verdict = Verdict::with_ede(rcode::REFUSED, why);
+        self.write(verdict, (Some(class::IN), false), policy, now, room).unwrap_or_default()
     }
 
     pub(super) fn say(
