@@ -103,6 +103,9 @@ fn the_cache_can_be_looked_at_and_flushed() {
             &["www.plain.org. IN A 192.0.2.9"],
         );
         assert!(resolver.ctl(&["cache", "flush", "--all"]).ends_with(" forgotten\n"));
+        assert_eq!(resolver.ctl(&["requests"]), "", "nothing is being found out");
+        let stats = resolver.ctl(&["stats"]);
+        assert!(stats.contains("\nresolver\n") && stats.contains("misses"), "{stats}");
     });
 }
 
@@ -137,7 +140,6 @@ fn what_has_expired_is_served_while_its_servers_are_gone() {
 fn forwarders_stubs_and_local_names() {
     in_internet(|internet| {
         let other = internet.resolver("");
-        let _ = &other;
         let resolver = internet.resolver_at(
             "127.0.0.2",
             "[[forward]]\nname = \"org\"\naddresses = [\"127.0.0.1\"]\n\

@@ -11,7 +11,7 @@ use crate::index::Slot;
 use crate::limits::Limits;
 use crate::marks::Marks;
 use crate::servers::Servers;
-use crate::shard::{Counts, READS_MAX, Shape, Shard, Shared};
+use crate::shard::{Counts, Put, READS_MAX, Shape, Shard, Shared};
 use crate::sweep::Sweeps;
 use crate::{Key, Moment, Secret, Subject};
 
@@ -145,7 +145,8 @@ impl Cache {
     pub fn put(&self, key: &Key<'_>, entry: &Entry<'_>, asked: Moment, now: Moment) -> bool {
         let hash = self.shared.secret.hash(key.name.octets());
         let (_, shard) = self.shard_of(hash);
-        shard.put(&self.shared, &shard.index.home(hash), key, &Entry { stored: now, ..*entry }, asked, now)
+        let entry = &Entry { stored: now, ..*entry };
+        shard.put(&Put { shared: &self.shared, home: shard.index.home(hash), key, entry, now }, asked)
     }
 
     /// Forgets `key`.

@@ -7,6 +7,7 @@
 //!
 //! All that is decided is decided in `recursive` and `resolve`; here are their world and their settings. Design: `docs/design/recursion.md`.
 
+mod desk;
 mod own;
 mod owner;
 mod recursor;
@@ -23,6 +24,7 @@ use cache::{Cache, Moment};
 use sync::Mutex;
 
 use crate::settings::Settings;
+use desk::Desk;
 pub use recursor::Message;
 pub(crate) use recursor::{Recursor, StreamHappened};
 pub(crate) use terms::Terms;
@@ -40,6 +42,8 @@ pub(crate) struct Recursion {
     places: usize,
     /// Of the hash that names have workers by, which nobody else can compute.
     key: RandomState,
+    /// Where operators leave errands for each worker.
+    desks: Mutex<Vec<Arc<Desk>>>,
 }
 
 /// What moments count from in a cache that begins empty. Not zero, so that what is before can be said.
@@ -64,7 +68,16 @@ impl Recursion {
         let (began, version) = (Instant::now(), AtomicU64::new(terms.version));
         let terms = Mutex::named("terms of the resolver", terms);
         let (places, key) = (settings.resolver.waiting as usize, RandomState::new());
-        Ok(Some(Arc::new(Recursion { cache, began, first: FIRST, terms, version, places, key })))
+        Ok(Some(Arc::new(Recursion {
+            cache,
+            began,
+            first: FIRST,
+            terms,
+            version,
+            places,
+            key,
+            desks: Mutex::named("desks of the resolver", Vec::new()),
+        })))
     }
 
     /// Terms by other settings, to be published. Errors are lines for the operator.

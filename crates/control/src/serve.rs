@@ -227,7 +227,7 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
     let running = server.start(move |worker| {
         let (zones, identity) = (owner.catalog.reader(), owner.identity.reader());
         let recursion = owner.recursion.as_ref();
-        Answerer::new(zones, identity, &of_workers[worker], requests.clone(), recursion, workers)
+        Answerer::new(zones, identity, &of_workers[worker], requests.clone(), recursion, (worker, workers))
     })?;
     *controller.shown.write() = shown;
     *controller.running.lock() = Some(running);

@@ -69,9 +69,8 @@ impl Resolver {
         }
     }
 
-    /// A new turn: some of those that were left are told.
+    /// Some of those that were left are told.
     pub(crate) fn tell_left(&mut self, world: &mut dyn World) {
-        self.told_now = 0;
         while self.told_now < TOLD_A_TURN
             && let Some((waiters, outcome)) = self.telling.pop_front()
         {
@@ -187,6 +186,7 @@ impl Resolver {
             now: self.time.now,
             is_unchecked: task.is_unchecked,
             is_stale: true,
+            is_for_proof: false,
             floor: 0,
         };
         let mut kept = Kept::default();

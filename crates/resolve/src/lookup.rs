@@ -17,6 +17,8 @@ pub(crate) struct Lookup<'c> {
     pub is_unchecked: bool,
     /// What has expired will do (RFC 8767).
     pub is_stale: bool,
+    /// What came with a referral will do: the denial of a DS without SOA, which proves and is no answer.
+    pub is_for_proof: bool,
     /// Labels of the deepest configured point at or above the name: what is denied above it is not denied below.
     pub floor: usize,
 }
@@ -211,6 +213,7 @@ impl Lookup<'_> {
                 beside(entry, self.now, &mut kept.authority);
                 Found::Data(entry.security)
             }
+            Kind::NoData if rtype == rtype::DS && !self.is_for_proof && !has_soa(entry) => Found::Nothing,
             Kind::NoData => {
                 beside(entry, self.now, &mut kept.authority);
                 Found::NoData(entry.security)
@@ -227,6 +230,10 @@ impl Lookup<'_> {
 /// What is left of the TTL; of what has expired what RFC 8767 4 says.
 fn entry_ttl(entry: &Entry<'_>, now: Moment) -> u32 {
     entry.ttl_left(now).unwrap_or(crate::limits::STALE_TTL_SECONDS)
+}
+
+fn has_soa(entry: &Entry<'_>) -> bool {
+    entry.beside.iter().any(|set| set.rtype == rtype::SOA)
 }
 
 fn beside(entry: &Entry<'_>, now: Moment, to: &mut RrsetListBuf) {

@@ -133,7 +133,7 @@ impl Resolver {
         waiter: Option<Waiter>,
         world: &mut dyn World,
     ) -> Result<(), Refused> {
-        self.time = world.time();
+        self.turn(world);
         if rtype::is_meta(ask.rtype) {
             return Err(Refused::Meta);
         }
@@ -152,14 +152,14 @@ impl Resolver {
 
     /// A datagram came.
     pub fn datagram(&mut self, received: &Received<'_>, world: &mut dyn World) {
-        self.time = world.time();
+        self.turn(world);
         self.received(received, world);
         self.run(world);
     }
 
     /// Something happened to a stream.
     pub fn stream(&mut self, stream: StreamId, event: StreamEvent<'_>, world: &mut dyn World) {
-        self.time = world.time();
+        self.turn(world);
         match event {
             StreamEvent::Connected => {}
             StreamEvent::Message(octets) => self.streamed(stream, octets, world),
@@ -170,7 +170,8 @@ impl Resolver {
 
     /// Does what is due.
     pub fn tick(&mut self, world: &mut dyn World) {
-        self.time = world.time();
+        self.turn(world);
+        self.tell_left(world);
         while let Some(id) = self.mesh.next_due(self.time.now) {
             self.due(id, world);
         }
@@ -319,9 +320,14 @@ impl Resolver {
         Some(id)
     }
 
+    /// An event begins.
+    fn turn(&mut self, world: &dyn World) {
+        self.time = world.time();
+        self.told_now = 0;
+    }
+
     /// Steps until nothing is ready.
     fn run(&mut self, world: &mut dyn World) {
-        self.tell_left(world);
         while let Some(id) = self.mesh.next_ready() {
             if let Some(task) = self.mesh.take(id) {
                 self.steps(id, task, world);

@@ -74,8 +74,14 @@ impl Resolver {
         world: &mut dyn World,
     ) -> Option<Flow> {
         let now = self.time.now;
-        let lookup =
-            Lookup { cache: world.cache(), now, is_unchecked: task.is_unchecked, is_stale: false, floor };
+        let lookup = Lookup {
+            cache: world.cache(),
+            now,
+            is_unchecked: task.is_unchecked,
+            is_stale: false,
+            is_for_proof: false,
+            floor,
+        };
         kept.clear();
         let found = lookup.find(&task.qname, task.rtype, &mut self.scratch.copied, kept);
         if found == Found::Nothing {
@@ -159,6 +165,7 @@ impl Resolver {
                 now: self.time.now,
                 is_unchecked: true,
                 is_stale: false,
+                is_for_proof: false,
                 floor: zone.name.label_count() + 1,
             })
             .cut(above(task), &mut self.scratch.copied)
@@ -184,8 +191,14 @@ impl Resolver {
 
     /// Goes to the servers of the deepest zone cut that is known.
     fn enter_cut(&mut self, id: TaskId, task: &mut Task, floor: usize, world: &mut dyn World) -> Flow {
-        let lookup =
-            Lookup { cache: world.cache(), now: self.time.now, is_unchecked: true, is_stale: false, floor };
+        let lookup = Lookup {
+            cache: world.cache(),
+            now: self.time.now,
+            is_unchecked: true,
+            is_stale: false,
+            is_for_proof: false,
+            floor,
+        };
         if let Some((cut, entry)) = lookup.cut(above(task), &mut self.scratch.copied) {
             let end = entry.stored.plus_seconds(entry.ttl);
             let place = Place { zone: cut.to_owned(), end, source: Source::Cut };
@@ -269,6 +282,7 @@ impl Resolver {
                     now: self.time.now,
                     is_unchecked: true,
                     is_stale: false,
+                    is_for_proof: false,
                     floor: 0,
                 }
                 .addresses(&name.to_lowercase(), rtype, &mut self.scratch.copied, take);

@@ -453,6 +453,28 @@ fn types_of_a_name_are_limited() {
     assert!(!cache.put(&Key::rrset(&host, 2_000), &denial, Moment(1), Moment(1)), "data goes before");
 }
 
+/// What is said of a name and of its types: proved denials and later ones count, an unproved one does not take data out.
+#[test]
+fn denials_of_names_beside_data() {
+    let list = list(b"data");
+    let host = host(1);
+    let (data, name) = (Key::rrset(&host, 1), Key::existence(&host));
+    let check = |first: Security, second: Security, expected: [bool; 2]| {
+        let cache = cache(1 << 20);
+        let entry = |security| Entry { security, ..entry(list.list()) };
+        let denial = Entry { kind: Kind::NameError, rank: Rank::Authority, ..entry(second) };
+        assert!(cache.put(&data, &entry(first), Moment(1), Moment(1)));
+        assert_eq!(cache.put(&name, &denial, Moment(2), Moment(2)), expected[1]);
+        let is_there = [data, name].map(|key| cache.peek(&key, &mut Copied::new()).is_some());
+        assert_eq!(is_there, expected, "{first:?} {second:?}");
+        assert_eq!(cache.put(&data, &entry(first), Moment(3), Moment(3)), first == second || expected[0]);
+    };
+    check(Security::Insecure, Security::Insecure, [true, false]);
+    check(Security::Secure, Security::Insecure, [true, false]);
+    check(Security::Secure, Security::Secure, [false, true]);
+    check(Security::Insecure, Security::Secure, [false, true]);
+}
+
 #[test]
 fn what_is_too_much_is_not_kept() {
     let cache = cache(1 << 20);
@@ -577,7 +599,7 @@ mod long {
         statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
     }
 
-    /// As much memory as configured, to one in twenty, with ten million names, for which it is too little; and before them next to nothing, where the build is optimised.
+    /// Not more memory than configured, and nearly that, with ten million names, for which it is too little; and before them next to nothing, where the build is optimised.
     #[test]
     #[ignore = "takes a minute and a GiB"]
     fn ten_million_names() {
@@ -591,6 +613,6 @@ mod long {
             "{counts:?}, resident {grown} of {octets}, {:.1} octets an entry",
             grown as f64 / counts.entries as f64
         );
-        assert!((0.95..=1.05).contains(&(grown as f64 / octets as f64)) && counts.entries > 7_000_000);
+        assert!((0.93..=1.0).contains(&(grown as f64 / octets as f64)) && counts.entries > 7_000_000);
     }
 }

@@ -8,7 +8,6 @@
 //!
 //! What is not at or below the zone asked never gets in, nor what is not of class IN, nor meta types. All room is used again.
 
-use wire::Name;
 use wire::edns::Edns;
 use wire::iana::{class, rtype};
 use wire::message::{self, Message};
@@ -16,9 +15,10 @@ use wire::name::NAME_OCTETS_MAX;
 use wire::rdata::has_names;
 use wire::render::Section;
 use wire::rrset::{RdataListBuf, Rrset, RrsetListBuf};
+use wire::{Name, header};
 
 use super::Asked;
-use super::limits::{ADDRESS_SETS_MAX, RECORDS_MAX, SETS_MAX, SIGNATURES_MAX};
+use super::limits::{ADDRESS_SETS_MAX, RECORDS_MAX, SERVERS_MAX, SETS_MAX, SIGNATURES_MAX};
 
 /// Why a message is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +92,8 @@ pub(super) struct Set {
     owner: Span,
     data: Run,
     signatures: Run,
+    /// The next in its bucket.
+    next_alike: u16,
     /// Whether it was put out already.
     is_taken: bool,
 }
@@ -118,6 +120,8 @@ struct Span {
 
 /// Places that records are looked for in, by their hash: a power of two. Messages of 64 KiB have a few in each.
 const BUCKETS: usize = 1024;
+/// The same of sets, of which there are at most [`SETS_MAX`] and [`ADDRESS_SETS_MAX`].
+const SET_BUCKETS: usize = 256;
 
 /// See the module.
 pub(super) struct Sets {
@@ -125,6 +129,8 @@ pub(super) struct Sets {
     key: u64,
     /// The record that was put there last.
     buckets: Box<[u16; BUCKETS]>,
+    /// The set that was put there last.
+    set_buckets: [u16; SET_BUCKETS],
     sets: Vec<Set>,
     records: Vec<Record>,
     octets: Vec<u8>,
@@ -167,6 +173,7 @@ impl Sets {
         Sets {
             key,
             buckets: Box::new([NONE; BUCKETS]),
+            set_buckets: [NONE; SET_BUCKETS],
             sets: Vec::new(),
             records: Vec::new(),
             octets: Vec::new(),
@@ -195,11 +202,9 @@ impl Sets {
                 continue;
             }
             self.seen.has_answer |= record.section == Section::Answer;
-            let is_additional = record.section == Section::Additional;
-            if view.class != class::IN
-                || rtype::is_meta(view.rtype)
-                || is_additional && !matches!(view.rtype, rtype::A | rtype::AAAA)
-            {
+            let is_unwanted = record.section == Section::Additional
+                && (!matches!(view.rtype, rtype::A | rtype::AAAA) || !self.wants_addresses(message, asked));
+            if view.class != class::IN || rtype::is_meta(view.rtype) || is_unwanted {
                 continue;
             }
             let at = begin_of_name(message.octets(), view.owner);
@@ -220,10 +225,17 @@ impl Sets {
         Ok(())
     }
 
+    /// Whether addresses of the additional section can be of use: beside an authoritative answer only those of the root's servers are.
+    fn wants_addresses(&self, message: &Message<'_>, asked: &Asked<'_>) -> bool {
+        let is_answer = self.seen.has_answer && message.flags() & header::AA != 0;
+        !is_answer || asked.qtype == rtype::NS && asked.qname.is_root()
+    }
+
     fn clear(&mut self) {
         self.sets.clear();
         self.records.clear();
         self.buckets.fill(NONE);
+        self.set_buckets.fill(NONE);
         self.octets.clear();
         self.address_sets = 0;
         self.seen = Seen::default();
@@ -290,14 +302,14 @@ impl Sets {
 
     /// The number of the set, a new one where there was none. `None`: addresses beyond the limit.
     fn set(&mut self, section: Section, owner: Span, rtype: u16) -> Result<Option<usize>, Fault> {
-        let is_it = |set: &Set| {
-            set.rtype == rtype
-                && set.section == section
-                && (set.owner == owner || self.is_same(set.owner, owner))
-        };
-        // Records of a set mostly follow each other.
-        if let Some(number) = (0..self.sets.len()).rev().find(|number| is_it(&self.sets[*number])) {
-            return Ok(Some(number));
+        let bucket = (owner.hash ^ u32::from(rtype).wrapping_mul(0x9e37_79b1)) as usize % SET_BUCKETS;
+        let mut at = self.set_buckets[bucket];
+        while let Some(set) = self.sets.get(usize::from(at)) {
+            let is_alike = set.rtype == rtype && set.section == section;
+            if is_alike && (set.owner == owner || self.is_same(set.owner, owner)) {
+                return Ok(Some(usize::from(at)));
+            }
+            at = set.next_alike;
         }
         if section == Section::Additional {
             if self.address_sets == ADDRESS_SETS_MAX {
@@ -307,9 +319,20 @@ impl Sets {
         } else if self.sets.len() - self.address_sets == SETS_MAX {
             return Err(Fault::Excess);
         }
+        let new = self.sets.len();
+        let next_alike = std::mem::replace(&mut self.set_buckets[bucket], new as u16);
         let (data, signatures) = (Run::EMPTY, Run::EMPTY);
-        self.sets.push(Set { section, rtype, ttl: u32::MAX, owner, data, signatures, is_taken: false });
-        Ok(Some(self.sets.len() - 1))
+        self.sets.push(Set {
+            section,
+            rtype,
+            ttl: u32::MAX,
+            owner,
+            data,
+            signatures,
+            next_alike,
+            is_taken: false,
+        });
+        Ok(Some(new))
     }
 
     fn is_same(&self, one: Span, other: Span) -> bool {
@@ -348,19 +371,10 @@ impl Sets {
         place: Place,
     ) -> Result<(), Fault> {
         let rdata = place.octets(message, &self.octets);
-        // Which set, and which of its runs.
-        let of = (number as u64) << 1 | u64::from(is_signature);
-        let hash = hash(self.key ^ of, rdata);
-        let bucket = hash as usize % BUCKETS;
-        let mut at = self.buckets[bucket];
-        while let Some(there) = self.records.get(usize::from(at)) {
-            if there.hash == hash
-                && there.of == of as u16
-                && there.place.octets(message, &self.octets) == rdata
-            {
-                return Ok(());
-            }
-            at = there.next_alike;
+        let of = run_number(number, is_signature);
+        let hash = hash(self.key ^ u64::from(of), rdata);
+        if self.has_record(message, of, hash, rdata) {
+            return Ok(());
         }
         let set = &mut self.sets[number];
         let run = match is_signature {
@@ -376,9 +390,21 @@ impl Sets {
             None => run.first = new,
         }
         (run.last, run.count) = (new, run.count + 1);
-        let next_alike = std::mem::replace(&mut self.buckets[bucket], new);
-        self.records.push(Record { place, of: of as u16, next: NONE, next_alike, hash });
+        let next_alike = std::mem::replace(&mut self.buckets[hash as usize % BUCKETS], new);
+        self.records.push(Record { place, of, next: NONE, next_alike, hash });
         Ok(())
+    }
+
+    /// Whether a record with this RDATA is in a run.
+    fn has_record(&self, message: &[u8], of: u16, hash: u32, rdata: &[u8]) -> bool {
+        let mut at = self.buckets[hash as usize % BUCKETS];
+        while let Some(there) = self.records.get(usize::from(at)) {
+            if there.hash == hash && there.of == of && there.place.octets(message, &self.octets) == rdata {
+                return true;
+            }
+            at = there.next_alike;
+        }
+        false
     }
 
     /// The numbers of the sets of a section that have data.
@@ -416,10 +442,18 @@ impl Sets {
         first.map_or(&[], |record| record.place.octets(message, &self.octets))
     }
 
-    /// Whether a record with this RDATA, a name, is in a set.
+    /// Whether one of the first [`SERVERS_MAX`] records of a set is this name.
     pub(super) fn has_name(&self, message: &[u8], number: usize, name: &Name) -> bool {
-        self.run(self.sets[number].data)
-            .any(|record| record.place.octets(message, &self.octets).eq_ignore_ascii_case(name.octets()))
+        let (data, name) = (self.sets[number].data, name.octets());
+        let of = run_number(number, false);
+        // Mostly it is written the same.
+        if usize::from(data.count) <= SERVERS_MAX
+            && self.has_record(message, of, hash(self.key ^ u64::from(of), name), name)
+        {
+            return true;
+        }
+        let is_name = |record: &Record| record.place.octets(message, &self.octets).eq_ignore_ascii_case(name);
+        self.run(data).take(SERVERS_MAX).any(is_name)
     }
 
     fn run(&self, run: Run) -> impl Iterator<Item = &Record> {
@@ -475,6 +509,11 @@ impl Sets {
         }
         (self.data, self.signatures) = (data, signatures);
     }
+}
+
+/// A number for the data and for the signatures of each set.
+fn run_number(set: usize, is_signature: bool) -> u16 {
+    (set as u16) << 1 | u16::from(is_signature)
 }
 
 /// A TTL as it is meant: 31 bits, and nothing where the upper one is set (RFC 2181 8).

@@ -174,6 +174,11 @@ fn denials() {
     );
     check(b, "AA NOERROR", "---", Insecure, &[("b.example.", AAAA, "NoData Authority Insecure 5 1 0/0/0")]);
     check(b, "NOERROR", SOA, Insecure, &[("b.example.", AAAA, "NoData Answer Insecure 900 1 0/0/1")]);
+    // As briefly as its proof says, where there is no SOA.
+    let proof = format!("---\nb.example. 90 NSEC d.example. NS\nb.example. 80 RRSIG NSEC {RRSIG}");
+    let forwarded = Question::with("example. b.example. DS", |asked| asked.source = Source::Forwarder);
+    let expected = ("b.example.", DS, "NoData Answer Insecure 80 1 0/0/1");
+    check_verdict(&Cache::new(), &forwarded, "RA NOERROR", &proof, &Verdict::of(Insecure), &[expected]);
     // Labels of the zone that denies.
     check(
         "example. x.b.example. AAAA",

@@ -29,7 +29,7 @@ pub(super) fn judge_ds(
     at: usize,
     mut bench: Bench<'_>,
 ) -> DsFound {
-    let Known { name: apex, held: Held::Secure(keys) } = zone else {
+    let Known { name: apex, held: Held::Secure { keys, .. } } = zone else {
         return DsFound::Bogus(Fault::KeyMissing);
     };
     let iterations_max = bench.policy.nsec3_iterations_max;

@@ -70,6 +70,8 @@ pub(super) enum Command {
         #[command(subcommand)]
         command: CacheCommand,
     },
+    /// What the resolver is finding out now, for whom, and whom it asks
+    Requests,
     /// The servers that the resolver asks about a name, and how they do
     Servers {
         /// The name
@@ -232,6 +234,7 @@ pub(super) fn request(command: &Command) -> Result<Request, String> {
             Request::ConfirmCatalog { catalog: catalog.clone() }
         }
         Command::Cache { command } => cache_request(command),
+        Command::Requests => Request::Requests,
         Command::Servers { name } => Request::Servers { name: name.clone() },
         Command::AddZone { zone, file, catalog, group } => Request::AddZone {
             zone: zone.clone(),
