@@ -86,9 +86,10 @@ fn write_child<W: Write>(output: W, apex: &str, bed: &Bed, mut random: Random) -
     zone.soa(&format!("ns1.{apex}"), &format!("hostmaster.{apex}"), 1)?;
     zone.ns(b"@", b"ns1")?;
     zone.a(b"ns1", bed.children.octets())?;
-    let short = (bed.hosts as f64 * bed.short_share).round() as usize;
+    // Spread over all hosts: a generator that sends queries of equal length together is to mix both kinds.
+    let shorts = |hosts: usize| (hosts as f64 * bed.short_share).round() as usize;
     for index in 0..bed.hosts {
-        zone.set_ttl(if index < short { 1 } else { TTL_SECONDS });
+        zone.set_ttl(if shorts(index + 1) > shorts(index) { 1 } else { TTL_SECONDS });
         zone.a(format!("host{index}").as_bytes(), ipv4(&mut random))?;
     }
     zone.end()
@@ -152,7 +153,9 @@ mod tests {
         for apex in read("children/zones.txt").lines() {
             let text = read(&format!("children/zones/{apex}zone"));
             check(&text, apex, 23);
-            assert_eq!(text.lines().filter(|line| line.contains(" 1 A ")).count(), 10);
+            let short: Vec<&str> = text.lines().filter(|line| line.contains(" 1 A ")).collect();
+            assert_eq!(short.len(), 10);
+            assert_eq!(short.iter().filter(|line| line.split(' ').next().unwrap().len() == 5).count(), 5);
         }
         assert!(read("resolver/unbound.conf").contains("stub-addr: 127.0.53.2"));
         assert!(read("resolver/named.conf").contains("static-stub"));

@@ -102,7 +102,7 @@ mod tests {
         (folder, text)
     }
 
-    fn number(line: &String) -> u32 {
+    fn number(line: &str) -> u32 {
         line[4..].split_once('.').unwrap().0.parse().unwrap()
     }
 
@@ -114,7 +114,7 @@ mod tests {
         let mut lines = Vec::new();
         let mut take = |query: Query| lines.push(query.to_string());
         assert_eq!(from_zones(folder.path(), &MIX, &mut take).unwrap(), (50, 50));
-        let misses: Vec<u32> = lines.iter().map(number).filter(|&number| number < 50).collect();
+        let misses: Vec<u32> = lines.iter().map(|line| number(line)).filter(|&number| number < 50).collect();
         assert!((1_850..2_150).contains(&misses.len()), "{}", misses.len());
         let mut round = misses[50..100].to_vec();
         round.sort_unstable();

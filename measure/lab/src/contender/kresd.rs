@@ -1,4 +1,5 @@
-//! Knot Resolver: its daemon without the manager, a process for each worker, which share a cache in a file.
+//! Knot Resolver: its daemon without the manager, a process for each worker, which share a cache in a file. By default it keeps everything
+//! for five seconds at least; here for as long as it may be kept, as the others.
 
 use super::{CACHE_OCTETS, HINTS, Job, Setup};
 
@@ -9,6 +10,7 @@ pub fn setup(job: &Job<'_>) -> Setup {
 net.listen('{}', {}, {{ kind = 'dns' }})
 net.ipv6 = false
 cache.open({CACHE_OCTETS}, 'lmdb://{folder}/cache')
+cache.min_ttl(0)
 trust_anchors.remove('.')
 modules = {{ 'hints > iterate' }}
 hints.root_file('{folder}/{HINTS}')

@@ -18,7 +18,6 @@ pub fn setup(job: &Job<'_>) -> Setup {
   allow_from: ["0.0.0.0/0"]
   reuseport: true
   pdns_distributes_queries: false
-  max_concurrent_requests_per_tcp_connection: 10
 outgoing:
   dont_query: []
 dnssec:
