@@ -139,7 +139,7 @@ fn what_has_expired_is_served_while_its_servers_are_gone() {
 #[test]
 fn forwarders_stubs_and_local_names() {
     in_internet(|internet| {
-        let other = internet.resolver("");
+        let _forwarder = internet.resolver("");
         let resolver = internet.resolver_at(
             "127.0.0.2",
             "[[forward]]\nname = \"org\"\naddresses = [\"127.0.0.1\"]\n\
