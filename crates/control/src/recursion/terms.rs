@@ -237,6 +237,7 @@ fn policy(settings: &Settings, server: &auth::Server, version: u64) -> Policy {
         answers_without_rd: resolver.without_recursion == "cache",
         udp_payload_octets: server.udp_payload_octets,
         rotates: resolver.rotate,
+        misses_per_second: 0,
         cuts_below_unproved: false,
         stale_seconds: resolver.stale_seconds,
         points: Names::new(&points(settings)),
