@@ -69,7 +69,8 @@ impl Resolver {
         // One record may cover both the name and the wildcard.
         let mut once = RrsetListBuf::new();
         for set in sets.list().iter() {
-            let is_same = |known: Rrset<'_>| known.rtype == set.rtype && known.owner.eq_ignore_case(set.owner);
+            let is_same =
+                |known: Rrset<'_>| known.rtype == set.rtype && known.owner.eq_ignore_case(set.owner);
             if !once.list().iter().any(is_same) {
                 once.push(&set);
             }
