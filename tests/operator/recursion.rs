@@ -103,6 +103,9 @@ fn the_cache_can_be_looked_at_and_flushed() {
             &["www.plain.org. IN A 192.0.2.9"],
         );
         assert!(resolver.ctl(&["cache", "flush", "--all"]).ends_with(" forgotten\n"));
+        assert_eq!(resolver.ctl(&["requests"]), "", "nothing is being found out");
+        let stats = resolver.ctl(&["stats"]);
+        assert!(stats.contains("\nresolver\n") && stats.contains("misses"), "{stats}");
     });
 }
 
@@ -137,7 +140,6 @@ fn what_has_expired_is_served_while_its_servers_are_gone() {
 fn forwarders_stubs_and_local_names() {
     in_internet(|internet| {
         let other = internet.resolver("");
-        let _ = &other;
         let resolver = internet.resolver_at(
             "127.0.0.2",
             "[[forward]]\nname = \"org\"\naddresses = [\"127.0.0.1\"]\n\
@@ -159,5 +161,29 @@ fn forwarders_stubs_and_local_names() {
         check(&resolver.dig(&["none.home.example", "A"]), "NXDOMAIN", "qr aa rd ra", &[]);
         check(&resolver.dig(&["1.0.0.10.in-addr.arpa", "PTR"]), "NXDOMAIN", "qr aa rd ra", &[]);
         check(&resolver.dig(&["www.plain.org", "A", "+norecurse"]), "REFUSED", "qr", &[]);
+    });
+}
+
+#[test]
+fn what_was_learned_outlives_a_restart() {
+    in_internet(|internet| {
+        let state = tempfile::tempdir().expect("a folder");
+        let more = format!("state-directory = \"{}\"\n", state.path().display());
+        let www = ["www.plain.org. IN A 192.0.2.9"];
+        let resolver = internet.resolver(&more);
+        check(&resolver.dig(&["www.plain.org", "A"]), "NOERROR", "qr rd ra", &www);
+        let written = resolver.ctl(&["cache", "write"]);
+        assert!(written.ends_with(" entries written\n"), "{written}");
+        drop(resolver);
+        internet.end("plain.org.");
+        let resolver = internet.resolver(&more);
+        // While its servers are gone.
+        check(&resolver.dig(&["www.plain.org", "A"]), "NOERROR", "qr rd ra", &www);
+        assert!(resolver.log().contains(" took in "), "{}", resolver.log());
+        drop(resolver);
+        std::fs::write(state.path().join("cache"), b"not a cache").expect("a file");
+        let resolver = internet.resolver(&more);
+        assert!(resolver.dig(&["www.signed.org", "A"]).contains("status: NOERROR"));
+        assert!(resolver.log().contains("the cache begins empty"), "{}", resolver.log());
     });
 }

@@ -7,6 +7,8 @@
 //!
 //! All that is decided is decided in `recursive` and `resolve`; here are their world and their settings. Design: `docs/design/recursion.md`.
 
+mod desk;
+mod kept;
 mod own;
 mod owner;
 mod recursor;
@@ -15,14 +17,16 @@ mod terms;
 mod world;
 
 use std::hash::RandomState;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use cache::{Cache, Moment};
+use cache::{Cache, Flush, Moment};
 use sync::Mutex;
 
 use crate::settings::Settings;
+use desk::Desk;
 pub use recursor::Message;
 pub(crate) use recursor::{Recursor, StreamHappened};
 pub(crate) use terms::Terms;
@@ -40,6 +44,10 @@ pub(crate) struct Recursion {
     places: usize,
     /// Of the hash that names have workers by, which nobody else can compute.
     key: RandomState,
+    /// Where operators leave errands for each worker.
+    desks: Mutex<Vec<Arc<Desk>>>,
+    /// Where what was learned is kept over a restart.
+    folder: Option<PathBuf>,
 }
 
 /// What moments count from in a cache that begins empty. Not zero, so that what is before can be said.
@@ -64,7 +72,17 @@ impl Recursion {
         let (began, version) = (Instant::now(), AtomicU64::new(terms.version));
         let terms = Mutex::named("terms of the resolver", terms);
         let (places, key) = (settings.resolver.waiting as usize, RandomState::new());
-        Ok(Some(Arc::new(Recursion { cache, began, first: FIRST, terms, version, places, key })))
+        Ok(Some(Arc::new(Recursion {
+            cache,
+            began,
+            first: FIRST,
+            terms,
+            version,
+            places,
+            key,
+            desks: Mutex::named("desks of the resolver", Vec::new()),
+            folder: kept::folder(settings).map_err(|line| vec![line])?,
+        })))
     }
 
     /// Terms by other settings, to be published. Errors are lines for the operator.
@@ -74,9 +92,14 @@ impl Recursion {
 
     /// Has workers go by other terms from now on. One at a time: whoever changes settings.
     pub(crate) fn publish(&self, terms: Terms) {
-        let version = terms.version;
-        *self.terms.lock() = Arc::new(terms);
+        let (version, world) = (terms.version, terms.world);
+        let old = std::mem::replace(&mut *self.terms.lock(), Arc::new(terms));
         self.version.store(version, Ordering::Release);
+        if old.world != world {
+            // What is trusted, or who is asked, is another: nothing that was learned holds for sure.
+            let entries = self.cache.flush(&Flush::All, self.now());
+            tracing::info!(entries, "the cache is emptied, as trust anchors or forwarded zones have changed");
+        }
     }
 
     /// The present, as what is kept counts it.

@@ -171,6 +171,9 @@ impl Resolver {
         let whole = Finding { security, ttl_max: verdict.ttl_max, ede };
         let kept = store::Verdict { whole, answer: &findings };
         self.store_reply(task, &proof.exchange, &proof.reply, &kept, world);
+        if security == Security::Secure {
+            self.keep_denials(proof.reply.authority.list(), of_authority, world);
+        }
         if security == Security::Bogus {
             let outcome = Outcome {
                 is_fact: true,

@@ -255,9 +255,14 @@ impl Resolver {
     fn learn(&mut self, exchange: &Exchange, reply: &Reply, world: &mut dyn World) {
         let now = self.time.now;
         let servers = world.servers();
-        self.network.heard(&exchange.server, now, |silent, zone| {
+        let is_back = self.network.heard(&exchange.server, now, |silent, zone| {
             servers.update(silent, now, |quality| quality.timed_out(zone, now));
         });
+        if is_back {
+            // What failed meanwhile, with whatever worker, failed for the network.
+            world.cache().outage_ended(now);
+            servers.outage_ended(now);
+        }
         let rtt_us = now.ms_since(exchange.sent).saturating_mul(1000).min(u64::from(u32::MAX)) as u32;
         let cookie = exchange.cookie.as_ref().and_then(|cookie| cookie.octets().first_chunk::<8>().copied());
         servers.update(&exchange.server, now, |quality| {
@@ -333,14 +338,16 @@ impl Resolver {
                 }
                 self.ask_again(id, task, exchange, world)
             }
-            Kind::Lame(_) => {
+            Kind::Lame(how) => {
                 self.counters.lame += 1;
-                self.lame(task, exchange, world);
+                if how.is_of_server() && reply.has_question {
+                    self.lame(task, exchange, world);
+                }
                 self.next_server(task, exchange, Some(ede::NOT_AUTHORITATIVE))
             }
             Kind::NoEdns | Kind::BadVersion | Kind::Failed | Kind::Exists | Kind::Unread => {
                 self.counters.failed += 1;
-                if reply.rcode == rcode::REFUSED {
+                if reply.rcode == rcode::REFUSED && reply.has_question {
                     self.lame(task, exchange, world);
                 }
                 self.next_server(task, exchange, reply.ede)
@@ -450,6 +457,9 @@ impl Exchange {
 /// silence.
 fn note_edns(quality: &mut Quality, exchange: &Exchange, reply: &Reply) {
     // BADVERS to the first version there is (RFC 6891 6.1.3) is no better.
+    if !reply.has_question && reply.kind != Kind::NoEdns {
+        return;
+    }
     let is_refused = matches!(reply.kind, Kind::NoEdns | Kind::BadVersion) && exchange.has_edns;
     quality.edns = match (quality.edns, reply.has_edns()) {
         _ if is_refused => Edns::None,

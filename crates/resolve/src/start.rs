@@ -44,6 +44,9 @@ impl Resolver {
                 return flow;
             }
         }
+        if !is_passed_over && let Some(flow) = self.denied(task, floor, world) {
+            return flow;
+        }
         if let Some(number) = configured.filter(|number| !self.settings.zones[*number].servers.is_empty()) {
             return self.enter_configured(id, task, number, world);
         }
@@ -348,7 +351,7 @@ const BOGUS_EDES: [u16; 10] = [
 ];
 
 /// The deepest name whose servers can be asked: DS is on the upper side of a cut.
-fn above(task: &Task) -> &Name {
+pub(crate) fn above(task: &Task) -> &Name {
     match task.rtype {
         rtype::DS => task.qname.parent().unwrap_or(&task.qname),
         _ => &task.qname,

@@ -101,6 +101,8 @@ pub enum Quantity {
     Took,
     /// What the resolver has open.
     Open,
+    /// What the resolver counts under this name.
+    Counter(String),
 }
 
 /// How it is compared.

@@ -14,7 +14,15 @@ use std::collections::HashMap;
 use wire::iana::{rcode, rtype};
 use wire::{Name, Transport, header};
 
-const SIGNED: Wanted = Wanted { seed: 11, signed_percent: 40, bogus_percent: 10, has_ipv6: true };
+const SIGNED: Wanted = Wanted {
+    seed: 11,
+    signed_percent: 40,
+    bogus_percent: 10,
+    has_ipv6: true,
+    lame_percent: 0,
+    now: sim::BEGIN_UNIX_SECONDS,
+    addresses_a_group: 0,
+};
 
 /// What came of all questions of a run.
 #[derive(Debug, Default)]

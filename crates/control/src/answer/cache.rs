@@ -31,6 +31,12 @@ pub(super) fn answer(
                 reply(Reply::CacheEntry(entry))?;
             }
         }
+        CacheCommand::Write => match recursion.write()? {
+            Some(entries) => reply(Reply::Written { entries: entries as u64 })?,
+            None => {
+                return Err(String::from("there is no `state-directory` in [resolver] to write to").into());
+            }
+        },
         CacheCommand::Flush { name, tree } => {
             let flush = match name.as_deref().map(name_of).transpose()? {
                 None => Flush::All,
@@ -38,6 +44,7 @@ pub(super) fn answer(
                 Some(name) => Flush::Name(name),
             };
             let entries = recursion.cache.flush(&flush, now) as u64;
+            recursion.forget_zones();
             reply(Reply::Flushed { entries })?;
         }
     }

@@ -11,6 +11,7 @@ use wire::NameBuf;
 use zone::CatalogView;
 
 use super::Recursion;
+use super::desk::{self, Desk};
 use super::own::OwnZones;
 use super::owner::client_number;
 use super::replies::{Replies, Seat};
@@ -41,6 +42,7 @@ pub(crate) struct Recursor {
     own: OwnZones,
     /// The timer that is set, and for when.
     timer: Option<(TimerId, Moment)>,
+    desk: Arc<Desk>,
     is_configured: bool,
 }
 
@@ -62,7 +64,7 @@ impl Later {
 }
 
 impl Recursor {
-    pub(crate) fn new(shared: &Arc<Recursion>, random: u64) -> Recursor {
+    pub(crate) fn new(shared: &Arc<Recursion>, worker: usize, random: u64) -> Recursor {
         let terms = shared.current_terms();
         Recursor {
             shared: Arc::clone(shared),
@@ -71,6 +73,7 @@ impl Recursor {
             own: OwnZones::default(),
             terms,
             timer: None,
+            desk: shared.new_desk(worker),
             is_configured: false,
         }
     }
@@ -88,10 +91,17 @@ impl Recursor {
     #[cold]
     fn configure(&mut self, newer: Option<Arc<Terms>>, driver: &mut Driver<'_, Message>) {
         if let Some(terms) = newer {
+            let is_same_world = self.terms.world == terms.world;
             self.terms = terms;
+            if !is_same_world {
+                self.resolver.forget_standings();
+            }
             self.resolver.configure(self.terms.resolve.clone());
         }
-        self.is_configured = true;
+        if !self.is_configured {
+            self.desk.open(driver.waker());
+            self.is_configured = true;
+        }
         driver.upstream().configure(Arc::clone(&self.terms.upstream));
     }
 
@@ -247,6 +257,13 @@ impl Recursor {
         self.replies.expire(time.now, driver);
         let (resolver, mut world) = self.parts(zones, time, driver);
         resolver.tick(&mut world);
+    }
+
+    /// Does what operators want to know.
+    pub(crate) fn run_errands(&mut self, time: Time) {
+        for errand in self.desk.take() {
+            desk::run(&errand, &mut self.resolver, &self.replies, time.now);
+        }
     }
 
     /// Sends what an event before had no room for.

@@ -34,6 +34,8 @@ const PORT_PLAIN: u16 = 53;
 pub(crate) struct Terms {
     /// Another for each change.
     pub version: u64,
+    /// What kept data depend on; see [`super::kept::world`].
+    pub world: u64,
     /// What clients get.
     pub policy: Policy,
     /// How things are found out.
@@ -54,6 +56,7 @@ impl Terms {
         let resolver = &settings.resolver;
         Ok(Terms {
             version,
+            world: super::kept::world(settings),
             policy: policy(settings, server, version),
             resolve: resolve(settings)?,
             upstream: upstream(resolver),

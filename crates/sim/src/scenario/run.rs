@@ -188,6 +188,9 @@ impl Run<'_> {
                 let took = self.last.and_then(|ticket| self.world.took(ticket));
                 took.ok_or("nothing was answered")? / 1_000
             }
+            Quantity::Counter(name) => {
+                self.tested.counter(name).ok_or_else(|| format!("nothing is counted as {name}"))?
+            }
             Quantity::Open => self.tested.open_count() as u64,
         };
         let (is_so, sign) = match comparison {

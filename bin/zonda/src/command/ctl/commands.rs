@@ -70,6 +70,8 @@ pub(super) enum Command {
         #[command(subcommand)]
         command: CacheCommand,
     },
+    /// What the resolver is finding out now, for whom, and whom it asks
+    Requests,
     /// The servers that the resolver asks about a name, and how they do
     Servers {
         /// The name
@@ -178,6 +180,8 @@ pub(super) enum CacheCommand {
         /// The name
         name: String,
     },
+    /// Write it to `state-directory` now, as the end of the server does
+    Write,
     /// Forget what it knows of a name, at once for all clients
     Flush {
         /// The name
@@ -195,6 +199,7 @@ pub(super) enum CacheCommand {
 fn cache_request(command: &CacheCommand) -> Request {
     let cache = match command {
         CacheCommand::Stats => command::CacheCommand::Stats,
+        CacheCommand::Write => command::CacheCommand::Write,
         CacheCommand::Show { name } => command::CacheCommand::Show { name: name.clone() },
         CacheCommand::Flush { name, tree, .. } => {
             command::CacheCommand::Flush { name: name.clone(), tree: *tree }
@@ -232,6 +237,7 @@ pub(super) fn request(command: &Command) -> Result<Request, String> {
             Request::ConfirmCatalog { catalog: catalog.clone() }
         }
         Command::Cache { command } => cache_request(command),
+        Command::Requests => Request::Requests,
         Command::Servers { name } => Request::Servers { name: name.clone() },
         Command::AddZone { zone, file, catalog, group } => Request::AddZone {
             zone: zone.clone(),
