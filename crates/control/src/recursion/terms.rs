@@ -137,6 +137,7 @@ fn resolve(settings: &Settings) -> Result<resolve::Settings, Vec<String>> {
             _ => Minimisation::Relaxed,
         },
         is_validating: resolver.validate,
+        is_aggressive: resolver.aggressive_denial,
         anchors: anchors(settings).map_err(|line| vec![line])?,
         has_ipv4: resolver.ipv4,
         has_ipv6: resolver.ipv6,
