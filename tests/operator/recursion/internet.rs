@@ -60,7 +60,10 @@ pub struct Internet {
 pub fn in_internet(test: impl FnOnce(&mut Internet) + Send) {
     std::thread::scope(|scope| {
         let run = || {
-            let Some(name) = enter() else { return };
+            // named listens on addresses that an interface has, whatever is asked of it.
+            let addresses = ZONES.iter().flat_map(|(_, _, on, _)| on.iter());
+            let addresses: Vec<&str> = addresses.map(|(_, address)| *address).collect();
+            let Some(name) = enter(&addresses) else { return };
             test(&mut Internet::start(name));
         };
         if let Err(panic) = scope.spawn(run).join() {
@@ -69,8 +72,8 @@ pub fn in_internet(test: impl FnOnce(&mut Internet) + Send) {
     });
 }
 
-/// Makes a namespace and takes this thread, with all that it starts from now on, into it.
-fn enter() -> Option<String> {
+/// Makes a namespace whose loopback has these addresses, and takes this thread, with all that it starts from now on, into it.
+pub fn enter(addresses: &[&str]) -> Option<String> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let name = format!("zonda-test-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
     if !ip(&["netns", "add", &name]) {
@@ -78,15 +81,17 @@ fn enter() -> Option<String> {
         return None;
     }
     assert!(ip(&["-n", &name, "link", "set", "lo", "up"]), "loopback of a namespace");
-    // named listens on addresses that an interface has, whatever is asked of it.
-    for address in
-        ZONES.iter().flat_map(|(_, _, on, _)| on.iter()).map(|(_, address)| format!("{address}/32"))
-    {
+    for address in addresses.iter().map(|address| format!("{address}/32")) {
         assert!(ip(&["-n", &name, "address", "add", &address, "dev", "lo"]), "{address}");
     }
     let handle = File::open(Path::new("/run/netns").join(&name)).expect("the handle of a namespace");
     move_into_link_name_space(handle.as_fd(), Some(LinkNameSpaceType::Network)).expect("a thread moves");
     Some(name)
+}
+
+/// Removes a namespace.
+pub fn leave(name: &str) {
+    ip(&["netns", "delete", name]);
 }
 
 fn ip(words: &[&str]) -> bool {
@@ -97,7 +102,7 @@ fn ip(words: &[&str]) -> bool {
 impl Drop for Internet {
     fn drop(&mut self) {
         self.servers.clear();
-        ip(&["netns", "delete", &self.name]);
+        leave(&self.name);
     }
 }
 
