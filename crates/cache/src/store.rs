@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use wire::Name;
 
 use crate::denials::Denials;
-use crate::entry::{self, Copied, Entry, Stamp};
-use crate::index::Slot;
+use crate::entry::{self, Copied, Entry, Kind, Stamp};
+use crate::index::{Slot, Which};
 use crate::limits::Limits;
 use crate::marks::Marks;
 use crate::servers::Servers;
@@ -135,8 +135,7 @@ impl Cache {
         }
         copied.stamp = Some(Stamp { slot: (number * shard.index.slot_count() + slot) as u32, word: word.0 });
         let entry = entry::read(&copied.octets[..octets])?;
-        let is_void =
-            entry.kind == entry::Kind::Failure && entry.stored.0 < self.outage_end.load(Ordering::Relaxed);
+        let is_void = entry.kind == Kind::Failure && entry.stored.0 < self.outage_end.load(Ordering::Relaxed);
         (!is_void).then_some((entry, shard, slot))
     }
 
@@ -218,6 +217,23 @@ impl Cache {
         let mut counts = Counts::default();
         self.shards.iter().for_each(|shard| counts.add(&shard.counts()));
         counts
+    }
+
+    /// How many entries of each kind there are, expired ones among them, and their octets. Looks at all of them, in steps: for operators.
+    pub fn kinds(&self) -> [(Kind, u64, u64); 5] {
+        let all = [Kind::Data, Kind::NoData, Kind::NameError, Kind::Failure, Kind::Cut];
+        let mut kinds = all.map(|kind| (kind, 0, 0));
+        for number in 0..self.shards.len() {
+            for ring in [Which::Main, Which::Small] {
+                self.walk(number, ring, |octets, _| {
+                    let kind = entry::read(octets).map(|entry| entry.kind);
+                    if let Some(counted) = kinds.iter_mut().find(|counted| Some(counted.0) == kind) {
+                        *counted = (counted.0, counted.1 + 1, counted.2 + octets.len() as u64);
+                    }
+                });
+            }
+        }
+        kinds
     }
 
     /// Octets that all of it takes, however little is kept.

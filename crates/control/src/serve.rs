@@ -230,6 +230,9 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
         Answerer::new(zones, identity, &of_workers[worker], requests.clone(), recursion, (worker, workers))
     })?;
     *controller.shown.write() = shown;
+    if let Some(recursion) = &controller.recursion {
+        recursion.read_on_a_thread()?;
+    }
     *controller.running.lock() = Some(running);
     crate::notices::watch(controller)?;
     crate::repeated::watch(controller)

@@ -11,6 +11,7 @@ use cache::Moment;
 use wire::Name;
 use wire::builder::{Builder, Case, Mark, Suffixes};
 use wire::edns::ResponseOpt;
+use wire::header::HEADER_OCTETS;
 use wire::iana::{class, rtype};
 use wire::render::{Full, Renderer, Section};
 use wire::rrset::{RdataList, Rrset, RrsetList};
@@ -195,9 +196,11 @@ impl<'b> Writer<'b> {
     ) -> Result<(), Full> {
         let begin = self.out.message().len();
         let first = self.turn as usize % count;
+        // Where the owner stands, from the second record on at least.
+        let mut place = self.is_question(owner).then_some(HEADER_OCTETS as u16);
         for at in (first..count).chain(0..first) {
             let Some(rdata) = record(at) else { continue };
-            self.out.record(owner, (rtype, class::IN, lasts.ttl), rdata)?;
+            self.record(owner, &mut place, (rtype, lasts.ttl), rdata)?;
         }
         if count > 1 {
             let span = (begin as u16, self.out.message().len() as u16);
@@ -206,11 +209,40 @@ impl<'b> Writer<'b> {
         }
         if self.dnssec_ok {
             for signature in signatures {
-                self.out.record(owner, (rtype::RRSIG, class::IN, lasts.ttl), signature)?;
+                self.record(owner, &mut place, (rtype::RRSIG, lasts.ttl), signature)?;
             }
         }
         self.marks.push(SetMark { end: self.out.message().len() as u16, expires: lasts.until });
         Ok(())
+    }
+
+    /// Writes a record; `place`: where its owner stands, if it was written before.
+    fn record(
+        &mut self,
+        owner: &Name,
+        place: &mut Option<u16>,
+        (rtype, ttl): (u16, u32),
+        rdata: &[u8],
+    ) -> Result<(), Full> {
+        let head = (rtype, class::IN, ttl);
+        match *place {
+            Some(place) => self.out.record_at(place, head, rdata),
+            None => {
+                let begin = self.out.message().len();
+                self.out.record(owner, head, rdata)?;
+                *place = self.out.owner_at(begin);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether a name is the one that was asked for, which most answers begin with.
+    fn is_question(&self, owner: &Name) -> bool {
+        // Type and class follow it.
+        let end = self.start - 4;
+        self.has_question
+            && !owner.is_root()
+            && self.out.message()[HEADER_OCTETS..end].eq_ignore_ascii_case(owner.octets())
     }
 
     /// Writes sets that stand beside an entry of `ttl` seconds from `stored` on: none lasts longer than that.

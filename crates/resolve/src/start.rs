@@ -44,6 +44,9 @@ impl Resolver {
                 return flow;
             }
         }
+        if !is_passed_over && let Some(flow) = self.denied(task, floor, world) {
+            return flow;
+        }
         if let Some(number) = configured.filter(|number| !self.settings.zones[*number].servers.is_empty()) {
             return self.enter_configured(id, task, number, world);
         }
@@ -328,7 +331,7 @@ impl Resolver {
         task.candidates.clear();
         (task.over_stream, task.is_case_plain) = (None, false);
         task.questions = 0;
-        (task.bogus, task.near_misses) = (0, 0);
+        (task.bogus, task.near_misses, task.second_hand) = (0, 0, (false, false));
         task.state = State::Choosing;
     }
 }
@@ -348,7 +351,7 @@ const BOGUS_EDES: [u16; 10] = [
 ];
 
 /// The deepest name whose servers can be asked: DS is on the upper side of a cut.
-fn above(task: &Task) -> &Name {
+pub(crate) fn above(task: &Task) -> &Name {
     match task.rtype {
         rtype::DS => task.qname.parent().unwrap_or(&task.qname),
         _ => &task.qname,

@@ -124,7 +124,29 @@ impl Common<'_> {
             let beside = if is_from_wildcard(&set) { reply.authority.list() } else { RrsetList::EMPTY };
             let entry = self.entry(Kind::Data, rank, finding, set.ttl, Some(&set), beside);
             self.put(set.owner, rrset(set.rtype, finding), &entry);
+            // What it was made from is proved as well, for other names that it stands for (RFC 8198 5.3).
+            if finding.security == Security::Secure && is_from_wildcard(&set) {
+                self.wildcard(&set, &Entry { beside: RrsetList::EMPTY, ..entry });
+            }
         }
+    }
+
+    /// Keeps the RRset of the wildcard that a set was made from: its owner has the labels that the signatures cover.
+    fn wildcard(&self, set: &Rrset<'_>, entry: &Entry<'_>) {
+        let Some(&labels) = set.signatures.iter().next().and_then(|rdata| rdata.get(3)) else { return };
+        let mut encloser = set.owner;
+        while encloser.label_count() > usize::from(labels)
+            && let Some(parent) = encloser.parent()
+        {
+            encloser = parent;
+        }
+        let mut room = [0; NAME_OCTETS_MAX];
+        let length = 2 + encloser.octets().len();
+        // Shorter than its owner, of which it has a label less at least, unless that was `*` itself.
+        let Some(owner) = room.get_mut(..length) else { return };
+        owner[..2].copy_from_slice(b"\x01*");
+        owner[2..].copy_from_slice(encloser.octets());
+        self.put(Name::trusted(owner), Subject::Rrset(set.rtype), entry);
     }
 
     /// That the name of the reply, or its RRset of the type, is not there.

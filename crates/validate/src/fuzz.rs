@@ -27,7 +27,7 @@ use crate::{Anchors, Context, Policy, Security, Step, Validation, Verifier};
 const NOW: u64 = 1_780_272_000;
 
 /// Names that are asked for, some of which exist.
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 23] = [
     ".",
     "example.",
     "www.example.",
@@ -48,6 +48,9 @@ const NAMES: [&str; 20] = [
     "ent.hashed.",
     "www.plain.",
     "nothing.",
+    "www.sub.hashed.",
+    "sub.hashed.",
+    "x.tree.hashed.",
 ];
 
 const TYPES: [u16; 10] = [

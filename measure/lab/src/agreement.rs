@@ -43,6 +43,19 @@ enum Answer {
     },
 }
 
+impl Answer {
+    /// The same without TTLs, where those are ignored.
+    fn with(mut self, ttls: Ttls) -> Answer {
+        if let (Ttls::Ignored, Answer::Response { answer, authority, .. }) = (ttls, &mut self) {
+            for section in [answer, authority] {
+                let records = std::mem::take(section).into_iter();
+                *section = records.map(|(owner, rtype, _, rdata)| (owner, rtype, 0, rdata)).collect();
+            }
+        }
+        self
+    }
+}
+
 /// Owner, type, TTL and RDATA, names in lower case and not compressed.
 type Record = (Vec<u8>, u16, u32, Vec<u8>);
 
@@ -65,17 +78,27 @@ pub fn sample(path: &std::path::Path, count: usize) -> Result<Vec<Query>, Error>
     Ok(sample)
 }
 
+/// Whether TTLs are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ttls {
+    /// They are.
+    Compared,
+    /// They are not: those of caches fall from second to second.
+    Ignored,
+}
+
 /// Asks every server the sample; the first is what the others are compared with.
 pub fn compare<'a>(
     bed: &Bed,
     servers: impl Iterator<Item = &'a Server>,
     sample: &[Query],
+    ttls: Ttls,
 ) -> Result<Vec<Agreement>, Error> {
     let mut found = Vec::new();
     let mut expected = Vec::new();
     for server in servers {
         let socket = contender::socket(bed, server.address)?;
-        let answers: Vec<Answer> = sample.iter().map(|query| ask(&socket, query)).collect();
+        let answers: Vec<Answer> = sample.iter().map(|query| ask(&socket, query).with(ttls)).collect();
         if expected.is_empty() {
             expected.clone_from(&answers);
         }

@@ -6,6 +6,7 @@ use std::{
     env,
     fs::{self, File},
     io::{self, BufRead, BufReader, BufWriter, Write},
+    net::Ipv4Addr,
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
 };
@@ -16,7 +17,10 @@ use crate::{
     process,
     recipe::{Case, Dnssec, DnssecOk, Effort, ZoneKind},
 };
-use bench::query::{self, Edns, Query};
+use bench::{
+    query::{self, Edns, Query},
+    sizes::{self, Sizes},
+};
 
 /// Types that only a signed zone has, and DS.
 const DNSSEC_TYPES: [&str; 9] =
@@ -30,6 +34,14 @@ const ROOT_QUERIES: &str = "benches/data/root-queries-2016.txt.xz";
 /// Smallest zones: below these the generator has nothing to make.
 const SIZE_MIN: usize = 200;
 
+/// Parent of the zones that resolvers are measured with.
+pub const BED_ORIGIN: &str = "bed.example.";
+/// Addresses of each of them, half of which stay in a cache for a second only: those of the paper.
+const BED_HOSTS: usize = 200;
+const BED_SHORT_SHARE: f64 = 0.5;
+/// Octets that an answer with one address has beside those of its question: a compressed owner, type, class, TTL, length, address.
+const ADDRESS_OCTETS: usize = 16;
+
 /// What a server shall serve.
 #[derive(Clone, Debug, Default)]
 pub struct Zones {
@@ -39,6 +51,8 @@ pub struct Zones {
     pub records: u64,
     /// How they are signed.
     pub signatures: Signatures,
+    /// What is answered once all is there; without, the SOA of the last zone.
+    pub probe: Option<Query>,
 }
 
 /// How zones are signed.
@@ -61,6 +75,9 @@ impl Zones {
 
     /// A question that is answered once the last zone is there.
     pub fn question(&self) -> Query {
+        if let Some(probe) = &self.probe {
+            return probe.clone();
+        }
         let apex = self.list.last().map_or(".", |(apex, _)| apex.as_str());
         let name = query::name_from_text(apex).unwrap_or_else(wire::NameBuf::root);
         Query { name, rtype: wire::iana::rtype::SOA, edns: None, rd: false, cd: false }
@@ -76,6 +93,23 @@ pub struct Set {
     pub queries: PathBuf,
     /// In a line.
     pub source: String,
+}
+
+/// What resolvers are measured with.
+#[derive(Clone, Debug)]
+pub struct CachingBed {
+    /// The root and the parent of all others: server 2 of the paper.
+    pub parent: Zones,
+    /// The zones that are asked for: server 1.
+    pub children: Zones,
+    /// What a resolver serves: nothing, but it answers a name of theirs.
+    pub nothing: Zones,
+    /// A query for each name that stays in a cache.
+    pub settle: PathBuf,
+    /// Beginning of the names of files made from it.
+    base: String,
+    /// Folder of the children's files.
+    place: String,
 }
 
 /// Where data are kept, and what makes them.
@@ -134,7 +168,10 @@ impl Store<'_> {
                 let (base, apex) = (format!("dynamic-{size}"), "dynamic.example.");
                 (base, apex, vec!["dynamic", "--records", &text])
             }
-            ZoneKind::Many => return self.many(case, (case.size as f64 * effort.scale) as usize),
+            // Those of resolvers are served by nobody who is measured: `Store::bed`.
+            ZoneKind::Many | ZoneKind::Caching => {
+                return self.many(case, (case.size as f64 * effort.scale) as usize);
+            }
         };
         let (path, source) = match repository {
             Some(repository) => (repository.join(ROOT_ZONE), "the root zone of the repository".to_owned()),
@@ -146,7 +183,7 @@ impl Store<'_> {
         let base = if repository.is_some() { base } else { format!("{base}-made") };
         let (path, base) = self.with_dnssec(case.dnssec, apex, path, base)?;
         let (records, signatures) = (records(&path)?, signatures(&path)?);
-        let zones = Zones { list: vec![(apex.to_owned(), path)], records, signatures };
+        let zones = Zones { list: vec![(apex.to_owned(), path)], records, signatures, probe: None };
         Ok((zones, base, source))
     }
 
@@ -179,6 +216,93 @@ impl Store<'_> {
                 _ => fs::write(to, updates_of_many(zones, count)).map_err(error::file(to, "write")),
             }
         })
+    }
+
+    /// The bed of resolvers: zones of two servers at these addresses, and the queries by which a cache settles.
+    pub fn caching(
+        &self,
+        case: &Case,
+        effort: &Effort,
+        upstreams: [Ipv4Addr; 2],
+    ) -> Result<CachingBed, Error> {
+        fs::create_dir_all(self.folder).map_err(error::file(self.folder, "create"))?;
+        let zones = ((case.size as f64 * effort.scale) as usize).max(2);
+        let [parent, children] = upstreams.map(|address| address.to_string());
+        let (count, hosts, short) = (zones.to_string(), BED_HOSTS.to_string(), BED_SHORT_SHARE.to_string());
+        let options =
+            ["caching", "--zones", &count, "--hosts", &hosts, "--short", &short, "--origin", BED_ORIGIN];
+        let options = [&options[..], &["--parent", &parent, "--children", &children]].concat();
+        let base = format!("caching-{zones}-{parent}");
+        let folder = self.made(&base, |to| self.generate(&options, to))?;
+        let (mut above, below) = (listed(&folder.join("parent"))?, listed(&folder.join("children"))?);
+        above.push((".".to_owned(), folder.join("resolver/root.zone")));
+        let records = (below.len() * (BED_HOSTS + 3)) as u64;
+        let (bench, place) = (self.bench.to_string_lossy(), folder.join("children/zones"));
+        let place = place.to_string_lossy().into_owned();
+        let settle = self.made(&format!("{base}.settle"), |to| {
+            self.run(&words(&[
+                &bench,
+                "gen",
+                "queries",
+                "--zone",
+                &place,
+                "--kept",
+                "-o",
+                &to.to_string_lossy(),
+            ]))
+            .map(drop)
+        })?;
+        let mut probe = None;
+        query::each_query(&settle, |query| {
+            probe = Some(query);
+            false
+        })?;
+        let zones = |list, records| Zones { list, records, ..Zones::default() };
+        Ok(CachingBed {
+            parent: zones(above, 0),
+            children: zones(below, records),
+            nothing: Zones { probe, ..Zones::default() },
+            settle,
+            base,
+            place,
+        })
+    }
+
+    /// Queries for the bed of resolvers, and sizes of the answers to them. Each name that does not stay in a cache is in the file
+    /// once at most: the generator puts queries into another order, and goes through them again and again.
+    pub fn caching_queries(
+        &self,
+        bed: &CachingBed,
+        case: &Case,
+        effort: &Effort,
+    ) -> Result<(PathBuf, PathBuf), Error> {
+        let (hits, skew) = (case.hits.unwrap_or(1.0), case.skew.text());
+        let short = (bed.children.list.len() * BED_HOSTS) as f64 * BED_SHORT_SHARE;
+        // Drawn by chance, so that there may be some more than the mean: by one in a hundred at these numbers.
+        let count = if hits < 1.0 {
+            effort.queries.min((short * 0.99 / (1.0 - hits)) as usize)
+        } else {
+            effort.queries
+        };
+        let base = format!("{}-{hits}-{skew}-{count}", bed.base);
+        let queries = self.made(&format!("{base}.queries"), |to| {
+            let [bench, to] = [self.bench, to].map(|path| path.to_string_lossy().into_owned());
+            let (count, hits) = (count.to_string(), hits.to_string());
+            let mut command = words(&[&bench, "gen", "queries", "--zone", &bed.place, "--hits", &hits]);
+            command.extend(words(&["--skew", skew, "--count", &count, "-o", &to]));
+            self.run(&command).map(drop)
+        })?;
+        let sizes = self.made(&format!("{base}.sizes"), |to| {
+            let (mut pairs, mut packet) = (Vec::new(), Vec::new());
+            query::each_query(&queries, |query| {
+                packet.clear();
+                query.write(&mut packet);
+                pairs.push((sizes::query_hash(&packet), (packet.len() + ADDRESS_OCTETS) as u16));
+                true
+            })?;
+            Ok(Sizes::write(to, &pairs)?)
+        })?;
+        Ok((queries, sizes))
     }
 
     fn generate(&self, options: &[&str], to: &Path) -> Result<(), Error> {

@@ -14,7 +14,7 @@ use crate::{
     error,
     experiment::{Lab, table},
     file, place, process, published,
-    recipe::{Form, Name, Recipe},
+    recipe::{Form, Measure, Name, Recipe},
     record::{Blocks, FORMAT, Record, Table, Target},
     report,
 };
@@ -179,6 +179,10 @@ fn contenders(options: &Options, notes: &mut Vec<String>) -> Result<(Programs, V
                 notes.push(format!("{who} is missing ({program}): on Debian install {package}"));
             }
         }
+    }
+    // Who is asked by resolvers is always this server.
+    if options.recipe.measure == Measure::Caching && programs.zonda.as_os_str().is_empty() {
+        programs.zonda = zonda(options.zonda.as_deref(), &bench)?;
     }
     if needs && names.is_empty() {
         return Err(Error::Nobody);

@@ -31,6 +31,7 @@ Examples:
   zonda-bench gen queries --zone hosting/zones --count 1000000 -o hosting.txt
   zonda-bench gen queries --zone root.zone --types f-root --skew paper --below 0.95 -o f-root.txt
   zonda-bench gen queries --zone bed/children/zones --hits 0.8 --count 1000000 -o hits-80.txt
+  zonda-bench gen queries --zone bed/children/zones --kept -o settle.txt
   zonda-bench gen queries --zone net.zone --flood 0.3 --victim example.net -o flood.txt
 Each line is NAME TYPE and, for zonda-bench load, words such as do or rd.")]
 pub struct Queries {
@@ -70,9 +71,13 @@ pub struct Queries {
     /// The name whose random subdomains are asked for; by default an owner.
     #[arg(long, value_name = "NAME", requires = "flood")]
     victim: Option<String>,
-    /// For the caching bed: share of queries that a cache can answer; the other options of the mix do not apply.
+    /// For the caching bed: share of queries that a cache can answer; of the other options of the mix only --skew applies, to
+    /// these.
     #[arg(long, value_name = "SHARE", requires = "zone", conflicts_with_all = ["flood", "nxdomain", "origin"])]
     hits: Option<f64>,
+    /// For the caching bed: each name that stays in a cache, once, by which it settles.
+    #[arg(long, requires = "zone", conflicts_with_all = ["hits", "flood", "nxdomain", "origin", "count"])]
+    kept: bool,
     /// Leave away the words after the type, for tools that stop at them.
     #[arg(long)]
     plain: bool,
@@ -101,6 +106,16 @@ enum Law {
     Paper,
     /// Zipf's law.
     Zipf,
+}
+
+impl From<Law> for Skew {
+    fn from(law: Law) -> Skew {
+        match law {
+            Law::Uniform => Skew::Uniform,
+            Law::Paper => Skew::Paper,
+            Law::Zipf => Skew::Zipf,
+        }
+    }
 }
 
 /// Queries drawn from a zone where no count is given.
@@ -152,8 +167,13 @@ pub fn run(options: &Queries) -> Result<(), Error> {
 
 fn from_zone(zone: &Path, options: &Queries, mut write: impl FnMut(Query)) -> Result<(), Error> {
     let count = options.count.unwrap_or(QUERIES);
-    if let Some(share) = options.hits {
-        let (kept, short) = hits::from_zones(zone, count, share, options.seed, &mut write)?;
+    if options.kept {
+        hits::kept(zone, options.seed, &mut write)?;
+        return Ok(());
+    }
+    if let Some(hit_share) = options.hits {
+        let mix = hits::Mix { count, hit_share, skew: options.skew.into(), seed: options.seed };
+        let (kept, short) = hits::from_zones(zone, &mix, &mut write)?;
         eprintln!("{kept} names that stay in a cache, {short} with a TTL of 1");
         return Ok(());
     }
@@ -171,11 +191,7 @@ fn from_zone(zone: &Path, options: &Queries, mut write: impl FnMut(Query)) -> Re
             TypeMix::FRoot => Types::FRoot,
             TypeMix::A => Types::Address,
         },
-        skew: match options.skew {
-            Law::Uniform => Skew::Uniform,
-            Law::Paper => Skew::Paper,
-            Law::Zipf => Skew::Zipf,
-        },
+        skew: options.skew.into(),
         flood,
         seed: options.seed,
     };

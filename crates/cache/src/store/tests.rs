@@ -4,7 +4,8 @@ use sync::Random;
 use wire::name::NameBuf;
 use wire::rrset::{RdataList, RdataListBuf, RrsetList};
 
-use crate::entry::{Kind, Rank, Security};
+use crate::entry::{Rank, Security};
+
 use crate::{Flush, Naive};
 
 fn name(text: &str) -> NameBuf {
@@ -373,6 +374,47 @@ fn answers_used_through_stamps_stay() {
         assert!(cache.is_current(&stamp));
         fill(&cache, round * 1_000..(round + 1) * 1_000, Moment(1));
     }
+}
+
+/// What is flushed and not swept yet does not come back by moving to the main ring.
+#[test]
+fn flushed_entries_do_not_move_on() {
+    let cache = cache(1 << 20);
+    let (host, list) = (host(1), list(b"data"));
+    let key = Key::rrset(&host, 1);
+    assert!(cache.put(&key, &entry(list.list()), Moment(1), Moment(1)));
+    fill(&cache, 2..3, Moment(5_000));
+    assert!(cache.get(&key, &mut Copied::new()).is_some());
+    cache.hide(&Flush::Tree(name("example.")), Moment(6_000));
+    fill(&cache, 10..20_000, Moment(7_000));
+    assert!(cache.peek(&key, &mut Copied::new()).is_none());
+}
+
+/// In the main ring an entry has to be read anew.
+#[test]
+fn reads_count_once() {
+    let cache = cache(1 << 20);
+    fill(&cache, 0..1, Moment(1));
+    fill(&cache, 1..2, Moment(5_000));
+    let (first, mut copied) = (host(0), Copied::new());
+    let key = Key::rrset(&first, 1);
+    assert!(cache.get(&key, &mut copied).is_some());
+    let state = |copied: &mut Copied| {
+        let stamp = cache.stamp(&key, copied).expect("there is room for it");
+        let (_, shard, slot) = cache.slot(&stamp).expect("a stamp has a slot");
+        (Slot(stamp.word).ring(), shard.index.is_visited(slot))
+    };
+    assert_eq!(state(&mut copied), (Which::Small, true));
+    let mut number = 10;
+    while state(&mut copied).0 == Which::Small {
+        fill(&cache, number..number + 1, Moment(6_000));
+        number += 1;
+    }
+    assert_eq!(state(&mut copied), (Which::Main, false));
+    let kinds = cache.kinds();
+    assert_eq!(kinds[0].0, Kind::Data);
+    assert_eq!((kinds[0].1, kinds[0].2), (cache.counts().entries, cache.counts().octets));
+    assert!(kinds[1..].iter().all(|(_, entries, octets)| *entries == 0 && *octets == 0));
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub(super) enum Errand {
     Counts(Sender<Counts>),
     /// What is being found out, and who waits.
     Requests(Sender<Vec<RequestLine>>),
+    /// Forget what was found out about zones: something was flushed.
+    Forget(Sender<()>),
 }
 
 /// What a worker has counted.
@@ -95,6 +97,11 @@ impl Recursion {
         self.ask_all(Errand::Requests).into_iter().flatten().collect()
     }
 
+    /// Has all workers forget what they found out about zones.
+    pub(crate) fn forget_zones(&self) {
+        self.ask_all(Errand::Forget);
+    }
+
     fn ask_all<T>(&self, errand: impl Fn(Sender<T>) -> Errand) -> Vec<T> {
         let desks = self.desks.lock().clone();
         let (sender, receiver): (Sender<T>, Receiver<T>) = channel();
@@ -107,7 +114,7 @@ impl Recursion {
 }
 
 /// Does an errand. Whoever wanted it may have gone.
-pub(super) fn run(errand: &Errand, resolver: &Resolver, replies: &Replies, now: cache::Moment) {
+pub(super) fn run(errand: &Errand, resolver: &mut Resolver, replies: &Replies, now: cache::Moment) {
     match errand {
         Errand::Counts(to) => {
             let counts = Counts {
@@ -116,6 +123,10 @@ pub(super) fn run(errand: &Errand, resolver: &Resolver, replies: &Replies, now: 
                 waiting: replies.waiters.counts(),
             };
             let _ = to.send(counts);
+        }
+        Errand::Forget(to) => {
+            resolver.forget_standings();
+            let _ = to.send(());
         }
         Errand::Requests(to) => {
             let _ = to.send(resolver.requests().map(|request| line(&request, now)).collect());

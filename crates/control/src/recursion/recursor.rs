@@ -91,7 +91,11 @@ impl Recursor {
     #[cold]
     fn configure(&mut self, newer: Option<Arc<Terms>>, driver: &mut Driver<'_, Message>) {
         if let Some(terms) = newer {
+            let is_same_world = self.terms.world == terms.world;
             self.terms = terms;
+            if !is_same_world {
+                self.resolver.forget_standings();
+            }
             self.resolver.configure(self.terms.resolve.clone());
         }
         if !self.is_configured {
@@ -258,7 +262,7 @@ impl Recursor {
     /// Does what operators want to know.
     pub(crate) fn run_errands(&mut self, time: Time) {
         for errand in self.desk.take() {
-            desk::run(&errand, &self.resolver, &self.replies, time.now);
+            desk::run(&errand, &mut self.resolver, &self.replies, time.now);
         }
     }
 

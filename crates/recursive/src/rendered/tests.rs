@@ -6,6 +6,7 @@ use crate::{Responder, Served};
 use cache::Security::{self, Bogus, Insecure, Secure, Unchecked};
 use proptest::prelude::*;
 use wire::header::{AD, CD, RD};
+use wire::iana::rtype;
 
 const A: &[&str] = &["192.0.2.1", "192.0.2.2", "192.0.2.3"];
 

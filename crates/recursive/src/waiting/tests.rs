@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+use super::keys::zone_labels;
 use super::*;
 use crate::kit::name;
 use crate::wishes::{Stage, Wishes};

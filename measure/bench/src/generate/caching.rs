@@ -4,7 +4,8 @@
 //! FOLDER/parent/zones/…     the parent zone: a delegation with glue for each child      (the paper's server 2)
 //! FOLDER/children/zones/…   the child zones: 200 A each, half of them with TTL 1        (the paper's server 1)
 //! FOLDER/{parent,children}/{zones.txt,zonda.toml,named.conf,nsd.conf,knot.conf}
-//! FOLDER/resolver/{named.conf,unbound.conf}   where the parent is
+//! FOLDER/resolver/{named.conf,unbound.conf}   where the parent is, for a resolver that knows it
+//! FOLDER/resolver/{root.zone,root.hints}      a root zone for the parent's server, for one that begins at the root
 //! ```
 //!
 //! A name with TTL 1 has left the cache when it is asked for again: queries for it are misses, all others hits once
@@ -85,9 +86,10 @@ fn write_child<W: Write>(output: W, apex: &str, bed: &Bed, mut random: Random) -
     zone.soa(&format!("ns1.{apex}"), &format!("hostmaster.{apex}"), 1)?;
     zone.ns(b"@", b"ns1")?;
     zone.a(b"ns1", bed.children.octets())?;
-    let short = (bed.hosts as f64 * bed.short_share).round() as usize;
+    // Spread over all hosts: a generator that sends queries of equal length together is to mix both kinds.
+    let shorts = |hosts: usize| (hosts as f64 * bed.short_share).round() as usize;
     for index in 0..bed.hosts {
-        zone.set_ttl(if index < short { 1 } else { TTL_SECONDS });
+        zone.set_ttl(if shorts(index + 1) > shorts(index) { 1 } else { TTL_SECONDS });
         zone.a(format!("host{index}").as_bytes(), ipv4(&mut random))?;
     }
     zone.end()
@@ -102,11 +104,28 @@ fn write_resolver(folder: &Path, bed: &Bed) -> Result<(), Error> {
             format!("zone \"{name}\" {{ type static-stub; server-addresses {{ {address}; }}; }};\n"),
         ),
         ("unbound.conf", format!("stub-zone:\n  name: \"{name}\"\n  stub-addr: {address}\n")),
+        ("root.zone", root_zone(&bed.origin, address)),
+        (
+            "root.hints",
+            format!(
+                ". {TTL_SECONDS} NS ns.{origin}\nns.{origin} {TTL_SECONDS} A {address}\n",
+                origin = bed.origin
+            ),
+        ),
     ] {
         let path = folder.join(file);
         fs::write(&path, text).map_err(error::file(&path, "write"))?;
     }
     Ok(())
+}
+
+/// A root zone with nothing but the delegation of the parent zone. The server of both answers from the parent zone what lies
+/// below it.
+fn root_zone(origin: &str, server: Ipv4Addr) -> String {
+    format!(
+        "$ORIGIN .\n$TTL {TTL_SECONDS}\n. SOA ns.{origin} hostmaster.{origin} 1 1800 900 604800 86400\n. NS ns.{origin}\n\
+         {origin} NS ns.{origin}\nns.{origin} A {server}\n"
+    )
 }
 
 #[cfg(test)]
@@ -134,9 +153,13 @@ mod tests {
         for apex in read("children/zones.txt").lines() {
             let text = read(&format!("children/zones/{apex}zone"));
             check(&text, apex, 23);
-            assert_eq!(text.lines().filter(|line| line.contains(" 1 A ")).count(), 10);
+            let short: Vec<&str> = text.lines().filter(|line| line.contains(" 1 A ")).collect();
+            assert_eq!(short.len(), 10);
+            assert_eq!(short.iter().filter(|line| line.split(' ').next().unwrap().len() == 5).count(), 5);
         }
         assert!(read("resolver/unbound.conf").contains("stub-addr: 127.0.53.2"));
         assert!(read("resolver/named.conf").contains("static-stub"));
+        check(&read("resolver/root.zone"), ".", 4);
+        assert_eq!(read("resolver/root.hints").lines().count(), 2);
     }
 }

@@ -14,6 +14,7 @@ pub mod maximum;
 pub mod staircase;
 
 use serde_json::{Value, json};
+use wire::iana::rcode;
 
 use crate::load::Outcome;
 
@@ -49,6 +50,8 @@ impl Limits {
             planned: outcome.planned,
             sent: outcome.sent,
             lost: outcome.lost(),
+            failed: outcome.rcodes[usize::from(rcode::SERVFAIL)]
+                + outcome.rcodes[usize::from(rcode::REFUSED)],
             overtime_seconds: outcome.overtime(),
             stolen_share: outcome.stolen_share,
             verdict: self.judge(outcome),
@@ -105,6 +108,8 @@ pub struct Step {
     pub sent: u64,
     /// Queries lost.
     pub lost: u64,
+    /// Replies that say SERVFAIL or REFUSED: they are no loss, and no answers either.
+    pub failed: u64,
     /// How long after the last query was due the last reply came.
     pub overtime_seconds: f64,
     /// Share of the machine's processor time that a hypervisor took.
@@ -117,7 +122,7 @@ impl Step {
     /// As a JSON object.
     pub fn to_json(self) -> Value {
         json!({
-            "rate": self.rate, "seconds": self.seconds, "sent": self.sent, "lost": self.lost,
+            "rate": self.rate, "seconds": self.seconds, "sent": self.sent, "lost": self.lost, "failed": self.failed,
             "overtime_seconds": self.overtime_seconds, "stolen_share": self.stolen_share,
             "verdict": verdict_text(self.verdict),
         })

@@ -18,6 +18,11 @@ use crate::{Error, place::Place, process};
 /// counted by the kernel with some 800 octets, so that a machine that stands still for a moment loses none. Servers that
 /// set a size get twice that from the kernel; those that set none get the default, hence twice as much.
 pub const RECEIVE_OCTETS: usize = 64 << 20;
+/// Where the authoritative servers of a caching experiment are on the loopback interface: that of the parent, and that of the
+/// children.
+const UPSTREAMS: [Ipv4Addr; 2] = [Ipv4Addr::new(127, 0, 53, 2), Ipv4Addr::new(127, 0, 53, 1)];
+/// Their port: resolvers follow glue, which has none.
+pub const DNS_PORT: u16 = 53;
 /// First port tried.
 const PORT: u16 = 5300;
 
@@ -105,6 +110,23 @@ impl Bed {
     pub fn load_address(&mut self) -> Result<SocketAddr, Error> {
         let ip = if self.pair.is_some() { veth::CLIENT } else { Ipv4Addr::LOCALHOST };
         self.free(ip, &self.load())
+    }
+
+    /// Addresses of two authoritative servers at the generator's end that a resolver asks: that of the parent, and that of the
+    /// children. Port 53 of both is free.
+    pub fn upstreams(&self) -> Result<[Ipv4Addr; 2], Error> {
+        let all = if self.pair.is_some() { veth::UPSTREAMS } else { UPSTREAMS };
+        let is_free = |ip: Ipv4Addr| {
+            let address = SocketAddr::new(IpAddr::V4(ip), DNS_PORT);
+            self.load().enter(|| Ok(TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok()))
+        };
+        for ip in all {
+            if !is_free(ip)? {
+                let rule = format!("port 53 of {ip} is taken, or needs root");
+                return Err(Error::Option { option: "--bed", rule });
+            }
+        }
+        Ok(all)
     }
 
     fn free(&mut self, ip: Ipv4Addr, place: &Place) -> Result<SocketAddr, Error> {

@@ -20,6 +20,8 @@ use crate::{
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 /// The generator's address.
 pub const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
+/// Further addresses at the generator's end: of authoritative servers that resolvers ask.
+pub const UPSTREAMS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 3), Ipv4Addr::new(10, 77, 0, 4)];
 /// Beginning of the names.
 const PREFIX: &str = "zonda-lab-";
 /// Where `ip` keeps the handles of namespaces.
@@ -80,6 +82,13 @@ impl Pair {
             ip(&format!("-n {name} link set {link} up"))?;
             ip(&format!(
                 "-n {name} neighbour replace {other} lladdr 02:00:00:00:00:0{number} dev {link} nud permanent"
+            ))?;
+        }
+        for other in UPSTREAMS {
+            ip(&format!("-n {} address add {other}/24 dev veth-c", client.name))?;
+            ip(&format!(
+                "-n {} neighbour replace {other} lladdr 02:00:00:00:00:02 dev veth-s nud permanent",
+                server.name
             ))?;
         }
         Ok(Pair { server, client })

@@ -1,6 +1,6 @@
 //! The limit program: `zonda-bench echo`, which looks nothing up.
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 use super::{Job, Setup};
 use crate::recipe::Sockets;
@@ -22,6 +22,8 @@ pub struct EchoOptions {
     pub cores: Vec<usize>,
     /// Sizes of its replies.
     pub sizes: Option<PathBuf>,
+    /// The server that a share of the queries is passed on to.
+    pub relay: Option<(SocketAddr, f64)>,
 }
 
 impl Default for EchoOptions {
@@ -34,12 +36,13 @@ impl Default for EchoOptions {
             sockets: Sockets::Each,
             cores: Vec::new(),
             sizes: None,
+            relay: None,
         }
     }
 }
 
 pub fn setup(job: &Job<'_>) -> Setup {
-    let EchoOptions { model, trains, processes, threads, sockets, cores, sizes } = job.echo;
+    let EchoOptions { model, trains, processes, threads, sockets, cores, sizes, relay } = job.echo;
     let program = job.programs.bench.to_string_lossy();
     let sockets = match sockets {
         Sockets::Shared => "shared",
@@ -60,6 +63,9 @@ pub fn setup(job: &Job<'_>) -> Setup {
     }
     if let Some(sizes) = sizes {
         command.extend(Setup::words(&["--sizes", &sizes.to_string_lossy()]));
+    }
+    if let Some((upstream, share)) = relay {
+        command.extend(Setup::words(&["--relay", &upstream.to_string(), "--share", &share.to_string()]));
     }
     Setup { command, ..Setup::default() }
 }

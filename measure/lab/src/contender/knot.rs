@@ -54,7 +54,7 @@ database:
 /// Who may do what.
 fn access(role: Role) -> String {
     match role {
-        Role::Static => String::new(),
+        Role::Static | Role::Resolver { .. } => String::new(),
         Role::Primary => "acl:\n  - id: lab\n    action: transfer\n".to_owned(),
         Role::Dynamic { is_signed: false } => {
             "acl:\n  - id: lab\n    action: [transfer, update]\n".to_owned()
@@ -75,7 +75,7 @@ fn access(role: Role) -> String {
 /// Where a zone comes from and where it is kept.
 fn zone(role: Role) -> &'static str {
     match role {
-        Role::Static => "    zonefile-load: whole\n    journal-content: none\n",
+        Role::Static | Role::Resolver { .. } => "    zonefile-load: whole\n    journal-content: none\n",
         Role::Primary => "    zonefile-load: whole\n    journal-content: none\n    acl: lab\n",
         Role::Dynamic { is_signed: false } => {
             "    zonefile-load: whole\n    journal-content: changes\n    acl: lab\n"

@@ -7,9 +7,11 @@
 mod echo;
 mod engine;
 mod knot;
+mod kresd;
 mod named;
 mod nsd;
 mod pdns;
+mod recursor;
 mod role;
 mod unbound;
 mod zonda;
@@ -24,7 +26,7 @@ use std::{
 };
 
 pub use echo::EchoOptions;
-pub use role::{Bounds, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role};
+pub use role::{Bounds, CACHE_OCTETS, HINTS, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, WAITING};
 
 use crate::{
     Error,
@@ -108,13 +110,15 @@ impl Setup {
 
 impl Name {
     /// All contenders.
-    pub const ALL: [Name; 14] = [
+    pub const ALL: [Name; 16] = [
         Name::Zonda,
         Name::Named,
         Name::Nsd,
         Name::Knot,
         Name::Pdns,
         Name::Unbound,
+        Name::Kresd,
+        Name::Recursor,
         Name::Engine(Protection::Bind9),
         Name::Engine(Protection::Mutex),
         Name::Engine(Protection::SystemOrdinary),
@@ -125,8 +129,8 @@ impl Name {
         Name::Echo,
     ];
     /// Their names.
-    pub const TEXTS: [&str; 14] = {
-        let mut texts = [""; 14];
+    pub const TEXTS: [&str; 16] = {
+        let mut texts = [""; 16];
         let mut at = 0;
         while at < texts.len() {
             texts[at] = Name::ALL[at].text();
@@ -144,6 +148,8 @@ impl Name {
             Name::Knot => "knot",
             Name::Pdns => "pdns",
             Name::Unbound => "unbound",
+            Name::Kresd => "kresd",
+            Name::Recursor => "pdns_recursor",
             Name::Engine(protection) => match protection {
                 // One thread and no locks: no server.
                 Protection::Unshared => "engine-unshared",
@@ -173,6 +179,8 @@ impl Name {
             Name::Knot => Some("knotd"),
             Name::Pdns => Some("pdns_server"),
             Name::Unbound => Some("unbound"),
+            Name::Kresd => Some("kresd"),
+            Name::Recursor => Some("pdns_recursor"),
         }
     }
 
@@ -185,6 +193,8 @@ impl Name {
             Name::Knot => "knot",
             Name::Pdns => "pdns-server and pdns-backend-bind",
             Name::Unbound => "unbound",
+            Name::Kresd => "knot-resolver",
+            Name::Recursor => "pdns-recursor",
         }
     }
 
@@ -202,6 +212,8 @@ impl Name {
             Name::Pdns => process::first_line(&["pdns_server", "--version"])
                 .map(|line| line.find("PowerDNS").map_or(line.clone(), |at| line[at..].to_owned())),
             Name::Unbound => process::first_line(&["unbound", "-V"]),
+            Name::Kresd => process::first_line(&["kresd", "--version"]),
+            Name::Recursor => process::first_line(&["pdns_recursor", "--version"]),
         };
         said.unwrap_or_else(|| "not told".to_owned())
     }
@@ -214,6 +226,8 @@ impl Name {
             Name::Knot => knot::setup(job),
             Name::Pdns => pdns::setup(job),
             Name::Unbound => unbound::setup(job),
+            Name::Kresd => kresd::setup(job),
+            Name::Recursor => recursor::setup(job),
             Name::Engine(protection) => engine::setup(protection, job),
             Name::Echo => echo::setup(job),
         }
@@ -235,6 +249,7 @@ impl Name {
             write(setup.file, &(setup.head.clone() + &setup.zones))?;
         }
         setup.files.iter().try_for_each(|(name, text)| write(name, text))?;
+        job.role.hints().map_or(Ok(()), |hints| write(HINTS, &hints))?;
         setup.before.iter().try_for_each(|command| self.run_before(command, place, job.folder))?;
         setup.command.splice(..0, job.under.iter().cloned());
         let began = Instant::now();

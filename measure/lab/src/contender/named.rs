@@ -1,9 +1,9 @@
 //! BIND 9: as many threads as workers, no recursion; `rrset-order none` and minimal responses as its performance notes
-//! advise. Where zones come in, as many transfers and questions about serials as there are zones to ask for.
+//! advise. As a resolver it has a place for each query that may wait. Where zones come in, as many transfers and questions about serials as there are zones to ask for.
 
 use std::{fmt::Write, sync::OnceLock};
 
-use super::{Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Setup};
+use super::{CACHE_OCTETS, HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Setup, WAITING};
 use crate::process;
 
 pub fn setup(job: &Job<'_>) -> Setup {
@@ -17,7 +17,7 @@ pub fn setup(job: &Job<'_>) -> Setup {
   session-keyfile "{folder}/session.key";
 {lock}  listen-on port {} {{ {}; }};
   listen-on-v6 {{ none; }};
-  recursion no;
+  recursion {};
   minimal-responses yes;
   rrset-order {{ order none; }};
   notify no;
@@ -32,6 +32,7 @@ logging {{ category default {{ null; }}; category unmatched {{ null; }}; }};
 "#,
         job.address.port(),
         job.address.ip(),
+        if matches!(job.role, Role::Resolver { .. }) { "yes" } else { "no" },
         options(job)
     );
     let command = ["named", "-f", "-n", &job.workers.to_string(), "-c", &format!("{folder}/named.conf")];
@@ -58,6 +59,12 @@ fn has_locks() -> bool {
 fn options(job: &Job<'_>) -> String {
     let more = match job.role {
         Role::Static => return String::new(),
+        Role::Resolver { .. } => {
+            let waiting = WAITING * job.workers;
+            return format!(
+                "  allow-recursion {{ any; }};\n  allow-query-cache {{ any; }};\n  max-cache-size {CACHE_OCTETS};\n  recursive-clients {waiting};\n"
+            );
+        }
         Role::Dynamic { .. } | Role::Primary => "  transfers-out 1000;\n",
         Role::Secondary { .. } => {
             "  transfers-in 100;\n  transfers-per-ns 100;\n  serial-query-rate 10000;\n"
@@ -80,6 +87,9 @@ fn key(role: Role) -> String {
 fn changing(job: &Job<'_>) -> String {
     let more = match job.role {
         Role::Static | Role::Primary => return zones(job, "primary"),
+        Role::Resolver { .. } => {
+            return format!("zone \".\" {{ type hint; file \"{}/{HINTS}\"; }};\n", job.folder.display());
+        }
         Role::Dynamic { is_signed: false } => "type primary; allow-update { any; };".to_owned(),
         Role::Dynamic { is_signed: true } => {
             format!("type primary; allow-update {{ key \"{KEY_NAME}\"; }};")

@@ -85,7 +85,7 @@ security-poll-suffix=
 /// What a role asks for of the server.
 fn options(role: Role) -> &'static str {
     match role {
-        Role::Static => "",
+        Role::Static | Role::Resolver { .. } => "",
         Role::Dynamic { .. } | Role::Primary => "allow-axfr-ips=0.0.0.0/0\n",
         Role::Secondary { .. } => "allow-axfr-ips=0.0.0.0/0\nsecondary=yes\nxfr-cycle-interval=1\n",
     }

@@ -1,13 +1,18 @@
-//! What a server does with its zones beside answering: takes updates, or has them from a primary.
+//! What a server does with its zones beside answering: takes updates, or has them from a primary. Or it has none and resolves.
 
 use std::{
     fs,
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
 };
 
 use super::Job;
-use crate::{Error, data::Zones, error, recipe::Name};
+use crate::{
+    Error,
+    data::{BED_ORIGIN, Zones},
+    error,
+    recipe::Name,
+};
 
 /// Name of the key that signs updates, as it stands in settings.
 pub const KEY_NAME: &str = "lab.key";
@@ -36,7 +41,20 @@ pub enum Role {
         /// Whether it keeps them through a restart, where it can be told not to.
         keeps: bool,
     },
+    /// It has none, and asks those that have.
+    Resolver {
+        /// The root server.
+        root: Ipv4Addr,
+    },
 }
+
+/// What a resolver may keep in memory, where it can be told in octets: many times what the names of the experiments take.
+pub const CACHE_OCTETS: u64 = 256 << 20;
+/// Name of the file with the root server's name and address, in the form of zone files.
+pub const HINTS: &str = "root.hints";
+/// Queries that may wait for servers at a time, of each worker: as many as a trial may have outstanding, so that none is dropped
+/// for want of a place before the processor is the limit.
+pub const WAITING: usize = 16_384;
 
 /// Bounds of what a server keeps beside its zones, where an experiment sets them; else they are as elsewhere.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,6 +73,12 @@ impl Role {
         matches!(self, Role::Dynamic { .. } | Role::Primary)
     }
 
+    /// The root hints of a resolver.
+    pub fn hints(self) -> Option<String> {
+        let Role::Resolver { root } = self else { return None };
+        Some(format!(". 3600000 NS ns.{BED_ORIGIN}\nns.{BED_ORIGIN} 3600000 A {root}\n"))
+    }
+
     /// The key that has to have signed updates, as `NAME:ALGORITHM:SECRET`.
     pub fn key_text() -> String {
         format!("{KEY_NAME}:{KEY_ALGORITHM}:{KEY_SECRET}")
@@ -65,6 +89,12 @@ impl Name {
     /// Why a server cannot have that role; `None` where it can.
     pub fn cannot(self, role: Role) -> Option<&'static str> {
         match (self, role) {
+            (
+                Name::Zonda | Name::Named | Name::Unbound | Name::Kresd | Name::Recursor,
+                Role::Resolver { .. },
+            ) => None,
+            (_, Role::Resolver { .. }) => Some("it resolves nothing"),
+            (Name::Kresd | Name::Recursor, _) => Some("it serves no zones: it resolves"),
             (_, Role::Static) | (Name::Zonda | Name::Named | Name::Knot, _) => None,
             (Name::Nsd, Role::Dynamic { .. }) => Some("it takes no dynamic updates"),
             (Name::Nsd, _) => None,
@@ -88,7 +118,7 @@ pub fn zones(job: &Job<'_>) -> Result<Zones, Error> {
     let own = |(index, (apex, _)): (usize, &(String, PathBuf))| (apex.clone(), place(index));
     let zones = Zones { list: job.zones.list.iter().enumerate().map(own).collect(), ..job.zones.clone() };
     match job.role {
-        Role::Static | Role::Primary => return Ok(job.zones.clone()),
+        Role::Static | Role::Primary | Role::Resolver { .. } => return Ok(job.zones.clone()),
         Role::Secondary { .. } => fs::create_dir_all(&folder).map_err(error::file(&folder, "create"))?,
         Role::Dynamic { .. } => {
             fs::create_dir_all(&folder).map_err(error::file(&folder, "create"))?;

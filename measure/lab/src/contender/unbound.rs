@@ -1,8 +1,8 @@
-//! Unbound, a resolver, with the zones as its own (`auth-zone`): answers come from them and nothing is resolved.
+//! Unbound, a resolver. It resolves, or has the zones as its own (`auth-zone`): answers come from them and nothing is resolved.
 
 use std::fmt::Write;
 
-use super::{Job, Setup};
+use super::{CACHE_OCTETS, HINTS, Job, Role, Setup, WAITING};
 
 pub fn setup(job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
@@ -28,14 +28,15 @@ pub fn setup(job: &Job<'_>) -> Setup {
   rrset-roundrobin: no
   edns-buffer-size: 1232
   max-udp-size: 1232
-remote-control:
+{}remote-control:
   control-enable: no
 "#,
         job.address.ip(),
         job.address.port(),
         job.workers,
         if job.workers > 1 { "yes" } else { "no" },
-        job.receive_octets
+        job.receive_octets,
+        resolver(job)
     );
     let mut zones = String::new();
     for (apex, path) in &job.zones.list {
@@ -48,4 +49,16 @@ remote-control:
     }
     let command = Setup::words(&["unbound", "-d", "-c", &format!("{folder}/unbound.conf")]);
     Setup { file: "unbound.conf", head, zones, command, ..Setup::default() }
+}
+
+/// What it asks for as a resolver: twice as much memory for RRsets as for messages, as its manual advises.
+fn resolver(job: &Job<'_>) -> String {
+    let Role::Resolver { .. } = job.role else { return String::new() };
+    let (messages, sets, range) = (CACHE_OCTETS / 3, CACHE_OCTETS / 3 * 2, WAITING * 2);
+    let hints = job.folder.join(HINTS);
+    format!(
+        "  root-hints: \"{}\"\n  do-not-query-localhost: no\n  msg-cache-size: {messages}\n  rrset-cache-size: {sets}\n  \
+         outgoing-range: {range}\n  num-queries-per-thread: {WAITING}\n",
+        hints.display()
+    )
 }

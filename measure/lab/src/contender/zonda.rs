@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Setup};
+use super::{CACHE_OCTETS, HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Setup, WAITING};
 
 pub fn setup(job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
@@ -54,7 +54,9 @@ fn kept(job: &Job<'_>) -> String {
             let bounds = log.unwrap_or_default() + &merge.unwrap_or_default();
             format!("pack-directory = \"{}/packs\"\n{bounds}", job.folder.display())
         }
-        Role::Static | Role::Primary | Role::Secondary { keeps: false, .. } => String::new(),
+        Role::Static | Role::Primary | Role::Resolver { .. } | Role::Secondary { keeps: false, .. } => {
+            String::new()
+        }
     }
 }
 
@@ -62,6 +64,11 @@ fn kept(job: &Job<'_>) -> String {
 fn role(role: Role) -> String {
     match role {
         Role::Static => String::new(),
+        // Servers may be on the loopback interface here.
+        Role::Resolver { .. } => format!(
+            "[access]\nrecursion = \"all\"\n\n[resolver]\nenabled = true\nroot-hints = \"{HINTS}\"\nnever-ask = []\n\
+             validate = false\nipv6 = false\ncache-octets = {CACHE_OCTETS}\nwaiting = {WAITING}\n\n"
+        ),
         Role::Primary => "[access]\ntransfer = \"all\"\n\n".to_owned(),
         Role::Dynamic { is_signed: false } => "[access]\ntransfer = \"all\"\nupdate = \"all\"\n\n".to_owned(),
         Role::Dynamic { is_signed: true } => format!(

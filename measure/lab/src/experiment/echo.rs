@@ -120,6 +120,7 @@ fn of_group(group: &EchoGroup, server_cores: &[usize]) -> Vec<Variant> {
                 sockets: group.sockets,
                 cores: cores.to_vec(),
                 sizes: None,
+                relay: None,
             },
             cores: cores.to_vec(),
             role: contender::Role::Static,

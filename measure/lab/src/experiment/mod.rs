@@ -6,10 +6,12 @@
 //! * [`scaling`]: the engine with more and more threads, and computed for more cores than there are.
 //! * [`updates`]: how fast they are taken, whether they are kept, and what queries suffer from them.
 //! * [`transfers`]: zones out and in, and changes of them.
+//! * [`caching`]: resolvers, by the share of queries that their caches answer.
 //! * [`memory`] after the load of zones; [`start`] from exec to the first answer.
 //!
 //! [`Lab`] is what they share: where servers run, how long everything takes, and the record they fill.
 
+pub mod caching;
 pub mod echo;
 pub mod engine;
 mod generator;
@@ -42,11 +44,11 @@ pub use values::{Values, duration, interval_text, point, table};
 use crate::{
     Error,
     bed::Bed,
-    contender::Programs,
+    contender::{Programs, Role},
     data::{Set, Store, Zones},
     error,
     place::Place,
-    recipe::{Case, Effort, Name, Recipe},
+    recipe::{Case, Effort, Measure, Name, Recipe},
     record::Record,
 };
 
@@ -81,6 +83,9 @@ pub struct Lab {
 impl Lab {
     /// Runs what the recipe measures.
     pub fn measure(&mut self) -> Result<(), Error> {
+        if self.recipe.measure != Measure::Caching {
+            self.names = self.able(Role::Static, "");
+        }
         match self.recipe.measure {
             crate::recipe::Measure::Rates => rates::run(self),
             crate::recipe::Measure::Memory => memory::run(self),
@@ -96,6 +101,7 @@ impl Lab {
             crate::recipe::Measure::Secondary => transfers::beside::run(self),
             crate::recipe::Measure::Endless => updates::endless::run(self),
             crate::recipe::Measure::Delta => updates::delta::run(self),
+            crate::recipe::Measure::Caching => caching::run(self),
         }
     }
 

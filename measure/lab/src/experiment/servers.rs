@@ -6,11 +6,13 @@ use std::{
     time::Duration,
 };
 
+use bench::query::Query;
 use serde_json::Value;
 
 use super::{Lab, duration};
 use crate::{
-    Error, agreement,
+    Error,
+    agreement::{self, Ttls},
     bed::RECEIVE_OCTETS,
     contender::{Bounds, EchoOptions, Job, Role, Server},
     data::{Set, Zones},
@@ -156,8 +158,29 @@ impl Lab {
         self.start_all(subjects, &set.zones, &mut running, at)?;
         self.check_buffers(&running);
         let sample = agreement::sample(&set.queries, self.effort.agreement)?;
+        self.compare(&running, &sample, Ttls::Compared, case, at)?;
+        let sizes = self.folder("sizes")?.join(format!("{}.sizes", case.name.replace(' ', "-")));
+        let words = ["--record-sizes".to_owned(), sizes.display().to_string()];
+        while let Some((_, first)) = running.first_mut() {
+            match self.load(first, &set.queries, &words) {
+                Ok(_) => return Ok((sizes, running)),
+                Err(error) => self.leave_out(&mut running, at, error)?,
+            }
+        }
+        Err(Error::Nobody)
+    }
+
+    /// Asks those that run a sample, and records how they agree.
+    pub fn compare(
+        &mut self,
+        running: &Running,
+        sample: &[Query],
+        ttls: Ttls,
+        case: &Case,
+        at: &str,
+    ) -> Result<(), Error> {
         let servers = running.iter().map(|(_, server)| server);
-        for mut agreement in agreement::compare(&self.bed, servers, &sample)? {
+        for mut agreement in agreement::compare(&self.bed, servers, sample, ttls)? {
             let different = agreement.asked - agreement.equal;
             if different as f64 > agreement.asked as f64 * agreement::DIFFERENT_SHARE_MAX {
                 let (who, asked) = (&agreement.contender, agreement.asked);
@@ -171,19 +194,11 @@ impl Lab {
             }
             self.record.agreement.push(agreement);
         }
-        let sizes = self.folder("sizes")?.join(format!("{}.sizes", case.name.replace(' ', "-")));
-        let words = ["--record-sizes".to_owned(), sizes.display().to_string()];
-        while let Some((_, first)) = running.first_mut() {
-            match self.load(first, &set.queries, &words) {
-                Ok(_) => return Ok((sizes, running)),
-                Err(error) => self.leave_out(&mut running, at, error)?,
-            }
-        }
-        Err(Error::Nobody)
+        Ok(())
     }
 
     /// Says so where a server's socket has less room than the others': it would lose queries that they keep.
-    fn check_buffers(&mut self, running: &Running) {
+    pub fn check_buffers(&mut self, running: &Running) {
         for (subject, server) in running {
             let room = self.bed.receive_octets(server.address.port());
             if let Some(room) = room.filter(|&room| room < RECEIVE_OCTETS) {

@@ -31,6 +31,10 @@ const COMPUTED: f64 = 25.0;
 const SAMPLES_SECONDS: f64 = 12.0;
 /// Looks at memory after single updates, and what follows them.
 const WATCHED_SECONDS: f64 = 10.0;
+/// What it takes to ask a resolver for a name that it does not know yet.
+const SETTLED: f64 = 5e-5;
+/// What it takes to see that no more queries arrive at the authoritative servers.
+const LOOKED: f64 = 0.04;
 /// Echo servers in a block, where workers do not vary.
 const ECHOES: usize = 2;
 
@@ -44,6 +48,7 @@ impl Recipe {
         let run = effort.run_seconds + START;
         match self.measure {
             Measure::Rates => all + self.rates(&effort, all, cores),
+            Measure::Caching => self.caching(&effort, cores),
             Measure::Memory => all + servers * self.cases.len() as f64 * SETTLE,
             Measure::Start => effort.runs as f64 * all,
             Measure::Echo => self.echo_servers(cores + 1) * effort.runs as f64 * (run + effort.warm_seconds),
@@ -119,6 +124,17 @@ impl Recipe {
         spots * (effort.blocks as f64 * block + latency) + reloads
     }
 
+    /// Resolvers, started and settled once for each number of workers, and blocks of all cases with two relays each.
+    fn caching(&self, effort: &Effort, cores: usize) -> f64 {
+        let counts = self.workers.iter().filter(|&&workers| workers <= cores).count().max(1) as f64;
+        let names = self.cases.first().map_or(0.0, |case| records(case, effort)) / 2.0;
+        let servers = self.contenders.len() as f64;
+        let trial = effort.trial_seconds + TRIAL_MORE + effort.timeout_ms as f64 / 2000.0;
+        let subject = (effort.trials as f64 + APPROACH) * (trial + LOOKED) + effort.warm_seconds + LOAD_START;
+        let block = self.cases.len() as f64 * (servers + ECHOES as f64) * subject;
+        counts * (servers * (START + names * SETTLED) + effort.blocks as f64 * block)
+    }
+
     /// Runs of the engine.
     fn engine(&self, form: Form, effort: &Effort, cores: usize) -> f64 {
         let run = |cell: super::Cell| {
@@ -149,6 +165,7 @@ fn records(case: &super::Case, effort: &Effort) -> f64 {
     match case.zone {
         ZoneKind::Root => 25_000.0,
         ZoneKind::Many => size * case.records_each as f64,
+        ZoneKind::Caching => size * 203.0,
         // With signatures: each delegation has a signed NSEC3 record.
         ZoneKind::Com if case.dnssec == super::Dnssec::Nsec3 => size * 5.0,
         ZoneKind::Com => size * 2.5,

@@ -36,6 +36,8 @@ pub enum Measure {
     Endless,
     /// One update and a million in a large zone.
     Delta,
+    /// Rates of resolvers by the share of queries that their caches answer.
+    Caching,
 }
 
 impl Measure {
@@ -68,8 +70,12 @@ pub enum Name {
     Knot,
     /// PowerDNS.
     Pdns,
-    /// Unbound, which serves zones it is given as its own.
+    /// Unbound, which serves zones it is given as its own, or resolves.
     Unbound,
+    /// Knot Resolver.
+    Kresd,
+    /// The recursor of PowerDNS.
+    Recursor,
     /// The server that locks are compared in, under one of them.
     Engine(Protection),
     /// The limit program.
@@ -91,7 +97,7 @@ pub struct Case {
     pub name: String,
     /// Kind of the zone or zones.
     pub zone: ZoneKind,
-    /// Records (net), zones (many), hosts (flat), delegations (com) at scale 1; the root zone is as it is.
+    /// Records (net), zones (many), hosts (flat), delegations (com), children (caching) at scale 1; the root zone is as it is.
     #[serde(default)]
     pub size: usize,
     /// Records of each of many zones, SOA and NS included.
@@ -109,6 +115,32 @@ pub struct Case {
     /// Share of queries for names below an owner, of queries drawn from the zone.
     #[serde(default)]
     pub below: f64,
+    /// Of resolvers: share of queries for names that stay in their caches.
+    pub hits: Option<f64>,
+    /// How often each of these is asked for.
+    #[serde(default)]
+    pub skew: Skew,
+}
+
+/// Laws of popularity, as `zonda-bench gen queries --skew` takes them.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Skew {
+    /// Every name as often as any other.
+    #[default]
+    Uniform,
+    /// By Zipf's law.
+    Zipf,
+}
+
+impl Skew {
+    /// As the option has it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Skew::Uniform => "uniform",
+            Skew::Zipf => "zipf",
+        }
+    }
 }
 
 /// Kinds of zones.
@@ -127,6 +159,8 @@ pub enum ZoneKind {
     Com,
     /// The zone of the paper for updates: so many records and the mandatory ones.
     Dynamic,
+    /// The zones of the paper for a caching server: a root, a parent, and so many children of 200 addresses.
+    Caching,
 }
 
 /// Files of a history, packed or not.

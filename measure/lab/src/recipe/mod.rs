@@ -19,14 +19,14 @@ pub use engine::{
 };
 pub use kinds::{
     Case, ChangeTarget, Changes, Dnssec, DnssecOk, EchoGroup, Generator, GeneratorProgram, HistoryFiles,
-    Measure, Name, Placement, Processes, Sockets, ZoneKind,
+    Measure, Name, Placement, Processes, Skew, Sockets, ZoneKind,
 };
 use serde::Deserialize;
 
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 24] = [
+const BUILT_IN: [(&str, &str); 26] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -51,6 +51,8 @@ const BUILT_IN: [(&str, &str); 24] = [
     ("week", include_str!("../../recipes/week.toml")),
     ("root-history", include_str!("../../recipes/root-history.toml")),
     ("gov-history", include_str!("../../recipes/gov-history.toml")),
+    ("caching", include_str!("../../recipes/caching.toml")),
+    ("caching-threads", include_str!("../../recipes/caching-threads.toml")),
 ];
 
 /// Most changes a second that the generator takes.
@@ -207,6 +209,21 @@ impl Recipe {
             {
                 "[[changes.target]] needs one of least and most"
             }
+            Measure::Caching
+                if !self.cases.iter().all(is_of_resolvers)
+                    || self.cases.windows(2).any(|pair| pair[0].size != pair[1].size) =>
+            {
+                "cases: only zones of the kind caching, all of one size, with hits from 0 to 1"
+            }
+            measure if measure != Measure::Caching && self.cases.iter().any(|case| case.hits.is_some()) => {
+                "cases: hits are for measure = \"caching\""
+            }
+            measure
+                if measure != Measure::Caching
+                    && self.cases.iter().any(|case| case.zone == ZoneKind::Caching) =>
+            {
+                "cases: zones of the kind caching are for measure = \"caching\""
+            }
             Measure::Echo if self.echoes.is_empty() => "an [[echo]] is needed",
             Measure::Generator if self.generators.is_empty() => "a [[generator]] is needed",
             _ if self.workers.is_empty() || self.workers.contains(&0) => "workers: expected numbers from 1",
@@ -228,6 +245,11 @@ impl Recipe {
         }
         [Form::Full, Form::Quick, Form::Check].into_iter().find_map(|form| self.effort(form).fault())
     }
+}
+
+/// Whether a case is one for resolvers.
+fn is_of_resolvers(case: &Case) -> bool {
+    case.zone == ZoneKind::Caching && case.hits.is_some_and(|share| (0.0..=1.0).contains(&share))
 }
 
 /// Line and column of an offset, counted from 1.

@@ -18,7 +18,7 @@ use super::super::{Lab, Values, table};
 use crate::{
     Error,
     contender::Role,
-    data::{Signatures, Zones},
+    data::Zones,
     error::ServerProblem,
     place::Place,
     process,
@@ -170,7 +170,7 @@ fn replay(lab: &mut Lab, name: Name, history: &History) -> Result<Outcome, Error
     // Nothing is read from there: it says which zone.
     let list = vec![(apex.to_string(), PathBuf::from("none"))];
     let records = history.base.count() as u64 + 1;
-    let zones = Zones { list, records, signatures: Signatures::None };
+    let zones = Zones { list, records, ..Zones::default() };
     let mut server = lab.start_secondary(name, &feeder, &zones, true)?;
     let mut outcome = Outcome::default();
     let began = Instant::now();

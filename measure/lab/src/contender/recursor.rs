@@ -1,0 +1,63 @@
+//! The recursor of PowerDNS: a thread with a socket of its own for each worker, packet cache on, as by default. From version 5 on its
+//! settings are YAML; before, lines.
+
+use std::sync::OnceLock;
+
+use super::{HINTS, Job, Setup, WAITING};
+use crate::process;
+
+pub fn setup(job: &Job<'_>) -> Setup {
+    let folder = job.folder.display();
+    let (address, threads) = (job.address, job.workers);
+    let (file, head) = match has_yaml() {
+        true => (
+            "recursor.yml",
+            format!(
+                r#"incoming:
+  listen: ["{address}"]
+  allow_from: ["0.0.0.0/0"]
+  reuseport: true
+  pdns_distributes_queries: false
+outgoing:
+  dont_query: []
+dnssec:
+  validation: "off"
+recursor:
+  threads: {threads}
+  max_mthreads: {WAITING}
+  hint_file: "{folder}/{HINTS}"
+  socket_dir: "{folder}"
+  security_poll_suffix: ""
+  daemon: false
+logging:
+  loglevel: 3
+  quiet: true
+  disable_syslog: true
+  statistics_interval: 0
+"#
+            ),
+        ),
+        false => (
+            "recursor.conf",
+            format!(
+                "local-address={address}\nallow-from=0.0.0.0/0\nreuseport=yes\npdns-distributes-queries=no\ndont-query=\n\
+                 dnssec=off\nthreads={threads}\nmax-mthreads={WAITING}\nhint-file={folder}/{HINTS}\nsocket-dir={folder}\n\
+                 security-poll-suffix=\ndaemon=no\nloglevel=3\nquiet=yes\ndisable-syslog=yes\nstatistics-interval=0\n"
+            ),
+        ),
+    };
+    let command = Setup::words(&["pdns_recursor", &format!("--config-dir={folder}")]);
+    Setup { file, head, command, ..Setup::default() }
+}
+
+/// Whether this one reads YAML; one that does not tell its version is taken for a new one.
+fn has_yaml() -> bool {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        let version = process::first_line(&["pdns_recursor", "--version"]).unwrap_or_default();
+        let number =
+            version.split_whitespace().find(|word| word.starts_with(|first: char| first.is_ascii_digit()));
+        let major = number.and_then(|number| number.split('.').next()?.parse::<u32>().ok());
+        major.is_none_or(|major| major >= 5)
+    })
+}
