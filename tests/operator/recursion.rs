@@ -1,8 +1,10 @@
 //! The recursive server in a model Internet of real servers, each test in a network namespace of its own.
 
+mod compare;
 mod internet;
 
 use internet::in_internet;
+use zonda_tests::patience::await_or;
 
 /// What dig shows of an answer: status, flags, and the lines of the answer section.
 fn shown(said: &str) -> (String, String, Vec<String>) {
@@ -139,7 +141,7 @@ fn what_has_expired_is_served_while_its_servers_are_gone() {
 #[test]
 fn forwarders_stubs_and_local_names() {
     in_internet(|internet| {
-        let other = internet.resolver("");
+        let _forwarder = internet.resolver("");
         let resolver = internet.resolver_at(
             "127.0.0.2",
             "[[forward]]\nname = \"org\"\naddresses = [\"127.0.0.1\"]\n\
@@ -185,5 +187,39 @@ fn what_was_learned_outlives_a_restart() {
         let resolver = internet.resolver(&more);
         assert!(resolver.dig(&["www.signed.org", "A"]).contains("status: NOERROR"));
         assert!(resolver.log().contains("the cache begins empty"), "{}", resolver.log());
+    });
+}
+
+#[test]
+fn what_is_bogus_is_kept_from_clients() {
+    in_internet(|internet| {
+        let resolver = internet.resolver("");
+        let said = resolver.dig(&["www.broken.org", "A"]);
+        check(&said, "SERVFAIL", "qr rd ra", &[]);
+        assert!(said.contains("EDE: 6 (DNSSEC Bogus)"), "{said}");
+        let there = ["www.broken.org. IN A 192.0.2.67"];
+        check(&resolver.dig(&["www.broken.org", "A", "+cd"]), "NOERROR", "qr rd ra cd", &there);
+        // As bogus as before, whoever asked with CD.
+        check(&resolver.dig(&["www.broken.org", "A"]), "SERVFAIL", "qr rd ra", &[]);
+        assert_eq!(
+            resolver.ctl(&["negative-anchor", "broken.org", "--seconds", "3600"]),
+            "broken.org. for 1 h 0 min\n"
+        );
+        check(&resolver.dig(&["www.broken.org", "A"]), "NOERROR", "qr rd ra", &there);
+        check(
+            &resolver.dig(&["www.signed.org", "AAAA"]),
+            "NOERROR",
+            "qr rd ra ad",
+            &["www.signed.org. IN AAAA 2001:db8::1"],
+        );
+        assert_eq!(resolver.ctl(&["negative-anchor", "broken.org", "--remove"]), "");
+        check(&resolver.dig(&["www.broken.org", "A"]), "SERVFAIL", "qr rd ra", &[]);
+        assert!(
+            resolver.ctl(&["negative-anchor", "broken.org", "--remove"]).contains("there is no negative")
+        );
+        // One that ends by itself.
+        resolver.ctl(&["negative-anchor", "broken.org", "--seconds", "1"]);
+        check(&resolver.dig(&["www.broken.org", "A"]), "NOERROR", "qr rd ra", &there);
+        await_or(|| resolver.log(), || resolver.dig(&["www.broken.org", "A"]).contains("status: SERVFAIL"));
     });
 }

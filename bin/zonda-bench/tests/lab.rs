@@ -30,8 +30,19 @@ fn lab(folder: &Path, words: &[&str]) -> Output {
 /// Runs the self-check of a recipe over the loopback interface; `contenders` but for recipes without any.
 #[track_caller]
 fn checked(recipe: &str, contenders: &str) -> Option<Value> {
+    checked_text(recipe, None, contenders)
+}
+
+/// The same of another text under the name of a recipe.
+#[track_caller]
+fn checked_text(recipe: &str, text: Option<&str>, contenders: &str) -> Option<Value> {
     let folder = tempfile::tempdir().unwrap();
-    let mut words = vec![recipe, "--check", "--bed", "loopback", "--out", "out"];
+    let file = format!("{recipe}.toml");
+    let from = text.map_or(recipe, |text| {
+        fs::write(folder.path().join(&file), text).unwrap();
+        &file
+    });
+    let mut words = vec![from, "--check", "--bed", "loopback", "--out", "out"];
     let program = zonda();
     if contenders.contains("zonda") {
         let Some(program) = &program else {
@@ -119,6 +130,48 @@ fn memory_and_start() {
     for from in ["zonda", "zonda, pack"] {
         assert_eq!(values(&record, from, "time to first answer").len(), 1);
     }
+}
+
+/// Rates of resolvers by hits, with what arrived at the servers that they asked. Those servers have port 53, which needs root.
+#[test]
+fn resolvers_by_hits() {
+    let is_free = std::net::UdpSocket::bind("127.0.53.1:53").is_ok();
+    if !is_free {
+        assert!(std::env::var_os("CI").is_none(), "port 53 of 127.0.53.1 is taken, or needs root");
+        return;
+    }
+    // Two of the cases are enough.
+    let text = lab::recipe::text("caching").unwrap();
+    let (cases, rest) = text.split_once("[[changes.target]]").unwrap();
+    let cases: Vec<&str> = cases.split("[[case]]").collect();
+    let cases = [cases[0], cases[1], cases[3]].join("[[case]]");
+    let text = format!("{cases}[[changes.target]]{rest}");
+    let Some(record) = checked_text("caching", Some(&text), "zonda,unbound,named,nsd") else { return };
+    let notes = record["notes"].to_string();
+    assert!(notes.contains("nsd is left out: it resolves nothing"), "{notes}");
+    let agreed = record["agreement"].as_array().unwrap();
+    assert!(!agreed.is_empty() && agreed.iter().all(|one| one["asked"] == one["equal"]), "{agreed:?}");
+    for block in record["raw"].as_array().unwrap() {
+        let (at, results) = (block["at"].as_str().unwrap(), block["results"].as_object().unwrap());
+        for (who, result) in results {
+            let sum = |name: &str| -> u64 {
+                let steps =
+                    ["approach", "steps"].into_iter().flat_map(|part| result[part].as_array().unwrap());
+                steps.map(|step| step[name].as_u64().unwrap()).sum()
+            };
+            let (sent, asked) = (sum("sent"), result["arrived"]["children"].as_u64().unwrap());
+            assert_eq!(sum("failed"), 0, "{who} at {at}: {result}");
+            // So short a run may have more or fewer misses than the mean; but some, and not all.
+            let expected = if at.starts_with("100") { 0..=0 } else { 1..=sent - 1 };
+            assert!(expected.contains(&asked), "{who} at {at}: {asked} of {sent}");
+        }
+        assert!(results.contains_key("zonda") && results.contains_key("relay"), "{at}: {notes}");
+    }
+    let tables = record["tables"].as_array().unwrap();
+    let beside = tables.iter().find(|table| table["title"].as_str().unwrap().contains("beside the paper's"));
+    let row =
+        |hits: &str| beside.unwrap()["rows"].as_array().unwrap().iter().find(|row| row[0] == hits).cloned();
+    assert!(row("80 %").unwrap().as_array().unwrap().contains(&"15,915".into()));
 }
 
 /// Whether servers are there that take updates.
@@ -403,6 +456,14 @@ mod long {
             let Some(record) = checked(recipe, "zonda") else { return };
             has_rates(&record, "zonda");
         }
+    }
+
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn resolvers_with_more_and_more_workers() {
+        let Some(record) = checked("caching-threads", "zonda") else { return };
+        has_rates(&record, "zonda");
+        has_rates(&record, "relay");
     }
 
     #[test]

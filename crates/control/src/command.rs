@@ -7,7 +7,7 @@ mod zone;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::cache::{CacheCommand, CacheEntry, CacheStats, RequestLine, ServerLine};
+pub use self::cache::{CacheCommand, CacheEntry, CacheStats, NegativeCommand, RequestLine, ServerLine};
 pub use self::server::{
     Count, Expiry, LimitedAccount, Locks, LogLevel, Memory, RateLimit, Stats, Status, Upgraded,
 };
@@ -151,6 +151,11 @@ pub enum Request {
         /// What of it.
         cache: CacheCommand,
     },
+    /// Names that the resolver does not validate for a while.
+    NegativeAnchor {
+        /// What of them.
+        anchor: NegativeCommand,
+    },
     /// What the resolver is finding out now.
     Requests,
     /// The servers that a name is asked of.
@@ -258,6 +263,13 @@ pub enum Reply {
     Written {
         /// How many entries were written.
         entries: u64,
+    },
+    /// To `negative-anchor`, one for each.
+    NegativeAnchor {
+        /// Its name.
+        name: String,
+        /// Seconds that are left.
+        seconds: u64,
     },
     /// To `requests`, one for each.
     Request(RequestLine),

@@ -9,6 +9,7 @@
 
 mod desk;
 mod kept;
+mod negative;
 mod own;
 mod owner;
 mod recursor;
@@ -27,6 +28,7 @@ use sync::Mutex;
 
 use crate::settings::Settings;
 use desk::Desk;
+use negative::Negatives;
 pub use recursor::Message;
 pub(crate) use recursor::{Recursor, StreamHappened};
 pub(crate) use terms::Terms;
@@ -46,6 +48,8 @@ pub(crate) struct Recursion {
     key: RandomState,
     /// Where operators leave errands for each worker.
     desks: Mutex<Vec<Arc<Desk>>>,
+    /// Names that are not validated for a while.
+    negatives: Negatives,
     /// Where what was learned is kept over a restart.
     folder: Option<PathBuf>,
 }
@@ -81,6 +85,7 @@ impl Recursion {
             places,
             key,
             desks: Mutex::named("desks of the resolver", Vec::new()),
+            negatives: negative::none(),
             folder: kept::folder(settings).map_err(|line| vec![line])?,
         })))
     }
@@ -91,7 +96,8 @@ impl Recursion {
     }
 
     /// Has workers go by other terms from now on. One at a time: whoever changes settings.
-    pub(crate) fn publish(&self, terms: Terms) {
+    pub(crate) fn publish(&self, mut terms: Terms) {
+        self.add_negatives(&mut terms);
         let (version, world) = (terms.version, terms.world);
         let old = std::mem::replace(&mut *self.terms.lock(), Arc::new(terms));
         self.version.store(version, Ordering::Release);

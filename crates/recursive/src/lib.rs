@@ -25,6 +25,7 @@ pub mod local;
 pub mod names;
 pub mod networks;
 mod outcome;
+mod pace;
 pub mod policy;
 pub mod rebinding;
 mod rendered;

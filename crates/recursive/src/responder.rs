@@ -15,6 +15,7 @@ use crate::answer::{self, Asked, Buffers, End, Parts};
 use crate::counters::Counters;
 use crate::dues::Dues;
 use crate::local::Found;
+use crate::pace::Paces;
 use crate::policy::Policy;
 use crate::rebinding::Rebinding;
 use crate::rendered::{Rendered, Wanted};
@@ -29,7 +30,7 @@ use resolve::{Ask, Time};
 use wire::builder::Suffixes;
 use wire::cookie::Malformed;
 use wire::header;
-use wire::iana::{class, opcode, rcode, rtype};
+use wire::iana::{class, ede, opcode, rcode, rtype};
 use wire::query::{PlainQuery, Query};
 use wire::refusal::Refusal;
 use wire::rrset::RdataListBuf;
@@ -92,6 +93,7 @@ pub struct Responder {
     made: RdataListBuf,
     rendered: Rendered,
     dues: Dues,
+    paces: Paces,
     turn: u32,
     counters: Counters,
 }
@@ -116,6 +118,7 @@ impl Responder {
             made: RdataListBuf::new(),
             rendered: Rendered::new(key.rotate_left(32)),
             dues: Dues::new(),
+            paces: Paces::new(),
             turn: 0,
             counters: Counters::default(),
         }
@@ -184,7 +187,25 @@ impl Responder {
             };
             return self.say(verdict, Some(class::IN), policy, time.now, room);
         }
-        self.answer(policy, cache, time.now, room)
+        let served = self.answer(policy, cache, time.now, room);
+        match served {
+            Served::Miss => self.pace(client, policy, time.now, room),
+            served => served,
+        }
+    }
+
+    /// Has the client wait, unless its prefix asks too much.
+    fn pace(&mut self, client: &Client<'_>, policy: &Policy, now: Moment, room: &mut [u8]) -> Served {
+        if self.paces.may(client.address, self.is_proved, policy.misses_per_second, now) {
+            self.counters.misses += 1;
+            return Served::Miss;
+        }
+        self.counters.paced += 1;
+        let verdict = match self.is_proved {
+            true => Verdict::failure([Some(ede::OTHER), None]),
+            false => Verdict { flags: header::TC, ..Verdict::of(rcode::NOERROR) },
+        };
+        self.say(verdict, Some(class::IN), policy, now, room)
     }
 
     /// Answers the question that was read: as before, or from local names, or from the cache.
@@ -251,7 +272,6 @@ impl Responder {
                     }
                     End::Miss(rtype, stage) => {
                         (self.missed_type, self.stage) = (rtype, stage);
-                        counters.misses += 1;
                         return Served::Miss;
                     }
                     End::Answer(verdict) => {

@@ -124,6 +124,11 @@ impl Resolver {
             task.candidates.try_again();
             return Flow::Go;
         }
+        if task.second_hand == (true, false) {
+            task.second_hand.1 = true;
+            task.candidates.try_again();
+            return Flow::Go;
+        }
         // When nobody at all was heard since the begin it is the network, and says nothing about this name.
         let is_fact = self.network.heard_count() > task.heard_before;
         let why = if is_fact { ede::NO_REACHABLE_AUTHORITY } else { ede::NETWORK_ERROR };

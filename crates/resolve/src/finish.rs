@@ -26,6 +26,7 @@ impl Resolver {
         world: &mut dyn World,
     ) {
         task.state = State::Done;
+        self.proving_octets -= task.proof.as_ref().map_or(0, |proof| proof.octets);
         self.close_exchanges(&mut task, world);
         self.end_inquiry(id, &mut task);
         if outcome.rcode == rcode::SERVFAIL {

@@ -122,6 +122,9 @@ pub const BOGUS_TRIES: u8 = 3;
 /// Zones of which a worker knows whether they are signed, with their keys: a kilobyte each at most.
 pub const STANDINGS_MAX: usize = 10_000;
 
+/// Octets of responses that wait to be validated, of a worker: 16,000 usual ones, 256 of the longest.
+pub const PROVING_OCTETS_MAX: usize = 16 << 20;
+
 /// A failure is kept for so long at first (RFC 9520 3.2: at least 1 s, 5 s proposed) ...
 pub const FAILURE_SECONDS_MIN: u32 = 5;
 /// ... and doubled for each further one up to this (RFC 9520 3.2: at most 5 minutes).

@@ -15,7 +15,7 @@ use wire::rrset::{Rrset, RrsetListBuf};
 
 use crate::exchange::Exchange;
 use crate::facts::{Answered, CacheFacts, Fact};
-use crate::limits::BOGUS_TRIES;
+use crate::limits::{BOGUS_TRIES, PROVING_OCTETS_MAX};
 use crate::mesh::TaskId;
 use crate::outcome::Outcome;
 use crate::resolver::{Flow, Resolver};
@@ -29,6 +29,8 @@ use crate::world::World;
 /// A response that is being validated.
 pub(crate) struct Proof {
     reply: Reply,
+    /// Octets of it, as they are counted.
+    pub octets: usize,
     exchange: Exchange,
     validation: Validation,
     /// What was fetched for it.
@@ -50,9 +52,15 @@ impl Resolver {
         world: &mut dyn World,
     ) -> Flow {
         if self.settings.is_validating && !task.is_unchecked {
+            let octets = reply.octets();
+            if self.proving_octets + octets > PROVING_OCTETS_MAX {
+                return Flow::End(Box::new(Outcome::unfinished()));
+            }
+            self.proving_octets += octets;
             let validation = Validation::continued(self.budgets.work(task.budget));
             task.proof = Some(Box::new(Proof {
                 reply: std::mem::take(reply),
+                octets,
                 exchange: exchange.clone(),
                 validation,
                 facts: Vec::new(),
@@ -134,6 +142,7 @@ impl Resolver {
         world: &mut dyn World,
     ) -> Flow {
         self.counters.proofs += 1;
+        self.proving_octets -= std::mem::take(&mut proof.octets);
         if !verdict.is_fact() {
             return Flow::End(Box::new(Outcome::unfinished()));
         }

@@ -294,6 +294,11 @@ impl Resolver {
     ) -> Flow {
         let is_whole =
             exchange.name.octets().len() == task.qname.octets().len() && exchange.rtype == task.rtype;
+        if !task.second_hand.1 && is_second_hand(task, reply) {
+            // Others of the zone may have it at first hand; this is taken when none of them does.
+            task.second_hand.0 = true;
+            return self.next_server(task, exchange, None);
+        }
         match reply.kind {
             Kind::Referral => self.referred(id, task, exchange, reply, world),
             Kind::Exists | Kind::Answer | Kind::Alias | Kind::NoData | Kind::TooLong if !is_whole => {
@@ -451,6 +456,14 @@ impl Exchange {
     pub(crate) fn way_is_stream(&self) -> bool {
         matches!(self.way, Way::Stream(_))
     }
+}
+
+/// Whether a server of a zone says what it has from others: a resolver in the place of a name server.
+fn is_second_hand(task: &Task, reply: &Reply) -> bool {
+    let is_of_kind =
+        matches!(reply.kind, Kind::Answer | Kind::Alias | Kind::NoData | Kind::NameError | Kind::Exists);
+    let is_forwarder = matches!(task.place.source, Source::Forward(_));
+    is_of_kind && !is_forwarder && reply.has_recursion && !reply.is_authoritative
 }
 
 /// What is known of a server's EDNS after an answer. It is left out only for those that refuse it and say nothing of it (RFC 6891 7): never for

@@ -79,6 +79,8 @@ pub struct Resolver {
     pub(crate) waiting: HashMap<Waiter, TaskId, RandomState>,
     /// Tasks that nobody waited for at their begin.
     pub(crate) prefetches: usize,
+    /// Octets of the responses that are being validated.
+    pub(crate) proving_octets: usize,
     /// Who is to be told in the next turns.
     pub(crate) telling: VecDeque<(Vec<Waiting>, Box<Outcome>)>,
     /// How many were told in this one.
@@ -113,6 +115,7 @@ impl Resolver {
             standings: Standings::default(),
             waiting: HashMap::default(),
             prefetches: 0,
+            proving_octets: 0,
             telling: VecDeque::new(),
             told_now: 0,
             rechecks: HashMap::new(),

@@ -331,7 +331,7 @@ impl Resolver {
         task.candidates.clear();
         (task.over_stream, task.is_case_plain) = (None, false);
         task.questions = 0;
-        (task.bogus, task.near_misses) = (0, 0);
+        (task.bogus, task.near_misses, task.second_hand) = (0, 0, (false, false));
         task.state = State::Choosing;
     }
 }

@@ -321,7 +321,7 @@ impl Generator {
         }
         if kind >= 70 {
             for server in ["ns1", "ns2"] {
-                let _ = writeln!(text, "@ 3600 NS {server}");
+                let _ = writeln!(text, "@ 86400 NS {server}");
                 text += &self.addresses_of(server, zone, 3600);
             }
         }

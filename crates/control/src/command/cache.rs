@@ -113,3 +113,23 @@ pub struct RequestLine {
     /// Tasks that it waits for.
     pub waits_for: usize,
 }
+
+/// What becomes of negative trust anchors.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum NegativeCommand {
+    /// Which there are.
+    List,
+    /// One more, or longer.
+    Add {
+        /// The name from which on downwards nothing is validated.
+        name: String,
+        /// For how long.
+        seconds: u64,
+    },
+    /// One less.
+    Remove {
+        /// Its name.
+        name: String,
+    },
+}

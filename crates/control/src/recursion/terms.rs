@@ -31,6 +31,7 @@ const PORT_TLS: u16 = 853;
 const PORT_PLAIN: u16 = 53;
 
 /// See the module.
+#[derive(Clone)]
 pub(crate) struct Terms {
     /// Another for each change.
     pub version: u64,
@@ -238,6 +239,7 @@ fn policy(settings: &Settings, server: &auth::Server, version: u64) -> Policy {
         answers_without_rd: resolver.without_recursion == "cache",
         udp_payload_octets: server.udp_payload_octets,
         rotates: resolver.rotate,
+        misses_per_second: resolver.misses_per_second,
         cuts_below_unproved: false,
         stale_seconds: resolver.stale_seconds,
         points: Names::new(&points(settings)),

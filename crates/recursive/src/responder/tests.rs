@@ -636,6 +636,21 @@ fn outcomes() {
     assert_eq!(crate::kit::read(&kit.room[..octets]).words(), "SERVFAIL 0");
 }
 
+/// Who asks for too much that is not known gets what is, and is told to come by TCP; there, that it failed.
+#[test]
+fn too_many_questions() {
+    let mut kit = Kit::new();
+    kit.policy.misses_per_second = 3;
+    kit.data("www.x", rtype::A, 60, A, Insecure);
+    for (transport, beyond) in [(Transport::Udp, "NOERROR tc"), (Transport::Tcp, "SERVFAIL 0")] {
+        kit.transport = transport;
+        let said: Vec<_> = (0..5).map(|number| kit.ask(&format!("{number}.y"), rtype::A, 0, false)).collect();
+        assert_eq!(said, ["Miss", "Miss", "Miss", beyond, beyond]);
+        assert!(kit.ask("www.x", rtype::A, 0, false).starts_with("NOERROR |"));
+    }
+    assert_eq!((kit.responder.counters().misses, kit.responder.counters().paced), (6, 4));
+}
+
 /// Reasons go from the cache and from outcomes to clients as they are.
 #[test]
 fn every_reason() {

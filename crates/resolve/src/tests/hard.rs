@@ -760,3 +760,31 @@ fn octets_of_a_task() {
     assert!(fixed <= 1024, "{fixed}");
     scene.check_nothing_held();
 }
+
+/// A resolver in the place of one of the name servers: its answers are second-hand, and taken only where nobody has better ones.
+#[test]
+fn second_hand() {
+    for has_other in [true, false] {
+        let mut scene = Scene::new(ROOT);
+        let other = if has_other {
+            "example.test. 3600 NS b.example.test.\nb.example.test. 3600 A 192.0.9.4\n"
+        } else {
+            ""
+        };
+        scene.serve(
+            2,
+            &[(
+                "test.",
+                &format!("{other}example.test. 3600 NS a.example.test.\na.example.test. 3600 A 192.0.9.3"),
+            )],
+        );
+        scene.serve_so(3, &[("example.test.", EXAMPLE)], |_, response| {
+            Some(Response { is_authoritative: false, has_recursion: true, ..response })
+        });
+        scene.serve(4, &[("example.test.", EXAMPLE)]);
+        check_www(&mut scene);
+        assert!(scene.seen(3) + scene.seen(4) <= 2);
+        assert!(!has_other || scene.seen(4) == 1);
+        scene.check_nothing_held();
+    }
+}

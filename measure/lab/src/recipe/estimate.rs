@@ -33,6 +33,8 @@ const SAMPLES_SECONDS: f64 = 12.0;
 const WATCHED_SECONDS: f64 = 10.0;
 /// What it takes to ask a resolver for a name that it does not know yet.
 const SETTLED: f64 = 5e-5;
+/// What it takes to see that no more queries arrive at the authoritative servers.
+const LOOKED: f64 = 0.04;
 /// Echo servers in a block, where workers do not vary.
 const ECHOES: usize = 2;
 
@@ -128,7 +130,7 @@ impl Recipe {
         let names = self.cases.first().map_or(0.0, |case| records(case, effort)) / 2.0;
         let servers = self.contenders.len() as f64;
         let trial = effort.trial_seconds + TRIAL_MORE + effort.timeout_ms as f64 / 2000.0;
-        let subject = (effort.trials as f64 + APPROACH) * trial + effort.warm_seconds + LOAD_START;
+        let subject = (effort.trials as f64 + APPROACH) * (trial + LOOKED) + effort.warm_seconds + LOAD_START;
         let block = self.cases.len() as f64 * (servers + ECHOES as f64) * subject;
         counts * (servers * (START + names * SETTLED) + effort.blocks as f64 * block)
     }

@@ -70,6 +70,17 @@ pub(super) enum Command {
         #[command(subcommand)]
         command: CacheCommand,
     },
+    /// Names that the resolver does not validate for a while, as they are broken (RFC 7646); lists them all
+    NegativeAnchor {
+        /// One more: from this name on downwards
+        name: Option<String>,
+        /// For how long
+        #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..=604_800), requires = "name")]
+        seconds: u64,
+        /// Validate it again
+        #[arg(long, requires = "name", conflicts_with = "seconds")]
+        remove: bool,
+    },
     /// What the resolver is finding out now, for whom, and whom it asks
     Requests,
     /// The servers that the resolver asks about a name, and how they do
@@ -237,6 +248,14 @@ pub(super) fn request(command: &Command) -> Result<Request, String> {
             Request::ConfirmCatalog { catalog: catalog.clone() }
         }
         Command::Cache { command } => cache_request(command),
+        Command::NegativeAnchor { name, seconds, remove } => {
+            let anchor = match name.clone() {
+                None => command::NegativeCommand::List,
+                Some(name) if *remove => command::NegativeCommand::Remove { name },
+                Some(name) => command::NegativeCommand::Add { name, seconds: *seconds },
+            };
+            Request::NegativeAnchor { anchor }
+        }
         Command::Requests => Request::Requests,
         Command::Servers { name } => Request::Servers { name: name.clone() },
         Command::AddZone { zone, file, catalog, group } => Request::AddZone {

@@ -1,9 +1,11 @@
 //! The authoritative servers that resolvers ask: server 2 of the paper (the root and the parent), and server 1 (all others).
 //!
-//! Both are this project's server: its counters say how many queries arrived, and nothing that resolvers ask is more work to it than to
-//! the fastest of the others.
+//! Both are this project's server: it takes and sends trains of datagrams, and its counters say how many queries arrived.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    time::Duration,
+};
 
 use serde_json::Value;
 
@@ -17,7 +19,6 @@ use crate::{
     process,
     recipe::Name,
 };
-use std::time::Duration;
 
 /// Most threads of each: four answer the misses of dozens of resolver threads.
 const WORKERS_MAX: usize = 4;
