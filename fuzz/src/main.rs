@@ -21,7 +21,7 @@ const VARIABLE: &str = "ZONDA_FUZZ_TARGET";
 type Target = fn(&[u8]);
 
 /// Names as in `fuzz/run` and `fuzz/seeds`.
-const TARGETS: [(&str, Target); 9] = [
+const TARGETS: [(&str, Target); 11] = [
     ("message", message::run),
     ("message-layer", message_layer::run),
     // What must hold is said in `zonefile::fuzz`.
@@ -32,6 +32,10 @@ const TARGETS: [(&str, Target); 9] = [
     ("update", change::fuzz::fuzz_update),
     // Any octets as the response to a question of a secondary; what must hold is said in `transfer::incoming::fuzz`.
     ("transfer", transfer::incoming::fuzz::check_stream),
+    // Any octets as the response of a server to a question that they choose; what must hold is said in `resolve::response::fuzz`.
+    ("resolve-response", resolve::response::fuzz::check_response),
+    // Responses put together from signed zones, with octets changed; what must hold is said in `validate::fuzz`.
+    ("validate", validate::fuzz::check),
     ("journal", image::run),
     // Any octets as a capture; what must hold is said in `bench::trace::fuzz`.
     ("trace", bench::trace::fuzz::fuzz_capture),

@@ -1,8 +1,10 @@
 //! The recursive server in a model Internet of real servers, each test in a network namespace of its own.
 
+mod compare;
 mod internet;
 
 use internet::in_internet;
+use zonda_tests::patience::await_or;
 
 /// What dig shows of an answer: status, flags, and the lines of the answer section.
 fn shown(said: &str) -> (String, String, Vec<String>) {
@@ -103,6 +105,9 @@ fn the_cache_can_be_looked_at_and_flushed() {
             &["www.plain.org. IN A 192.0.2.9"],
         );
         assert!(resolver.ctl(&["cache", "flush", "--all"]).ends_with(" forgotten\n"));
+        assert_eq!(resolver.ctl(&["requests"]), "", "nothing is being found out");
+        let stats = resolver.ctl(&["stats"]);
+        assert!(stats.contains("\nresolver\n") && stats.contains("misses"), "{stats}");
     });
 }
 
@@ -136,8 +141,7 @@ fn what_has_expired_is_served_while_its_servers_are_gone() {
 #[test]
 fn forwarders_stubs_and_local_names() {
     in_internet(|internet| {
-        let other = internet.resolver("");
-        let _ = &other;
+        let _forwarder = internet.resolver("");
         let resolver = internet.resolver_at(
             "127.0.0.2",
             "[[forward]]\nname = \"org\"\naddresses = [\"127.0.0.1\"]\n\
@@ -159,5 +163,63 @@ fn forwarders_stubs_and_local_names() {
         check(&resolver.dig(&["none.home.example", "A"]), "NXDOMAIN", "qr aa rd ra", &[]);
         check(&resolver.dig(&["1.0.0.10.in-addr.arpa", "PTR"]), "NXDOMAIN", "qr aa rd ra", &[]);
         check(&resolver.dig(&["www.plain.org", "A", "+norecurse"]), "REFUSED", "qr", &[]);
+    });
+}
+
+#[test]
+fn what_was_learned_outlives_a_restart() {
+    in_internet(|internet| {
+        let state = tempfile::tempdir().expect("a folder");
+        let more = format!("state-directory = \"{}\"\n", state.path().display());
+        let www = ["www.plain.org. IN A 192.0.2.9"];
+        let resolver = internet.resolver(&more);
+        check(&resolver.dig(&["www.plain.org", "A"]), "NOERROR", "qr rd ra", &www);
+        let written = resolver.ctl(&["cache", "write"]);
+        assert!(written.ends_with(" entries written\n"), "{written}");
+        drop(resolver);
+        internet.end("plain.org.");
+        let resolver = internet.resolver(&more);
+        // While its servers are gone.
+        check(&resolver.dig(&["www.plain.org", "A"]), "NOERROR", "qr rd ra", &www);
+        assert!(resolver.log().contains(" took in "), "{}", resolver.log());
+        drop(resolver);
+        std::fs::write(state.path().join("cache"), b"not a cache").expect("a file");
+        let resolver = internet.resolver(&more);
+        assert!(resolver.dig(&["www.signed.org", "A"]).contains("status: NOERROR"));
+        assert!(resolver.log().contains("the cache begins empty"), "{}", resolver.log());
+    });
+}
+
+#[test]
+fn what_is_bogus_is_kept_from_clients() {
+    in_internet(|internet| {
+        let resolver = internet.resolver("");
+        let said = resolver.dig(&["www.broken.org", "A"]);
+        check(&said, "SERVFAIL", "qr rd ra", &[]);
+        assert!(said.contains("EDE: 6 (DNSSEC Bogus)"), "{said}");
+        let there = ["www.broken.org. IN A 192.0.2.67"];
+        check(&resolver.dig(&["www.broken.org", "A", "+cd"]), "NOERROR", "qr rd ra cd", &there);
+        // As bogus as before, whoever asked with CD.
+        check(&resolver.dig(&["www.broken.org", "A"]), "SERVFAIL", "qr rd ra", &[]);
+        assert_eq!(
+            resolver.ctl(&["negative-anchor", "broken.org", "--seconds", "3600"]),
+            "broken.org. for 1 h 0 min\n"
+        );
+        check(&resolver.dig(&["www.broken.org", "A"]), "NOERROR", "qr rd ra", &there);
+        check(
+            &resolver.dig(&["www.signed.org", "AAAA"]),
+            "NOERROR",
+            "qr rd ra ad",
+            &["www.signed.org. IN AAAA 2001:db8::1"],
+        );
+        assert_eq!(resolver.ctl(&["negative-anchor", "broken.org", "--remove"]), "");
+        check(&resolver.dig(&["www.broken.org", "A"]), "SERVFAIL", "qr rd ra", &[]);
+        assert!(
+            resolver.ctl(&["negative-anchor", "broken.org", "--remove"]).contains("there is no negative")
+        );
+        // One that ends by itself.
+        resolver.ctl(&["negative-anchor", "broken.org", "--seconds", "1"]);
+        check(&resolver.dig(&["www.broken.org", "A"]), "NOERROR", "qr rd ra", &there);
+        await_or(|| resolver.log(), || resolver.dig(&["www.broken.org", "A"]).contains("status: SERVFAIL"));
     });
 }

@@ -19,7 +19,11 @@ fn main() {
     let names: Vec<NameBuf> = (0..2 * NAMES)
         .filter_map(|number| NameBuf::from_text(&format!("www.h{number:06}.example.com.")).ok())
         .collect();
-    let octets = if mode == "new" { 2 << 20 } else { 64 << 20 };
+    let octets = match mode.as_str() {
+        "new" => 2 << 20,
+        "large" => 1 << 30,
+        _ => 64 << 20,
+    };
     let cache = Cache::with(&Settings { octets, ..Settings::default() }, [1, 2, 3]);
     let list: RdataListBuf = [&[192, 0, 2, 1][..], &[192, 0, 2, 2]].into_iter().collect();
     let entry = Entry {

@@ -161,6 +161,17 @@ impl Denials {
         found.is_some()
     }
 
+    /// Collects into `out` the NSEC or NSEC3 that covers `name` in `zone` (both in lower case): there is no such name, whatever a wildcard makes of it
+    /// (RFC 8198 5.3). `false`: none is known.
+    pub fn cover(&self, zone: &Name, name: &Name, now: Moment, out: &mut RrsetListBuf) -> bool {
+        out.clear();
+        let Ok(group) = self.groups[self.number(zone)].try_read() else { return false };
+        let Some(known) = group.zones.get(zone.octets()).filter(|_| name.is_at_or_below(zone)) else {
+            return false;
+        };
+        known.cover(zone, name, now, out).is_some()
+    }
+
     /// Forgets what could deny a name at or below `name`: of zones there, and of zones above.
     pub fn flush(&self, name: &Name) {
         for group in &self.groups {
@@ -299,6 +310,17 @@ impl Zone {
             nsec_covers(zone, second, at, wildcard.octets())?;
         }
         if second != owner { at.copy_to(out, now) } else { Some(()) }
+    }
+
+    fn cover(&self, zone: &Name, name: &Name, now: Moment, out: &mut RrsetListBuf) -> Option<()> {
+        let key = SortKey::of(name);
+        if let Some((owner, span)) = self.nsec_at_or_before(key.octets())
+            && nsec_covers(zone, owner, span, key.octets()).is_some()
+        {
+            return span.copy_to(out, now);
+        }
+        let params = Nsec3Params::new(0, &self.salt).ok().filter(|_| !self.nsec3.is_empty())?;
+        self.nsec3_covering(&params.hash(name))?.copy_to(out, now)
     }
 
     fn nsec_at_or_before(&self, key: &[u8]) -> Option<(&[u8], &Span)> {

@@ -18,6 +18,7 @@ use wire::rrset::RrsetList;
 use crate::entry::{self, Entry, Security};
 use crate::index::Which;
 use crate::limits::Limits;
+use crate::shard::Put;
 use crate::store::Cache;
 use crate::{Key, Moment, Subject, rank};
 
@@ -246,7 +247,8 @@ impl Cache {
         }
         let hash = self.shared.secret.hash(key.name.octets());
         let (_, shard) = self.shard_of(hash);
-        shard.restore(&self.shared, &shard.index.home(hash), key, &entry, is_proven, now)
+        let put = Put { shared: &self.shared, home: shard.index.home(hash), key, entry: &entry, now };
+        shard.restore(&put, is_proven)
     }
 }
 

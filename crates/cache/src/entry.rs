@@ -182,6 +182,13 @@ impl<'a> Fixed<'a> {
         Some((Fixed { octets }, rest))
     }
 
+    #[inline(always)]
+    fn word(&self, at: usize) -> u64 {
+        let (words, _) = self.octets.as_chunks::<8>();
+        u64::from_le_bytes(words[at / 8])
+    }
+
+    #[inline(always)]
     fn pair(&self, at: usize) -> u16 {
         u16::from_le_bytes([self.octets[at], self.octets[at + 1]])
     }
@@ -190,16 +197,31 @@ impl<'a> Fixed<'a> {
         usize::from(self.octets[2])
     }
 
-    pub(crate) fn kind(&self) -> Option<Kind> {
-        let kinds = [Kind::Data, Kind::NoData, Kind::NameError, Kind::Failure, Kind::Cut];
-        kinds.get(usize::from(self.octets[3] & 7).wrapping_sub(1)).copied()
+    #[inline(always)]
+    fn kind(&self) -> Option<Kind> {
+        Some(match self.octets[3] & 7 {
+            1 => Kind::Data,
+            2 => Kind::NoData,
+            3 => Kind::NameError,
+            4 => Kind::Failure,
+            5 => Kind::Cut,
+            _ => return None,
+        })
     }
 
+    #[inline(always)]
     fn rank(&self) -> Option<Rank> {
-        let ranks = [Rank::Additional, Rank::Referral, Rank::Answer, Rank::Authority, Rank::Authoritative];
-        ranks.get(usize::from(self.octets[3] >> 3 & 7).wrapping_sub(1)).copied()
+        Some(match self.octets[3] >> 3 & 7 {
+            1 => Rank::Additional,
+            2 => Rank::Referral,
+            3 => Rank::Answer,
+            4 => Rank::Authority,
+            5 => Rank::Authoritative,
+            _ => return None,
+        })
     }
 
+    #[inline(always)]
     fn security(&self) -> Security {
         match self.octets[3] >> 6 {
             0 => Security::Unchecked,
@@ -210,12 +232,11 @@ impl<'a> Fixed<'a> {
     }
 
     fn stored(&self) -> Moment {
-        let [a, b, c, d, e, f] = [8, 9, 10, 11, 12, 13].map(|at| self.octets[at]);
-        Moment(u64::from_le_bytes([a, b, c, d, e, f, 0, 0]))
+        Moment(self.word(8) & ((1 << 48) - 1))
     }
 
     fn ttl(&self) -> u32 {
-        u32::from(self.pair(16)) | u32::from(self.pair(18)) << 16
+        self.word(16) as u32
     }
 
     /// When it expires, or for a time of zero expired.
@@ -228,6 +249,7 @@ impl<'a> Fixed<'a> {
     }
 
     /// The entry without its lists.
+    #[inline(always)]
     pub(crate) fn entry(&self) -> Option<Entry<'static>> {
         Some(Entry {
             kind: self.kind()?,
@@ -285,7 +307,7 @@ pub(crate) fn write(key: &Key<'_>, entry: &Entry<'_>, to: &mut Vec<u8>) -> bool 
 }
 
 /// Reads the octets of an entry, exactly; `None` for others.
-#[inline]
+#[inline(always)]
 pub(crate) fn read(octets: &[u8]) -> Option<Entry<'_>> {
     let (fixed, rest) = Fixed::of(octets)?;
     let rest = rest.get(fixed.name_octets()..)?;
@@ -304,7 +326,7 @@ pub(crate) fn key_of(octets: &[u8]) -> Option<Key<'_>> {
 }
 
 /// Whether octets that begin as an entry are of `key`.
-#[inline]
+#[inline(always)]
 pub(crate) fn is_of(octets: &[u8], key: &Key<'_>) -> bool {
     let Some((fixed, rest)) = Fixed::of(octets) else { return false };
     let (code, rtype) = key.subject.code();

@@ -30,7 +30,7 @@ impl Secret {
     }
 
     /// The hash of `octets`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn hash(&self, octets: &[u8]) -> u64 {
         let mut rest = octets;
         let mut sum = 0;
@@ -39,7 +39,11 @@ impl Secret {
             rest = &rest[COEFFICIENT_OCTETS..];
         }
         // At most seven octets: none, or the last coefficient.
-        let last = rest.iter().rev().fold(0, |word, octet| word << 8 | u64::from(*octet));
+        let last = match octets.last_chunk::<8>() {
+            // The upper octets of the last eight.
+            Some(word) => (u64::from_le_bytes(*word) >> 8) >> (8 * (COEFFICIENT_OCTETS - rest.len())),
+            None => rest.iter().rev().fold(0, |word, octet| word << 8 | u64::from(*octet)),
+        };
         sum = self.step(sum, last);
         sum = self.step(sum, octets.len() as u64);
         self.spread(if sum >= PRIME { sum - PRIME } else { sum })

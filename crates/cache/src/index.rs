@@ -11,8 +11,8 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use crate::words::Lines;
-use crate::{Key, Subject};
+use crate::Subject;
+use crate::words::{Lines, zeroed_octets};
 
 /// Slots of a bucket: a line of the processor's cache.
 pub(crate) const BUCKET_SLOTS: usize = 8;
@@ -73,7 +73,7 @@ impl Home {
     }
 
     /// The tag of one of its keys. Types below 256 of one subject have different ones.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn tag(&self, subject: Subject) -> u16 {
         let (code, rtype) = subject.code();
         let mixed = rtype.wrapping_mul(0x9d) ^ rtype >> 8 ^ u16::from(code).wrapping_mul(0x6d);
@@ -95,17 +95,14 @@ pub(crate) struct Index {
 
 impl Index {
     pub(crate) fn new(buckets: usize) -> Index {
-        Index {
-            slots: Lines::new(buckets * BUCKET_SLOTS),
-            visited: vec![0_u8; buckets].into_iter().map(AtomicU8::new).collect(),
-        }
+        Index { slots: Lines::new(buckets * BUCKET_SLOTS), visited: zeroed_octets(buckets) }
     }
 
     pub(crate) fn slot_count(&self) -> usize {
         self.slots.len()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn home(&self, hash: u64) -> Home {
         let buckets = self.visited.len() as u64;
         let bucket = |hash: u64| (((hash >> 32) * buckets) >> 32) as usize;
@@ -120,6 +117,17 @@ impl Index {
         self.slots.get(slot).map_or(Slot::FREE, |word: &AtomicU64| Slot(word.load(Ordering::Acquire)))
     }
 
+    /// Which slots of a bucket have a tag: a bit each. Free ones have the tag 0.
+    #[inline(always)]
+    pub(crate) fn matches(&self, first: usize, tag: u16) -> u32 {
+        let Some(bucket) = self.slots.get(first..).and_then(|slots| slots.first_chunk::<BUCKET_SLOTS>())
+        else {
+            return 0;
+        };
+        let has_tag = |at: usize| u32::from((bucket[at].load(Ordering::Relaxed) >> 48) as u16 == tag) << at;
+        (0..BUCKET_SLOTS).fold(0, |matches, at| matches | has_tag(at))
+    }
+
     /// For the writer: all words of the entry were stored before.
     pub(crate) fn store(&self, slot: usize, value: Slot) {
         self.slots[slot].store(value.0, Ordering::Release);
@@ -131,7 +139,7 @@ impl Index {
     }
 
     /// Counts a read. A store only where it changes something: entries that are read all the time are written never.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn visit(&self, slot: usize) {
         let Some(bits) = self.visited.get(slot / BUCKET_SLOTS) else { return };
         let (known, bit) = (bits.load(Ordering::Relaxed), 1 << (slot % BUCKET_SLOTS));
@@ -168,17 +176,4 @@ impl Index {
         let slots = (0..NAME_SLOTS).map(|number| nth(turn.wrapping_add(number)));
         slots.filter(|slot| may_go(*slot)).min_by_key(|slot| weight(*slot))
     }
-}
-
-/// The key's slots with its tag, and what they say.
-#[inline]
-pub(crate) fn candidates<'i>(
-    index: &'i Index,
-    home: &Home,
-    key: &Key<'_>,
-) -> impl Iterator<Item = (usize, Slot)> + use<'i> {
-    let tag = home.tag(key.subject);
-    home.slots()
-        .map(|slot| (slot, index.load(slot)))
-        .filter(move |(_, word)| *word != Slot::FREE && word.tag() == tag)
 }

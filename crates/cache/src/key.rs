@@ -57,7 +57,7 @@ impl<'a> Key<'a> {
 
 impl Subject {
     /// As three bits, and the type; 0 where there is none.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn code(self) -> (u8, u16) {
         match self {
             Subject::Rrset(rtype) => (0, rtype),

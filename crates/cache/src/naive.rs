@@ -60,13 +60,12 @@ impl Naive {
         let name = key.name.octets().to_vec();
         let of_name: Vec<Subject> =
             known.entries.keys().filter(|place| place.0 == name).map(|place| place.1).collect();
-        let stands = |known: &Known, subject| {
-            let kept = known.entries.get(&(name.clone(), subject)).and_then(|octets| entry::read(octets));
-            kept.is_some_and(|kept| rank::stands(&kept, entry, now))
-        };
         let in_the_way = |subject: &Subject| {
-            (*subject == key.subject || rank::effect(key.subject, *subject) == Effect::OutUnlessStands)
-                && stands(&known, *subject)
+            let kept = known.entries.get(&(name.clone(), *subject)).and_then(|octets| entry::read(octets));
+            kept.is_some_and(|kept| match rank::effect(key.subject, *subject) {
+                Effect::OutUnlessStands => rank::contradicts(&kept, entry, now),
+                _ => *subject == key.subject && rank::stands(&kept, entry, now),
+            })
         };
         if of_name.iter().any(in_the_way) {
             return false;

@@ -5,9 +5,9 @@
 //! | data or its denial, `Rrset` | the failure of the type; the denial of the name |
 //! | the denial of the name, `Existence` | data and denials of all types |
 //!
-//! unless what would go is fresh and believed before what comes: then that is not kept.
+//! unless what would go is fresh and believed before what comes, or is data and what comes is an unproved denial: then that is not kept.
 
-use crate::entry::{Entry, Kind, Rank};
+use crate::entry::{Entry, Kind, Rank, Security};
 use crate::limits::{COMMON_TYPES, RECORDS_MAX, SIGNATURES_MAX};
 use crate::{Key, Moment, Subject};
 
@@ -30,6 +30,14 @@ pub(crate) fn is_kept(key: &Key<'_>, entry: &Entry<'_>) -> bool {
 /// Whether `kept` stands against `new`.
 pub(crate) fn stands(kept: &Entry<'_>, new: &Entry<'_>, now: Moment) -> bool {
     kept.ttl_left(now).is_some() && kept.is_believed_before(new)
+}
+
+/// Whether `known`, of which `new` says the contrary for the same name, stands against it. Some servers deny names of which they have data, when asked for a type
+/// that they do not know (RFC 4074 4.2): a denial of the name that is not proved never takes fresh data out.
+pub(crate) fn contradicts(known: &Entry<'_>, new: &Entry<'_>, now: Moment) -> bool {
+    let is_doubted = new.kind == Kind::NameError && new.security != Security::Secure;
+    let is_fresh_data = known.kind == Kind::Data && known.ttl_left(now).is_some();
+    is_doubted && is_fresh_data || stands(known, new, now)
 }
 
 /// Whether it counts towards [`MINOR_MAX`](crate::limits::MINOR_MAX).

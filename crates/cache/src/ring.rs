@@ -72,13 +72,13 @@ impl Ring {
     }
 
     /// Copies the entry at `place`: how many octets. `None`: it is not there any more.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn copy(&self, place: u64, to: &mut Vec<u8>) -> Option<usize> {
         self.copy_some(place, ENTRY_WORDS_MAX, to)
     }
 
     /// The same, at most the first `most` words of it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn copy_some(&self, place: u64, most: usize, to: &mut Vec<u8>) -> Option<usize> {
         let offset = self.offset(place);
         let first = usize::from(self.words.get(offset)?.load(Ordering::Relaxed) as u16);

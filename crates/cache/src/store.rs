@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use wire::Name;
 
 use crate::denials::Denials;
-use crate::entry::{self, Copied, Entry, Stamp};
-use crate::index::Slot;
+use crate::entry::{self, Copied, Entry, Kind, Stamp};
+use crate::index::{Slot, Which};
 use crate::limits::Limits;
 use crate::marks::Marks;
 use crate::servers::Servers;
-use crate::shard::{Counts, READS_MAX, Shape, Shard, Shared};
+use crate::shard::{Counts, Put, READS_MAX, Shape, Shard, Shared};
 use crate::sweep::Sweeps;
 use crate::{Key, Moment, Secret, Subject};
 
@@ -27,7 +27,7 @@ const SERVERS_PART: usize = 64;
 const SERVERS_OCTETS_MAX: usize = 16 << 20;
 
 /// Denials for names that nobody has asked for have one part of so many,
-const DENIALS_PART: usize = 16;
+const DENIALS_PART: usize = 32;
 /// and at most this: a million spans.
 const DENIALS_OCTETS_MAX: usize = 256 << 20;
 
@@ -124,7 +124,7 @@ impl Cache {
         self.look(key, copied).map(|(entry, ..)| entry)
     }
 
-    #[inline]
+    #[inline(always)]
     fn look<'b>(&self, key: &Key<'_>, copied: &'b mut Copied) -> Option<(Entry<'b>, &Shard, usize)> {
         copied.stamp = None;
         let hash = self.shared.secret.hash(key.name.octets());
@@ -135,8 +135,7 @@ impl Cache {
         }
         copied.stamp = Some(Stamp { slot: (number * shard.index.slot_count() + slot) as u32, word: word.0 });
         let entry = entry::read(&copied.octets[..octets])?;
-        let is_void =
-            entry.kind == entry::Kind::Failure && entry.stored.0 < self.outage_end.load(Ordering::Relaxed);
+        let is_void = entry.kind == Kind::Failure && entry.stored.0 < self.outage_end.load(Ordering::Relaxed);
         (!is_void).then_some((entry, shard, slot))
     }
 
@@ -145,7 +144,8 @@ impl Cache {
     pub fn put(&self, key: &Key<'_>, entry: &Entry<'_>, asked: Moment, now: Moment) -> bool {
         let hash = self.shared.secret.hash(key.name.octets());
         let (_, shard) = self.shard_of(hash);
-        shard.put(&self.shared, &shard.index.home(hash), key, &Entry { stored: now, ..*entry }, asked, now)
+        let entry = &Entry { stored: now, ..*entry };
+        shard.put(&Put { shared: &self.shared, home: shard.index.home(hash), key, entry, now }, asked)
     }
 
     /// Forgets `key`.
@@ -217,6 +217,23 @@ impl Cache {
         let mut counts = Counts::default();
         self.shards.iter().for_each(|shard| counts.add(&shard.counts()));
         counts
+    }
+
+    /// How many entries of each kind there are, expired ones among them, and their octets. Looks at all of them, in steps: for operators.
+    pub fn kinds(&self) -> [(Kind, u64, u64); 5] {
+        let all = [Kind::Data, Kind::NoData, Kind::NameError, Kind::Failure, Kind::Cut];
+        let mut kinds = all.map(|kind| (kind, 0, 0));
+        for number in 0..self.shards.len() {
+            for ring in [Which::Main, Which::Small] {
+                self.walk(number, ring, |octets, _| {
+                    let kind = entry::read(octets).map(|entry| entry.kind);
+                    if let Some(counted) = kinds.iter_mut().find(|counted| Some(counted.0) == kind) {
+                        *counted = (counted.0, counted.1 + 1, counted.2 + octets.len() as u64);
+                    }
+                });
+            }
+        }
+        kinds
     }
 
     /// Octets that all of it takes, however little is kept.

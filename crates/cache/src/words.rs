@@ -1,11 +1,18 @@
 //! Memory of atomic words.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU8, AtomicU64};
 
 /// So many words of zero. The system gives such memory page by page as it is written: an optimised build touches none of it here, as
-/// the words stay where they are.
+/// the words stay where they are. (Only as a vector first: collected into a box at once, all of it was written. A test in `mod long` looks.)
 pub(crate) fn zeroed(count: usize) -> Box<[AtomicU64]> {
-    vec![0_u64; count].into_iter().map(AtomicU64::new).collect()
+    let words: Vec<AtomicU64> = vec![0_u64; count].into_iter().map(AtomicU64::new).collect();
+    words.into_boxed_slice()
+}
+
+/// So many octets of zero, likewise.
+pub(crate) fn zeroed_octets(count: usize) -> Box<[AtomicU8]> {
+    let octets: Vec<AtomicU8> = vec![0_u8; count].into_iter().map(AtomicU8::new).collect();
+    octets.into_boxed_slice()
 }
 
 /// Octets of a line of the processor's cache.

@@ -97,6 +97,15 @@ fn carry_out(
         // Seen to by whoever speaks with the client.
         Request::Stop | Request::Upgrade { .. } => return Ok(true),
         Request::Cache { cache } => return cache::answer(cache, recursion(controller)?, reply),
+        Request::NegativeAnchor { anchor } => {
+            return cache::negative_anchors(anchor, recursion(controller)?, reply);
+        }
+        Request::Requests => {
+            for line in recursion(controller)?.requests() {
+                reply(Reply::Request(line))?;
+            }
+            return Ok(true);
+        }
         Request::Servers { name } => return cache::servers(name, recursion(controller)?, reply),
         Request::Zones { zone: None, state } => return Ok(all_zones(controller, *state, reply)?),
         Request::Zones { zone: Some(name), .. } => {

@@ -7,7 +7,7 @@ mod zone;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::cache::{CacheCommand, CacheEntry, CacheStats, ServerLine};
+pub use self::cache::{CacheCommand, CacheEntry, CacheStats, NegativeCommand, RequestLine, ServerLine};
 pub use self::server::{
     Count, Expiry, LimitedAccount, Locks, LogLevel, Memory, RateLimit, Stats, Status, Upgraded,
 };
@@ -151,6 +151,13 @@ pub enum Request {
         /// What of it.
         cache: CacheCommand,
     },
+    /// Names that the resolver does not validate for a while.
+    NegativeAnchor {
+        /// What of them.
+        anchor: NegativeCommand,
+    },
+    /// What the resolver is finding out now.
+    Requests,
     /// The servers that a name is asked of.
     Servers {
         /// The name.
@@ -252,6 +259,20 @@ pub enum Reply {
         /// How many entries were forgotten.
         entries: u64,
     },
+    /// To `cache write`.
+    Written {
+        /// How many entries were written.
+        entries: u64,
+    },
+    /// To `negative-anchor`, one for each.
+    NegativeAnchor {
+        /// Its name.
+        name: String,
+        /// Seconds that are left.
+        seconds: u64,
+    },
+    /// To `requests`, one for each.
+    Request(RequestLine),
     /// To `servers`, one for each address.
     Server(ServerLine),
     /// To `upgrade`.

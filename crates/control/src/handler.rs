@@ -46,7 +46,7 @@ pub struct Shown {
 
 impl Answerer {
     /// Answers from the zones that `zones` sees, as the server that `identity` says, and shows what it does in `shown`, going on from
-    /// the counts there. `workers`: how many there are, which share the limits. `requests`: what carries out what is no query; `recursion`: what there is for
+    /// the counts there. `workers`: which it is and how many there are, which share the limits. `requests`: what carries out what is no query; `recursion`: what there is for
     /// names of others.
     pub(crate) fn new(
         zones: CatalogReader,
@@ -54,12 +54,12 @@ impl Answerer {
         shown: &Shown,
         requests: Requests,
         recursion: Option<&Arc<Recursion>>,
-        workers: usize,
+        (worker, workers): (usize, usize),
     ) -> Answerer {
         let counts = Arc::clone(&shown.counts);
         let (tally, told) = (Arc::clone(&shown.tally), Arc::clone(&shown.told));
         let responder = Responder::counting_from(counts.read(), tally, workers as u32, told);
-        let recursor = recursion.map(|recursion| Recursor::new(recursion, crate::system::random()));
+        let recursor = recursion.map(|recursion| Recursor::new(recursion, worker, crate::system::random()));
         Answerer { zones, identity, responder, requests, recursor, counts, started: Instant::now(), lost: 0 }
     }
 
@@ -108,10 +108,12 @@ impl Service for Answerer {
         self.recurse(driver, Recursor::tick);
     }
 
-    fn gone(&mut self, keys: &[u64], _driver: &mut Driver<'_, Message>) {
-        if let Some(recursor) = &mut self.recursor {
-            recursor.gone(keys);
-        }
+    fn messages(&mut self, messages: &mut Vec<Message>, driver: &mut Driver<'_, Message>) {
+        self.recurse(driver, |recursor, _, time, driver| recursor.handed(messages, time, driver));
+    }
+
+    fn woken(&mut self, driver: &mut Driver<'_, Message>) {
+        self.recurse(driver, |recursor, _, time, _| recursor.run_errands(time));
     }
 
     fn again(&mut self, driver: &mut Driver<'_, Message>) {

@@ -7,20 +7,28 @@
 //!
 //! All that is decided is decided in `recursive` and `resolve`; here are their world and their settings. Design: `docs/design/recursion.md`.
 
+mod desk;
+mod kept;
+mod negative;
 mod own;
+mod owner;
 mod recursor;
 mod replies;
 mod terms;
 mod world;
 
+use std::hash::RandomState;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use cache::{Cache, Moment};
+use cache::{Cache, Flush, Moment};
 use sync::Mutex;
 
 use crate::settings::Settings;
+use desk::Desk;
+use negative::Negatives;
 pub use recursor::Message;
 pub(crate) use recursor::{Recursor, StreamHappened};
 pub(crate) use terms::Terms;
@@ -34,10 +42,17 @@ pub(crate) struct Recursion {
     terms: Mutex<Arc<Terms>>,
     /// The number of the terms: workers take them when it changes, and look at nothing but this.
     version: AtomicU64,
+    /// Clients that may wait at each worker.
+    places: usize,
+    /// Of the hash that names have workers by, which nobody else can compute.
+    key: RandomState,
+    /// Where operators leave errands for each worker.
+    desks: Mutex<Vec<Arc<Desk>>>,
+    /// Names that are not validated for a while.
+    negatives: Negatives,
+    /// Where what was learned is kept over a restart.
+    folder: Option<PathBuf>,
 }
-
-/// Entries that a worker's tick looks at for what is flushed: a few microseconds.
-const SWEPT_PER_TICK: usize = 64;
 
 /// What moments count from in a cache that begins empty. Not zero, so that what is before can be said.
 const FIRST: Moment = Moment(1_000_000);
@@ -60,7 +75,19 @@ impl Recursion {
         let terms = Arc::new(Terms::new(settings, server, 1)?);
         let (began, version) = (Instant::now(), AtomicU64::new(terms.version));
         let terms = Mutex::named("terms of the resolver", terms);
-        Ok(Some(Arc::new(Recursion { cache, began, first: FIRST, terms, version })))
+        let (places, key) = (settings.resolver.waiting as usize, RandomState::new());
+        Ok(Some(Arc::new(Recursion {
+            cache,
+            began,
+            first: FIRST,
+            terms,
+            version,
+            places,
+            key,
+            desks: Mutex::named("desks of the resolver", Vec::new()),
+            negatives: negative::none(),
+            folder: kept::folder(settings).map_err(|line| vec![line])?,
+        })))
     }
 
     /// Terms by other settings, to be published. Errors are lines for the operator.
@@ -69,10 +96,16 @@ impl Recursion {
     }
 
     /// Has workers go by other terms from now on. One at a time: whoever changes settings.
-    pub(crate) fn publish(&self, terms: Terms) {
-        let version = terms.version;
-        *self.terms.lock() = Arc::new(terms);
+    pub(crate) fn publish(&self, mut terms: Terms) {
+        self.add_negatives(&mut terms);
+        let (version, world) = (terms.version, terms.world);
+        let old = std::mem::replace(&mut *self.terms.lock(), Arc::new(terms));
         self.version.store(version, Ordering::Release);
+        if old.world != world {
+            // What is trusted, or who is asked, is another: nothing that was learned holds for sure.
+            let entries = self.cache.flush(&Flush::All, self.now());
+            tracing::info!(entries, "the cache is emptied, as trust anchors or forwarded zones have changed");
+        }
     }
 
     /// The present, as what is kept counts it.

@@ -6,7 +6,7 @@
 //! requests on threads of their own -> Failures, of two kinds -> the same, and why the last failed
 //! ```
 //!
-//! With each look transfers are cut that keep too much of what is served no more.
+//! With each look transfers are cut that keep too much of what is served no more, and negative trust anchors end whose time has come.
 //!
 //! Who has one more kind adds it to [`Kind`]: how it is counted, and how it is said.
 
@@ -140,6 +140,7 @@ impl Watch {
         }
         self.limited.look(controller, now);
         controller.catalog.cut_pins(PINNED_OCTETS_MAX);
+        controller.recursion.iter().for_each(|recursion| recursion.end_negatives());
         controller.transfers.say(now);
         controller.telling.say(now);
         controller.verifier.say(now);

@@ -227,9 +227,12 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
     let running = server.start(move |worker| {
         let (zones, identity) = (owner.catalog.reader(), owner.identity.reader());
         let recursion = owner.recursion.as_ref();
-        Answerer::new(zones, identity, &of_workers[worker], requests.clone(), recursion, workers)
+        Answerer::new(zones, identity, &of_workers[worker], requests.clone(), recursion, (worker, workers))
     })?;
     *controller.shown.write() = shown;
+    if let Some(recursion) = &controller.recursion {
+        recursion.read_on_a_thread()?;
+    }
     *controller.running.lock() = Some(running);
     crate::notices::watch(controller)?;
     crate::repeated::watch(controller)

@@ -5,11 +5,17 @@
 mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::collections::VecDeque;
 use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use common::{address, framed, serve, tcp, udp};
-use net::{Backend, Listen, TcpLimits};
+use net::{
+    Arrivals, Backend, Driver, Listen, Need, Protocol, Queries, Server, Service, StreamId, TcpLimits, Ticket,
+    UpstreamSettings,
+};
 
 struct Counting;
 
@@ -49,6 +55,95 @@ fn allocations(act: impl FnOnce()) -> u64 {
     let before = ALLOCATIONS.load(Ordering::Relaxed);
     act();
     ALLOCATIONS.load(Ordering::Relaxed) - before
+}
+
+/// Asks a server what it is asked, over datagrams or one stream, and passes the answers on in the order of the questions.
+struct Relay {
+    server: SocketAddr,
+    settings: Arc<UpstreamSettings>,
+    stream: Option<StreamId>,
+    by_stream: bool,
+    waiting: VecDeque<Ticket>,
+}
+
+impl Relay {
+    fn answer(&mut self, octets: &[u8], driver: &mut Driver<'_, ()>) {
+        let Some(ticket) = self.waiting.pop_front() else { return };
+        let reply = driver.reply(ticket, |room| {
+            room[..octets.len()].copy_from_slice(octets);
+            octets.len()
+        });
+        assert!(reply.is_ok());
+    }
+}
+
+impl Service for Relay {
+    type Message = ();
+
+    fn queries(&mut self, queries: &mut Queries<'_>, driver: &mut Driver<'_, ()>) {
+        while let Some(mut item) = queries.next() {
+            let query = item.query;
+            self.waiting.push_back(item.later(driver, 0, true).unwrap());
+            if self.by_stream {
+                let server = self.server;
+                let stream = self
+                    .stream
+                    .get_or_insert_with(|| driver.upstream().connect(server, &Protocol::Tcp).unwrap());
+                driver.upstream().send(*stream, query).unwrap();
+            } else {
+                if self.settings.sources.is_empty() {
+                    let sources = vec![self.server.ip()];
+                    self.settings = Arc::new(UpstreamSettings { sources, ..(*self.settings).clone() });
+                    driver.upstream().configure(Arc::clone(&self.settings));
+                }
+                driver.upstream().ask(self.server, query, Need::Fresh).unwrap();
+            }
+        }
+    }
+
+    fn arrivals(&mut self, arrivals: &Arrivals, driver: &mut Driver<'_, ()>) {
+        for arrival in arrivals.iter() {
+            driver.upstream().settle(arrival.path);
+            self.answer(arrival.octets, driver);
+        }
+    }
+
+    fn message(&mut self, _: StreamId, octets: &[u8], driver: &mut Driver<'_, ()>) {
+        self.answer(octets, driver);
+    }
+}
+
+/// Questions to another server, by sockets of the pool, by fresh ones and by a stream.
+fn asking_costs_none() {
+    for (fresh_per_second, by_stream) in [(0, false), (100_000, false), (0, true)] {
+        let server = serve(&common::local());
+        let at = address(&server);
+        let settings = Arc::new(UpstreamSettings { fresh_per_second, ..UpstreamSettings::default() });
+        let relay = move |_| Relay {
+            server: at,
+            settings: Arc::clone(&settings),
+            stream: None,
+            by_stream,
+            waiting: VecDeque::with_capacity(64),
+        };
+        let running = Server::bind(&common::local()).unwrap().start(relay).unwrap();
+        let client = udp(address(&running));
+        let mut buffer = [0; 512];
+        let mut rounds = |count: usize| {
+            for _ in 0..count {
+                for number in 0..20_u8 {
+                    client.send(&[number; 40]).unwrap();
+                }
+                for _ in 0..20 {
+                    assert_eq!(client.recv(&mut buffer).unwrap(), 40);
+                }
+            }
+        };
+        // The pool is complete, and its table as long as it gets.
+        rounds(150);
+        let made = allocations(|| rounds(250));
+        assert_eq!(made, 0, "5,000 questions, {fresh_per_second} fresh a second, by stream: {by_stream}");
+    }
 }
 
 /// One test, because tests of one program run side by side and would count each other's allocations.
@@ -91,6 +186,8 @@ fn queries_cost_no_allocation() {
     };
     rounds(1);
     assert_eq!(allocations(|| rounds(500)), 0, "10,000 queries over one TCP connection");
+
+    asking_costs_none();
 
     // Idle connections: those that asked once and those that began a query.
     const IDLE: usize = 512;

@@ -10,35 +10,27 @@
 //! Records are written as they are found. Where something is missing later on, what was written is of no use: the room is scratch until its octets are given
 //! away. So one copy of an entry at a time is enough, however long the chain is.
 
-use crate::limits::{ALIASES_MAX, PARENTS_MAX, PREFETCH_PART, PREFETCH_TTL_MIN, STALE_TTL_MAX};
+mod any;
+mod lookup;
+mod parts;
+mod put;
+
+use crate::limits::{ALIASES_MAX, PARENTS_MAX};
 use crate::policy::Policy;
-use crate::rebinding::{Reaction, Rebinding};
+use crate::rebinding::Rebinding;
 use crate::space::NameSpace;
 use crate::verdict::Verdict;
 use crate::wishes::{Stage, Wishes};
 use crate::writer::{Lasts, Writer};
-use cache::{Cache, Copied, Entry, Key, Kind, Moment, Security, Subject};
-use resolve::outcome::EDES_MAX;
-use wire::Name;
+use any::any;
+use cache::{Cache, Copied, Kind, Moment, Security, Subject};
+use lookup::{fresh, has_soa, left_of, subjects};
+pub(crate) use parts::{Parts, Stale, is_of_validation};
+use put::{data, denial, made_of_a, note_proofs, write_proofs};
+pub(crate) use put::{put_data, put_made};
 use wire::iana::{ede, rcode, rtype};
-use wire::render::Section;
-use wire::rrset::{RdataList, RdataListBuf, Rrset, RrsetListBuf};
-
-/// Types that a question for ANY is answered with, whichever is there first (RFC 8482 4.1).
-const ANY_TYPES: [u16; 12] = [
-    rtype::CNAME,
-    rtype::A,
-    rtype::AAAA,
-    rtype::MX,
-    rtype::NS,
-    rtype::SOA,
-    rtype::TXT,
-    rtype::HTTPS,
-    rtype::SRV,
-    rtype::PTR,
-    rtype::DS,
-    rtype::DNSKEY,
-];
+use wire::rrset::{RdataListBuf, RrsetListBuf};
+use wire::{Name, RdataList};
 
 /// What an answer depends on.
 #[derive(Clone, Copy)]
@@ -51,13 +43,6 @@ pub(crate) struct Asked<'a> {
     pub filter: Option<&'a Rebinding>,
     /// Why what has expired is given too (RFC 8767); `None`: it is not.
     pub stale: Option<Stale>,
-}
-
-/// Why something that has expired is given: it could not be found out anew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stale {
-    /// As an extended error.
-    why: Option<u16>,
 }
 
 /// What is used again for question after question.
@@ -94,90 +79,6 @@ pub(crate) enum End {
     Answer(Verdict),
     /// It has to be found out: for this type, at this stage.
     Miss(u16, Stage),
-}
-
-/// What the parts of an answer have in common.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Parts {
-    /// The worst.
-    pub security: Security,
-    /// Until when all are fresh.
-    pub until: Moment,
-    /// When the first is to be asked for anew.
-    pub due: Moment,
-    /// One has expired.
-    pub is_stale: bool,
-    /// One is to be asked for anew before it expires.
-    pub is_due: bool,
-    /// Something was kept back.
-    pub is_filtered: bool,
-    /// Addresses made.
-    pub made: u32,
-    edes: [Option<u16>; EDES_MAX],
-}
-
-impl Parts {
-    pub(crate) fn new() -> Parts {
-        Parts {
-            security: Security::Secure,
-            until: Moment(u64::MAX),
-            due: Moment(u64::MAX),
-            is_stale: false,
-            is_due: false,
-            is_filtered: false,
-            made: 0,
-            edes: [None; EDES_MAX],
-        }
-    }
-
-    /// Adds an entry.
-    #[inline(always)]
-    fn add(&mut self, entry: &Entry<'_>, asked: &Asked<'_>) {
-        if entry.ttl_left(asked.now).is_none() {
-            return self.add_stale(entry, asked);
-        }
-        self.security = self.security.worst(entry.security);
-        if entry.security == Security::Bogus {
-            self.note(entry.ede.unwrap_or(ede::DNSSEC_BOGUS));
-        }
-        let due_ms = match entry.ttl {
-            0..PREFETCH_TTL_MIN => u64::from(entry.ttl) * 1000,
-            ttl => u64::from(ttl) * 1000 / PREFETCH_PART * (PREFETCH_PART - 1),
-        };
-        let due = entry.stored.plus_ms(due_ms);
-        self.is_due |= asked.now >= due;
-        self.due = self.due.min(due);
-        self.until = self.until.min(entry.stored.plus_seconds(entry.ttl));
-    }
-
-    /// Adds an entry that has expired: signatures may have too (RFC 8767 5).
-    #[cold]
-    fn add_stale(&mut self, entry: &Entry<'_>, asked: &Asked<'_>) {
-        self.security = self.security.worst(entry.security).worst(Security::Insecure);
-        self.until = asked.now;
-        self.is_stale = true;
-        let code = match entry.kind {
-            Kind::NameError => ede::STALE_NXDOMAIN_ANSWER,
-            _ => ede::STALE_ANSWER,
-        };
-        self.note(code);
-        if let Some(why) = asked.stale.and_then(|stale| stale.why) {
-            self.note(why);
-        }
-    }
-
-    /// Adds an extended error, if there is room.
-    fn note(&mut self, code: u16) {
-        if !self.edes.contains(&Some(code))
-            && let Some(to) = self.edes.iter_mut().find(|ede| ede.is_none())
-        {
-            *to = Some(code);
-        }
-    }
-
-    fn verdict(&self, rcode: u16, wishes: &Wishes) -> End {
-        End::Answer(Verdict { rcode, edes: self.edes, flags: 0 }.proved(self.security, wishes))
-    }
 }
 
 /// One step of the chain.
@@ -219,23 +120,28 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
                 let Buffers { name, other, made, proofs, lasts, .. } = buffers;
                 let end = data(asked, name.name(), qtype, &entry, (other, made), parts, writer);
                 if let Some(end) = end {
+                    parts.of(&buffers.copied);
                     return Step::End(end);
                 }
                 note_proofs(asked, &entry, (proofs, lasts));
+                parts.of(&buffers.copied);
                 write_proofs(buffers, writer);
                 return Step::End(parts.verdict(rcode::NOERROR, asked.wishes));
             }
-            Kind::NoData => {
+            Kind::NoData if has_soa(&entry) => {
                 parts.add(&entry, asked);
                 let Buffers { name, other, made, proofs, lasts, .. } = buffers;
                 if asked.wishes.wants_dns64 && qtype == rtype::AAAA {
-                    let left = left_of(&entry, asked.now).ttl;
+                    let left = left_of(&entry, asked.now);
                     let end = made_of_a(asked, name.name(), left, (other, made), parts, writer);
                     if let Some(end) = end {
+                        parts.of(&buffers.copied);
                         return Step::End(end);
                     }
                 }
-                return Step::End(denial(asked, rcode::NOERROR, &entry, (proofs, lasts), parts, writer));
+                let end = denial(asked, rcode::NOERROR, &entry, (proofs, lasts), parts, writer);
+                parts.of(&buffers.copied);
+                return Step::End(end);
             }
             _ => {}
         }
@@ -255,6 +161,7 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
             );
             note_proofs(asked, &entry, (proofs, lasts));
             next.set_lower(target);
+            parts.of(copied);
             std::mem::swap(name, next);
             return follow(asked, name.name());
         }
@@ -262,9 +169,12 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
     let Buffers { name, copied, proofs, lasts, .. } = buffers;
     if let Some(entry) = fresh(asked, name.name(), Subject::Existence, copied)
         && entry.kind == Kind::NameError
+        && has_soa(&entry)
     {
         parts.add(&entry, asked);
-        return Step::End(denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer));
+        let end = denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer);
+        parts.of(copied);
+        return Step::End(end);
     }
     if asked.stale.is_some() {
         return Step::End(End::Miss(qtype, Stage::Asked));
@@ -328,7 +238,9 @@ fn above(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &m
             writer.set(parent, rtype::DNAME, lasts_for, (entry.rdatas, entry.signatures));
             note_proofs(asked, &entry, (proofs, lasts));
             let kept = name.name().octets().len() - parent.octets().len();
-            if !next.join(name.name(), kept, target) {
+            let is_name = next.join(name.name(), kept, target);
+            parts.of(copied);
+            if !is_name {
                 return Step::End(parts.verdict(rcode::YXDOMAIN, asked.wishes));
             }
             // It has no signature: the DNAME's is enough (RFC 6672 5.3.1).
@@ -343,261 +255,14 @@ fn above(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &m
         }
         if let Some(entry) = fresh(asked, parent, Subject::Existence, copied)
             && entry.kind == Kind::NameError
+            && has_soa(&entry)
             && (entry.security == Security::Secure || asked.policy.cuts_below_unproved)
         {
             parts.add(&entry, asked);
-            return Step::End(denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer));
+            let end = denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer);
+            parts.of(copied);
+            return Step::End(end);
         }
     }
     Step::End(End::Miss(asked.wishes.qtype, Stage::Asked))
-}
-
-/// Where an RRset is looked for: clients with CD see what nobody has validated too.
-fn subjects(asked: &Asked<'_>, rtype: u16) -> impl Iterator<Item = Subject> + use<> {
-    let unchecked = asked.wishes.checking_disabled().then_some(Subject::Unchecked(rtype));
-    std::iter::once(Subject::Rrset(rtype)).chain(unchecked)
-}
-
-/// An entry that has not expired, or not for long where that will do, and is for this client.
-fn fresh<'c>(asked: &Asked<'_>, name: &Name, subject: Subject, copied: &'c mut Copied) -> Option<Entry<'c>> {
-    let entry = asked.cache.get(&Key { name, subject }, copied)?;
-    if entry.ttl_left(asked.now).is_none() {
-        let is_kept = entry.expired_for(asked.now) < u64::from(asked.policy.stale_seconds);
-        asked.stale.filter(|_| is_kept)?;
-    }
-    let is_checked = !matches!(entry.security, Security::Unchecked | Security::Bogus);
-    (is_checked || entry.kind == Kind::Failure || asked.wishes.checking_disabled()).then_some(entry)
-}
-
-/// From when on and for how long an entry is good.
-fn span_of(entry: &Entry<'_>, now: Moment) -> (Moment, u32) {
-    match entry.ttl_left(now) {
-        Some(_) => (entry.stored, entry.ttl),
-        None => (now, STALE_TTL_MAX),
-    }
-}
-
-/// For how long an entry is good.
-#[inline(always)]
-fn left_of(entry: &Entry<'_>, now: Moment) -> Lasts {
-    let (stored, ttl) = span_of(entry, now);
-    Lasts::from(stored, ttl, now)
-}
-
-/// Writes the data that were asked for, less what is kept back. What ends the answer, if it is something else.
-fn data(
-    asked: &Asked<'_>,
-    name: &Name,
-    rtype: u16,
-    entry: &Entry<'_>,
-    (other, made): (&mut Copied, &mut RdataListBuf),
-    parts: &mut Parts,
-    writer: &mut Writer<'_>,
-) -> Option<End> {
-    let lasts = left_of(entry, asked.now);
-    let dns64 = asked.policy.dns64.as_ref();
-    if rtype == rtype::AAAA
-        && asked.wishes.wants_dns64
-        && let Some(dns64) = dns64
-        && !entry.rdatas.into_iter().any(|rdata| dns64.counts(rdata))
-    {
-        let end = made_of_a(asked, name, lasts.ttl, (other, made), parts, writer);
-        return end.or_else(|| Some(parts.verdict(rcode::NOERROR, asked.wishes)));
-    }
-    let (rdatas, signatures) = (entry.rdatas, entry.signatures);
-    let set = Rrset { owner: name, rtype, ttl: lasts.ttl, rdatas, signatures };
-    put_data(asked, &set, lasts, parts, writer)
-}
-
-/// Writes a set of an answer, less IPv6 addresses that do not count for clients of DNS64, and private addresses that names of others must not have.
-pub(crate) fn put_data(
-    asked: &Asked<'_>,
-    set: &Rrset<'_>,
-    lasts: Lasts,
-    parts: &mut Parts,
-    writer: &mut Writer<'_>,
-) -> Option<End> {
-    if set.rtype == rtype::AAAA
-        && asked.wishes.wants_dns64
-        && let Some(dns64) = &asked.policy.dns64
-        && !set.rdatas.into_iter().all(|rdata| dns64.counts(rdata))
-    {
-        let counted = || set.rdatas.into_iter().filter(|rdata| dns64.counts(rdata));
-        parts.security = parts.security.worst(Security::Insecure);
-        let record = |at: usize| counted().nth(at);
-        writer.records(set.owner, set.rtype, lasts, counted().count(), record, RdataList::EMPTY);
-        return None;
-    }
-    let Some(filter) = asked.filter.filter(|filter| filter.has_any(set.rtype, set.rdatas)) else {
-        writer.rrset(set, lasts);
-        return None;
-    };
-    parts.is_filtered = true;
-    parts.security = parts.security.worst(Security::Insecure);
-    match filter.reaction {
-        Reaction::Refuse => Some(End::Answer(Verdict::with_ede(rcode::REFUSED, ede::FILTERED))),
-        Reaction::Remove => {
-            let others = || set.rdatas.into_iter().filter(|rdata| !filter.has(set.rtype, rdata));
-            let record = |at: usize| others().nth(at);
-            writer.records(set.owner, set.rtype, lasts, others().count(), record, RdataList::EMPTY);
-            parts.note(ede::FILTERED);
-            None
-        }
-    }
-}
-
-/// Writes addresses made of those of type A that the name has (RFC 6147 5.1); `left`: for how many seconds it has none of its own. `None`: it has none of
-/// that type either.
-fn made_of_a(
-    asked: &Asked<'_>,
-    name: &Name,
-    left: u32,
-    (other, made): (&mut Copied, &mut RdataListBuf),
-    parts: &mut Parts,
-    writer: &mut Writer<'_>,
-) -> Option<End> {
-    for subject in subjects(asked, rtype::A) {
-        let Some(entry) = fresh(asked, name, subject, other) else { continue };
-        match entry.kind {
-            Kind::Data => {
-                parts.add(&entry, asked);
-                let lasts = left_of(&entry, asked.now);
-                let until = lasts.until.min(asked.now.plus_seconds(left));
-                let lasts = Lasts { ttl: lasts.ttl.min(left), until };
-                let set = Rrset {
-                    owner: name,
-                    rtype: rtype::A,
-                    ttl: lasts.ttl,
-                    rdatas: entry.rdatas,
-                    signatures: RdataList::EMPTY,
-                };
-                return put_made(asked, &set, lasts, made, parts, writer);
-            }
-            Kind::NoData => return None,
-            _ => {}
-        }
-    }
-    Some(End::Miss(rtype::A, Stage::Dns64 { ttl: left, security: parts.security }))
-}
-
-/// Writes what DNS64 makes of a set of type A; `None`: nothing.
-pub(crate) fn put_made(
-    asked: &Asked<'_>,
-    set: &Rrset<'_>,
-    lasts: Lasts,
-    made: &mut RdataListBuf,
-    parts: &mut Parts,
-    writer: &mut Writer<'_>,
-) -> Option<End> {
-    let dns64 = asked.policy.dns64.as_ref()?;
-    if let Some(filter) = asked.filter
-        && filter.has_any(rtype::A, set.rdatas)
-    {
-        parts.is_filtered = true;
-        return Some(End::Answer(Verdict::with_ede(rcode::REFUSED, ede::FILTERED)));
-    }
-    made.clear();
-    dns64.made(set.rdatas).for_each(|octets| made.push(&octets));
-    let count = made.list().count();
-    if count == 0 {
-        return None;
-    }
-    parts.made += count as u32;
-    let record = |at: usize| made.list().iter().nth(at);
-    writer.records(set.owner, rtype::AAAA, lasts, count, record, RdataList::EMPTY);
-    Some(parts.verdict(rcode::NOERROR, asked.wishes))
-}
-
-/// Ends with a denial: SOA and proofs.
-fn denial(
-    asked: &Asked<'_>,
-    rcode: u16,
-    entry: &Entry<'_>,
-    (proofs, lasts): (&RrsetListBuf, &[Lasts]),
-    parts: &Parts,
-    writer: &mut Writer<'_>,
-) -> End {
-    writer.begin_section(Section::Authority);
-    let (stored, ttl) = span_of(entry, asked.now);
-    writer.sets(entry.beside, stored, ttl);
-    put_proofs(proofs, lasts, writer);
-    parts.verdict(rcode, asked.wishes)
-}
-
-/// Takes note of what proves a step of the chain: that nothing is nearer than the wildcard that it was made from.
-fn note_proofs(asked: &Asked<'_>, entry: &Entry<'_>, (proofs, lasts): (&mut RrsetListBuf, &mut Vec<Lasts>)) {
-    if !asked.wishes.dnssec_ok {
-        return;
-    }
-    let (stored, ttl) = span_of(entry, asked.now);
-    for set in entry.beside {
-        let is_there = proofs.list().iter().any(|other| other.owner == set.owner && other.rtype == set.rtype);
-        if !is_there {
-            proofs.push(&set);
-            lasts.push(Lasts::from(stored, ttl.min(set.ttl), asked.now));
-        }
-    }
-}
-
-fn write_proofs(buffers: &Buffers, writer: &mut Writer<'_>) {
-    if !buffers.lasts.is_empty() {
-        writer.begin_section(Section::Authority);
-        put_proofs(&buffers.proofs, &buffers.lasts, writer);
-    }
-}
-
-fn put_proofs(proofs: &RrsetListBuf, lasts: &[Lasts], writer: &mut Writer<'_>) {
-    proofs.list().iter().zip(lasts).for_each(|(set, lasts)| writer.rrset(&set, *lasts));
-}
-
-/// A question for all types: one RRset that is there, or a denial, else a record that says so (RFC 8482 4).
-fn any(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mut Writer<'_>) -> End {
-    let Buffers { name, copied, proofs, lasts, .. } = buffers;
-    for rtype in ANY_TYPES {
-        for subject in subjects(asked, rtype) {
-            let Some(entry) = fresh(asked, name.name(), subject, copied) else { continue };
-            if entry.kind != Kind::Data {
-                continue;
-            }
-            parts.add(&entry, asked);
-            let set = Rrset {
-                owner: name.name(),
-                rtype,
-                ttl: entry.ttl,
-                rdatas: entry.rdatas,
-                signatures: entry.signatures,
-            };
-            if let Some(end) = put_data(asked, &set, left_of(&entry, asked.now), parts, writer) {
-                return end;
-            }
-            note_proofs(asked, &entry, (proofs, lasts));
-            write_proofs(buffers, writer);
-            return parts.verdict(rcode::NOERROR, asked.wishes);
-        }
-    }
-    if let Some(entry) = fresh(asked, name.name(), Subject::Existence, copied)
-        && entry.kind == Kind::NameError
-    {
-        parts.add(&entry, asked);
-        return denial(asked, rcode::NXDOMAIN, &entry, (proofs, lasts), parts, writer);
-    }
-    parts.security = Security::Insecure;
-    parts.until = asked.now;
-    let lasts = Lasts { ttl: ANY_TTL, until: asked.now.plus_seconds(ANY_TTL) };
-    writer.records(name.name(), rtype::HINFO, lasts, 1, |at| [ANY_HINFO].get(at).copied(), RdataList::EMPTY);
-    parts.verdict(rcode::NOERROR, asked.wishes)
-}
-
-/// CPU "RFC8482", no operating system (RFC 8482 4.2).
-const ANY_HINFO: &[u8] = b"\x07RFC8482\0";
-/// Seconds: long enough that who asks again and again is answered by a cache of his own.
-const ANY_TTL: u32 = 3600;
-
-/// Whether an extended error says that something is wrong with signatures: who sets CD does not mind.
-pub(crate) fn is_of_validation(code: u16) -> bool {
-    matches!(
-        code,
-        ede::UNSUPPORTED_DNSKEY_ALGORITHM | ede::UNSUPPORTED_DS_DIGEST_TYPE | ede::DNSSEC_INDETERMINATE
-            ..=ede::NSEC_MISSING | ede::SIGNATURE_EXPIRED_BEFORE_VALID | ede::UNSUPPORTED_NSEC3_ITERATIONS
-    )
 }

@@ -12,6 +12,8 @@ sync::counters! {
     rendered,
     /// Questions for the resolver.
     misses,
+    /// Questions that were not asked, as their prefix had asked too many.
+    paced,
     /// Answers from local names.
     local,
     /// Queries that got no answer because local names say so.

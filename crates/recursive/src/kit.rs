@@ -81,7 +81,11 @@ impl Kit {
     }
 
     fn put(&self, name: &Name, subject: Subject, entry: Entry<'_>) {
-        assert!(self.cache.put(&Key { name, subject }, &entry, self.now, self.now));
+        assert!(self.try_put(name, subject, entry));
+    }
+
+    fn try_put(&self, name: &Name, subject: Subject, entry: Entry<'_>) -> bool {
+        self.cache.put(&Key { name, subject }, &entry, self.now, self.now)
     }
 
     /// Keeps data; signed where they are secure or bogus.
@@ -99,6 +103,19 @@ impl Kit {
         security: Security,
         beside: &RrsetListBuf,
     ) {
+        assert!(self.try_wildcard(owner, rtype, ttl, texts, security, beside));
+    }
+
+    /// The same; `false` where the cache does not take it.
+    pub(crate) fn try_wildcard(
+        &self,
+        owner: &str,
+        rtype: u16,
+        ttl: u32,
+        texts: &[&str],
+        security: Security,
+        beside: &RrsetListBuf,
+    ) -> bool {
         let (rdatas, signatures) =
             (list(rtype, texts), signatures(matches!(security, Security::Secure | Security::Bogus)));
         let entry = Entry {
@@ -108,11 +125,23 @@ impl Kit {
             ede: (security == Security::Bogus).then_some(ede::SIGNATURE_EXPIRED),
             ..bare(Kind::Data, security, ttl)
         };
-        self.put(&name(owner), subject(rtype, security), entry);
+        self.try_put(&name(owner), subject(rtype, security), entry)
     }
 
     /// Keeps a denial: of a type, or of the name; with SOA and NSEC.
     pub(crate) fn denial(&self, owner: &str, rtype: Option<u16>, zone: &str, ttl: u32, security: Security) {
+        assert!(self.try_denial(owner, rtype, zone, ttl, security));
+    }
+
+    /// The same; `false` where the cache does not take it.
+    pub(crate) fn try_denial(
+        &self,
+        owner: &str,
+        rtype: Option<u16>,
+        zone: &str,
+        ttl: u32,
+        security: Security,
+    ) -> bool {
         let is_signed = security == Security::Secure;
         let beside = match is_signed {
             true => sets(&[(zone, rtype::SOA, ttl, &[zone]), (zone, rtype::NSEC, ttl, &["nsec"])], true),
@@ -120,7 +149,14 @@ impl Kit {
         };
         let kind = if rtype.is_some() { Kind::NoData } else { Kind::NameError };
         let subject = rtype.map_or(Subject::Existence, |rtype| subject(rtype, security));
-        self.put(&name(owner), subject, Entry { beside: beside.list(), ..bare(kind, security, ttl) });
+        self.try_put(&name(owner), subject, Entry { beside: beside.list(), ..bare(kind, security, ttl) })
+    }
+
+    /// Keeps a denial as it comes with a referral.
+    pub(crate) fn bare_denial(&self, owner: &str, rtype: u16) {
+        let beside = sets(&[(owner, rtype::NSEC, 60, &["nsec"])], true);
+        let entry = Entry { beside: beside.list(), ..bare(Kind::NoData, Security::Secure, 60) };
+        self.put(&name(owner), Subject::Rrset(rtype), entry);
     }
 
     /// Keeps a failure.

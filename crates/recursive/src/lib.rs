@@ -17,6 +17,7 @@
 mod answer;
 mod counters;
 pub mod dns64;
+mod dues;
 #[cfg(test)]
 mod kit;
 pub mod limits;
@@ -24,8 +25,10 @@ pub mod local;
 pub mod names;
 pub mod networks;
 mod outcome;
+mod pace;
 pub mod policy;
 pub mod rebinding;
+mod rendered;
 mod responder;
 mod space;
 mod verdict;

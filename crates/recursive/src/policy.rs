@@ -83,6 +83,9 @@ pub struct Policy {
     pub clients: Clients,
     /// Whether queries without RD read what is kept, which tells what others asked for.
     pub answers_without_rd: bool,
+    /// How many questions a second clients of a prefix (/24, /56) may have the resolver find out, those with a proved address apart; 0: any number. Beyond it they
+    /// get what is kept, else TC, or SERVFAIL where their address is proved. Mail servers with block lists ask for thousands of names that do not exist.
+    pub misses_per_second: u32,
     /// The largest UDP response that is sent, whatever the client allows.
     pub udp_payload_octets: u16,
     /// Whether records of a set change their places from answer to answer.
@@ -115,6 +118,7 @@ impl Default for Policy {
             version: 0,
             clients: Clients::loopback(),
             answers_without_rd: false,
+            misses_per_second: 0,
             // What passes every path without fragments (DNS flag day 2020): IPv6's 1280 less its headers.
             udp_payload_octets: 1232,
             rotates: true,

@@ -4,28 +4,32 @@
 //! `auth` alone (signed queries, other operations and classes, transfers) is told apart before anything is written.
 
 mod here;
+mod kept;
 mod made;
+mod read;
+mod reply;
 #[cfg(test)]
 mod tests;
 
 use crate::answer::{self, Asked, Buffers, End, Parts};
 use crate::counters::Counters;
-use crate::outcome;
-use crate::policy::{Asker, Clients, Decision, Policy};
+use crate::dues::Dues;
+use crate::local::Found;
+use crate::pace::Paces;
+use crate::policy::Policy;
 use crate::rebinding::Rebinding;
+use crate::rendered::{Rendered, Wanted};
 use crate::space::NameSpace;
 use crate::verdict::{self, Verdict};
 use crate::wishes::{Stage, Waiting, Wishes};
 use crate::writer::{Marks, Writer};
 use cache::{Cache, Moment, Security};
 use here::{LocalEnd, local};
-use made::{goes_on_to_a, made_of, without_made};
 use resolve::outcome::From;
-use resolve::{Ask, Outcome, Time};
+use resolve::{Ask, Time};
 use wire::builder::Suffixes;
-use wire::cookie::{self, Cookie, Malformed};
-use wire::edns::Edns;
-use wire::header::{self, HEADER_OCTETS};
+use wire::cookie::Malformed;
+use wire::header;
 use wire::iana::{class, ede, opcode, rcode, rtype};
 use wire::query::{PlainQuery, Query};
 use wire::refusal::Refusal;
@@ -52,7 +56,7 @@ pub enum Served {
     Miss,
     /// No response must be sent.
     Drop,
-    /// The client may not have recursion, or does not want it; nothing was written. [`Responder::refuse`] says so, unless there is something else to say.
+    /// The client may not have recursion, or does not want it; nothing was written, so that what stood there may be said. [`Responder::refuse`] says so, unless there is something else to say.
     Refused,
     /// It is signed, of another operation or class, or a transfer; nothing was written.
     Other,
@@ -87,6 +91,9 @@ pub struct Responder {
     suffixes: Box<Suffixes>,
     marks: Marks,
     made: RdataListBuf,
+    rendered: Rendered,
+    dues: Dues,
+    paces: Paces,
     turn: u32,
     counters: Counters,
 }
@@ -109,6 +116,9 @@ impl Responder {
             suffixes: Box::new(Suffixes::new(key)),
             marks: Marks::default(),
             made: RdataListBuf::new(),
+            rendered: Rendered::new(key.rotate_left(32)),
+            dues: Dues::new(),
+            paces: Paces::new(),
             turn: 0,
             counters: Counters::default(),
         }
@@ -117,6 +127,11 @@ impl Responder {
     /// What it did so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Forgets the answers given before. Never needed for them to be right: that is for tests and measurements.
+    pub fn forget(&mut self) {
+        self.rendered.forget();
     }
 
     /// Answers one query. `query`: a whole message as received; `room`: where the response goes, 512 octets at least.
@@ -172,78 +187,57 @@ impl Responder {
             };
             return self.say(verdict, Some(class::IN), policy, time.now, room);
         }
-        self.answer(policy, cache, time.now, room)
-    }
-
-    /// Reads what the client wants: the name and all else. Whether it has a cookie that is answered.
-    fn read_wishes(
-        &mut self,
-        read: &Query<'_>,
-        client: &Client<'_>,
-        policy: &Policy,
-        time: Time,
-    ) -> Result<bool, Malformed> {
-        let edns = read.edns.as_ref();
-        let qtype = read.question.map_or(0, |question| question.qtype);
-        self.wishes = Wishes::of(header::u16_at(read.message, 0), read.flags, qtype, edns);
-        self.wishes.limit(edns, policy, client.transport);
-        if let Some(question) = read.question {
-            // What was read as a question is whole: the name, and four octets.
-            self.question.set(Name::trusted(&read.message[HEADER_OCTETS..question.end - 4]));
-        }
-        self.is_proved = client.is_proved || client.transport.is_stream();
-        let cookie = self.read_cookie(read.message, edns, client, (policy, time))?;
-        self.wishes.wants_dns64 = self.gets_dns64(client, policy);
-        Ok(cookie)
-    }
-
-    fn read_cookie(
-        &mut self,
-        message: &[u8],
-        edns: Option<&Edns>,
-        client: &Client<'_>,
-        (policy, time): (&Policy, Time),
-    ) -> Result<bool, Malformed> {
-        let Some(data) = edns.and_then(|edns| edns.options.cookie(message)) else { return Ok(false) };
-        let Some(secrets) = &policy.cookies else { return Ok(false) };
-        let cookie = Cookie::read(data)?;
-        let mut reply = [0; cookie::COOKIE_OCTETS];
-        self.is_proved |= secrets.reply(&cookie, client.address.ip(), time.wall as u32, &mut reply);
-        self.wishes.cookie = Some(reply);
-        Ok(true)
-    }
-
-    /// Whether a client may have recursion, and whether it would have to prove its address for that.
-    fn admit(&self, client: &Client<'_>, policy: &Policy) -> (bool, bool) {
-        if let Clients::All = policy.clients {
-            return (true, false);
-        }
-        match policy.clients.decide(&self.asker(client)) {
-            Decision::Allowed => (true, false),
-            Decision::Unproved => (true, true),
-            Decision::Denied => (false, false),
+        let served = self.answer(policy, cache, time.now, room);
+        match served {
+            Served::Miss => self.pace(client, policy, time.now, room),
+            served => served,
         }
     }
 
-    fn asker(&self, client: &Client<'_>) -> Asker {
-        Asker { address: client.address.ip(), transport: client.transport, is_proved: self.is_proved }
+    /// Has the client wait, unless its prefix asks too much.
+    fn pace(&mut self, client: &Client<'_>, policy: &Policy, now: Moment, room: &mut [u8]) -> Served {
+        if self.paces.may(client.address, self.is_proved, policy.misses_per_second, now) {
+            self.counters.misses += 1;
+            return Served::Miss;
+        }
+        self.counters.paced += 1;
+        let verdict = match self.is_proved {
+            true => Verdict::failure([Some(ede::OTHER), None]),
+            false => Verdict { flags: header::TC, ..Verdict::of(rcode::NOERROR) },
+        };
+        self.say(verdict, Some(class::IN), policy, now, room)
     }
 
-    /// Whether addresses are made for this client and query: not where it validates for itself (RFC 6147 5.5).
-    fn gets_dns64(&self, client: &Client<'_>, policy: &Policy) -> bool {
-        let Some(dns64) = &policy.dns64 else { return false };
-        let makes_own = self.wishes.dnssec_ok && self.wishes.checking_disabled();
-        let is_meant = matches!(self.wishes.qtype, rtype::AAAA | rtype::PTR);
-        is_meant && !makes_own && dns64.clients().decide(&self.asker(client)) == Decision::Allowed
-    }
-
-    /// Answers the question that was read: from local names, then from the cache.
+    /// Answers the question that was read: as before, or from local names, or from the cache.
     fn answer(&mut self, policy: &Policy, cache: &Cache, now: Moment, room: &mut [u8]) -> Served {
         let turn = self.next_turn(policy);
-        let Responder { buffers, question, wishes, suffixes, marks, counters, .. } = self;
-        buffers.name.set_lower(question.name());
-        let tables = (&mut **suffixes, marks);
+        self.missed.set_lower(self.question.name());
+        self.missed_type = self.wishes.qtype;
+        let reads_cache = self.wishes.flags & header::RD != 0 || policy.answers_without_rd;
+        let name = self.missed.name();
+        if !reads_cache && policy.local.find(name, self.wishes.qtype).0 == Found::Nothing {
+            return Served::Refused;
+        }
+        self.rendered.check(policy.version);
+        let wanted = self.rendered.wanted(name, &self.wishes);
+        if reads_cache && let Some(octets) = self.repeat(&wanted, (policy, cache), (now, turn), room) {
+            return Served::Octets(octets);
+        }
+        self.find(&wanted, (policy, cache), (now, turn), room)
+    }
+
+    /// The same without answers of before.
+    fn find(
+        &mut self,
+        wanted: &Wanted,
+        (policy, cache): (&Policy, &Cache),
+        (now, turn): (Moment, u32),
+        room: &mut [u8],
+    ) -> Served {
+        let Responder { buffers, question, wishes, suffixes, marks, counters, missed, rendered, .. } = self;
+        buffers.name.set(missed.name());
         let asked_for = (&*wishes, Some((question.name(), class::IN)));
+        let tables = (&mut **suffixes, marks);
         let Some(mut writer) = Writer::new(room, tables, asked_for, wishes.opt(policy), (now, turn)) else {
             return Served::Drop;
         };
@@ -262,29 +256,31 @@ impl Responder {
                 verdict
             }
             None => {
-                let wants_recursion = wishes.flags & header::RD != 0;
-                if !wants_recursion && !policy.answers_without_rd {
-                    return Served::Refused;
-                }
                 let asked = Asked { wishes, policy, cache, now, filter, stale: None };
                 let mut parts = Parts::new();
                 if local.is_aliased {
                     // Local data are not signed.
                     parts.security = Security::Insecure;
+                    missed.set(buffers.name.name());
                 }
-                self.missed.set(buffers.name.name());
                 match answer::answer(&asked, buffers, &mut parts, &mut writer) {
-                    End::Miss(..) if !wants_recursion => return Served::Refused,
+                    End::Miss(..) if wishes.flags & header::RD == 0 => {
+                        return match self.refuse(policy, now, room) {
+                            0 => Served::Drop,
+                            octets => Served::Octets(octets),
+                        };
+                    }
                     End::Miss(rtype, stage) => {
                         (self.missed_type, self.stage) = (rtype, stage);
-                        counters.misses += 1;
                         return Served::Miss;
                     }
                     End::Answer(verdict) => {
-                        self.is_due = parts.is_due;
-                        self.missed_type = wishes.qtype;
+                        self.is_due = parts.is_due && self.dues.is_said(wanted.hash(), now);
                         counters.hits += 1;
                         count(counters, &parts);
+                        if !local.is_aliased && !verdict.has_no_records() && !writer.is_truncated() {
+                            rendered.note((missed.name(), wanted), writer.written(), (&verdict, &parts), now);
+                        }
                         verdict
                     }
                 }
@@ -299,126 +295,6 @@ impl Responder {
             Some(octets) => Served::Octets(octets),
             None => Served::Drop,
         }
-    }
-
-    /// Answers a client that waited, with what its question came to.
-    pub fn reply(
-        &mut self,
-        waiting: &mut Waiting,
-        outcome: &Outcome,
-        (policy, cache): (&Policy, &Cache),
-        time: Time,
-        room: &mut [u8],
-    ) -> Replied {
-        if waiting.stage == Stage::Asked
-            && let Some(stage) = goes_on_to_a(waiting, outcome, policy)
-        {
-            self.take_up(waiting, policy, time.now);
-            (waiting.stage, self.stage, self.missed_type) = (stage, stage, rtype::A);
-            return Replied::Ask;
-        }
-        let turn = self.next_turn(policy);
-        self.question.set(&waiting.name);
-        self.wishes = waiting.wishes;
-        let Responder { buffers, question, wishes, suffixes, marks, counters, made, .. } = self;
-        buffers.name.set_lower(question.name());
-        let asked_for = (&*wishes, Some((question.name(), class::IN)));
-        let tables = (&mut **suffixes, marks);
-        let Some(mut writer) = Writer::new(room, tables, asked_for, wishes.opt(policy), (time.now, turn))
-        else {
-            return Replied::Octets(0);
-        };
-        let start = writer.mark();
-        let filter = filter_for(policy, buffers.name.name());
-        let asked = Asked { wishes, policy, cache, now: time.now, filter, stale: None };
-        let mut parts = Parts::new();
-        if waiting.is_aliased {
-            local(policy, wishes, &mut buffers.name, time.now, &mut writer);
-            parts.security = Security::Insecure;
-        }
-        let verdict = match waiting.stage {
-            Stage::Asked => outcome::write(&asked, outcome, &mut parts, &mut writer),
-            Stage::Dns64 { ttl, security } => {
-                parts.security = parts.security.worst(security);
-                made_of(&asked, outcome, ttl, made, &mut parts, &mut writer).unwrap_or_else(|| {
-                    let plain = Wishes { wants_dns64: false, ..*asked.wishes };
-                    let asked = Asked { wishes: &plain, ..asked };
-                    without_made(&asked, outcome, buffers, &mut parts, &mut writer)
-                })
-            }
-        };
-        if verdict.has_no_records() {
-            writer.back_to(start);
-        }
-        count(counters, &parts);
-        counters.failures += u64::from(verdict.rcode == rcode::SERVFAIL);
-        counters.stale += u64::from(outcome.is_stale);
-        counters.truncated += u64::from(writer.is_truncated());
-        let words = outcome.reason.filter(|_| verdict.edes[0].is_some() && verdict.edes == outcome.edes);
-        Replied::Octets(verdict::finish(verdict, (wishes, true), policy, writer, words).unwrap_or(0))
-    }
-
-    /// Tells a client that its query came to nothing for want of time or room.
-    pub fn give_up(&mut self, waiting: &Waiting, policy: &Policy, now: Moment, room: &mut [u8]) -> usize {
-        self.question.set(&waiting.name);
-        self.wishes = waiting.wishes;
-        match self.say(Verdict::failure([Some(ede::OTHER), None]), Some(class::IN), policy, now, room) {
-            Served::Octets(octets) => octets,
-            _ => 0,
-        }
-    }
-
-    /// Tells a client to ask over TCP: a response of its query's size.
-    pub fn truncate(&mut self, waiting: &Waiting, policy: &Policy, now: Moment, room: &mut [u8]) -> usize {
-        self.question.set(&waiting.name);
-        self.wishes = waiting.wishes;
-        let verdict = Verdict { flags: header::TC, ..Verdict::of(rcode::NOERROR) };
-        match self.say(verdict, Some(class::IN), policy, now, room) {
-            Served::Octets(octets) => octets,
-            _ => 0,
-        }
-    }
-
-    /// Says REFUSED to the query that was just served as [`Served::Refused`].
-    pub fn refuse(&mut self, policy: &Policy, now: Moment, room: &mut [u8]) -> usize {
-        self.counters.refused += 1;
-        let wants_recursion = self.wishes.flags & header::RD != 0;
-        let why = if wants_recursion { ede::PROHIBITED } else { ede::NOT_AUTHORITATIVE };
-        match self.write(Verdict::with_ede(rcode::REFUSED, why), (Some(class::IN), false), policy, now, room)
-        {
-            Some(octets) => octets,
-            None => 0,
-        }
-    }
-
-    fn say(
-        &mut self,
-        verdict: Verdict,
-        class: Option<u16>,
-        policy: &Policy,
-        now: Moment,
-        room: &mut [u8],
-    ) -> Served {
-        match self.write(verdict, (class, true), policy, now, room) {
-            Some(octets) => Served::Octets(octets),
-            None => Served::Drop,
-        }
-    }
-
-    /// Writes a response without records.
-    fn write(
-        &mut self,
-        verdict: Verdict,
-        (class, offers): (Option<u16>, bool),
-        policy: &Policy,
-        now: Moment,
-        room: &mut [u8],
-    ) -> Option<usize> {
-        let Responder { question, wishes, suffixes, marks, .. } = self;
-        let asked_for = (&*wishes, class.map(|class| (question.name(), class)));
-        let tables = (&mut **suffixes, marks);
-        let writer = Writer::new(room, tables, asked_for, wishes.opt(policy), (now, 0))?;
-        verdict::finish(verdict, (wishes, offers), policy, writer, None)
     }
 
     /// The question that the resolver is asked after [`Served::Miss`] and [`Replied::Ask`]. `client`: who pays for the work.
@@ -456,20 +332,6 @@ impl Responder {
     /// Whether the client of the query that was just served is known to be where it says.
     pub fn is_proved(&self) -> bool {
         self.is_proved
-    }
-
-    /// Takes up again what a client waits for, such that [`Responder::ask`] says it.
-    fn take_up(&mut self, waiting: &Waiting, policy: &Policy, now: Moment) {
-        self.wishes = waiting.wishes;
-        self.missed.set_lower(&waiting.name);
-        if waiting.is_aliased {
-            let mut scratch = [0; 2048];
-            let tables = (&mut *self.suffixes, &mut self.marks);
-            let asked_for = (&self.wishes, Some((&*waiting.name, class::IN)));
-            if let Some(mut writer) = Writer::new(&mut scratch, tables, asked_for, None, (now, 0)) {
-                local(policy, &self.wishes, &mut self.missed, now, &mut writer);
-            }
-        }
     }
 
     /// Which record of sets comes first.

@@ -8,50 +8,26 @@
 //! ```
 //!
 //! Whoever is too many goes out at the old end: the oldest is the one that will be late. Newest-first would keep the seats for the dead: in a flood all that
-//! sit are victims whose servers do not answer, and every honest newcomer would be sent away until they time out. Chains are of prefixes and zones by hash:
-//! two that fall together share, which a key that nobody knows keeps anybody from choosing.
+//! sit are victims whose servers do not answer, and every honest newcomer would be sent away until they time out. Chains are of prefixes and zones by hash, those
+//! with a proved address apart, so that forged ones cost them nothing: two that fall together share, which a key that nobody knows keeps anybody from choosing.
 //!
 //! All is O(1): chains are linked through the slots, and those of one length hang together (`groups`), so that the longest is known.
 
+mod bounds;
 mod groups;
+mod keys;
+mod links;
 #[cfg(test)]
 mod tests;
 
 use crate::wishes::Waiting;
+pub use bounds::*;
 use cache::Moment;
 use groups::{Groups, NONE};
+use keys::{PREFIXES, ZONES};
 use resolve::Waiter;
-use std::hash::{BuildHasher, Hasher, RandomState};
-use wire::{Address, Name};
-
-/// Age at which an answer to an address that was not proved is not sent any more, milliseconds. Held back longer, answers could be let loose on a victim at
-/// a moment of an attacker's choice (DNSBomb, CVE-2024-33655); Unbound has 1.9 s. Stubs ask again after 1 to 5 s, and find it in the cache.
-pub const AGE_MS_MAX: u64 = 2_000;
-/// The same for clients who are where they say: more than the resolver takes for any question.
-pub const PROVED_AGE_MS_MAX: u64 = 8_000;
-/// A part of the places that those of one prefix have at most: one forwarder may be a city.
-pub const PREFIX_PART: usize = 8;
-/// A part of the places that those who wait for one zone have at most.
-pub const ZONE_PART: usize = 2;
-/// Quarters of the places that clients have whose address is not proved: floods with forged ones leave room for the others. As `net` has it.
-pub const UNPROVED_QUARTERS: usize = 3;
-/// Where all places are taken, a chain is a culprit only if it has more than such a part of the places ...
-pub const CULPRIT_PART: usize = 64;
-/// ... and more than so many times the mean of its kind: in a flood of names and addresses that are all different the longest chain is an honest forwarder, or a
-/// large zone. Without a culprit the oldest of all goes.
-pub const CULPRIT_MEANS: usize = 4;
-/// Age from which on an answer counts as held back, milliseconds: servers far away take less.
-pub const HELD_MS_MIN: u64 = 500;
-/// Octets of answers that were held back which one prefix gets within [`PULSE_MS`], if its clients are not proved; the others get TC, of the size of their
-/// query. That is 500 answers of DNSSEC's usual size, which a single /24 does not wait for at once unless somebody else asked for them.
-pub const PULSE_OCTETS_MAX: u32 = 64 << 10;
-/// What counts as at once, milliseconds: shorter than any queue of a link that would smooth it out.
-pub const PULSE_MS: u64 = 100;
-
-/// Chains by prefix: a power of two.
-const PREFIXES: usize = 1 << 14;
-/// Chains by zone: a power of two.
-const ZONES: usize = 1 << 12;
+use std::hash::RandomState;
+use wire::Address;
 
 /// Who waits.
 #[derive(Clone, Copy, Debug)]
@@ -233,7 +209,7 @@ impl<T> Waiters<T> {
             self.counts.joined += 1;
             return Room::Joined;
         }
-        let (prefix, zone) = (self.prefix_of(who), self.zone_of(waiting));
+        let (prefix, zone) = (self.prefix_of(who), self.zone_of(who, waiting));
         let unproved_max = (self.places * UNPROVED_QUARTERS / 4).max(1);
         let is_full =
             self.counts.waiting as usize >= self.places || !who.is_proved && self.unproved >= unproved_max;
@@ -266,16 +242,16 @@ impl<T> Waiters<T> {
         let excess = |groups: &Groups| {
             let (group, length) = groups.longest()?;
             let is_one = length > least && length > CULPRIT_MEANS * groups.mean();
-            is_one.then(|| (length, groups.ends(group).first))
+            let victim = groups.ends(group).first;
+            let is_theirs = is_proved || !self.slots.get(victim as usize)?.is_proved;
+            (is_one && is_theirs).then_some((length, victim))
         };
-        let (_, victim) = excess(&self.prefixes).max(excess(&self.zones))?;
-        let slot = self.slots.get(victim as usize)?;
-        (is_proved || !slot.is_proved).then_some(victim)
+        Some(excess(&self.prefixes).max(excess(&self.zones))?.1)
     }
 
     /// Has a client wait, after [`Waiters::make_room`].
     pub fn insert(&mut self, who: &Who<'_>, waiting: Waiting, ticket: T, now: Moment) -> Waiter {
-        let (prefix, zone) = (self.prefix_of(who), self.zone_of(&waiting));
+        let (prefix, zone) = (self.prefix_of(who), self.zone_of(who, &waiting));
         let question = self.question_of(who, &waiting);
         let (fate, is_proved) = (Fate::Reply, who.is_proved);
         self.put_back(Taken { waiting, ticket, fate, since: now, is_proved, prefix, zone, question })
@@ -419,158 +395,9 @@ impl<T> Waiters<T> {
         self.counts.waiting -= 1;
         Some((at, Gone { waiter, ticket, waiting }))
     }
-
-    /// The ends of the chain of a slot.
-    fn ends(&mut self, by: By, at: u32) -> &mut Ends {
-        let slot = &self.slots[at as usize];
-        match by {
-            By::Age => &mut self.ages[usize::from(slot.is_proved)],
-            By::Prefix => self.prefixes.ends_mut(slot.prefix),
-            By::Zone => self.zones.ends_mut(slot.zone),
-        }
-    }
-
-    /// Puts a slot at the end of its chain; by age where it belongs, which is the end but for those that were put back.
-    fn link(&mut self, by: By, at: u32) {
-        let since = self.slots[at as usize].since;
-        let mut before = self.ends(by, at).last;
-        if let By::Age = by {
-            // Those that were put back go before what came since: few, and only for questions of DNS64.
-            let mut steps = 0;
-            while let Some(slot) = self.slots.get(before as usize)
-                && slot.since > since
-                && steps < PUT_BACK_STEPS_MAX
-            {
-                (before, steps) = (slot.links[By::Age as usize].before, steps + 1);
-            }
-        }
-        let after = match self.slots.get(before as usize) {
-            Some(slot) => slot.links[by as usize].after,
-            None => self.ends(by, at).first,
-        };
-        self.slots[at as usize].links[by as usize] = Link { before, after };
-        match self.slots.get_mut(before as usize) {
-            Some(slot) => slot.links[by as usize].after = at,
-            None => self.ends(by, at).first = at,
-        }
-        match self.slots.get_mut(after as usize) {
-            Some(slot) => slot.links[by as usize].before = at,
-            None => self.ends(by, at).last = at,
-        }
-        let slot = &self.slots[at as usize];
-        match by {
-            By::Age => {}
-            By::Prefix => self.prefixes.grow(slot.prefix),
-            By::Zone => self.zones.grow(slot.zone),
-        }
-    }
-
-    fn unlink(&mut self, by: By, at: u32) {
-        let Link { before, after } = self.slots[at as usize].links[by as usize];
-        match self.slots.get_mut(before as usize) {
-            Some(slot) => slot.links[by as usize].after = after,
-            None => self.ends(by, at).first = after,
-        }
-        match self.slots.get_mut(after as usize) {
-            Some(slot) => slot.links[by as usize].before = before,
-            None => self.ends(by, at).last = before,
-        }
-        let slot = &mut self.slots[at as usize];
-        slot.links[by as usize] = UNLINKED;
-        match by {
-            By::Age => {}
-            By::Prefix => self.prefixes.shrink(slot.prefix),
-            By::Zone => self.zones.shrink(slot.zone),
-        }
-    }
-
-    /// The slot of the same client and question, if it waits.
-    fn find(&self, question: u64, who: &Who<'_>) -> Option<u32> {
-        let mut at = self.questions[self.bucket(question)];
-        while let Some(slot) = self.slots.get(at as usize) {
-            if slot.question == question && slot.is_proved == who.is_proved {
-                return Some(at);
-            }
-            at = slot.next;
-        }
-        None
-    }
-
-    fn unlink_question(&mut self, question: u64, at: u32) {
-        let bucket = self.bucket(question);
-        let next = self.slots[at as usize].next;
-        let mut before = self.questions[bucket];
-        if before == at {
-            self.questions[bucket] = next;
-            return;
-        }
-        while let Some(slot) = self.slots.get_mut(before as usize) {
-            if slot.next == at {
-                slot.next = next;
-                return;
-            }
-            before = slot.next;
-        }
-    }
-
-    fn bucket(&self, question: u64) -> usize {
-        question as usize & (self.questions.len() - 1)
-    }
-
-    /// Keyed, 64 bits: that two questions of one client are taken for one is nothing that anybody can bring about.
-    fn question_of(&self, who: &Who<'_>, waiting: &Waiting) -> u64 {
-        let mut hasher = self.keys.build_hasher();
-        let (is_v4, bits) = who.address.leading_bits();
-        hasher.write_u64(bits);
-        hasher.write_u8(u8::from(is_v4));
-        if let std::net::IpAddr::V6(address) = who.address.ip() {
-            hasher.write_u64(address.to_bits() as u64);
-        }
-        hasher.write_u16(who.address.port());
-        hasher.write_u16(waiting.id());
-        hasher.write_u16(waiting.qtype());
-        hasher.write(waiting.name().octets());
-        hasher.finish()
-    }
-
-    fn prefix_of(&self, who: &Who<'_>) -> u32 {
-        let (is_v4, bits) = who.address.leading_bits();
-        // /24, /56.
-        let prefix = if is_v4 { bits >> 40 } else { bits >> 8 | 1 << 63 };
-        self.keys.hash_one(prefix) as u32 & (PREFIXES as u32 - 1)
-    }
-
-    fn zone_of(&self, waiting: &Waiting) -> u32 {
-        let mut hasher = self.keys.build_hasher();
-        for label in zone_labels(waiting.name()) {
-            for octet in label {
-                hasher.write_u8(octet.to_ascii_lowercase());
-            }
-            hasher.write_u8(0);
-        }
-        hasher.finish() as u32 & (ZONES as u32 - 1)
-    }
 }
-
-/// Most that one that is put back is moved before those that came since it came: a second of them. Where there are more it counts as younger than it is.
-const PUT_BACK_STEPS_MAX: usize = 64;
 
 /// A part of the places, one at least.
 fn share(places: usize, part: usize) -> usize {
     (places / part).max(1)
-}
-
-/// The labels of a name that are likely those of a zone that somebody registered: two, three where the second has at most three letters (`co.uk`), those of a
-/// /16 below `in-addr.arpa`, of a /32 below `ip6.arpa`. It only has to be the same for all names of a flood, before anything is known of them.
-fn zone_labels(name: &Name) -> impl Iterator<Item = &[u8]> {
-    let count = name.label_count();
-    let mut end = name.labels().skip(count.saturating_sub(2));
-    let kept = match (end.next(), end.next()) {
-        (Some(second), Some(last)) if last.eq_ignore_ascii_case(b"arpa") => {
-            if second.eq_ignore_ascii_case(b"ip6") { 10 } else { 4 }
-        }
-        (Some(second), Some(_)) if second.len() <= 3 => 3,
-        _ => 2,
-    };
-    name.labels().skip(count.saturating_sub(kept))
 }

@@ -11,6 +11,7 @@ use cache::Moment;
 use wire::Name;
 use wire::builder::{Builder, Case, Mark, Suffixes};
 use wire::edns::ResponseOpt;
+use wire::header::HEADER_OCTETS;
 use wire::iana::{class, rtype};
 use wire::render::{Full, Renderer, Section};
 use wire::rrset::{RdataList, Rrset, RrsetList};
@@ -74,6 +75,8 @@ pub(crate) struct Writer<'b> {
     turn: u32,
     is_truncated: bool,
     has_question: bool,
+    /// Where the records begin.
+    start: usize,
 }
 
 /// For how long a set is good: what is left of a TTL from a moment on.
@@ -116,6 +119,7 @@ impl<'b> Writer<'b> {
         if let Some((name, class)) = question {
             out.question(name, wishes.qtype, class).ok()?;
         }
+        let start = out.message().len();
         (marks.count, marks.turn, marks.turns_many) = (0, None, false);
         Some(Writer {
             out,
@@ -126,6 +130,7 @@ impl<'b> Writer<'b> {
             turn,
             is_truncated: false,
             has_question: question.is_some(),
+            start,
         })
     }
 
@@ -191,9 +196,11 @@ impl<'b> Writer<'b> {
     ) -> Result<(), Full> {
         let begin = self.out.message().len();
         let first = self.turn as usize % count;
+        // Where the owner stands, from the second record on at least.
+        let mut place = self.is_question(owner).then_some(HEADER_OCTETS as u16);
         for at in (first..count).chain(0..first) {
             let Some(rdata) = record(at) else { continue };
-            self.out.record(owner, (rtype, class::IN, lasts.ttl), rdata)?;
+            self.record(owner, &mut place, (rtype, lasts.ttl), rdata)?;
         }
         if count > 1 {
             let span = (begin as u16, self.out.message().len() as u16);
@@ -202,11 +209,40 @@ impl<'b> Writer<'b> {
         }
         if self.dnssec_ok {
             for signature in signatures {
-                self.out.record(owner, (rtype::RRSIG, class::IN, lasts.ttl), signature)?;
+                self.record(owner, &mut place, (rtype::RRSIG, lasts.ttl), signature)?;
             }
         }
         self.marks.push(SetMark { end: self.out.message().len() as u16, expires: lasts.until });
         Ok(())
+    }
+
+    /// Writes a record; `place`: where its owner stands, if it was written before.
+    fn record(
+        &mut self,
+        owner: &Name,
+        place: &mut Option<u16>,
+        (rtype, ttl): (u16, u32),
+        rdata: &[u8],
+    ) -> Result<(), Full> {
+        let head = (rtype, class::IN, ttl);
+        match *place {
+            Some(place) => self.out.record_at(place, head, rdata),
+            None => {
+                let begin = self.out.message().len();
+                self.out.record(owner, head, rdata)?;
+                *place = self.out.owner_at(begin);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether a name is the one that was asked for, which most answers begin with.
+    fn is_question(&self, owner: &Name) -> bool {
+        // Type and class follow it.
+        let end = self.start - 4;
+        self.has_question
+            && !owner.is_root()
+            && self.out.message()[HEADER_OCTETS..end].eq_ignore_ascii_case(owner.octets())
     }
 
     /// Writes sets that stand beside an entry of `ttl` seconds from `stored` on: none lasts longer than that.
@@ -220,6 +256,12 @@ impl<'b> Writer<'b> {
     /// Writes a set.
     pub(crate) fn rrset(&mut self, set: &Rrset<'_>, lasts: Lasts) {
         self.set(set.owner, set.rtype, lasts, (set.rdatas, set.signatures));
+    }
+
+    /// What was written so far, where the records begin in it, how many each section has, and what was noted of the sets.
+    pub(crate) fn written(&self) -> (&[u8], usize, [u16; 3], &Marks) {
+        let counts = [Section::Answer, Section::Authority, Section::Additional];
+        (self.out.message(), self.start, counts.map(|section| self.out.count(section)), self.marks)
     }
 
     /// Takes back what was written since a mark; what was noted of it is of no use any more.

@@ -124,6 +124,11 @@ impl Resolver {
             task.candidates.try_again();
             return Flow::Go;
         }
+        if task.second_hand == (true, false) {
+            task.second_hand.1 = true;
+            task.candidates.try_again();
+            return Flow::Go;
+        }
         // When nobody at all was heard since the begin it is the network, and says nothing about this name.
         let is_fact = self.network.heard_count() > task.heard_before;
         let why = if is_fact { ede::NO_REACHABLE_AUTHORITY } else { ede::NETWORK_ERROR };
@@ -148,6 +153,10 @@ impl Resolver {
             return Flow::End(Box::new(Outcome::unfinished()));
         }
         task.questions += 1;
+        // The oldest question that is still open makes place, so that there are never more for a forger to guess.
+        if let Some(oldest) = task.open[0].take() {
+            self.close_exchange(oldest, world);
+        }
         let quality = world.servers().read(&candidate.address);
         let has_edns = quality.edns != Edns::None || world.random().is_multiple_of(EDNS_AGAIN_ONE_IN);
         let cookie = has_edns.then(|| cookie_for(quality.cookie, world));
@@ -201,8 +210,7 @@ impl Resolver {
         let path = world.send(server, &self.scratch.query)?;
         self.counters.datagrams += 1;
         self.network.asked(&server, now);
-        let exchange =
-            self.opened(id, task, draft, (mixed, has_case), (Way::Datagram(path), message_id), world);
+        let exchange = self.opened(id, task, draft, (mixed, has_case), (Way::Datagram(path), message_id));
         let timeout_ms = timeout_ms(task, &draft.candidate, quality, world);
         Ok(State::Asking { exchange, until: now.plus_ms(timeout_ms) })
     }
@@ -236,7 +244,7 @@ impl Resolver {
         let (stream, message_id) = written?;
         self.counters.stream_questions += 1;
         let way = (Way::Stream(stream), message_id);
-        let exchange = self.opened(id, task, draft, (draft.name.clone(), false), way, world);
+        let exchange = self.opened(id, task, draft, (draft.name.clone(), false), way);
         self.streams.asked(stream, message_id, exchange);
         let timeout_ms = 4 * timeout_ms(task, &draft.candidate, &world.servers().read(&server), world);
         let until = now.plus_ms(timeout_ms.clamp(STREAM_TIMEOUT_MS_MIN, STREAM_TIMEOUT_MS_MAX));
@@ -251,7 +259,6 @@ impl Resolver {
         draft: &Draft<'_>,
         (name, has_case): (NameBuf, bool),
         (way, message_id): (Way, u16),
-        world: &mut dyn World,
     ) -> ExchangeId {
         let exchange = self.exchanges.open(Exchange {
             task: id,
@@ -266,9 +273,6 @@ impl Resolver {
             has_case,
             is_late: false,
         });
-        if let Some(oldest) = task.open[0] {
-            self.close_exchange(oldest, world);
-        }
         task.open.rotate_left(1);
         task.open[OPEN_MAX - 1] = Some(exchange);
         exchange
@@ -357,7 +361,7 @@ impl Resolver {
 fn timeout_ms(task: &Task, candidate: &Candidate, quality: &Quality, world: &dyn World) -> u64 {
     let zone = world.servers().zone(&task.place.zone);
     // What is doubled for the time-outs of this task is not doubled for the same ones in the server's row.
-    let again = candidate.tried.saturating_sub(1).saturating_sub(quality.timeouts_for(zone));
+    let again = candidate.tried.saturating_sub(2).saturating_sub(quality.timeouts_for(zone));
     let timeout_ms = (u64::from(quality.timeout_ms(zone)) << again.min(8)).min(TIMEOUT_MS_MAX);
     match task.place.source {
         Source::Forward(_) => timeout_ms.max(FORWARDER_TIMEOUT_MS_MIN),

@@ -45,6 +45,7 @@ counters! {
     referrals: "Referrals followed.";
     aliases: "Aliases followed.";
     seeks: "Addresses of name servers that were sought.";
+    denied: "Answers by records that were validated for others (RFC 8198).";
     own: "Answers by zones of this process.";
     stale: "Answers given although they had expired.";
     spent: "Tasks that ended because their budget or time was used up.";

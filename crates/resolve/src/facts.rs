@@ -115,8 +115,14 @@ impl Facts for CacheFacts<'_> {
         }
         self.kept.clear();
         let lower = name.to_lowercase();
-        let lookup =
-            Lookup { cache: self.cache, now: self.time.now, is_unchecked: true, is_stale: false, floor: 0 };
+        let lookup = Lookup {
+            cache: self.cache,
+            now: self.time.now,
+            is_unchecked: true,
+            is_stale: false,
+            is_for_proof: true,
+            floor: 0,
+        };
         let found = lookup.find(&lower, rtype, self.copied, self.kept);
         self.kept.target = Some(lower);
         let rcode = match found {

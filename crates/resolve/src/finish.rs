@@ -4,14 +4,16 @@ use cache::{Entry, Key, Kind, Rank, Security, Subject};
 use wire::iana::{ede, rcode};
 use wire::rrset::{RdataList, RrsetList};
 
-use crate::limits::{ALIASES_MAX, FAILURE_SECONDS_MAX, FAILURE_SECONDS_MIN};
+use crate::limits::{
+    ALIASES_MAX, FAILURE_SECONDS_MAX, FAILURE_SECONDS_MIN, RECHECKS_MAX, STALE_RECHECK_MS, TOLD_A_TURN,
+};
 use crate::lookup::{Found, Kept, Lookup};
 use crate::mesh::TaskId;
 use crate::outcome::{EDES_MAX, Outcome};
 use crate::resolver::Resolver;
 use crate::state::State;
 use crate::target::address_of;
-use crate::task::{Purpose, Task};
+use crate::task::{Purpose, Task, Waiting};
 use crate::world::World;
 
 impl Resolver {
@@ -24,6 +26,7 @@ impl Resolver {
         world: &mut dyn World,
     ) {
         task.state = State::Done;
+        self.proving_octets -= task.proof.as_ref().map_or(0, |proof| proof.octets);
         self.close_exchanges(&mut task, world);
         self.end_inquiry(id, &mut task);
         if outcome.rcode == rcode::SERVFAIL {
@@ -36,12 +39,11 @@ impl Resolver {
                 && let Some(stale) = self.stale(&task, world)
             {
                 self.counters.stale += 1;
+                self.remember_recheck(&task);
                 *outcome = stale;
             }
         }
-        for waiting in std::mem::take(&mut task.waiters) {
-            self.tell(waiting, &outcome, world);
-        }
+        let waiters = std::mem::take(&mut task.waiters);
         for parent in std::mem::take(&mut task.parents) {
             self.child_done(parent, id, &task, &outcome);
         }
@@ -53,6 +55,28 @@ impl Resolver {
         }
         self.budgets.end(task.budget);
         self.mesh.remove(id);
+        self.tell_all(waiters, outcome, world);
+    }
+
+    /// Tells many what it came to: those that are too many for this turn in the next ones.
+    fn tell_all(&mut self, mut waiters: Vec<Waiting>, outcome: Box<Outcome>, world: &mut dyn World) {
+        while self.told_now < TOLD_A_TURN {
+            let Some(waiting) = waiters.pop() else { return };
+            self.told_now += 1;
+            self.tell(waiting, &outcome, world);
+        }
+        if !waiters.is_empty() {
+            self.telling.push_back((waiters, outcome));
+        }
+    }
+
+    /// Some of those that were left are told.
+    pub(crate) fn tell_left(&mut self, world: &mut dyn World) {
+        while self.told_now < TOLD_A_TURN
+            && let Some((waiters, outcome)) = self.telling.pop_front()
+        {
+            self.tell_all(waiters, outcome, world);
+        }
     }
 
     /// A task that another waited for has come to something.
@@ -118,6 +142,32 @@ impl Resolver {
         world.cache().put(&key, &entry, task.begun, now);
     }
 
+    /// Only stale data could be given: for a while they are, without another try (RFC 8767 5).
+    fn remember_recheck(&mut self, task: &Task) {
+        let now = self.time.now;
+        if self.rechecks.len() >= RECHECKS_MAX {
+            self.rechecks.retain(|_, until| *until > now);
+        }
+        if self.rechecks.len() < RECHECKS_MAX {
+            self.rechecks.insert((task.name.clone(), task.rtype), now.plus_ms(STALE_RECHECK_MS));
+        }
+    }
+
+    /// What is stale, if that was all there was a short while ago.
+    pub(crate) fn stale_at_once(&mut self, task: &Task, world: &mut dyn World) -> Option<Outcome> {
+        if !self.settings.serves_stale || task.aliases > 0 || self.rechecks.is_empty() {
+            return None;
+        }
+        // Looked up by a key that is owned: seldom, as there are none while servers answer.
+        let until = self.rechecks.get(&(task.name.clone(), task.rtype))?;
+        if *until <= self.time.now {
+            return None;
+        }
+        let outcome = self.stale(task, world)?;
+        self.counters.stale += 1;
+        Some(outcome)
+    }
+
     /// Gives those who wait what has expired, if there is something; the task goes on without them (RFC 8767 5).
     pub(crate) fn give_stale(&mut self, task: &mut Task, world: &mut dyn World) {
         if task.waiters.is_empty() || task.is_unchecked {
@@ -137,6 +187,7 @@ impl Resolver {
             now: self.time.now,
             is_unchecked: task.is_unchecked,
             is_stale: true,
+            is_for_proof: false,
             floor: 0,
         };
         let mut kept = Kept::default();

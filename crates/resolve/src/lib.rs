@@ -7,6 +7,7 @@
 //!
 //! No sockets and no clock here; `docs/design/recursion.md` and `docs/design/iteration.md`.
 
+mod aggressive;
 mod budget;
 mod choose;
 pub mod counters;

@@ -15,6 +15,8 @@ pub const TASK_MS_MAX: u64 = 6_000;
 pub const STALE_AFTER_MS: u64 = 1_800;
 /// For how long after a failure stale data are given at once (RFC 8767 5: the failure recheck timer, 30 s at most).
 pub const STALE_RECHECK_MS: u64 = 30_000;
+/// Names of which a worker remembers that only stale data could be given.
+pub const RECHECKS_MAX: usize = 4_096;
 /// The TTL of stale data (RFC 8767 4).
 pub const STALE_TTL_SECONDS: u32 = 30;
 /// Aliases in a chain. Real ones have up to 8; Unbound follows 11.
@@ -44,10 +46,11 @@ pub const NAMES_MAX: usize = 20;
 pub const NAMES_OCTETS_MAX: usize = 1024;
 /// Addresses of one zone's servers that a task keeps: 13 of each family but two.
 pub const CANDIDATES_MAX: usize = 24;
-/// How often one address is asked for one zone by a task, each time with twice the patience: a second in all for one that is 10 ms away.
+/// How often one address is asked for one zone by a task. The second time with the same patience, as loss is the likelier cause, then with twice as much each:
+/// 4 s in all for one that nothing is known of, so that a zone with one dead server has failed before the client's time is over.
 pub const TRIES_MAX: u8 = 5;
 /// The longest wait for a datagram: clients give up after 5 s, and another server should have been tried before.
-pub const TIMEOUT_MS_MAX: u64 = 2_000;
+pub const TIMEOUT_MS_MAX: u64 = 1_200;
 /// One choice of a server in so many is random, so that what was slow once is measured again.
 pub const EXPLORED_ONE_IN: u64 = 32;
 /// The value of a server of which nothing is known is random up to this, in milliseconds: a near one that is known mostly wins, a far one never.
@@ -103,10 +106,11 @@ pub const TASKS_MAX: usize = 64_000;
 pub const PREFETCH_ONE_IN: usize = 8;
 /// Lists of tasks by their zone, and by client: with more, counters fill more lines of the processor's cache; with fewer, more zones share one.
 pub const LISTS: usize = 1024;
-/// Who wait for one task: they are answered at one moment, which a server may choose (DNSBomb, CVE-2024-33655). BIND has 100 at most (clients-per-query).
-pub const WAITERS_MAX: usize = 100;
-/// Of these, of one client (prefix).
-pub const WAITERS_A_CLIENT: usize = 10;
+/// Who wait for one task: a name that everybody asks for, 30 ms long. 24 octets each.
+pub const WAITERS_MAX: usize = 10_000;
+/// How many are told what it came to in one turn: the worker has others to serve, and a server must not choose the moment of a pulse of answers
+/// (DNSBomb, CVE-2024-33655).
+pub const TOLD_A_TURN: usize = 100;
 /// Tasks that wait for one: name servers of a hosting company are needed by many.
 pub const PARENTS_MAX: usize = 10_000;
 
@@ -117,6 +121,9 @@ pub const BOGUS_TRIES: u8 = 3;
 
 /// Zones of which a worker knows whether they are signed, with their keys: a kilobyte each at most.
 pub const STANDINGS_MAX: usize = 10_000;
+
+/// Octets of responses that wait to be validated, of a worker: 16,000 usual ones, 256 of the longest.
+pub const PROVING_OCTETS_MAX: usize = 16 << 20;
 
 /// A failure is kept for so long at first (RFC 9520 3.2: at least 1 s, 5 s proposed) ...
 pub const FAILURE_SECONDS_MIN: u32 = 5;

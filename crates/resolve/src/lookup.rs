@@ -17,6 +17,8 @@ pub(crate) struct Lookup<'c> {
     pub is_unchecked: bool,
     /// What has expired will do (RFC 8767).
     pub is_stale: bool,
+    /// What came with a referral will do: the denial of a DS without SOA, which proves and is no answer.
+    pub is_for_proof: bool,
     /// Labels of the deepest configured point at or above the name: what is denied above it is not denied below.
     pub floor: usize,
 }
@@ -149,18 +151,36 @@ impl Lookup<'_> {
         while labels > CUT_LABELS_MAX {
             (at, labels) = (at.parent()?, labels - 1);
         }
-        // Twice, as an entry that is given back holds the buffer: the first time finds which.
+        // The deepest of which all above it, up to the root, are there: a zone that was withdrawn somewhere above is found no more, however long those below it were
+        // to be kept (CVE-2022-30698). `expected`: labels of the zone that the last one found was delegated by.
+        let (mut deepest, mut expected) = (None, None);
         loop {
-            let is_there = self.cache.get(&Key::cut(at), copied);
-            if is_there.is_some_and(|entry| entry.kind == Kind::Cut && entry.ttl_left(self.now).is_some()) {
-                break;
+            match self.parent_of_cut(at, copied) {
+                Some(parent) if expected.is_none_or(|expected| expected == labels) => {
+                    deepest = deepest.or(Some(at));
+                    expected = Some(parent);
+                }
+                // Not the one that it came from: what was found below counts no more.
+                Some(parent) if expected.is_some_and(|expected| expected < labels) => {
+                    (deepest, expected) = (Some(at), Some(parent));
+                }
+                _ if expected == Some(labels) && labels > 0 => (deepest, expected) = (None, None),
+                _ => {}
             }
             if labels == self.floor {
-                return None;
+                break;
             }
             (at, labels) = (at.parent()?, labels - 1);
         }
-        self.cache.get(&Key::cut(at), copied).map(|entry| (at, entry))
+        let deepest = deepest?;
+        self.cache.get(&Key::cut(deepest), copied).map(|entry| (deepest, entry))
+    }
+
+    /// Labels of the zone that delegates `name`, if that is known and not over.
+    fn parent_of_cut(&self, name: &Name, copied: &mut Copied) -> Option<usize> {
+        let entry = self.cache.get(&Key::cut(name), copied)?;
+        (entry.kind == Kind::Cut && entry.ttl_left(self.now).is_some())
+            .then_some(usize::from(entry.zone_labels))
     }
 
     fn get<'b>(
@@ -193,6 +213,7 @@ impl Lookup<'_> {
                 beside(entry, self.now, &mut kept.authority);
                 Found::Data(entry.security)
             }
+            Kind::NoData if rtype == rtype::DS && !self.is_for_proof && !has_soa(entry) => Found::Nothing,
             Kind::NoData => {
                 beside(entry, self.now, &mut kept.authority);
                 Found::NoData(entry.security)
@@ -209,6 +230,10 @@ impl Lookup<'_> {
 /// What is left of the TTL; of what has expired what RFC 8767 4 says.
 fn entry_ttl(entry: &Entry<'_>, now: Moment) -> u32 {
     entry.ttl_left(now).unwrap_or(crate::limits::STALE_TTL_SECONDS)
+}
+
+fn has_soa(entry: &Entry<'_>) -> bool {
+    entry.beside.iter().any(|set| set.rtype == rtype::SOA)
 }
 
 fn beside(entry: &Entry<'_>, now: Moment, to: &mut RrsetListBuf) {

@@ -30,6 +30,10 @@ struct Family {
     heard: Option<Moment>,
     /// Time-outs since somebody was heard.
     silent: u8,
+    /// When the first of them came, or the system had no way.
+    silent_since: Moment,
+    /// The system had no way since.
+    was_down: bool,
     probe_at: Moment,
     suspended: Vec<(SocketAddr, ZoneMark, Moment)>,
 }
@@ -45,7 +49,11 @@ fn number(server: &SocketAddr) -> usize {
 impl Network {
     /// The system has no way to the server.
     pub(crate) fn unreachable(&mut self, server: &SocketAddr, now: Moment) {
-        self.families[number(server)].down_until = now.plus_ms(RETRY_MS);
+        let family = &mut self.families[number(server)];
+        if family.silent == 0 && !family.was_down {
+            family.silent_since = now;
+        }
+        (family.down_until, family.was_down) = (now.plus_ms(RETRY_MS), true);
     }
 
     /// Whether nothing is to be sent there now.
@@ -53,21 +61,29 @@ impl Network {
         self.families[number(server)].down_until > now
     }
 
-    /// The server was heard. Who kept silent shortly before is told to `blame`, each once.
+    /// The server was heard. Who kept silent shortly before is told to `blame`, each once. Returns whether an outage has ended: many were silent, for longer than
+    /// servers are by themselves, or the system had no way; and the other family was not heard meanwhile.
     pub(crate) fn heard(
         &mut self,
         server: &SocketAddr,
         now: Moment,
         mut blame: impl FnMut(&SocketAddr, ZoneMark),
-    ) {
+    ) -> bool {
         self.heard_count += 1;
-        let family = &mut self.families[number(server)];
-        (family.heard, family.silent, family.down_until) = (Some(now), 0, Moment::default());
+        let number = number(server);
+        let other_heard = self.families[number ^ 1].heard;
+        let family = &mut self.families[number];
+        let is_long = now.ms_since(family.silent_since) >= SUSPENDED_MS;
+        let was_out = family.was_down || family.silent >= SILENT_MAX && is_long;
+        let is_end = was_out && other_heard.is_none_or(|heard| heard < family.silent_since);
+        (family.heard, family.silent, family.down_until, family.was_down) =
+            (Some(now), 0, Moment::default(), false);
         while let Some((silent, zone, at)) = family.suspended.pop() {
             if now.ms_since(at) <= SUSPENDED_MS && silent != *server {
                 blame(&silent, zone);
             }
         }
+        is_end
     }
 
     /// A question of `sent` timed out. Whether the server is to blame for sure: others were heard since.
@@ -83,6 +99,9 @@ impl Network {
             return true;
         }
         if !family.suspended.iter().any(|(suspended, ..)| suspended == server) {
+            if family.silent == 0 && !family.was_down {
+                family.silent_since = now;
+            }
             family.silent = family.silent.saturating_add(1);
             if family.suspended.len() == SUSPENDED_MAX {
                 family.suspended.swap_remove(0);
@@ -126,7 +145,7 @@ mod tests {
 
     fn blamed(network: &mut Network, by: u8, now: u64) -> Vec<SocketAddr> {
         let mut blamed = Vec::new();
-        network.heard(&server(by), Moment(now), |server, _| blamed.push(*server));
+        let _ = network.heard(&server(by), Moment(now), |server, _| blamed.push(*server));
         blamed
     }
 
@@ -146,6 +165,28 @@ mod tests {
         assert!(network.families[0].suspended.len() <= SUSPENDED_MAX);
         let blamed = blamed(&mut network, 1, 25_000);
         assert!(blamed.is_empty(), "{blamed:?}");
+    }
+
+    #[test]
+    fn the_end_of_an_outage() {
+        let mut network = Network::default();
+        let six = SocketAddr::from(([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1], 53));
+        let silence = |network: &mut Network, from: u64| {
+            (0..6).for_each(|n| {
+                _ = network.timed_out(&server(n), ZoneMark::default(), Moment(from), Moment(from + 400))
+            });
+        };
+        assert!(!network.heard(&server(1), Moment(0), |_, _| ()));
+        silence(&mut network, 10);
+        assert!(!network.heard(&server(1), Moment(1_000), |_, _| ()), "not long enough");
+        silence(&mut network, 2_000);
+        assert!(network.heard(&server(1), Moment(9_000), |_, _| ()));
+        assert!(!network.heard(&server(1), Moment(9_001), |_, _| ()));
+        silence(&mut network, 10_000);
+        network.heard(&six, Moment(11_000), |_, _| ());
+        assert!(!network.heard(&server(1), Moment(19_000), |_, _| ()), "the other family was there");
+        network.unreachable(&server(1), Moment(20_000));
+        assert!(network.heard(&server(1), Moment(20_300), |_, _| ()));
     }
 
     #[test]

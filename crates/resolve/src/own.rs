@@ -89,6 +89,7 @@ impl Resolver {
             now: self.time.now,
             is_unchecked: true,
             is_stale: false,
+            is_for_proof: false,
             floor: servers.owner.label_count() + 1,
         };
         if lookup.cut(&task.qname, &mut self.scratch.copied).is_some() {

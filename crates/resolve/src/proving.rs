@@ -15,7 +15,7 @@ use wire::rrset::{Rrset, RrsetListBuf};
 
 use crate::exchange::Exchange;
 use crate::facts::{Answered, CacheFacts, Fact};
-use crate::limits::BOGUS_TRIES;
+use crate::limits::{BOGUS_TRIES, PROVING_OCTETS_MAX};
 use crate::mesh::TaskId;
 use crate::outcome::Outcome;
 use crate::resolver::{Flow, Resolver};
@@ -23,12 +23,14 @@ use crate::response::{Asked, Kind, Reply};
 use crate::start::whole;
 use crate::state::State;
 use crate::store::{self, Finding, Times};
-use crate::task::{NEVER, Purpose, Source, Task};
+use crate::task::{Purpose, Source, Task};
 use crate::world::World;
 
 /// A response that is being validated.
 pub(crate) struct Proof {
     reply: Reply,
+    /// Octets of it, as they are counted.
+    pub octets: usize,
     exchange: Exchange,
     validation: Validation,
     /// What was fetched for it.
@@ -50,9 +52,15 @@ impl Resolver {
         world: &mut dyn World,
     ) -> Flow {
         if self.settings.is_validating && !task.is_unchecked {
+            let octets = reply.octets();
+            if self.proving_octets + octets > PROVING_OCTETS_MAX {
+                return Flow::End(Box::new(Outcome::unfinished()));
+            }
+            self.proving_octets += octets;
             let validation = Validation::continued(self.budgets.work(task.budget));
             task.proof = Some(Box::new(Proof {
                 reply: std::mem::take(reply),
+                octets,
                 exchange: exchange.clone(),
                 validation,
                 facts: Vec::new(),
@@ -134,6 +142,7 @@ impl Resolver {
         world: &mut dyn World,
     ) -> Flow {
         self.counters.proofs += 1;
+        self.proving_octets -= std::mem::take(&mut proof.octets);
         if !verdict.is_fact() {
             return Flow::End(Box::new(Outcome::unfinished()));
         }
@@ -171,6 +180,9 @@ impl Resolver {
         let whole = Finding { security, ttl_max: verdict.ttl_max, ede };
         let kept = store::Verdict { whole, answer: &findings };
         self.store_reply(task, &proof.exchange, &proof.reply, &kept, world);
+        if security == Security::Secure {
+            self.keep_denials(proof.reply.authority.list(), of_authority, world);
+        }
         if security == Security::Bogus {
             let outcome = Outcome {
                 is_fact: true,
@@ -264,8 +276,8 @@ impl Resolver {
             is_stream: exchange.way_is_stream(),
             not_servers: &self.settings.not_servers,
         };
-        let zone_ends = (task.place.end != NEVER).then_some(task.place.end);
-        let times = Times { asked: exchange.sent, now: self.time.now, zone_ends };
+        // Cuts keep their own TTL: that those above are still there is looked at when they are used (`Lookup::cut`).
+        let times = Times { asked: exchange.sent, now: self.time.now };
         store::store(reply, &asked, verdict, &times, world.cache());
     }
 

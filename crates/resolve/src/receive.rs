@@ -255,9 +255,14 @@ impl Resolver {
     fn learn(&mut self, exchange: &Exchange, reply: &Reply, world: &mut dyn World) {
         let now = self.time.now;
         let servers = world.servers();
-        self.network.heard(&exchange.server, now, |silent, zone| {
+        let is_back = self.network.heard(&exchange.server, now, |silent, zone| {
             servers.update(silent, now, |quality| quality.timed_out(zone, now));
         });
+        if is_back {
+            // What failed meanwhile, with whatever worker, failed for the network.
+            world.cache().outage_ended(now);
+            servers.outage_ended(now);
+        }
         let rtt_us = now.ms_since(exchange.sent).saturating_mul(1000).min(u64::from(u32::MAX)) as u32;
         let cookie = exchange.cookie.as_ref().and_then(|cookie| cookie.octets().first_chunk::<8>().copied());
         servers.update(&exchange.server, now, |quality| {
@@ -289,11 +294,20 @@ impl Resolver {
     ) -> Flow {
         let is_whole =
             exchange.name.octets().len() == task.qname.octets().len() && exchange.rtype == task.rtype;
+        if !task.second_hand.1 && is_second_hand(task, reply) {
+            // Others of the zone may have it at first hand; this is taken when none of them does.
+            task.second_hand.0 = true;
+            return self.next_server(task, exchange, None);
+        }
         match reply.kind {
             Kind::Referral => self.referred(id, task, exchange, reply, world),
             Kind::Exists | Kind::Answer | Kind::Alias | Kind::NoData | Kind::TooLong if !is_whole => {
                 self.close_exchanges(task, world);
                 task.minimiser.took(&exchange.name);
+                if reply.answer.list().iter().any(|set| set.rtype == rtype::DNAME) {
+                    // All below is somewhere else.
+                    task.minimiser.give_up();
+                }
                 task.candidates.try_again();
                 self.step_ahead(id, task);
                 task.state = State::Choosing;
@@ -316,7 +330,7 @@ impl Resolver {
                 task.over_stream = Some(OverStream::Truncated);
                 self.ask_again(id, task, exchange, world)
             }
-            Kind::NoEdns if exchange.has_edns => {
+            Kind::NoEdns | Kind::BadVersion if exchange.has_edns => {
                 self.counters.no_edns += 1;
                 self.ask_again(id, task, exchange, world)
             }
@@ -329,14 +343,16 @@ impl Resolver {
                 }
                 self.ask_again(id, task, exchange, world)
             }
-            Kind::Lame(_) => {
+            Kind::Lame(how) => {
                 self.counters.lame += 1;
-                self.lame(task, exchange, world);
+                if how.is_of_server() && reply.has_question {
+                    self.lame(task, exchange, world);
+                }
                 self.next_server(task, exchange, Some(ede::NOT_AUTHORITATIVE))
             }
             Kind::NoEdns | Kind::BadVersion | Kind::Failed | Kind::Exists | Kind::Unread => {
                 self.counters.failed += 1;
-                if reply.rcode == rcode::REFUSED {
+                if reply.rcode == rcode::REFUSED && reply.has_question {
                     self.lame(task, exchange, world);
                 }
                 self.next_server(task, exchange, reply.ede)
@@ -442,10 +458,22 @@ impl Exchange {
     }
 }
 
+/// Whether a server of a zone says what it has from others: a resolver in the place of a name server.
+fn is_second_hand(task: &Task, reply: &Reply) -> bool {
+    let is_of_kind =
+        matches!(reply.kind, Kind::Answer | Kind::Alias | Kind::NoData | Kind::NameError | Kind::Exists);
+    let is_forwarder = matches!(task.place.source, Source::Forward(_));
+    is_of_kind && !is_forwarder && reply.has_recursion && !reply.is_authoritative
+}
+
 /// What is known of a server's EDNS after an answer. It is left out only for those that refuse it and say nothing of it (RFC 6891 7): never for
 /// silence.
 fn note_edns(quality: &mut Quality, exchange: &Exchange, reply: &Reply) {
-    let is_refused = reply.kind == Kind::NoEdns && exchange.has_edns;
+    // BADVERS to the first version there is (RFC 6891 6.1.3) is no better.
+    if !reply.has_question && reply.kind != Kind::NoEdns {
+        return;
+    }
+    let is_refused = matches!(reply.kind, Kind::NoEdns | Kind::BadVersion) && exchange.has_edns;
     quality.edns = match (quality.edns, reply.has_edns()) {
         _ if is_refused => Edns::None,
         (_, true) => Edns::Works(reply.udp_payload_octets.unwrap_or(0)),

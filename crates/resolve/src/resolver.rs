@@ -6,8 +6,8 @@
 //!
 //! What a step does is in the module of the state: `start`, `choose`, `receive`, `proving`, `finish`.
 
-use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
+use std::collections::{HashMap, VecDeque};
 
 use cache::{Copied, Moment};
 use validate::Verifier;
@@ -19,7 +19,7 @@ use crate::counters::Counters;
 use crate::exchange::{Exchanges, Way};
 use crate::facts::Standings;
 use crate::inquiry::Inquiries;
-use crate::limits::{PARENTS_MAX, PREFETCH_ONE_IN, STEPS_MAX, WAITERS_A_CLIENT, WAITERS_MAX};
+use crate::limits::{PARENTS_MAX, PREFETCH_ONE_IN, STEPS_MAX, WAITERS_MAX};
 use crate::lookup::Kept;
 use crate::mesh::{Mesh, TaskId};
 use crate::network::Network;
@@ -34,7 +34,7 @@ use crate::world::{Received, StreamEvent, StreamId, Time, World};
 /// Why a question is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// As many wait for the same as may, or this client does.
+    /// As many wait for the same as may.
     Crowded,
     /// There are as many tasks as there may be, none of which can be given up.
     Full,
@@ -79,6 +79,14 @@ pub struct Resolver {
     pub(crate) waiting: HashMap<Waiter, TaskId, RandomState>,
     /// Tasks that nobody waited for at their begin.
     pub(crate) prefetches: usize,
+    /// Octets of the responses that are being validated.
+    pub(crate) proving_octets: usize,
+    /// Who is to be told in the next turns.
+    pub(crate) telling: VecDeque<(Vec<Waiting>, Box<Outcome>)>,
+    /// How many were told in this one.
+    pub(crate) told_now: usize,
+    /// What is given stale without another try, and until when.
+    pub(crate) rechecks: HashMap<(NameBuf, u16), Moment>,
     pub(crate) time: Time,
 }
 
@@ -107,6 +115,10 @@ impl Resolver {
             standings: Standings::default(),
             waiting: HashMap::default(),
             prefetches: 0,
+            proving_octets: 0,
+            telling: VecDeque::new(),
+            told_now: 0,
+            rechecks: HashMap::new(),
             time: Time::default(),
         }
     }
@@ -124,7 +136,7 @@ impl Resolver {
         waiter: Option<Waiter>,
         world: &mut dyn World,
     ) -> Result<(), Refused> {
-        self.time = world.time();
+        self.turn(world);
         if rtype::is_meta(ask.rtype) {
             return Err(Refused::Meta);
         }
@@ -143,14 +155,14 @@ impl Resolver {
 
     /// A datagram came.
     pub fn datagram(&mut self, received: &Received<'_>, world: &mut dyn World) {
-        self.time = world.time();
+        self.turn(world);
         self.received(received, world);
         self.run(world);
     }
 
     /// Something happened to a stream.
     pub fn stream(&mut self, stream: StreamId, event: StreamEvent<'_>, world: &mut dyn World) {
-        self.time = world.time();
+        self.turn(world);
         match event {
             StreamEvent::Connected => {}
             StreamEvent::Message(octets) => self.streamed(stream, octets, world),
@@ -161,7 +173,8 @@ impl Resolver {
 
     /// Does what is due.
     pub fn tick(&mut self, world: &mut dyn World) {
-        self.time = world.time();
+        self.turn(world);
+        self.tell_left(world);
         while let Some(id) = self.mesh.next_due(self.time.now) {
             self.due(id, world);
         }
@@ -171,7 +184,8 @@ impl Resolver {
 
     /// When to tick next.
     pub fn deadline(&self) -> Option<Moment> {
-        [self.mesh.deadline(), self.streams.deadline()].into_iter().flatten().min()
+        let left = (!self.telling.is_empty()).then_some(self.time.now);
+        [left, self.mesh.deadline(), self.streams.deadline()].into_iter().flatten().min()
     }
 
     /// Nobody waits there any more. What was begun goes on, as others may ask the same, and is the first to go when there is no room.
@@ -194,19 +208,22 @@ impl Resolver {
         let serves_stale = self.settings.serves_stale;
         let Some(task) = self.mesh.get_mut(id) else { return Err(Refused::Full) };
         let client = ask.client.unwrap_or(0);
-        let of_client = task.waiters.iter().filter(|waiting| waiting.client == client).count();
-        if task.waiters.len() >= WAITERS_MAX || of_client >= WAITERS_A_CLIENT {
+        if task.waiters.len() >= WAITERS_MAX {
             return Err(Refused::Crowded);
         }
         let budget = self.budgets.begin(now);
         task.waiters.push(Waiting { waiter, client, budget });
+        let mut is_news = self.budgets.is_spent(task.budget, now);
         if serves_stale && task.stale_at.is_none() {
+            is_news = true;
             task.stale_at = Some(now.plus_ms(crate::limits::STALE_AFTER_MS));
         }
         self.waiting.insert(waiter, id);
         self.counters.joined += 1;
-        // Whoever paid before may have nothing left.
-        self.mesh.make_ready(id);
+        // Whoever paid before may have nothing left; and stale data may be due sooner than anything.
+        if is_news {
+            self.mesh.make_ready(id);
+        }
         Ok(())
     }
 
@@ -306,6 +323,12 @@ impl Resolver {
         Some(id)
     }
 
+    /// An event begins.
+    fn turn(&mut self, world: &dyn World) {
+        self.time = world.time();
+        self.told_now = 0;
+    }
+
     /// Steps until nothing is ready.
     fn run(&mut self, world: &mut dyn World) {
         while let Some(id) = self.mesh.next_ready() {
@@ -318,10 +341,6 @@ impl Resolver {
     /// Lets a task step as far as it gets.
     pub(crate) fn steps(&mut self, id: TaskId, mut task: Box<Task>, world: &mut dyn World) {
         loop {
-            task.steps += 1;
-            if task.steps > STEPS_MAX {
-                return self.finish(id, task, Box::new(Outcome::unfinished()), world);
-            }
             let flow = match task.state {
                 State::Start => self.start(id, &mut task, world),
                 State::Choosing => self.choose(id, &mut task, world),
@@ -329,7 +348,10 @@ impl Resolver {
                 _ => Flow::Wait,
             };
             match flow {
-                Flow::Go => {}
+                Flow::Go if task.steps >= STEPS_MAX => {
+                    return self.finish(id, task, Box::new(Outcome::unfinished()), world);
+                }
+                Flow::Go => task.steps += 1,
                 Flow::Wait => return self.rest(id, task),
                 Flow::End(outcome) => return self.finish(id, task, outcome, world),
             }

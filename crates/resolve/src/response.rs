@@ -11,6 +11,8 @@
 
 mod address;
 mod chain;
+#[doc(hidden)]
+pub mod fuzz;
 mod head;
 mod kind;
 mod limits;
@@ -153,6 +155,13 @@ pub enum Lame {
     Child,
 }
 
+impl Lame {
+    /// Whether it says something of the server and not only of the question, which anybody may have chosen: only then it may be remembered.
+    pub fn is_of_server(self) -> bool {
+        matches!(self, Lame::Upward | Lame::Itself)
+    }
+}
+
 /// What there is in a response, scrubbed. Made to be read into again and again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
@@ -234,8 +243,19 @@ impl Reply {
         *self = Reply { answer, authority, referral, glue, name, ..Reply::default() };
     }
 
+    /// Octets of the records that are held.
+    pub fn octets(&self) -> usize {
+        [&self.answer, &self.authority, &self.referral, &self.glue]
+            .map(|list| list.list().octets().len())
+            .iter()
+            .sum()
+    }
+
     fn clear_records(&mut self) {
         for list in [&mut self.answer, &mut self.authority, &mut self.referral, &mut self.glue] {
+            if list.list().octets().len() > limits::ROOM_OCTETS_MAX {
+                *list = RrsetListBuf::new();
+            }
             list.clear();
         }
     }
@@ -253,8 +273,16 @@ pub struct Reader {
     sets: Sets,
 }
 
+/// With a key of its own.
+impl Default for Reader {
+    fn default() -> Reader {
+        use std::hash::BuildHasher;
+        Reader::new(std::hash::RandomState::new().hash_one(()))
+    }
+}
+
 impl Reader {
-    /// Room for reading. `key`: any random number.
+    /// Room for reading. `key`: any random number; what is read is the same with all, it only keeps others from choosing what is slow.
     pub fn new(key: u64) -> Reader {
         Reader { message: Vec::new(), sets: Sets::new(key) }
     }
@@ -277,7 +305,7 @@ impl Reader {
         self.copy(octets, &head);
         let read = Message::read(&self.message).map_err(Fault::from);
         let asks_signatures = asked.qtype == wire::iana::rtype::RRSIG;
-        let gathered = read.and_then(|message| self.sets.gather(&message, asked.zone, asks_signatures));
+        let gathered = read.and_then(|message| self.sets.gather(&message, asked, asks_signatures));
         let is_without_cookie = asked.cookie.is_some_and(|cookie| cookie.is_required);
         match gathered {
             Err(_) if is_without_cookie => return Err(Mismatch::Cookie),

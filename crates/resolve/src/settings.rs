@@ -25,6 +25,8 @@ pub struct Settings {
     pub anchors: Anchors,
     /// What is verified.
     pub policy: Policy,
+    /// Whether what was proved of names is answered for others that it says as much of (RFC 8198).
+    pub is_aggressive: bool,
     /// Whether servers are asked over IPv4.
     pub has_ipv4: bool,
     /// Whether servers are asked over IPv6.
@@ -48,6 +50,7 @@ impl Default for Settings {
             zones: Vec::new(),
             minimisation: Minimisation::Relaxed,
             is_validating: true,
+            is_aggressive: true,
             anchors: Anchors::built_in(),
             policy: Policy::default(),
             has_ipv4: true,

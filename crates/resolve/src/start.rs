@@ -33,6 +33,9 @@ impl Resolver {
         let configured = self.configured(task);
         let floor = configured.map_or(0, |number| self.settings.zones[number].name.label_count());
         let is_passed_over = task.is_refresh && task.aliases == 0;
+        if !is_passed_over && let Some(outcome) = self.stale_at_once(task, world) {
+            return Flow::End(Box::new(outcome));
+        }
         if !is_passed_over {
             let mut kept = std::mem::take(&mut self.scratch.kept);
             let flow = self.look_up(task, floor, &mut kept, world);
@@ -40,6 +43,9 @@ impl Resolver {
             if let Some(flow) = flow {
                 return flow;
             }
+        }
+        if !is_passed_over && let Some(flow) = self.denied(task, floor, world) {
+            return flow;
         }
         if let Some(number) = configured.filter(|number| !self.settings.zones[*number].servers.is_empty()) {
             return self.enter_configured(id, task, number, world);
@@ -71,14 +77,23 @@ impl Resolver {
         world: &mut dyn World,
     ) -> Option<Flow> {
         let now = self.time.now;
-        let lookup =
-            Lookup { cache: world.cache(), now, is_unchecked: task.is_unchecked, is_stale: false, floor };
+        let lookup = Lookup {
+            cache: world.cache(),
+            now,
+            is_unchecked: task.is_unchecked,
+            is_stale: false,
+            is_for_proof: false,
+            floor,
+        };
         kept.clear();
         let found = lookup.find(&task.qname, task.rtype, &mut self.scratch.copied, kept);
         if found == Found::Nothing {
             let key = Key { name: &task.qname, subject: Subject::Failure(task.rtype) };
             let failure = lookup.cache.get(&key, &mut self.scratch.copied)?;
-            if failure.ttl_left(now).is_none() || task.purpose == Purpose::Prefetch {
+            // That it is bogus is nothing to who wants it all the same (CD).
+            let is_bogus = failure.ede.is_some_and(|ede| BOGUS_EDES.contains(&ede));
+            let is_passed_over = task.purpose == Purpose::Prefetch || task.is_unchecked && is_bogus;
+            if failure.ttl_left(now).is_none() || is_passed_over {
                 return None;
             }
             let edes = [failure.ede, Some(ede::CACHED_ERROR)];
@@ -153,6 +168,7 @@ impl Resolver {
                 now: self.time.now,
                 is_unchecked: true,
                 is_stale: false,
+                is_for_proof: false,
                 floor: zone.name.label_count() + 1,
             })
             .cut(above(task), &mut self.scratch.copied)
@@ -178,8 +194,14 @@ impl Resolver {
 
     /// Goes to the servers of the deepest zone cut that is known.
     fn enter_cut(&mut self, id: TaskId, task: &mut Task, floor: usize, world: &mut dyn World) -> Flow {
-        let lookup =
-            Lookup { cache: world.cache(), now: self.time.now, is_unchecked: true, is_stale: false, floor };
+        let lookup = Lookup {
+            cache: world.cache(),
+            now: self.time.now,
+            is_unchecked: true,
+            is_stale: false,
+            is_for_proof: false,
+            floor,
+        };
         if let Some((cut, entry)) = lookup.cut(above(task), &mut self.scratch.copied) {
             let end = entry.stored.plus_seconds(entry.ttl);
             let place = Place { zone: cut.to_owned(), end, source: Source::Cut };
@@ -263,6 +285,7 @@ impl Resolver {
                     now: self.time.now,
                     is_unchecked: true,
                     is_stale: false,
+                    is_for_proof: false,
                     floor: 0,
                 }
                 .addresses(&name.to_lowercase(), rtype, &mut self.scratch.copied, take);
@@ -308,13 +331,27 @@ impl Resolver {
         task.candidates.clear();
         (task.over_stream, task.is_case_plain) = (None, false);
         task.questions = 0;
-        (task.bogus, task.near_misses) = (0, 0);
+        (task.bogus, task.near_misses, task.second_hand) = (0, 0, (false, false));
         task.state = State::Choosing;
     }
 }
 
+/// Extended errors that say that validation failed.
+const BOGUS_EDES: [u16; 10] = [
+    ede::UNSUPPORTED_DNSKEY_ALGORITHM,
+    ede::UNSUPPORTED_DS_DIGEST_TYPE,
+    ede::DNSSEC_BOGUS,
+    ede::SIGNATURE_EXPIRED,
+    ede::SIGNATURE_NOT_YET_VALID,
+    ede::DNSKEY_MISSING,
+    ede::RRSIGS_MISSING,
+    ede::NO_ZONE_KEY_BIT_SET,
+    ede::NSEC_MISSING,
+    ede::SIGNATURE_EXPIRED_BEFORE_VALID,
+];
+
 /// The deepest name whose servers can be asked: DS is on the upper side of a cut.
-fn above(task: &Task) -> &Name {
+pub(crate) fn above(task: &Task) -> &Name {
     match task.rtype {
         rtype::DS => task.qname.parent().unwrap_or(&task.qname),
         _ => &task.qname,

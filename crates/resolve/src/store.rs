@@ -21,9 +21,12 @@ pub const DENIAL_WITHOUT_SOA_SECONDS: u32 = 5;
 /// For how long what is bogus is kept (RFC 4035 4.7): while a zone is repaired, or a forger gets tired.
 pub const BOGUS_SECONDS: u32 = 60;
 
-/// Octets of what stands beside an entry, beyond which it is not kept: SOA and proofs of the largest sound denials, with signatures of 4,096 bits,
-/// have 2,600. With more a zone of an attacker would fill the cache for each name that he has asked for.
-pub const BESIDE_OCTETS_MAX: usize = 4_096;
+/// For how long what a server has from others is kept, though it should be an authority: an open resolver in an NS RRset, or at an address that
+/// was a server's, has old data, and is believed only when the others are silent.
+pub const SECOND_HAND_SECONDS: u32 = 60;
+/// Octets of what stands beside an entry, beyond which it is not kept: SOA and proofs of the largest sound denials, each signed with two keys of 4,096
+/// bits, have 5,200. With more a zone of an attacker would fill the cache for each name that he has asked for.
+pub const BESIDE_OCTETS_MAX: usize = 8_192;
 
 /// What validation found of one RRset, or of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,21 +69,21 @@ pub struct Times {
     pub asked: Moment,
     /// When it came.
     pub now: Moment,
-    /// When the delegation of the zone asked ends: no cut, DS or denial of a DS that its servers give is kept for longer, so that a zone that was
-    /// withdrawn cannot live on in zones below it (CVE-2022-30698). `None`: never, as that of the root or of a configured zone.
-    pub zone_ends: Option<Moment>,
 }
 
 /// What an entry has whatever it says.
 struct Common<'c> {
     asked: &'c Asked<'c>,
+    /// The longest TTL, whatever records say.
+    ttl_max: u32,
     cache: &'c Cache,
     times: &'c Times,
 }
 
 /// Keeps what a reply says. Replies of other kinds than those above say nothing.
 pub fn store(reply: &Reply, asked: &Asked<'_>, verdict: &Verdict<'_>, times: &Times, cache: &Cache) {
-    let common = Common { asked, cache, times };
+    let ttl_max = if reply.is_second_hand(asked) { SECOND_HAND_SECONDS } else { u32::MAX };
+    let common = Common { asked, ttl_max, cache, times };
     match reply.kind {
         response::Kind::Answer | response::Kind::Alias | response::Kind::TooLong | response::Kind::Exists => {
         }
@@ -121,7 +124,29 @@ impl Common<'_> {
             let beside = if is_from_wildcard(&set) { reply.authority.list() } else { RrsetList::EMPTY };
             let entry = self.entry(Kind::Data, rank, finding, set.ttl, Some(&set), beside);
             self.put(set.owner, rrset(set.rtype, finding), &entry);
+            // What it was made from is proved as well, for other names that it stands for (RFC 8198 5.3).
+            if finding.security == Security::Secure && is_from_wildcard(&set) {
+                self.wildcard(&set, &Entry { beside: RrsetList::EMPTY, ..entry });
+            }
         }
+    }
+
+    /// Keeps the RRset of the wildcard that a set was made from: its owner has the labels that the signatures cover.
+    fn wildcard(&self, set: &Rrset<'_>, entry: &Entry<'_>) {
+        let Some(&labels) = set.signatures.iter().next().and_then(|rdata| rdata.get(3)) else { return };
+        let mut encloser = set.owner;
+        while encloser.label_count() > usize::from(labels)
+            && let Some(parent) = encloser.parent()
+        {
+            encloser = parent;
+        }
+        let mut room = [0; NAME_OCTETS_MAX];
+        let length = 2 + encloser.octets().len();
+        // Shorter than its owner, of which it has a label less at least, unless that was `*` itself.
+        let Some(owner) = room.get_mut(..length) else { return };
+        owner[..2].copy_from_slice(b"\x01*");
+        owner[2..].copy_from_slice(encloser.octets());
+        self.put(Name::trusted(owner), Subject::Rrset(set.rtype), entry);
     }
 
     /// That the name of the reply, or its RRset of the type, is not there.
@@ -180,12 +205,6 @@ impl Common<'_> {
         self.put(reply.name(), rrset(rtype::DS, finding), &entry);
     }
 
-    /// For how long the zone asked is still delegated.
-    fn ttl_of_zone(&self) -> u32 {
-        let left = |ends: Moment| (ends.ms_since(self.times.now) / 1000).min(u32::MAX.into()) as u32;
-        self.times.zone_ends.map_or(u32::MAX, left)
-    }
-
     fn entry<'e>(
         &self,
         kind: Kind,
@@ -202,7 +221,11 @@ impl Common<'_> {
             security: finding.security,
             ede: finding.ede,
             stored: self.times.now,
-            ttl: ttl.min(finding.ttl_max).min(if is_bogus { BOGUS_SECONDS } else { u32::MAX }),
+            ttl: ttl.min(finding.ttl_max).min(self.ttl_max).min(if is_bogus {
+                BOGUS_SECONDS
+            } else {
+                u32::MAX
+            }),
             zone_labels: self.asked.zone.label_count() as u8,
             rdatas: set.map_or(RdataList::EMPTY, |set| set.rdatas),
             signatures: set.map_or(RdataList::EMPTY, |set| set.signatures),
@@ -210,26 +233,19 @@ impl Common<'_> {
         }
     }
 
-    /// Keeps an entry, unless it would be over at once (RFC 1035 3.2.1) or is too large.
-    fn put(&self, name: &Name, subject: Subject, entry: &Entry<'_>) {
-        let mut entry = *entry;
-        if matches!(subject, Subject::Cut | Subject::Rrset(rtype::DS) | Subject::Unchecked(rtype::DS)) {
-            entry.ttl = entry.ttl.min(self.ttl_of_zone());
-        }
+    /// Keeps an entry, unless it would be over at once (RFC 1035 3.2.1) or is too large, or the cache has better. `false`: it was not kept.
+    fn put(&self, name: &Name, subject: Subject, entry: &Entry<'_>) -> bool {
         // Glue is bounded where it is read.
         let is_beside_too_much = subject != Subject::Cut && entry.beside.octets().len() > BESIDE_OCTETS_MAX;
-        if entry.ttl > 0 && !is_beside_too_much {
-            let mut room = [0; NAME_OCTETS_MAX];
-            let lower = &mut room[..name.octets().len()];
-            lower.copy_from_slice(name.octets());
-            lower.make_ascii_lowercase();
-            self.cache.put(
-                &Key { name: Name::trusted(lower), subject },
-                &entry,
-                self.times.asked,
-                self.times.now,
-            );
+        if entry.ttl == 0 || is_beside_too_much {
+            return false;
         }
+        let mut room = [0; NAME_OCTETS_MAX];
+        let lower = &mut room[..name.octets().len()];
+        lower.copy_from_slice(name.octets());
+        lower.make_ascii_lowercase();
+        let key = Key { name: Name::trusted(lower), subject };
+        self.cache.put(&key, entry, self.times.asked, self.times.now)
     }
 }
 

@@ -114,6 +114,8 @@ pub(crate) struct Task {
     pub questions: u8,
     /// Responses of this zone's servers that validation rejected.
     pub bogus: u8,
+    /// A server gave what it had from others, and was passed over; such an answer is taken now.
+    pub second_hand: (bool, bool),
     /// The root's servers were sought once.
     pub is_primed: bool,
     /// The aliases so far.
@@ -179,6 +181,7 @@ impl Task {
             steps: 0,
             questions: 0,
             bogus: 0,
+            second_hand: (false, false),
             is_primed: false,
             chain: RrsetListBuf::new(),
             chain_octets: 0,

@@ -1,5 +1,6 @@
 //! The resolver in a small Internet of its own, in virtual time.
 
 mod hard;
+mod lossy;
 mod plain;
 mod scripted;

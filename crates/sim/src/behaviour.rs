@@ -42,6 +42,8 @@ pub enum Action {
     Limit(usize),
     /// Answers above so many octets are lost: a path without fragments.
     LosesAbove(usize),
+    /// Each datagram is sent again after so many milliseconds.
+    Twice(u64),
     /// What is wrong with streams.
     Stream(StreamFault),
     /// Answers come from this address.
@@ -110,6 +112,8 @@ pub enum StreamFault {
     Drop,
     /// They close when a query has come.
     Close,
+    /// They close inside of the answer.
+    Cut,
     /// So many milliseconds go by between two octets.
     Slow(u64),
     /// Every other answer is held back such that the next one comes first.

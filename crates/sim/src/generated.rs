@@ -34,6 +34,47 @@ pub struct Wanted {
     pub bogus_percent: u64,
     /// Whether servers have IPv6 addresses too.
     pub has_ipv6: bool,
+    /// How many of a hundred zones are delegated to servers that do not have them.
+    pub lame_percent: u64,
+    /// When signatures are good: seconds since 1970.
+    pub now: u32,
+    /// How many addresses the servers of a [`group`] share; 0: each has its own. Worlds in virtual time want that; real servers have few.
+    pub addresses_a_group: u32,
+}
+
+impl Default for Wanted {
+    /// Some of all, for virtual time.
+    fn default() -> Wanted {
+        Wanted {
+            seed: 1,
+            signed_percent: 30,
+            bogus_percent: 3,
+            has_ipv6: true,
+            lame_percent: 0,
+            now: crate::BEGIN_UNIX_SECONDS,
+            addresses_a_group: 0,
+        }
+    }
+}
+
+/// How many groups of servers there are.
+pub const GROUPS: usize = 5;
+
+/// Which real server may stand for a name server such that no zone and the zones below it are on the same one: the root, TLDs, hosters in two halves, all
+/// others.
+pub fn group(server: &str) -> usize {
+    let number = server.trim_start_matches(|c: char| !c.is_ascii_digit());
+    match server {
+        _ if server.ends_with(".root-servers.net.") => 0,
+        _ if server.contains(".nic.") || server.ends_with(".gtld-servers.net.") => 1,
+        _ if server.contains(".hoster") => {
+            let digits = server.split_once("hoster").map_or(number, |(_, rest)| rest);
+            2 + usize::from(
+                digits.split('.').next().is_some_and(|one| one.ends_with(['1', '3', '5', '7', '9'])),
+            )
+        }
+        _ => 4,
+    }
 }
 
 /// A name as it was measured.
@@ -55,6 +96,8 @@ pub struct Generated {
     pub plan: Plan,
     /// Questions about all names that came in: those that exist, in the order of the list.
     pub names: Vec<(NameBuf, u16)>,
+    /// Questions of all kinds about names of the zones, and others.
+    pub questions: Vec<(NameBuf, u16)>,
     /// Zones that are bogus.
     pub bogus: BTreeSet<String>,
 }
@@ -63,6 +106,8 @@ pub struct Generated {
 const ZONES_A_HOSTER: usize = 40;
 const HOSTERS_MIN: usize = 3;
 const CDNS: usize = 5;
+/// The server of zones that nobody has.
+const NOBODY: &str = "nobody.";
 /// TLDs that one registry's servers have together.
 const LARGE: [&str; 2] = ["com", "net"];
 /// Second labels below which names are registered where the TLD is a country's.
@@ -102,7 +147,10 @@ pub fn generated(wanted: &Wanted, names: &[NameSeen]) -> Generated {
         plan: Plan::default(),
         hosters,
         next_address: 0,
+        next_of_group: [0; GROUPS],
         bogus: BTreeSet::new(),
+        questions: Vec::new(),
+        all: zones.keys().cloned().collect(),
     };
     let registries: BTreeSet<String> = zones.keys().map(|zone| above(zone)).chain(infrastructure()).collect();
     let higher = registries.iter().map(|zone| above(zone)).filter(|zone| zone != ".");
@@ -114,7 +162,11 @@ pub fn generated(wanted: &Wanted, names: &[NameSeen]) -> Generated {
         generator.zone(zone, seen);
     }
     let asked = names.iter().filter(|seen| seen.addresses > 0).map(|seen| (seen.name.clone(), rtype::A));
-    Generated { names: asked.collect(), plan: generator.plan, bogus: generator.bogus }
+    let names: Vec<(NameBuf, u16)> = asked.collect();
+    let mut questions = generator.questions;
+    questions.extend(names.iter().cloned());
+    generator.random.shuffle(&mut questions);
+    Generated { names, questions, plan: generator.plan, bogus: generator.bogus }
 }
 
 /// TLDs that are there whatever the names.
@@ -143,14 +195,17 @@ struct Generator {
     plan: Plan,
     hosters: usize,
     next_address: u32,
+    next_of_group: [u32; GROUPS],
     bogus: BTreeSet<String>,
+    questions: Vec<(NameBuf, u16)>,
+    /// All zones of names, in order.
+    all: Vec<String>,
 }
 
 impl Generator {
     /// Addresses of a new server, as lines: of 198.18.0.0/15 and 2001:2::/48, which are for measurements (RFC 2544, RFC 5180).
     fn addresses(&mut self, server: &str, ttl: u32) -> String {
-        self.next_address += 1;
-        let number = self.next_address;
+        let number = self.next_number(server);
         let v4 = Ipv4Addr::from(u32::from(Ipv4Addr::new(198, 18, 0, 0)) + number);
         let mut lines = format!("{server} {ttl} A {v4}\n");
         if self.wanted.has_ipv6 && self.random.chance(0.6) {
@@ -158,6 +213,28 @@ impl Generator {
             let _ = writeln!(lines, "{server} {ttl} AAAA {v6}");
         }
         lines
+    }
+
+    /// Addresses of a server whose name is relative to its zone.
+    fn addresses_of(&mut self, server: &str, zone: &str, ttl: u32) -> String {
+        self.addresses(&format!("{server}.{zone}"), ttl)
+    }
+
+    /// The number of the address of a new server: one of its group's in turn, or one that no other has.
+    fn next_number(&mut self, server: &str) -> u32 {
+        let each = self.wanted.addresses_a_group;
+        if each == 0 {
+            self.next_address += 1;
+            return self.next_address;
+        }
+        let group = group(server);
+        self.next_of_group[group] += 1;
+        (group as u32) << 8 | (1 + self.next_of_group[group] % each)
+    }
+
+    /// Adds a question about a name of the model.
+    fn ask(&mut self, name: &str, qtype: u16) {
+        self.questions.extend(name.parse().ok().map(|name| (name, qtype)));
     }
 
     fn add(&mut self, zone: &str, text: &str, signing: Option<Signing>) {
@@ -168,7 +245,14 @@ impl Generator {
     }
 
     fn signing(&self, algorithm: u8, denial: Denial) -> Option<Signing> {
-        let signing = Signing { algorithms: vec![algorithm], denial, ..Signing::new(self.wanted.seed) };
+        let now = self.wanted.now;
+        let signing = Signing {
+            algorithms: vec![algorithm],
+            denial,
+            inception: now - 86_400,
+            expiration: now + 30 * 86_400,
+            ..Signing::new(self.wanted.seed)
+        };
         (self.wanted.signed_percent > 0).then_some(signing)
     }
 
@@ -213,7 +297,7 @@ impl Generator {
             let mut text = soa(&format!("ns1.{zone}"));
             for server in ["ns1", "ns2"] {
                 let _ = writeln!(text, "@ 86400 NS {server}");
-                text += &self.addresses(server, 86_400);
+                text += &self.addresses_of(server, &zone, 86_400);
             }
             self.add(&zone, &text, None);
         }
@@ -237,24 +321,24 @@ impl Generator {
         }
         if kind >= 70 {
             for server in ["ns1", "ns2"] {
-                let _ = writeln!(text, "@ 3600 NS {server}");
-                text += &self.addresses(server, 3600);
+                let _ = writeln!(text, "@ 86400 NS {server}");
+                text += &self.addresses_of(server, zone, 3600);
             }
         }
         let first = if kind < 70 { format!("ns1.hoster{hoster}.net.") } else { format!("ns1.{zone}") };
         text.insert_str(0, &soa(&first));
         let _ = writeln!(text, "@ 3600 MX 10 mail\nmail 3600 A {}", self.data_address());
-        let mut written = BTreeSet::from(["ns1".to_owned(), "ns2".to_owned(), "mail".to_owned()]);
+        let taken = ["ns1", "ns2", "mail", "moved", "chain", "large", "to", "any", "ent"];
+        let mut written: BTreeSet<String> = taken.map(str::to_owned).into();
         for seen in names.iter().filter(|seen| seen.addresses > 0) {
             let owner = seen.name.to_string();
             let relative = owner.strip_suffix(zone).unwrap_or(&owner).trim_end_matches('.').to_owned();
-            if written.insert(relative.clone()) {
+            let is_redirected = relative.ends_with(".moved");
+            if !is_redirected && written.insert(relative.clone()) {
                 text += &self.data(&relative, seen);
             }
         }
-        if self.random.chance(0.05) {
-            let _ = writeln!(text, "*.any 300 A {}", self.data_address());
-        }
+        text += &self.hard(zone);
         let is_signed = self.random.below(100) < self.wanted.signed_percent;
         let mut signing = self.zone_signing().filter(|_| is_signed);
         if let Some(signing) = &mut signing
@@ -264,6 +348,72 @@ impl Generator {
             self.bogus.insert(zone.to_owned());
         }
         self.add(zone, &text, signing);
+        if self.random.below(100) < self.wanted.lame_percent
+            && let Some(plan) = self.plan.zones.last_mut()
+        {
+            plan.servers = vec![NOBODY.to_owned()];
+        }
+    }
+
+    /// What is not in every zone: wildcards, empty non-terminals, redirections, aliases into other zones, large answers; and questions about these,
+    /// about what is not there, and about the zone itself.
+    fn hard(&mut self, zone: &str) -> String {
+        let mut text = String::new();
+        // Aliases lead to zones further on in the order only, so that none comes back.
+        let later = self.all.partition_point(|other| other.as_str() <= zone);
+        let target = (later < self.all.len())
+            .then(|| self.all[later + self.random.index(self.all.len() - later)].clone());
+        let address = self.data_address();
+        match (self.random.below(20), target) {
+            (0, _) => {
+                let _ = writeln!(text, "*.any 300 A {address}\n*.any 300 TXT any");
+                self.ask(&format!("one.any.{zone}"), rtype::A);
+                self.ask(&format!("two.any.{zone}"), rtype::MX);
+                self.ask(&format!("any.{zone}"), rtype::A);
+            }
+            (1, _) => {
+                let _ = writeln!(text, "a.b.ent 300 A {address}");
+                self.ask(&format!("b.ent.{zone}"), rtype::A);
+                self.ask(&format!("c.ent.{zone}"), rtype::A);
+                self.ask(&format!("a.b.ent.{zone}"), rtype::AAAA);
+            }
+            (2, Some(target)) => {
+                let _ = writeln!(text, "moved 300 DNAME {target}");
+                self.ask(&format!("mail.moved.{zone}"), rtype::A);
+                self.ask(&format!("none.moved.{zone}"), rtype::A);
+                self.ask(&format!("moved.{zone}"), rtype::DNAME);
+            }
+            (3 | 4, Some(target)) => {
+                let _ = writeln!(text, "chain 300 CNAME chain.{target}");
+                self.ask(&format!("chain.{zone}"), rtype::A);
+                self.ask(&format!("chain.{zone}"), rtype::CNAME);
+            }
+            (5, _) => {
+                let part = "x".repeat(200);
+                let _ = writeln!(
+                    text,
+                    "large 300 TXT \"{part}\" \"{part}\" \"{part}\" \"{part}\" \"{part}\" \"{part}\" \"{part}\""
+                );
+                self.ask(&format!("large.{zone}"), rtype::TXT);
+            }
+            (6, _) => {
+                let _ = writeln!(text, "*.to 300 CNAME mail");
+                self.ask(&format!("one.to.{zone}"), rtype::A);
+                self.ask(&format!("one.to.{zone}"), rtype::TXT);
+            }
+            (7, _) => self.ask(&format!("none.{zone}"), rtype::A),
+            (8, _) => self.ask(&format!("a.b.none.{zone}"), rtype::AAAA),
+            (9, _) => self.ask(zone, rtype::DNSKEY),
+            (10, _) => self.ask(zone, rtype::DS),
+            (11, _) => self.ask(zone, rtype::SOA),
+            (12, _) => self.ask(zone, rtype::NS),
+            (13, _) => self.ask(zone, rtype::MX),
+            (14, _) => self.ask(&format!("mail.{zone}"), rtype::TXT),
+            (15, _) => self.ask(&format!("none-{}{}", &zone[..1], above(&format!(".{zone}"))), rtype::A),
+            (16, _) => self.ask(&format!("{}not-there.", zone), rtype::A),
+            _ => {}
+        }
+        text
     }
 
     /// Records of a name: an alias into a CDN, or addresses.

@@ -298,6 +298,10 @@ impl Tested for Naive {
         None
     }
 
+    fn counter(&self, _name: &str) -> Option<u64> {
+        None
+    }
+
     fn open_count(&self) -> usize {
         self.jobs.len()
     }

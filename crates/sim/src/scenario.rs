@@ -15,7 +15,7 @@ mod tests;
 
 pub use all::{Report, files, run_all};
 pub use plan::{Plan, ZonePlan};
-pub use run::{Failure, run};
+pub use run::{Failure, run, story_of};
 
 use crate::behaviour::Behaviour;
 use crate::time::Micros;
@@ -101,6 +101,8 @@ pub enum Quantity {
     Took,
     /// What the resolver has open.
     Open,
+    /// What the resolver counts under this name.
+    Counter(String),
 }
 
 /// How it is compared.

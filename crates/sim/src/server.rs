@@ -182,14 +182,17 @@ impl ModelServer {
     ) -> Vec<Sent> {
         let mut sent = Vec::new();
         for (action, _) in in_force {
-            if let Action::Forge(count, text, knowing) = action {
+            // Nobody off the path can write into a stream.
+            if let Action::Forge(count, text, knowing) = action
+                && !transport.is_stream()
+            {
                 sent.extend((0..*count).filter_map(|_| forged(text, *knowing, query, at, random)));
             }
         }
         let Some(mut reply) = self.first_reply(in_force, query, transport, at, random) else { return sent };
         in_force.iter().for_each(|(action, _)| behaviour::change(action, query, &mut reply));
         let (mut from, mut after) = (at, 0);
-        let (mut limit, mut lost_above) = (usize::from(u16::MAX), usize::MAX);
+        let (mut limit, mut lost_above, mut again) = (usize::from(u16::MAX), usize::MAX, None);
         for (action, _) in in_force {
             match action {
                 Action::Sender(address) => from.set_ip(*address),
@@ -198,6 +201,7 @@ impl ModelServer {
                     after += (least + random.below(most.saturating_sub(*least) + 1)) * MILLISECOND;
                 }
                 Action::LosesAbove(octets) if !transport.is_stream() => lost_above = *octets,
+                Action::Twice(later) if !transport.is_stream() => again = Some(later * MILLISECOND),
                 Action::Limit(octets) if !transport.is_stream() => limit = limit.min(*octets),
                 _ => {}
             }
@@ -208,7 +212,9 @@ impl ModelServer {
         }
         let octets = reply.octets_within(limit);
         if octets.len() <= lost_above {
-            sent.push(Sent { after, from, octets, is_aimed: true, is_forged: false });
+            let first = Sent { after, from, octets, is_aimed: true, is_forged: false };
+            sent.extend(again.map(|later| Sent { after: after + later, ..first.clone() }));
+            sent.push(first);
         }
         sent
     }

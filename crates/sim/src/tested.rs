@@ -118,6 +118,8 @@ pub trait Tested {
     fn command(&mut self, words: &str, outside: &mut dyn Outside) -> Result<String, String>;
     /// What it wants to have again when it starts anew; nothing where it keeps nothing.
     fn store(&mut self) -> Option<Vec<u8>>;
+    /// A count of its own, of work that no message shows; none where it has none of that name.
+    fn counter(&self, name: &str) -> Option<u64>;
     /// What it does for itself, or for nobody: open questions, streams. Zero when nothing has been asked for long (leaks).
     fn open_count(&self) -> usize;
 }

@@ -8,7 +8,15 @@ use sim::world::Question;
 use sim::{Behaviour, Reply, World};
 use wire::iana::rcode;
 
-const WANTED: Wanted = Wanted { seed: 7, signed_percent: 0, bogus_percent: 0, has_ipv6: true };
+const WANTED: Wanted = Wanted {
+    seed: 7,
+    signed_percent: 0,
+    bogus_percent: 0,
+    has_ipv6: true,
+    lame_percent: 0,
+    now: sim::BEGIN_UNIX_SECONDS,
+    addresses_a_group: 0,
+};
 
 /// Asks all of a few hundred names while `behaviour` is what every server does; returns how many were found, how many failed.
 fn ask(names: usize, behaviour: Option<&str>) -> (usize, usize) {

@@ -25,6 +25,7 @@ use crate::keys::{self, Entry};
 use crate::limits::{INSECURE_SECONDS, LABEL_STEPS_MAX, Limit, Meter, STEPS_MAX, Work};
 use crate::names::ancestor;
 use crate::policy::Policy;
+use crate::response::Response;
 use crate::signature::{self, Bench, Verified, Verifier};
 use crate::verdict::{Break, Finding, Link};
 
@@ -63,7 +64,11 @@ struct Known {
 }
 
 enum Held {
-    Secure(RdataListBuf),
+    /// `until` in seconds since 1970; none where the caller has kept it.
+    Secure {
+        keys: RdataListBuf,
+        until: Option<u64>,
+    },
     Insecure(Insecurity),
     Bogus(Break),
     /// In the zone above; with `true` everything below it too.
@@ -91,6 +96,8 @@ pub(crate) struct Tools<'t, 'c> {
     pub facts: &'t mut dyn Facts,
     pub verifier: &'t mut Verifier,
     pub context: &'t Context<'c>,
+    /// What is being validated.
+    pub response: &'t Response<'c>,
 }
 
 /// The memo of one validation, and what it has cost.
@@ -100,12 +107,35 @@ pub(crate) struct Chain {
     pub meter: Meter,
     /// What was looked at, where somebody wants to know.
     pub trail: Option<Vec<Link>>,
+    /// The zone whose keys are not taken over as the caller has kept them; see [`Chain::enter_anew`].
+    entered_anew: Option<NameBuf>,
 }
 
 impl Chain {
     /// One that goes on with work counted before.
     pub fn continued(before: Work) -> Chain {
         Chain { meter: Meter::continued(before), ..Chain::default() }
+    }
+
+    /// Has the keys of `zone` proved from above, whatever was kept: its DNSKEY RRset is signed by its own keys, so that keys which were kept could
+    /// prolong themselves for ever after the DS record that led to them is gone.
+    pub fn enter_anew(&mut self, zone: &Name) {
+        if self.entered_anew.as_ref().is_some_and(|entered| entered.eq_ignore_case(zone)) {
+            return;
+        }
+        let is_kept = |held: &Held| matches!(held, Held::Secure { until: None, .. });
+        self.known.retain(|known| !(is_kept(&known.held) && known.name.eq_ignore_case(zone)));
+        self.entered_anew = Some(zone.to_owned());
+    }
+
+    /// How long what is proved by the zone at a place of the memo lasts, in seconds, where it was found out just now.
+    pub fn seconds_left(&self, place: usize, now: u64) -> Option<u32> {
+        match self.known[place].held {
+            Held::Secure { until: Some(until), .. } => {
+                Some(u32::try_from(until.saturating_sub(now)).unwrap_or(u32::MAX))
+            }
+            _ => None,
+        }
     }
 
     /// Forgets what is bogus, so that it is fetched and looked at anew.
@@ -117,7 +147,7 @@ impl Chain {
     pub fn zone(&self, place: usize) -> (&Name, RdataList<'_>) {
         let known = &self.known[place];
         let keys = match &known.held {
-            Held::Secure(keys) => keys.list(),
+            Held::Secure { keys, .. } => keys.list(),
             _ => RdataList::EMPTY,
         };
         (&known.name, keys)
@@ -130,7 +160,7 @@ impl Chain {
         place: usize,
         tools: &mut Tools<'_, '_>,
     ) -> Result<Verified, Fault> {
-        let Known { name, held: Held::Secure(keys) } = &self.known[place] else {
+        let Known { name, held: Held::Secure { keys, .. } } = &self.known[place] else {
             return Err(Fault::KeyMissing);
         };
         let mut bench = Bench {
@@ -209,7 +239,7 @@ impl Chain {
             let name = ancestor(subject, deeper);
             let Some(found) = self.find(name).or_else(|| self.recall(name, tools)) else { continue };
             match &self.known[found].held {
-                Held::Secure(_) => return Ok(Some(Walked::Secure(found))),
+                Held::Secure { .. } => return Ok(Some(Walked::Secure(found))),
                 Held::Insecure(insecurity) => return Ok(Some(Walked::Insecure(*insecurity))),
                 Held::Bogus(broken) => return Ok(Some(Walked::Bogus(broken.clone()))),
                 Held::Within(_) => return Ok(None),
@@ -239,7 +269,7 @@ impl Chain {
             let name = ancestor(target, labels);
             let Some(place) = self.find(name).or_else(|| self.recall(name, tools)) else { continue };
             match &self.known[place].held {
-                Held::Secure(_) => return Ok(Ok((place, at.unwrap_or(labels)))),
+                Held::Secure { .. } => return Ok(Ok((place, at.unwrap_or(labels)))),
                 Held::Insecure(insecurity) => return Ok(Err(Walked::Insecure(*insecurity))),
                 Held::Bogus(broken) => return Ok(Err(Walked::Bogus(broken.clone()))),
                 Held::Within(false) => at = at.or(Some(labels)),
@@ -262,8 +292,14 @@ impl Chain {
 
     /// Takes over what the caller has kept of a zone.
     fn recall(&mut self, name: &Name, tools: &mut Tools<'_, '_>) -> Option<usize> {
+        let is_entered_anew = self.entered_anew.as_ref().is_some_and(|zone| zone.eq_ignore_case(name));
+        if is_entered_anew {
+            return None;
+        }
         let (held, finding) = match tools.facts.standing(name)? {
-            Standing::Secure { keys } => (Held::Secure(keys.iter().collect()), Finding::Kept),
+            Standing::Secure { keys } => {
+                (Held::Secure { keys: keys.iter().collect(), until: None }, Finding::Kept)
+            }
             Standing::Insecure(insecurity) => (Held::Insecure(insecurity), Finding::Insecure(insecurity)),
             Standing::Bogus { rtype, fault } => {
                 let broken = Break { name: name.to_owned(), rtype, fault, is_in_chain: true };
@@ -290,7 +326,7 @@ impl Chain {
     /// What is at `next`, a name below `at`.
     fn step(&mut self, next: &Name, zone: usize, at: usize, tools: &mut Tools<'_, '_>) -> Result<Step, Need> {
         if self.find(next).is_none() {
-            let Tools { facts, verifier, context } = tools;
+            let Tools { facts, verifier, context, .. } = tools;
             let found = match facts.fetched(next, rtype::DS) {
                 Fetched::Missing => return Err(Need { name: next.to_owned(), rtype: rtype::DS }),
                 Fetched::Failed => DsFound::Unproved(Fault::Unreachable),
@@ -347,8 +383,13 @@ impl Chain {
         until: u64,
         tools: &mut Tools<'_, '_>,
     ) -> Result<Walked, Need> {
-        let Tools { facts, verifier, context } = &mut *tools;
-        let outcome = match facts.fetched(apex, rtype::DNSKEY) {
+        let Tools { facts, verifier, context, response: own } = &mut *tools;
+        let fetched = match facts.fetched(apex, rtype::DNSKEY) {
+            // The answer that is being validated is what would be fetched.
+            Fetched::Missing if find_set(own, apex, rtype::DNSKEY).is_some() => Fetched::Response(**own),
+            fetched => fetched,
+        };
+        let outcome = match fetched {
             Fetched::Missing => return Err(Need { name: apex.to_owned(), rtype: rtype::DNSKEY }),
             Fetched::Failed => Err(Fault::Unreachable),
             Fetched::Response(response) => {
@@ -364,7 +405,7 @@ impl Chain {
             Ok(Ok(validated)) => {
                 let until = until.min(tools.context.now + u64::from(validated.signature.ttl_max));
                 tools.facts.keep(apex, Standing::Secure { keys: validated.keys.list() }, until);
-                let place = self.hold(apex, Held::Secure(validated.keys));
+                let place = self.hold(apex, Held::Secure { keys: validated.keys, until: Some(until) });
                 self.note_signed(apex, rtype::DNSKEY, place, &validated.signature);
                 Walked::Secure(place)
             }

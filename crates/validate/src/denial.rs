@@ -226,6 +226,3 @@ fn no_type(name: &Name, types: &TypeBitmap<'_>, rtype: u16) -> Result<(), Fault>
 fn proved_unless(is_opt_out: bool) -> Proof {
     if is_opt_out { Proof::Insecure(Insecurity::OptOut) } else { Proof::Proved }
 }
-
-#[cfg(test)]
-mod tests;

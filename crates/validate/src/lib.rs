@@ -17,6 +17,8 @@ mod chain;
 pub mod denial;
 pub mod facts;
 pub mod fault;
+#[doc(hidden)]
+pub mod fuzz;
 mod keys;
 pub mod limits;
 mod names;

@@ -103,7 +103,7 @@ impl Validation {
         verifier: &mut Verifier,
         context: &Context<'_>,
     ) -> Step {
-        match self.run(response, &mut Tools { facts, verifier, context }) {
+        match self.run(response, &mut Tools { facts, verifier, context, response }) {
             Ok(verdict) => Step::Done(verdict),
             Err(need) => match self.chain.meter.count_fetch() {
                 Ok(()) => Step::Need(need),

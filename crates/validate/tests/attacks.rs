@@ -304,6 +304,35 @@ fn parents_denial_for_the_childs_data() {
     }
 }
 
+/// The same with all that the zone has of such records: the closest encloser is the cut, and the next closer name is covered by some record.
+#[test]
+fn nothing_is_denied_below_a_cut_or_a_dname() {
+    for signing in [signing(), nsec3(0, false)] {
+        let world = world(signing);
+        let mut all: Vec<RrsetBuf> = Vec::new();
+        let asked = (0..200).map(|number| format!("n{number}.example."));
+        for qname in asked.chain(["sub.example.".to_owned(), "tree.example.".to_owned()]) {
+            for set in world.ask(&qname, rtype::DS).authority {
+                if !all.iter().any(|known| known.owner == set.owner && known.rtype == set.rtype) {
+                    all.push(set);
+                }
+            }
+        }
+        let mut cache = Cache::default();
+        let zones_are_known = world.validate_with(&world.ask("nothing.example.", rtype::A), &mut cache);
+        zones_are_known.secure();
+        for above in ["sub", "tree"] {
+            for number in 0..20 {
+                let qname = format!("n{number}.{above}.example.");
+                for (rcode, qtype) in [(rcode::NXDOMAIN, rtype::A), (rcode::NOERROR, rtype::DS)] {
+                    let reply = negative(&qname, qtype, rcode, all.clone());
+                    is_bogus(&world.validate_with(&reply, &mut cache));
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn childs_denial_for_the_parents_ds() {
     for signing in [signing(), nsec3(0, false)] {

@@ -190,3 +190,33 @@ fn name_error_at_an_empty_non_terminal_is_no_data() {
         assert_eq!(outcome.secure().verdict.ending, Ending::NoData);
     }
 }
+
+/// Keys do not prolong themselves: a DNSKEY RRset is kept no longer than the DS that leads to it, and not by what was kept of the zone.
+#[test]
+fn keys_are_proved_from_above() {
+    let mut world = world(Denial::Nsec);
+    let mut cache = Cache::default();
+    world.validate_with(&world.ask("www.example.", rtype::A), &mut cache).secure();
+    let outcome = world.validate_with(&world.ask("example.", rtype::DNSKEY), &mut cache);
+    assert_eq!(outcome.secure().verdict.ttl_max, 300, "TTL of DS");
+    // The parent has withdrawn its DS meanwhile.
+    let mut withdrawn = world.ask("example.", rtype::DS);
+    withdrawn.answer.clear();
+    world.instead.insert((kit::name("example."), rtype::DS), Some(withdrawn));
+    cache.forget_fetched();
+    let outcome = world.validate_with(&world.ask("example.", rtype::DNSKEY), &mut cache);
+    assert_eq!(outcome.verdict.security, Security::Bogus);
+}
+
+/// A DNSKEY RRset as the answer is what would be fetched to validate it.
+#[test]
+fn keys_as_an_answer_are_not_fetched_again() {
+    let world = world(Denial::Nsec);
+    let outcome = world.resolve("example.", rtype::DNSKEY);
+    outcome.secure().fetches(&[". DNSKEY", "example. DS"]);
+    world.resolve(".", rtype::DNSKEY).secure().fetches(&[]);
+    let mut forged = world.ask(".", rtype::DNSKEY);
+    forged.answer(rtype::DNSKEY).rdatas =
+        world.ask("example.", rtype::DNSKEY).answer(rtype::DNSKEY).rdatas.clone();
+    assert_eq!(world.validate(&forged).verdict.security, Security::Bogus);
+}

@@ -159,14 +159,43 @@ impl<'b> Builder<'b> {
     ) -> Result<(), Full> {
         self.whole(|builder| {
             builder.name(owner)?;
-            let ([t, y], [c, l]) = (rtype.to_be_bytes(), class.to_be_bytes());
-            let [e, f, g, h] = ttl.to_be_bytes();
-            let head = [t, y, c, l, e, f, g, h];
-            match compressible(rtype) {
-                Compressible { names: 0, .. } => builder.out.body(head, rdata),
-                names => builder.compressed_body(head, names, rdata),
-            }
+            builder.body((rtype, class, ttl), rdata)
         })
+    }
+
+    /// The same where the owner was written before, at `place`: what follows in a set, and what the question asks for.
+    pub fn record_at(
+        &mut self,
+        place: u16,
+        (rtype, class, ttl): (u16, u16, u32),
+        rdata: &[u8],
+    ) -> Result<(), Full> {
+        self.whole(|builder| {
+            builder.out.pointer(place)?;
+            builder.body((rtype, class, ttl), rdata)
+        })
+    }
+
+    /// Where the owner of the record that was written at `at` stands, for [`Builder::record_at`]; `None` where no pointer leads, and for the root, which is
+    /// shorter than one.
+    pub fn owner_at(&self, at: usize) -> Option<u16> {
+        let place = match self.out.message().get(at)? {
+            0 => return None,
+            0xc0.. => self.out.u16_at(at) & POINTER_MAX,
+            _ => u16::try_from(at).ok()?,
+        };
+        (place <= POINTER_MAX).then_some(place)
+    }
+
+    /// Writes the rest of a record.
+    fn body(&mut self, (rtype, class, ttl): (u16, u16, u32), rdata: &[u8]) -> Result<(), Full> {
+        let ([t, y], [c, l]) = (rtype.to_be_bytes(), class.to_be_bytes());
+        let [e, f, g, h] = ttl.to_be_bytes();
+        let head = [t, y, c, l, e, f, g, h];
+        match compressible(rtype) {
+            Compressible { names: 0, .. } => self.out.body(head, rdata),
+            names => self.compressed_body(head, names, rdata),
+        }
     }
 
     /// Writes a record whose RDATA has names to compress, and its length after it.

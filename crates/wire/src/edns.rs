@@ -218,6 +218,7 @@ mod tests {
         cookie: Some(b"client--server----------"),
         ede: Some(20),
         nsid: Some(b"me"),
+        ede_beside: None,
     };
 
     #[test]

@@ -4,6 +4,7 @@
 //! ```text
 //! .              127.0.1.1 zonda                    org.            127.0.2.1 named, 127.0.2.2 zonda
 //! signed.org.    127.0.3.1 nsd, 127.0.3.2 knotd     plain.org.      127.0.4.1 nsd
+//!                                                   broken.org.     127.0.5.1 nsd
 //! ```
 
 use std::fmt::Write;
@@ -27,7 +28,7 @@ use crate::kit::{folder, text};
 const ROOT_SERVER: &str = "127.0.1.1";
 
 /// What stands on which servers: apex, whether it is signed, its servers, and its records beside SOA, NS, and delegations.
-const ZONES: [(&str, bool, &[(Kind, &str)], &str); 4] = [
+const ZONES: [(&str, bool, &[(Kind, &str)], &str); 5] = [
     (".", true, &[(Kind::Zonda, ROOT_SERVER)], ""),
     ("org.", true, &[(Kind::Named, "127.0.2.1"), (Kind::Zonda, "127.0.2.2")], ""),
     (
@@ -37,6 +38,8 @@ const ZONES: [(&str, bool, &[(Kind, &str)], &str); 4] = [
         "www 300 A 192.0.2.1\nwww 300 A 192.0.2.2\nwww 300 AAAA 2001:db8::1\nalias 300 CNAME www\nout 300 CNAME www.plain.org.\n\
          *.wild 300 A 192.0.2.3\nlarge 300 TXT (\"0123456789012345678901234567890123456789\" LARGE)\nmail 300 MX 10 www\n",
     ),
+    // Changed after it was signed.
+    ("broken.org.", true, &[(Kind::Nsd, "127.0.5.1")], "www 300 A 192.0.2.66\n"),
     (
         "plain.org.",
         false,
@@ -57,7 +60,10 @@ pub struct Internet {
 pub fn in_internet(test: impl FnOnce(&mut Internet) + Send) {
     std::thread::scope(|scope| {
         let run = || {
-            let Some(name) = enter() else { return };
+            // named listens on addresses that an interface has, whatever is asked of it.
+            let addresses = ZONES.iter().flat_map(|(_, _, on, _)| on.iter());
+            let addresses: Vec<&str> = addresses.map(|(_, address)| *address).collect();
+            let Some(name) = enter(&addresses) else { return };
             test(&mut Internet::start(name));
         };
         if let Err(panic) = scope.spawn(run).join() {
@@ -66,8 +72,8 @@ pub fn in_internet(test: impl FnOnce(&mut Internet) + Send) {
     });
 }
 
-/// Makes a namespace and takes this thread, with all that it starts from now on, into it.
-fn enter() -> Option<String> {
+/// Makes a namespace whose loopback has these addresses, and takes this thread, with all that it starts from now on, into it.
+pub fn enter(addresses: &[&str]) -> Option<String> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let name = format!("zonda-test-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
     if !ip(&["netns", "add", &name]) {
@@ -75,15 +81,17 @@ fn enter() -> Option<String> {
         return None;
     }
     assert!(ip(&["-n", &name, "link", "set", "lo", "up"]), "loopback of a namespace");
-    // named listens on addresses that an interface has, whatever is asked of it.
-    for address in
-        ZONES.iter().flat_map(|(_, _, on, _)| on.iter()).map(|(_, address)| format!("{address}/32"))
-    {
+    for address in addresses.iter().map(|address| format!("{address}/32")) {
         assert!(ip(&["-n", &name, "address", "add", &address, "dev", "lo"]), "{address}");
     }
     let handle = File::open(Path::new("/run/netns").join(&name)).expect("the handle of a namespace");
     move_into_link_name_space(handle.as_fd(), Some(LinkNameSpaceType::Network)).expect("a thread moves");
     Some(name)
+}
+
+/// Removes a namespace.
+pub fn leave(name: &str) {
+    ip(&["netns", "delete", name]);
 }
 
 fn ip(words: &[&str]) -> bool {
@@ -94,7 +102,7 @@ fn ip(words: &[&str]) -> bool {
 impl Drop for Internet {
     fn drop(&mut self) {
         self.servers.clear();
-        ip(&["netns", "delete", &self.name]);
+        leave(&self.name);
     }
 }
 
@@ -272,6 +280,8 @@ fn sign(apex: &str, path: &Path) -> (PathBuf, String) {
         "dnssec-signzone",
         &["-q", "-z", "-P", "-O", "full", "-S", "-K", ".", "-o", apex, "-f", text(&signed), text(path)],
     );
+    let text_signed = fs::read_to_string(&signed).expect("a signed zone");
+    fs::write(&signed, text_signed.replace("192.0.2.66", "192.0.2.67")).expect("the same, broken");
     let ds = run("dnssec-dsfromkey", &["-2", &format!("{key}.key")]);
     (signed, ds.replace(" IN DS", " 3600 IN DS") + "\n")
 }

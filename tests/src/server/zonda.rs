@@ -27,18 +27,29 @@ pub fn bench_program() -> &'static Path {
     })
 }
 
+/// The program that writes a generated Internet to a folder: an example of crate `sim`, built from these sources, once a test program.
+pub fn export_program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| build_target("sim", &["--example", "export"]).join("examples").join("export"))
+}
+
 /// Builds a program with the profile and target folder of this test program.
 fn build(package: &str) -> PathBuf {
+    build_target(package, &[]).join(package)
+}
+
+/// Builds a package, or what `more` names of it; the folder that it lies in.
+fn build_target(package: &str, more: &[&str]) -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test program");
     let profile = test.ancestors().nth(2).expect("a test program lies in target/PROFILE/deps");
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["build", "--quiet", "--package", package, "--target-dir"]);
+    command.args(["build", "--quiet", "--package", package]).args(more).arg("--target-dir");
     command.arg(profile.parent().expect("a target folder")).current_dir(repository());
     if profile.ends_with("release") {
         command.arg("--release");
     }
     assert!(command.status().expect("the program cargo").success(), "{package} does not build");
-    profile.join(package)
+    profile.to_owned()
 }
 
 /// A command line that begins with the program.

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use control::Settings;
 use control::client::ask;
 use control::command::{ChangeLine, LogLevel, Reply, Request, TextLine};
-use control::text::grouped;
+use control::text::{Seconds, grouped};
 
-use self::cache::{cache_entry_text, cache_stats_text, server_text};
+use self::cache::{cache_entry_text, cache_stats_text, request_text, server_text};
 use self::catalog::catalog_text;
 use self::commands::{Command, request};
 use self::server::{limited_text, locks_text, stats_text, status_text, upgraded_text};
@@ -124,6 +124,11 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
                 grouped(entries),
                 if entries == 1 { "entry" } else { "entries" }
             )),
+            (false, Reply::Written { entries }) => print(&format!("{} entries written\n", grouped(entries))),
+            (false, Reply::NegativeAnchor { name, seconds }) => {
+                print(&format!("{name} for {}\n", Seconds(seconds)))
+            }
+            (false, Reply::Request(request)) => print(&request_text(&request)),
             (false, Reply::Server(server)) => print(&server_text(&server)),
             (false, Reply::Upgraded(upgraded)) => print(&upgraded_text(&upgraded)),
             (false, Reply::Error { message }) => {

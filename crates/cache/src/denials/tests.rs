@@ -71,6 +71,25 @@ fn spans_of_names() {
     assert_eq!(denials.octets(), 0);
 }
 
+/// What covers a name, without the SOA, and nothing for names that are there.
+#[test]
+fn covers_of_names() {
+    let denials = denials(1 << 20);
+    let cover = |asked: &str, ms| {
+        let mut out = RrsetListBuf::new();
+        let found = denials.cover(&name("example."), &name(asked), Moment(ms), &mut out);
+        found.then(|| out.list().iter().map(|set| set.owner.to_string()).collect::<Vec<_>>().join(" "))
+    };
+    assert_eq!(cover("m.w.example.", 1_000), None);
+    put_nsec(&denials, "*.w.example.", "z.example.", A);
+    assert_eq!(cover("m.w.example.", 1_000), Some("*.w.example.".into()));
+    assert_eq!(cover("*.w.example.", 1_000), None);
+    assert_eq!(cover("a.example.", 1_000), None);
+    assert_eq!(cover("z.example.", 1_000), None);
+    assert_eq!(cover("m.w.example.", 61_000), None, "expired");
+    assert_eq!(cover("m.w.test.", 1_000), None, "of another zone");
+}
+
 #[test]
 fn what_denies_nothing_else_is_not_kept() {
     let denials = denials(1 << 20);
@@ -129,6 +148,8 @@ fn spans_of_hashes() {
         "encloser, next closer, wildcard"
     );
     assert_eq!(count(&format!("{}example.", "x.".repeat(20))), None, "too many hashes");
+    let mut covers = |asked: &str| denials.cover(&name("example."), &name(asked), Moment(1_000), &mut out);
+    assert!(covers("x.b.example.") && !covers("a.example.") && !covers("c.b.example."));
     assert!(!put_nsec3(&denials, &[7; 20], &[9; 20], 1), "hashed more than once");
     let mut near = [7; 20];
     near[19] = 8;

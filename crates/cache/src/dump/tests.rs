@@ -78,6 +78,22 @@ fn what_was_known_is_known_again() {
     assert_eq!(late, Loaded { passed_over: 30_000, ..Loaded::default() }, "all has expired");
 }
 
+/// A part that is taken in late does not bring back what was flushed meanwhile.
+#[test]
+fn flushed_before_it_is_taken_in() {
+    let old = cache(1 << 20, 1);
+    put(&old, 1, 1_000, Security::Secure, Moment(1_000));
+    put(&old, 2, 1_000, Security::Secure, Moment(1_000));
+    let octets = written(&old, &situation(2_000, 100));
+    let new = cache(1 << 20, 2);
+    new.flush(&Flush::Tree(name(1)), Moment(10));
+    assert_eq!(
+        loaded(&new, &octets, &situation(20, 100)).unwrap(),
+        Loaded { entries: 1, passed_over: 1, wrong: 0 }
+    );
+    assert_eq!((ttl_left(&new, 1, 20), ttl_left(&new, 2, 20)), (None, Some(999)));
+}
+
 #[test]
 fn what_is_not_worth_it_is_left_out() {
     let old = cache(1 << 20, 1);

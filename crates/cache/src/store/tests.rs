@@ -4,7 +4,8 @@ use sync::Random;
 use wire::name::NameBuf;
 use wire::rrset::{RdataList, RdataListBuf, RrsetList};
 
-use crate::entry::{Kind, Rank, Security};
+use crate::entry::{Rank, Security};
+
 use crate::{Flush, Naive};
 
 fn name(text: &str) -> NameBuf {
@@ -153,8 +154,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Does the same to the store and to the model. `is_exact`: nothing leaves the store for room, so it has all that the model has.
-fn compare(steps: &[Step], cache: &Cache, is_exact: bool) -> Result<(), TestCaseError> {
+/// Does the same to the store and to the model. There is room for all of it, so the store has what the model has.
+fn compare(steps: &[Step], cache: &Cache) -> Result<(), TestCaseError> {
     let naive = Naive::with(cache.shared.limits);
     let mut now = Moment(10_000);
     let names: Vec<NameBuf> = NAMES.iter().map(|text| name(text)).collect();
@@ -175,16 +176,13 @@ fn compare(steps: &[Step], cache: &Cache, is_exact: bool) -> Result<(), TestCase
                 let key = Key { name: &names[*name], subject };
                 let asked = Moment(now.0 - waited_ms);
                 let kept = (cache.put(&key, &entry, asked, now), naive.put(&key, &entry, asked, now));
-                prop_assert!(!is_exact || kept.0 == kept.1, "{key:?} {kept:?}");
+                prop_assert!(kept.0 == kept.1, "{key:?} {kept:?}");
             }
             Step::Get { name, subject } => {
                 let key = Key { name: &names[*name], subject: SUBJECTS[*subject] };
                 let found = cache.get(&key, &mut own);
                 let expected = naive.get(&key, &mut model);
-                prop_assert!(
-                    found == expected || !is_exact && found.is_none(),
-                    "{key:?}: {found:?} for {expected:?}"
-                );
+                prop_assert!(found == expected, "{key:?}: {found:?} for {expected:?}");
                 let mut shown = 0;
                 cache.show(key.name, |subject, _| shown += usize::from(subject == key.subject));
                 prop_assert!(shown >= usize::from(found.is_some()));
@@ -199,7 +197,7 @@ fn compare(steps: &[Step], cache: &Cache, is_exact: bool) -> Result<(), TestCase
                 let flush =
                     if matches!(step, Step::FlushName(_)) { Flush::Name(name) } else { Flush::Tree(name) };
                 let forgotten = (cache.flush(&flush, now), naive.flush(&flush, now));
-                prop_assert!(!is_exact || forgotten.0 == forgotten.1, "{flush:?} {forgotten:?}");
+                prop_assert!(forgotten.0 == forgotten.1, "{flush:?} {forgotten:?}");
             }
             Step::FlushAll => {
                 cache.flush(&Flush::All, now);
@@ -222,7 +220,7 @@ proptest! {
 
     #[test]
     fn is_the_model(steps in prop::collection::vec(step(), 1..200)) {
-        compare(&steps, &cache(1 << 20), true)?;
+        compare(&steps, &cache(1 << 20))?;
     }
 }
 
@@ -378,6 +376,47 @@ fn answers_used_through_stamps_stay() {
     }
 }
 
+/// What is flushed and not swept yet does not come back by moving to the main ring.
+#[test]
+fn flushed_entries_do_not_move_on() {
+    let cache = cache(1 << 20);
+    let (host, list) = (host(1), list(b"data"));
+    let key = Key::rrset(&host, 1);
+    assert!(cache.put(&key, &entry(list.list()), Moment(1), Moment(1)));
+    fill(&cache, 2..3, Moment(5_000));
+    assert!(cache.get(&key, &mut Copied::new()).is_some());
+    cache.hide(&Flush::Tree(name("example.")), Moment(6_000));
+    fill(&cache, 10..20_000, Moment(7_000));
+    assert!(cache.peek(&key, &mut Copied::new()).is_none());
+}
+
+/// In the main ring an entry has to be read anew.
+#[test]
+fn reads_count_once() {
+    let cache = cache(1 << 20);
+    fill(&cache, 0..1, Moment(1));
+    fill(&cache, 1..2, Moment(5_000));
+    let (first, mut copied) = (host(0), Copied::new());
+    let key = Key::rrset(&first, 1);
+    assert!(cache.get(&key, &mut copied).is_some());
+    let state = |copied: &mut Copied| {
+        let stamp = cache.stamp(&key, copied).expect("there is room for it");
+        let (_, shard, slot) = cache.slot(&stamp).expect("a stamp has a slot");
+        (Slot(stamp.word).ring(), shard.index.is_visited(slot))
+    };
+    assert_eq!(state(&mut copied), (Which::Small, true));
+    let mut number = 10;
+    while state(&mut copied).0 == Which::Small {
+        fill(&cache, number..number + 1, Moment(6_000));
+        number += 1;
+    }
+    assert_eq!(state(&mut copied), (Which::Main, false));
+    let kinds = cache.kinds();
+    assert_eq!(kinds[0].0, Kind::Data);
+    assert_eq!((kinds[0].1, kinds[0].2), (cache.counts().entries, cache.counts().octets));
+    assert!(kinds[1..].iter().all(|(_, entries, octets)| *entries == 0 && *octets == 0));
+}
+
 #[test]
 fn flushed_at_once_swept_in_steps() {
     let cache = cache(16 << 20);
@@ -454,6 +493,28 @@ fn types_of_a_name_are_limited() {
     assert_eq!(shown, 16);
     let denial = Entry { kind: Kind::NoData, ..entry(RdataList::EMPTY) };
     assert!(!cache.put(&Key::rrset(&host, 2_000), &denial, Moment(1), Moment(1)), "data goes before");
+}
+
+/// What is said of a name and of its types: proved denials and later ones count, an unproved one does not take data out.
+#[test]
+fn denials_of_names_beside_data() {
+    let list = list(b"data");
+    let host = host(1);
+    let (data, name) = (Key::rrset(&host, 1), Key::existence(&host));
+    let check = |first: Security, second: Security, expected: [bool; 2]| {
+        let cache = cache(1 << 20);
+        let entry = |security| Entry { security, ..entry(list.list()) };
+        let denial = Entry { kind: Kind::NameError, rank: Rank::Authority, ..entry(second) };
+        assert!(cache.put(&data, &entry(first), Moment(1), Moment(1)));
+        assert_eq!(cache.put(&name, &denial, Moment(2), Moment(2)), expected[1]);
+        let is_there = [data, name].map(|key| cache.peek(&key, &mut Copied::new()).is_some());
+        assert_eq!(is_there, expected, "{first:?} {second:?}");
+        assert_eq!(cache.put(&data, &entry(first), Moment(3), Moment(3)), first == second || expected[0]);
+    };
+    check(Security::Insecure, Security::Insecure, [true, false]);
+    check(Security::Secure, Security::Insecure, [true, false]);
+    check(Security::Secure, Security::Secure, [false, true]);
+    check(Security::Insecure, Security::Secure, [false, true]);
 }
 
 #[test]
@@ -559,28 +620,6 @@ fn entries_are_never_torn() {
     });
 }
 
-mod long {
-    use super::*;
-
-    /// 10 million names and a million addresses' worth of memory: as much as configured, and as many entries as that has room for.
-    #[test]
-    #[ignore = "takes a minute and a GiB"]
-    fn ten_million_names() {
-        let cache = cache(1 << 30);
-        let before = resident_octets();
-        fill(&cache, 0..10_000_000, Moment(1));
-        let (counts, grown) = (cache.counts(), resident_octets() - before);
-        println!("{counts:?}, resident {grown} of {}", 1 << 30);
-        assert!(grown as f64 / (1 << 30) as f64 <= 1.05);
-    }
-}
-
-/// Octets of memory of this process.
-fn resident_octets() -> usize {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
-}
-
 /// A million short names in the memory that they need: nearly all slots are used, and the process has not grown beyond what was configured.
 #[test]
 fn a_million_names() {
@@ -591,4 +630,31 @@ fn a_million_names() {
     let each = octets as f64 / counts.entries as f64;
     println!("{counts:?}: {each:.1} octets an entry");
     assert!(counts.entries > 900_000, "{counts:?}");
+}
+
+mod long {
+    use super::*;
+
+    /// Octets of memory of this process.
+    fn resident_octets() -> usize {
+        let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+        statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+    }
+
+    /// Not more memory than configured, and nearly that, with ten million names, for which it is too little; and before them next to nothing, where the build is optimised.
+    #[test]
+    #[ignore = "takes a minute and a GiB"]
+    fn ten_million_names() {
+        let (octets, before) = (600 << 20, resident_octets());
+        let cache = cache(octets);
+        let begin = resident_octets() - before;
+        assert!(cfg!(debug_assertions) || begin < octets / 20, "{begin} at the begin");
+        fill(&cache, 0..10_000_000, Moment(1));
+        let (counts, grown) = (cache.counts(), resident_octets() - before);
+        println!(
+            "{counts:?}, resident {grown} of {octets}, {:.1} octets an entry",
+            grown as f64 / counts.entries as f64
+        );
+        assert!((0.93..=1.0).contains(&(grown as f64 / octets as f64)) && counts.entries > 7_000_000);
+    }
 }

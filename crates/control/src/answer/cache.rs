@@ -8,7 +8,7 @@ use wire::iana::rtype;
 use wire::rrset::Rrset;
 use wire::{Name, NameBuf};
 
-use crate::command::{CacheCommand, CacheEntry, CacheStats, Reply, ServerLine};
+use crate::command::{CacheCommand, CacheEntry, CacheStats, NegativeCommand, Reply, ServerLine};
 use crate::recursion::Recursion;
 
 /// Port of servers that delegations name.
@@ -31,6 +31,12 @@ pub(super) fn answer(
                 reply(Reply::CacheEntry(entry))?;
             }
         }
+        CacheCommand::Write => match recursion.write()? {
+            Some(entries) => reply(Reply::Written { entries: entries as u64 })?,
+            None => {
+                return Err(String::from("there is no `state-directory` in [resolver] to write to").into());
+            }
+        },
         CacheCommand::Flush { name, tree } => {
             let flush = match name.as_deref().map(name_of).transpose()? {
                 None => Flush::All,
@@ -38,8 +44,26 @@ pub(super) fn answer(
                 Some(name) => Flush::Name(name),
             };
             let entries = recursion.cache.flush(&flush, now) as u64;
+            recursion.forget_zones();
             reply(Reply::Flushed { entries })?;
         }
+    }
+    Ok(true)
+}
+
+/// Carries out a command about negative trust anchors, and says which there are.
+pub(super) fn negative_anchors(
+    command: &NegativeCommand,
+    recursion: &Recursion,
+    reply: &mut dyn FnMut(Reply) -> io::Result<()>,
+) -> Result<bool, super::Failure> {
+    match command {
+        NegativeCommand::List => {}
+        NegativeCommand::Add { name, seconds } => recursion.set_negative(&name_of(name)?, Some(*seconds))?,
+        NegativeCommand::Remove { name } => recursion.set_negative(&name_of(name)?, None)?,
+    }
+    for (name, seconds) in recursion.negatives() {
+        reply(Reply::NegativeAnchor { name: name.to_string(), seconds })?;
     }
     Ok(true)
 }

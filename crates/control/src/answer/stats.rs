@@ -12,6 +12,7 @@ use crate::command::{Count, Stats};
 use crate::controller::Controller;
 use crate::handler::Shown;
 use crate::memory::memory;
+use crate::recursion::Recursion;
 
 pub(super) fn stats(controller: &Controller) -> Stats {
     let (answers, limited, types) = {
@@ -37,6 +38,7 @@ pub(super) fn stats(controller: &Controller) -> Stats {
         types: by_type.collect(),
         queries: paths(&transport).map(counted).to_vec(),
         rcodes: rcodes.map(|(code, responses)| counted((&rcode_name(code), "", *responses))).collect(),
+        resolver: controller.recursion.iter().flat_map(|recursion| resolver(recursion)).collect(),
         limited: limited.each().map(counted).collect(),
         transport: transport.each().map(counted).collect(),
         zones: pins(controller)
@@ -50,6 +52,31 @@ pub(super) fn stats(controller: &Controller) -> Stats {
             .collect(),
         memory: memory(controller),
     }
+}
+
+/// What the resolver answered, did, and has waiting.
+fn resolver(recursion: &Recursion) -> Vec<Count> {
+    let (mut answers, mut done) = (recursive::Counters::default(), resolve::Counters::default());
+    let mut waiting = [0; 5];
+    for counts in recursion.counts() {
+        answers = answers.sum(counts.answers);
+        done.add(&counts.resolver);
+        let of = counts.waiting;
+        let evicted = of.evicted_for_prefix + of.evicted_for_zone + of.evicted_culprits + of.evicted_oldest;
+        let numbers = [of.waiting, evicted, of.joined, of.late, of.truncated];
+        waiting.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
+    }
+    let of_waiting = [
+        ("waiting", "Clients that wait for the resolver now."),
+        ("evicted", "Clients that had to go for others to wait."),
+        ("sent_again", "Queries of clients that waited for the same already."),
+        ("late", "Answers that came too late to be sent."),
+        ("pulses_cut", "Answers sent as TC, as too many were held back for one network."),
+    ];
+    let waiting = of_waiting.into_iter().zip(waiting).map(|((name, help), count)| (name, help, count));
+    let all = answers.each().chain(waiting).chain(done.each());
+    all.map(|(name, help, count)| Count { name: name.replace('_', "-"), count, help: help.trim().into() })
+        .collect()
 }
 
 /// How often each type was asked for that was asked for, those that were most often first.

@@ -13,6 +13,8 @@ pub enum CacheCommand {
         /// The name.
         name: String,
     },
+    /// Write it to `state-directory` now.
+    Write,
     /// Forget something, at once for all.
     Flush {
         /// The name; none: everything.
@@ -82,4 +84,52 @@ pub struct ServerLine {
     pub backoff_seconds: u64,
     /// What else is known: `lame`, `no EDNS`, `TCP only`, `changes case`, `cookies`.
     pub marks: Vec<String>,
+}
+
+/// Something that the resolver is finding out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RequestLine {
+    /// The name.
+    pub name: String,
+    /// The type.
+    #[serde(rename = "type")]
+    pub rtype: String,
+    /// The name that it has come to by aliases.
+    pub at: String,
+    /// Why: `question`, `prefetch`, `address`, `trust` or `priming`.
+    pub purpose: String,
+    /// What it does now.
+    pub state: String,
+    /// The server that is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// For how long.
+    pub milliseconds: u64,
+    /// Clients that wait for it.
+    pub clients: usize,
+    /// Other such tasks that do.
+    pub tasks: usize,
+    /// Tasks that it waits for.
+    pub waits_for: usize,
+}
+
+/// What becomes of negative trust anchors.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum NegativeCommand {
+    /// Which there are.
+    List,
+    /// One more, or longer.
+    Add {
+        /// The name from which on downwards nothing is validated.
+        name: String,
+        /// For how long.
+        seconds: u64,
+    },
+    /// One less.
+    Remove {
+        /// Its name.
+        name: String,
+    },
 }

@@ -76,6 +76,9 @@ pub struct Stats {
     /// Queries by how they come.
     #[serde(default)]
     pub queries: Vec<Count>,
+    /// What the resolver answered and did, if there is one.
+    #[serde(default)]
+    pub resolver: Vec<Count>,
     /// Responses by code.
     pub rcodes: Vec<Count>,
     /// Answers beyond the limits of rates.

@@ -3,23 +3,35 @@
 use std::sync::Arc;
 
 use cache::Moment;
-use net::{Arrivals, Closed, Context, Driver, Item, TimerId};
-use recursive::{Client, Served};
+use net::{Address, Arrivals, Closed, Context, Driver, Item, Ticket, TimerId};
+use recursive::waiting::Who;
+use recursive::{Client, Served, Waiting};
 use resolve::{Ask, Path, Received, Resolver, StreamEvent, StreamId, Time, Waiter};
 use wire::NameBuf;
 use zone::CatalogView;
 
+use super::Recursion;
+use super::desk::{self, Desk};
 use super::own::OwnZones;
-use super::replies::Replies;
+use super::owner::client_number;
+use super::replies::{Replies, Seat};
 use super::terms::Terms;
 use super::world::{Outside, closed};
-use super::{Recursion, SWEPT_PER_TICK};
 
-/// What workers tell each other: nothing yet.
-pub enum Message {}
+/// What workers tell each other: that a client of one waits for a name that is another's to find out.
+pub struct Message(Box<Handed>);
 
-/// Key of the timer of the resolver; clients' keys are others, but these are no timers.
-const TICK: u64 = 0;
+/// A client that waits, handed to the worker that finds things out of its name.
+struct Handed {
+    ticket: Ticket,
+    waiting: Waiting,
+    address: Address,
+    is_proved: bool,
+    question: Later,
+}
+
+/// Key of the only timer, and of all tickets.
+const KEY: u64 = 0;
 
 /// See the module.
 pub(crate) struct Recursor {
@@ -30,6 +42,7 @@ pub(crate) struct Recursor {
     own: OwnZones,
     /// The timer that is set, and for when.
     timer: Option<(TimerId, Moment)>,
+    desk: Arc<Desk>,
     is_configured: bool,
 }
 
@@ -51,15 +64,16 @@ impl Later {
 }
 
 impl Recursor {
-    pub(crate) fn new(shared: &Arc<Recursion>, random: u64) -> Recursor {
+    pub(crate) fn new(shared: &Arc<Recursion>, worker: usize, random: u64) -> Recursor {
         let terms = shared.current_terms();
         Recursor {
             shared: Arc::clone(shared),
             resolver: Resolver::new(terms.resolve.clone(), random.rotate_left(32)),
-            replies: Replies::new(random),
+            replies: Replies::new(random, shared.places),
             own: OwnZones::default(),
             terms,
             timer: None,
+            desk: shared.new_desk(worker),
             is_configured: false,
         }
     }
@@ -77,10 +91,17 @@ impl Recursor {
     #[cold]
     fn configure(&mut self, newer: Option<Arc<Terms>>, driver: &mut Driver<'_, Message>) {
         if let Some(terms) = newer {
+            let is_same_world = self.terms.world == terms.world;
             self.terms = terms;
+            if !is_same_world {
+                self.resolver.forget_standings();
+            }
             self.resolver.configure(self.terms.resolve.clone());
         }
-        self.is_configured = true;
+        if !self.is_configured {
+            self.desk.open(driver.waker());
+            self.is_configured = true;
+        }
         driver.upstream().configure(Arc::clone(&self.terms.upstream));
     }
 
@@ -102,22 +123,69 @@ impl Recursor {
         self.replies.answers.refuse(&self.terms.policy, time.now, room)
     }
 
-    /// Has the query that was just served as a miss wait for what is found out.
+    /// Has the query that was just served as a miss wait for what is found out: here, or at the worker that the name belongs to.
     pub(crate) fn wait(&mut self, mut item: Item<'_>, time: Time, driver: &mut Driver<'_, Message>) {
-        let client = super::replies::client_number(driver.prefix_of(item.context.client.ip()));
-        let waiter = self.replies.next_waiter();
-        let is_proved = self.replies.answers.is_proved();
-        match item.later(driver, waiter.0, is_proved) {
-            Ok(ticket) => self.replies.wait(ticket, waiter, client, time),
-            // As many wait as may: the client comes again.
-            Err(_) => self.replies.counters.turned_away += 1,
+        let (waiting, is_proved) = (self.replies.answers.waiting(), self.replies.answers.is_proved());
+        let address = item.context.client;
+        let client = client_number(driver.prefix_of(address.ip()));
+        let question = Later::of(&self.replies.answers.ask(client), None);
+        let who = Who { address: &address, is_proved };
+        let owner = self.shared.owner_of(&question.name, driver.workers());
+        let is_here = owner == driver.worker();
+        if is_here && !self.replies.make_room(&who, &waiting, driver) {
+            return;
         }
+        // As many wait as may: the client comes again.
+        let Ok(ticket) = item.later(driver, KEY, is_proved) else { return };
+        if is_here {
+            return self.seat(ticket, false, (waiting, &who, question), time);
+        }
+        let handed = Box::new(Handed { ticket, waiting, address, is_proved, question });
+        if let Err(Message(handed)) = driver.tell(owner, Message(handed)) {
+            let Handed { ticket, waiting, address, is_proved, question } = *handed;
+            let who = Who { address: &address, is_proved };
+            match self.replies.make_room(&who, &waiting, driver) {
+                true => self.seat(ticket, false, (waiting, &who, question), time),
+                false => driver.discard(ticket),
+            }
+        }
+    }
+
+    /// Other workers hand over clients that wait.
+    pub(crate) fn handed(
+        &mut self,
+        messages: &mut Vec<Message>,
+        time: Time,
+        driver: &mut Driver<'_, Message>,
+    ) {
+        for Message(handed) in messages.drain(..) {
+            let Handed { ticket, waiting, address, is_proved, question } = *handed;
+            let who = Who { address: &address, is_proved };
+            match self.replies.make_room(&who, &waiting, driver) {
+                true => self.seat(ticket, true, (waiting, &who, question), time),
+                false => driver.discard(ticket),
+            }
+        }
+    }
+
+    /// Has a client wait here, and its question asked when the event is over.
+    fn seat(
+        &mut self,
+        ticket: Ticket,
+        is_foreign: bool,
+        (waiting, who, mut question): (Waiting, &Who<'_>, Later),
+        time: Time,
+    ) {
+        let seat = Seat { ticket, is_foreign, client: question.client.unwrap_or(0) };
+        question.waiter = Some(self.replies.waiters.insert(who, waiting, seat, time.now));
+        self.replies.later.push(question);
     }
 
     /// Ends an event: asks what is left to be asked, and sees to the next tick.
     pub(crate) fn end(&mut self, zones: &CatalogView<'_>, time: Time, driver: &mut Driver<'_, Message>) {
         self.ask_later(zones, time, driver);
-        let Some(deadline) = self.resolver.deadline() else { return };
+        let deadlines = [self.resolver.deadline(), self.replies.waiters.deadline()];
+        let Some(deadline) = deadlines.into_iter().flatten().min() else { return };
         if self.timer.is_some_and(|(_, at)| at <= deadline) {
             return;
         }
@@ -125,7 +193,7 @@ impl Recursor {
             driver.cancel(timer);
         }
         let at = self.shared.instant(deadline);
-        self.timer = driver.set_timer(at, TICK).map(|timer| (timer, deadline));
+        self.timer = driver.set_timer(at, KEY).map(|timer| (timer, deadline));
     }
 
     fn ask_later(&mut self, zones: &CatalogView<'_>, time: Time, driver: &mut Driver<'_, Message>) {
@@ -139,6 +207,9 @@ impl Recursor {
             {
                 self.replies.give_up(*waiter, &self.terms.policy, time, driver);
             }
+        }
+        while let Some(waiter) = self.replies.abandoned.pop() {
+            self.resolver.abandon(waiter);
         }
     }
 
@@ -183,16 +254,15 @@ impl Recursor {
     /// The timer fired.
     pub(crate) fn tick(&mut self, zones: &CatalogView<'_>, time: Time, driver: &mut Driver<'_, Message>) {
         self.timer = None;
+        self.replies.expire(time.now, driver);
         let (resolver, mut world) = self.parts(zones, time, driver);
         resolver.tick(&mut world);
-        self.shared.cache.sweep(SWEPT_PER_TICK);
     }
 
-    /// Clients are gone.
-    pub(crate) fn gone(&mut self, keys: &[u64]) {
-        for key in keys {
-            self.replies.gone(Waiter(*key));
-            self.resolver.abandon(Waiter(*key));
+    /// Does what operators want to know.
+    pub(crate) fn run_errands(&mut self, time: Time) {
+        for errand in self.desk.take() {
+            desk::run(&errand, &mut self.resolver, &self.replies, time.now);
         }
     }
 

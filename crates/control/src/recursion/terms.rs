@@ -31,9 +31,12 @@ const PORT_TLS: u16 = 853;
 const PORT_PLAIN: u16 = 53;
 
 /// See the module.
+#[derive(Clone)]
 pub(crate) struct Terms {
     /// Another for each change.
     pub version: u64,
+    /// What kept data depend on; see [`super::kept::world`].
+    pub world: u64,
     /// What clients get.
     pub policy: Policy,
     /// How things are found out.
@@ -54,6 +57,7 @@ impl Terms {
         let resolver = &settings.resolver;
         Ok(Terms {
             version,
+            world: super::kept::world(settings),
             policy: policy(settings, server, version),
             resolve: resolve(settings)?,
             upstream: upstream(resolver),
@@ -133,6 +137,7 @@ fn resolve(settings: &Settings) -> Result<resolve::Settings, Vec<String>> {
             _ => Minimisation::Relaxed,
         },
         is_validating: resolver.validate,
+        is_aggressive: resolver.aggressive_denial,
         anchors: anchors(settings).map_err(|line| vec![line])?,
         has_ipv4: resolver.ipv4,
         has_ipv6: resolver.ipv6,
@@ -234,6 +239,7 @@ fn policy(settings: &Settings, server: &auth::Server, version: u64) -> Policy {
         answers_without_rd: resolver.without_recursion == "cache",
         udp_payload_octets: server.udp_payload_octets,
         rotates: resolver.rotate,
+        misses_per_second: resolver.misses_per_second,
         cuts_below_unproved: false,
         stale_seconds: resolver.stale_seconds,
         points: Names::new(&points(settings)),

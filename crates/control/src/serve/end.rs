@@ -34,6 +34,9 @@ pub(super) fn finish(
     if let Some(running) = running {
         running.stop(STOP_PATIENCE);
     }
+    if let Some(recursion) = &controller.recursion {
+        recursion.write_at_end();
+    }
     controller.catalogs.stop();
     controller.secondaries.stop();
     controller.verifier.stop();

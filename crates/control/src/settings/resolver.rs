@@ -11,7 +11,6 @@ use super::Settings;
 use super::access::{Place, prefix};
 use super::declare::section;
 use super::problem::Report;
-use super::sections::RULE;
 use super::value::{Names, Range};
 
 /// Most addresses of a forwarded or stub zone: its servers.
@@ -106,10 +105,10 @@ section! {
         not_special: Names = Names::default(), NAMES, live;
         /// Prefixes for IPv6 addresses that are made of IPv4 addresses for names that have no others (DNS64, RFC 6147), such as `64:ff9b::/96`. Empty: none are made.
         dns64_prefixes: Names = Names::default(), PREFIXES, live;
-        /// Which clients get such addresses.
-        dns64_clients: Names = Names::one("all"), Range::Texts(RULE), live;
         /// IPv6 addresses that count as none there, beside mapped IPv4 addresses.
         dns64_exclude: Names = Names::default(), PREFIXES, live;
+        /// How many questions that nothing is known of are found out a second for one network of clients (`prefix-v4`, `prefix-v6` of `[tcp]`), by each worker; 0: as many as come.
+        misses_per_second: u32 = 0, Range::Number("questions", 0, 1_000_000), live;
         /// Queries that may wait for servers at a time, of each worker.
         waiting: u32 = 16_384, Range::Number("queries", 64, 32_768), live;
     }

@@ -136,7 +136,7 @@ const SECONDS: Range = Range::Number("seconds", 1, 50_000_000);
 const PER_SECOND: Range = Range::Number("answers a second", 0, auth::rate::Limits::PER_SECOND_MAX as u64);
 
 /// What a rule is written as.
-pub(super) const RULE: &str = "\"all\", \"nobody\", \"local\" or the name of an [[acl]]";
+const RULE: &str = "\"all\", \"nobody\", \"local\" or the name of an [[acl]]";
 
 section! {
     /// Which clients may make requests, by kind. Of several lists one that lets a client in is enough. What zones say for themselves

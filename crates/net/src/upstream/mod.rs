@@ -42,6 +42,9 @@ use streams::{Brought, Streams};
 /// Datagrams of other servers in a turn: some half a millisecond, after which clients have their turn. Who floods open ports takes no more.
 const ARRIVALS_PER_TURN: usize = 512;
 
+/// Octets of streams in a turn: a few of the longest messages. Servers that send much take no more from clients.
+const STREAM_OCTETS_PER_TURN: usize = 256 << 10;
+
 /// Calls for one socket in a turn; what is left is there in the next.
 const RECEIVES_PER_SOCKET: usize = 4;
 
@@ -90,6 +93,8 @@ pub struct Upstream {
     now: Instant,
     /// Datagrams that may be taken yet in this turn.
     arrivals_left: usize,
+    /// Octets of streams that may be taken yet; one read may exceed it.
+    octets_left: usize,
     pool: Pool,
     streams: Streams,
     /// What came and the service was not told of.
@@ -109,12 +114,13 @@ impl Upstream {
             counters,
             now,
             arrivals_left: ARRIVALS_PER_TURN,
+            octets_left: STREAM_OCTETS_PER_TURN,
             arrivals: Arrivals::default(),
         })
     }
 
     pub(crate) fn set_now(&mut self, now: Instant) {
-        (self.now, self.arrivals_left) = (now, ARRIVALS_PER_TURN);
+        (self.now, self.arrivals_left, self.octets_left) = (now, ARRIVALS_PER_TURN, STREAM_OCTETS_PER_TURN);
     }
 
     /// Goes by other settings from here on. Questions and streams that are open stay so.
@@ -187,9 +193,14 @@ impl Upstream {
         self.streams.is_open(stream)
     }
 
-    /// Goes on with a stream that is ready; what it brought is to be told and given back.
-    pub(crate) fn turn(&mut self, stream: StreamId) -> Brought {
-        self.streams.turn(stream, &self.settings, self.now)
+    /// Goes on with a stream that is ready; what it brought is to be told and given back. `None`: this turn has brought enough.
+    pub(crate) fn turn(&mut self, stream: StreamId) -> Option<Brought> {
+        if self.octets_left == 0 {
+            return None;
+        }
+        let brought = self.streams.turn(stream, &self.settings, self.now);
+        self.octets_left = self.octets_left.saturating_sub(brought.read);
+        Some(brought)
     }
 
     /// A message was told.

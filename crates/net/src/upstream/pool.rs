@@ -249,6 +249,7 @@ impl Pool {
             return Err(Unsent::Sockets);
         }
         let socket = socket::open(family, means.settings, means.random)?;
+        socket::bound_buffer(&socket);
         let index = self.add(socket, Kind::Live, means)?.index;
         if self.live[family as usize].len() >= self.share.size {
             self.retire_oldest(family, means.counters);

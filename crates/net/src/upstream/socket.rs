@@ -73,6 +73,12 @@ pub(super) fn open(
     Err(refused)
 }
 
+/// Bounds what others can have wait at a socket that takes datagrams from anybody.
+pub(super) fn bound_buffer(socket: &UdpSocket) {
+    // One that keeps the system's bound works as well.
+    let _ = sockopt::set_socket_recv_buffer_size(socket, RECEIVE_BUFFER_OCTETS);
+}
+
 /// A socket with its options and without a port.
 fn make(family: Family) -> io::Result<OwnedFd> {
     let ipv6 = family == Family::V6;
@@ -85,6 +91,5 @@ fn make(family: Family) -> io::Result<OwnedFd> {
     }
     option::ignore_path_mtu(&socket, ipv6)?;
     option::report_fragments(&socket, ipv6)?;
-    sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER_OCTETS)?;
     Ok(socket)
 }

@@ -119,6 +119,8 @@ pub(crate) struct Brought {
     input: Vec<u8>,
     /// Octets of the whole ones.
     whole: usize,
+    /// Octets that are new.
+    pub(super) read: usize,
 }
 
 impl Brought {
@@ -279,6 +281,7 @@ impl Streams {
             brought.is_open = stream.turn(&mut area, now);
             brought.whole = stream.whole();
             brought.input = std::mem::take(&mut stream.input);
+            brought.read = brought.input.len() - held;
             let deadline = stream.deadline(settings).0;
             self.held -= held;
             self.check_at(deadline);

@@ -20,7 +20,8 @@ impl<S: Service> Worker<S> {
 
     /// Goes on with a stream to a server, and tells what that brought.
     pub(super) fn turn_stream(&mut self, id: StreamId) {
-        let brought = self.host.core.upstream.turn(id);
+        // It is ready still in the next turn.
+        let Some(brought) = self.host.core.upstream.turn(id) else { return };
         if brought.is_open {
             self.event(|service, driver| service.connected(id, driver));
         }

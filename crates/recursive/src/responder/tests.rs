@@ -241,6 +241,14 @@ fn wildcards_are_proved() {
     );
 }
 
+/// What a referral left of a denial is none for clients: it lacks the SOA that they keep it by.
+#[test]
+fn denials_without_soa() {
+    let mut kit = Kit::new();
+    kit.bare_denial("child.x", rtype::DS);
+    assert_eq!(kit.ask("child.x", rtype::DS, 0, true), "Miss");
+}
+
 /// TTLs are what is left, rounded up; what is near its end is to be asked for anew, and what is over is not given.
 #[test]
 fn time_goes_by() {
@@ -273,7 +281,7 @@ fn records_take_turns() {
     kit.data("www.x", rtype::A, 60, &["192.0.2.1", "192.0.2.2", "192.0.2.3"], Insecure);
     let mut first = || {
         let said = kit.ask("www.x", rtype::A, 0, false);
-        said.chars().skip("NOERROR | www.x. 60 A 192.0.2.".len()).next().unwrap()
+        said.chars().nth("NOERROR | www.x. 60 A 192.0.2.".len()).unwrap()
     };
     assert_eq!([first(), first(), first(), first()], ['2', '3', '1', '2']);
 }
@@ -321,7 +329,8 @@ fn recursion_is_for_some() {
     assert_eq!(kit.serve(&without).0, Served::Refused);
     kit.policy.answers_without_rd = true;
     assert_eq!(kit.serve(&without).1.unwrap().words(), "NOERROR | www.x. 60 A 192.0.2.1");
-    assert_eq!(kit.serve(&query("y.x", rtype::A, 0, None, b"")).0, Served::Refused);
+    let said = kit.serve(&query("y.x", rtype::A, 0, Some((1232, false)), b"")).1.unwrap();
+    assert_eq!((said.rcode, &said.edes[..]), (rcode::REFUSED, &[ede::NOT_AUTHORITATIVE][..]));
     for (clients, address, expected) in [
         (Clients::loopback(), "192.0.2.1:5", false),
         (Clients::loopback(), "127.0.0.9:5", true),
@@ -409,6 +418,54 @@ fn what_is_wrong_and_what_is_for_others() {
         };
         assert_eq!(said, expected, "{octets:?}");
     }
+}
+
+/// A query without question is about the cookie alone (RFC 7873 5.4).
+#[test]
+fn cookies_alone() {
+    let mut kit = Kit::new();
+    kit.policy.cookies = Secrets::new(&[[7; 16]]);
+    let mut octets = b"id\x01\0\0\0\0\0\0\0\0\x01".to_vec();
+    octets.extend(b"\0\0\x29\x04\xd0\0\0\0\0\0\x0c\0\x0a\0\x08client--");
+    let said = kit.serve(&octets).1.unwrap();
+    assert_eq!(
+        (said.words(), &said.octets[4..6], said.octets.len()),
+        ("NOERROR".into(), &b"\0\0"[..], 12 + 11 + 28)
+    );
+}
+
+/// Whatever comes: an answer that can be read, or none. Where recursion is refused the room stays as it was.
+#[test]
+fn hostile_octets() {
+    let mut random = sync::random::Random::new(3);
+    let mut kit = with_dns64();
+    kit.policy.cookies = Secrets::new(&[[7; 16]]);
+    kit.data("www.x", rtype::A, 60, A, Secure);
+    kit.denial("none.x", None, "x", 30, Secure);
+    let options = b"\0\x0a\0\x08client--\0\x03\0\0";
+    let seeds: Vec<Vec<u8>> = ["www.x", "none.x", "a.test", "a.b.c.d.e.f.g.h.i.none.x"]
+        .iter()
+        .flat_map(|text| [rtype::A, rtype::AAAA, rtype::ANY, rtype::PTR].map(|qtype| (text, qtype)))
+        .map(|(text, qtype)| query(text, qtype, RD, Some((1232, true)), options))
+        .collect();
+    let mut answered = 0;
+    for _ in 0..50_000 {
+        let mut octets = seeds[random.index(seeds.len())].clone();
+        for _ in 0..random.below(4) {
+            let at = random.index(octets.len());
+            octets[at] = random.next_u64() as u8;
+        }
+        octets.truncate(if random.chance(0.2) { random.index(octets.len()) } else { octets.len() });
+        kit.now = kit.now.plus_ms(random.below(10));
+        answered += u32::from(kit.serve(&octets).1.is_some());
+    }
+    assert!(answered > 10_000, "{answered}");
+    kit.policy.clients = Clients::loopback();
+    kit.room.fill(0xee);
+    assert_eq!(kit.serve(&seeds[0]).0, Served::Refused);
+    kit.policy.clients = Clients::All;
+    assert_eq!(kit.serve(&query("www.x", rtype::A, 0, None, b"")).0, Served::Refused);
+    assert!(kit.room.iter().all(|octet| *octet == 0xee));
 }
 
 #[test]
@@ -577,6 +634,21 @@ fn outcomes() {
     assert_eq!(crate::kit::read(&kit.room[..octets]).words(), "NOERROR tc");
     let octets = kit.responder.give_up(&waiting, &kit.policy, BEGIN, &mut kit.room);
     assert_eq!(crate::kit::read(&kit.room[..octets]).words(), "SERVFAIL 0");
+}
+
+/// Who asks for too much that is not known gets what is, and is told to come by TCP; there, that it failed.
+#[test]
+fn too_many_questions() {
+    let mut kit = Kit::new();
+    kit.policy.misses_per_second = 3;
+    kit.data("www.x", rtype::A, 60, A, Insecure);
+    for (transport, beyond) in [(Transport::Udp, "NOERROR tc"), (Transport::Tcp, "SERVFAIL 0")] {
+        kit.transport = transport;
+        let said: Vec<_> = (0..5).map(|number| kit.ask(&format!("{number}.y"), rtype::A, 0, false)).collect();
+        assert_eq!(said, ["Miss", "Miss", "Miss", beyond, beyond]);
+        assert!(kit.ask("www.x", rtype::A, 0, false).starts_with("NOERROR |"));
+    }
+    assert_eq!((kit.responder.counters().misses, kit.responder.counters().paced), (6, 4));
 }
 
 /// Reasons go from the cache and from outcomes to clients as they are.

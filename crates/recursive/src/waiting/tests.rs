@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+use super::keys::zone_labels;
 use super::*;
 use crate::kit::name;
 use crate::wishes::{Stage, Wishes};
@@ -65,7 +66,7 @@ fn who_waits_is_answered_once() {
 
 #[test]
 fn the_same_again() {
-    let mut waiters = Waiters::new(8);
+    let mut waiters = Waiters::new(64);
     let (here, there) = (address("192.0.2.1:5"), address("192.0.2.1:6"));
     let who = Who { address: &here, is_proved: false };
     let first = waiters.insert(&who, waiting("www.example", 1), (), Moment(0));
@@ -89,7 +90,12 @@ fn shares() {
     for number in 0..8 {
         assert_eq!(bench.come("192.0.2.1:5", false, &format!("www.z{number}.example")).1, None);
     }
-    assert_eq!(bench.come("192.0.2.200:5", true, "www.other").1, Some(1));
+    assert_eq!(
+        bench.come("192.0.2.200:5", true, "www.other").1,
+        None,
+        "those with proof have a share of their own"
+    );
+    assert_eq!(bench.come("192.0.2.200:5", false, "www.other").1, Some(1));
     assert_eq!(bench.come("198.51.100.1:5", false, "www.other").1, None);
     let mut bench = Bench::new(64);
     for number in 0..32 {
@@ -218,15 +224,16 @@ fn zones_by_name() {
 fn as_a_list_would() {
     let mut random = sync::random::Random::new(7);
     let mut bench = Bench::new(100);
-    let mut model: Vec<(Waiter, u32, u32)> = Vec::new();
+    let mut model: Vec<(Waiter, u32, (u32, bool))> = Vec::new();
     for _ in 0..20_000 {
         if random.chance(0.6) || model.is_empty() {
             let prefix = random.below(12) as u32;
             let from = format!("10.0.{prefix}.{}:{}", random.below(250), random.below(60_000) + 1);
             let qname = format!("x{}.z{}.example", random.next_u64(), random.below(40));
-            let (waiter, gone) = bench.come(&from, random.chance(0.3), &qname);
+            let is_proved = random.chance(0.3);
+            let (waiter, gone) = bench.come(&from, is_proved, &qname);
             model.retain(|(_, ticket, _)| Some(*ticket) != gone);
-            model.push((waiter, bench.next, prefix));
+            model.push((waiter, bench.next, (prefix, is_proved)));
         } else {
             let (waiter, ticket, _) = model.swap_remove(random.index(model.len()));
             assert_eq!(bench.waiters.take(waiter, bench.now).unwrap().ticket, ticket);
@@ -235,9 +242,10 @@ fn as_a_list_would() {
         assert_eq!(waiters.counts().waiting as usize, model.len());
         assert!(model.len() <= 100 && waiters.unproved <= 75);
         let (_, longest) = waiters.prefixes.longest().unwrap_or((0, 0));
-        let count = |wanted: u32| model.iter().filter(|(.., prefix)| *prefix == wanted).count();
-        // Of twelve prefixes no two fall together but rarely, and then the longest is longer.
-        assert!(longest >= (0..12).map(count).max().unwrap_or(0) && longest <= 100 / PREFIX_PART);
+        let count = |wanted: (u32, bool)| model.iter().filter(|(.., chain)| *chain == wanted).count();
+        let most = (0..24).map(|chain| count((chain / 2, chain % 2 == 0))).max().unwrap_or(0);
+        // No two fall together but rarely, and then the longest is longer.
+        assert!(longest >= most && longest <= 100 / PREFIX_PART);
     }
     let mut tickets = bench.tickets();
     tickets.sort_unstable();

@@ -8,7 +8,7 @@ use wire::render::Section;
 use super::address::is_server;
 use super::chain::{self, End, Walked};
 use super::head::Head;
-use super::limits::{GLUE_RECORDS_MAX, PROOFS_MAX};
+use super::limits::{GLUE_RECORDS_MAX, PROOFS_MAX, SERVERS_MAX};
 use super::sets::{Sets, ttl};
 use super::{Asked, Kind, Lame, Reply, Source};
 
@@ -88,6 +88,7 @@ impl Judge<'_> {
         let is_authoritative = self.into.is_authoritative || self.asked.source == Source::Forwarder;
         if !is_authoritative
             && walked.aliases == 0
+            && self.asked.qtype != rtype::DS
             && let Some(number) = self.cut(name)
         {
             self.into.clear_records();
@@ -141,7 +142,14 @@ impl Judge<'_> {
         }
         match self.cut(name) {
             Some(number) => self.referral(name, number),
-            None => self.nothing(name),
+            None => {
+                let kind = self.nothing(name);
+                // A forwarder may have learned of DS from a referral, which has proofs and no SOA.
+                if kind == Kind::NoData {
+                    self.put_proofs();
+                }
+                kind
+            }
         }
     }
 
@@ -210,7 +218,7 @@ impl Judge<'_> {
         }
         self.into.set_name(owner);
         self.put_glue(number);
-        self.sets.put(self.message, number, u32::MAX, |_| true, &mut self.into.referral);
+        self.sets.put(self.message, number, u32::MAX, first(SERVERS_MAX), &mut self.into.referral);
         match ds {
             Some(ds) => self.sets.put(self.message, ds, u32::MAX, |_| true, &mut self.into.referral),
             None => self.put_proofs(),
@@ -251,14 +259,20 @@ impl Judge<'_> {
             {
                 continue;
             }
-            let mut left = GLUE_RECORDS_MAX;
             let never = self.asked.not_servers;
-            let is_kept = |rdata: &[u8]| {
-                let is_kept = left > 0 && is_server(rdata, never);
-                left -= usize::from(is_kept);
-                is_kept
-            };
+            let mut is_one_of_first = first(GLUE_RECORDS_MAX);
+            let is_kept = |rdata: &[u8]| is_server(rdata, never) && is_one_of_first(rdata);
             self.sets.put(self.message, number, u32::MAX, is_kept, &mut self.into.glue);
         }
+    }
+}
+
+/// Keeps so many records.
+fn first(count: usize) -> impl FnMut(&[u8]) -> bool {
+    let mut left = count;
+    move |_| {
+        let is_kept = left > 0;
+        left = left.saturating_sub(1);
+        is_kept
     }
 }

@@ -12,7 +12,12 @@ pub(super) const RECORDS_MAX: usize = 2_048;
 pub(super) const SIGNATURES_MAX: usize = 32;
 /// NSEC and NSEC3 RRsets that are kept of a response; those beyond are passed over. A name error takes three, each alias made from a wildcard one or two.
 pub(super) const PROOFS_MAX: usize = 32;
+/// Name servers of a referral; those beyond are passed over, as nobody asks so many. So a delegation always has room in the cache, and looking for the
+/// server of each address stays cheap.
+pub(super) const SERVERS_MAX: usize = 64;
 /// Addresses of one server of a referral; those beyond are passed over. Nobody asks a server at more.
 pub(super) const GLUE_RECORDS_MAX: usize = 8;
 /// Aliases that are followed inside of one response; the next one is asked for anew, by who counts those of the whole question.
 pub(super) const ALIASES_MAX: usize = 16;
+/// Octets of a list of a reply beyond which its room is not kept for the next: nearly all have less, and there are as many replies as tasks.
+pub(super) const ROOM_OCTETS_MAX: usize = 16_384;

@@ -8,16 +8,19 @@
 //!
 //! What is not at or below the zone asked never gets in, nor what is not of class IN, nor meta types. All room is used again.
 
-use wire::Name;
+mod records;
+
 use wire::edns::Edns;
 use wire::iana::{class, rtype};
 use wire::message::{self, Message};
 use wire::name::NAME_OCTETS_MAX;
-use wire::rdata::has_names;
 use wire::render::Section;
-use wire::rrset::{RdataListBuf, Rrset, RrsetListBuf};
+use wire::rrset::RdataListBuf;
+use wire::{Name, header};
 
-use super::limits::{ADDRESS_SETS_MAX, RECORDS_MAX, SETS_MAX, SIGNATURES_MAX};
+use super::Asked;
+use super::limits::{ADDRESS_SETS_MAX, SETS_MAX};
+use records::{NONE, Record, Run, hash};
 
 /// Why a message is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,49 +40,6 @@ impl From<message::Error> for Fault {
     }
 }
 
-/// No record.
-const NONE: u16 = u16::MAX;
-
-/// Records of a set, in their order.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    first: u16,
-    last: u16,
-    count: u16,
-}
-
-impl Run {
-    const EMPTY: Run = Run { first: NONE, last: NONE, count: 0 };
-}
-
-/// A record of a set.
-#[derive(Clone, Copy, Debug)]
-struct Record {
-    place: Place,
-    /// Number of its set, and whether it is a signature of that.
-    of: u16,
-    /// The next of its run.
-    next: u16,
-    /// The next in its bucket.
-    next_alike: u16,
-    hash: u32,
-}
-
-/// Where RDATA lies: in the message, or in [`Sets::octets`].
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    at: u32,
-    length: u16,
-    is_expanded: bool,
-}
-
-impl Place {
-    fn octets<'o>(&self, message: &'o [u8], expanded: &'o [u8]) -> &'o [u8] {
-        let from = if self.is_expanded { expanded } else { message };
-        &from[self.at as usize..][..usize::from(self.length)]
-    }
-}
-
 /// An RRset of one section.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Set {
@@ -91,6 +51,8 @@ pub(super) struct Set {
     owner: Span,
     data: Run,
     signatures: Run,
+    /// The next in its bucket.
+    next_alike: u16,
     /// Whether it was put out already.
     is_taken: bool,
 }
@@ -117,6 +79,8 @@ struct Span {
 
 /// Places that records are looked for in, by their hash: a power of two. Messages of 64 KiB have a few in each.
 const BUCKETS: usize = 1024;
+/// The same of sets, of which there are at most [`SETS_MAX`] and [`ADDRESS_SETS_MAX`].
+const SET_BUCKETS: usize = 256;
 
 /// See the module.
 pub(super) struct Sets {
@@ -124,6 +88,8 @@ pub(super) struct Sets {
     key: u64,
     /// The record that was put there last.
     buckets: Box<[u16; BUCKETS]>,
+    /// The set that was put there last.
+    set_buckets: [u16; SET_BUCKETS],
     sets: Vec<Set>,
     records: Vec<Record>,
     octets: Vec<u8>,
@@ -166,6 +132,7 @@ impl Sets {
         Sets {
             key,
             buckets: Box::new([NONE; BUCKETS]),
+            set_buckets: [NONE; SET_BUCKETS],
             sets: Vec::new(),
             records: Vec::new(),
             octets: Vec::new(),
@@ -176,12 +143,12 @@ impl Sets {
         }
     }
 
-    /// Reads the records of `message`: those at or below `zone`, and addresses of the additional section. `asks_signatures`: RRSIG records are
+    /// Reads the records of `message`: those at or below the zone asked, and addresses of the additional section. `asks_signatures`: RRSIG records are
     /// data, as they were asked for.
     pub(super) fn gather(
         &mut self,
         message: &Message<'_>,
-        zone: &Name,
+        asked: &Asked<'_>,
         asks_signatures: bool,
     ) -> Result<(), Fault> {
         self.clear();
@@ -194,17 +161,15 @@ impl Sets {
                 continue;
             }
             self.seen.has_answer |= record.section == Section::Answer;
-            let is_additional = record.section == Section::Additional;
-            if view.class != class::IN
-                || rtype::is_meta(view.rtype)
-                || is_additional && !matches!(view.rtype, rtype::A | rtype::AAAA)
-            {
+            let is_unwanted = record.section == Section::Additional
+                && (!matches!(view.rtype, rtype::A | rtype::AAAA) || !self.wants_addresses(message, asked));
+            if view.class != class::IN || rtype::is_meta(view.rtype) || is_unwanted {
                 continue;
             }
             let at = begin_of_name(message.octets(), view.owner);
             let owner = match before {
                 Some(owner) if owner.at == at => owner,
-                _ => self.owner(&record, at, zone)?,
+                _ => self.owner(&record, at, asked)?,
             };
             before = Some(owner);
             let Some(span) = owner.span else {
@@ -219,10 +184,17 @@ impl Sets {
         Ok(())
     }
 
+    /// Whether addresses of the additional section can be of use: beside an authoritative answer only those of the root's servers are.
+    fn wants_addresses(&self, message: &Message<'_>, asked: &Asked<'_>) -> bool {
+        let is_answer = self.seen.has_answer && message.flags() & header::AA != 0;
+        !is_answer || asked.qtype == rtype::NS && asked.qname.is_root()
+    }
+
     fn clear(&mut self) {
         self.sets.clear();
         self.records.clear();
         self.buckets.fill(NONE);
+        self.set_buckets.fill(NONE);
         self.octets.clear();
         self.address_sets = 0;
         self.seen = Seen::default();
@@ -241,15 +213,25 @@ impl Sets {
     }
 
     /// Copies the owner of a record, unless it is not of the zone.
-    fn owner(&mut self, record: &message::Record<'_, '_>, at: usize, zone: &Name) -> Result<Owner, Fault> {
+    fn owner(
+        &mut self,
+        record: &message::Record<'_, '_>,
+        at: usize,
+        asked: &Asked<'_>,
+    ) -> Result<Owner, Fault> {
         let mut room = [0; NAME_OCTETS_MAX];
         let name = record.owner_name(&mut room)?;
-        if !name.is_at_or_below(zone) {
-            return Ok(Owner { at, span: None, is_above: zone.is_at_or_below(name) });
+        if !name.is_at_or_below(asked.zone) {
+            return Ok(Owner { at, span: None, is_above: asked.zone.is_at_or_below(name) });
         }
         let (start, length) = (self.octets.len() as u32, name.octets().len());
+        // The case that we have sent QNAME in is nobody's.
+        let is_qname = name.eq_ignore_case(asked.qname);
         self.octets.extend_from_slice(name.octets());
         room.make_ascii_lowercase();
+        if is_qname {
+            self.octets[start as usize..].copy_from_slice(&room[..length]);
+        }
         let span = Span { at: start, length: length as u8, hash: hash(self.key, &room[..length]) };
         Ok(Owner { at, span: Some(span), is_above: false })
     }
@@ -279,14 +261,14 @@ impl Sets {
 
     /// The number of the set, a new one where there was none. `None`: addresses beyond the limit.
     fn set(&mut self, section: Section, owner: Span, rtype: u16) -> Result<Option<usize>, Fault> {
-        let is_it = |set: &Set| {
-            set.rtype == rtype
-                && set.section == section
-                && (set.owner == owner || self.is_same(set.owner, owner))
-        };
-        // Records of a set mostly follow each other.
-        if let Some(number) = (0..self.sets.len()).rev().find(|number| is_it(&self.sets[*number])) {
-            return Ok(Some(number));
+        let bucket = (owner.hash ^ u32::from(rtype).wrapping_mul(0x9e37_79b1)) as usize % SET_BUCKETS;
+        let mut at = self.set_buckets[bucket];
+        while let Some(set) = self.sets.get(usize::from(at)) {
+            let is_alike = set.rtype == rtype && set.section == section;
+            if is_alike && (set.owner == owner || self.is_same(set.owner, owner)) {
+                return Ok(Some(usize::from(at)));
+            }
+            at = set.next_alike;
         }
         if section == Section::Additional {
             if self.address_sets == ADDRESS_SETS_MAX {
@@ -296,9 +278,20 @@ impl Sets {
         } else if self.sets.len() - self.address_sets == SETS_MAX {
             return Err(Fault::Excess);
         }
+        let new = self.sets.len();
+        let next_alike = std::mem::replace(&mut self.set_buckets[bucket], new as u16);
         let (data, signatures) = (Run::EMPTY, Run::EMPTY);
-        self.sets.push(Set { section, rtype, ttl: u32::MAX, owner, data, signatures, is_taken: false });
-        Ok(Some(self.sets.len() - 1))
+        self.sets.push(Set {
+            section,
+            rtype,
+            ttl: u32::MAX,
+            owner,
+            data,
+            signatures,
+            next_alike,
+            is_taken: false,
+        });
+        Ok(Some(new))
     }
 
     fn is_same(&self, one: Span, other: Span) -> bool {
@@ -307,67 +300,6 @@ impl Sets {
 
     fn span(&self, span: Span) -> &Name {
         Name::trusted(&self.octets[span.at as usize..][..usize::from(span.length)])
-    }
-
-    /// Where the RDATA lies, its names expanded.
-    fn rdata(&mut self, record: &message::Record<'_, '_>) -> Result<Place, Fault> {
-        let view = record.view;
-        let plain = Place { at: view.rdata_at as u32, length: view.rdata.len() as u16, is_expanded: false };
-        match view.rtype {
-            rtype::A if view.rdata.len() != 4 => return Err(Fault::Malformed),
-            rtype::AAAA if view.rdata.len() != 16 => return Err(Fault::Malformed),
-            other if !has_names(other) => return Ok(plain),
-            _ => {}
-        }
-        let at = self.octets.len();
-        // As many octets more as two names can have.
-        self.octets.resize(at + view.rdata.len() + 2 * NAME_OCTETS_MAX, 0);
-        let expanded = record.rdata_uncompressed(&mut self.octets[at..])?;
-        let (is_plain, length) = (expanded.as_ptr() == view.rdata.as_ptr(), expanded.len());
-        self.octets.truncate(if is_plain { at } else { at + length });
-        Ok(if is_plain { plain } else { Place { at: at as u32, length: length as u16, is_expanded: true } })
-    }
-
-    /// Appends a record to the data or the signatures of a set, unless it is there.
-    fn append(
-        &mut self,
-        message: &[u8],
-        number: usize,
-        is_signature: bool,
-        place: Place,
-    ) -> Result<(), Fault> {
-        let rdata = place.octets(message, &self.octets);
-        // Which set, and which of its runs.
-        let of = (number as u64) << 1 | u64::from(is_signature);
-        let hash = hash(self.key ^ of, rdata);
-        let bucket = hash as usize % BUCKETS;
-        let mut at = self.buckets[bucket];
-        while let Some(there) = self.records.get(usize::from(at)) {
-            if there.hash == hash
-                && there.of == of as u16
-                && there.place.octets(message, &self.octets) == rdata
-            {
-                return Ok(());
-            }
-            at = there.next_alike;
-        }
-        let set = &mut self.sets[number];
-        let run = match is_signature {
-            true if usize::from(set.signatures.count) == SIGNATURES_MAX => return Ok(()),
-            true => &mut set.signatures,
-            false if usize::from(set.data.count) == RECORDS_MAX => return Err(Fault::Excess),
-            false => &mut set.data,
-        };
-        // A message has at most 65,535 / 11 records.
-        let new = self.records.len() as u16;
-        match self.records.get_mut(usize::from(run.last)) {
-            Some(last) => last.next = new,
-            None => run.first = new,
-        }
-        (run.last, run.count) = (new, run.count + 1);
-        let next_alike = std::mem::replace(&mut self.buckets[bucket], new);
-        self.records.push(Record { place, of: of as u16, next: NONE, next_alike, hash });
-        Ok(())
     }
 
     /// The numbers of the sets of a section that have data.
@@ -398,72 +330,6 @@ impl Sets {
     pub(super) fn owner_of(&self, number: usize) -> &Name {
         self.span(self.sets[number].owner)
     }
-
-    /// The RDATA of its first record.
-    pub(super) fn first<'s>(&'s self, message: &'s [u8], number: usize) -> &'s [u8] {
-        let first = self.records.get(usize::from(self.sets[number].data.first));
-        first.map_or(&[], |record| record.place.octets(message, &self.octets))
-    }
-
-    /// Whether a record with this RDATA, a name, is in a set.
-    pub(super) fn has_name(&self, message: &[u8], number: usize, name: &Name) -> bool {
-        self.run(self.sets[number].data)
-            .any(|record| record.place.octets(message, &self.octets).eq_ignore_ascii_case(name.octets()))
-    }
-
-    fn run(&self, run: Run) -> impl Iterator<Item = &Record> {
-        let mut at = run.first;
-        std::iter::from_fn(move || {
-            let record = self.records.get(usize::from(at))?;
-            at = record.next;
-            Some(record)
-        })
-    }
-
-    /// Appends the first record of a set of which there can be one only.
-    pub(super) fn put_first(&mut self, message: &[u8], number: usize, ttl: u32, to: &mut RrsetListBuf) {
-        let mut is_first = true;
-        self.put(message, number, ttl, |_| std::mem::take(&mut is_first), to);
-    }
-
-    /// Appends a set to `to`, unless that was done before: its records as far as `keep` says, with `ttl` if that is less than its own.
-    pub(super) fn put(
-        &mut self,
-        message: &[u8],
-        number: usize,
-        ttl: u32,
-        mut keep: impl FnMut(&[u8]) -> bool,
-        to: &mut RrsetListBuf,
-    ) {
-        let set = self.sets[number];
-        if set.is_taken {
-            return;
-        }
-        self.sets[number].is_taken = true;
-        let (mut data, mut signatures) =
-            (std::mem::take(&mut self.data), std::mem::take(&mut self.signatures));
-        data.clear();
-        signatures.clear();
-        for record in self.run(set.data) {
-            let rdata = record.place.octets(message, &self.octets);
-            if keep(rdata) {
-                data.push(rdata);
-            }
-        }
-        for record in self.run(set.signatures) {
-            signatures.push(record.place.octets(message, &self.octets));
-        }
-        if !data.list().is_empty() {
-            to.push(&Rrset {
-                owner: self.span(set.owner),
-                rtype: set.rtype,
-                ttl: set.ttl.min(ttl),
-                rdatas: data.list(),
-                signatures: signatures.list(),
-            });
-        }
-        (self.data, self.signatures) = (data, signatures);
-    }
 }
 
 /// A TTL as it is meant: 31 bits, and nothing where the upper one is set (RFC 2181 8).
@@ -477,19 +343,4 @@ fn begin_of_name(message: &[u8], at: usize) -> usize {
         Some(&[high @ 0xc0..=0xff, low]) => usize::from(u16::from_be_bytes([high & 0x3f, low])),
         _ => at,
     }
-}
-
-/// A hash to tell octets apart by before they are compared: nobody who does not know the key can make many that have the same.
-fn hash(key: u64, octets: &[u8]) -> u32 {
-    let (words, rest) = octets.as_chunks::<8>();
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    let hash = words.iter().fold(key, |hash, word| mix(hash ^ u64::from_le_bytes(*word)));
-    mix(mix(hash ^ u64::from_le_bytes(last)) ^ octets.len() as u64) as u32
-}
-
-/// The two halves of a product, folded together.
-fn mix(word: u64) -> u64 {
-    let product = u128::from(word) * 0x9e37_79b9_7f4a_7c15_u128;
-    product as u64 ^ (product >> 64) as u64
 }

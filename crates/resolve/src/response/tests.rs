@@ -8,11 +8,11 @@ mod recorded;
 use wire::builder::{Builder, Case, Suffixes};
 use wire::header;
 use wire::iana::{class, rcode, rtype};
-use wire::message::Message;
 use wire::render::Section;
-use wire::rrset::{RrsetList, RrsetListBuf};
+use wire::rrset::RrsetListBuf;
 use wire::{Name, NameBuf};
 
+use super::fuzz::check_scrubbed;
 use super::*;
 
 pub(crate) fn name(text: &str) -> NameBuf {
@@ -152,51 +152,6 @@ pub(crate) fn read(asked: &Asked<'_>, octets: &[u8]) -> Result<Reply, Mismatch> 
         assert_eq!((reply.kind, print(&reply)), (Kind::Unread, "Unread .\n".into()));
     }
     read.map(|()| reply)
-}
-
-/// Owner, type and RDATA of the records of a message, as far as they can be read.
-fn records_of(octets: &[u8]) -> Vec<(NameBuf, u16, Vec<u8>)> {
-    let Ok(message) = Message::read(octets) else { return Vec::new() };
-    let Ok(records) = message.records() else { return Vec::new() };
-    let (mut name, mut rdata) = ([0; NAME_OCTETS_MAX], vec![0; 65_535]);
-    let record = |record: wire::message::Record<'_, '_>| {
-        let owner = record.owner_name(&mut name).ok()?.to_owned();
-        Some((owner, record.view.rtype, record.rdata_uncompressed(&mut rdata).ok()?.to_vec()))
-    };
-    records.map_while(Result::ok).filter_map(record).collect()
-}
-
-/// What holds of every reply: owners are at or below the zone asked, and each record is one of the message, but for CNAMEs made from a
-/// DNAME.
-pub(crate) fn check_scrubbed(asked: &Asked<'_>, octets: &[u8], reply: &Reply) {
-    let all = records_of(octets);
-    let is_there = |owner: &Name, rtype: u16, rdata: &[u8]| {
-        all.iter().any(|(name, there, data)| {
-            *there == rtype && data.eq_ignore_ascii_case(rdata) && name.eq_ignore_case(owner)
-        })
-    };
-    let has_dname = reply.answer.list().iter().any(|set| set.rtype == rtype::DNAME);
-    for list in [&reply.answer, &reply.authority, &reply.referral, &reply.glue] {
-        assert!(RrsetList::from_octets(list.list().octets()).is_some());
-        for set in list.list() {
-            assert!(set.owner.is_at_or_below(asked.zone), "{} is not of {}", set.owner, asked.zone);
-            assert!(!set.rdatas.is_empty() && set.ttl <= i32::MAX as u32);
-            let is_made = set.rtype == rtype::CNAME && has_dname && set.signatures.is_empty();
-            for rdata in set.rdatas {
-                assert!(is_made || is_there(set.owner, set.rtype, rdata), "{set:?}");
-            }
-            for rdata in set.signatures {
-                assert!(is_there(set.owner, rtype::RRSIG, rdata), "{set:?}");
-            }
-        }
-    }
-    assert!(
-        reply
-            .referral
-            .list()
-            .iter()
-            .all(|set| asked.zone.octets().len() < set.owner.octets().len() || asked.zone.is_root())
-    );
 }
 
 /// Reads a response, and compares what is read as text: the kind and its name, then records by section.

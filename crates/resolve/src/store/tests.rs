@@ -32,7 +32,7 @@ fn kept(cache: &Cache, name: &NameBuf, subject: Subject) -> String {
 #[track_caller]
 fn check(question: &str, words: &str, records: &str, security: Security, expected: &[(&str, Subject, &str)]) {
     let cache = Cache::new();
-    check_verdict(&cache, &Question::new(question), words, records, &Verdict::of(security), None, expected);
+    check_verdict(&cache, &Question::new(question), words, records, &Verdict::of(security), expected);
 }
 
 #[track_caller]
@@ -42,12 +42,11 @@ fn check_verdict(
     words: &str,
     records: &str,
     verdict: &Verdict<'_>,
-    zone_ends: Option<Moment>,
     expected: &[(&str, Subject, &str)],
 ) {
     let asked = question.asked();
     let reply = read(&asked, &message(&asked, words, records)).unwrap();
-    let times = Times { asked: NOW, now: NOW, zone_ends };
+    let times = Times { asked: NOW, now: NOW };
     store(&reply, &asked, verdict, &times, cache);
     for (owner, subject, text) in expected {
         assert_eq!(&kept(cache, &name(owner), *subject), text, "{owner} {subject:?}");
@@ -144,7 +143,10 @@ fn made_from_wildcards() {
         "AA NOERROR",
         &records(1),
         Secure,
-        &[("b.example.", A, "Data Authoritative Secure 50 1 1/1/1")],
+        &[
+            ("b.example.", A, "Data Authoritative Secure 50 1 1/1/1"),
+            ("*.example.", A, "Data Authoritative Secure 50 1 1/1/0"),
+        ],
     );
     check(
         "example. b.example. A",
@@ -175,6 +177,11 @@ fn denials() {
     );
     check(b, "AA NOERROR", "---", Insecure, &[("b.example.", AAAA, "NoData Authority Insecure 5 1 0/0/0")]);
     check(b, "NOERROR", SOA, Insecure, &[("b.example.", AAAA, "NoData Answer Insecure 900 1 0/0/1")]);
+    // As briefly as its proof says, where there is no SOA.
+    let proof = format!("---\nb.example. 90 NSEC d.example. NS\nb.example. 80 RRSIG NSEC {RRSIG}");
+    let forwarded = Question::with("example. b.example. DS", |asked| asked.source = Source::Forwarder);
+    let expected = ("b.example.", DS, "NoData Answer Insecure 80 1 0/0/1");
+    check_verdict(&Cache::new(), &forwarded, "RA NOERROR", &proof, &Verdict::of(Insecure), &[expected]);
     // Labels of the zone that denies.
     check(
         "example. x.b.example. AAAA",
@@ -259,11 +266,11 @@ fn denials() {
 #[test]
 fn what_is_not_validated_is_apart() {
     let unchecked = Subject::Unchecked(rtype::A);
-    for (security, ttl) in [(Unchecked, 900), (Bogus, 60)] {
+    for (security, ttl) in [(Unchecked, 30), (Bogus, 30)] {
         check(
             "example. b.example. A",
             "AA NOERROR",
-            "b.example. 900 A 192.0.2.1",
+            "b.example. 30 A 192.0.2.1",
             security,
             &[
                 ("b.example.", A, "nothing"),
@@ -273,7 +280,7 @@ fn what_is_not_validated_is_apart() {
         check(
             "example. b.example. A",
             "AA NXDOMAIN",
-            SOA,
+            "---\nexample. 30 SOA . . 1 2 3 4 900",
             security,
             &[
                 ("b.example.", EXISTENCE, "nothing"),
@@ -293,7 +300,6 @@ fn what_is_not_validated_is_apart() {
         "AA NOERROR",
         records,
         &verdict,
-        None,
         &[
             ("a.example.", CNAME, "Data Authoritative Secure 7 1 1/0/0"),
             ("b.example.", A, "nothing"),
@@ -319,41 +325,6 @@ fn referrals() {
             ("ns.a.example.", A, "nothing"),
         ],
     );
-    // And no longer than the zone itself is delegated (CVE-2022-30698).
-    let cache = Cache::new();
-    let ends = Some(NOW.plus_seconds(100));
-    check_verdict(
-        &cache,
-        &Question::new(www),
-        "NOERROR",
-        records,
-        &Verdict::of(Secure),
-        ends,
-        &[
-            ("a.example.", CUT, "Cut Referral Secure 100 1 2/0/2"),
-            ("a.example.", DS, "Data Authority Secure 100 1 1/0/0"),
-        ],
-    );
-    let asked_for = Question::new("example. a.example. DS");
-    let cache = Cache::new();
-    check_verdict(
-        &cache,
-        &asked_for,
-        "AA NOERROR",
-        "a.example. 500 DS 1 8 99 00",
-        &Verdict::of(Secure),
-        ends,
-        &[("a.example.", DS, "Data Authoritative Secure 100 1 1/0/0")],
-    );
-    check_verdict(
-        &cache,
-        &asked_for,
-        "AA NOERROR",
-        SOA,
-        &Verdict::of(Secure),
-        Some(NOW),
-        &[("a.example.", DS, "Data Authoritative Secure 100 1 1/0/0")],
-    );
     // Denied: until it is there.
     let denied = format!(
         "---\na.example. 600 NS ns.test.\na.example. 90 NSEC b.example. NS\na.example. 80 RRSIG NSEC {RRSIG}"
@@ -366,7 +337,6 @@ fn referrals() {
         "NOERROR",
         &denied,
         &verdict,
-        None,
         &[
             ("a.example.", DS, "NoData Referral Insecure 80 1 0/0/1"),
             ("a.example.", CUT, "Cut Referral Insecure 600 1 1/0/0"),
@@ -378,7 +348,6 @@ fn referrals() {
         "NOERROR",
         records,
         &Verdict::of(Secure),
-        None,
         &[("a.example.", DS, "Data Authority Secure 500 1 1/0/0")],
     );
     // Nothing said of DS: nothing kept.
@@ -400,12 +369,78 @@ fn priming() {
 /// Proofs that would fill the cache.
 #[test]
 fn too_much_beside() {
-    let proofs: String = (0..30).map(|n| format!("n{n}.example. 40 NSEC d.example. A\nn{n}.example. 40 RRSIG NSEC 8 2 300 20300101000000 20200101000000 1 example. {}\n", "A".repeat(200))).collect();
+    let proofs: String = (0..30).map(|n| format!("n{n}.example. 40 NSEC d.example. A\nn{n}.example. 40 RRSIG NSEC 8 2 300 20300101000000 20200101000000 1 example. {}\n", "A".repeat(400))).collect();
     check(
         "example. b.example. AAAA",
         "AA NOERROR",
         &format!("{SOA}\n{proofs}"),
         Secure,
         &[("b.example.", AAAA, "nothing")],
+    );
+}
+
+/// An unproved denial by one type never takes away what the name has of others.
+#[test]
+fn denials_beside_data() {
+    let cache = Cache::new();
+    let verdict = Verdict::of(Insecure);
+    let aaaa = Question::new("example. b.example. AAAA");
+    let data = ("b.example.", AAAA, "Data Authoritative Insecure 60 1 1/0/0");
+    check_verdict(&cache, &aaaa, "AA NOERROR", "b.example. 60 AAAA 2001:db8::1", &verdict, &[data]);
+    let a = Question::new("example. b.example. A");
+    let denied = "NameError Authority Insecure 900 1 0/0/1";
+    check_verdict(
+        &cache,
+        &a,
+        "AA NXDOMAIN",
+        SOA,
+        &verdict,
+        &[data, ("b.example.", A, denied), ("b.example.", EXISTENCE, "nothing")],
+    );
+    // One that is proved does.
+    let denied = "NameError Authority Secure 900 1 0/0/1";
+    check_verdict(
+        &cache,
+        &a,
+        "AA NXDOMAIN",
+        SOA,
+        &Verdict::of(Secure),
+        &[("b.example.", EXISTENCE, denied), ("b.example.", AAAA, "nothing")],
+    );
+}
+
+#[test]
+fn second_hand() {
+    let records = "b.example. 900 A 192.0.2.1";
+    check(
+        "example. b.example. A",
+        "RA NOERROR",
+        records,
+        Insecure,
+        &[("b.example.", A, "Data Answer Insecure 60 1 1/0/0")],
+    );
+    check(
+        "example. b.example. A",
+        "NOERROR",
+        records,
+        Insecure,
+        &[("b.example.", A, "Data Answer Insecure 900 1 1/0/0")],
+    );
+    check(
+        "example. b.example. AAAA",
+        "RA NOERROR",
+        SOA,
+        Insecure,
+        &[("b.example.", AAAA, "NoData Answer Insecure 60 1 0/0/1")],
+    );
+    let cache = Cache::new();
+    let forwarded = Question::with("example. b.example. A", |asked| asked.source = Source::Forwarder);
+    check_verdict(
+        &cache,
+        &forwarded,
+        "RA NOERROR",
+        records,
+        &Verdict::of(Secure),
+        &[("b.example.", A, "Data Answer Secure 900 1 1/0/0")],
     );
 }

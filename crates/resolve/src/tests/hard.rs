@@ -221,7 +221,11 @@ fn one_of_two_servers() {
             check_www(&mut scene);
             assert!(scene.net.now - begun < 1_000, "{what} {round}");
         }
-        assert!(scene.seen(3) <= if what == "failed" { 9 } else { 5 }, "{what}: {}", scene.seen(3));
+        assert!(
+            scene.seen(3) <= if ["failed", "no authority", "sideways"].contains(&what) { 9 } else { 5 },
+            "{what}: {}",
+            scene.seen(3)
+        );
         scene.check_nothing_held();
     }
 }
@@ -637,12 +641,15 @@ fn no_room() {
 fn too_many_wait_for_one() {
     let mut scene = scene(|_, _| None);
     let ask = |scene: &mut Scene, client| scene.ask_as("www.example.test.", rtype::A, From::Cache, client);
-    for _ in 0..WAITERS_A_CLIENT {
-        assert!(ask(&mut scene, 1).is_ok());
+    let count = WAITERS_MAX as u64 + 10;
+    let taken = (0..count).filter(|client| ask(&mut scene, *client).is_ok()).count();
+    assert_eq!(taken, WAITERS_MAX);
+    let mut told = 0;
+    while told < taken {
+        assert!(scene.step(u64::MAX));
+        assert!(scene.net.done.len() - told <= TOLD_A_TURN);
+        told = scene.net.done.len();
     }
-    assert!(ask(&mut scene, 1).is_err());
-    let taken = (2..1_000).filter(|client| ask(&mut scene, *client).is_ok()).count();
-    assert_eq!(taken + WAITERS_A_CLIENT, WAITERS_MAX);
     scene.check_nothing_held();
 }
 
@@ -752,4 +759,32 @@ fn octets_of_a_task() {
     let fixed = size_of::<crate::task::Task>();
     assert!(fixed <= 1024, "{fixed}");
     scene.check_nothing_held();
+}
+
+/// A resolver in the place of one of the name servers: its answers are second-hand, and taken only where nobody has better ones.
+#[test]
+fn second_hand() {
+    for has_other in [true, false] {
+        let mut scene = Scene::new(ROOT);
+        let other = if has_other {
+            "example.test. 3600 NS b.example.test.\nb.example.test. 3600 A 192.0.9.4\n"
+        } else {
+            ""
+        };
+        scene.serve(
+            2,
+            &[(
+                "test.",
+                &format!("{other}example.test. 3600 NS a.example.test.\na.example.test. 3600 A 192.0.9.3"),
+            )],
+        );
+        scene.serve_so(3, &[("example.test.", EXAMPLE)], |_, response| {
+            Some(Response { is_authoritative: false, has_recursion: true, ..response })
+        });
+        scene.serve(4, &[("example.test.", EXAMPLE)]);
+        check_www(&mut scene);
+        assert!(scene.seen(3) + scene.seen(4) <= 2);
+        assert!(!has_other || scene.seen(4) == 1);
+        scene.check_nothing_held();
+    }
 }

@@ -97,6 +97,7 @@ pub struct Response {
     pub rcode: u16,
     pub is_authoritative: bool,
     pub is_truncated: bool,
+    pub has_recursion: bool,
     pub sections: [Vec<Record>; 3],
     /// `None`: no OPT record.
     pub edns: Option<()>,
@@ -116,6 +117,7 @@ impl Response {
         let mut flags = 0x8000 | (self.rcode & 15);
         flags |= if self.is_authoritative { 0x0400 } else { 0 };
         flags |= if self.is_truncated { 0x0200 } else { 0 };
+        flags |= if self.has_recursion { 0x0080 } else { 0 };
         let counts: Vec<u16> = self.sections.iter().map(|section| section.len() as u16).collect();
         let has_edns = self.edns.is_some() && question.has_edns;
         let id = question.id ^ u16::from(self.wrong_id);

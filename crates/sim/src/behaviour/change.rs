@@ -39,7 +39,13 @@ pub(crate) fn in_place(
     let depth = apex.label_count();
     match action {
         Action::Drop => return InPlace::Nothing,
-        Action::Rcode(code) => reply.rcode = *code,
+        Action::Rcode(code) => {
+            reply.rcode = *code;
+            // Servers that deny names think that these are theirs.
+            if *code == rcode::NXDOMAIN {
+                reply.flags |= header::AA;
+            }
+        }
         Action::Upward => {
             for letter in "ab".chars() {
                 let server = name(&format!("{letter}.root-servers.net."));

@@ -110,10 +110,12 @@ fn action(words: &mut Words<'_>) -> Result<Action, String> {
         "truncate" => Action::Truncate,
         "limit" => Action::Limit(words.number("number of octets")?),
         "loses-above" => Action::LosesAbove(words.number("number of octets")?),
+        "twice" => Action::Twice(words.number("number of milliseconds")?),
         "no-tcp" => Action::Stream(match words.take("a way")? {
             "refuse" => StreamFault::Refuse,
             "drop" => StreamFault::Drop,
             "close" => StreamFault::Close,
+            "cut" => StreamFault::Cut,
             "slow" => StreamFault::Slow(words.number("number of milliseconds")?),
             "reorder" => StreamFault::Reorder,
             other => return Err(format!("{other} is no fault of streams")),

@@ -185,10 +185,10 @@ impl Scenario {
 }
 
 fn is_quantity(word: &str) -> bool {
-    matches!(word, "queries" | "streams" | "took" | "open")
+    matches!(word, "queries" | "streams" | "took" | "open" | "counter")
 }
 
-/// `queries SERVER|all OP N`, `streams OP N`, `took OP MILLISECONDS`, `open OP N`
+/// `queries SERVER|all OP N`, `streams OP N`, `took OP MILLISECONDS`, `open OP N`, `counter NAME OP N`
 fn compare(words: &[&str]) -> Result<What, String> {
     let (quantity, rest) = match words {
         ["queries", "all", rest @ ..] => (Quantity::AllQueries, rest),
@@ -196,6 +196,7 @@ fn compare(words: &[&str]) -> Result<What, String> {
         ["streams", rest @ ..] => (Quantity::Streams, rest),
         ["took", rest @ ..] => (Quantity::Took, rest),
         ["open", rest @ ..] => (Quantity::Open, rest),
+        ["counter", name, rest @ ..] => (Quantity::Counter((*name).to_owned()), rest),
         _ => return Err("nothing that can be compared".to_owned()),
     };
     let [operator, number] = rest else { return Err("<=, >= or = and a number are missing".to_owned()) };

@@ -26,6 +26,11 @@ pub struct Failure {
 
 /// Runs all steps; fails at the first that is not as expected.
 pub fn run(scenario: &Scenario, make: &Make<'_>) -> Result<(), Failure> {
+    story_of(scenario, make).map(drop)
+}
+
+/// The same, and what happened in any case.
+pub fn story_of(scenario: &Scenario, make: &Make<'_>) -> Result<String, Failure> {
     let begin = |words| Failure { line: 0, words, story: String::new() };
     let internet = scenario.plan.internet().map_err(begin)?;
     let setup = Setup {
@@ -52,7 +57,7 @@ pub fn run(scenario: &Scenario, make: &Make<'_>) -> Result<(), Failure> {
         });
         done.map_err(|words| Failure { line: step.line, words, story: run.world.transcript.text() })?;
     }
-    Ok(())
+    Ok(run.world.transcript.text())
 }
 
 struct Run<'m> {
@@ -182,6 +187,9 @@ impl Run<'_> {
             Quantity::Took => {
                 let took = self.last.and_then(|ticket| self.world.took(ticket));
                 took.ok_or("nothing was answered")? / 1_000
+            }
+            Quantity::Counter(name) => {
+                self.tested.counter(name).ok_or_else(|| format!("nothing is counted as {name}"))?
             }
             Quantity::Open => self.tested.open_count() as u64,
         };

@@ -121,6 +121,12 @@ impl Key {
     /// CVE-2023-50387).
     pub fn colliding(&self, number: u16) -> Vec<u8> {
         let mut rdata = self.dnskey.clone();
+        // Before the right one in canonical order, so that who tries them in their order has to try all.
+        let (first, value) = match self.algorithm {
+            algorithm::RSASHA256 | algorithm::RSASHA512 => (8, 0x80),
+            _ => (4, 0),
+        };
+        rdata[first] = value;
         // Away from the begin, where the exponent of an RSA key stands, and from the end, which makes it odd.
         let at = (rdata.len() / 2) & !1;
         let [high, low] = number.to_be_bytes();

@@ -92,10 +92,14 @@ impl World {
         }
         open.queries += 1;
         open.used = now;
-        if fault == Some(StreamFault::Close) {
+        let ends = match fault {
+            Some(StreamFault::Close) => Some(Closed::Ended),
+            Some(StreamFault::Cut) => Some(Closed::Broken),
+            _ => None,
+        };
+        if let Some(why) = ends {
             server.counts.stream_queries += 1;
-            self.put(half, Happening::StreamClosed { stream, why: Closed::Ended });
-            return;
+            return self.put(half, Happening::StreamClosed { stream, why });
         }
         let mut arrivals = Vec::new();
         for sent in server.answer(octets, Transport::Tcp, to, now, &mut self.of_servers) {

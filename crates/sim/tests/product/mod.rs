@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use cache::{Cache, Flush, Moment, Servers};
 use recursive::policy::{Clients, Policy};
+use recursive::rebinding::Rebinding;
 use recursive::{Client, Replied, Responder, Served, Waiting};
 use resolve::settings::{Configured, ConfiguredKind, Endpoint, Protection};
 use resolve::{Ask, Outcome, Received, Resolver, Settings, StreamSecurity, Time, Waiter, World};
@@ -65,23 +66,36 @@ impl Product {
         let mut anchors = Anchors::new();
         setup.anchors.iter().for_each(|rdata| anchors.add_ds(Name::root(), rdata));
         settings.anchors = anchors;
-        let policy = Policy { clients: Clients::All, rotates: false, ..Policy::default() };
+        let mut rebinding = None;
+        let mut of_cache = cache::Settings::default();
         for line in &setup.settings {
             match line.split_whitespace().collect::<Vec<_>>()[..] {
-                ["serve-stale", "yes"] => settings.serves_stale = true,
-                ["stub-zone", zone, server] => settings.zones.push(Configured {
-                    name: zone.parse().map_err(|error| format!("{zone}: {error}"))?,
-                    kind: ConfiguredKind::Stub,
-                    servers: vec![Endpoint {
-                        address: SocketAddr::new(server.parse().map_err(|_| format!("{server}?"))?, 53),
-                        security: Protection::Plain,
-                    }],
-                }),
+                ["serve-stale", "yes"] => {
+                    settings.serves_stale = true;
+                    of_cache.limits.stale_seconds = 86_400;
+                }
+                ["cache-octets", octets] => {
+                    of_cache.octets = octets.parse().map_err(|_| format!("{octets}?"))?;
+                }
+                ["stub-zone", zone, server] => {
+                    settings.zones.push(configured(zone, server, ConfiguredKind::Stub)?);
+                }
+                ["forward-zone", zone, server] => {
+                    let kind = ConfiguredKind::Forward { is_first: false };
+                    settings.zones.push(configured(zone, server, kind)?);
+                }
+                ["rebinding", "yes"] => rebinding = Some(Rebinding::usual()),
+                ["nsec3-iterations", most] => {
+                    settings.policy.nsec3_iterations_max = most.parse().map_err(|_| format!("{most}?"))?;
+                }
                 _ => return Err(format!("no setting {line}")),
             }
         }
+        let points: Vec<NameBuf> = settings.zones.iter().map(|zone| zone.name.clone()).collect();
+        let points = recursive::names::Names::new(&points);
+        let policy = Policy { clients: Clients::All, rotates: false, points, rebinding, ..Policy::default() };
         Ok(Box::new(Product {
-            cache: Cache::with(&cache::Settings::default(), [1, 2, 3]),
+            cache: Cache::with(&of_cache, [1, 2, 3]),
             resolver: Resolver::new(settings.clone(), 5),
             settings,
             policy,
@@ -207,17 +221,30 @@ impl Tested for Product {
             }
             _ => return Err(format!("no command {words}")),
         };
-        Ok(self.cache.flush(&flush, now).to_string())
+        let forgotten = self.cache.flush(&flush, now);
+        self.resolver.forget_standings();
+        Ok(forgotten.to_string())
     }
 
     fn store(&mut self) -> Option<Vec<u8>> {
         None
     }
 
+    fn counter(&self, name: &str) -> Option<u64> {
+        self.resolver.counters().each().find(|(known, ..)| *known == name).map(|(.., value)| value)
+    }
+
     fn open_count(&self) -> usize {
         let [tasks, questions, _, budgets, inquiries] = self.resolver.held();
         tasks + questions + budgets + inquiries + self.rows.len()
     }
+}
+
+fn configured(zone: &str, server: &str, kind: ConfiguredKind) -> Result<Configured, String> {
+    let address = server.parse().map_err(|_| format!("{server} is no address"))?;
+    let endpoint = Endpoint { address: SocketAddr::new(address, 53), security: Protection::Plain };
+    let name = zone.parse().map_err(|error| format!("{zone}: {error}"))?;
+    Ok(Configured { name, kind, servers: vec![endpoint] })
 }
 
 /// The world of the resolver during an event.

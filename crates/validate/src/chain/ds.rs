@@ -29,7 +29,7 @@ pub(super) fn judge_ds(
     at: usize,
     mut bench: Bench<'_>,
 ) -> DsFound {
-    let Known { name: apex, held: Held::Secure(keys) } = zone else {
+    let Known { name: apex, held: Held::Secure { keys, .. } } = zone else {
         return DsFound::Bogus(Fault::KeyMissing);
     };
     let iterations_max = bench.policy.nsec3_iterations_max;
@@ -77,12 +77,14 @@ pub(super) fn judge_ds(
         }
     }
     match (evidence.is_empty(), fault, seen) {
-        (true, Some(fault), _) => DsFound::Bogus(fault),
+        (true, Some(fault), _) => DsFound::Unproved(fault),
         (true, None, Some(labels)) => DsFound::Between(labels),
         (true, None, None) => DsFound::Unproved(Fault::DenialMissing),
         (false, ..) => match evidence.no_ds(next, bench.meter) {
             Ok(cut) => DsFound::None { cut, ttl_max },
-            Err(fault) => DsFound::Bogus(fault),
+            Err(fault @ Fault::TooMuchWork(_)) => DsFound::Bogus(fault),
+            // It may be about a zone cut further up, as that of a referral is.
+            Err(fault) => DsFound::Unproved(fault),
         },
     }
 }

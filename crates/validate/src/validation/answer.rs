@@ -88,6 +88,9 @@ impl Validation {
             Ok(from) => from,
             Err(reason) => return Ok(not(reason)),
         };
+        if rrset.rtype == rtype::DNSKEY {
+            self.chain.enter_anew(rrset.owner);
+        }
         let mut fault = None;
         for signer in likely_signers(rrset, from.labels) {
             let walked = match self.chain.walk(signer, from, tools)? {
@@ -96,7 +99,14 @@ impl Validation {
             };
             let found = match walked {
                 Ok(zone) => match self.chain.verify(rrset, zone, tools) {
-                    Ok(verified) => return Ok(self.signed(rrset, signer, &verified)),
+                    Ok(verified) => {
+                        let mut judged = self.signed(rrset, signer, &verified);
+                        if rrset.rtype == rtype::DNSKEY {
+                            let left = self.chain.seconds_left(zone, tools.context.now);
+                            judged.ttl_max = judged.ttl_max.min(left.unwrap_or(0));
+                        }
+                        return Ok(judged);
+                    }
                     Err(found) => found,
                 },
                 Err(Walked::Secure(_)) => Fault::WrongSigner,

@@ -48,6 +48,37 @@ fn suffixes_become_pointers() {
     check_name(&mut builder, "www.eXample.com", b"\x03www\x07eXample\xc0\x18");
 }
 
+/// Records of one owner, the later ones by its place, are those that a search finds.
+#[test]
+fn records_by_the_place_of_their_owner() {
+    let write = |by_place: bool, owner: &str| {
+        let mut octets = [0; 512];
+        let mut suffixes = Suffixes::new(1);
+        let mut builder = Builder::new(&mut octets, (512, 0), &mut suffixes, Case::Ignored, 7).unwrap();
+        builder.question(&name("example.com"), rtype::MX, class::IN).unwrap();
+        let (owner, head) = (name(owner), (rtype::MX, class::IN, 60));
+        let begin = builder.message().len();
+        builder.record(&owner, head, b"\0\x01\x02mx\x07example\x03com\0").unwrap();
+        for rdata in [&b"\0\x02\x02mx\x07example\x03com\0"[..], b"\0\x03\0"] {
+            match builder.owner_at(begin).filter(|_| by_place) {
+                Some(place) => builder.record_at(place, head, rdata).unwrap(),
+                None => builder.record(&owner, head, rdata).unwrap(),
+            }
+        }
+        let length = builder.finish(0, 1);
+        octets[..length].to_vec()
+    };
+    for owner in ["example.com", "EXAMPLE.com", "www.example.com", "www.other.org", "com", "."] {
+        assert_eq!(write(true, owner), write(false, owner), "{owner}");
+    }
+    let mut octets = [0; 40];
+    let mut suffixes = Suffixes::new(1);
+    let mut builder = Builder::new(&mut octets, (40, 0), &mut suffixes, Case::Ignored, 7).unwrap();
+    builder.question(&name("example.com"), rtype::A, class::IN).unwrap();
+    assert_eq!(builder.record_at(12, (rtype::A, class::IN, 60), b"abcd"), Err(Full));
+    assert_eq!(builder.message().len(), 29);
+}
+
 #[test]
 fn case_can_be_ignored() {
     let mut octets = [0; 512];

@@ -1,6 +1,6 @@
 //! What is printed of the resolver's cache and servers.
 
-use control::command::{CacheEntry, CacheStats, ServerLine};
+use control::command::{CacheEntry, CacheStats, RequestLine, ServerLine};
 use control::text::{grouped, octets};
 
 pub(super) fn cache_stats_text(stats: &CacheStats) -> String {
@@ -45,4 +45,24 @@ pub(super) fn server_text(server: &ServerLine) -> String {
         more.push(format!("left alone for {backoff_seconds} s"));
     }
     format!("{zone:<24} {name:<28} {address:<24} {rtt:<14} {}\n", more.join(", ")).replace(" \n", "\n")
+}
+
+pub(super) fn request_text(request: &RequestLine) -> String {
+    let RequestLine { name, rtype, at, purpose, state, server, milliseconds, clients, tasks, waits_for } =
+        request;
+    let mut text = format!("{name} {rtype}: {state}");
+    if let Some(server) = server {
+        text += &format!(" {server}");
+    }
+    if at != name {
+        text += &format!(", at {at}");
+    }
+    text += &format!(", for {milliseconds} ms ({purpose}");
+    for (number, what) in [(clients, "clients wait"), (tasks, "tasks wait"), (waits_for, "tasks waited for")]
+    {
+        if *number > 0 {
+            text += &format!(", {number} {what}");
+        }
+    }
+    text + ")\n"
 }

@@ -70,6 +70,19 @@ pub(super) enum Command {
         #[command(subcommand)]
         command: CacheCommand,
     },
+    /// Names that the resolver does not validate for a while, as they are broken (RFC 7646); lists them all
+    NegativeAnchor {
+        /// One more: from this name on downwards
+        name: Option<String>,
+        /// For how long
+        #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..=604_800), requires = "name")]
+        seconds: u64,
+        /// Validate it again
+        #[arg(long, requires = "name", conflicts_with = "seconds")]
+        remove: bool,
+    },
+    /// What the resolver is finding out now, for whom, and whom it asks
+    Requests,
     /// The servers that the resolver asks about a name, and how they do
     Servers {
         /// The name
@@ -178,6 +191,8 @@ pub(super) enum CacheCommand {
         /// The name
         name: String,
     },
+    /// Write it to `state-directory` now, as the end of the server does
+    Write,
     /// Forget what it knows of a name, at once for all clients
     Flush {
         /// The name
@@ -195,6 +210,7 @@ pub(super) enum CacheCommand {
 fn cache_request(command: &CacheCommand) -> Request {
     let cache = match command {
         CacheCommand::Stats => command::CacheCommand::Stats,
+        CacheCommand::Write => command::CacheCommand::Write,
         CacheCommand::Show { name } => command::CacheCommand::Show { name: name.clone() },
         CacheCommand::Flush { name, tree, .. } => {
             command::CacheCommand::Flush { name: name.clone(), tree: *tree }
@@ -232,6 +248,15 @@ pub(super) fn request(command: &Command) -> Result<Request, String> {
             Request::ConfirmCatalog { catalog: catalog.clone() }
         }
         Command::Cache { command } => cache_request(command),
+        Command::NegativeAnchor { name, seconds, remove } => {
+            let anchor = match name.clone() {
+                None => command::NegativeCommand::List,
+                Some(name) if *remove => command::NegativeCommand::Remove { name },
+                Some(name) => command::NegativeCommand::Add { name, seconds: *seconds },
+            };
+            Request::NegativeAnchor { anchor }
+        }
+        Command::Requests => Request::Requests,
         Command::Servers { name } => Request::Servers { name: name.clone() },
         Command::AddZone { zone, file, catalog, group } => Request::AddZone {
             zone: zone.clone(),

@@ -80,6 +80,10 @@ pub(super) fn stats_text(stats: &Stats) -> String {
     add("queries by type", &with_shares(&stats.types));
     add("queries by transport", &with_shares(&stats.queries));
     add("responses by code", &with_shares(&stats.rcodes));
+    let of_resolver: Vec<Count> = stats.resolver.iter().filter(|count| count.count > 0).cloned().collect();
+    if !of_resolver.is_empty() {
+        add("resolver", &of_resolver);
+    }
     if stats.limited.iter().any(|limited| limited.count > 0) {
         add("beyond rate limits", &stats.limited);
     }

@@ -48,13 +48,14 @@ impl Client {
             }
             let mut space = [const { MaybeUninit::<epoll::Event>::uninit() }; 16];
             let patience = Timespec { tv_sec: 2, tv_nsec: 0 };
+            self.upstream.set_now(self.upstream.now);
             let (ready, _) = epoll::wait(&*self.epoll, &mut space, Some(&patience)).unwrap();
             if ready.is_empty() {
                 return told;
             }
             for event in &*ready {
                 let Token::Server(id) = Token::from(event.data) else { continue };
-                let brought = self.upstream.turn(id);
+                let Some(brought) = self.upstream.turn(id) else { continue };
                 if brought.is_open {
                     told.push(Told::Connected(id));
                 }
@@ -220,7 +221,7 @@ fn an_octet_a_second_completes_nothing() {
         client.pass(Duration::from_millis(1_000));
         assert!(client.upstream.is_open(id));
         // One turn.
-        let brought = client.upstream.turn(id);
+        let brought = client.upstream.turn(id).unwrap();
         client.upstream.give_back_stream(id, brought);
     }
     client.pass(Duration::from_millis(1_001));
@@ -400,7 +401,8 @@ fn incomplete_messages_are_bounded_together() {
         peer.write_all(&[&[0xFF, 0xFF][..], &vec![7; 65_000]].concat()).unwrap();
         peers.push(peer);
         while client.upstream.streams.held < (number + 1).min(STREAMS - 1) * 65_002 {
-            let brought = client.upstream.turn(ids[number]);
+            client.pass(Duration::ZERO);
+            let brought = client.upstream.turn(ids[number]).unwrap();
             client.upstream.give_back_stream(ids[number], brought);
         }
     }
@@ -413,6 +415,37 @@ fn incomplete_messages_are_bounded_together() {
     assert!(matches!(&told[..], [Told::Message(id, message)] if *id == ids[1] && message.len() == 65_535));
     client.upstream.close_all();
     assert_eq!(client.upstream.streams.held, 0);
+}
+
+#[test]
+fn a_turn_brings_no_more_than_it_may() {
+    let talkative = |mut stream: TcpStream| {
+        let heap = framed(&[7; 1_000]).repeat(1_000);
+        let _ = stream.write_all(&heap);
+        let _ = stream.read(&mut [0]);
+    };
+    let mut client = Client::new(UpstreamSettings::default());
+    let address = server(talkative);
+    let id = client.upstream.connect(address, &Protocol::Tcp).unwrap();
+    let mut turns = 0;
+    let mut messages = 0;
+    while messages < 1_000 {
+        thread::sleep(Duration::from_millis(1));
+        client.pass(Duration::ZERO);
+        let mut octets = 0;
+        while let Some(brought) = client.upstream.turn(id) {
+            let count = brought.messages().count();
+            (octets, messages) = (octets + brought.read, messages + count);
+            let is_over = brought.read == 0;
+            client.upstream.give_back_stream(id, brought);
+            if is_over {
+                break;
+            }
+        }
+        assert!(octets < (256 << 10) + READ_OCTETS, "{octets} octets in a turn");
+        turns += 1;
+    }
+    assert!((4..1_000).contains(&turns), "{turns} turns");
 }
 
 #[test]

@@ -391,6 +391,17 @@ fn referrals() {
     );
 }
 
+/// DS is the parent's own, so that a delegation beside it changes nothing.
+#[test]
+fn ds_without_authority() {
+    check(
+        "example. a.example. DS",
+        "NOERROR",
+        "a.example. 60 DS 1 8 99 00\n---\na.example. 60 NS ns.test.",
+        "Answer a.example.\nan a.example. 60 DS 1 8 99 00",
+    );
+}
+
 #[test]
 fn priming() {
     check(
@@ -482,6 +493,13 @@ fn forwarders() {
     );
     check_asked(&of(www), "RA NXDOMAIN", "---", "NameError www.example.");
     check_asked(&of(www), "RA NOERROR", "---", "NoData www.example.");
+    // What they know of a denial of DS from a referral: its proof, and no SOA.
+    check_asked(
+        &of("example. a.example. DS"),
+        "RA NOERROR",
+        &format!("---\na.example. 900 NSEC d.example. NS RRSIG NSEC\na.example. 900 RRSIG {SIGNED}"),
+        "NoData a.example.\nau a.example. 900 NSEC d.example. NS RRSIG NSEC\nau + 1 signatures",
+    );
     // They do not refer.
     check_asked(&of(www), "NOERROR", "---\nwww.example. 5 NS ns.test.", "Lame(Sideways) .");
     check_asked(

@@ -154,6 +154,14 @@ fn mixed_letters_are_left_behind() {
          an www.example. 5 CNAME Cdn.example.
          an Cdn.example. 5 A 192.0.2.1",
     );
+    // Nor in owners that stand in full.
+    let question = Question::new("example. wWw.eXaMpLe. A");
+    let asked = question.asked();
+    let mut octets = message(&asked, "AA NOERROR", "---");
+    octets.extend(b"\x03wWw\x07eXaMpLe\0\0\x01\0\x01\0\0\0\x05\0\x04abcd");
+    octets[7] = 1;
+    let reply = read(&asked, &octets).unwrap();
+    assert_eq!(print(&reply), "Answer www.example.\nan www.example. 5 A 97.98.99.100\n");
 }
 
 /// Poison: whatever stands beside a sound answer or referral, nothing of it is kept (CVE-2008-1447 and the like, GHSA-83hf-93m4-rgwq).
@@ -263,6 +271,25 @@ fn more_than_the_limits_say() {
     };
     assert_eq!(kind(&signatures(limits::SIGNATURES_MAX)), Kind::Answer);
     assert_eq!(kind(&signatures(1000)), Kind::Answer);
+}
+
+/// A referral to more servers than anybody asks, with an address each (NXNSAttack).
+#[test]
+fn many_servers() {
+    let lines = |line: fn(usize) -> String| (0..300).map(line).collect::<String>();
+    let servers = lines(|n| format!("a.example. 9 NS n{n}.a.example.\n"));
+    let addresses = lines(|n| format!("n{n}.a.example. 9 A 10.0.{}.{}\n", n / 256, n % 256));
+    let question = Question::new("example. x.a.example. A");
+    let asked = question.asked();
+    let octets = message(&asked, "NOERROR", &format!("---\n{servers}---\n{addresses}"));
+    let reply = read(&asked, &octets).unwrap();
+    let counts = [&reply.referral, &reply.glue]
+        .map(|list| list.list().iter().map(|set| set.rdatas.count()).sum::<usize>());
+    assert_eq!((reply.kind, counts), (Kind::Referral, [limits::SERVERS_MAX, limits::SERVERS_MAX]));
+    // Addresses of the last servers alone are addresses of none that is kept.
+    let last = addresses.lines().rev().take(10).collect::<Vec<_>>().join("\n");
+    let reply = read(&asked, &message(&asked, "NOERROR", &format!("---\n{servers}---\n{last}"))).unwrap();
+    assert!(reply.glue.list().is_empty());
 }
 
 /// RDATA that is not of its type's form where the type is one that we read ourselves.

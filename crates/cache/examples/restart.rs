@@ -1,0 +1,81 @@
+//! A cache that is filled, written, and taken in by another: memory and times.
+//!
+//! `cargo run --release -p cache --example restart -- 1000000 256`: entries, MiB.
+
+use std::time::Instant;
+
+use cache::dump::{Dump, Situation};
+use cache::{Cache, Copied, Entry, Key, Kind, Moment, Rank, Security, Settings};
+use wire::name::NameBuf;
+use wire::rrset::{RdataList, RdataListBuf, RrsetList};
+
+fn main() {
+    let numbers: Vec<usize> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
+    let [count, mebibytes] = numbers[..] else {
+        eprintln!("restart ENTRIES MEBIBYTES");
+        std::process::exit(2)
+    };
+    let settings = Settings { octets: mebibytes << 20, ..Settings::default() };
+    let before = resident_octets();
+    let old = Cache::with(&settings, [1, 2, 3]);
+    println!("resident at the begin {} KiB", (resident_octets() - before) >> 10);
+    let begun = Instant::now();
+    for number in 0..count {
+        put(&old, number);
+    }
+    let counts = old.counts();
+    println!(
+        "{:.0} ns a put, resident {} of {} KiB; {counts:?}",
+        begun.elapsed().as_nanos() as f64 / count as f64,
+        (resident_octets() - before) >> 10,
+        mebibytes << 10
+    );
+    let situation = Situation { now: Moment(2_000), wall: 1_000, world: 1 };
+    let mut octets = Vec::new();
+    let begun = Instant::now();
+    let written = old.write_dump(&mut octets, &situation);
+    println!("written {written:?} entries, {} octets, in {:?}", octets.len(), begun.elapsed());
+    let begun = Instant::now();
+    let new = Cache::with(&settings, [4, 5, 6]);
+    let Ok(dump) = Dump::open(&octets, &situation) else { return };
+    for part in 0..dump.parts() {
+        let loaded = new.load(&dump, part, situation.now);
+        if part == 0 || part + 1 == dump.parts() {
+            println!("after part {part}: {:?}, {loaded:?}", begun.elapsed());
+        }
+    }
+    let mut copied = Copied::new();
+    let found = (0..count).filter(|number| {
+        host(*number).is_some_and(|host| new.peek(&Key::rrset(&host, 1), &mut copied).is_some())
+    });
+    println!("{} of {} are there again", found.count(), counts.entries);
+}
+
+fn host(number: usize) -> Option<NameBuf> {
+    NameBuf::from_text(&format!("www.h{number:08}.example.com.")).ok()
+}
+
+fn put(cache: &Cache, number: usize) {
+    let (Some(host), list) = (host(number), [&[192, 0, 2, 1][..]].into_iter().collect::<RdataListBuf>())
+    else {
+        return;
+    };
+    let entry = Entry {
+        kind: Kind::Data,
+        rank: Rank::Authoritative,
+        security: Security::Insecure,
+        ede: None,
+        stored: Moment(0),
+        ttl: 3600,
+        zone_labels: 2,
+        rdatas: list.list(),
+        signatures: RdataList::EMPTY,
+        beside: RrsetList::EMPTY,
+    };
+    cache.put(&Key::rrset(&host, 1), &entry, Moment(1), Moment(1));
+}
+
+fn resident_octets() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
+}

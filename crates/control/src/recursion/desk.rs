@@ -1,0 +1,150 @@
+//! What operators want of workers: errands that the worker does between events, so that nothing of it is shared.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use net::Waker;
+use resolve::Resolver;
+use sync::Mutex;
+
+use super::Recursion;
+use super::replies::Replies;
+use crate::command::RequestLine;
+
+/// How long a worker may take: it sees to it between two events.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Errands that wait for one worker: operators, and whatever asks for them.
+const ERRANDS_MAX: usize = 64;
+
+/// What is wanted.
+pub(super) enum Errand {
+    /// What has been counted.
+    Counts(Sender<Counts>),
+    /// What is being found out, and who waits.
+    Requests(Sender<Vec<RequestLine>>),
+    /// Forget what was found out about zones: something was flushed.
+    Forget(Sender<()>),
+}
+
+/// What a worker has counted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    pub answers: recursive::Counters,
+    pub resolver: resolve::Counters,
+    pub waiting: recursive::waiting::Counts,
+}
+
+/// Where errands for one worker wait.
+pub(super) struct Desk {
+    waker: Mutex<Option<Waker>>,
+    errands: Mutex<Vec<Errand>>,
+}
+
+impl Default for Desk {
+    fn default() -> Desk {
+        Desk {
+            waker: Mutex::named("waker of a resolver", None),
+            errands: Mutex::named("errands", Vec::new()),
+        }
+    }
+}
+
+impl Desk {
+    /// Says how the worker is woken.
+    pub(super) fn open(&self, waker: Waker) {
+        *self.waker.lock() = Some(waker);
+    }
+
+    /// Takes what waits.
+    pub(super) fn take(&self) -> Vec<Errand> {
+        std::mem::take(&mut *self.errands.lock())
+    }
+
+    /// Leaves an errand. `false`: the worker has seen no event yet, or has too many already.
+    fn leave(&self, errand: Errand) -> bool {
+        let waker = self.waker.lock();
+        let Some(waker) = &*waker else { return false };
+        let mut errands = self.errands.lock();
+        if errands.len() >= ERRANDS_MAX {
+            return false;
+        }
+        errands.push(errand);
+        drop(errands);
+        waker.wake();
+        true
+    }
+}
+
+impl Recursion {
+    /// The desk of a worker, which is a new one after a panic.
+    pub(super) fn new_desk(&self, worker: usize) -> Arc<Desk> {
+        let mut desks = self.desks.lock();
+        if desks.len() <= worker {
+            desks.resize_with(worker + 1, Arc::default);
+        }
+        desks[worker] = Arc::default();
+        Arc::clone(&desks[worker])
+    }
+
+    /// What each worker has counted that has done anything.
+    pub(crate) fn counts(&self) -> Vec<Counts> {
+        self.ask_all(Errand::Counts)
+    }
+
+    /// What is being found out by all workers.
+    pub(crate) fn requests(&self) -> Vec<RequestLine> {
+        self.ask_all(Errand::Requests).into_iter().flatten().collect()
+    }
+
+    /// Has all workers forget what they found out about zones.
+    pub(crate) fn forget_zones(&self) {
+        self.ask_all(Errand::Forget);
+    }
+
+    fn ask_all<T>(&self, errand: impl Fn(Sender<T>) -> Errand) -> Vec<T> {
+        let desks = self.desks.lock().clone();
+        let (sender, receiver): (Sender<T>, Receiver<T>) = channel();
+        let asked = desks.iter().filter(|desk| desk.leave(errand(sender.clone()))).count();
+        drop(sender);
+        let until = Instant::now() + PATIENCE;
+        let next = |_| receiver.recv_timeout(until.saturating_duration_since(Instant::now())).ok();
+        (0..asked).map_while(next).collect()
+    }
+}
+
+/// Does an errand. Whoever wanted it may have gone.
+pub(super) fn run(errand: &Errand, resolver: &mut Resolver, replies: &Replies, now: cache::Moment) {
+    match errand {
+        Errand::Counts(to) => {
+            let counts = Counts {
+                answers: *replies.answers.counters(),
+                resolver: resolver.counters(),
+                waiting: replies.waiters.counts(),
+            };
+            let _ = to.send(counts);
+        }
+        Errand::Forget(to) => {
+            resolver.forget_standings();
+            let _ = to.send(());
+        }
+        Errand::Requests(to) => {
+            let _ = to.send(resolver.requests().map(|request| line(&request, now)).collect());
+        }
+    }
+}
+
+fn line(request: &resolve::requests::Request<'_>, now: cache::Moment) -> RequestLine {
+    RequestLine {
+        name: request.name.to_string(),
+        rtype: wire::iana::rtype::Text(request.rtype).to_string(),
+        at: request.qname.to_string(),
+        purpose: format!("{:?}", request.purpose).to_lowercase(),
+        state: request.state.word().into(),
+        server: request.server.map(|server| server.to_string()),
+        milliseconds: now.ms_since(request.begun),
+        clients: request.waiters,
+        tasks: request.parents,
+        waits_for: request.children,
+    }
+}

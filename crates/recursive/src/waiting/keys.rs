@@ -1,0 +1,96 @@
+//! What clients have in common: the question, the prefix, the zone, each by a keyed hash.
+
+use super::{Waiters, Who};
+use crate::wishes::Waiting;
+use std::hash::{BuildHasher, Hasher};
+use wire::Name;
+
+/// Chains by prefix: a power of two.
+pub(super) const PREFIXES: usize = 1 << 14;
+/// Chains by zone: a power of two.
+pub(super) const ZONES: usize = 1 << 12;
+
+impl<T> Waiters<T> {
+    /// The slot of the same client and question, if it waits.
+    pub(super) fn find(&self, question: u64, who: &Who<'_>) -> Option<u32> {
+        let mut at = self.questions[self.bucket(question)];
+        while let Some(slot) = self.slots.get(at as usize) {
+            if slot.question == question && slot.is_proved == who.is_proved {
+                return Some(at);
+            }
+            at = slot.next;
+        }
+        None
+    }
+
+    pub(super) fn unlink_question(&mut self, question: u64, at: u32) {
+        let bucket = self.bucket(question);
+        let next = self.slots[at as usize].next;
+        let mut before = self.questions[bucket];
+        if before == at {
+            self.questions[bucket] = next;
+            return;
+        }
+        while let Some(slot) = self.slots.get_mut(before as usize) {
+            if slot.next == at {
+                slot.next = next;
+                return;
+            }
+            before = slot.next;
+        }
+    }
+
+    pub(super) fn bucket(&self, question: u64) -> usize {
+        question as usize & (self.questions.len() - 1)
+    }
+
+    /// Keyed, 64 bits: that two questions of one client are taken for one is nothing that anybody can bring about.
+    pub(super) fn question_of(&self, who: &Who<'_>, waiting: &Waiting) -> u64 {
+        let mut hasher = self.keys.build_hasher();
+        let (is_v4, bits) = who.address.leading_bits();
+        hasher.write_u64(bits);
+        hasher.write_u8(u8::from(is_v4));
+        if let std::net::IpAddr::V6(address) = who.address.ip() {
+            hasher.write_u64(address.to_bits() as u64);
+        }
+        hasher.write_u16(who.address.port());
+        hasher.write_u16(waiting.id());
+        hasher.write_u16(waiting.qtype());
+        hasher.write(waiting.name().octets());
+        hasher.finish()
+    }
+
+    pub(super) fn prefix_of(&self, who: &Who<'_>) -> u32 {
+        let (is_v4, bits) = who.address.leading_bits();
+        // /24, /56.
+        let prefix = if is_v4 { bits >> 40 } else { bits >> 8 | 1 << 63 };
+        self.keys.hash_one((prefix, who.is_proved)) as u32 & (PREFIXES as u32 - 1)
+    }
+
+    pub(super) fn zone_of(&self, who: &Who<'_>, waiting: &Waiting) -> u32 {
+        let mut hasher = self.keys.build_hasher();
+        hasher.write_u8(u8::from(who.is_proved));
+        for label in zone_labels(waiting.name()) {
+            for octet in label {
+                hasher.write_u8(octet.to_ascii_lowercase());
+            }
+            hasher.write_u8(0);
+        }
+        hasher.finish() as u32 & (ZONES as u32 - 1)
+    }
+}
+
+/// The labels of a name that are likely those of a zone that somebody registered: two, three where the second has at most three letters (`co.uk`), those of a
+/// /16 below `in-addr.arpa`, of a /32 below `ip6.arpa`. It only has to be the same for all names of a flood, before anything is known of them.
+pub(super) fn zone_labels(name: &Name) -> impl Iterator<Item = &[u8]> {
+    let count = name.label_count();
+    let mut end = name.labels().skip(count.saturating_sub(2));
+    let kept = match (end.next(), end.next()) {
+        (Some(second), Some(last)) if last.eq_ignore_ascii_case(b"arpa") => {
+            if second.eq_ignore_ascii_case(b"ip6") { 10 } else { 4 }
+        }
+        (Some(second), Some(_)) if second.len() <= 3 => 3,
+        _ => 2,
+    };
+    name.labels().skip(count.saturating_sub(kept))
+}

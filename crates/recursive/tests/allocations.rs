@@ -1,0 +1,142 @@
+//! A hit allocates nothing, whatever is asked: given again or found, data, chains, denials, proofs, errors, local names.
+#![allow(unsafe_code)] // a counting allocator
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+use cache::{Cache, Entry, Key, Kind, Moment, Rank, Security, Subject};
+use recursive::policy::Clients;
+use recursive::{Client, Policy, Responder, Served};
+use resolve::Time;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+use wire::iana::rtype;
+use wire::rrset::{RdataListBuf, Rrset, RrsetListBuf};
+use wire::{Address, NameBuf, Transport};
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+struct Counting;
+
+// SAFETY: every call is handed on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's duties are those of the system's allocator.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const NOW: Moment = Moment(1_000_000);
+
+fn name(text: &str) -> NameBuf {
+    NameBuf::from_text(text).unwrap()
+}
+
+fn put(cache: &Cache, owner: &str, subject: Subject, kind: Kind, rdatas: &[&[u8]], beside: &RrsetListBuf) {
+    let rdatas: RdataListBuf = rdatas.iter().copied().collect();
+    let signatures: RdataListBuf = [&[7; 90][..]].into_iter().collect();
+    let entry = Entry {
+        kind,
+        rank: Rank::Authoritative,
+        security: Security::Secure,
+        ede: None,
+        stored: NOW,
+        ttl: 3600,
+        zone_labels: 1,
+        rdatas: rdatas.list(),
+        signatures: signatures.list(),
+        beside: beside.list(),
+    };
+    assert!(cache.put(&Key { name: &name(owner), subject }, &entry, NOW, NOW));
+}
+
+fn filled() -> Cache {
+    let cache = Cache::new();
+    let signatures: RdataListBuf = [&[7; 90][..]].into_iter().collect();
+    let set = |owner: &str, rtype: u16, rdata: &[u8]| {
+        let rdatas: RdataListBuf = [rdata].into_iter().collect();
+        let rrset = Rrset {
+            owner: &name(owner),
+            rtype,
+            ttl: 900,
+            rdatas: rdatas.list(),
+            signatures: signatures.list(),
+        };
+        rrset.to_buf()
+    };
+    let soa = set("x", rtype::SOA, &[0; 22]);
+    let nsec = set("a.x", rtype::NSEC, b"\x01z\x01x\0\0\x01\x40");
+    let denial: RrsetListBuf = [soa.rrset(), nsec.rrset()].into_iter().collect();
+    let proof: RrsetListBuf = [nsec.rrset()].into_iter().collect();
+    let nothing = RrsetListBuf::new();
+    put(&cache, "www.x", Subject::Rrset(rtype::A), Kind::Data, &[b"abcd", b"efgh", b"ijkl"], &nothing);
+    put(&cache, "alias.x", Subject::Rrset(rtype::CNAME), Kind::Data, &[name("www.x").octets()], &proof);
+    put(&cache, "d.x", Subject::Rrset(rtype::DNAME), Kind::Data, &[name("x").octets()], &nothing);
+    put(&cache, "none.x", Subject::Existence, Kind::NameError, &[], &denial);
+    put(&cache, "www.x", Subject::Rrset(rtype::AAAA), Kind::NoData, &[], &denial);
+    put(&cache, "failed.x", Subject::Failure(rtype::A), Kind::Failure, &[], &nothing);
+    cache
+}
+
+fn query(text: &str, qtype: u16, edns: Option<bool>) -> Vec<u8> {
+    let mut octets = b"id\x01\0\0\x01\0\0\0\0\0\0".to_vec();
+    octets.extend(name(text).octets());
+    octets.extend(qtype.to_be_bytes());
+    octets.extend([0, 1]);
+    if let Some(dnssec_ok) = edns {
+        octets[11] = 1;
+        octets.extend([0, 0, 41, 4, 208, 0, 0, u8::from(dnssec_ok) << 7, 0, 0, 0]);
+    }
+    octets
+}
+
+#[test]
+fn none() {
+    let cache = filled();
+    let policy = Policy { clients: Clients::All, ..Policy::default() };
+    let mut responder = Responder::new(1);
+    let mut room = vec![0; 65_535];
+    let mut queries = Vec::new();
+    for text in
+        ["www.x", "WWW.x", "alias.x", "www.d.x", "none.x", "a.b.none.x", "failed.x", "localhost", "a.test"]
+    {
+        for qtype in [rtype::A, rtype::AAAA, rtype::ANY] {
+            queries.extend([None, Some(false), Some(true)].map(|edns| query(text, qtype, edns)));
+        }
+    }
+    let client =
+        Client { transport: Transport::Udp, address: &Address::v4([192, 0, 2, 1], 53), is_proved: false };
+    let time = Time { now: NOW, wall: 0 };
+    let mut run = |rounds: usize, is_forgetting: bool| {
+        let (mut octets, mut misses) = (0, 0);
+        for _ in 0..rounds {
+            for query in &queries {
+                match responder.serve(query, &client, (&policy, &cache), time, &mut room) {
+                    Served::Octets(count) => octets += count,
+                    Served::Miss => misses += 1,
+                    served => panic!("{served:?}"),
+                }
+                if is_forgetting {
+                    responder.forget();
+                }
+            }
+        }
+        (octets, misses)
+    };
+    // Buffers for copies and proofs take their size once.
+    run(1, false);
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let (found, misses) = run(2, true);
+    let (given, _) = run(5, false);
+    let counted = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    assert!(found > 5_000 && given > 12_000 && misses < 20, "{found} {given} {misses}");
+    assert_eq!(counted, 0);
+    assert!(responder.counters().rendered > 100);
+}
