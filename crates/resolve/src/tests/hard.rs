@@ -653,12 +653,19 @@ fn too_many_wait_for_one() {
     scene.check_nothing_held();
 }
 
-/// What has expired is given after 1.8 s of silence, at once after a failure; and again when it is fresh it is fresh.
+/// What has expired is given after so long a silence, at once after a failure; and again when it is fresh it is fresh.
 #[test]
 fn stale() {
+    stale_after(STALE_AFTER_MS);
+    stale_after(300);
+    stale_after(0);
+}
+
+#[track_caller]
+fn stale_after(after_ms: u64) {
     let dead = Rc::new(Cell::new(false));
     let is_dead = dead.clone();
-    let mut scene = Scene::with(ROOT, |settings| settings.serves_stale = true);
+    let mut scene = Scene::with(ROOT, |settings| settings.stale_after_ms = Some(after_ms));
     scene.serve(2, &[("test.", TEST)]);
     scene.serve_so(3, &[("example.test.", EXAMPLE)], move |_, response| (!is_dead.get()).then_some(response));
     scene.server(3).delay_ms = 150;
@@ -669,10 +676,14 @@ fn stale() {
     let outcome = scene.resolve("www.example.test.", rtype::A);
     assert_eq!((lines(&outcome), outcome.is_stale), (vec![WWW.to_owned()], true));
     assert_eq!(outcome.edes[0], Some(ede::STALE_ANSWER));
-    assert_eq!(scene.net.now - begun, STALE_AFTER_MS);
+    assert_eq!(scene.net.now - begun, after_ms);
     scene.pass(10_000);
     dead.set(false);
     scene.pass(20_000);
+    if after_ms == 0 {
+        assert!(scene.resolve("www.example.test.", rtype::A).is_stale, "what is fresh is fetched behind it");
+        scene.pass(1_000);
+    }
     let outcome = scene.resolve("www.example.test.", rtype::A);
     assert_eq!((outcome.rcode, outcome.is_stale), (0, false));
     scene.check_nothing_held();

@@ -71,7 +71,7 @@ impl Product {
         for line in &setup.settings {
             match line.split_whitespace().collect::<Vec<_>>()[..] {
                 ["serve-stale", "yes"] => {
-                    settings.serves_stale = true;
+                    settings.stale_after_ms = Some(resolve::limits::STALE_AFTER_MS);
                     of_cache.limits.stale_seconds = 86_400;
                 }
                 ["cache-octets", octets] => {
