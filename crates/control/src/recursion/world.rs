@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use cache::{Cache, Moment, Servers};
 use net::{Driver, Need, PathId, Protocol};
 use resolve::{Closed, Outcome, Path, StreamId, StreamSecurity, Time, Unsent, Waiter, World};
+use wire::Name;
 use zone::CatalogView;
 
 use super::Recursion;
@@ -85,6 +86,10 @@ impl World for Outside<'_, '_> {
 
     fn authoritative(&mut self, query: &[u8], response: &mut Vec<u8>) -> bool {
         self.own.answer(self.zones, query, response)
+    }
+
+    fn keeps_inside(&self, name: &Name) -> bool {
+        self.terms.policy.local.keeps_inside(name)
     }
 
     fn done(&mut self, waiter: Waiter, outcome: &Outcome) {

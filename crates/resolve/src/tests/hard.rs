@@ -574,6 +574,25 @@ fn zones_of_this_process() {
     assert_eq!(lines(&scene.resolve("b.home.", rtype::A)), ["b.home. CNAME www.example.test.", WWW]);
 }
 
+/// An alias to a special name ends there.
+#[test]
+fn aliases_to_special_names() {
+    let mut scene = Scene::new(ROOT);
+    scene.serve(2, &[("test.", &format!("{TEST}\nto.test. 60 CNAME x.onion.\nd.test. 60 DNAME onion."))]);
+    scene.net.inside = Some(name("onion."));
+    for _ in 0..2 {
+        let sent = scene.net.sent;
+        let outcome = scene.resolve("to.test.", rtype::A);
+        assert_eq!(outcome.rcode, rcode::NXDOMAIN);
+        assert_eq!(lines(&outcome), ["to.test. CNAME x.onion."]);
+        assert!(outcome.is_fact && outcome.security == Some(cache::Security::Insecure));
+        assert!(scene.net.sent == sent || sent == 0);
+    }
+    assert_eq!(scene.resolve("a.d.test.", rtype::A).rcode, rcode::NXDOMAIN);
+    assert_eq!(scene.seen(1), 2, "nobody asked the root about the target");
+    scene.check_nothing_held();
+}
+
 /// A root of our own (RFC 8806) refers, and nobody asks the real ones.
 #[test]
 fn a_root_of_our_own() {

@@ -275,6 +275,8 @@ pub struct Net {
     /// Everything that is sent is lost.
     pub is_silent: bool,
     pub own: Option<Zone>,
+    /// Names at and below this are asked of nobody.
+    pub inside: Option<NameBuf>,
     pub sent: u64,
     pub connected: u64,
     pub open_paths: i64,
@@ -361,6 +363,10 @@ impl World for Net {
         self.streams.remove(&stream);
     }
 
+    fn keeps_inside(&self, name: &Name) -> bool {
+        self.inside.as_ref().is_some_and(|inside| name.is_at_or_below(inside))
+    }
+
     fn authoritative(&mut self, query: &[u8], response: &mut Vec<u8>) -> bool {
         let question = Question::read(query, false, self.now);
         match &self.own {
@@ -416,6 +422,7 @@ impl Scene {
             is_unreachable: false,
             is_silent: false,
             own: None,
+            inside: None,
             sent: 0,
             connected: 0,
             open_paths: 0,
