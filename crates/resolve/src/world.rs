@@ -95,8 +95,9 @@ pub trait World {
     fn cache(&self) -> &Cache;
     /// How servers behave.
     fn servers(&self) -> &Servers;
-    /// Sends a datagram from a port that nobody can guess.
-    fn send(&mut self, to: SocketAddr, octets: &[u8]) -> Result<Path, Unsent>;
+    /// Sends a datagram from a port that nobody can guess. `has_cookie`: its answer has to prove by a cookie whose it is, so that it may share a port with
+    /// others where ports are scarce.
+    fn send(&mut self, to: SocketAddr, octets: &[u8], has_cookie: bool) -> Result<Path, Unsent>;
     /// What was sent that way is answered or given up: what still comes there is of no use to it.
     fn settle(&mut self, path: Path);
     /// Opens a stream, or says why not; how it goes on is told by events.

@@ -55,8 +55,9 @@ impl World for Outside<'_, '_> {
         self.shared.cache.servers()
     }
 
-    fn send(&mut self, to: SocketAddr, octets: &[u8]) -> Result<Path, Unsent> {
-        let path = self.driver.upstream().ask(to, octets, Need::Fresh).map_err(unsent)?;
+    fn send(&mut self, to: SocketAddr, octets: &[u8], has_cookie: bool) -> Result<Path, Unsent> {
+        let need = if has_cookie { Need::Any } else { Need::Fresh };
+        let path = self.driver.upstream().ask(to, octets, need).map_err(unsent)?;
         Ok(Path(path.bits()))
     }
 

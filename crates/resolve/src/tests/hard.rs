@@ -153,6 +153,7 @@ fn cookies() {
     assert_eq!((scene.seen(3), scene.net.connected), (2, 0));
     scene.resolve("txt.example.test.", rtype::TXT);
     assert_eq!(scene.seen(3), 3, "known from then on");
+    assert_eq!(scene.net.with_cookie, 2, "those that have the server's part");
 }
 
 #[test]

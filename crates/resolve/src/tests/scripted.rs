@@ -278,6 +278,8 @@ pub struct Net {
     /// Names at and below this are asked of nobody.
     pub inside: Option<NameBuf>,
     pub sent: u64,
+    /// Of those, questions whose answer a cookie proves.
+    pub with_cookie: u64,
     pub connected: u64,
     pub open_paths: i64,
     pub tls: Vec<String>,
@@ -312,11 +314,12 @@ impl World for Net {
         &self.qualities
     }
 
-    fn send(&mut self, to: SocketAddr, octets: &[u8]) -> Result<Path, Unsent> {
+    fn send(&mut self, to: SocketAddr, octets: &[u8], has_cookie: bool) -> Result<Path, Unsent> {
         if self.is_unreachable {
             return Err(Unsent::Unreachable);
         }
         self.sent += 1;
+        self.with_cookie += u64::from(has_cookie);
         self.open_paths += 1;
         let path = Path(self.random());
         self.last_path = Some(path);
@@ -424,6 +427,7 @@ impl Scene {
             own: None,
             inside: None,
             sent: 0,
+            with_cookie: 0,
             connected: 0,
             open_paths: 0,
             tls: Vec::new(),
