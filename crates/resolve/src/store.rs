@@ -11,7 +11,7 @@ use cache::{Cache, Entry, Key, Kind, Moment, Rank, Security, Subject};
 use wire::Name;
 use wire::iana::rtype;
 use wire::name::NAME_OCTETS_MAX;
-use wire::rrset::{RdataList, Rrset, RrsetList};
+use wire::rrset::{RdataList, Rrset, RrsetList, RrsetListBuf};
 
 use crate::response::{self, Asked, Reply, Source};
 
@@ -115,13 +115,18 @@ impl Common<'_> {
     fn answer(&self, reply: &Reply, verdict: &Verdict<'_>) {
         let is_authority = reply.is_authoritative && self.asked.source == Source::Authority;
         let rank = if is_authority { Rank::Authoritative } else { Rank::Answer };
-        for (number, set) in reply.answer.list().iter().enumerate() {
+        let sets = reply.answer.list();
+        let proof = match sets.iter().any(|set| is_from_wildcard(&set)) {
+            true => proof(reply.authority.list()),
+            false => RrsetListBuf::new(),
+        };
+        for (number, set) in sets.iter().enumerate() {
             // What a DNAME makes is made again from it, with its signatures.
             if set.rtype == rtype::RRSIG || reply.is_made(number) {
                 continue;
             }
             let finding = verdict.answer.get(number).unwrap_or(&verdict.whole);
-            let beside = if is_from_wildcard(&set) { reply.authority.list() } else { RrsetList::EMPTY };
+            let beside = if is_from_wildcard(&set) { proof.list() } else { RrsetList::EMPTY };
             let entry = self.entry(Kind::Data, rank, finding, set.ttl, Some(&set), beside);
             self.put(set.owner, rrset(set.rtype, finding), &entry);
             // What it was made from is proved as well, for other names that it stands for (RFC 8198 5.3).
@@ -254,6 +259,15 @@ fn rrset(rtype: u16, finding: &Finding) -> Subject {
         Security::Insecure | Security::Secure => Subject::Rrset(rtype),
         Security::Unchecked | Security::Bogus => Subject::Unchecked(rtype),
     }
+}
+
+/// What of an authority section proves something. An alias may come with the denial of its target, whose SOA is no part of the alias: beside a positive
+/// answer it would make a denial of it (RFC 2308 2).
+fn proof(authority: RrsetList<'_>) -> RrsetListBuf {
+    let mut proof = RrsetListBuf::new();
+    let proofs = authority.iter().filter(|set| matches!(set.rtype, rtype::NSEC | rtype::NSEC3));
+    proofs.for_each(|set| proof.push(&set));
+    proof
 }
 
 /// Whether a set was made from a wildcard: a signature covers fewer labels than its owner has (RFC 4035 5.3.2).

@@ -142,7 +142,7 @@ fn resolve(settings: &Settings) -> Result<resolve::Settings, Vec<String>> {
         has_ipv4: resolver.ipv4,
         has_ipv6: resolver.ipv6,
         is_case_random: resolver.randomise_case,
-        serves_stale: resolver.stale_seconds > 0,
+        stale_after_ms: (resolver.stale_seconds > 0).then_some(u64::from(resolver.stale_after_ms)),
         not_servers: prefixes(&resolver.never_ask)
             .iter()
             .map(|prefix| resolve::response::Prefix::new(prefix.address(), prefix.length()))
