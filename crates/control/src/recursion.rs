@@ -104,13 +104,27 @@ impl Recursion {
         Terms::new(settings, server, self.version.load(Ordering::Acquire) + 1)
     }
 
-    /// Has workers go by other terms from now on, whose number is the next.
-    pub(crate) fn publish(&self, mut terms: Terms) {
+    /// Has workers go by the terms of other settings from now on.
+    pub(crate) fn publish(&self, terms: Terms) {
+        self.replace(|_| terms);
+    }
+
+    /// Has workers go by terms that differ in something that is known now.
+    fn change(&self, change: impl FnOnce(&mut Terms)) {
+        self.replace(|terms| {
+            let mut terms = terms.clone();
+            change(&mut terms);
+            terms
+        });
+    }
+
+    /// Replaces the terms. Under their lock, so that of two changes at once none is lost, and none has the number of the other, which workers would not see.
+    fn replace(&self, make: impl FnOnce(&Terms) -> Terms) {
+        let mut current = self.terms.lock();
+        let mut terms = make(&current);
         self.add_negatives(&mut terms);
         self.anchors.apply(&mut terms);
         let world = terms.world;
-        let mut current = self.terms.lock();
-        // Two that are made at once must not have one number: workers would not see the second.
         let version = current.version + 1;
         terms.version = version;
         let old = std::mem::replace(&mut *current, Arc::new(terms));

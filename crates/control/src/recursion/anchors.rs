@@ -87,6 +87,11 @@ pub(super) fn seeds(anchors: &Anchors) -> Arc<[Managed]> {
             let mut seed = Managed::new(&zone, ds.iter());
             let valid = |rdata: &[u8]| ManagedKey { rdata: rdata.to_vec(), state: KeyState::Valid };
             seed.keys.extend(keys.iter().map(valid));
+            // However a file has them: with their records in another order it is the same seed.
+            seed.ds.sort();
+            seed.ds.dedup();
+            seed.keys.sort_by(|a, b| a.rdata.cmp(&b.rdata));
+            seed.keys.dedup();
             seed
         })
         .collect();
@@ -312,8 +317,8 @@ impl Recursion {
         if changes.is_empty() {
             return;
         }
-        let terms = (**self.terms.lock()).clone();
-        self.publish(terms);
+        // With what is trusted now.
+        self.change(|_| {});
         if changes.iter().any(|change| matches!(change, Change::Revoked(_) | Change::NoneLeft)) {
             // Whatever a chain from it has proved is proved no more.
             self.cache.flush(&Flush::All, self.now());

@@ -55,7 +55,7 @@ fn of_a_damaged_file_nothing_is_taken() {
         assert_eq!(begun(file, &seeds), seeds);
     }
     check(&file, b"", "line 1: expected `zonda-managed-keys 1`");
-    check(&file, whole.replace("key pending", "key trusted").as_bytes(), "line 11: expected `valid`");
+    check(&file, whole.replace("key pending", "key trusted").as_bytes(), "line 13: expected `valid`");
     check(&file, whole.replace(BEGUN, "# ").as_bytes(), "what it was begun with cannot be read");
     check(&file, b"\xff\xfe", "stream did not contain valid UTF-8");
     check(&file, "#".repeat(FILE_OCTETS_MAX as usize + 1).as_bytes(), "it has more than");
