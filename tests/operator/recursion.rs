@@ -225,3 +225,40 @@ fn what_is_bogus_is_kept_from_clients() {
         await_or(|| resolver.log(), || resolver.dig(&["www.broken.org", "A"]).contains("status: SERVFAIL"));
     });
 }
+
+#[test]
+fn trust_anchors_follow_the_keys_of_the_root() {
+    in_internet(|internet| {
+        let state = tempfile::tempdir().expect("a folder");
+        let file = state.path().join("trust-anchors");
+        let more = format!("state-directory = \"{}\"\n", state.path().display());
+        let kept = || std::fs::read_to_string(&file).unwrap_or_default();
+        let count = |text: &str, what: &str| text.matches(what).count();
+        let resolver = internet.resolver(&more);
+        await_or(|| resolver.log(), || !kept().is_empty());
+        // The key of the anchor, and the one that the root publishes beside it.
+        let first = kept();
+        assert_eq!([count(&first, "\nkey valid "), count(&first, "\nkey pending ")], [1, 1], "{first}");
+        let shown = resolver.ctl(&["anchors"]);
+        let is_first = |line: &str| line.contains(" valid; looked at ") && line.contains("; next look in ");
+        assert!(shown.lines().count() == 2 && shown.lines().any(is_first), "{shown}");
+        assert!(shown.contains(" pending for ") && shown.contains(", trusted in "), "{shown}");
+        assert!(resolver.dig(&["www.signed.org", "A"]).contains("flags: qr rd ra ad"));
+        drop(resolver);
+        // The next start knows it, and does not look before it is time.
+        let resolver = internet.resolver(&more);
+        assert!(resolver.ctl(&["anchors"]).contains(" pending for "));
+        assert!(resolver.dig(&["www.signed.org", "A"]).contains("flags: qr rd ra ad"));
+        assert_eq!(kept(), first);
+        drop(resolver);
+        std::fs::write(&file, first.replace("key valid", "key trusted")).expect("a file");
+        let resolver = internet.resolver(&more);
+        await_or(|| resolver.log(), || count(&kept(), "\nkey valid ") == 1);
+        let log = resolver.log();
+        assert!(log.contains("trust-anchors: line ") && log.contains(" expected `valid`"), "{log}");
+        drop(resolver);
+        let resolver = internet.resolver(&format!("{more}anchor-renewal = false\n"));
+        let shown = resolver.ctl(&["anchors"]);
+        assert!(shown.lines().count() == 1 && shown.ends_with(" fixed\n"), "{shown}");
+    });
+}

@@ -100,6 +100,12 @@ fn carry_out(
         Request::NegativeAnchor { anchor } => {
             return cache::negative_anchors(anchor, recursion(controller)?, reply);
         }
+        Request::Anchors => {
+            for line in recursion(controller)?.anchor_lines() {
+                reply(Reply::Anchor(line))?;
+            }
+            return Ok(true);
+        }
         Request::Requests => {
             for line in recursion(controller)?.requests() {
                 reply(Reply::Request(line))?;

@@ -7,7 +7,9 @@ mod zone;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::cache::{CacheCommand, CacheEntry, CacheStats, NegativeCommand, RequestLine, ServerLine};
+pub use self::cache::{
+    AnchorLine, CacheCommand, CacheEntry, CacheStats, NegativeCommand, RequestLine, ServerLine,
+};
 pub use self::server::{
     Count, Expiry, LimitedAccount, Locks, LogLevel, Memory, RateLimit, Stats, Status, Upgraded,
 };
@@ -156,6 +158,8 @@ pub enum Request {
         /// What of them.
         anchor: NegativeCommand,
     },
+    /// The trust anchors of the resolver.
+    Anchors,
     /// What the resolver is finding out now.
     Requests,
     /// The servers that a name is asked of.
@@ -271,6 +275,8 @@ pub enum Reply {
         /// Seconds that are left.
         seconds: u64,
     },
+    /// To `anchors`, one for each key and DS record.
+    Anchor(AnchorLine),
     /// To `requests`, one for each.
     Request(RequestLine),
     /// To `servers`, one for each address.

@@ -7,6 +7,7 @@
 //!
 //! All that is decided is decided in `recursive` and `resolve`; here are their world and their settings. Design: `docs/design/recursion.md`.
 
+mod anchors;
 mod desk;
 mod kept;
 mod negative;
@@ -27,6 +28,7 @@ use cache::{Cache, Flush, Moment};
 use sync::Mutex;
 
 use crate::settings::Settings;
+use anchors::Keeper;
 use desk::Desk;
 use negative::Negatives;
 pub use recursor::Message;
@@ -50,6 +52,8 @@ pub(crate) struct Recursion {
     desks: Mutex<Vec<Arc<Desk>>>,
     /// Names that are not validated for a while.
     negatives: Negatives,
+    /// Trust anchors that are renewed.
+    anchors: Keeper,
     /// Where what was learned is kept over a restart.
     folder: Option<PathBuf>,
 }
@@ -72,7 +76,11 @@ impl Recursion {
         let (words, _) = octets.as_chunks::<8>();
         let random = std::array::from_fn(|number| u64::from_ne_bytes(words[number]));
         let cache = Cache::with(&cache_settings(settings), random);
-        let terms = Arc::new(Terms::new(settings, server, 1)?);
+        let folder = kept::folder(settings).map_err(|line| vec![line])?;
+        let anchors = Keeper::new(folder.as_deref());
+        let mut terms = Terms::new(settings, server, 1)?;
+        anchors.apply(&mut terms);
+        let terms = Arc::new(terms);
         let (began, version) = (Instant::now(), AtomicU64::new(terms.version));
         let terms = Mutex::named("terms of the resolver", terms);
         let (places, key) = (settings.resolver.waiting as usize, RandomState::new());
@@ -86,7 +94,8 @@ impl Recursion {
             key,
             desks: Mutex::named("desks of the resolver", Vec::new()),
             negatives: negative::none(),
-            folder: kept::folder(settings).map_err(|line| vec![line])?,
+            anchors,
+            folder,
         })))
     }
 
@@ -95,12 +104,32 @@ impl Recursion {
         Terms::new(settings, server, self.version.load(Ordering::Acquire) + 1)
     }
 
-    /// Has workers go by other terms from now on. One at a time: whoever changes settings.
-    pub(crate) fn publish(&self, mut terms: Terms) {
+    /// Has workers go by the terms of other settings from now on.
+    pub(crate) fn publish(&self, terms: Terms) {
+        self.replace(|_| terms);
+    }
+
+    /// Has workers go by terms that differ in something that is known now.
+    fn change(&self, change: impl FnOnce(&mut Terms)) {
+        self.replace(|terms| {
+            let mut terms = terms.clone();
+            change(&mut terms);
+            terms
+        });
+    }
+
+    /// Replaces the terms. Under their lock, so that of two changes at once none is lost, and none has the number of the other, which workers would not see.
+    fn replace(&self, make: impl FnOnce(&Terms) -> Terms) {
+        let mut current = self.terms.lock();
+        let mut terms = make(&current);
         self.add_negatives(&mut terms);
-        let (version, world) = (terms.version, terms.world);
-        let old = std::mem::replace(&mut *self.terms.lock(), Arc::new(terms));
+        self.anchors.apply(&mut terms);
+        let world = terms.world;
+        let version = current.version + 1;
+        terms.version = version;
+        let old = std::mem::replace(&mut *current, Arc::new(terms));
         self.version.store(version, Ordering::Release);
+        drop(current);
         if old.world != world {
             // What is trusted, or who is asked, is another: nothing that was learned holds for sure.
             let entries = self.cache.flush(&Flush::All, self.now());

@@ -6,7 +6,8 @@
 //! requests on threads of their own -> Failures, of two kinds -> the same, and why the last failed
 //! ```
 //!
-//! With each look transfers are cut that keep too much of what is served no more, and negative trust anchors end whose time has come.
+//! With each look transfers are cut that keep too much of what is served no more, negative trust anchors end whose time has come, and keys of
+//! trust anchors are looked at.
 //!
 //! Who has one more kind adds it to [`Kind`]: how it is counted, and how it is said.
 
@@ -141,6 +142,7 @@ impl Watch {
         self.limited.look(controller, now);
         controller.catalog.cut_pins(PINNED_OCTETS_MAX);
         controller.recursion.iter().for_each(|recursion| recursion.end_negatives());
+        controller.recursion.iter().for_each(|recursion| recursion.tend_anchors());
         controller.transfers.say(now);
         controller.telling.say(now);
         controller.verifier.say(now);

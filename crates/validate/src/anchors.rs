@@ -91,6 +91,14 @@ impl Anchors {
         point.keys = keys.into_iter().collect();
     }
 
+    /// The zones that have an anchor, in no order, with the RDATA of its DS and DNSKEY records.
+    pub fn zones(&self) -> impl Iterator<Item = (NameBuf, RdataList<'_>, RdataList<'_>)> {
+        let zones = self.points.iter().map(|(zone, point)| (zone, point.ds.list(), point.keys.list()));
+        zones
+            .filter(|(_, ds, keys)| !ds.is_empty() || !keys.is_empty())
+            .map(|(zone, ds, keys)| (Name::trusted(zone).to_owned(), ds, keys))
+    }
+
     /// Takes `zone` and all below it as not signed until a time in seconds since 1970; `None` ends that now (RFC 7646).
     pub fn set_negative(&mut self, zone: &Name, until: Option<u64>) {
         self.point(zone).negative_until = until;
@@ -166,6 +174,9 @@ mod tests {
         anchors.set_negative(Name::root(), Some(7));
         check(&anchors, "www.example.", 6, Err(Some(Insecurity::NegativeAnchor)));
         check(&Anchors::new(), "www.example.", 0, Err(None));
+        let mut zones: Vec<String> = anchors.zones().map(|(zone, ..)| zone.to_string()).collect();
+        zones.sort();
+        assert_eq!(zones, [".", "signed.corp.example."]);
         assert_eq!(
             anchors.negatives(50).map(|(zone, until)| (zone.to_string(), until)).collect::<Vec<_>>(),
             [("broken.test.".to_owned(), 100)]

@@ -264,7 +264,7 @@ fn zone_text(apex: &str, on: &[(Kind, &str)], records: &str, delegated: &[(&str,
     zone + &records.replace("LARGE", &large)
 }
 
-/// Signs a zone file with BIND's tools; the path of the signed one, and the DS record of its key.
+/// Signs a zone file with BIND's tools; the path of the signed one, and the DS record of its key. The root has a second key, which nothing is signed with.
 fn sign(apex: &str, path: &Path) -> (PathBuf, String) {
     let keys = path.with_extension("keys");
     fs::create_dir(&keys).expect("a folder for keys");
@@ -275,6 +275,10 @@ fn sign(apex: &str, path: &Path) -> (PathBuf, String) {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     };
     let key = run("dnssec-keygen", &["-q", "-a", "ECDSAP256SHA256", "-f", "KSK", apex]);
+    if apex == "." {
+        // The next one, which does not sign yet.
+        run("dnssec-keygen", &["-q", "-a", "ECDSAP256SHA256", "-f", "KSK", "-P", "now", "-A", "+60d", apex]);
+    }
     let signed = path.with_extension("signed");
     run(
         "dnssec-signzone",

@@ -133,3 +133,32 @@ pub enum NegativeCommand {
         name: String,
     },
 }
+
+/// A key that is trusted, or may be some time, or was (RFC 5011); or a DS record of one that was not seen yet. Times are seconds since 1970.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AnchorLine {
+    /// The zone.
+    pub zone: String,
+    /// What is known: `key` or `ds`.
+    pub kind: String,
+    /// Tag of the key.
+    pub tag: u16,
+    /// Its algorithm.
+    pub algorithm: u8,
+    /// Where it is: `pending`, `valid`, `missing` (trusted, and the zone does not have it), `revoked`, `not seen` (a DS record, which is trusted), or `fixed` where anchors
+    /// are not renewed.
+    pub state: String,
+    /// Since when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
+    /// When it will be trusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+    /// When the zone's keys were seen last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checked: Option<u64>,
+    /// When they are looked at again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}

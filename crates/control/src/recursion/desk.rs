@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 use net::Waker;
 use resolve::Resolver;
 use sync::Mutex;
+use wire::NameBuf;
 
 use super::Recursion;
+use super::anchors::Found;
 use super::replies::Replies;
 use crate::command::RequestLine;
 
@@ -25,6 +27,8 @@ pub(super) enum Errand {
     Requests(Sender<Vec<RequestLine>>),
     /// Forget what was found out about zones: something was flushed.
     Forget(Sender<()>),
+    /// Fetch the keys of a zone from its servers. `number`: another for each look.
+    Look { zone: NameBuf, number: u64, to: Sender<Found> },
 }
 
 /// What a worker has counted.
@@ -102,6 +106,12 @@ impl Recursion {
         self.ask_all(Errand::Forget);
     }
 
+    /// Leaves an errand with one worker, whichever takes it. `false`: none does.
+    pub(super) fn leave_with_one(&self, errand: impl Fn() -> Errand) -> bool {
+        let desks = self.desks.lock().clone();
+        desks.iter().any(|desk| desk.leave(errand()))
+    }
+
     fn ask_all<T>(&self, errand: impl Fn(Sender<T>) -> Errand) -> Vec<T> {
         let desks = self.desks.lock().clone();
         let (sender, receiver): (Sender<T>, Receiver<T>) = channel();
@@ -114,7 +124,7 @@ impl Recursion {
 }
 
 /// Does an errand. Whoever wanted it may have gone.
-pub(super) fn run(errand: &Errand, resolver: &mut Resolver, replies: &Replies, now: cache::Moment) {
+pub(super) fn run(errand: &Errand, resolver: &mut Resolver, replies: &mut Replies, now: cache::Moment) {
     match errand {
         Errand::Counts(to) => {
             let counts = Counts {
@@ -128,6 +138,7 @@ pub(super) fn run(errand: &Errand, resolver: &mut Resolver, replies: &Replies, n
             resolver.forget_standings();
             let _ = to.send(());
         }
+        Errand::Look { zone, number, to } => replies.look(zone, *number, to),
         Errand::Requests(to) => {
             let _ = to.send(resolver.requests().map(|request| line(&request, now)).collect());
         }

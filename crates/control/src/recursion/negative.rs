@@ -58,10 +58,7 @@ impl Recursion {
 
     /// Has workers go by the negative trust anchors of now, and forgets what was learned at and below a name.
     fn renew(&self, name: &NameBuf) {
-        let mut terms = (**self.terms.lock()).clone();
-        terms.version += 1;
-        terms.resolve.anchors.set_negative(name, None);
-        self.publish(terms);
+        self.change(|terms| terms.resolve.anchors.set_negative(name, None));
         self.cache.flush(&Flush::Tree(name.clone()), self.now());
         self.forget_zones();
     }

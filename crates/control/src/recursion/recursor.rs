@@ -262,7 +262,7 @@ impl Recursor {
     /// Does what operators want to know.
     pub(crate) fn run_errands(&mut self, time: Time) {
         for errand in self.desk.take() {
-            desk::run(&errand, &mut self.resolver, &self.replies, time.now);
+            desk::run(&errand, &mut self.resolver, &mut self.replies, time.now);
         }
     }
 

@@ -1,12 +1,17 @@
 //! Who waits for the resolver, and what goes back to them.
 
+use std::sync::mpsc::Sender;
+
 use cache::{Cache, Moment};
 use net::{Driver, Ticket};
 use recursive::policy::Policy;
 use recursive::waiting::{Fate, Gone, Room, Taken, Waiters, Who};
 use recursive::{Replied, Responder, Waiting};
 use resolve::{Outcome, Time, Waiter};
+use wire::NameBuf;
+use wire::iana::{rcode, rtype};
 
+use super::anchors::Found;
 use super::recursor::{Later, Message};
 
 /// Where a client's answer goes.
@@ -18,6 +23,9 @@ pub(super) struct Seat {
     pub client: u64,
 }
 
+/// Waiters from here on are none of clients, whose numbers have a place below it in the lower half: looks at keys for control.
+const LOOKS: u64 = u64::MAX << 16;
+
 /// See the module.
 pub(super) struct Replies {
     pub answers: Responder,
@@ -26,6 +34,8 @@ pub(super) struct Replies {
     pub later: Vec<Later>,
     /// Those who wait no more, of whom the resolver is to be told.
     pub abandoned: Vec<Waiter>,
+    /// The look at keys that is taken, and who wants to know.
+    look: Option<(Waiter, Sender<Found>)>,
     /// Replies that the event had no room for.
     left: Vec<(Ticket, Vec<u8>)>,
     scratch: Vec<u8>,
@@ -38,6 +48,7 @@ impl Replies {
             waiters: Waiters::new(places),
             later: Vec::new(),
             abandoned: Vec::new(),
+            look: None,
             left: Vec::new(),
             scratch: vec![0; usize::from(u16::MAX)],
         }
@@ -54,6 +65,35 @@ impl Replies {
             Room::Joined => return false,
             Room::Free => {}
             Room::Evicted(gone) => self.drop_gone(gone, driver),
+        }
+        true
+    }
+
+    /// Fetches the keys of a zone from its servers. They are not validated: whoever wants them does that. One look at a time; who took one before has given it up.
+    pub(super) fn look(&mut self, zone: &NameBuf, number: u64, to: &Sender<Found>) {
+        let waiter = Waiter(LOOKS | number & !LOOKS);
+        if let Some((before, _)) = self.look.replace((waiter, to.clone())) {
+            self.abandoned.push(before);
+        }
+        self.later.push(Later {
+            name: zone.clone(),
+            rtype: rtype::DNSKEY,
+            checking_disabled: true,
+            from: resolve::From::Servers,
+            client: None,
+            waiter: Some(waiter),
+        });
+    }
+
+    /// Tells who took a look, if this waiter is it.
+    fn end_look(&mut self, waiter: Waiter, outcome: Option<&Outcome>) -> bool {
+        if waiter.0 < LOOKS {
+            return false;
+        }
+        if let Some((_, to)) = self.look.take_if(|(looking, _)| *looking == waiter) {
+            let is_new =
+                |outcome: &&Outcome| outcome.is_fact && !outcome.is_stale && outcome.rcode == rcode::NOERROR;
+            let _ = to.send(outcome.filter(is_new).map(|outcome| outcome.answer.clone()));
         }
         true
     }
@@ -79,6 +119,9 @@ impl Replies {
         time: Time,
         driver: &mut Driver<'_, Message>,
     ) {
+        if self.end_look(waiter, Some(outcome)) {
+            return;
+        }
         let Some(mut taken) = self.waiters.take(waiter, time.now) else { return };
         let room = taken.ticket.ticket.room().min(self.scratch.len());
         let room = &mut self.scratch[..room];
@@ -111,6 +154,9 @@ impl Replies {
         time: Time,
         driver: &mut Driver<'_, Message>,
     ) {
+        if self.end_look(waiter, None) {
+            return;
+        }
         let Some(taken) = self.waiters.take(waiter, time.now) else { return };
         let room = taken.ticket.ticket.room().min(self.scratch.len());
         let octets = self.answers.give_up(&taken.waiting, policy, time.now, &mut self.scratch[..room]);

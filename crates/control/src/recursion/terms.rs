@@ -15,6 +15,7 @@ use recursive::policy::{Asker, Clients, Decision, Policy};
 use recursive::rebinding::Rebinding;
 use resolve::settings::{Configured, ConfiguredKind, Endpoint, Minimisation, Protection};
 use validate::Anchors;
+use validate::rfc5011::Managed;
 use wire::iana::rtype;
 use wire::{Name, NameBuf};
 use zonefile::RecordBuf;
@@ -43,6 +44,8 @@ pub(crate) struct Terms {
     pub resolve: resolve::Settings,
     /// How servers are reached.
     pub upstream: Arc<UpstreamSettings>,
+    /// What trust anchors begin with, where they are renewed.
+    pub(super) seeds: Option<Arc<[Managed]>>,
     /// Over TLS whoever answers; by the names that they prove.
     tls: Tls,
 }
@@ -55,11 +58,14 @@ impl Terms {
         version: u64,
     ) -> Result<Terms, Vec<String>> {
         let resolver = &settings.resolver;
+        let resolve = resolve(settings)?;
+        let is_renewing = resolver.validate && resolver.anchor_renewal;
         Ok(Terms {
             version,
             world: super::kept::world(settings),
             policy: policy(settings, server, version),
-            resolve: resolve(settings)?,
+            seeds: is_renewing.then(|| super::anchors::seeds(&resolve.anchors)),
+            resolve,
             upstream: upstream(resolver),
             tls: tls(settings)?,
         })

@@ -65,6 +65,9 @@ section! {
         validate: bool = true, Range::Any, live;
         /// File of trust anchors, DS or DNSKEY records in the form of zone files. Empty: those of the root zone that are built in.
         trust_anchor_file: PathBuf = PathBuf::new(), Range::Any, live;
+        /// Whether trust anchors follow their zones from key to key (RFC 5011): a new key is trusted after it was seen for 30 days, a revoked one no more. Only with
+        /// `state-directory`, which keeps what was seen.
+        anchor_renewal: bool = true, Range::Any, live;
         /// Names from which on downwards nothing is validated, for good: private zones. For what is broken for a while, `zonda ctl negative-anchor`, which has an end (RFC 7646).
         insecure: Names = Names::default(), NAMES, live;
         /// File of the root servers' names and addresses in the form of zone files. Empty: those that are built in.

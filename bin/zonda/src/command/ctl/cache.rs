@@ -1,7 +1,9 @@
 //! What is printed of the resolver's cache and servers.
 
-use control::command::{CacheEntry, CacheStats, RequestLine, ServerLine};
-use control::text::{grouped, octets};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use control::command::{AnchorLine, CacheEntry, CacheStats, RequestLine, ServerLine};
+use control::text::{Seconds, grouped, octets};
 
 pub(super) fn cache_stats_text(stats: &CacheStats) -> String {
     let CacheStats { entries, entry_octets, puts, refused, evicted_unread, evicted, expired, .. } = *stats;
@@ -45,6 +47,25 @@ pub(super) fn server_text(server: &ServerLine) -> String {
         more.push(format!("left alone for {backoff_seconds} s"));
     }
     format!("{zone:<24} {name:<28} {address:<24} {rtt:<14} {}\n", more.join(", ")).replace(" \n", "\n")
+}
+
+pub(super) fn anchor_text(anchor: &AnchorLine) -> String {
+    let AnchorLine { zone, kind, tag, algorithm, state, since, until, checked, next } = anchor;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let mut text = format!("{zone:<24} {kind:<3} {tag:<5} algorithm {algorithm:<3} {state}");
+    if let Some(since) = since {
+        text += &format!(" for {}", Seconds(now.saturating_sub(*since)));
+    }
+    if let Some(until) = until {
+        text += &format!(", trusted in {} if it stays", Seconds(until.saturating_sub(now)));
+    }
+    if let Some(checked) = checked {
+        text += &format!("; looked at {} ago", Seconds(now.saturating_sub(*checked)));
+    }
+    if let Some(next) = next {
+        text += &format!("; next look in {}", Seconds(next.saturating_sub(now)));
+    }
+    text + "\n"
 }
 
 pub(super) fn request_text(request: &RequestLine) -> String {

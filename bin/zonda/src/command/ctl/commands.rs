@@ -81,6 +81,8 @@ pub(super) enum Command {
         #[arg(long, requires = "name", conflicts_with = "seconds")]
         remove: bool,
     },
+    /// The trust anchors of the resolver: which keys are trusted, and which may be (RFC 5011)
+    Anchors,
     /// What the resolver is finding out now, for whom, and whom it asks
     Requests,
     /// The servers that the resolver asks about a name, and how they do
@@ -256,6 +258,7 @@ pub(super) fn request(command: &Command) -> Result<Request, String> {
             };
             Request::NegativeAnchor { anchor }
         }
+        Command::Anchors => Request::Anchors,
         Command::Requests => Request::Requests,
         Command::Servers { name } => Request::Servers { name: name.clone() },
         Command::AddZone { zone, file, catalog, group } => Request::AddZone {
