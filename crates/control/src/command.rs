@@ -7,7 +7,9 @@ mod zone;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::cache::{CacheCommand, CacheEntry, CacheStats, NegativeCommand, RequestLine, ServerLine};
+pub use self::cache::{
+    CacheCommand, CacheEntry, CacheStats, Explanation, NegativeCommand, RequestLine, ServerLine,
+};
 pub use self::server::{
     Count, Expiry, LimitedAccount, Locks, LogLevel, Memory, RateLimit, Stats, Status, Upgraded,
 };
@@ -158,6 +160,14 @@ pub enum Request {
     },
     /// What the resolver is finding out now.
     Requests,
+    /// Find something out anew, and say how.
+    Explain {
+        /// The name.
+        name: String,
+        /// The type.
+        #[serde(rename = "type")]
+        rtype: String,
+    },
     /// The servers that a name is asked of.
     Servers {
         /// The name.
@@ -273,6 +283,8 @@ pub enum Reply {
     },
     /// To `requests`, one for each.
     Request(RequestLine),
+    /// To `explain`.
+    Explanation(Box<Explanation>),
     /// To `servers`, one for each address.
     Server(ServerLine),
     /// To `upgrade`.

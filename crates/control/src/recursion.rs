@@ -8,6 +8,7 @@
 //! All that is decided is decided in `recursive` and `resolve`; here are their world and their settings. Design: `docs/design/recursion.md`.
 
 mod desk;
+mod explained;
 mod kept;
 mod negative;
 mod own;

@@ -57,7 +57,10 @@ impl Resolver {
                 return Flow::End(Box::new(Outcome::unfinished()));
             }
             self.proving_octets += octets;
-            let validation = Validation::continued(self.budgets.work(task.budget));
+            let mut validation = Validation::continued(self.budgets.work(task.budget));
+            if task.story.is_some() {
+                validation = validation.explained();
+            }
             task.proof = Some(Box::new(Proof {
                 reply: std::mem::take(reply),
                 octets,
@@ -116,6 +119,7 @@ impl Resolver {
             copied: &mut self.scratch.copied,
             kept: &mut self.scratch.kept,
             asked: task.begun,
+            is_explained: task.story.is_some(),
         };
         let context =
             Context { anchors: &self.settings.anchors, policy: &self.settings.policy, now: self.time.wall };
@@ -146,14 +150,21 @@ impl Resolver {
         if !verdict.is_fact() {
             return Flow::End(Box::new(Outcome::unfinished()));
         }
+        note_verdict(task, &proof, verdict);
         let security = security_of(verdict.security);
         let ede = verdict.reason.as_ref().and_then(Reason::ede);
         if security == Security::Bogus {
             self.counters.bogus += 1;
             if let Some(flow) = self.prove_again(id, task, &mut proof, verdict, world) {
                 match flow {
-                    Again::Chain => task.proof = Some(proof),
-                    Again::Server => task.state = State::Choosing,
+                    Again::Chain => {
+                        task.note(|| "what breaks the chain is fetched anew".into());
+                        task.proof = Some(proof);
+                    }
+                    Again::Server => {
+                        task.note(|| "another server is asked".into());
+                        task.state = State::Choosing;
+                    }
                 }
                 return if task.proof.as_ref().is_some_and(|proof| proof.wanted.is_some()) {
                     Flow::Wait
@@ -321,6 +332,22 @@ pub(crate) fn provided(parent: &mut Task, child: &Task, outcome: &Outcome) {
         authority: outcome.authority.clone(),
     });
     proof.facts.push(Fact { name: child.name.clone(), rtype: child.rtype, found });
+}
+
+/// Writes down what a response is worth, and why.
+fn note_verdict(task: &mut Task, proof: &Proof, verdict: &Verdict) {
+    if task.story.is_none() {
+        return;
+    }
+    let (name, rtype) = (task.qname.to_string(), rtype::Text(proof.exchange.rtype));
+    let worth = match verdict.security {
+        validate::Security::Secure => "secure",
+        validate::Security::Bogus => "bogus",
+        _ => "insecure",
+    };
+    let why = verdict.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    task.note(|| format!("validation of {name} {rtype}: {worth}{why}"));
+    task.note_trail(&proof.validation);
 }
 
 /// As the cache has it.

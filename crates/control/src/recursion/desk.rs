@@ -9,6 +9,7 @@ use resolve::Resolver;
 use sync::Mutex;
 
 use super::Recursion;
+use super::explained::Wanted;
 use super::replies::Replies;
 use crate::command::RequestLine;
 
@@ -23,6 +24,8 @@ pub(super) enum Errand {
     Counts(Sender<Counts>),
     /// What is being found out, and who waits.
     Requests(Sender<Vec<RequestLine>>),
+    /// Find something out anew, and say how.
+    Explain(Wanted),
     /// Forget what was found out about zones: something was flushed.
     Forget(Sender<()>),
 }
@@ -62,7 +65,7 @@ impl Desk {
     }
 
     /// Leaves an errand. `false`: the worker has seen no event yet, or has too many already.
-    fn leave(&self, errand: Errand) -> bool {
+    pub(super) fn leave(&self, errand: Errand) -> bool {
         let waker = self.waker.lock();
         let Some(waker) = &*waker else { return false };
         let mut errands = self.errands.lock();
@@ -128,6 +131,8 @@ pub(super) fn run(errand: &Errand, resolver: &mut Resolver, replies: &Replies, n
             resolver.forget_standings();
             let _ = to.send(());
         }
+        // Takes longer than a turn: the recursor keeps it.
+        Errand::Explain(_) => {}
         Errand::Requests(to) => {
             let _ = to.send(resolver.requests().map(|request| line(&request, now)).collect());
         }
