@@ -8,15 +8,19 @@
 //!
 //! What the cache has of data, cuts and zones that were proved is passed over; DS and DNSKEY RRsets that it has are taken, and verified again.
 
-use cache::Security;
-use validate::Validation;
+use cache::{Copied, Security};
+use validate::verdict::Finding;
+use validate::{Facts, Fetched, Verdict};
 use wire::iana::{ede, rcode, rtype};
-use wire::rrset::RdataList;
+use wire::rrset::{RdataList, Rrset};
 use wire::{Name, NameBuf};
 
 use crate::exchange::Exchange;
+use crate::facts::{CacheFacts, Standings};
 use crate::limits::{EXPLAINED_MAX, STORY_LINES_MAX};
+use crate::lookup::Kept;
 use crate::outcome::{Ask, Outcome};
+use crate::proving::Proof;
 use crate::resolver::{Refused, Resolver};
 use crate::response::{Kind, Reply};
 use crate::state::State;
@@ -101,7 +105,54 @@ impl Resolver {
             format!("{server} says{over} about {name} {rtype}: {}{error} ({milliseconds} ms)", said(reply))
         });
     }
+
+    /// What a response is worth, and all that was looked at to see that.
+    pub(crate) fn note_verdict(&self, task: &mut Task, proof: &Proof, verdict: &Verdict, world: &dyn World) {
+        if task.story.is_none() {
+            return;
+        }
+        let worth = match verdict.security {
+            validate::Security::Secure => "secure",
+            validate::Security::Bogus => "bogus",
+            _ => "insecure",
+        };
+        let why = verdict.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let line =
+            format!("validation of {} {}: {worth}{why}", task.qname, rtype::Text(proof.exchange.rtype));
+        task.note(|| line);
+        for link in proof.validation.trail() {
+            task.note(|| format!("  {link}"));
+            if link.rtype == rtype::DS && matches!(link.finding, Finding::Insecure(_)) {
+                self.note_denial(task, &link.name, proof, world);
+            }
+        }
+    }
+
+    /// What proves that a zone has no DS.
+    fn note_denial(&self, task: &mut Task, zone: &Name, proof: &Proof, world: &dyn World) {
+        let mut facts = CacheFacts {
+            cache: world.cache(),
+            time: self.time,
+            standings: &mut Standings::default(),
+            facts: &proof.facts,
+            copied: &mut Copied::new(),
+            kept: &mut Kept::default(),
+            asked: task.begun,
+            is_explained: true,
+        };
+        let Fetched::Response(response) = facts.fetched(zone, rtype::DS) else { return };
+        let proves = |set: &Rrset<'_>| matches!(set.rtype, rtype::NSEC | rtype::NSEC3);
+        for set in response.authority.iter().filter(proves) {
+            let signer = set.signatures.iter().next().and_then(|rdata| rdata.get(SIGNER_AT..));
+            let signer = signer.and_then(|rdata| Name::split_from(rdata).ok()).map(|(name, _)| name);
+            let by = signer.map(|name| format!(", signed by {}", name.to_lowercase())).unwrap_or_default();
+            task.note(|| format!("    proved by {} {}{by}", set.owner, rtype::Text(set.rtype)));
+        }
+    }
 }
+
+/// Where the signer's name begins in RRSIG RDATA (RFC 4034 3.1).
+const SIGNER_AT: usize = 18;
 
 impl Task {
     /// Writes a line down where that is wanted.
@@ -120,13 +171,6 @@ impl Task {
             let names: Vec<String> = names.map(|name| name.to_lowercase().to_string()).collect();
             format!("zone {zone} has the servers {}", names.join(", "))
         });
-    }
-
-    /// What a validation has looked at.
-    pub(crate) fn note_trail(&mut self, validation: &Validation) {
-        let Some(story) = &mut self.story else { return };
-        let room = STORY_LINES_MAX.saturating_sub(story.lines.len());
-        story.lines.extend(validation.trail().iter().take(room).map(|link| format!("  {link}")));
     }
 
     /// What a sub-task has come to.

@@ -31,10 +31,10 @@ pub(crate) struct Proof {
     reply: Reply,
     /// Octets of it, as they are counted.
     pub octets: usize,
-    exchange: Exchange,
-    validation: Validation,
+    pub exchange: Exchange,
+    pub validation: Validation,
     /// What was fetched for it.
-    facts: Vec<Fact>,
+    pub facts: Vec<Fact>,
     /// What is being fetched.
     wanted: Option<(NameBuf, u16)>,
     /// Whether a part of the chain was fetched anew.
@@ -150,7 +150,7 @@ impl Resolver {
         if !verdict.is_fact() {
             return Flow::End(Box::new(Outcome::unfinished()));
         }
-        note_verdict(task, &proof, verdict);
+        self.note_verdict(task, &proof, verdict, world);
         let security = security_of(verdict.security);
         let ede = verdict.reason.as_ref().and_then(Reason::ede);
         if security == Security::Bogus {
@@ -332,22 +332,6 @@ pub(crate) fn provided(parent: &mut Task, child: &Task, outcome: &Outcome) {
         authority: outcome.authority.clone(),
     });
     proof.facts.push(Fact { name: child.name.clone(), rtype: child.rtype, found });
-}
-
-/// Writes down what a response is worth, and why.
-fn note_verdict(task: &mut Task, proof: &Proof, verdict: &Verdict) {
-    if task.story.is_none() {
-        return;
-    }
-    let (name, rtype) = (task.qname.to_string(), rtype::Text(proof.exchange.rtype));
-    let worth = match verdict.security {
-        validate::Security::Secure => "secure",
-        validate::Security::Bogus => "bogus",
-        _ => "insecure",
-    };
-    let why = verdict.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-    task.note(|| format!("validation of {name} {rtype}: {worth}{why}"));
-    task.note_trail(&proof.validation);
 }
 
 /// As the cache has it.
