@@ -262,3 +262,73 @@ fn trust_anchors_follow_the_keys_of_the_root() {
         assert!(shown.lines().count() == 1 && shown.ends_with(" fixed\n"), "{shown}");
     });
 }
+
+/// Whether all of these are in what was said, one after the other.
+#[track_caller]
+fn check_order(said: &str, parts: &[&str]) {
+    let mut rest = said;
+    for part in parts {
+        let (_, after) = rest.split_once(part).unwrap_or_else(|| panic!("no {part:?} there in\n{said}"));
+        rest = after;
+    }
+}
+
+#[test]
+fn how_a_name_is_found_out_is_explained() {
+    in_internet(|internet| {
+        let resolver = internet.resolver("");
+        // The second time, too, though the cache has it all then.
+        for _ in 0..2 {
+            let said = resolver.ctl(&["explain", "WWW.signed.org"]);
+            let walk = [
+                "the root has the servers of the hints\n127.0.1.1:53 says about org. A: zone org. is delegated (",
+                "\nzone org. has the servers ns1.org., ns2.org.\n127.0.2.",
+                "\nzone signed.org. has the servers ns1.signed.org., ns2.signed.org.\n127.0.3.",
+                ":53 says about www.signed.org. A: data (",
+                "\nvalidation of www.signed.org. A: secure\n  . DNSKEY: signed by . with key ",
+                "\n  org. DS: signed by . with key ",
+                "\n  org. DNSKEY: signed by org. with key ",
+                "\n  signed.org. DS: signed by org. with key ",
+                "\n  signed.org. DNSKEY: signed by signed.org. with key ",
+                "\n  www.signed.org. A: signed by signed.org. with key ",
+                "\nNOERROR, secure\nwww.signed.org. 300 IN A 192.0.2.1\n",
+                "\nkept\n; A: data, secure, authoritative answer, ",
+            ];
+            check_order(&said, &walk);
+        }
+        let said = resolver.ctl(&["explain", "www.plain.org"]);
+        let insecure = [
+            "validation of www.plain.org. A: insecure: the parent proves that the zone is not signed\n",
+            "\n  org. DNSKEY: signed by org. with key ",
+            "\n  plain.org. DS: insecure: the parent proves that the zone is not signed\n",
+            "    proved by plain.org. NSEC, signed by org.\n",
+            "\nNOERROR, insecure\nwww.plain.org. 300 IN A 192.0.2.9\n",
+        ];
+        check_order(&said, &insecure);
+        let said = resolver.ctl(&["explain", "www.broken.org", "A"]);
+        let bogus = [
+            "validation of www.broken.org. A: bogus: ",
+            "\n  broken.org. DNSKEY: signed by broken.org. with key ",
+            "\n  www.broken.org. A: bogus: the signature is not one of this key over these records\n",
+            "\nSERVFAIL, bogus, EDE 6 (DNSSEC Bogus), ",
+            "\nkept\n; failure A: failure, ",
+        ];
+        check_order(&said, &bogus);
+        // Aliases lead on, from the root again; a name that does not exist is denied.
+        let aliases = ["an alias of www.signed.org. (", "the root has the servers", "NOERROR, insecure\n"];
+        check_order(&resolver.ctl(&["explain", "alias.plain.org"]), &aliases);
+        let denied = [
+            "there is no none.signed.org. (",
+            "none.signed.org. TXT: proved not to exist",
+            "NXDOMAIN, secure",
+        ];
+        check_order(&resolver.ctl(&["explain", "none.signed.org", "TXT"]), &denied);
+        let json = [
+            "{\"reply\":\"explanation\",\"lines\":[\"the root ",
+            "\"rcode\":\"NOERROR\",\"security\":\"insecure\"",
+        ];
+        check_order(&resolver.ctl(&["--json", "explain", "www.plain.org"]), &json);
+        assert!(resolver.ctl(&["explain", "www.plain.org", "ANY"]).contains("expected a type of records"));
+        assert_eq!(resolver.ctl(&["requests"]), "", "nothing is left");
+    });
+}

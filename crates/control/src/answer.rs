@@ -112,6 +112,9 @@ fn carry_out(
             }
             return Ok(true);
         }
+        Request::Explain { name, rtype } => {
+            return cache::explain((name, rtype), recursion(controller)?, reply);
+        }
         Request::Servers { name } => return cache::servers(name, recursion(controller)?, reply),
         Request::Zones { zone: None, state } => return Ok(all_zones(controller, *state, reply)?),
         Request::Zones { zone: Some(name), .. } => {

@@ -8,7 +8,7 @@ mod zone;
 use serde::{Deserialize, Serialize};
 
 pub use self::cache::{
-    AnchorLine, CacheCommand, CacheEntry, CacheStats, NegativeCommand, RequestLine, ServerLine,
+    AnchorLine, CacheCommand, CacheEntry, CacheStats, Explanation, NegativeCommand, RequestLine, ServerLine,
 };
 pub use self::server::{
     Count, Expiry, LimitedAccount, Locks, LogLevel, Memory, RateLimit, Stats, Status, Upgraded,
@@ -162,6 +162,14 @@ pub enum Request {
     Anchors,
     /// What the resolver is finding out now.
     Requests,
+    /// Find something out anew, and say how.
+    Explain {
+        /// The name.
+        name: String,
+        /// The type.
+        #[serde(rename = "type")]
+        rtype: String,
+    },
     /// The servers that a name is asked of.
     Servers {
         /// The name.
@@ -279,6 +287,8 @@ pub enum Reply {
     Anchor(AnchorLine),
     /// To `requests`, one for each.
     Request(RequestLine),
+    /// To `explain`.
+    Explanation(Box<Explanation>),
     /// To `servers`, one for each address.
     Server(ServerLine),
     /// To `upgrade`.

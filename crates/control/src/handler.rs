@@ -113,7 +113,7 @@ impl Service for Answerer {
     }
 
     fn woken(&mut self, driver: &mut Driver<'_, Message>) {
-        self.recurse(driver, |recursor, _, time, _| recursor.run_errands(time));
+        self.recurse(driver, Recursor::run_errands);
     }
 
     fn again(&mut self, driver: &mut Driver<'_, Message>) {

@@ -9,6 +9,7 @@
 
 mod anchors;
 mod desk;
+mod explained;
 mod kept;
 mod negative;
 mod own;

@@ -334,6 +334,7 @@ impl Resolver {
     /// The newest question of a task had no answer in time.
     pub(crate) fn timed_out(&mut self, task: &mut Task, world: &mut dyn World) {
         let (State::Asking { exchange, .. } | State::Streaming { exchange, .. }) = task.state else { return };
+        self.note_silence(task);
         task.state = State::Choosing;
         self.counters.timeouts += 1;
         let Some(late) = self.exchanges.get_mut(exchange) else { return };

@@ -81,10 +81,15 @@ pub(crate) struct CacheFacts<'a> {
     pub kept: &'a mut Kept,
     /// When the oldest of what is asked for now was.
     pub asked: Moment,
+    /// What was found out about zones is passed over, so that all links are looked at.
+    pub is_explained: bool,
 }
 
 impl Facts for CacheFacts<'_> {
     fn standing(&mut self, zone: &Name) -> Option<Standing<'_>> {
+        if self.is_explained {
+            return None;
+        }
         let lower = zone.to_lowercase();
         let wall = self.time.wall;
         if let Some(known) = self.standings.zones.get(&lower).filter(|known| known.until > wall) {

@@ -29,6 +29,7 @@ impl Resolver {
         self.proving_octets -= task.proof.as_ref().map_or(0, |proof| proof.octets);
         self.close_exchanges(&mut task, world);
         self.end_inquiry(id, &mut task);
+        self.end_story(&mut task, &outcome);
         if outcome.rcode == rcode::SERVFAIL {
             self.counters.failures += 1;
             self.remember_failure(&task, &outcome, world);
@@ -97,6 +98,7 @@ impl Resolver {
             State::Priming => parent.state = State::Start,
             _ => {}
         }
+        parent.note_child(child, outcome);
         crate::proving::provided(parent, child, outcome);
         self.mesh.make_ready(parent_id);
     }

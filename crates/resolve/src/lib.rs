@@ -12,6 +12,7 @@ mod budget;
 mod choose;
 pub mod counters;
 mod exchange;
+pub mod explain;
 mod facts;
 mod finish;
 mod inquiry;
@@ -43,6 +44,7 @@ mod tests;
 pub mod world;
 
 pub use counters::Counters;
+pub use explain::Told;
 pub use outcome::{Ask, From, Outcome, Waiter};
 pub use requests::Request;
 pub use resolver::{Refused, Resolver};

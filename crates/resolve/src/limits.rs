@@ -125,6 +125,11 @@ pub const STANDINGS_MAX: usize = 10_000;
 /// Octets of responses that wait to be validated, of a worker: 16,000 usual ones, 256 of the longest.
 pub const PROVING_OCTETS_MAX: usize = 16 << 20;
 
+/// What is written down for people at a time, of a worker: operators, one by one.
+pub const EXPLAINED_MAX: usize = 16;
+/// Lines of one of them: a long chain of aliases with all that leads to them has about a hundred.
+pub const STORY_LINES_MAX: usize = 512;
+
 /// A failure is kept for so long at first (RFC 9520 3.2: at least 1 s, 5 s proposed) ...
 pub const FAILURE_SECONDS_MIN: u32 = 5;
 /// ... and doubled for each further one up to this (RFC 9520 3.2: at most 5 minutes).

@@ -31,6 +31,7 @@ impl Resolver {
         if !world.authoritative(&self.scratch.query, &mut self.scratch.own) {
             return None;
         }
+        task.note(|| "a zone of this server is at or above the name".into());
         let mut reply = std::mem::take(&mut self.scratch.reply);
         let asked = Asked {
             zone: Name::root(),

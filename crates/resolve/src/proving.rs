@@ -31,10 +31,10 @@ pub(crate) struct Proof {
     reply: Reply,
     /// Octets of it, as they are counted.
     pub octets: usize,
-    exchange: Exchange,
-    validation: Validation,
+    pub exchange: Exchange,
+    pub validation: Validation,
     /// What was fetched for it.
-    facts: Vec<Fact>,
+    pub facts: Vec<Fact>,
     /// What is being fetched.
     wanted: Option<(NameBuf, u16)>,
     /// Whether a part of the chain was fetched anew.
@@ -57,7 +57,10 @@ impl Resolver {
                 return Flow::End(Box::new(Outcome::unfinished()));
             }
             self.proving_octets += octets;
-            let validation = Validation::continued(self.budgets.work(task.budget));
+            let mut validation = Validation::continued(self.budgets.work(task.budget));
+            if task.story.is_some() {
+                validation = validation.explained();
+            }
             task.proof = Some(Box::new(Proof {
                 reply: std::mem::take(reply),
                 octets,
@@ -116,6 +119,7 @@ impl Resolver {
             copied: &mut self.scratch.copied,
             kept: &mut self.scratch.kept,
             asked: task.begun,
+            is_explained: task.story.is_some(),
         };
         let context =
             Context { anchors: &self.settings.anchors, policy: &self.settings.policy, now: self.time.wall };
@@ -146,14 +150,21 @@ impl Resolver {
         if !verdict.is_fact() {
             return Flow::End(Box::new(Outcome::unfinished()));
         }
+        self.note_verdict(task, &proof, verdict, world);
         let security = security_of(verdict.security);
         let ede = verdict.reason.as_ref().and_then(Reason::ede);
         if security == Security::Bogus {
             self.counters.bogus += 1;
             if let Some(flow) = self.prove_again(id, task, &mut proof, verdict, world) {
                 match flow {
-                    Again::Chain => task.proof = Some(proof),
-                    Again::Server => task.state = State::Choosing,
+                    Again::Chain => {
+                        task.note(|| "what breaks the chain is fetched anew".into());
+                        task.proof = Some(proof);
+                    }
+                    Again::Server => {
+                        task.note(|| "another server is asked".into());
+                        task.state = State::Choosing;
+                    }
                 }
                 return if task.proof.as_ref().is_some_and(|proof| proof.wanted.is_some()) {
                     Flow::Wait

@@ -292,6 +292,7 @@ impl Resolver {
         reply: &mut Reply,
         world: &mut dyn World,
     ) -> Flow {
+        self.note_reply(task, exchange, reply);
         let is_whole =
             exchange.name.octets().len() == task.qname.octets().len() && exchange.rtype == task.rtype;
         if !task.second_hand.1 && is_second_hand(task, reply) {

@@ -17,6 +17,7 @@ use wire::{Name, NameBuf};
 use crate::budget::Budgets;
 use crate::counters::Counters;
 use crate::exchange::{Exchanges, Way};
+use crate::explain::Told;
 use crate::facts::Standings;
 use crate::inquiry::Inquiries;
 use crate::limits::{PARENTS_MAX, PREFETCH_ONE_IN, STEPS_MAX, WAITERS_MAX};
@@ -87,6 +88,9 @@ pub struct Resolver {
     pub(crate) told_now: usize,
     /// What is given stale without another try, and until when.
     pub(crate) rechecks: HashMap<(NameBuf, u16), Moment>,
+    /// How many are being written down, and those that were, until they are fetched.
+    pub(crate) explained: usize,
+    pub(crate) stories: Vec<Told>,
     pub(crate) time: Time,
 }
 
@@ -119,6 +123,8 @@ impl Resolver {
             telling: VecDeque::new(),
             told_now: 0,
             rechecks: HashMap::new(),
+            explained: 0,
+            stories: Vec::new(),
             time: Time::default(),
         }
     }
@@ -263,7 +269,7 @@ impl Resolver {
         Ok(())
     }
 
-    fn insert(&mut self, mut task: Box<Task>) -> TaskId {
+    pub(crate) fn insert(&mut self, mut task: Box<Task>) -> TaskId {
         task.heard_before = self.network.heard_count();
         self.counters.tasks += 1;
         let is_needed = !task.parents.is_empty();
@@ -277,7 +283,7 @@ impl Resolver {
     }
 
     /// Gives up a task if there are too many.
-    fn make_room(&mut self, world: &mut dyn World) -> Result<(), Refused> {
+    pub(crate) fn make_room(&mut self, world: &mut dyn World) -> Result<(), Refused> {
         if self.mesh.count() < self.settings.tasks_max {
             return Ok(());
         }
@@ -319,6 +325,7 @@ impl Resolver {
         let mut task = Box::new(Task::new(name, rtype, purpose, parent.budget, self.time.now));
         task.is_unchecked = is_unchecked;
         task.depth = parent.depth + 1;
+        task.story = parent.story.is_some().then(Box::default);
         task.parents.push(parent_id);
         let id = self.insert(task);
         parent.children.push(id);
@@ -326,13 +333,13 @@ impl Resolver {
     }
 
     /// An event begins.
-    fn turn(&mut self, world: &dyn World) {
+    pub(crate) fn turn(&mut self, world: &dyn World) {
         self.time = world.time();
         self.told_now = 0;
     }
 
     /// Steps until nothing is ready.
-    fn run(&mut self, world: &mut dyn World) {
+    pub(crate) fn run(&mut self, world: &mut dyn World) {
         while let Some(id) = self.mesh.next_ready() {
             if let Some(task) = self.mesh.take(id) {
                 self.steps(id, task, world);

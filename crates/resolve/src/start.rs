@@ -41,7 +41,7 @@ impl Resolver {
         }
         let configured = self.configured(task);
         let floor = configured.map_or(0, |number| self.settings.zones[number].name.label_count());
-        let is_passed_over = task.is_refresh && task.aliases == 0;
+        let is_passed_over = task.is_refresh && (task.aliases == 0 || task.story.is_some());
         if !is_passed_over && let Some(outcome) = self.stale_at_once(task, world) {
             return Flow::End(Box::new(outcome));
         }
@@ -50,6 +50,7 @@ impl Resolver {
             let flow = self.look_up(task, floor, &mut kept, world);
             self.scratch.kept = kept;
             if let Some(flow) = flow {
+                task.note(|| "from the cache".into());
                 return flow;
             }
         }
@@ -194,7 +195,9 @@ impl Resolver {
             ConfiguredKind::Forward { .. } => Source::Forward(number as u16),
         };
         let place = Place { zone: zone.name.clone(), end: NEVER, source };
+        let name = place.zone.clone();
         self.move_to(id, task, place, world);
+        task.note(|| format!("zone {name} has servers in the settings"));
         for (at, endpoint) in self.settings.zones[number].servers.iter().enumerate() {
             task.candidates.add(endpoint.address, Some(at as u16));
         }
@@ -211,6 +214,10 @@ impl Resolver {
             is_for_proof: false,
             floor,
         };
+        let is_from_root = task.is_refresh && task.story.is_some();
+        if is_from_root {
+            return self.enter_hints(id, task, world);
+        }
         if let Some((cut, entry)) = lookup.cut(above(task), &mut self.scratch.copied) {
             let end = entry.stored.plus_seconds(entry.ttl);
             let place = Place { zone: cut.to_owned(), end, source: Source::Cut };
@@ -234,6 +241,7 @@ impl Resolver {
     fn enter_hints(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> Flow {
         let place = Place { zone: NameBuf::root(), end: NEVER, source: Source::Hints };
         self.move_to(id, task, place, world);
+        task.note(|| "the root has the servers of the hints".into());
         self.add_hints(task, world);
         Flow::Go
     }
@@ -256,6 +264,7 @@ impl Resolver {
         (servers, glue): (RdataList<'_>, RrsetList<'_>),
         world: &mut dyn World,
     ) -> Flow {
+        task.note_cut(&place.zone, servers);
         self.move_to(id, task, place, world);
         let count = servers.count();
         let first = if count > NAMES_MAX { world.random() as usize % count } else { 0 };

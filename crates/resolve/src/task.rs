@@ -7,6 +7,7 @@ use wire::rrset::RrsetListBuf;
 
 use crate::budget::BudgetId;
 use crate::exchange::ExchangeId;
+use crate::explain::Story;
 use crate::inquiry::InquiryId;
 use crate::limits::OPEN_MAX;
 use crate::mesh::TaskId;
@@ -130,6 +131,8 @@ pub(crate) struct Task {
     pub proof: Option<Box<Proof>>,
     /// The forward zone that failed and is not used for the name of now.
     pub passed_over: Option<u16>,
+    /// What happens is written down for people: what the cache has is passed over.
+    pub story: Option<Box<Story>>,
 }
 
 /// A moment that never comes: the end of what is configured.
@@ -190,6 +193,7 @@ impl Task {
             ede: None,
             proof: None,
             passed_over: None,
+            story: None,
         }
     }
 

@@ -14,7 +14,9 @@ use control::client::ask;
 use control::command::{ChangeLine, LogLevel, Reply, Request, TextLine};
 use control::text::{Seconds, grouped};
 
-use self::cache::{anchor_text, cache_entry_text, cache_stats_text, request_text, server_text};
+use self::cache::{
+    anchor_text, cache_entry_text, cache_stats_text, explanation_text, request_text, server_text,
+};
 use self::catalog::catalog_text;
 use self::commands::{Command, request};
 use self::server::{limited_text, locks_text, stats_text, status_text, upgraded_text};
@@ -130,6 +132,7 @@ fn converse(arguments: &Arguments, path: &Path) -> Result<bool, String> {
             }
             (false, Reply::Anchor(anchor)) => print(&anchor_text(&anchor)),
             (false, Reply::Request(request)) => print(&request_text(&request)),
+            (false, Reply::Explanation(explanation)) => print(&explanation_text(&explanation)),
             (false, Reply::Server(server)) => print(&server_text(&server)),
             (false, Reply::Upgraded(upgraded)) => print(&upgraded_text(&upgraded)),
             (false, Reply::Error { message }) => {

@@ -4,11 +4,11 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use cache::{Case, Copied, Edns, Entry, Flush, Key, Kind, Moment, Rank, Security, Subject};
-use wire::iana::rtype;
-use wire::rrset::Rrset;
+use wire::iana::{ede, rcode, rtype};
+use wire::rrset::{Rrset, RrsetList};
 use wire::{Name, NameBuf};
 
-use crate::command::{CacheCommand, CacheEntry, CacheStats, NegativeCommand, Reply, ServerLine};
+use crate::command::{CacheCommand, CacheEntry, CacheStats, Explanation, NegativeCommand, Reply, ServerLine};
 use crate::recursion::Recursion;
 
 /// Port of servers that delegations name.
@@ -121,13 +121,7 @@ fn line(name: &Name, subject: Subject, entry: &Entry<'_>, now: Moment) -> CacheE
             Kind::Cut => "cut",
         }
         .into(),
-        security: match entry.security {
-            Security::Unchecked => "unchecked",
-            Security::Insecure => "insecure",
-            Security::Secure => "secure",
-            Security::Bogus => "bogus",
-        }
-        .into(),
+        security: security(entry.security).into(),
         rank: match entry.rank {
             Rank::Additional => "additional",
             Rank::Referral => "referral",
@@ -139,6 +133,49 @@ fn line(name: &Name, subject: Subject, entry: &Entry<'_>, now: Moment) -> CacheE
         ttl,
         records,
     }
+}
+
+fn security(security: Security) -> &'static str {
+    match security {
+        Security::Unchecked => "unchecked",
+        Security::Insecure => "insecure",
+        Security::Secure => "secure",
+        Security::Bogus => "bogus",
+    }
+}
+
+/// Has something found out anew, and says how.
+pub(super) fn explain(
+    (name, rtype): (&str, &str),
+    recursion: &Recursion,
+    reply: &mut dyn FnMut(Reply) -> io::Result<()>,
+) -> Result<bool, super::Failure> {
+    let name = name_of(name)?;
+    let of_type = rtype::from_text(rtype.as_bytes()).filter(|rtype| !rtype::is_meta(*rtype));
+    let of_type = of_type.ok_or_else(|| format!("expected a type of records, found {rtype:?}"))?;
+    let told = recursion.explain(&name, of_type)?;
+    let outcome = &told.outcome;
+    let now = recursion.now();
+    let all = |list: RrsetList<'_>| list.iter().flat_map(|set| lines(&set)).collect();
+    let error = |code: &u16| match ede::mnemonic(*code) {
+        Some(words) => format!("{code} ({words})"),
+        None => code.to_string(),
+    };
+    let mut kept = Vec::new();
+    recursion.cache.show(&name, |subject, entry| kept.push(line(&name, subject, entry, now)));
+    let explanation = Explanation {
+        rcode: rcode::mnemonic(outcome.rcode).map_or_else(|| outcome.rcode.to_string(), str::to_owned),
+        security: outcome.security.map(|found| security(found).into()),
+        extended_errors: outcome.edes.iter().flatten().map(error).collect(),
+        reason: outcome.reason.map(str::to_owned),
+        answer: all(outcome.answer.list()),
+        authority: all(outcome.authority.list()),
+        kept,
+        lines: told.lines,
+    };
+    let is_well = outcome.rcode != rcode::SERVFAIL;
+    reply(Reply::Explanation(Box::new(explanation)))?;
+    Ok(is_well)
 }
 
 /// A set as lines of a zone file.

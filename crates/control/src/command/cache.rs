@@ -114,6 +114,30 @@ pub struct RequestLine {
     pub waits_for: usize,
 }
 
+/// How something was found out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Explanation {
+    /// What was asked, what was said, what was looked at to validate it, in order; what belongs to a line before is indented.
+    pub lines: Vec<String>,
+    /// What it came to: a response code.
+    pub rcode: String,
+    /// `secure`, `insecure`, `bogus`, or none where nothing was found out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub security: Option<String>,
+    /// Extended errors (RFC 8914) with their numbers.
+    pub extended_errors: Vec<String>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The answer, as lines of a zone file.
+    pub answer: Vec<String>,
+    /// What denies it, and proves that.
+    pub authority: Vec<String>,
+    /// What the cache has of the name now.
+    pub kept: Vec<CacheEntry>,
+}
+
 /// What becomes of negative trust anchors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case", deny_unknown_fields)]

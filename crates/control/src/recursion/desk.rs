@@ -11,6 +11,7 @@ use wire::NameBuf;
 
 use super::Recursion;
 use super::anchors::Found;
+use super::explained::Wanted;
 use super::replies::Replies;
 use crate::command::RequestLine;
 
@@ -25,6 +26,8 @@ pub(super) enum Errand {
     Counts(Sender<Counts>),
     /// What is being found out, and who waits.
     Requests(Sender<Vec<RequestLine>>),
+    /// Find something out anew, and say how.
+    Explain(Wanted),
     /// Forget what was found out about zones: something was flushed.
     Forget(Sender<()>),
     /// Fetch the keys of a zone from its servers. `number`: another for each look.
@@ -66,7 +69,7 @@ impl Desk {
     }
 
     /// Leaves an errand. `false`: the worker has seen no event yet, or has too many already.
-    fn leave(&self, errand: Errand) -> bool {
+    pub(super) fn leave(&self, errand: Errand) -> bool {
         let waker = self.waker.lock();
         let Some(waker) = &*waker else { return false };
         let mut errands = self.errands.lock();
@@ -139,6 +142,8 @@ pub(super) fn run(errand: &Errand, resolver: &mut Resolver, replies: &mut Replie
             let _ = to.send(());
         }
         Errand::Look { zone, number, to } => replies.look(zone, *number, to),
+        // Takes longer than a turn: the recursor keeps it.
+        Errand::Explain(_) => {}
         Errand::Requests(to) => {
             let _ = to.send(resolver.requests().map(|request| line(&request, now)).collect());
         }

@@ -11,7 +11,8 @@ use wire::NameBuf;
 use zone::CatalogView;
 
 use super::Recursion;
-use super::desk::{self, Desk};
+use super::desk::{self, Desk, Errand};
+use super::explained::Explaining;
 use super::own::OwnZones;
 use super::owner::client_number;
 use super::replies::{Replies, Seat};
@@ -43,6 +44,7 @@ pub(crate) struct Recursor {
     /// The timer that is set, and for when.
     timer: Option<(TimerId, Moment)>,
     desk: Arc<Desk>,
+    explaining: Explaining,
     is_configured: bool,
 }
 
@@ -74,6 +76,7 @@ impl Recursor {
             terms,
             timer: None,
             desk: shared.new_desk(worker),
+            explaining: Explaining::default(),
             is_configured: false,
         }
     }
@@ -184,6 +187,9 @@ impl Recursor {
     /// Ends an event: asks what is left to be asked, and sees to the next tick.
     pub(crate) fn end(&mut self, zones: &CatalogView<'_>, time: Time, driver: &mut Driver<'_, Message>) {
         self.ask_later(zones, time, driver);
+        while let Some(told) = self.resolver.told() {
+            self.explaining.tell(told);
+        }
         let deadlines = [self.resolver.deadline(), self.replies.waiters.deadline()];
         let Some(deadline) = deadlines.into_iter().flatten().min() else { return };
         if self.timer.is_some_and(|(_, at)| at <= deadline) {
@@ -260,9 +266,22 @@ impl Recursor {
     }
 
     /// Does what operators want to know.
-    pub(crate) fn run_errands(&mut self, time: Time) {
+    pub(crate) fn run_errands(
+        &mut self,
+        zones: &CatalogView<'_>,
+        time: Time,
+        driver: &mut Driver<'_, Message>,
+    ) {
         for errand in self.desk.take() {
-            desk::run(&errand, &mut self.resolver, &mut self.replies, time.now);
+            let Errand::Explain(wanted) = errand else {
+                desk::run(&errand, &mut self.resolver, &mut self.replies, time.now);
+                continue;
+            };
+            let number = self.explaining.next();
+            let (resolver, mut world) = self.parts(zones, time, driver);
+            if resolver.explain(&wanted.ask(), number, &mut world).is_ok() {
+                self.explaining.keep(number, wanted);
+            }
         }
     }
 

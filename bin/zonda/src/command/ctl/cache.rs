@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use control::command::{AnchorLine, CacheEntry, CacheStats, RequestLine, ServerLine};
+use control::command::{AnchorLine, CacheEntry, CacheStats, Explanation, RequestLine, ServerLine};
 use control::text::{Seconds, grouped, octets};
 
 pub(super) fn cache_stats_text(stats: &CacheStats) -> String {
@@ -27,6 +27,24 @@ pub(super) fn cache_entry_text(entry: &CacheEntry) -> String {
     let CacheEntry { subject, kind, security, rank, .. } = entry;
     let mut text = format!("; {subject}: {kind}, {security}, {rank}, {ttl}\n");
     entry.records.iter().for_each(|line| text += &format!("{line}\n"));
+    text
+}
+
+pub(super) fn explanation_text(explanation: &Explanation) -> String {
+    let Explanation { lines, rcode, security, extended_errors, reason, answer, authority, kept } =
+        explanation;
+    let mut text = String::new();
+    lines.iter().for_each(|line| text += &format!("{line}\n"));
+    text += &format!("\n{rcode}");
+    let errors = extended_errors.iter().map(|error| format!("EDE {error}"));
+    let more = security.iter().cloned().chain(errors).chain(reason.iter().cloned());
+    more.for_each(|part| text += &format!(", {part}"));
+    text += "\n";
+    answer.iter().chain(authority).for_each(|line| text += &format!("{line}\n"));
+    if !kept.is_empty() {
+        text += "\nkept\n";
+        kept.iter().for_each(|entry| text += &cache_entry_text(entry));
+    }
     text
 }
 

@@ -85,6 +85,14 @@ pub(super) enum Command {
     Anchors,
     /// What the resolver is finding out now, for whom, and whom it asks
     Requests,
+    /// Find something out anew from the root on, and say who said what, what was validated by which key and what breaks; status 1 if it fails
+    Explain {
+        /// The name
+        name: String,
+        /// The type
+        #[arg(value_name = "TYPE", default_value = "A")]
+        rtype: String,
+    },
     /// The servers that the resolver asks about a name, and how they do
     Servers {
         /// The name
@@ -260,6 +268,7 @@ pub(super) fn request(command: &Command) -> Result<Request, String> {
         }
         Command::Anchors => Request::Anchors,
         Command::Requests => Request::Requests,
+        Command::Explain { name, rtype } => Request::Explain { name: name.clone(), rtype: rtype.clone() },
         Command::Servers { name } => Request::Servers { name: name.clone() },
         Command::AddZone { zone, file, catalog, group } => Request::AddZone {
             zone: zone.clone(),
