@@ -301,10 +301,11 @@ impl Local {
 
     /// Whether a name in lower case is special and never asked about outside (RFC 6303, 6761, 7686, 8375), also where an alias of others leads to it.
     pub fn keeps_inside(&self, name: &Name) -> bool {
-        self.zone_of(name).is_some_and(|zone| {
-            let row = &self.zones[zone];
-            row.is_built_in && row.zone.kind != Kind::Transparent
-        })
+        self.last_labels & (last_label_bit(name) | ROOT_BIT) != 0
+            && self.zone_of(name).is_some_and(|zone| {
+                let row = &self.zones[zone];
+                row.is_built_in && row.zone.kind != Kind::Transparent
+            })
     }
 
     fn find_in<'l>(&'l self, row: &'l Row, name: &Name, qtype: u16) -> Found<'l> {

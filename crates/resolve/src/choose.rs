@@ -207,7 +207,9 @@ impl Resolver {
         let message_id = world.random() as u16;
         self.write(task, draft, &mixed, message_id, false);
         let server = draft.candidate.address;
-        let path = world.send(server, &self.scratch.query)?;
+        // As `receive` demands it: of servers that gave their part once.
+        let has_cookie = draft.has_edns && quality.cookie.octets().len() > wire::cookie::CLIENT_OCTETS;
+        let path = world.send(server, &self.scratch.query, has_cookie)?;
         self.counters.datagrams += 1;
         self.network.asked(&server, now);
         let exchange = self.opened(id, task, draft, (mixed, has_case), (Way::Datagram(path), message_id));

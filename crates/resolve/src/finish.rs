@@ -33,7 +33,7 @@ impl Resolver {
             self.counters.failures += 1;
             self.remember_failure(&task, &outcome, world);
             let is_bogus = outcome.security == Some(Security::Bogus);
-            if self.settings.serves_stale
+            if self.settings.stale_after_ms.is_some()
                 && !task.waiters.is_empty()
                 && !is_bogus
                 && let Some(stale) = self.stale(&task, world)
@@ -155,7 +155,7 @@ impl Resolver {
 
     /// What is stale, if that was all there was a short while ago.
     pub(crate) fn stale_at_once(&mut self, task: &Task, world: &mut dyn World) -> Option<Outcome> {
-        if !self.settings.serves_stale || task.aliases > 0 || self.rechecks.is_empty() {
+        if self.settings.stale_after_ms.is_none() || task.aliases > 0 || self.rechecks.is_empty() {
             return None;
         }
         // Looked up by a key that is owned: seldom, as there are none while servers answer.

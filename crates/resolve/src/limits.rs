@@ -11,7 +11,7 @@ pub const CHILDREN_MAX: u16 = 100;
 pub const TASK_MS_MAX_OF_ALL: u64 = 30_000;
 /// How long a question of a client is worked on. Clients give up after 5 s, so what comes then is for the cache.
 pub const TASK_MS_MAX: u64 = 6_000;
-/// How long a client waits for fresh data where stale ones are there (RFC 8767 5: 1.8 s).
+/// How long a client waits for fresh data where stale ones are there, unless the operator says otherwise (RFC 8767 5: 1.8 s).
 pub const STALE_AFTER_MS: u64 = 1_800;
 /// For how long after a failure stale data are given at once (RFC 8767 5: the failure recheck timer, 30 s at most).
 pub const STALE_RECHECK_MS: u64 = 30_000;

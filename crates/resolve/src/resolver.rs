@@ -205,7 +205,7 @@ impl Resolver {
     /// Takes one more who waits for a task.
     fn join(&mut self, id: TaskId, ask: &Ask<'_>, waiter: Waiter) -> Result<(), Refused> {
         let now = self.time.now;
-        let serves_stale = self.settings.serves_stale;
+        let stale_after_ms = self.settings.stale_after_ms;
         let Some(task) = self.mesh.get_mut(id) else { return Err(Refused::Full) };
         let client = ask.client.unwrap_or(0);
         if task.waiters.len() >= WAITERS_MAX {
@@ -214,9 +214,11 @@ impl Resolver {
         let budget = self.budgets.begin(now);
         task.waiters.push(Waiting { waiter, client, budget });
         let mut is_news = self.budgets.is_spent(task.budget, now);
-        if serves_stale && task.stale_at.is_none() {
+        if let Some(after_ms) = stale_after_ms
+            && task.stale_at.is_none()
+        {
             is_news = true;
-            task.stale_at = Some(now.plus_ms(crate::limits::STALE_AFTER_MS));
+            task.stale_at = Some(now.plus_ms(after_ms));
         }
         self.waiting.insert(waiter, id);
         self.counters.joined += 1;
@@ -249,7 +251,7 @@ impl Resolver {
         if let Some(waiter) = waiter {
             self.budgets.share(budget);
             task.waiters.push(Waiting { waiter, client, budget });
-            task.stale_at = self.settings.serves_stale.then(|| now.plus_ms(crate::limits::STALE_AFTER_MS));
+            task.stale_at = self.settings.stale_after_ms.map(|after_ms| now.plus_ms(after_ms));
         } else {
             self.prefetches += 1;
             self.counters.prefetches += 1;

@@ -33,8 +33,8 @@ pub struct Settings {
     pub has_ipv6: bool,
     /// Whether letters of names are asked in random case (draft-vixie-dnsext-dns0x20).
     pub is_case_random: bool,
-    /// Whether what has expired is given when nothing fresh can be had (RFC 8767).
-    pub serves_stale: bool,
+    /// After how many milliseconds of asking what has expired is given, at once where all has failed (RFC 8767); `None`: it never is.
+    pub stale_after_ms: Option<u64>,
     /// Addresses that no server has: those of no host, and the server's own.
     pub not_servers: Vec<Prefix>,
     /// The port of servers that are learned.
@@ -56,7 +56,7 @@ impl Default for Settings {
             has_ipv4: true,
             has_ipv6: true,
             is_case_random: true,
-            serves_stale: false,
+            stale_after_ms: None,
             not_servers: NEVER_SERVERS.to_vec(),
             port: 53,
             tasks_max: TASKS_MAX,

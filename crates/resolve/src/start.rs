@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! deepest configured point at or above the name (for DS: above it)
+//!   special, at the end of an alias: own zones, or a denial
 //!   cache, what lies above that point left out -> answer, denial | alias: the next name
 //!   failed just now -> the end                 own zones -> answer | referral
 //!   forwarders or stub servers | deepest zone cut below the point | root
@@ -30,6 +31,14 @@ use crate::world::World;
 impl Resolver {
     /// See the module.
     pub(crate) fn start(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> Flow {
+        // Clients who ask for such a name itself are answered before, or want the DS RRset of it. Zones of our own have what they have.
+        if task.aliases > 0 && world.keeps_inside(&task.qname) {
+            if let Some(flow) = self.ask_own(id, task, world) {
+                return flow;
+            }
+            let nothing = (RrsetList::EMPTY, RrsetList::EMPTY);
+            return Flow::End(Box::new(whole(task, rcode::NXDOMAIN, nothing, Security::Insecure)));
+        }
         let configured = self.configured(task);
         let floor = configured.map_or(0, |number| self.settings.zones[number].name.label_count());
         let is_passed_over = task.is_refresh && task.aliases == 0;

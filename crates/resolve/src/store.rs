@@ -11,7 +11,7 @@ use cache::{Cache, Entry, Key, Kind, Moment, Rank, Security, Subject};
 use wire::Name;
 use wire::iana::rtype;
 use wire::name::NAME_OCTETS_MAX;
-use wire::rrset::{RdataList, Rrset, RrsetList};
+use wire::rrset::{RdataList, Rrset, RrsetList, RrsetListBuf};
 
 use crate::response::{self, Asked, Reply, Source};
 
@@ -115,13 +115,18 @@ impl Common<'_> {
     fn answer(&self, reply: &Reply, verdict: &Verdict<'_>) {
         let is_authority = reply.is_authoritative && self.asked.source == Source::Authority;
         let rank = if is_authority { Rank::Authoritative } else { Rank::Answer };
-        for (number, set) in reply.answer.list().iter().enumerate() {
+        let sets = reply.answer.list();
+        let proof = match sets.iter().any(|set| is_from_wildcard(&set)) {
+            true => proof(reply.authority.list()),
+            false => RrsetListBuf::new(),
+        };
+        for (number, set) in sets.iter().enumerate() {
             // What a DNAME makes is made again from it, with its signatures.
             if set.rtype == rtype::RRSIG || reply.is_made(number) {
                 continue;
             }
             let finding = verdict.answer.get(number).unwrap_or(&verdict.whole);
-            let beside = if is_from_wildcard(&set) { reply.authority.list() } else { RrsetList::EMPTY };
+            let beside = if is_from_wildcard(&set) { proof.list() } else { RrsetList::EMPTY };
             let entry = self.entry(Kind::Data, rank, finding, set.ttl, Some(&set), beside);
             self.put(set.owner, rrset(set.rtype, finding), &entry);
             // What it was made from is proved as well, for other names that it stands for (RFC 8198 5.3).
@@ -163,13 +168,12 @@ impl Common<'_> {
         if let Some(soa) = soa {
             entry.zone_labels = soa.owner.label_count() as u8;
         }
-        let subject = match (kind, rrset(self.asked.qtype, finding)) {
-            (Kind::NameError, Subject::Rrset(_)) if self.is_of_name(soa.is_some(), finding) => {
-                Subject::Existence
-            }
-            (_, subject) => subject,
-        };
-        self.put(reply.name(), subject, &entry);
+        let subject = rrset(self.asked.qtype, finding);
+        let is_of_name = matches!(subject, Subject::Rrset(_)) && self.is_of_name(soa.is_some(), finding);
+        // Refused where there are fresh data at the name that are worth as much: then it is of the type alone.
+        if kind != Kind::NameError || !is_of_name || !self.put(reply.name(), Subject::Existence, &entry) {
+            self.put(reply.name(), subject, &entry);
+        }
     }
 
     /// Whether a name error counts for all types of the name. Servers that say so for types they do not know, and have addresses at the name, are
@@ -255,6 +259,15 @@ fn rrset(rtype: u16, finding: &Finding) -> Subject {
         Security::Insecure | Security::Secure => Subject::Rrset(rtype),
         Security::Unchecked | Security::Bogus => Subject::Unchecked(rtype),
     }
+}
+
+/// What of an authority section proves something. An alias may come with the denial of its target, whose SOA is no part of the alias: beside a positive
+/// answer it would make a denial of it (RFC 2308 2).
+fn proof(authority: RrsetList<'_>) -> RrsetListBuf {
+    let mut proof = RrsetListBuf::new();
+    let proofs = authority.iter().filter(|set| matches!(set.rtype, rtype::NSEC | rtype::NSEC3));
+    proofs.for_each(|set| proof.push(&set));
+    proof
 }
 
 /// Whether a set was made from a wildcard: a signature covers fewer labels than its owner has (RFC 4035 5.3.2).

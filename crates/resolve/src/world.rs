@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use cache::{Cache, Moment, Servers};
+use wire::Name;
 
 use crate::outcome::{Outcome, Waiter};
 
@@ -94,8 +95,9 @@ pub trait World {
     fn cache(&self) -> &Cache;
     /// How servers behave.
     fn servers(&self) -> &Servers;
-    /// Sends a datagram from a port that nobody can guess.
-    fn send(&mut self, to: SocketAddr, octets: &[u8]) -> Result<Path, Unsent>;
+    /// Sends a datagram from a port that nobody can guess. `has_cookie`: its answer has to prove by a cookie whose it is, so that it may share a port with
+    /// others where ports are scarce.
+    fn send(&mut self, to: SocketAddr, octets: &[u8], has_cookie: bool) -> Result<Path, Unsent>;
     /// What was sent that way is answered or given up: what still comes there is of no use to it.
     fn settle(&mut self, path: Path);
     /// Opens a stream, or says why not; how it goes on is told by events.
@@ -107,6 +109,10 @@ pub trait World {
     /// Has the zones of this process answer a query as if they were on a server of their own; `false` where none of them is at or
     /// above its name.
     fn authoritative(&mut self, query: &[u8], response: &mut Vec<u8>) -> bool;
+    /// Whether a name in lower case is special, so that nobody outside is asked about it, even where an alias of others leads to it (RFC 6303, 7686, 8375).
+    fn keeps_inside(&self, _name: &Name) -> bool {
+        false
+    }
     /// A question came to this.
     fn done(&mut self, waiter: Waiter, outcome: &Outcome);
 }

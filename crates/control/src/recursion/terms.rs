@@ -148,7 +148,7 @@ fn resolve(settings: &Settings) -> Result<resolve::Settings, Vec<String>> {
         has_ipv4: resolver.ipv4,
         has_ipv6: resolver.ipv6,
         is_case_random: resolver.randomise_case,
-        serves_stale: resolver.stale_seconds > 0,
+        stale_after_ms: (resolver.stale_seconds > 0).then_some(u64::from(resolver.stale_after_ms)),
         not_servers: prefixes(&resolver.never_ask)
             .iter()
             .map(|prefix| resolve::response::Prefix::new(prefix.address(), prefix.length()))
@@ -250,7 +250,7 @@ fn policy(settings: &Settings, server: &auth::Server, version: u64) -> Policy {
         stale_seconds: resolver.stale_seconds,
         points: Names::new(&points(settings)),
         nsid: server.nsid.clone(),
-        cookies: server.cookies.clone(),
+        cookies: server.cookies,
         demands_cookies: server.demands_cookies,
         local: local(settings),
         dns64: dns64(settings),
@@ -306,7 +306,7 @@ fn local(settings: &Settings) -> Local {
     for (_, local) in &settings.local_zones {
         let Some(name) = &local.name else { continue };
         source.zones.push(Zone::new(name.clone(), kind(local)));
-        let records = local_records(local, name).into_iter().flatten();
+        let records = local_records(local, name).flatten();
         source.records.extend(records.map(|record| {
             let RecordBuf { owner, rtype, ttl, rdata } = record;
             local::Record { owner, rtype, ttl, rdata: rdata.into() }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use cache::{Cache, Moment, Servers};
 use net::{Driver, Need, PathId, Protocol};
 use resolve::{Closed, Outcome, Path, StreamId, StreamSecurity, Time, Unsent, Waiter, World};
+use wire::Name;
 use zone::CatalogView;
 
 use super::Recursion;
@@ -54,8 +55,9 @@ impl World for Outside<'_, '_> {
         self.shared.cache.servers()
     }
 
-    fn send(&mut self, to: SocketAddr, octets: &[u8]) -> Result<Path, Unsent> {
-        let path = self.driver.upstream().ask(to, octets, Need::Fresh).map_err(unsent)?;
+    fn send(&mut self, to: SocketAddr, octets: &[u8], has_cookie: bool) -> Result<Path, Unsent> {
+        let need = if has_cookie { Need::Any } else { Need::Fresh };
+        let path = self.driver.upstream().ask(to, octets, need).map_err(unsent)?;
         Ok(Path(path.bits()))
     }
 
@@ -85,6 +87,10 @@ impl World for Outside<'_, '_> {
 
     fn authoritative(&mut self, query: &[u8], response: &mut Vec<u8>) -> bool {
         self.own.answer(self.zones, query, response)
+    }
+
+    fn keeps_inside(&self, name: &Name) -> bool {
+        self.terms.policy.local.keeps_inside(name)
     }
 
     fn done(&mut self, waiter: Waiter, outcome: &Outcome) {

@@ -155,6 +155,18 @@ fn made_from_wildcards() {
         Secure,
         &[("b.example.", A, "Data Authoritative Secure 50 1 1/1/0")],
     );
+    // An alias that came with the denial of its target: its SOA is not the alias's, the proof is.
+    check(
+        "example. b.example. AAAA",
+        "AA NOERROR",
+        &(records(1).replace(" A 192.0.2.1", " CNAME c.example.").replace("RRSIG A", "RRSIG CNAME")
+            + "\nexample. 3600 SOA ns.example. host.example. 1 2 3 4 900"),
+        Secure,
+        &[
+            ("b.example.", CNAME, "Data Authoritative Secure 50 1 1/1/1"),
+            ("c.example.", AAAA, "NoData Authority Secure 900 1 0/0/2"),
+        ],
+    );
     let of_wildcard = records(1).replace("b.example", "*.example");
     check(
         "example. *.example. A",

@@ -153,6 +153,7 @@ fn cookies() {
     assert_eq!((scene.seen(3), scene.net.connected), (2, 0));
     scene.resolve("txt.example.test.", rtype::TXT);
     assert_eq!(scene.seen(3), 3, "known from then on");
+    assert_eq!(scene.net.with_cookie, 2, "those that have the server's part");
 }
 
 #[test]
@@ -574,6 +575,25 @@ fn zones_of_this_process() {
     assert_eq!(lines(&scene.resolve("b.home.", rtype::A)), ["b.home. CNAME www.example.test.", WWW]);
 }
 
+/// An alias to a special name ends there.
+#[test]
+fn aliases_to_special_names() {
+    let mut scene = Scene::new(ROOT);
+    scene.serve(2, &[("test.", &format!("{TEST}\nto.test. 60 CNAME x.onion.\nd.test. 60 DNAME onion."))]);
+    scene.net.inside = Some(name("onion."));
+    for _ in 0..2 {
+        let sent = scene.net.sent;
+        let outcome = scene.resolve("to.test.", rtype::A);
+        assert_eq!(outcome.rcode, rcode::NXDOMAIN);
+        assert_eq!(lines(&outcome), ["to.test. CNAME x.onion."]);
+        assert!(outcome.is_fact && outcome.security == Some(cache::Security::Insecure));
+        assert!(scene.net.sent == sent || sent == 0);
+    }
+    assert_eq!(scene.resolve("a.d.test.", rtype::A).rcode, rcode::NXDOMAIN);
+    assert_eq!(scene.seen(1), 2, "nobody asked the root about the target");
+    scene.check_nothing_held();
+}
+
 /// A root of our own (RFC 8806) refers, and nobody asks the real ones.
 #[test]
 fn a_root_of_our_own() {
@@ -653,12 +673,19 @@ fn too_many_wait_for_one() {
     scene.check_nothing_held();
 }
 
-/// What has expired is given after 1.8 s of silence, at once after a failure; and again when it is fresh it is fresh.
+/// What has expired is given after so long a silence, at once after a failure; and again when it is fresh it is fresh.
 #[test]
 fn stale() {
+    stale_after(STALE_AFTER_MS);
+    stale_after(300);
+    stale_after(0);
+}
+
+#[track_caller]
+fn stale_after(after_ms: u64) {
     let dead = Rc::new(Cell::new(false));
     let is_dead = dead.clone();
-    let mut scene = Scene::with(ROOT, |settings| settings.serves_stale = true);
+    let mut scene = Scene::with(ROOT, |settings| settings.stale_after_ms = Some(after_ms));
     scene.serve(2, &[("test.", TEST)]);
     scene.serve_so(3, &[("example.test.", EXAMPLE)], move |_, response| (!is_dead.get()).then_some(response));
     scene.server(3).delay_ms = 150;
@@ -669,10 +696,14 @@ fn stale() {
     let outcome = scene.resolve("www.example.test.", rtype::A);
     assert_eq!((lines(&outcome), outcome.is_stale), (vec![WWW.to_owned()], true));
     assert_eq!(outcome.edes[0], Some(ede::STALE_ANSWER));
-    assert_eq!(scene.net.now - begun, STALE_AFTER_MS);
+    assert_eq!(scene.net.now - begun, after_ms);
     scene.pass(10_000);
     dead.set(false);
     scene.pass(20_000);
+    if after_ms == 0 {
+        assert!(scene.resolve("www.example.test.", rtype::A).is_stale, "what is fresh is fetched behind it");
+        scene.pass(1_000);
+    }
     let outcome = scene.resolve("www.example.test.", rtype::A);
     assert_eq!((outcome.rcode, outcome.is_stale), (0, false));
     scene.check_nothing_held();

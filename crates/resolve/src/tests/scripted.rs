@@ -275,7 +275,11 @@ pub struct Net {
     /// Everything that is sent is lost.
     pub is_silent: bool,
     pub own: Option<Zone>,
+    /// Names at and below this are asked of nobody.
+    pub inside: Option<NameBuf>,
     pub sent: u64,
+    /// Of those, questions whose answer a cookie proves.
+    pub with_cookie: u64,
     pub connected: u64,
     pub open_paths: i64,
     pub tls: Vec<String>,
@@ -310,11 +314,12 @@ impl World for Net {
         &self.qualities
     }
 
-    fn send(&mut self, to: SocketAddr, octets: &[u8]) -> Result<Path, Unsent> {
+    fn send(&mut self, to: SocketAddr, octets: &[u8], has_cookie: bool) -> Result<Path, Unsent> {
         if self.is_unreachable {
             return Err(Unsent::Unreachable);
         }
         self.sent += 1;
+        self.with_cookie += u64::from(has_cookie);
         self.open_paths += 1;
         let path = Path(self.random());
         self.last_path = Some(path);
@@ -359,6 +364,10 @@ impl World for Net {
 
     fn close(&mut self, stream: StreamId) {
         self.streams.remove(&stream);
+    }
+
+    fn keeps_inside(&self, name: &Name) -> bool {
+        self.inside.as_ref().is_some_and(|inside| name.is_at_or_below(inside))
     }
 
     fn authoritative(&mut self, query: &[u8], response: &mut Vec<u8>) -> bool {
@@ -416,7 +425,9 @@ impl Scene {
             is_unreachable: false,
             is_silent: false,
             own: None,
+            inside: None,
             sent: 0,
+            with_cookie: 0,
             connected: 0,
             open_paths: 0,
             tls: Vec::new(),

@@ -71,7 +71,7 @@ impl Product {
         for line in &setup.settings {
             match line.split_whitespace().collect::<Vec<_>>()[..] {
                 ["serve-stale", "yes"] => {
-                    settings.serves_stale = true;
+                    settings.stale_after_ms = Some(resolve::limits::STALE_AFTER_MS);
                     of_cache.limits.stale_seconds = 86_400;
                 }
                 ["cache-octets", octets] => {
@@ -111,13 +111,17 @@ impl Product {
     fn event(&mut self, outside: &mut dyn Outside, act: impl FnOnce(&mut Resolver, &mut dyn World)) {
         let mut done = Vec::new();
         let time = time_of(outside);
-        act(&mut self.resolver, &mut Around { time, outside, cache: &self.cache, done: &mut done });
+        act(
+            &mut self.resolver,
+            &mut Around { time, outside, cache: &self.cache, policy: &self.policy, done: &mut done },
+        );
         self.finish(done, time, outside);
         while let Some(later) = self.later.pop() {
             let Later { name, rtype, checking_disabled, from, client, waiter } = later;
             let ask = Ask { name: &name, rtype, checking_disabled, from, client };
             let mut done = Vec::new();
-            let mut around = Around { time, outside, cache: &self.cache, done: &mut done };
+            let mut around =
+                Around { time, outside, cache: &self.cache, policy: &self.policy, done: &mut done };
             let asked = self.resolver.ask(&ask, waiter, &mut around);
             if asked.is_err()
                 && let Some(row) = waiter.and_then(|waiter| self.rows.remove(&waiter))
@@ -252,6 +256,7 @@ struct Around<'a> {
     time: Time,
     outside: &'a mut dyn Outside,
     cache: &'a Cache,
+    policy: &'a Policy,
     done: &'a mut Vec<(Waiter, Outcome)>,
 }
 
@@ -284,7 +289,7 @@ impl World for Around<'_> {
         self.cache.servers()
     }
 
-    fn send(&mut self, to: SocketAddr, octets: &[u8]) -> Result<resolve::Path, resolve::Unsent> {
+    fn send(&mut self, to: SocketAddr, octets: &[u8], _has_cookie: bool) -> Result<resolve::Path, resolve::Unsent> {
         self.outside.send(to, octets).map(|path| resolve::Path(path.0)).map_err(unsent)
     }
 
@@ -310,6 +315,10 @@ impl World for Around<'_> {
 
     fn authoritative(&mut self, _query: &[u8], _response: &mut Vec<u8>) -> bool {
         false
+    }
+
+    fn keeps_inside(&self, name: &Name) -> bool {
+        self.policy.local.keeps_inside(name)
     }
 
     fn done(&mut self, waiter: Waiter, outcome: &Outcome) {
