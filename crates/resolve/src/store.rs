@@ -168,13 +168,12 @@ impl Common<'_> {
         if let Some(soa) = soa {
             entry.zone_labels = soa.owner.label_count() as u8;
         }
-        let subject = match (kind, rrset(self.asked.qtype, finding)) {
-            (Kind::NameError, Subject::Rrset(_)) if self.is_of_name(soa.is_some(), finding) => {
-                Subject::Existence
-            }
-            (_, subject) => subject,
-        };
-        self.put(reply.name(), subject, &entry);
+        let subject = rrset(self.asked.qtype, finding);
+        let is_of_name = matches!(subject, Subject::Rrset(_)) && self.is_of_name(soa.is_some(), finding);
+        // Refused where there are fresh data at the name that are worth as much: then it is of the type alone.
+        if kind != Kind::NameError || !is_of_name || !self.put(reply.name(), Subject::Existence, &entry) {
+            self.put(reply.name(), subject, &entry);
+        }
     }
 
     /// Whether a name error counts for all types of the name. Servers that say so for types they do not know, and have addresses at the name, are

@@ -106,6 +106,8 @@ pub struct Generated {
 const ZONES_A_HOSTER: usize = 40;
 const HOSTERS_MIN: usize = 3;
 const CDNS: usize = 5;
+/// A number that no algorithm has.
+const UNKNOWN_ALGORITHM: u8 = 200;
 /// The server of zones that nobody has.
 const NOBODY: &str = "nobody.";
 /// TLDs that one registry's servers have together.
@@ -344,8 +346,19 @@ impl Generator {
         if let Some(signing) = &mut signing
             && self.random.below(100) < self.wanted.bogus_percent
         {
-            signing.faults.push(FaultKind::Expired.everywhere());
-            self.bogus.insert(zone.to_owned());
+            let kinds = [
+                FaultKind::Expired,
+                FaultKind::NotYetValid,
+                FaultKind::Broken,
+                FaultKind::Missing,
+                FaultKind::UnknownKey,
+                FaultKind::WrongDigest,
+            ];
+            let at = self.random.index(kinds.len());
+            signing.faults.push(kinds[at].clone().everywhere());
+            if is_supported(signing) {
+                self.bogus.insert(zone.to_owned());
+            }
         }
         self.add(zone, &text, signing);
         if self.random.below(100) < self.wanted.lame_percent
@@ -442,20 +455,41 @@ impl Generator {
         }
     }
 
-    /// Algorithms and proofs as zones have them: mostly P-256, some RSA, few Ed25519; NSEC and NSEC3 in halves.
+    /// Algorithms and proofs as zones have them: mostly P-256, some RSA, few others, one of fifty an algorithm that nobody knows; NSEC and NSEC3 in halves;
+    /// rolls that have begun.
     fn zone_signing(&mut self) -> Option<Signing> {
-        let algorithm = match self.random.below(10) {
-            0..7 => algorithm::ECDSAP256SHA256,
-            7..9 => algorithm::RSASHA256,
-            _ => algorithm::ED25519,
+        let algorithm = match self.random.below(50) {
+            0..34 => algorithm::ECDSAP256SHA256,
+            34..42 => algorithm::RSASHA256,
+            42 => algorithm::RSASHA512,
+            43 => algorithm::ECDSAP384SHA384,
+            44..49 => algorithm::ED25519,
+            _ => UNKNOWN_ALGORITHM,
         };
+        let ds_digests = match self.random.below(10) {
+            0 => vec![4],
+            1 => vec![1, 2],
+            _ => vec![2],
+        };
+        let (has_standby, has_revoked) = (self.random.chance(0.1), self.random.chance(0.05));
         let denial = match self.random.below(2) {
             0 => Denial::Nsec,
             _ => Denial::Nsec3 { iterations: 0, salt: Vec::new(), opt_out: false },
         };
         let has_single_key = self.random.chance(0.4);
-        self.signing(algorithm, denial).map(|signing| Signing { has_single_key, ..signing })
+        let signing = self.signing(algorithm, denial)?;
+        let mut signing = Signing { has_single_key, has_standby, has_revoked, ds_digests, ..signing };
+        if self.random.chance(0.05) {
+            // A DS of no key beside the right one.
+            signing.faults.push(FaultKind::StrangeDs(12_345, algorithm).everywhere());
+        }
+        Some(signing)
     }
+}
+
+/// Whether validators know how a zone is signed; if not, it is insecure.
+pub fn is_supported(signing: &Signing) -> bool {
+    signing.algorithms.iter().any(|algorithm| *algorithm != UNKNOWN_ALGORITHM)
 }
 
 fn soa(primary: &str) -> String {

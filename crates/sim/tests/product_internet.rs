@@ -4,7 +4,7 @@
 mod product;
 
 use product::Product;
-use sim::generated::{Generated, Wanted, generated, names_seen};
+use sim::generated::{Generated, Wanted, generated, is_supported, names_seen};
 use sim::tested::{Setup, Tested};
 use sim::time::{MILLISECOND, Micros, SECOND};
 use sim::truth::Truth;
@@ -53,7 +53,11 @@ impl Run {
         let internet = generated.plan.internet().expect("servers");
         let anchors = generated.plan.anchors();
         let setup = Setup { hints: internet.hints(), anchors, settings: Vec::new(), stored: None };
-        let signed = generated.plan.zones.iter().map(|zone| (zone.apex.to_string(), zone.signing.is_some()));
+        let signed = generated
+            .plan
+            .zones
+            .iter()
+            .map(|zone| (zone.apex.to_string(), zone.signing.as_ref().is_some_and(is_supported)));
         let signed: HashMap<String, bool> = signed.collect();
         let is_secure = |zone: &String| {
             let apex: wire::NameBuf = zone.parse().expect("a name");

@@ -244,7 +244,7 @@ fn policy(settings: &Settings, server: &auth::Server, version: u64) -> Policy {
         stale_seconds: resolver.stale_seconds,
         points: Names::new(&points(settings)),
         nsid: server.nsid.clone(),
-        cookies: server.cookies.clone(),
+        cookies: server.cookies,
         demands_cookies: server.demands_cookies,
         local: local(settings),
         dns64: dns64(settings),
@@ -300,7 +300,7 @@ fn local(settings: &Settings) -> Local {
     for (_, local) in &settings.local_zones {
         let Some(name) = &local.name else { continue };
         source.zones.push(Zone::new(name.clone(), kind(local)));
-        let records = local_records(local, name).into_iter().flatten();
+        let records = local_records(local, name).flatten();
         source.records.extend(records.map(|record| {
             let RecordBuf { owner, rtype, ttl, rdata } = record;
             local::Record { owner, rtype, ttl, rdata: rdata.into() }

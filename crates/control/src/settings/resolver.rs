@@ -269,7 +269,35 @@ impl Settings {
                 "expected true beside `ipv4 = false`: nobody could be asked".into(),
             );
         }
+        self.check_local(table, report);
         self.check_names_once(table, report);
+    }
+
+    /// Records of local zones are read, and lie in them.
+    fn check_local(&self, table: &DeTable<'_>, report: &mut Report<'_>) {
+        for (at, (_, local)) in self.local_zones.iter().enumerate() {
+            let Some(name) = &local.name else { continue };
+            for (item, line) in local.records.texts().iter().enumerate() {
+                let fault = match zonefile::records(line, name) {
+                    Err(problem) => Some(format!(
+                        "{line:?}: {}",
+                        problem.to_string().trim_start_matches("text:1:").trim_start()
+                    )),
+                    Ok(records) => records
+                        .iter()
+                        .find(|record| !record.owner.is_at_or_below(name))
+                        .map(|record| format!("expected a name at or below {name}, found {}", record.owner)),
+                };
+                if let Some(text) = fault {
+                    Place { table, section: "local-zone", at: Some(at) }.report(
+                        report,
+                        "records",
+                        Some(item),
+                        text,
+                    );
+                }
+            }
+        }
     }
 
     /// A name is forwarded, stub or local once.
@@ -328,6 +356,20 @@ mod tests {
                 "f:8:35: dns64-prefixes: expected an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits, found \"64:ff9b::/95\"",
                 "f:9:20: source-addresses: expected an address, found \"here\"",
             ]
+        );
+    }
+
+    #[test]
+    fn records_of_local_zones() {
+        let text = "[[local-zone]]\nname = \"home.example\"\n\
+                    records = [\"a 60 A 192.0.2.1\", \"b 60 A 192.0.2\", \"c.other. 60 A 192.0.2.1\", \"\"]\n";
+        let found = problems(text);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found[0].starts_with("f:3:32: records: \"b 60 A 192.0.2\": "), "{}", found[0]);
+        assert_eq!(found[1], "f:3:50: records: expected a name at or below home.example., found c.other.");
+        assert_eq!(
+            found[2],
+            "f:3:77: records: \"\": 1: expected at least one record, found the end of the file"
         );
     }
 

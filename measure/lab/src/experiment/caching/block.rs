@@ -42,7 +42,7 @@ pub fn measure(
     let relays = [RELAY, RELAY_AGAIN].map(|label| spot.relay(lab, label, authorities)).to_vec();
     let measured = lab
         .start_all(relays, &crate::data::Zones::default(), &mut all, &spot.at)
-        .and_then(|()| lab.warm_all(&mut all, &spot.queries, &spot.at))
+        .and_then(|()| lab.warm_all(&mut all, &spot.settle, &spot.at))
         .and_then(|()| staircases(lab, spot, &mut all, authorities, order));
     let result = match measured {
         Ok(raw) => {

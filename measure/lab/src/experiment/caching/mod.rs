@@ -54,6 +54,8 @@ struct Spot {
     hits: f64,
     queries: PathBuf,
     sizes: PathBuf,
+    /// Names that stay, for the warm-up: those of the case that do not stay would be hits in the first trial after it.
+    settle: PathBuf,
 }
 
 /// Values of all blocks.
@@ -127,7 +129,8 @@ fn spots(
                 at.push(format!("{workers} {}", if workers == 1 { "worker" } else { "workers" }));
             }
             let (at, hits) = (at.join(", "), case.hits.unwrap_or(1.0));
-            all.push(Spot { at, case: case.clone(), workers, hits, queries, sizes });
+            let settle = bed.settle.clone();
+            all.push(Spot { at, case: case.clone(), workers, hits, queries, sizes, settle });
         }
     }
     let (zones, records) = (bed.children.list.len(), bed.children.records);
