@@ -289,7 +289,12 @@ impl World for Around<'_> {
         self.cache.servers()
     }
 
-    fn send(&mut self, to: SocketAddr, octets: &[u8], _has_cookie: bool) -> Result<resolve::Path, resolve::Unsent> {
+    fn send(
+        &mut self,
+        to: SocketAddr,
+        octets: &[u8],
+        _has_cookie: bool,
+    ) -> Result<resolve::Path, resolve::Unsent> {
         self.outside.send(to, octets).map(|path| resolve::Path(path.0)).map_err(unsent)
     }
 
