@@ -332,3 +332,51 @@ fn how_a_name_is_found_out_is_explained() {
         assert_eq!(resolver.ctl(&["requests"]), "", "nothing is left");
     });
 }
+
+/// A zone of its own beside the resolver: aliases that lead out of it and delegations are followed for those who want and may have recursion, and shown as
+/// they are to others.
+#[test]
+fn zones_beside_the_resolver() {
+    in_internet(|internet| {
+        let files = tempfile::tempdir().expect("a folder");
+        let zone = |apex: &str, records: &str| {
+            let file = files.path().join(apex);
+            let text =
+                format!("$ORIGIN {apex}.\n$TTL 300\n@ SOA ns host 1 7200 900 86400 5\n@ NS ns\n{records}");
+            std::fs::write(&file, text).expect("a zone file");
+            format!("[[zone]]\nname = \"{apex}\"\nfile = \"{}\"\n", file.display())
+        };
+        let below = zone("sub.own.example", "ns A 127.0.0.3\nwww A 192.0.2.51\n");
+        let own = zone(
+            "own.example",
+            "ns A 127.0.0.2\nwww A 192.0.2.50\nout CNAME www.signed.org.\nsub NS ns.sub\nns.sub A 127.0.0.3\n",
+        );
+        let _below = internet.resolver_at("127.0.0.3", &below);
+        // The root of this Internet proves that there is no example.
+        let resolver = internet.resolver_at("127.0.0.2", &format!("insecure = [\"own.example\"]\n{own}"));
+        let www = ["www.own.example. IN A 192.0.2.50"];
+        let out = ["out.own.example. IN CNAME www.signed.org."];
+        let chain = [out[0], "www.signed.org. IN A 192.0.2.1", "www.signed.org. IN A 192.0.2.2"];
+        let deeper = ["www.sub.own.example. IN A 192.0.2.51"];
+        let is_referral = |said: &str| said.contains("sub.own.example.\t300\tIN\tNS\tns.sub.own.example.");
+        // What comes from the zone alone does not say that recursion is available (RA).
+        for _ in 0..2 {
+            check(&resolver.dig(&["www.own.example", "A"]), "NOERROR", "qr aa rd", &www);
+            check(&resolver.dig(&["out.own.example", "A"]), "NOERROR", "qr rd ra", &chain);
+            check(&resolver.dig(&["www.sub.own.example", "A"]), "NOERROR", "qr rd ra", &deeper);
+            check(&resolver.dig(&["out.own.example", "A", "+norecurse"]), "NOERROR", "qr aa", &out);
+            let said = resolver.dig(&["www.sub.own.example", "A", "+norecurse"]);
+            check(&said, "NOERROR", "qr", &[]);
+            assert!(is_referral(&said), "{said}");
+        }
+        drop(resolver);
+        let nobody = format!("{own}[access]\nrecursion = \"nobody\"\n");
+        let resolver = internet.resolver_at("127.0.0.2", &nobody);
+        check(&resolver.dig(&["www.own.example", "A"]), "NOERROR", "qr aa rd", &www);
+        check(&resolver.dig(&["out.own.example", "A"]), "NOERROR", "qr aa rd", &out);
+        let said = resolver.dig(&["www.sub.own.example", "A"]);
+        check(&said, "NOERROR", "qr rd", &[]);
+        assert!(is_referral(&said), "{said}");
+        check(&resolver.dig(&["www.plain.org", "A"]), "REFUSED", "qr rd", &[]);
+    });
+}
