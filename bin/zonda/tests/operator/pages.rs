@@ -107,7 +107,7 @@ fn shells_take_the_completion() {
         assert_eq!(complete("zonda check", 1, "check", "zonda"), "check-config check-zone");
         assert_eq!(
             complete("zonda ctl re", 2, "re", "ctl"),
-            "reload reconfigure refresh retransfer remove-zone"
+            "reload reconfigure refresh retransfer requests remove-zone"
         );
         assert_eq!(complete("zonda serve --w", 2, "--w", "serve"), "--workers");
     }
@@ -119,7 +119,7 @@ fn shells_take_the_completion() {
         let completed =
             output(Command::new("fish").env("HOME", folder.path()).args(["--no-config", "-c", &script]));
         let words: Vec<&str> = completed.lines().filter_map(|line| line.split('\t').next()).collect();
-        assert_eq!(words, ["reconfigure", "refresh", "reload", "remove-zone", "retransfer"]);
+        assert_eq!(words, ["reconfigure", "refresh", "reload", "remove-zone", "requests", "retransfer"]);
     }
 }
 
