@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use zonda_tests::exchange::{Transport, ask, read_framed, tcp_stream, udp_within, write_framed};
 use zonda_tests::message::Query;
-use zonda_tests::patience::{PATIENCE, await_that};
+use zonda_tests::patience::{PATIENCE, await_or, await_that};
 use zonda_tests::rtype;
 use zonda_tests::server::{Guarded, Kind, Server, ctl, free_address, program, settings, signal, write};
 use zonda_tests::zone::ZoneFile;
@@ -74,10 +74,21 @@ impl Line {
     fn assert_fresh_start(&self) {
         let scratch = tempfile::tempdir().expect("a scratch folder");
         let config = self.server.path("zonda.toml");
-        let fresh = zonda_tests::server::program_command(&["serve", "--config", text(&config)]);
-        let _fresh = Guarded::spawn(fresh, scratch.path());
+        let start = || {
+            let fresh = zonda_tests::server::program_command(&["serve", "--config", text(&config)]);
+            Guarded::spawn(fresh, scratch.path())
+        };
+        let mut fresh = start();
         let ask = || udp_within(self.at(), &query().octets(), Duration::from_millis(100));
-        await_that("a fresh start", || matches!(ask(), Ok(Some(answer)) if is_good(&answer)));
+        let log = || std::fs::read_to_string(scratch.path().join("log")).unwrap_or_default();
+        let words = || format!("waited for a fresh start; it says\n{}", log());
+        await_or(words, || {
+            // One that was killed has the addresses until the system has taken it down.
+            if !fresh.is_running() {
+                fresh = start();
+            }
+            matches!(ask(), Ok(Some(answer)) if is_good(&answer))
+        });
     }
 
     pub(crate) fn pid(&self) -> u32 {
