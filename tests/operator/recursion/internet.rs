@@ -190,9 +190,10 @@ impl Internet {
             || resolver.log(),
             || {
                 assert!(resolver.process.is_running(), "{}", resolver.log());
-                // Refused where nobody may recurse.
+                // Zones are there; refused where nobody may recurse.
                 let said = resolver.dig(&["localhost", "A"]);
-                said.contains("status: NOERROR") || said.contains("status: REFUSED")
+                resolver.log().contains("INFO serving ")
+                    && (said.contains("status: NOERROR") || said.contains("status: REFUSED"))
             },
         );
         resolver
