@@ -3,8 +3,13 @@
 mod compare;
 mod internet;
 
+use std::time::Duration;
+
 use internet::in_internet;
+use zonda_tests::exchange::udp_within;
+use zonda_tests::message::Query;
 use zonda_tests::patience::await_or;
+use zonda_tests::rtype;
 
 /// What dig shows of an answer: status, flags, and the lines of the answer section.
 fn shown(said: &str) -> (String, String, Vec<String>) {
@@ -378,5 +383,23 @@ fn zones_beside_the_resolver() {
         check(&said, "NOERROR", "qr rd", &[]);
         assert!(is_referral(&said), "{said}");
         check(&resolver.dig(&["www.plain.org", "A"]), "REFUSED", "qr rd", &[]);
+    });
+}
+
+#[test]
+fn limits_of_rates_hold_beside_a_resolver() {
+    in_internet(|internet| {
+        let files = tempfile::tempdir().expect("a folder");
+        let file = files.path().join("own.example");
+        std::fs::write(&file, "$TTL 300\n@ SOA ns host 1 7200 900 86400 5\n@ NS ns\nns A 192.0.2.1\n")
+            .expect("a zone");
+        let own = format!("[[zone]]\nname = \"own.example\"\nfile = \"{}\"\n", file.display());
+        let limits = "[rate-limit]\nenabled = true\nresponses-per-second = 2\nslip = 0\n";
+        let _resolver = internet.resolver(&format!("{limits}{own}"));
+        let query = Query::new("ns.own.example", rtype::A).octets();
+        let at = "127.0.0.1:53".parse().expect("an address");
+        let ask = || udp_within(at, &query, Duration::from_millis(50)).ok().flatten().is_some();
+        let answered = (0..30).filter(|_| ask()).count();
+        assert!((1..20).contains(&answered), "{answered} of 30");
     });
 }

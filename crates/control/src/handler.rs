@@ -129,13 +129,26 @@ impl Service for Answerer {
         if let (Some(identity), Some(zones), Some(recursor)) =
             (self.identity.value(), self.zones.view(), &mut self.recursor)
         {
-            let mut answering =
-                Answering { responder: &mut self.responder, requests: &self.requests, recursor };
-            answering.answer(queries, (&zones, identity), driver);
-            if mappings::begun() != self.lost {
-                answering.recursor.forget();
+            let is_limited = identity.access.limits().is_some();
+            if is_limited {
+                self.responder.set_time(queries.now().instant.saturating_duration_since(self.started));
+            }
+            let (responder, requests) = (&mut self.responder, &self.requests);
+            Answering { responder, requests, recursor, is_limited }.answer(
+                queries,
+                (&zones, identity),
+                driver,
+            );
+            let lost = mappings::begun();
+            if lost != self.lost {
+                // They may say so much as that a name does not exist: none is given, and clients ask again.
+                recursor.forget();
                 self.responder.forget();
-                self.lost = mappings::begun();
+                queries.rewind();
+                self.lost = lost;
+            }
+            if is_limited {
+                self.responder.show_limited();
             }
         } else if let (Some(identity), Some(zones)) = (self.identity.value(), self.zones.view()) {
             let now = queries.now().wall;
@@ -178,6 +191,8 @@ struct Answering<'a> {
     responder: &'a mut Responder,
     requests: &'a Requests,
     recursor: &'a mut Recursor,
+    /// Answers of zones of ours are held against the limits of rates, as is what is said to those who may not recurse.
+    is_limited: bool,
 }
 
 impl Answering<'_> {
@@ -199,38 +214,20 @@ impl Answering<'_> {
             };
             // What zones of ours have to say goes before.
             let own = match has_zones {
-                true => self.responder.serve(query, zones, identity, &client, room),
+                true => self.serve(query, zones, identity, &client, room),
                 false => Answered::Elsewhere(0),
             };
-            let octets = match own {
-                Answered::Octets(octets) => octets,
-                Answered::Request => {
-                    if let Some(item) = queries.current() {
-                        self.requests.carry_out(item, (zones, identity), &client, self.responder, driver);
-                    }
-                    continue;
-                }
+            let answered = match own {
                 Answered::Elsewhere(own) => match self.recursor.serve(query, context, time, room) {
-                    Served::Octets(octets) => octets,
-                    Served::Drop => 0,
+                    Served::Octets(octets) => Answered::Octets(octets),
+                    Served::Drop => Answered::Octets(0),
                     // Nothing was written over it.
-                    Served::Refused if own > 0 => own,
-                    Served::Refused => self.recursor.refuse(time, room),
-                    Served::Other => match self.responder.serve(query, zones, identity, &client, room) {
-                        Answered::Octets(octets) | Answered::Elsewhere(octets) => octets,
-                        Answered::Request => {
-                            if let Some(item) = queries.current() {
-                                self.requests.carry_out(
-                                    item,
-                                    (zones, identity),
-                                    &client,
-                                    self.responder,
-                                    driver,
-                                );
-                            }
-                            continue;
-                        }
-                    },
+                    Served::Refused if own > 0 && self.is_limited => {
+                        self.responder.limit(query, own, identity, &client, room)
+                    }
+                    Served::Refused if own > 0 => Answered::Octets(own),
+                    Served::Refused => Answered::Octets(self.recursor.refuse(time, room)),
+                    Served::Other => self.serve(query, zones, identity, &client, room),
                     Served::Miss => {
                         if let Some(item) = queries.current() {
                             self.recursor.wait(item, time, driver);
@@ -238,10 +235,32 @@ impl Answering<'_> {
                         continue;
                     }
                 },
+                answered => answered,
             };
-            queries.answer(octets);
+            match answered {
+                Answered::Octets(octets) | Answered::Elsewhere(octets) => queries.answer(octets),
+                Answered::Request => {
+                    if let Some(item) = queries.current() {
+                        self.requests.carry_out(item, (zones, identity), &client, self.responder, driver);
+                    }
+                }
+            }
         }
         self.recursor.end(zones, time, driver);
+    }
+
+    fn serve(
+        &mut self,
+        query: &[u8],
+        zones: &CatalogView<'_>,
+        identity: &Server,
+        client: &Client<'_>,
+        room: &mut [u8],
+    ) -> Answered {
+        match self.is_limited {
+            false => self.responder.serve(query, zones, identity, client, room),
+            true => self.responder.serve_limited(query, zones, identity, client, room),
+        }
     }
 }
 
