@@ -122,8 +122,13 @@ fn tls(settings: &Settings) -> Result<Tls, Vec<String>> {
 
 fn upstream(resolver: &crate::settings::ResolverSettings) -> Arc<UpstreamSettings> {
     let sources = resolver.source_addresses.texts().iter().filter_map(|text| text.parse().ok()).collect();
-    let ports =
-        ports(&resolver.source_ports).and_then(|(first, last)| Ports::new(&[(first..=last)], &[]).ok());
+    // Those that are set by nobody leave out what other services of a machine use.
+    let ports = match resolver.source_ports == crate::settings::ResolverSettings::default().source_ports {
+        true => None,
+        false => {
+            ports(&resolver.source_ports).and_then(|(first, last)| Ports::new(&[first..=last], &[]).ok())
+        }
+    };
     Arc::new(UpstreamSettings { sources, ports: ports.unwrap_or_default(), ..UpstreamSettings::default() })
 }
 

@@ -193,7 +193,9 @@ pub(super) fn check_local(local: &LocalZoneSettings) -> Result<(), &'static str>
 pub(crate) fn ports(text: &str) -> Option<(u16, u16)> {
     let (first, last) = text.split_once('-')?;
     let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-    (first >= 1024 && first <= last).then_some((first, last))
+    // With fewer a forger has less to guess than is promised.
+    let is_enough = first <= last && u32::from(last - first) + 1 >= net::PORTS_MIN;
+    (first >= 1024 && is_enough).then_some((first, last))
 }
 
 /// The prefixes of a setting without faults.
@@ -261,7 +263,10 @@ impl Settings {
         check("dns64-exclude", &resolver.dns64_exclude, &prefix_fault);
         if ports(&resolver.source_ports).is_none() {
             let found = &resolver.source_ports;
-            let text = format!("expected two ports from 1024 on such as \"1024-65535\", found {found:?}");
+            let least = net::PORTS_MIN;
+            let text = format!(
+                "expected two ports from 1024 on with {least} or more between, such as \"1024-65535\", found {found:?}"
+            );
             place.report(report, "source-ports", None, text);
         }
         if !resolver.ipv4 && !resolver.ipv6 {
@@ -341,7 +346,8 @@ mod tests {
         let settings = ResolverSettings::default();
         assert_eq!(prefixes(&settings.never_ask).len(), SPECIAL_ADDRESSES.len());
         assert_eq!(ports(&settings.source_ports), Some((1024, 65_535)));
-        assert_eq!([ports("53-1024"), ports("2000"), ports("3000-2000"), ports("1024-70000")], [None; 4]);
+        let wrong = ["53-1024", "2000", "3000-2000", "1024-70000", "1024-2000"];
+        assert_eq!(wrong.map(ports), [None; 5]);
     }
 
     #[test]
@@ -354,7 +360,7 @@ mod tests {
             [
                 "f:3:21: insecure: expected a domain name, found \"a..b\": empty label",
                 "f:4:13: never-ask: expected zeros after the first 8 bits, found \"10.0.0.1/8\"; did you mean \"10.0.0.0/8\"?",
-                "f:5:16: source-ports: expected two ports from 1024 on such as \"1024-65535\", found \"53\"",
+                "f:5:16: source-ports: expected two ports from 1024 on with 2048 or more between, such as \"1024-65535\", found \"53\"",
                 "f:7:8: ipv6: expected true beside `ipv4 = false`: nobody could be asked",
                 "f:8:35: dns64-prefixes: expected an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits, found \"64:ff9b::/95\"",
                 "f:9:20: source-addresses: expected an address, found \"here\"",
