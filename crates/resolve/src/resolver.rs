@@ -8,6 +8,7 @@
 
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
 
 use cache::{Copied, Moment};
 use validate::Verifier;
@@ -340,11 +341,28 @@ impl Resolver {
 
     /// Steps until nothing is ready.
     pub(crate) fn run(&mut self, world: &mut dyn World) {
-        while let Some(id) = self.mesh.next_ready() {
-            if let Some(task) = self.mesh.take(id) {
-                self.steps(id, task, world);
+        loop {
+            while let Some(id) = self.mesh.next_ready() {
+                if let Some(task) = self.mesh.take(id) {
+                    self.steps(id, task, world);
+                }
             }
+            let Some(id) = self.next_in_line() else { return };
+            self.mesh.make_ready(id);
         }
+    }
+
+    /// A task that stood in line for a server whose turn has come.
+    fn next_in_line(&mut self) -> Option<TaskId> {
+        let Resolver { exchanges, mesh, .. } = self;
+        let stands = |id: TaskId, server: &SocketAddr| {
+            let is_it = |task: &&Task| task.queued_at == Some(*server) && task.state == State::Choosing;
+            mesh.get(id).filter(is_it).is_some()
+        };
+        let id = exchanges.next_in_line(stands)?;
+        let task = mesh.get_mut(id)?;
+        (task.queued_at, task.again_at) = (None, None);
+        Some(id)
     }
 
     /// Lets a task step as far as it gets.

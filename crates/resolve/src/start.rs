@@ -348,7 +348,7 @@ impl Resolver {
         task.place = place;
         task.candidates.clear();
         (task.over_stream, task.is_case_plain) = (None, false);
-        task.questions = 0;
+        (task.questions, task.queued_at) = (0, None);
         (task.bogus, task.near_misses, task.second_hand) = (0, 0, (false, false));
         task.state = State::Choosing;
     }

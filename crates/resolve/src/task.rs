@@ -1,5 +1,7 @@
 //! One thing that is being found out: a name and type, the chain of aliases from there included.
 
+use std::net::SocketAddr;
+
 use cache::{Moment, Security};
 use wire::Name;
 use wire::name::NameBuf;
@@ -85,6 +87,8 @@ pub(crate) struct Task {
     pub stale_at: Option<Moment>,
     /// When to look again though nothing happened.
     pub again_at: Option<Moment>,
+    /// The busy server that it stands in line for.
+    pub queued_at: Option<SocketAddr>,
     pub waiters: Vec<Waiting>,
     pub parents: Vec<TaskId>,
     pub children: Vec<TaskId>,
@@ -165,6 +169,7 @@ impl Task {
             begun,
             stale_at: None,
             again_at: None,
+            queued_at: None,
             waiters: Vec::new(),
             parents: Vec::new(),
             children: Vec::new(),
