@@ -11,7 +11,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
-use cache::{Cookie, Moment};
+use cache::{Cookie, Moment, Secret};
 use wire::name::NameBuf;
 
 use crate::limits::QUEUE_MAX;
@@ -66,10 +66,10 @@ struct Slot {
 pub(crate) struct Exchanges {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    ways: HashMap<(Path, SocketAddr), u32>,
-    in_flight: HashMap<SocketAddr, u16>,
+    ways: HashMap<(Path, SocketAddr), u32, Secret>,
+    in_flight: HashMap<SocketAddr, u16, Secret>,
     /// Only of servers with questions in flight.
-    queues: HashMap<SocketAddr, VecDeque<TaskId>>,
+    queues: HashMap<SocketAddr, VecDeque<TaskId>, Secret>,
     /// Those of them that have room.
     roomy: Vec<SocketAddr>,
 }

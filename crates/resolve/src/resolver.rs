@@ -6,11 +6,10 @@
 //!
 //! What a step does is in the module of the state: `start`, `choose`, `receive`, `proving`, `finish`.
 
-use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
-use cache::{Copied, Moment};
+use cache::{Copied, Moment, Secret};
 use validate::Verifier;
 use wire::iana::rtype;
 use wire::{Name, NameBuf};
@@ -78,7 +77,7 @@ pub struct Resolver {
     pub(crate) scratch: Scratch,
     pub(crate) standings: Standings,
     /// The task of each waiter, to abandon it.
-    pub(crate) waiting: HashMap<Waiter, TaskId, RandomState>,
+    pub(crate) waiting: HashMap<Waiter, TaskId, Secret>,
     /// Tasks that nobody waited for at their begin.
     pub(crate) prefetches: usize,
     /// Octets of the responses that are being validated.
@@ -88,7 +87,7 @@ pub struct Resolver {
     /// How many were told in this one.
     pub(crate) told_now: usize,
     /// What is given stale without another try, and until when.
-    pub(crate) rechecks: HashMap<(NameBuf, u16), Moment>,
+    pub(crate) rechecks: HashMap<(NameBuf, u16), Moment, Secret>,
     /// How many are being written down, and those that were, until they are fetched.
     pub(crate) explained: usize,
     pub(crate) stories: Vec<Told>,
@@ -123,7 +122,7 @@ impl Resolver {
             proving_octets: 0,
             telling: VecDeque::new(),
             told_now: 0,
-            rechecks: HashMap::new(),
+            rechecks: HashMap::default(),
             explained: 0,
             stories: Vec::new(),
             time: Time::default(),
