@@ -37,6 +37,9 @@ impl Resolver {
         if task.again_at.is_some() {
             return Flow::Wait;
         }
+        if task.is_ahead() && task.questions > 0 {
+            return Flow::End(Box::new(Outcome::unfinished()));
+        }
         let (name, rtype) = self.next_question(task);
         let inquiry = self.inquiries.id(&task.place, &name, rtype);
         if task.leads != Some(inquiry) {
@@ -100,6 +103,9 @@ impl Resolver {
 
     /// Has addresses of servers sought, or gives the zone up.
     fn seek(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> Flow {
+        if task.is_ahead() {
+            return Flow::End(Box::new(Outcome::unfinished()));
+        }
         while task.children.len() < SOUGHT_AT_ONCE {
             let Some((name, rtype)) = task.candidates.next_sought() else { break };
             let name = name.to_lowercase();
@@ -177,6 +183,7 @@ impl Resolver {
         match sent {
             Ok(state) => {
                 task.state = state;
+                self.ask_keys_ahead(task, world);
                 Flow::Wait
             }
             Err(why) => {
