@@ -1,5 +1,6 @@
 //! The recursive server in a model Internet of real servers, each test in a network namespace of its own.
 
+mod attacks;
 mod compare;
 mod internet;
 
