@@ -7,7 +7,8 @@ use net::{Address, Arrivals, Closed, Context, Driver, Item, Ticket, TimerId};
 use recursive::waiting::Who;
 use recursive::{Client, Served, Waiting};
 use resolve::{Ask, Path, Received, Resolver, StreamEvent, StreamId, Time, Waiter};
-use wire::NameBuf;
+use wire::iana::rtype;
+use wire::{Name, NameBuf};
 use zone::CatalogView;
 
 use super::Recursion;
@@ -106,6 +107,23 @@ impl Recursor {
             self.is_configured = true;
         }
         driver.upstream().configure(Arc::clone(&self.terms.upstream));
+    }
+
+    /// The worker begins. Errands reach it from here on ([`Recursor::begin`] has said how); one of all asks the root for its servers, before anybody needs them (RFC 9609 3).
+    pub(crate) fn started(&mut self, driver: &mut Driver<'_, Message>) {
+        let is_forwarded = |zone: &resolve::settings::Configured| zone.name.is_root();
+        if driver.worker() > 0 || self.terms.resolve.zones.iter().any(is_forwarded) {
+            return;
+        }
+        let ask = Ask {
+            name: Name::root(),
+            rtype: rtype::NS,
+            // As tasks do that need it: a question for the same joins.
+            checking_disabled: true,
+            from: resolve::From::Cache,
+            client: None,
+        };
+        self.replies.later.push(Later::of(&ask, None));
     }
 
     /// Answers a query from what is known; what was asked last is what the other methods speak of.
