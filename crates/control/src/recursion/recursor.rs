@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cache::Moment;
 use net::{Address, Arrivals, Closed, Context, Driver, Item, Ticket, TimerId};
-use recursive::waiting::Who;
+use recursive::waiting::{OUTAGE_MS_MAX, Who};
 use recursive::{Client, Served, Waiting};
 use resolve::{Ask, Path, Received, Resolver, StreamEvent, StreamId, Time, Waiter};
 use wire::iana::rtype;
@@ -208,7 +208,7 @@ impl Recursor {
         while let Some(told) = self.resolver.told() {
             self.explaining.tell(told);
         }
-        let deadlines = [self.resolver.deadline(), self.replies.waiters.deadline()];
+        let deadlines = [self.resolver.deadline(), self.replies.waiters.deadline(time.now)];
         let Some(deadline) = deadlines.into_iter().flatten().min() else { return };
         if self.timer.is_some_and(|(_, at)| at <= deadline) {
             return;
@@ -278,9 +278,12 @@ impl Recursor {
     /// The timer fired.
     pub(crate) fn tick(&mut self, zones: &CatalogView<'_>, time: Time, driver: &mut Driver<'_, Message>) {
         self.timer = None;
-        self.replies.expire(time.now, driver);
         let (resolver, mut world) = self.parts(zones, time, driver);
         resolver.tick(&mut world);
+        // Who got something by that waits no more.
+        let is_out = self.resolver.is_network_out(Moment(time.now.0.saturating_sub(OUTAGE_MS_MAX)));
+        let known = (&self.terms.policy, &self.shared.cache);
+        self.replies.expire(is_out, known, time.now, driver);
     }
 
     /// Does what operators want to know.

@@ -1,10 +1,10 @@
 //! What clients get that waited.
 
 use super::{A, outcome, waiting};
-use crate::kit::{BEGIN, Kit, sets};
+use crate::kit::{BEGIN, Kit, query, sets};
 use cache::Security::{Bogus, Insecure, Secure, Unchecked};
 use resolve::Outcome;
-use wire::header::{AD, CD};
+use wire::header::{AD, CD, RD};
 use wire::iana::{ede, rcode, rtype};
 
 #[test]
@@ -75,4 +75,49 @@ fn every_reason() {
         let expected = if is_of_validation { "Miss".into() } else { format!("SERVFAIL cd {code} 13") };
         assert_eq!(kit.ask("www.x", rtype::A, CD, false), expected);
     }
+}
+
+/// Who has waited for as long as may be gets what has expired, or a failure that is as short as its query.
+#[test]
+fn who_has_waited_too_long() {
+    let mut kit = Kit::new();
+    kit.data("old.x", rtype::A, 60, A, Secure);
+    kit.data("alias.x", rtype::CNAME, 60, &["old.x"], Insecure);
+    kit.data("half.x", rtype::CNAME, 60, &["none.x"], Insecure);
+    kit.denial("no.x", None, "x", 60, Secure);
+    kit.data("bad.x", rtype::A, 60, A, Bogus);
+    kit.now = BEGIN.plus_ms(90_000);
+    let none = ede::NO_REACHABLE_AUTHORITY;
+    for (text, why, stale_seconds, expected) in [
+        ("old.x", none, 86_400, "NOERROR 3 22 | old.x. 30 A 192.0.2.1, old.x. 30 RRSIG sig"),
+        ("old.x", ede::NETWORK_ERROR, 86_400, "NOERROR 3 23 | old.x. 30 A 192.0.2.1, old.x. 30 RRSIG sig"),
+        ("old.x", none, 0, "SERVFAIL 22"),
+        ("old.x", none, 20, "SERVFAIL 22"),
+        (
+            "alias.x",
+            none,
+            86_400,
+            "NOERROR 3 22 | alias.x. 30 CNAME old.x., old.x. 30 A 192.0.2.1, old.x. 30 RRSIG sig",
+        ),
+        ("half.x", none, 86_400, "SERVFAIL 22"),
+        (
+            "no.x",
+            none,
+            86_400,
+            "NXDOMAIN 19 22 |  | x. 30 SOA x., x. 30 RRSIG sig, x. 30 NSEC nsec, x. 30 RRSIG sig",
+        ),
+        ("bad.x", none, 86_400, "SERVFAIL 22"),
+        ("new.x", ede::NETWORK_ERROR, 86_400, "SERVFAIL 23"),
+    ] {
+        kit.policy.stale_seconds = stale_seconds;
+        let waiting = waiting(&mut kit, text, rtype::A, 0, true);
+        let known = (&kit.policy, &kit.cache);
+        let octets = kit.responder.unanswered(&waiting, why, known, kit.now, &mut kit.room);
+        let said = crate::kit::read(&kit.room[..octets]);
+        assert_eq!(said.words(), expected, "{text}");
+        let asked = query(text, rtype::A, RD, Some((1232, true)), b"").len();
+        assert!(!expected.starts_with("SERVFAIL") || octets == asked + 6, "{octets} for {asked}");
+    }
+    let counters = kit.responder.counters();
+    assert_eq!((counters.unanswered, counters.without_network, counters.failures), (7, 2, 5));
 }
