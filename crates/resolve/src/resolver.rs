@@ -188,6 +188,11 @@ impl Resolver {
         self.run(world);
     }
 
+    /// Whether there is no way to the Internet, as it seems: nobody there was heard since then. Who waits may be told so, rather than nothing.
+    pub fn is_network_out(&self, since: Moment) -> bool {
+        self.network.is_out(since)
+    }
+
     /// When to tick next.
     pub fn deadline(&self) -> Option<Moment> {
         let left = (!self.telling.is_empty()).then_some(self.time.now);
