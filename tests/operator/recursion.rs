@@ -2,6 +2,7 @@
 
 mod compare;
 mod internet;
+mod secured;
 
 use std::time::Duration;
 
