@@ -3,6 +3,7 @@
 mod attacks;
 mod compare;
 mod internet;
+mod secured;
 
 use std::time::{Duration, Instant};
 
