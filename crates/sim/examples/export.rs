@@ -1,10 +1,10 @@
 //! Writes a generated Internet to a folder, for real servers:
 //! `cargo run -p sim --example export FOLDER [NAMES [SEED [SIGNED% [BOGUS% [LAME% [ADDRESSES [LIST FROM]]]]]]]`.
 //!
-//! Names are taken from the two lists that ship with the crate, as many as are wanted, evenly; or from the file LIST (`generated::names_of`), those from
+//! Names are taken from the lists that ship with the crate, as many as are wanted, evenly; or from the file LIST (`generated::names_of`), those from
 //! line FROM on, counted from 0. Signatures are good from now on for a month. ADDRESSES: how many a group of servers shares; 0: each server has its own.
 
-use sim::generated::{NameSeen, Wanted, generated, names_of, names_seen};
+use sim::generated::{NameSeen, Wanted, generated, names_evenly, names_of};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -24,17 +24,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         addresses_a_group: number(8)? as u32,
         has_ipv6: false,
         now: u32::try_from(now)?,
+        ..Wanted::default()
     };
     let seen: Vec<NameSeen> = match arguments.next() {
         Some(list) => {
             let from = arguments.next().ok_or("the first line of LIST")?.parse()?;
             names_of(&std::fs::read_to_string(list)?).skip(from).take(names).collect()
         }
-        None => {
-            let seen = names_seen();
-            let every = (seen.len() / names.max(1)).max(1);
-            seen.into_iter().step_by(every).collect()
-        }
+        None => names_evenly(names),
     };
     let generated = generated(&wanted, &seen);
     std::fs::create_dir_all(&folder)?;

@@ -15,11 +15,12 @@ mod signing;
 mod zones;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 
 use wire::NameBuf;
 use wire::iana::rtype;
 
-pub use names::{NameSeen, POPULAR, RESOLVED, names_of, names_seen};
+pub use names::{NameSeen, POPULAR, RESOLVED, RESOLVED_MORE, names_evenly, names_of, names_seen};
 pub use signing::is_supported;
 
 use crate::scenario::Plan;
@@ -31,7 +32,7 @@ use zones::Generator;
 pub struct Wanted {
     /// Of everything that is drawn at random.
     pub seed: u64,
-    /// How many of a hundred zones below TLDs are signed. The root and nine TLDs of ten are, if this is not 0.
+    /// How many of a hundred zones below TLDs are signed. The root and nine TLDs of ten are, if this is not 0; with 100 everything is, zones of name servers too.
     pub signed_percent: u64,
     /// How many of a hundred signed zones are bogus.
     pub bogus_percent: u64,
@@ -43,7 +44,12 @@ pub struct Wanted {
     pub now: u32,
     /// How many addresses the servers of a [`group`] share; 0: each has its own. Worlds in virtual time want that; real servers have few.
     pub addresses_a_group: u32,
+    /// Where addresses of servers begin; 2,048 that follow are theirs where groups share them.
+    pub first_address: Ipv4Addr,
 }
+
+/// Where addresses of servers begin unless something else is asked for: of 198.18.0.0/15, which is for measurements (RFC 2544).
+pub const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
 
 impl Default for Wanted {
     /// Some of all, for virtual time.
@@ -56,6 +62,7 @@ impl Default for Wanted {
             lame_percent: 0,
             now: crate::BEGIN_UNIX_SECONDS,
             addresses_a_group: 0,
+            first_address: FIRST_ADDRESS,
         }
     }
 }

@@ -10,6 +10,8 @@ use wire::NameBuf;
 pub const POPULAR: &str = include_str!("../../data/popular.txt");
 /// Names that a resolver was asked for: name, RCODE, CNAMEs, addresses, TTL.
 pub const RESOLVED: &str = include_str!("../../data/resolved.tsv");
+/// More of these, none of which is in the other lists.
+pub const RESOLVED_MORE: &str = include_str!("../../data/resolved-more.tsv");
 
 /// A name as it was measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,9 +29,19 @@ pub struct NameSeen {
 /// Second labels below which names are registered where the TLD is a country's.
 const REGISTRY_LABELS: [&str; 8] = ["co", "com", "net", "org", "ac", "gov", "edu", "or"];
 
-/// The names of both lists that ship with the model.
+/// The names of the first two lists.
 pub fn names_seen() -> Vec<NameSeen> {
     names_of(POPULAR).chain(names_of(RESOLVED)).collect()
+}
+
+/// So many names, evenly of both lists; where these have fewer, of the longer one too.
+pub fn names_evenly(count: usize) -> Vec<NameSeen> {
+    let mut seen = names_seen();
+    if count > seen.len() {
+        seen.extend(names_of(RESOLVED_MORE));
+    }
+    let every = (seen.len() / count.max(1)).max(1);
+    seen.into_iter().step_by(every).collect()
 }
 
 /// The names of a list in the form above; lines that are no host name are passed over.

@@ -22,6 +22,16 @@ impl Generator {
         (self.wanted.signed_percent > 0).then_some(signing)
     }
 
+    /// Whether nothing is left unsigned.
+    pub(super) fn is_all_signed(&self) -> bool {
+        self.wanted.signed_percent >= 100
+    }
+
+    /// How zones of hosters and CDNs are signed: mostly they are not.
+    pub(super) fn common_signing(&self) -> Option<Signing> {
+        self.signing(algorithm::ECDSAP256SHA256, Denial::Nsec).filter(|_| self.is_all_signed())
+    }
+
     /// Algorithms and proofs as zones have them: mostly P-256, some RSA, few others, one of fifty an algorithm that nobody knows; NSEC and NSEC3 in halves;
     /// rolls that have begun.
     pub(super) fn zone_signing(&mut self) -> Option<Signing> {

@@ -55,10 +55,10 @@ impl Generator {
         }
     }
 
-    /// Addresses of a new server, as lines: of 198.18.0.0/15 and 2001:2::/48, which are for measurements (RFC 2544, RFC 5180).
+    /// Addresses of a new server, as lines: as asked for, and of 2001:2::/48, which is for measurements (RFC 5180).
     fn addresses(&mut self, server: &str, ttl: u32) -> String {
         let number = self.next_number(server);
-        let v4 = Ipv4Addr::from(u32::from(Ipv4Addr::new(198, 18, 0, 0)) + number);
+        let v4 = Ipv4Addr::from(u32::from(self.wanted.first_address) + number);
         self.pointers.entry(v4).or_insert_with(|| server.to_owned());
         let mut lines = format!("{server} {ttl} A {v4}\n");
         if self.wanted.has_ipv6 && self.random.chance(0.6) {
@@ -127,7 +127,7 @@ impl Generator {
             }
         }
         let denial = Denial::Nsec3 { iterations: 0, salt: Vec::new(), opt_out: true };
-        let is_signed = self.random.chance(0.9);
+        let is_signed = self.random.chance(0.9) || self.is_all_signed();
         let signing = self.signing(algorithm::ECDSAP256SHA256, denial).filter(|_| is_signed);
         self.add(tld, &text, signing);
     }
@@ -140,7 +140,8 @@ impl Generator {
                 let _ = writeln!(text, "@ 86400 NS {server}");
                 text += &self.addresses_of(server, &zone, 86_400);
             }
-            self.add(&zone, &text, None);
+            let signing = self.common_signing();
+            self.add(&zone, &text, signing);
         }
         for number in 0..CDNS {
             let zone = format!("cdn{number}.net.");
@@ -148,7 +149,8 @@ impl Generator {
             let _ = writeln!(text, "@ 3600 NS ns1.hoster{}.net.", number % self.hosters);
             let _ = writeln!(text, "*.edge 20 A 192.0.2.{number}\n*.edge 20 AAAA 2001:db8::{number}");
             let _ = writeln!(text, "*.map 300 CNAME any.edge");
-            self.add(&zone, &text, None);
+            let signing = self.common_signing();
+            self.add(&zone, &text, signing);
         }
     }
 
@@ -216,8 +218,8 @@ impl Generator {
         let server = "ns1.hoster0.net.";
         let mut text = soa(server) + &format!("@ 86400 NS {server}\n");
         for (address, name) in std::mem::take(&mut self.pointers) {
-            let [_, second, third, fourth] = address.octets();
-            if second == 18 {
+            let [first, second, third, fourth] = address.octets();
+            if (first, second) == (198, 18) {
                 let _ = writeln!(text, "{fourth}.{third} 3600 PTR {name}");
                 self.ask(&format!("{fourth}.{third}.{REVERSE}"), rtype::PTR);
                 self.ask(&format!("{third}.{REVERSE}"), rtype::PTR);
