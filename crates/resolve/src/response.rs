@@ -256,10 +256,10 @@ impl Reply {
         }
     }
 
-    /// Octets of the records that are held.
+    /// Octets of memory that its records hold: room that a longer response left, which whoever keeps this one keeps, too.
     pub fn octets(&self) -> usize {
         [&self.answer, &self.authority, &self.referral, &self.glue]
-            .map(|list| list.list().octets().len())
+            .map(RrsetListBuf::room_octets)
             .iter()
             .sum()
     }

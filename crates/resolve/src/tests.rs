@@ -1,6 +1,7 @@
 //! The resolver in a small Internet of its own, in virtual time.
 
 mod hard;
+mod held;
 mod lossy;
 mod plain;
 mod scripted;
