@@ -21,6 +21,7 @@ use crate::explain::Told;
 use crate::facts::Standings;
 use crate::inquiry::Inquiries;
 use crate::limits::{PARENTS_MAX, PREFETCH_ONE_IN, STEPS_MAX, WAITERS_MAX};
+use crate::links::BrokenLinks;
 use crate::lookup::Kept;
 use crate::mesh::{Mesh, TaskId};
 use crate::network::Network;
@@ -76,6 +77,7 @@ pub struct Resolver {
     pub(crate) counters: Counters,
     pub(crate) scratch: Scratch,
     pub(crate) standings: Standings,
+    pub(crate) broken: BrokenLinks,
     /// The task of each waiter, to abandon it.
     pub(crate) waiting: HashMap<Waiter, TaskId, RandomState>,
     /// Tasks that nobody waited for at their begin.
@@ -117,6 +119,7 @@ impl Resolver {
             counters: Counters::default(),
             scratch,
             standings: Standings::default(),
+            broken: BrokenLinks::default(),
             waiting: HashMap::default(),
             prefetches: 0,
             proving_octets: 0,
