@@ -63,13 +63,20 @@ impl Resolver {
         match choice {
             Choice::Ask(number) => {
                 let Some(candidate) = task.candidates.tried(number) else { return Flow::Wait };
+                task.queued_at = None;
                 self.inquiries.lead(inquiry, id);
                 task.leads = Some(inquiry);
                 self.send(id, task, candidate, (&name, rtype), world)
             }
-            Choice::Later => {
+            Choice::Later(busy) => {
                 // A late answer may still come; those who follow look for themselves.
                 self.end_inquiry(id, task);
+                if let Some(server) = busy.and_then(|number| task.candidates.address(number))
+                    && task.queued_at != Some(server)
+                    && self.exchanges.queue_up(server, id)
+                {
+                    task.queued_at = Some(server);
+                }
                 task.again_at = Some(self.time.now.plus_ms(RETRY_MS));
                 Flow::Wait
             }

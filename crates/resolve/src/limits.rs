@@ -67,6 +67,9 @@ pub const WINDOW_MAX: u16 = 256;
 pub const WINDOW_CONFIGURED: u16 = 4_096;
 /// The least of it: a server that is back is seen by as many.
 pub const WINDOW_MIN: u16 = 2;
+/// Tasks that stand in line for one server that has so many: what a worker asks one within a quarter of a second, after which those beyond look again by
+/// themselves.
+pub const QUEUE_MAX: usize = 4_096;
 /// Datagrams open for one question at a time: a late answer counts, and a forger has two to guess for, of different servers mostly.
 pub const OPEN_MAX: usize = 2;
 

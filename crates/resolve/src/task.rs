@@ -89,6 +89,8 @@ pub(crate) struct Task {
     pub stale_at: Option<Moment>,
     /// When to look again though nothing happened.
     pub again_at: Option<Moment>,
+    /// The busy server that it stands in line for.
+    pub queued_at: Option<SocketAddr>,
     pub waiters: Vec<Waiting>,
     pub parents: Vec<TaskId>,
     pub children: Vec<TaskId>,
@@ -175,6 +177,7 @@ impl Task {
             begun,
             stale_at: None,
             again_at: None,
+            queued_at: None,
             waiters: Vec::new(),
             parents: Vec::new(),
             children: Vec::new(),
