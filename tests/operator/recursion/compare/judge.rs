@@ -111,11 +111,11 @@ fn ask_all(questions: &[Question]) -> Vec<Heard> {
     let begun = Instant::now();
     let share = questions.len().div_ceil(CLIENTS).max(1);
     let ask = |question: &Question| {
-        let said = RESOLVERS.map(|(_, address)| Said::of(&question.ask(address)));
+        let said = RESOLVERS.map(|(_, address)| Said::of(question.ask(address).as_ref()));
         let seconds = begun.elapsed().as_secs() as u32;
         let differs = || said[1..].iter().any(|one| said[0].difference(one, seconds).is_some());
         let is_unclear = question.has(flag::CD) && differs();
-        let checked = is_unclear.then(|| Said::of(&question.checked().ask(RESOLVERS[0].1)));
+        let checked = is_unclear.then(|| Said::of(question.checked().ask(RESOLVERS[0].1).as_ref()));
         Heard { said, checked, seconds }
     };
     std::thread::scope(|scope| {
