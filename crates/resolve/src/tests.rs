@@ -1,7 +1,14 @@
 //! The resolver in a small Internet of its own, in virtual time.
 
-mod hard;
+mod configured;
+mod delegations;
+mod example;
+mod expired;
 mod held;
 mod lossy;
+mod many;
+mod names;
+mod outages;
 mod plain;
 mod scripted;
+mod transport;
