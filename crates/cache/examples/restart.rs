@@ -30,20 +30,27 @@ fn main() {
         (resident_octets() - before) >> 10,
         mebibytes << 10
     );
-    let situation = Situation { now: Moment(2_000), wall: 1_000, world: 1 };
+    let situation = Situation { now: Moment(2_000), wall: 1_000 };
     let mut octets = Vec::new();
     let begun = Instant::now();
-    let written = old.write_dump(&mut octets, &situation);
+    let written = old.write_dump(&mut octets, &situation, &[]);
     println!("written {written:?} entries, {} octets, in {:?}", octets.len(), begun.elapsed());
     let begun = Instant::now();
     let new = Cache::with(&settings, [4, 5, 6]);
-    let Ok(dump) = Dump::open(&octets, &situation) else { return };
-    for part in 0..dump.parts() {
-        let loaded = new.load(&dump, part, situation.now);
-        if part == 0 || part + 1 == dump.parts() {
-            println!("after part {part}: {:?}, {loaded:?}", begun.elapsed());
+    let Ok(dump) = Dump::open(Box::new(octets), &situation) else { return };
+    new.restore(dump);
+    println!("opened: {:?}", begun.elapsed());
+    let mut copied = Copied::new();
+    let some = (0..count).step_by(count.div_ceil(100)).filter_map(host);
+    let found = some.filter(|host| new.peek(&Key::rrset(host, 1), &mut copied).is_some()).count();
+    println!("{found} of a hundred were there when they were asked for: {:?}", begun.elapsed());
+    let loaded = loop {
+        let restored = new.take_in(situation.now);
+        if restored.is_done {
+            break restored.loaded;
         }
-    }
+    };
+    println!("all: {:?}, {loaded:?}", begun.elapsed());
     let mut copied = Copied::new();
     let found = (0..count).filter(|number| {
         host(*number).is_some_and(|host| new.peek(&Key::rrset(&host, 1), &mut copied).is_some())

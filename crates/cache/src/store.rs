@@ -1,14 +1,15 @@
 //! The cache: shards by the hash of names, and what belongs to all of them.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
 
 use wire::Name;
 
 use crate::denials::Denials;
+use crate::dump::Restoring;
 use crate::entry::{self, Copied, Entry, Kind, Stamp};
 use crate::index::{Slot, Which};
-use crate::limits::Limits;
+use crate::limits::{Limits, LiveLimits};
 use crate::marks::Marks;
 use crate::servers::Servers;
 use crate::shard::{Counts, Put, READS_MAX, Shape, Shard, Shared};
@@ -20,7 +21,7 @@ pub const OCTETS_MIN: usize = 1 << 20;
 /// Octets of a shard, about. Writers of fewer shards would meet, more shards leave more slack.
 const OCTETS_PER_SHARD: usize = 8 << 20;
 /// Shards at most: with 64 workers that miss 5,000 times a second, one `put` in 400 finds the lock taken.
-const SHARDS_MAX: usize = 64;
+pub(crate) const SHARDS_MAX: usize = 64;
 /// What is known of servers has one part of so many of the memory,
 const SERVERS_PART: usize = 64;
 /// and at most this: 120,000 servers.
@@ -55,6 +56,9 @@ pub struct Cache {
     pub(crate) sweeps: Mutex<Sweeps>,
     /// Failures that were stored before count no more.
     outage_end: AtomicU64,
+    /// What was dumped before, and is not taken in yet; and whether there is such, which is all that a miss looks at.
+    pub(crate) restoring: RwLock<Option<Arc<Restoring>>>,
+    pub(crate) is_restoring: AtomicBool,
     octets: usize,
 }
 
@@ -89,12 +93,19 @@ impl Cache {
         let shape = Shape::of((octets - fixed) / count);
         let shards: Box<[Shard]> = (0..count).map(|number| Shard::new(number, shape)).collect();
         Cache {
-            shared: Shared { secret, limits: settings.limits, marks, clock: AtomicU64::new(0) },
+            shared: Shared {
+                secret,
+                limits: LiveLimits::new(&settings.limits),
+                marks,
+                clock: AtomicU64::new(0),
+            },
             shards,
             servers,
             denials,
             sweeps: Mutex::default(),
             outage_end: AtomicU64::new(0),
+            restoring: RwLock::default(),
+            is_restoring: AtomicBool::new(false),
             octets: fixed + count * shape.octets(),
         }
     }
@@ -127,21 +138,45 @@ impl Cache {
     #[inline(always)]
     fn look<'b>(&self, key: &Key<'_>, copied: &'b mut Copied) -> Option<(Entry<'b>, &Shard, usize)> {
         copied.stamp = None;
-        let hash = self.shared.secret.hash(key.name.octets());
-        let (number, shard) = self.shard_of(hash);
-        let (slot, word, octets) = shard.copy(&shard.index.home(hash), key, &mut copied.octets)?;
-        if self.shared.marks.hide(&self.shared.secret, key.name, number, word) {
-            return None;
-        }
+        let found = match self.find(key, copied) {
+            None if self.is_restoring.load(Ordering::Relaxed) => self.find_again(key, copied),
+            found => found,
+        };
+        let (number, slot, word, octets) = found?;
+        let shard = &self.shards[number];
         copied.stamp = Some(Stamp { slot: (number * shard.index.slot_count() + slot) as u32, word: word.0 });
         let entry = entry::read(&copied.octets[..octets])?;
         let is_void = entry.kind == Kind::Failure && entry.stored.0 < self.outage_end.load(Ordering::Relaxed);
         (!is_void).then_some((entry, shard, slot))
     }
 
+    /// Copies the entry of a key: its shard, its slot, what that says, and how many octets.
+    #[inline(always)]
+    fn find(&self, key: &Key<'_>, copied: &mut Copied) -> Option<(usize, usize, Slot, usize)> {
+        let hash = self.shared.secret.hash(key.name.octets());
+        let (number, shard) = self.shard_of(hash);
+        let (slot, word, octets) = shard.copy(&shard.index.home(hash), key, &mut copied.octets)?;
+        let is_hidden = self.shared.marks.hide(&self.shared.secret, key.name, number, word);
+        (!is_hidden).then_some((number, slot, word, octets))
+    }
+
+    /// The same after what was dumped of the name has been taken in.
+    #[cold]
+    fn find_again(&self, key: &Key<'_>, copied: &mut Copied) -> Option<(usize, usize, Slot, usize)> {
+        if self.bring(key.name) { self.find(key, copied) } else { None }
+    }
+
+    /// Has all there that was dumped of a name, where it is not taken in yet.
+    pub(crate) fn see_to(&self, name: &Name) {
+        if self.is_restoring.load(Ordering::Relaxed) {
+            self.bring(name);
+        }
+    }
+
     /// Keeps `entry` from `now` on; `asked`: when it was asked for. `false`, and nothing: what is kept and not expired is believed more (RFC 2181 5.4.1), or it
     /// was flushed since it was asked for, or it is of a kind or size that is not kept.
     pub fn put(&self, key: &Key<'_>, entry: &Entry<'_>, asked: Moment, now: Moment) -> bool {
+        self.see_to(key.name);
         let hash = self.shared.secret.hash(key.name.octets());
         let (_, shard) = self.shard_of(hash);
         let entry = &Entry { stored: now, ..*entry };
@@ -150,6 +185,7 @@ impl Cache {
 
     /// Forgets `key`.
     pub fn remove(&self, key: &Key<'_>) {
+        self.see_to(key.name);
         let hash = self.shared.secret.hash(key.name.octets());
         let (_, shard) = self.shard_of(hash);
         let mut writer = shard.lock();
@@ -188,8 +224,14 @@ impl Cache {
         self.shared.marks.refuse_all(now);
     }
 
+    /// Goes by other limits from now on: what is kept stays as long as it was to stay.
+    pub fn set_limits(&self, limits: &Limits) {
+        self.shared.limits.set(limits);
+    }
+
     /// What is known of a name, whatever the subject: `each` gets every entry, expired or not.
     pub fn show(&self, name: &Name, mut each: impl FnMut(Subject, &Entry<'_>)) {
+        self.see_to(name);
         let hash = self.shared.secret.hash(name.octets());
         let (number, shard) = self.shard_of(hash);
         let mut octets = Vec::new();

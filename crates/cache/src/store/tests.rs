@@ -156,7 +156,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// Does the same to the store and to the model. There is room for all of it, so the store has what the model has.
 fn compare(steps: &[Step], cache: &Cache) -> Result<(), TestCaseError> {
-    let naive = Naive::with(cache.shared.limits);
+    let naive = Naive::with(cache.shared.limits());
     let mut now = Moment(10_000);
     let names: Vec<NameBuf> = NAMES.iter().map(|text| name(text)).collect();
     let (mut own, mut model) = (Copied::new(), Copied::new());
