@@ -1,6 +1,8 @@
 //! A cache that is filled, written, and taken in by another: memory and times.
 //!
 //! `cargo run --release -p cache --example restart -- 1000000 256`: entries, MiB.
+//!
+//! A third argument is the file `cache` of a server that was told to write it: it gets these entries beside what it says that they depend on, for measurements of that server's start.
 
 use std::time::Instant;
 
@@ -35,6 +37,9 @@ fn main() {
     let begun = Instant::now();
     let written = old.write_dump(&mut octets, &situation, &[]);
     println!("written {written:?} entries, {} octets, in {:?}", octets.len(), begun.elapsed());
+    if let Some(path) = std::env::args().nth(3) {
+        return replace(&old, &path);
+    }
     let begun = Instant::now();
     let new = Cache::with(&settings, [4, 5, 6]);
     let Ok(dump) = Dump::open(Box::new(octets), &situation) else { return };
@@ -56,6 +61,18 @@ fn main() {
         host(*number).is_some_and(|host| new.peek(&Key::rrset(&host, 1), &mut copied).is_some())
     });
     println!("{} of {} are there again", found.count(), counts.entries);
+}
+
+/// Writes the entries to a file of a server, as if it had learned them now.
+fn replace(cache: &Cache, path: &str) {
+    let wall = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
+    let situation = Situation { now: Moment(2_000), wall };
+    let before = std::fs::read(path).unwrap_or_default();
+    let Ok(dump) = Dump::open(Box::new(before), &situation) else { return eprintln!("{path} is no cache") };
+    let mut octets = Vec::new();
+    let written =
+        cache.write_dump(&mut octets, &situation, dump.about()).and_then(|_| std::fs::write(path, &octets));
+    println!("{path}: {written:?}");
 }
 
 fn host(number: usize) -> Option<NameBuf> {

@@ -27,8 +27,8 @@ const SERVERS_PART: usize = 64;
 /// and at most this: 120,000 servers.
 const SERVERS_OCTETS_MAX: usize = 16 << 20;
 
-/// Denials for names that nobody has asked for have one part of so many,
-const DENIALS_PART: usize = 32;
+/// Denials for names that nobody has asked for have one part of so many: what they do not need stands empty, and with the servers' part it is to be less than a twentieth.
+const DENIALS_PART: usize = 40;
 /// and at most this: a million spans.
 const DENIALS_OCTETS_MAX: usize = 256 << 20;
 

@@ -17,6 +17,8 @@ use super::check;
 use super::internet::{Internet, Resolver, in_internet};
 use crate::kit::text;
 
+/// RD (RFC 1035 4.1.1).
+const RECURSION_DESIRED: u16 = 0x0100;
 const WWW: [&str; 1] = ["www.plain.org. IN A 192.0.2.9"];
 
 fn kept_in(folder: &Path) -> String {
@@ -32,7 +34,8 @@ fn fill(resolver: &Resolver, names: usize) {
     let numbers: Vec<usize> = (0..names).collect();
     for some in numbers.chunks(50) {
         for number in some {
-            socket.send(&Query::new(&format!("n{number}.plain.org"), rtype::A).octets()).expect("a query");
+            let query = Query::new(&format!("n{number}.plain.org"), rtype::A).flags(RECURSION_DESIRED);
+            socket.send(&query.octets()).expect("a query");
         }
         for _ in some {
             socket.recv(&mut room).expect("an answer");
@@ -99,7 +102,8 @@ fn killed_while_the_cache_is_written() {
     const NAMES: usize = 4_000;
     in_internet(|internet| {
         let state = tempfile::tempdir().expect("a folder");
-        let more = kept_in(state.path());
+        // A small one, as builds for tests write all of its memory at the start.
+        let more = kept_in(state.path()) + "cache-octets = 16777216\n";
         let resolver = internet.resolver(&more);
         fill(&resolver, NAMES);
         drop(resolver);
