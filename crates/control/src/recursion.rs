@@ -17,6 +17,7 @@ mod owner;
 mod premises;
 mod recursor;
 mod replies;
+mod secured;
 mod terms;
 mod world;
 

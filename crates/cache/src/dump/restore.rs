@@ -117,19 +117,18 @@ impl Cache {
         Restored { loaded: restoring.loaded(), is_done }
     }
 
-    /// Takes in what the dump has of a name. Whether there may be more of it now than before.
+    /// Takes in what the dump has of a name, unless somebody has begun with that.
     #[cold]
-    pub(crate) fn bring(&self, name: &Name) -> bool {
-        let Some(restoring) = self.being_restored() else { return false };
+    pub(crate) fn bring(&self, name: &Name) {
+        let Some(restoring) = self.being_restored() else { return };
         let group = restoring.dump.group_of(name).filter(|group| restoring.claim(*group));
-        let Some(group) = group else { return false };
+        let Some(group) = group else { return };
         let now = restoring.dump.opened.max(Moment(self.shared.clock.load(Ordering::Relaxed)));
         let mut loaded = Loaded::default();
         restoring.dump.read_some(group..group + 1, &mut Room::default(), |_, entries| {
             self.take_in_group(&restoring.dump, entries, now, &mut loaded);
         });
         restoring.add(&loaded);
-        true
     }
 
     fn being_restored(&self) -> Option<Arc<Restoring>> {

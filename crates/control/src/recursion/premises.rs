@@ -2,8 +2,8 @@
 //! names that it is about does not hold any more, and nothing else is touched: over a reload and over a restart.
 //!
 //! ```text
-//! validation on | off          anchor ZONE ds|key HEX          forward ZONE SERVERS          negative ZONE, in files alone
-//!                              insecure NAME                   stub ZONE SERVERS
+//! validation on | off          anchor ZONE ds|key HEX          forward ZONE all that is set of it          negative ZONE, in files alone
+//!                              insecure NAME                   stub ZONE the same
 //! ```
 
 use std::collections::BTreeSet;
@@ -36,13 +36,11 @@ impl Premises {
         lines.extend(names(&resolver.insecure).iter().map(|name| format!("insecure {name}")));
         for (_, forward) in &settings.forwards {
             let Some(name) = forward.name.as_ref().map(|name| name.to_lowercase()) else { continue };
-            let (servers, tls, tls_name, first) =
-                (&forward.addresses, forward.tls, &forward.tls_name, forward.first);
-            lines.insert(format!("forward {name} {servers:?} tls {tls} {tls_name:?} first {first}"));
+            lines.insert(format!("forward {name} {forward:?}"));
         }
         for (_, stub) in &settings.stubs {
             let Some(name) = stub.name.as_ref().map(|name| name.to_lowercase()) else { continue };
-            lines.insert(format!("stub {name} {:?} validate {}", stub.addresses, stub.validate));
+            lines.insert(format!("stub {name} {stub:?}"));
         }
         Premises(lines)
     }
