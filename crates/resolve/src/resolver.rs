@@ -60,6 +60,8 @@ pub(crate) struct Scratch {
     pub verifier: Verifier,
     pub reply: Reply,
     pub copied: Copied,
+    /// The zone cut that a task enters.
+    pub cut: Copied,
     pub kept: Kept,
     pub query: Vec<u8>,
     pub own: Vec<u8>,
@@ -104,6 +106,7 @@ impl Resolver {
             verifier: Verifier::default(),
             reply: Reply::new(),
             copied: Copied::new(),
+            cut: Copied::new(),
             kept: Kept::default(),
             query: Vec::new(),
             own: Vec::new(),
