@@ -1,5 +1,6 @@
 //! The resolver in a small Internet of its own, in virtual time.
 
+mod explain;
 mod hard;
 mod lossy;
 mod plain;
