@@ -1,6 +1,8 @@
 //! What lies between generator and server: a pair of network namespaces joined by a veth pair, or the loopback
 //! interface.
 
+mod crowd;
+mod slow;
 mod sysctl;
 mod veth;
 
@@ -9,6 +11,8 @@ use std::{
     process::Command,
 };
 
+pub use crowd::{Crowd, Gone};
+pub use slow::Slow;
 use sysctl::Sysctls;
 use veth::Pair;
 
@@ -127,6 +131,19 @@ impl Bed {
             }
         }
         Ok(all)
+    }
+
+    /// Addresses for clients in many networks and for name servers, which only namespaces have.
+    pub fn crowd(&self) -> Result<Crowd, Error> {
+        let rule = "clients in many networks and servers out of reach need namespaces, which root may make"
+            .to_owned();
+        let pair = self.pair.as_ref().ok_or(Error::Option { option: "--bed", rule })?;
+        Crowd::make(pair, self.server(), self.load())
+    }
+
+    /// Has sockets of servers that set no size hold so much from now on; what was before comes back at the end of the run.
+    pub fn receive_by_default(&self, octets: usize) -> Result<(), Error> {
+        self.server().enter(|| std::fs::write("/proc/sys/net/core/rmem_default", octets.to_string()))
     }
 
     fn free(&mut self, ip: Ipv4Addr, place: &Place) -> Result<SocketAddr, Error> {
