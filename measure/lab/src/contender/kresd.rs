@@ -1,15 +1,11 @@
 //! Knot Resolver: its daemon without the manager, a process for each worker, which share a cache in a file. By default it keeps everything
 //! for five seconds at least; here for as long as it may be kept, as the others.
 
-use super::{ANCHOR, HINTS, Job, Resolving, Setup};
+use super::{HINTS, Job, Resolving, Setup};
 
 pub fn setup(job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
     let Resolving { cache_octets, serves_stale, .. } = job.bounds.resolving;
-    let anchor = match job.zones.anchor {
-        Some(_) => format!("trust_anchors.remove('.')\ntrust_anchors.add_file('{folder}/{ANCHOR}', true)"),
-        None => "trust_anchors.remove('.')".to_owned(),
-    };
     let stale = if serves_stale { "modules.load('serve_stale < cache')\n" } else { "" };
     let head = format!(
         r#"log_level('crit')
@@ -17,12 +13,15 @@ net.listen('{}', {}, {{ kind = 'dns' }})
 net.ipv6 = false
 cache.open({cache_octets}, 'lmdb://{folder}/cache')
 cache.min_ttl(0)
-{anchor}
-modules = {{ 'hints > iterate' }}
+trust_anchors.remove('.')
+{}modules = {{ 'hints > iterate' }}
 hints.root_file('{folder}/{HINTS}')
 {stale}"#,
         job.address.ip(),
-        job.address.port()
+        job.address.port(),
+        job.role.anchor().map_or_else(String::new, |anchor| {
+            format!("trust_anchors.add('. 3600 IN DS {}')\n", anchor.words())
+        })
     );
     let one = ["kresd", "-n", "-c", &format!("{folder}/kresd.conf"), &folder.to_string()].map(str::to_owned);
     let command = match job.workers {

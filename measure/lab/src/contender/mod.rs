@@ -27,8 +27,10 @@ use std::{
 };
 
 pub use echo::EchoOptions;
-pub use resolving::{ANCHOR, Resolving, is_setting};
-pub use role::{Bounds, CACHE_OCTETS, HINTS, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, WAITING};
+pub use resolving::{Resolving, is_setting};
+pub use role::{
+    ANCHOR, Anchor, Bounds, CACHE_OCTETS, HINTS, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Root, WAITING,
+};
 
 use crate::{
     Error,
@@ -252,7 +254,9 @@ impl Name {
         }
         setup.files.iter().try_for_each(|(name, text)| write(name, text))?;
         job.role.hints().map_or(Ok(()), |hints| write(HINTS, &hints))?;
-        job.zones.anchor.as_ref().map_or(Ok(()), |anchor| write(ANCHOR, anchor))?;
+        job.role
+            .anchor()
+            .map_or(Ok(()), |anchor| write(ANCHOR, &format!(". 3600 IN DS {}\n", anchor.words())))?;
         setup.before.iter().try_for_each(|command| self.run_before(command, place, job.folder))?;
         setup.command.splice(..0, job.under.iter().cloned());
         let began = Instant::now();

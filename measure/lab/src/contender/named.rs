@@ -35,7 +35,7 @@ logging {{ category default {{ null; }}; category unmatched {{ null; }}; }};
         job.address.port(),
         job.address.ip(),
         if matches!(job.role, Role::Resolver { .. }) { "yes" } else { "no" },
-        if job.zones.anchor.is_some() { "yes" } else { "no" },
+        if job.role.anchor().is_some() { "yes" } else { "no" },
         options(job)
     );
     let command = ["named", "-f", "-n", &job.workers.to_string(), "-c", &format!("{folder}/named.conf")];
@@ -99,12 +99,14 @@ fn key(role: Role) -> String {
 fn changing(job: &Job<'_>) -> String {
     let more = match job.role {
         Role::Static | Role::Primary => return zones(job, "primary"),
-        Role::Resolver { .. } => {
-            return format!(
-                "zone \".\" {{ type hint; file \"{}/{HINTS}\"; }};\n{}",
-                job.folder.display(),
-                anchors(job)
-            );
+        Role::Resolver { anchor, .. } => {
+            let hints = format!("zone \".\" {{ type hint; file \"{}/{HINTS}\"; }};\n", job.folder.display());
+            let words = anchor.map(|anchor| anchor.words());
+            let anchor =
+                words.as_deref().and_then(|words| words.rsplit_once(' ')).map(|(numbers, digest)| {
+                    format!("trust-anchors {{ \".\" static-ds {numbers} \"{digest}\"; }};\n")
+                });
+            return hints + &anchor.unwrap_or_default();
         }
         Role::Dynamic { is_signed: false } => "type primary; allow-update { any; };".to_owned(),
         Role::Dynamic { is_signed: true } => {
@@ -124,19 +126,6 @@ fn changing(job: &Job<'_>) -> String {
         let _ = writeln!(zones, "zone \"{}\" {{ {more}{file} }};", bare(apex));
     }
     zones
-}
-
-/// The trust anchor of the root in its words.
-fn anchors(job: &Job<'_>) -> String {
-    let mut text = String::new();
-    for line in job.zones.anchor.iter().flat_map(|anchor| anchor.lines()) {
-        let Some((_, data)) = line.split_once(" DS ") else { continue };
-        let mut words = data.split_whitespace();
-        let numbers: Vec<&str> = words.by_ref().take(3).collect();
-        let digest: String = words.collect();
-        let _ = writeln!(text, "trust-anchors {{ \".\" static-ds {} \"{digest}\"; }};", numbers.join(" "));
-    }
-    text
 }
 
 /// A name as BIND's settings have it: without its final dot.

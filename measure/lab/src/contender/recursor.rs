@@ -6,6 +6,9 @@ use std::sync::OnceLock;
 use super::{HINTS, Job, Resolving, Setup, resolving::STALE_SECONDS};
 use crate::process;
 
+/// Name of the file with keys of versions that read lines.
+const LUA: &str = "anchor.lua";
+
 /// It counts entries, not octets: about so many each with all that belongs to one.
 const ENTRY_OCTETS: u64 = 256;
 /// It serves what has expired in steps of so many seconds.
@@ -17,8 +20,21 @@ pub fn setup(job: &Job<'_>) -> Setup {
     let Resolving { cache_octets, waiting, serves_stale, .. } = job.bounds.resolving;
     let entries = cache_octets / ENTRY_OCTETS;
     let extensions = if serves_stale { STALE_SECONDS / EXTENSION_SECONDS } else { 0 };
-    let stale = format!("  serve_stale_extensions: {extensions}\n");
-    let dnssec = dnssec(job);
+    let words = job.role.anchor().map(|anchor| anchor.words());
+    let anchor = match &words {
+        None => "  validation: \"off\"\n".to_owned(),
+        Some(words) => {
+            format!("  validation: validate\n  trustanchors:\n  - name: .\n    dsrecords: [\"{words}\"]\n")
+        }
+    };
+    // Before, keys are added in Lua.
+    let (dnssec, lua, files) = match &words {
+        None => ("off", String::new(), Vec::new()),
+        Some(words) => {
+            let lua = format!("lua-config-file={folder}/{LUA}\n");
+            ("validate", lua, vec![(LUA, format!("clearTA('.')\naddTA('.', \"{words}\")\n"))])
+        }
+    };
     let (file, head) = match has_yaml() {
         true => (
             "recursor.yml",
@@ -31,9 +47,10 @@ pub fn setup(job: &Job<'_>) -> Setup {
 outgoing:
   dont_query: []
 dnssec:
-{dnssec}recordcache:
+{anchor}recordcache:
   max_entries: {entries}
-{stale}recursor:
+  serve_stale_extensions: {extensions}
+recursor:
   threads: {threads}
   max_mthreads: {waiting}
   hint_file: "{folder}/{HINTS}"
@@ -52,24 +69,14 @@ logging:
             "recursor.conf",
             format!(
                 "local-address={address}\nallow-from=0.0.0.0/0\nreuseport=yes\npdns-distributes-queries=no\ndont-query=\n\
-                 dnssec=off\nthreads={threads}\nmax-mthreads={waiting}\nmax-cache-entries={entries}\nserve-stale-extensions={extensions}\nhint-file={folder}/{HINTS}\nsocket-dir={folder}\n\
+                 dnssec={dnssec}\n{lua}threads={threads}\nmax-mthreads={waiting}\nmax-cache-entries={entries}\nserve-stale-extensions={extensions}\nhint-file={folder}/{HINTS}\nsocket-dir={folder}\n\
                  security-poll-suffix=\ndaemon=no\nloglevel=3\nquiet=yes\ndisable-syslog=yes\nstatistics-interval=0\n"
             ),
         ),
     };
     let command = Setup::words(&["pdns_recursor", &format!("--config-dir={folder}")]);
-    Setup { file, head, command, ..Setup::default() }
-}
-
-/// Validation, in YAML; that of versions before stays off.
-fn dnssec(job: &Job<'_>) -> String {
-    let Some(anchor) = &job.zones.anchor else { return "  validation: \"off\"\n".to_owned() };
-    let records = anchor.lines().filter_map(|line| line.split_once(" DS "));
-    let records: Vec<String> = records.map(|(_, data)| format!("\"{}\"", data.trim())).collect();
-    format!(
-        "  validation: validate\n  trustanchors:\n  - name: \".\"\n    dsrecords: [{}]\n",
-        records.join(", ")
-    )
+    let files = if has_yaml() { Vec::new() } else { files };
+    Setup { file, head, files, command, ..Setup::default() }
 }
 
 /// Whether this one reads YAML; one that does not tell its version is taken for a new one.

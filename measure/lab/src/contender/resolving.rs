@@ -3,11 +3,9 @@
 
 use std::path::Path;
 
-use super::{CACHE_OCTETS, HINTS, WAITING};
+use super::{ANCHOR, CACHE_OCTETS, HINTS, WAITING};
 use crate::{bed::RECEIVE_OCTETS, recipe::Name};
 
-/// Name of the file with the trust anchor of the root, DS records in the form of zone files.
-pub const ANCHOR: &str = "anchor";
 /// Name of the file that a resolver's cache is written to, where a command of its operator does so.
 pub const DUMP: &str = "dump";
 /// How long what has expired may be served, where it may.

@@ -7,6 +7,9 @@ use super::{
     resolving::{STALE_AFTER_MS, STALE_SECONDS},
 };
 
+/// Name of the socket that its counts are read from.
+pub const CONTROL: &str = "unbound.ctl";
+
 pub fn setup(job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
     let head = format!(
@@ -32,13 +35,14 @@ pub fn setup(job: &Job<'_>) -> Setup {
   edns-buffer-size: 1232
   max-udp-size: 1232
 {}remote-control:
-{}"#,
+  {}
+"#,
         job.address.ip(),
         job.address.port(),
         job.workers,
         if job.workers > 1 { "yes" } else { "no" },
         job.receive_octets,
-        if job.zones.anchor.is_some() { "validator iterator" } else { "iterator" },
+        if job.role.anchor().is_some() { "validator iterator" } else { "iterator" },
         resolver(job),
         control(job)
     );
@@ -61,14 +65,15 @@ fn resolver(job: &Job<'_>) -> String {
     let Resolving { cache_octets, waiting, serves_stale, .. } = job.bounds.resolving;
     let (messages, sets, range) = (cache_octets / 3, cache_octets / 3 * 2, waiting * 2);
     let hints = job.folder.join(HINTS);
+    // The file of an anchor that it is to keep up to date it writes to; this one it only reads.
+    let anchor = job.role.anchor().map_or_else(String::new, |_| {
+        format!("  trust-anchor-file: \"{}\"\n", job.folder.join(ANCHOR).display())
+    });
     let mut text = format!(
         "  root-hints: \"{}\"\n  do-not-query-localhost: no\n  msg-cache-size: {messages}\n  rrset-cache-size: {sets}\n  \
-         outgoing-range: {range}\n  num-queries-per-thread: {waiting}\n",
+         outgoing-range: {range}\n  num-queries-per-thread: {waiting}\n{anchor}",
         hints.display()
     );
-    if job.zones.anchor.is_some() {
-        let _ = writeln!(text, "  trust-anchor-file: \"{}\"", job.folder.join(ANCHOR).display());
-    }
     if serves_stale {
         let _ = writeln!(
             text,
@@ -79,13 +84,13 @@ fn resolver(job: &Job<'_>) -> String {
     text
 }
 
-/// Its control socket, where its operator moves its cache.
+/// Where it tells what it has counted: as a resolver only, so that all else stays as it was measured before.
 fn control(job: &Job<'_>) -> String {
-    match job.bounds.resolving.keeps {
-        true => format!(
-            "  control-enable: yes\n  control-use-cert: no\n  control-interface: \"{}/control.sock\"\n",
-            job.folder.display()
+    match job.role {
+        Role::Resolver { .. } => format!(
+            "control-enable: yes\n  control-interface: \"{}\"\n  control-use-cert: no",
+            job.folder.join(CONTROL).display()
         ),
-        false => "  control-enable: no\n".to_owned(),
+        _ => "control-enable: no".to_owned(),
     }
 }

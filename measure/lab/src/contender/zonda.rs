@@ -67,7 +67,6 @@ fn kept(job: &Job<'_>) -> String {
 fn role(job: &Job<'_>) -> String {
     match job.role {
         Role::Static => String::new(),
-        // Servers may be on the loopback interface here.
         Role::Resolver { .. } => resolver(job),
         Role::Primary => "[access]\ntransfer = \"all\"\n\n".to_owned(),
         Role::Dynamic { is_signed: false } => "[access]\ntransfer = \"all\"\nupdate = \"all\"\n\n".to_owned(),
@@ -86,14 +85,14 @@ fn role(job: &Job<'_>) -> String {
 /// What it is told as a resolver. Servers may be on the loopback interface here.
 fn resolver(job: &Job<'_>) -> String {
     let Resolving { cache_octets, waiting, serves_stale, keeps, .. } = job.bounds.resolving;
+    let validate = match job.role.anchor() {
+        Some(_) => format!("trust-anchor-file = \"{ANCHOR}\""),
+        None => "validate = false".to_owned(),
+    };
     let mut text = format!(
         "[access]\nrecursion = \"all\"\n\n[resolver]\nenabled = true\nroot-hints = \"{HINTS}\"\nnever-ask = []\n\
-         ipv6 = false\ncache-octets = {cache_octets}\nwaiting = {waiting}\n"
+         {validate}\nipv6 = false\ncache-octets = {cache_octets}\nwaiting = {waiting}\n"
     );
-    text += &match job.zones.anchor {
-        Some(_) => format!("trust-anchor-file = \"{ANCHOR}\"\n"),
-        None => "validate = false\n".to_owned(),
-    };
     if serves_stale {
         let _ = writeln!(text, "stale-seconds = {STALE_SECONDS}\nstale-after-ms = {STALE_AFTER_MS}");
     }

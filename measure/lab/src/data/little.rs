@@ -19,8 +19,12 @@ use std::{
 
 use bench::query::Query;
 
-use super::{BED_ORIGIN, Store, Zones};
-use crate::{Error, error, process};
+use super::{BED_ORIGIN, BED_SERVER, Store, Zones};
+use crate::{
+    Error,
+    contender::{Anchor, Role, Root},
+    error, process,
+};
 
 /// Names that a zone which is attacked has beside its apex, so that its denials are more than one.
 const HOSTS: usize = 20;
@@ -68,8 +72,10 @@ pub struct Little {
     pub known: Zones,
     /// Attacked ones whose server answers.
     pub victims: Zones,
-    /// What a resolver serves: nothing, but it answers a known name, and may have a trust anchor.
+    /// What a resolver serves: nothing, but it answers a known name.
     pub nothing: Zones,
+    /// What resolvers are: they know the root, and validate where it is signed.
+    pub role: Role,
 }
 
 impl Store<'_> {
@@ -88,17 +94,19 @@ impl Store<'_> {
             });
             Zones { list: list.collect(), ..Zones::default() }
         };
-        let anchor = is_signed.then(|| {
-            let path = folder.join("anchor");
-            fs::read_to_string(&path).map_err(error::file(&path, "read"))
-        });
+        let path = folder.join("anchor");
+        let anchor = match is_signed {
+            true => Anchor::from_text(&fs::read_to_string(&path).map_err(error::file(&path, "read"))?),
+            false => None,
+        };
         let probe = Query::from_line(b"probe.k0.example. A rd").ok().flatten();
         let attacked = if is_signed { vec!["n", "s"] } else { vec!["n"] };
         Ok(Little {
             parent: zones("parent", vec![TOP.to_owned(), ".".to_owned()]),
             known: zones("known", apexes("k", known)),
             victims: zones("victims", attacked.iter().flat_map(|letter| apexes(letter, victims)).collect()),
-            nothing: Zones { probe, anchor: anchor.transpose()?, ..Zones::default() },
+            nothing: Zones { probe, ..Zones::default() },
+            role: Role::Resolver { root: Root { server: BED_SERVER, address: parent }, anchor },
         })
     }
 

@@ -7,6 +7,8 @@
 //! * [`updates`]: how fast they are taken, whether they are kept, and what queries suffer from them.
 //! * [`transfers`]: zones out and in, and changes of them.
 //! * [`caching`]: resolvers, by the share of queries that their caches answer; [`resolvers`]: in trouble.
+//! * [`caching`]: resolvers, by the share of queries that their caches answer.
+//! * [`internet`]: a model Internet behind round trips, which resolvers begin with nothing.
 //! * [`memory`] after the load of zones; [`start`] from exec to the first answer.
 //!
 //! [`Lab`] is what they share: where servers run, how long everything takes, and the record they fill.
@@ -15,6 +17,7 @@ pub mod caching;
 pub mod echo;
 pub mod engine;
 mod generator;
+pub mod internet;
 pub mod latency;
 pub mod limit;
 pub mod memory;

@@ -23,7 +23,7 @@ use super::{Clients, Said, authority, clients, each, fill, little, query_file, r
 use crate::{
     Error,
     bed::{Crowd, DNS_PORT, Slow},
-    contender::{Resolving, Role, Server},
+    contender::{Resolving, Server},
     data::{Little, Places, Shape},
     experiment::{Lab, Values, caching::authorities, runs, table},
     process::Cpu,
@@ -65,7 +65,6 @@ const LOOKS_MAX: usize = 30;
 /// All that is needed for every contender.
 struct Bed {
     little: Little,
-    places: Places,
     crowd: Crowd,
     parent: Server,
     victims: Server,
@@ -94,11 +93,11 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let crowd = lab.bed.crowd()?;
     lab.bed.receive_by_default(RECEIVE_OCTETS)?;
     let [parent, known, victims, slow] = [1, 2, 3, 4].map(Crowd::server);
-    lab.names = lab.able(Role::Resolver { root: parent }, "");
     let places = Places { parent, known, victims, slow, dead: Crowd::dead };
     let shape =
         Shape { known: KNOWN, victims: VICTIMS_MAX, ttl_seconds: TTL_SECONDS, version: 1, is_signed: true };
     let little = little(lab, &shape, &places)?;
+    lab.names = lab.able(little.role, "");
     let names = (0..lab.effort.queries).map(|number| format!("h{number}.k{}.example.", number % KNOWN));
     let bed = Bed {
         known: query_file(lab, "known", names)?,
@@ -107,7 +106,6 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
         _known: authority(lab, "known", &little.known, known)?,
         slow: Slow::start(&lab.bed.load(), SocketAddr::from((slow, DNS_PORT)), SLOW)?,
         little,
-        places,
         crowd,
     };
     let (mut found, mut random) = (Found::default(), Random::new(super::SEED));
@@ -125,7 +123,7 @@ fn contender(
     found: &mut Found,
 ) -> Result<(), Error> {
     let resolving = Resolving { receive_octets: RECEIVE_OCTETS, ..Resolving::default() };
-    let subject = resolver(lab, name, bed.places.parent, resolving);
+    let subject = resolver(lab, name, bed.little.role, resolving);
     let mut server = lab.start(&subject, &bed.little.nothing)?;
     fill(lab, &mut server, &bed.known)?;
     let capacity = capacity(lab, &mut server, random)?;

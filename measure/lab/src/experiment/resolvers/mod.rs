@@ -50,9 +50,9 @@ fn authority(lab: &Lab, label: &str, zones: &Zones, ip: Ipv4Addr) -> Result<Serv
 }
 
 /// A contender as a resolver with one worker.
-fn resolver(lab: &Lab, name: Name, root: Ipv4Addr, resolving: Resolving) -> Subject {
+fn resolver(lab: &Lab, name: Name, role: Role, resolving: Resolving) -> Subject {
     let bounds = Bounds { resolving, ..Bounds::default() };
-    Subject { bounds, ..lab.subject_as(name, 1, Role::Resolver { root }) }
+    Subject { bounds, ..lab.subject_as(name, 1, role) }
 }
 
 /// A query file with these names, asked for their addresses.

@@ -23,7 +23,7 @@ use wire::record::RecordView;
 use super::{Clients, authority, clients, each, fill, little, query_file, resolver, shuffled};
 use crate::{
     Error,
-    contender::{self, Resolving, Role, Server, is_setting},
+    contender::{self, Resolving, Server, is_setting},
     data::{Little, Places, Shape},
     experiment::{Lab, Values, caching::authorities, runs, table},
     place::Place,
@@ -52,7 +52,6 @@ const AT: &str = "warm cache";
 /// All that is needed for every contender.
 struct Bed {
     little: Little,
-    root: std::net::Ipv4Addr,
     known: Server,
     _parent: Server,
     fill: PathBuf,
@@ -78,12 +77,12 @@ struct Found {
 /// Measures all contenders.
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let [parent, known] = lab.bed.upstreams()?;
-    lab.names = lab.able(Role::Resolver { root: parent }, "");
     let count = lab.effort.queries;
     let places =
         Places { parent, known, victims: known, slow: known, dead: |_| std::net::Ipv4Addr::LOCALHOST };
     let shape = Shape { known: ZONES, victims: 0, ttl_seconds: TTL_SECONDS, version: 1, is_signed: false };
     let little = little(lab, &shape, &places)?;
+    lab.names = lab.able(little.role, "");
     let name = |number: usize| format!("n{number}.k{}.example.", number % ZONES);
     let asked = (lab.effort.run_seconds * rate(lab)) as usize + 1;
     let order = shuffled(count, 2);
@@ -95,7 +94,6 @@ pub fn run(lab: &mut Lab) -> Result<(), Error> {
         probes: shuffled(count, 3).into_iter().take(PROBES).map(name).collect(),
         known: authority(lab, "known", &little.known, known)?,
         _parent: authority(lab, "parent", &little.parent, parent)?,
-        root: parent,
         little,
     };
     lab.record.notes.push(format!("{count} names below {ZONES} zones"));
@@ -113,7 +111,7 @@ fn rate(lab: &Lab) -> f64 {
 fn measure(lab: &mut Lab, bed: &Bed, name: Name, found: &mut Found) -> Result<(), Error> {
     let cache_octets = (lab.effort.queries as u64 * OCTETS_A_NAME).max(Resolving::default().cache_octets);
     let resolving = Resolving { keeps: true, cache_octets, ..Resolving::default() };
-    let subject = resolver(lab, name, bed.root, resolving);
+    let subject = resolver(lab, name, bed.little.role, resolving);
     let mut server = lab.start(&subject, &bed.little.nothing)?;
     let (filled, fill_seconds) = fill(lab, &mut server, &bed.fill)?;
     let before = share(lab, bed, &mut server, &bed.before)?;

@@ -22,7 +22,7 @@ use super::{Clients, authority, clients, each, fill, little, query_file, resolve
 use crate::{
     Error,
     bed::{Crowd, Gone},
-    contender::{self, Resolving, Role, Server},
+    contender::{self, Resolving, Server},
     data::{Little, Places, Shape},
     experiment::{Lab, Values, runs, table},
     recipe::Name,
@@ -77,18 +77,19 @@ struct Found {
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let crowd = lab.bed.crowd()?;
     let [parent, known] = [1, 2].map(Crowd::server);
-    lab.names = lab.able(Role::Resolver { root: parent }, "");
     let places = Places { parent, known, victims: known, slow: known, dead: Crowd::dead };
     let of = |lab: &Lab, version| {
         let shape = Shape { known: ZONES, victims: 0, ttl_seconds: TTL_SECONDS, version, is_signed: false };
         little(lab, &shape, &places)
     };
+    let littles = [of(lab, 1)?, of(lab, 2)?];
+    lab.names = lab.able(littles[0].role, "");
     let count = lab.effort.queries;
     let names: Vec<String> =
         (0..count).map(|number| format!("n{number}.k{}.example.", number % ZONES)).collect();
     let order = shuffled(count, 4);
     let bed = Bed {
-        little: [of(lab, 1)?, of(lab, 2)?],
+        little: littles,
         queries: query_file(lab, "names", names.iter().cloned())?,
         asked: query_file(lab, "asked", order.into_iter().map(|number| names[number].clone()))?,
         places,
@@ -121,7 +122,7 @@ fn contender(lab: &mut Lab, bed: &Bed, name: Name, found: &mut Found) -> Result<
     let mut version = 0;
     let mut authorities = Authorities::start(lab, bed, version)?;
     let resolving = Resolving { serves_stale: true, ..Resolving::default() };
-    let subject = resolver(lab, name, bed.places.parent, resolving);
+    let subject = resolver(lab, name, bed.little[0].role, resolving);
     let mut server = lab.start(&subject, &bed.little[0].nothing)?;
     let servers = [bed.places.parent, bed.places.known];
     for (at, way) in WAYS {
