@@ -54,7 +54,7 @@ pub struct Cache {
     denials: Denials,
     pub(crate) sweeps: Mutex<Sweeps>,
     /// Failures that were stored before count no more.
-    outage_end: AtomicU64,
+    pub(crate) outage_end: AtomicU64,
     octets: usize,
 }
 
@@ -112,31 +112,12 @@ impl Cache {
     /// What is known of `key`, expired or not: `copied` holds it. Counts as a use of it, which keeps it longer, from a second after it was stored.
     #[inline]
     pub fn get<'b>(&self, key: &Key<'_>, copied: &'b mut Copied) -> Option<Entry<'b>> {
-        let (entry, shard, slot) = self.look(key, copied)?;
-        if self.shared.counts(entry.stored) {
-            shard.index.visit(slot);
-        }
-        Some(entry)
+        self.named(key.name).get(key.subject, copied)
     }
 
     /// The same, not counted as a use: for who has just stored it, and for operators.
     pub fn peek<'b>(&self, key: &Key<'_>, copied: &'b mut Copied) -> Option<Entry<'b>> {
-        self.look(key, copied).map(|(entry, ..)| entry)
-    }
-
-    #[inline(always)]
-    fn look<'b>(&self, key: &Key<'_>, copied: &'b mut Copied) -> Option<(Entry<'b>, &Shard, usize)> {
-        copied.stamp = None;
-        let hash = self.shared.secret.hash(key.name.octets());
-        let (number, shard) = self.shard_of(hash);
-        let (slot, word, octets) = shard.copy(&shard.index.home(hash), key, &mut copied.octets)?;
-        if self.shared.marks.hide(&self.shared.secret, key.name, number, word) {
-            return None;
-        }
-        copied.stamp = Some(Stamp { slot: (number * shard.index.slot_count() + slot) as u32, word: word.0 });
-        let entry = entry::read(&copied.octets[..octets])?;
-        let is_void = entry.kind == Kind::Failure && entry.stored.0 < self.outage_end.load(Ordering::Relaxed);
-        (!is_void).then_some((entry, shard, slot))
+        self.named(key.name).peek(key.subject, copied)
     }
 
     /// Keeps `entry` from `now` on; `asked`: when it was asked for. `false`, and nothing: what is kept and not expired is believed more (RFC 2181 5.4.1), or it
@@ -150,17 +131,16 @@ impl Cache {
 
     /// Forgets `key`.
     pub fn remove(&self, key: &Key<'_>) {
-        let hash = self.shared.secret.hash(key.name.octets());
-        let (_, shard) = self.shard_of(hash);
-        let mut writer = shard.lock();
-        if let Some((slot, _, _)) = shard.copy(&shard.index.home(hash), key, &mut Vec::new()) {
-            shard.take_out(&mut writer, slot);
+        let named = self.named(key.name);
+        let mut writer = named.shard.lock();
+        if let Some(slot) = named.slot(key.subject) {
+            named.shard.take_out(&mut writer, slot);
         }
     }
 
     /// The stamp of the entry of `key`: what is made of the entry holds as long as the stamp is current.
     pub fn stamp(&self, key: &Key<'_>, copied: &mut Copied) -> Option<Stamp> {
-        self.look(key, copied)?;
+        self.peek(key, copied)?;
         copied.stamp
     }
 

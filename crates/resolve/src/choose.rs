@@ -37,6 +37,9 @@ impl Resolver {
         if task.again_at.is_some() {
             return Flow::Wait;
         }
+        if task.is_ahead() && task.questions > 0 {
+            return Flow::End(Box::new(Outcome::unfinished()));
+        }
         let (name, rtype) = self.next_question(task);
         let inquiry = self.inquiries.id(&task.place, &name, rtype);
         if task.leads != Some(inquiry) {
@@ -60,13 +63,20 @@ impl Resolver {
         match choice {
             Choice::Ask(number) => {
                 let Some(candidate) = task.candidates.tried(number) else { return Flow::Wait };
+                task.queued_at = None;
                 self.inquiries.lead(inquiry, id);
                 task.leads = Some(inquiry);
                 self.send(id, task, candidate, (&name, rtype), world)
             }
-            Choice::Later => {
+            Choice::Later(busy) => {
                 // A late answer may still come; those who follow look for themselves.
                 self.end_inquiry(id, task);
+                if let Some(server) = busy.and_then(|number| task.candidates.address(number))
+                    && task.queued_at != Some(server)
+                    && self.exchanges.queue_up(server, id)
+                {
+                    task.queued_at = Some(server);
+                }
                 task.again_at = Some(self.time.now.plus_ms(RETRY_MS));
                 Flow::Wait
             }
@@ -93,6 +103,9 @@ impl Resolver {
 
     /// Has addresses of servers sought, or gives the zone up.
     fn seek(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> Flow {
+        if task.is_ahead() {
+            return Flow::End(Box::new(Outcome::unfinished()));
+        }
         while task.children.len() < SOUGHT_AT_ONCE {
             let Some((name, rtype)) = task.candidates.next_sought() else { break };
             let name = name.to_lowercase();
@@ -170,6 +183,7 @@ impl Resolver {
         match sent {
             Ok(state) => {
                 task.state = state;
+                self.ask_keys_ahead(task, world);
                 Flow::Wait
             }
             Err(why) => {

@@ -8,6 +8,7 @@
 //! No sockets and no clock here; `docs/design/recursion.md` and `docs/design/iteration.md`.
 
 mod aggressive;
+mod ahead;
 mod budget;
 mod choose;
 pub mod counters;

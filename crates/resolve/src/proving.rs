@@ -6,16 +6,19 @@
 //!   secure, insecure -> kept, and accepted      bogus -> what the chain blames is fetched anew, or another server asked; then bogus it is
 //! ```
 
+use std::net::SocketAddr;
+
 use cache::{Key, Security, Subject};
 use validate::verdict::{Break, RrsetVerdict};
 use validate::{Context, Ending, Fault, Need, Reason, Response, Step, Validation, Verdict};
-use wire::NameBuf;
 use wire::iana::{rcode, rtype};
 use wire::rrset::{Rrset, RrsetListBuf};
+use wire::{Name, NameBuf};
 
 use crate::exchange::Exchange;
 use crate::facts::{Answered, CacheFacts, Fact};
 use crate::limits::{BOGUS_TRIES, PROVING_OCTETS_MAX};
+use crate::lookup::Lookup;
 use crate::mesh::TaskId;
 use crate::outcome::Outcome;
 use crate::resolver::{Flow, Resolver};
@@ -37,8 +40,10 @@ pub(crate) struct Proof {
     pub facts: Vec<Fact>,
     /// What is being fetched.
     wanted: Option<(NameBuf, u16)>,
-    /// Whether a part of the chain was fetched anew.
-    is_second: bool,
+    /// How often a part of the chain was fetched anew.
+    again: u8,
+    /// Who gave parts of the chain that were bogus.
+    avoided: Vec<SocketAddr>,
 }
 
 impl Resolver {
@@ -68,13 +73,15 @@ impl Resolver {
                 validation,
                 facts: Vec::new(),
                 wanted: None,
-                is_second: false,
+                again: 0,
+                avoided: Vec::new(),
             }));
             task.state = State::Proving;
             return Flow::Go;
         }
         let security = if task.is_unchecked { Security::Unchecked } else { Security::Insecure };
         let verdict = store::Verdict::of(security);
+        task.said_by = Some(exchange.server);
         self.store_reply(task, exchange, reply, &verdict, world);
         let _ = id;
         self.accept(task, reply, security)
@@ -90,8 +97,12 @@ impl Resolver {
             task.proof = Some(proof);
             return Flow::Wait;
         }
+        let before = proof.validation.work();
         let step = self.validate(task, &mut proof, world);
-        self.budgets.set_work(task.budget, proof.validation.work());
+        let work = proof.validation.work();
+        self.budgets.set_work(task.budget, work);
+        self.counters.signatures += u64::from(work.signatures - before.signatures);
+        self.counters.known_signatures += u64::from(work.known - before.known);
         match step {
             Step::Need(need) => {
                 self.fetch(id, task, &mut proof, need, world);
@@ -131,8 +142,13 @@ impl Resolver {
         let name = need.name.to_lowercase();
         let child = self.child((id, task), (&name, need.rtype), Purpose::Trust, world);
         match child {
-            Some(_) => proof.wanted = Some((name, need.rtype)),
-            None => proof.facts.push(Fact { name, rtype: need.rtype, found: None }),
+            Some(child) => {
+                if let Some(child) = self.mesh.get_mut(child).filter(|child| child.state == State::Start) {
+                    child.avoided.clone_from(&proof.avoided);
+                }
+                proof.wanted = Some((name, need.rtype));
+            }
+            None => proof.facts.push(Fact { name, rtype: need.rtype, found: None, from: None }),
         }
     }
 
@@ -207,8 +223,8 @@ impl Resolver {
         self.accept(task, &proof.reply, security)
     }
 
-    /// What is bogus may be one server's fault, or of somebody between: DS or DNSKEY that is blamed is fetched anew, once; else other servers of
-    /// the zone are asked. `None`: it was tried.
+    /// What is bogus may be one server's fault, or of somebody between: DS or DNSKEY that is blamed is fetched anew, and once more where there are other
+    /// servers; else other servers of the zone are asked. `None`: it was tried.
     fn prove_again(
         &mut self,
         id: TaskId,
@@ -221,12 +237,15 @@ impl Resolver {
         if matches!(broken.fault, Fault::TooMuchWork(_)) {
             return None;
         }
-        if broken.is_in_chain && !proof.is_second {
-            proof.is_second = true;
+        let may_be_fetched = proof.again == 0
+            || proof.again < BOGUS_TRIES - 1 && self.has_several_servers(&broken.name, broken.rtype, world);
+        if broken.is_in_chain && may_be_fetched {
+            proof.again += 1;
             self.forget_link(broken, world);
-            proof
-                .facts
-                .retain(|fact| !(fact.rtype == broken.rtype && fact.name.eq_ignore_case(&broken.name)));
+            let is_it = |fact: &Fact| fact.rtype == broken.rtype && fact.name.eq_ignore_case(&broken.name);
+            let from = proof.facts.iter().filter(|fact| is_it(fact)).filter_map(|fact| fact.from);
+            proof.avoided.extend(from);
+            proof.facts.retain(|fact| !is_it(fact));
             proof.validation.retry();
             let need = Need { name: broken.name.clone(), rtype: broken.rtype };
             self.fetch(id, task, proof, need, world);
@@ -239,6 +258,21 @@ impl Resolver {
         }
         task.candidates.leave_out(&proof.exchange.server);
         task.candidates.has_more().then_some(Again::Server)
+    }
+
+    /// Whether the zone that has DS or DNSKEY of a name has more than one server.
+    fn has_several_servers(&mut self, name: &Name, rtype: u16, world: &mut dyn World) -> bool {
+        let lookup = Lookup {
+            cache: world.cache(),
+            now: self.time.now,
+            is_unchecked: true,
+            is_stale: false,
+            is_for_proof: false,
+            floor: 0,
+        };
+        let name = name.to_lowercase();
+        let owner = if rtype == rtype::DS { name.parent().unwrap_or(&name) } else { &name };
+        lookup.cut(owner, &mut self.scratch.copied).is_some_and(|(_, cut)| cut.rdatas.count() > 1)
     }
 
     /// A DS or DNSKEY RRset that broke a chain is not used again.
@@ -331,7 +365,8 @@ pub(crate) fn provided(parent: &mut Task, child: &Task, outcome: &Outcome) {
         answer: outcome.answer.clone(),
         authority: outcome.authority.clone(),
     });
-    proof.facts.push(Fact { name: child.name.clone(), rtype: child.rtype, found });
+    let from = child.said_by;
+    proof.facts.push(Fact { name: child.name.clone(), rtype: child.rtype, found, from });
 }
 
 /// As the cache has it.

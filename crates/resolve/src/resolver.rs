@@ -6,10 +6,10 @@
 //!
 //! What a step does is in the module of the state: `start`, `choose`, `receive`, `proving`, `finish`.
 
-use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
 
-use cache::{Copied, Moment};
+use cache::{Copied, Moment, Secret};
 use validate::Verifier;
 use wire::iana::rtype;
 use wire::{Name, NameBuf};
@@ -77,7 +77,7 @@ pub struct Resolver {
     pub(crate) scratch: Scratch,
     pub(crate) standings: Standings,
     /// The task of each waiter, to abandon it.
-    pub(crate) waiting: HashMap<Waiter, TaskId, RandomState>,
+    pub(crate) waiting: HashMap<Waiter, TaskId, Secret>,
     /// Tasks that nobody waited for at their begin.
     pub(crate) prefetches: usize,
     /// Octets of the responses that are being validated.
@@ -87,7 +87,7 @@ pub struct Resolver {
     /// How many were told in this one.
     pub(crate) told_now: usize,
     /// What is given stale without another try, and until when.
-    pub(crate) rechecks: HashMap<(NameBuf, u16), Moment>,
+    pub(crate) rechecks: HashMap<(NameBuf, u16), Moment, Secret>,
     /// How many are being written down, and those that were, until they are fetched.
     pub(crate) explained: usize,
     pub(crate) stories: Vec<Told>,
@@ -122,7 +122,7 @@ impl Resolver {
             proving_octets: 0,
             telling: VecDeque::new(),
             told_now: 0,
-            rechecks: HashMap::new(),
+            rechecks: HashMap::default(),
             explained: 0,
             stories: Vec::new(),
             time: Time::default(),
@@ -186,6 +186,11 @@ impl Resolver {
         }
         self.streams.tick(self.time.now, world);
         self.run(world);
+    }
+
+    /// Whether there is no way to the Internet, as it seems: nobody there was heard since then. Who waits may be told so, rather than nothing.
+    pub fn is_network_out(&self, since: Moment) -> bool {
+        self.network.is_out(since)
     }
 
     /// When to tick next.
@@ -340,11 +345,28 @@ impl Resolver {
 
     /// Steps until nothing is ready.
     pub(crate) fn run(&mut self, world: &mut dyn World) {
-        while let Some(id) = self.mesh.next_ready() {
-            if let Some(task) = self.mesh.take(id) {
-                self.steps(id, task, world);
+        loop {
+            while let Some(id) = self.mesh.next_ready() {
+                if let Some(task) = self.mesh.take(id) {
+                    self.steps(id, task, world);
+                }
             }
+            let Some(id) = self.next_in_line() else { return };
+            self.mesh.make_ready(id);
         }
+    }
+
+    /// A task that stood in line for a server whose turn has come.
+    fn next_in_line(&mut self) -> Option<TaskId> {
+        let Resolver { exchanges, mesh, .. } = self;
+        let stands = |id: TaskId, server: &SocketAddr| {
+            let is_it = |task: &&Task| task.queued_at == Some(*server) && task.state == State::Choosing;
+            mesh.get(id).filter(is_it).is_some()
+        };
+        let id = exchanges.next_in_line(stands)?;
+        let task = mesh.get_mut(id)?;
+        (task.queued_at, task.again_at) = (None, None);
+        Some(id)
     }
 
     /// Lets a task step as far as it gets.

@@ -55,8 +55,8 @@ pub(crate) struct Candidates {
 pub(crate) enum Choice {
     /// This one, by its number.
     Ask(usize),
-    /// Not now, but soon: no network, or all servers are busy.
-    Later,
+    /// Not now, but soon: no network, or all servers are busy, such as the one with this number.
+    Later(Option<usize>),
     /// Nobody is left.
     None,
 }
@@ -116,6 +116,11 @@ impl Candidates {
         })
     }
 
+    /// Where the one with this number is.
+    pub(crate) fn address(&self, number: usize) -> Option<SocketAddr> {
+        Some(self.addresses.get(number)?.address)
+    }
+
     /// It is being asked.
     pub(crate) fn tried(&mut self, number: usize) -> Option<Candidate> {
         let candidate = self.addresses.get_mut(number)?;
@@ -172,7 +177,7 @@ impl Candidates {
             random % below.max(1)
         };
         let explores = draw(EXPLORED_ONE_IN) == 0;
-        let (mut best, mut is_later) = (None, false);
+        let (mut best, mut is_later, mut busy) = (None, false, None);
         let zone = given.servers.zone(given.zone);
         for (number, candidate) in self.addresses.iter().enumerate() {
             let server = &candidate.address;
@@ -185,8 +190,12 @@ impl Candidates {
                 Some(_) => WINDOW_CONFIGURED,
                 None => (WINDOW_MAX >> u32::from(timeouts).min(15)).max(WINDOW_MIN),
             };
-            if given.network.is_down(server, given.now) || in_flight(server) >= window {
+            if given.network.is_down(server, given.now) {
                 is_later = true;
+                continue;
+            }
+            if in_flight(server) >= window {
+                busy = busy.or(Some(number));
                 continue;
             }
             let round_trip_ms = u64::from(quality.rtt_us) / 1000;
@@ -209,7 +218,7 @@ impl Candidates {
         }
         match best {
             Some((_, number)) => Choice::Ask(number),
-            None if is_later => Choice::Later,
+            None if is_later || busy.is_some() => Choice::Later(busy),
             None => Choice::None,
         }
     }

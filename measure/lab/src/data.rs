@@ -188,7 +188,7 @@ impl Store<'_> {
                 (base, apex, vec!["dynamic", "--records", &text])
             }
             // Those of resolvers are served by nobody who is measured: `Store::bed`.
-            ZoneKind::Many | ZoneKind::Caching => {
+            ZoneKind::Many | ZoneKind::Caching | ZoneKind::Internet => {
                 return self.many(case, (case.size as f64 * effort.scale) as usize);
             }
         };

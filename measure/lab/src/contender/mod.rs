@@ -31,6 +31,7 @@ pub use resolving::{Resolving, is_setting};
 pub use role::{
     ANCHOR, Anchor, Bounds, CACHE_OCTETS, HINTS, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Root, WAITING,
 };
+pub use unbound::CONTROL as UNBOUND_CONTROL;
 
 use crate::{
     Error,

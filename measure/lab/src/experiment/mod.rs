@@ -8,12 +8,14 @@
 //! * [`transfers`]: zones out and in, and changes of them.
 //! * [`caching`]: resolvers, by the share of queries that their caches answer; [`resolvers`]: in trouble.
 //! * [`caching`]: resolvers, by the share of queries that their caches answer.
+//! * [`cold`]: resolvers that know nothing yet.
 //! * [`internet`]: a model Internet behind round trips, which resolvers begin with nothing.
 //! * [`memory`] after the load of zones; [`start`] from exec to the first answer.
 //!
 //! [`Lab`] is what they share: where servers run, how long everything takes, and the record they fill.
 
 pub mod caching;
+pub mod cold;
 pub mod echo;
 pub mod engine;
 mod generator;
@@ -109,6 +111,7 @@ impl Lab {
             crate::recipe::Measure::Restart => resolvers::restart::run(self),
             crate::recipe::Measure::Flood => resolvers::flood::run(self),
             crate::recipe::Measure::Stale => resolvers::stale::run(self),
+            crate::recipe::Measure::ColdCache => cold::run(self),
         }
     }
 

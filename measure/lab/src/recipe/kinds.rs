@@ -44,6 +44,8 @@ pub enum Measure {
     Flood,
     /// Clients of a resolver whose authoritative servers are gone.
     Stale,
+    /// Resolvers that know nothing yet: what each name costs them.
+    ColdCache,
 }
 
 impl Measure {
@@ -58,9 +60,12 @@ impl Measure {
             && !matches!(self, Measure::History | Measure::Restart | Measure::Flood | Measure::Stale)
     }
 
-    /// Whether those that take part resolve.
+    /// Whether who takes part resolves, and asks servers of ours.
     pub fn is_of_resolvers(self) -> bool {
-        matches!(self, Measure::Caching | Measure::Restart | Measure::Flood | Measure::Stale)
+        matches!(
+            self,
+            Measure::Caching | Measure::ColdCache | Measure::Restart | Measure::Flood | Measure::Stale
+        )
     }
 
     /// Whether nothing goes over a network, so that none has to be made.
@@ -109,7 +114,7 @@ pub struct Case {
     pub name: String,
     /// Kind of the zone or zones.
     pub zone: ZoneKind,
-    /// Records (net), zones (many), hosts (flat), delegations (com), children (caching) at scale 1; the root zone is as it is.
+    /// Records (net), zones (many), hosts (flat), delegations (com), children (caching), names that are asked for (internet) at scale 1; the root zone is as it is.
     #[serde(default)]
     pub size: usize,
     /// Records of each of many zones, SOA and NS included.
@@ -132,6 +137,12 @@ pub struct Case {
     /// How often each of these is asked for.
     #[serde(default)]
     pub skew: Skew,
+    /// Of a model Internet: how many of a hundred zones are signed.
+    #[serde(default)]
+    pub signed: u8,
+    /// Whether resolvers validate.
+    #[serde(default)]
+    pub validate: bool,
 }
 
 /// Laws of popularity, as `zonda-bench gen queries --skew` takes them.
@@ -173,6 +184,15 @@ pub enum ZoneKind {
     Dynamic,
     /// The zones of the paper for a caching server: a root, a parent, and so many children of 200 addresses.
     Caching,
+    /// A model Internet of real names: a root, TLDs and the zones of so many names.
+    Internet,
+}
+
+impl ZoneKind {
+    /// Whether nobody who is measured serves them: they are what resolvers ask for.
+    pub fn is_of_resolvers(self) -> bool {
+        matches!(self, ZoneKind::Caching | ZoneKind::Internet)
+    }
 }
 
 /// Most zones of a kind that are attacked: each is made, signed ones are signed, for every run with other data.

@@ -26,7 +26,7 @@ use serde::Deserialize;
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 29] = [
+const BUILT_IN: [(&str, &str); 30] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -56,6 +56,7 @@ const BUILT_IN: [(&str, &str); 29] = [
     ("restart", include_str!("../../recipes/restart.toml")),
     ("flood", include_str!("../../recipes/flood.toml")),
     ("stale", include_str!("../../recipes/stale.toml")),
+    ("cold-cache", include_str!("../../recipes/cold-cache.toml")),
 ];
 
 /// Most changes a second that the generator takes.
@@ -224,11 +225,16 @@ impl Recipe {
             measure if measure != Measure::Caching && self.cases.iter().any(|case| case.hits.is_some()) => {
                 "cases: hits are for measure = \"caching\""
             }
-            measure
-                if measure != Measure::Caching
-                    && self.cases.iter().any(|case| case.zone == ZoneKind::Caching) =>
+            Measure::ColdCache if self.cases.iter().any(|case| case.zone != ZoneKind::Internet) => {
+                "cases: only zones of the kind internet"
+            }
+            _ if self.cases.iter().any(|case| case.signed > 100) => "cases: signed: expected from 0 to 100",
+            _ if self
+                .cases
+                .iter()
+                .any(|case| case.zone.is_of_resolvers() && !self.measure.is_of_resolvers()) =>
             {
-                "cases: zones of the kind caching are for measure = \"caching\""
+                "cases: zones of the kinds caching and internet are for resolvers"
             }
             Measure::Flood if self.floods.is_empty() => "a [[flood]] is needed",
             Measure::Flood if self.floods.iter().any(|flood| !(1..=VICTIMS_MAX).contains(&flood.victims)) => {
