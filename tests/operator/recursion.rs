@@ -4,6 +4,7 @@ mod attacks;
 mod compare;
 mod internet;
 mod secured;
+mod waiting;
 
 use std::time::{Duration, Instant};
 

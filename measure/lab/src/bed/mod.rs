@@ -146,7 +146,7 @@ impl Bed {
 
     /// Has sockets of servers that set no size hold so much from now on; what was before comes back at the end of the run.
     pub fn receive_by_default(&self, octets: usize) -> Result<(), Error> {
-        self.server().enter(|| std::fs::write("/proc/sys/net/core/rmem_default", octets.to_string()))
+        sysctl::receive_by_default(octets)
     }
 
     /// Where addresses of the servers of a model Internet begin; two networks of 65,536 from there on are free.

@@ -209,6 +209,9 @@ pub struct Flood {
     /// How many zones.
     #[serde(default = "one")]
     pub victims: usize,
+    /// Not in the short forms.
+    #[serde(default)]
+    pub full_only: bool,
 }
 
 /// Servers of zones that are attacked.

@@ -8,7 +8,7 @@ use super::Lab;
 use crate::{Error, contender::Server, error::ServerProblem, process::Process};
 
 /// How often is looked whether all have ended, and what a server takes meanwhile.
-const LOOK: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(50);
 
 /// A group of clients.
 pub struct Clients {
@@ -78,16 +78,36 @@ impl Said {
 pub struct Together {
     /// By group.
     pub said: Vec<Said>,
+    /// When something was looked at, from the start of the first group on in seconds, and what it was: a count that grows.
+    pub looks: Vec<(f64, u64)>,
     /// The most memory that the server took, in octets.
     pub pss_most: u64,
 }
 
-/// Lets all groups ask a server at the same time, and waits for the last of them.
-pub fn together(lab: &Lab, server: &mut Server, groups: &[Clients]) -> Result<Together, Error> {
+impl Together {
+    /// By how much the count grew a second, between two moments.
+    pub fn growth(&self, from: f64, to: f64) -> f64 {
+        let within: Vec<_> = self.looks.iter().filter(|(at, _)| (from..=to).contains(at)).collect();
+        match (within.first(), within.last()) {
+            (Some((first, before)), Some((last, after))) if last > first => {
+                after.saturating_sub(*before) as f64 / (last - first)
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+/// Lets all groups ask a server at the same time, and waits for the last of them; looks at a count of the caller's meanwhile.
+pub fn together(
+    lab: &Lab,
+    server: &mut Server,
+    groups: &[Clients],
+    look: impl Fn() -> Result<u64, Error>,
+) -> Result<Together, Error> {
     let mut waiting: Vec<&Clients> = groups.iter().collect();
     waiting.sort_by_key(|group| group.after);
     let began = std::time::Instant::now();
-    let (mut running, mut pss_most) = (Vec::new(), 0);
+    let (mut running, mut looks, mut pss_most) = (Vec::new(), Vec::new(), 0);
     while !waiting.is_empty()
         || running.iter_mut().any(|(_, process): &mut (_, Process)| process.ended().is_none())
     {
@@ -99,6 +119,7 @@ pub fn together(lab: &Lab, server: &mut Server, groups: &[Clients]) -> Result<To
         if let Some(status) = server.process.ended() {
             return Err(server.fault(ServerProblem::Ended(status.code())));
         }
+        looks.push((began.elapsed().as_secs_f64(), look()?));
         pss_most = pss_most.max(server.process.pss());
         thread::sleep(LOOK);
     }
@@ -112,7 +133,7 @@ pub fn together(lab: &Lab, server: &mut Server, groups: &[Clients]) -> Result<To
             Error::Server { contender, problem: ServerProblem::Load, said }
         })
     };
-    Ok(Together { said: groups.iter().map(said).collect::<Result<_, _>>()?, pss_most })
+    Ok(Together { said: groups.iter().map(said).collect::<Result<_, _>>()?, looks, pss_most })
 }
 
 fn start(lab: &Lab, server: &Server, group: &Clients) -> Result<Process, Error> {
@@ -146,6 +167,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn growth_between_two_moments() {
+        let looks = vec![(0.0, 5), (0.5, 5), (1.0, 105), (1.5, 205), (2.5, 1000)];
+        let together = Together { said: Vec::new(), looks, pss_most: 0 };
+        assert_eq!(together.growth(0.4, 2.0), 200.0);
+        assert_eq!((together.growth(0.0, 0.6), together.growth(3.0, 4.0)), (0.0, 0.0));
+    }
 
     #[test]
     fn what_a_generator_says() {

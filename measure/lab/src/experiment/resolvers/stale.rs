@@ -186,7 +186,7 @@ fn outage(
         patience_ms: PATIENCE_MS,
         trains: false,
     };
-    let said = clients::together(lab, server, &[group])?.said[0];
+    let said = clients::together(lab, server, &[group], || Ok(0))?.said[0];
     let after = count()?;
     Ok((said, after.zip(before).map(|(after, before)| after.saturating_sub(before))))
 }
