@@ -18,6 +18,7 @@ mod facts;
 mod finish;
 mod inquiry;
 pub mod limits;
+mod links;
 mod lists;
 mod lookup;
 mod mesh;

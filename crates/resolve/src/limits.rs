@@ -128,6 +128,9 @@ pub const AHEAD_MAX: usize = 4;
 /// Zones of which a worker knows whether they are signed, with their keys: a kilobyte each at most.
 pub const STANDINGS_MAX: usize = 10_000;
 
+/// Broken links of chains of trust that a worker remembers to have fetched anew: zones that are bogus are few, and what is forgotten costs a question.
+pub const BROKEN_LINKS_MAX: usize = 1_024;
+
 /// Octets of responses that wait to be validated, of a worker: 16,000 usual ones, 256 of the longest.
 pub const PROVING_OCTETS_MAX: usize = 16 << 20;
 

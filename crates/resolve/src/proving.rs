@@ -6,19 +6,21 @@
 //!   secure, insecure -> kept, and accepted      bogus -> what the chain blames is fetched anew, or another server asked; then bogus it is
 //! ```
 
+mod again;
+
 use std::net::SocketAddr;
 
-use cache::{Key, Security, Subject};
-use validate::verdict::{Break, RrsetVerdict};
-use validate::{Context, Ending, Fault, Need, Reason, Response, Step, Validation, Verdict};
+use cache::Security;
+use validate::verdict::RrsetVerdict;
+use validate::{Context, Ending, Need, Reason, Response, Step, Validation, Verdict};
+use wire::NameBuf;
 use wire::iana::{rcode, rtype};
 use wire::rrset::{Rrset, RrsetListBuf};
-use wire::{Name, NameBuf};
 
+use self::again::Again;
 use crate::exchange::Exchange;
 use crate::facts::{Answered, CacheFacts, Fact};
-use crate::limits::{BOGUS_TRIES, PROVING_OCTETS_MAX};
-use crate::lookup::Lookup;
+use crate::limits::PROVING_OCTETS_MAX;
 use crate::mesh::TaskId;
 use crate::outcome::Outcome;
 use crate::resolver::{Flow, Resolver};
@@ -26,7 +28,7 @@ use crate::response::{Asked, Kind, Reply};
 use crate::start::whole;
 use crate::state::State;
 use crate::store::{self, Finding, Times};
-use crate::task::{Purpose, Source, Task};
+use crate::task::{Purpose, Task};
 use crate::world::World;
 
 /// A response that is being validated.
@@ -223,67 +225,6 @@ impl Resolver {
         self.accept(task, &proof.reply, security)
     }
 
-    /// What is bogus may be one server's fault, or of somebody between: DS or DNSKEY that is blamed is fetched anew, and once more where there are other
-    /// servers; else other servers of the zone are asked. `None`: it was tried.
-    fn prove_again(
-        &mut self,
-        id: TaskId,
-        task: &mut Task,
-        proof: &mut Proof,
-        verdict: &Verdict,
-        world: &mut dyn World,
-    ) -> Option<Again> {
-        let Some(Reason::Bogus(broken)) = &verdict.reason else { return None };
-        if matches!(broken.fault, Fault::TooMuchWork(_)) {
-            return None;
-        }
-        let may_be_fetched = proof.again == 0
-            || proof.again < BOGUS_TRIES - 1 && self.has_several_servers(&broken.name, broken.rtype, world);
-        if broken.is_in_chain && may_be_fetched {
-            proof.again += 1;
-            self.forget_link(broken, world);
-            let is_it = |fact: &Fact| fact.rtype == broken.rtype && fact.name.eq_ignore_case(&broken.name);
-            let from = proof.facts.iter().filter(|fact| is_it(fact)).filter_map(|fact| fact.from);
-            proof.avoided.extend(from);
-            proof.facts.retain(|fact| !is_it(fact));
-            proof.validation.retry();
-            let need = Need { name: broken.name.clone(), rtype: broken.rtype };
-            self.fetch(id, task, proof, need, world);
-            return Some(Again::Chain);
-        }
-        task.bogus += 1;
-        if broken.is_in_chain || task.bogus >= BOGUS_TRIES || matches!(task.place.source, Source::Forward(_))
-        {
-            return None;
-        }
-        task.candidates.leave_out(&proof.exchange.server);
-        task.candidates.has_more().then_some(Again::Server)
-    }
-
-    /// Whether the zone that has DS or DNSKEY of a name has more than one server.
-    fn has_several_servers(&mut self, name: &Name, rtype: u16, world: &mut dyn World) -> bool {
-        let lookup = Lookup {
-            cache: world.cache(),
-            now: self.time.now,
-            is_unchecked: true,
-            is_stale: false,
-            is_for_proof: false,
-            floor: 0,
-        };
-        let name = name.to_lowercase();
-        let owner = if rtype == rtype::DS { name.parent().unwrap_or(&name) } else { &name };
-        lookup.cut(owner, &mut self.scratch.copied).is_some_and(|(_, cut)| cut.rdatas.count() > 1)
-    }
-
-    /// A DS or DNSKEY RRset that broke a chain is not used again.
-    fn forget_link(&mut self, broken: &Break, world: &mut dyn World) {
-        let name = broken.name.to_lowercase();
-        for subject in [Subject::Unchecked(broken.rtype), Subject::Rrset(broken.rtype)] {
-            world.cache().remove(&Key { name: &name, subject });
-        }
-        self.standings.forget(&name);
-    }
-
     /// Takes a response for what it says.
     pub(crate) fn accept(&mut self, task: &mut Task, reply: &Reply, security: Security) -> Flow {
         let lists = (reply.answer.list(), reply.authority.list());
@@ -341,15 +282,8 @@ impl Resolver {
     /// Forgets what was found out about zones: anchors have changed, or names were flushed.
     pub fn forget_standings(&mut self) {
         self.standings.clear();
+        self.broken.clear();
     }
-}
-
-/// How a proof goes on that failed.
-enum Again {
-    /// With a part of the chain that is being fetched anew.
-    Chain,
-    /// With another server's response.
-    Server,
 }
 
 /// What a task needed for its proof has come, or not.

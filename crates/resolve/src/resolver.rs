@@ -21,6 +21,7 @@ use crate::explain::Told;
 use crate::facts::Standings;
 use crate::inquiry::Inquiries;
 use crate::limits::{PARENTS_MAX, PREFETCH_ONE_IN, STEPS_MAX, WAITERS_MAX};
+use crate::links::BrokenLinks;
 use crate::lookup::Kept;
 use crate::mesh::{Mesh, TaskId};
 use crate::network::Network;
@@ -59,6 +60,8 @@ pub(crate) struct Scratch {
     pub verifier: Verifier,
     pub reply: Reply,
     pub copied: Copied,
+    /// The zone cut that a task enters.
+    pub cut: Copied,
     pub kept: Kept,
     pub query: Vec<u8>,
     pub own: Vec<u8>,
@@ -76,6 +79,7 @@ pub struct Resolver {
     pub(crate) counters: Counters,
     pub(crate) scratch: Scratch,
     pub(crate) standings: Standings,
+    pub(crate) broken: BrokenLinks,
     /// The task of each waiter, to abandon it.
     pub(crate) waiting: HashMap<Waiter, TaskId, Secret>,
     /// Tasks that nobody waited for at their begin.
@@ -102,6 +106,7 @@ impl Resolver {
             verifier: Verifier::default(),
             reply: Reply::new(),
             copied: Copied::new(),
+            cut: Copied::new(),
             kept: Kept::default(),
             query: Vec::new(),
             own: Vec::new(),
@@ -117,6 +122,7 @@ impl Resolver {
             counters: Counters::default(),
             scratch,
             standings: Standings::default(),
+            broken: BrokenLinks::default(),
             waiting: HashMap::default(),
             prefetches: 0,
             proving_octets: 0,

@@ -218,13 +218,15 @@ impl Resolver {
         if is_from_root {
             return self.enter_hints(id, task, world);
         }
-        if let Some((cut, entry)) = lookup.cut(above(task), &mut self.scratch.copied) {
+        let mut copied = std::mem::take(&mut self.scratch.cut);
+        if let Some((cut, entry)) = lookup.cut(above(task), &mut copied) {
             let end = entry.stored.plus_seconds(entry.ttl);
             let place = Place { zone: cut.to_owned(), end, source: Source::Cut };
-            let (servers, glue) = (entry.rdatas.octets().to_vec(), entry.beside.octets().to_vec());
-            let lists = (RdataList::from_octets(&servers).unwrap_or_default(), RrsetList::trusted(&glue));
-            return self.enter(id, task, place, lists, world);
+            let flow = self.enter(id, task, place, (entry.rdatas, entry.beside), world);
+            self.scratch.cut = copied;
+            return flow;
         }
+        self.scratch.cut = copied;
         let is_priming = task.purpose == Purpose::Priming || task.is_primed;
         if !is_priming {
             task.is_primed = true;

@@ -63,7 +63,10 @@ fn main() {
         Some("rsa") => algorithm::RSASHA256,
         Some(other) => panic!("{other}?"),
     };
-    println!("{:24} {:6} {:>6} {:>6} {:>10} {:>14}", "response", "denial", "cold", "warm", "us, warm", "us a signature");
+    println!(
+        "{:24} {:6} {:>6} {:>6} {:>10} {:>14}",
+        "response", "denial", "cold", "warm", "us, warm", "us a signature"
+    );
     let nsec3 = Denial::Nsec3 { iterations: 0, salt: Vec::new(), opt_out: false };
     for (word, denial) in [("nsec", Denial::Nsec), ("nsec3", nsec3)] {
         let world = world(&denial, algorithm);

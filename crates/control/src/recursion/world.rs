@@ -88,6 +88,10 @@ impl World for Outside<'_, '_> {
         self.own.answer(self.zones, query, response)
     }
 
+    fn has_zones(&self) -> bool {
+        !self.zones.is_empty()
+    }
+
     fn keeps_inside(&self, name: &Name) -> bool {
         self.terms.policy.local.keeps_inside(name)
     }

@@ -88,8 +88,10 @@ fn resolver(job: &Job<'_>) -> String {
 fn control(job: &Job<'_>) -> String {
     match job.role {
         Role::Resolver { .. } => format!(
-            "control-enable: yes\n  control-interface: \"{}\"\n  control-use-cert: no",
-            job.folder.join(CONTROL).display()
+            "control-enable: yes\n  control-interface: \"{}\"\n  control-use-cert: no{}",
+            job.folder.join(CONTROL).display(),
+            // Signatures are among what it counts only then.
+            if job.role.anchor().is_some() { "\nserver:\n  extended-statistics: yes" } else { "" }
         ),
         _ => "control-enable: no".to_owned(),
     }

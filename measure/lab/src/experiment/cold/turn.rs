@@ -64,19 +64,22 @@ pub fn take(
         1 => Some(agreement::answers(&lab.bed, &server, &spot.sample, Ttls::Ignored)?),
         _ => None,
     };
-    let cpu = Cpu { user: after.user - before.0.user, system: after.system - before.0.system };
+    let cpu = used(before.0, after);
     let pss = server.process.pss();
     Ok(Turn { name, outcome: result["outcome"].take(), cpu, book, signatures, pss, answers })
 }
 
-/// Processor time so far: the exact sum, in parts as the ticks have them.
-fn cpu(server: &Server) -> Cpu {
-    let (ticks, exact) = (server.process.cpu(), server.process.cpu_fine());
-    let all = ticks.user + ticks.system;
-    match all > 0.0 {
-        true => Cpu { user: exact * ticks.user / all, system: exact * ticks.system / all },
-        false => Cpu { user: exact, system: 0.0 },
-    }
+/// Processor time so far: in the program and in the kernel by ticks, and the exact sum.
+fn cpu(server: &Server) -> (Cpu, f64) {
+    (server.process.cpu(), server.process.cpu_fine())
+}
+
+/// The exact sum of what was used since, in parts as the ticks have them; without ticks all of it in the program.
+fn used((before, exact_before): (Cpu, f64), (after, exact_after): (Cpu, f64)) -> Cpu {
+    let (user, system) = ((after.user - before.user).max(0.0), (after.system - before.system).max(0.0));
+    let exact = (exact_after - exact_before).max(0.0);
+    let share = if user + system > 0.0 { user / (user + system) } else { 1.0 };
+    Cpu { user: exact * share, system: exact * (1.0 - share) }
 }
 
 /// Waits until nothing is asked any more.
@@ -153,5 +156,19 @@ impl Found {
             *kinds.entry(kind).or_default().entry(who.to_owned()).or_default() +=
                 (datagrams + streams) as f64 / names;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exact_sum_in_parts() {
+        let cpu = |user, system| Cpu { user, system };
+        let parts = used((cpu(1.0, 1.0), 2.0), (cpu(1.3, 1.1), 2.2));
+        assert!((parts.user - 0.15).abs() < 1e-9 && (parts.system - 0.05).abs() < 1e-9);
+        let parts = used((cpu(1.0, 1.0), 2.0), (cpu(1.0, 1.0), 2.004));
+        assert!((parts.user - 0.004).abs() < 1e-9 && parts.system == 0.0);
     }
 }
