@@ -137,7 +137,7 @@ pub struct Case {
     /// How often each of these is asked for.
     #[serde(default)]
     pub skew: Skew,
-    /// Of a model Internet: how many of a hundred zones are signed.
+    /// Of zones for resolvers: how many of a hundred are signed; of those of the kind caching all, if any.
     #[serde(default)]
     pub signed: u8,
     /// Whether resolvers validate.

@@ -26,7 +26,7 @@ use serde::Deserialize;
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 30] = [
+const BUILT_IN: [(&str, &str); 31] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -56,6 +56,7 @@ const BUILT_IN: [(&str, &str); 30] = [
     ("restart", include_str!("../../recipes/restart.toml")),
     ("flood", include_str!("../../recipes/flood.toml")),
     ("stale", include_str!("../../recipes/stale.toml")),
+    ("caching-signed", include_str!("../../recipes/caching-signed.toml")),
     ("cold-cache", include_str!("../../recipes/cold-cache.toml")),
 ];
 
@@ -218,9 +219,9 @@ impl Recipe {
             }
             Measure::Caching
                 if !self.cases.iter().all(is_of_resolvers)
-                    || self.cases.windows(2).any(|pair| pair[0].size != pair[1].size) =>
+                    || self.cases.windows(2).any(|pair| bed(&pair[0]) != bed(&pair[1])) =>
             {
-                "cases: only zones of the kind caching, all of one size, with hits from 0 to 1"
+                "cases: only zones of the kind caching, all of one size and signed alike, with hits from 0 to 1"
             }
             measure if measure != Measure::Caching && self.cases.iter().any(|case| case.hits.is_some()) => {
                 "cases: hits are for measure = \"caching\""
@@ -261,6 +262,11 @@ impl Recipe {
         }
         [Form::Full, Form::Quick, Form::Check].into_iter().find_map(|form| self.effort(form).fault())
     }
+}
+
+/// What cases that are measured beside each other must have in common.
+fn bed(case: &Case) -> (usize, u8, bool) {
+    (case.size, case.signed, case.validate)
 }
 
 /// Whether a case is one for resolvers.

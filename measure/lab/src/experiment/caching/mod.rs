@@ -73,11 +73,11 @@ struct Found {
 /// Measures all cases with all numbers of workers.
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let upstreams = lab.bed.upstreams()?;
-    let root = Root { server: BED_SERVER, address: upstreams[0] };
-    let role = Role::Resolver { root, anchor: None };
-    lab.names = lab.able(role, "");
     let counts = rates::workers(lab);
     let (bed, all) = spots(lab, upstreams, &counts)?;
+    let root = Root { server: BED_SERVER, address: upstreams[0] };
+    let role = Role::Resolver { root, anchor: bed.anchor };
+    lab.names = lab.able(role, "");
     let most = counts.iter().copied().max().unwrap_or(1);
     let mut authorities = Authorities::start(lab, &bed, upstreams, most)?;
     let (mut found, mut order) = (Found::default(), Random::new(SEED));

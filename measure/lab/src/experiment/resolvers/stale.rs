@@ -154,7 +154,8 @@ fn contender(lab: &mut Lab, bed: &Bed, name: Name, found: &mut Found) -> Result<
         lab.record.raw.push(json!({
             "stale_of": who, "at": at, "sent": said.sent, "found": said.found, "failed": said.failed, "late": said.late,
             "median_ms": said.median_ms, "p99_ms": said.p99_ms, "upstream": upstream,
-            "first_fresh_seconds": back.first, "all_fresh_seconds": back.all,
+            "first_fresh_seconds": back.first, "all_fresh_seconds": back.all, "not_fresh_after_first": back.others,
+            "last_not_fresh_seconds": back.last_other,
         }));
     }
     Ok(())
@@ -197,6 +198,10 @@ struct Back {
     first: Option<f64>,
     /// Until the last answer that was not fresh; `None` where there were such to the end.
     all: Option<f64>,
+    /// Answers that were not fresh, after the first that was.
+    others: usize,
+    /// When the last of those came.
+    last_other: f64,
 }
 
 /// Asks for one name after the other until all answers are of that version.
@@ -205,7 +210,7 @@ fn back(lab: &Lab, bed: &Bed, server: &Server, version: usize) -> Result<Back, E
     let system = |cause| Error::System { action: "ask a resolver", cause };
     socket.set_nonblocking(true).map_err(system)?;
     let fresh = bed_octet(version);
-    let (began, mut back, mut last_other, mut in_a_row) = (Instant::now(), Back::default(), 0.0, 0);
+    let (began, mut back, mut in_a_row) = (Instant::now(), Back::default(), 0);
     let mut packet = Vec::new();
     for name in bed.names.iter().cycle() {
         lab.go_on()?;
@@ -224,11 +229,12 @@ fn back(lab: &Lab, bed: &Bed, server: &Server, version: usize) -> Result<Back, E
                 back.first.get_or_insert(since);
                 in_a_row += 1;
             } else {
-                (last_other, in_a_row) = (since, 0);
+                back.others += usize::from(back.first.is_some());
+                (back.last_other, in_a_row) = (since, 0);
             }
         }
         if in_a_row >= FRESH {
-            back.all = Some(last_other.max(back.first.unwrap_or(0.0)));
+            back.all = Some(back.last_other.max(back.first.unwrap_or(0.0)));
             return Ok(back);
         }
     }
