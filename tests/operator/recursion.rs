@@ -5,6 +5,7 @@ mod compare;
 mod internet;
 mod kept;
 mod secured;
+mod waiting;
 
 use std::time::{Duration, Instant};
 
