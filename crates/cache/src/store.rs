@@ -76,6 +76,11 @@ impl Cache {
         Cache::with(&Settings::default(), std::array::from_fn(|number| state.hash_one(number)))
     }
 
+    /// How long things are kept.
+    pub fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
     /// A cache; takes all its memory. `random`: from the system, nobody else may know it.
     pub fn with(settings: &Settings, random: [u64; 3]) -> Cache {
         let octets = settings.octets.max(OCTETS_MIN);

@@ -2,6 +2,7 @@
 
 mod explain;
 mod hard;
+mod held;
 mod lossy;
 mod plain;
 mod scripted;

@@ -548,7 +548,10 @@ fn times_are_capped() {
     check(Key::rrset(&host, 1), Kind::NoData, none, 5, 5);
     check(Key::rrset(&host, 1), Kind::NameError, none, 9_000, 3_600);
     check(Key::existence(&host), Kind::NameError, none, 9_000, 3_600);
-    check(Key::unchecked(&host, 1), Kind::Data, none, 9_000, 60);
+    check(Key::unchecked(&host, 16), Kind::Data, none, 9_000, 60);
+    check(Key::unchecked(&host, 43), Kind::Data, none, 9_000, 9_000);
+    check(Key::unchecked(&host, 43), Kind::NoData, none, 9_000, 3_600);
+    check(Key::unchecked(&host, 1), Kind::Data, none, 9_000, 9_000);
     check(Key::cut(&host), Kind::Cut, none, 0, 1);
     check(Key::cut(&host), Kind::Cut, none, 1_000_000, 86_400);
     check(Key::failure(&host, 1), Kind::Failure, none, 0, 1);
