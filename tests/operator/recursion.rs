@@ -2,6 +2,7 @@
 
 mod compare;
 mod internet;
+mod outage;
 
 use std::time::{Duration, Instant};
 

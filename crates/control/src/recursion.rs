@@ -12,6 +12,7 @@ mod desk;
 mod explained;
 mod kept;
 mod negative;
+mod outage;
 mod own;
 mod owner;
 mod recursor;
@@ -32,6 +33,7 @@ use crate::settings::Settings;
 use anchors::Keeper;
 use desk::Desk;
 use negative::Negatives;
+use outage::Outage;
 pub use recursor::Message;
 pub(crate) use recursor::{Recursor, StreamHappened};
 pub(crate) use terms::Terms;
@@ -53,6 +55,8 @@ pub(crate) struct Recursion {
     desks: Mutex<Vec<Arc<Desk>>>,
     /// Names that are not validated for a while.
     negatives: Negatives,
+    /// What is said of the network.
+    outage: Outage,
     /// Trust anchors that are renewed.
     anchors: Keeper,
     /// Where what was learned is kept over a restart.
@@ -95,6 +99,7 @@ impl Recursion {
             key,
             desks: Mutex::named("desks of the resolver", Vec::new()),
             negatives: negative::none(),
+            outage: Outage::default(),
             anchors,
             folder,
         })))
