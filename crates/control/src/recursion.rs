@@ -12,6 +12,7 @@ mod desk;
 mod explained;
 mod kept;
 mod negative;
+mod outage;
 mod own;
 mod owner;
 mod premises;
@@ -34,6 +35,7 @@ use crate::settings::Settings;
 use anchors::Keeper;
 use desk::Desk;
 use negative::Negatives;
+use outage::Outage;
 pub use recursor::Message;
 pub(crate) use recursor::{Recursor, StreamHappened};
 pub(crate) use terms::Terms;
@@ -55,6 +57,8 @@ pub(crate) struct Recursion {
     desks: Mutex<Vec<Arc<Desk>>>,
     /// Names that are not validated for a while.
     negatives: Negatives,
+    /// What is said of the network.
+    outage: Outage,
     /// Trust anchors that are renewed.
     anchors: Keeper,
     /// Where what was learned is kept over a restart.
@@ -99,6 +103,7 @@ impl Recursion {
             key,
             desks: Mutex::named("desks of the resolver", Vec::new()),
             negatives: negative::none(),
+            outage: Outage::default(),
             anchors,
             folder,
             writing: Mutex::named("file of the cache", ()),

@@ -98,7 +98,8 @@ pub fn leave(name: &str) {
     ip(&["netns", "delete", name]);
 }
 
-fn ip(words: &[&str]) -> bool {
+/// Runs `ip`, in the namespace of this thread.
+pub fn ip(words: &[&str]) -> bool {
     let status = Command::new(require("ip", "iproute2")).args(words).status();
     status.is_ok_and(|status| status.success())
 }
