@@ -1,5 +1,7 @@
 //! What bounds the cache, with reasons; sizes of its parts are in `store.rs`.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use crate::entry::{Entry, Kind, Security};
 use crate::{Moment, Subject};
 
@@ -44,7 +46,31 @@ impl Default for Limits {
     }
 }
 
+/// The same, to be changed while others read them: each number by itself.
+pub(crate) struct LiveLimits([AtomicU32; 4]);
+
+impl LiveLimits {
+    pub(crate) fn new(limits: &Limits) -> LiveLimits {
+        LiveLimits(limits.numbers().map(AtomicU32::new))
+    }
+
+    pub(crate) fn set(&self, limits: &Limits) {
+        self.0.iter().zip(limits.numbers()).for_each(|(own, number)| own.store(number, Ordering::Relaxed));
+    }
+
+    #[inline]
+    pub(crate) fn load(&self) -> Limits {
+        let [ttl_max, ttl_min, negative_ttl_max, stale_seconds] =
+            self.0.each_ref().map(|number| number.load(Ordering::Relaxed));
+        Limits { ttl_max, ttl_min, negative_ttl_max, stale_seconds }
+    }
+}
+
 impl Limits {
+    fn numbers(&self) -> [u32; 4] {
+        [self.ttl_max, self.ttl_min, self.negative_ttl_max, self.stale_seconds]
+    }
+
     /// The TTL that an entry is kept with. `kept`: what is kept of the same key.
     pub(crate) fn ttl_of(
         &self,

@@ -4,6 +4,7 @@ mod configured;
 mod delegations;
 mod example;
 mod expired;
+mod explain;
 mod held;
 mod lossy;
 mod many;
