@@ -76,9 +76,9 @@ impl Cache {
         Cache::with(&Settings::default(), std::array::from_fn(|number| state.hash_one(number)))
     }
 
-    /// How long things are kept.
-    pub fn limits(&self) -> &Limits {
-        &self.shared.limits
+    /// How long things are kept, as it is now.
+    pub fn limits(&self) -> Limits {
+        self.shared.limits.load()
     }
 
     /// A cache; takes all its memory. `random`: from the system, nobody else may know it.
