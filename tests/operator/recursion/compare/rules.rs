@@ -23,6 +23,8 @@ pub struct Rule {
     cd: Option<bool>,
     rd: Option<bool>,
     dnssec: Option<bool>,
+    /// QCLASS; none: any.
+    class: Option<u16>,
     /// Zonda's answer has a CNAME.
     alias: Option<bool>,
     /// The other peer says what Zonda says, in this part.
@@ -47,6 +49,8 @@ pub struct Rule {
     ttl_of: Option<String>,
     ttl: Option<[u32; 2]>,
     longer: Option<bool>,
+    /// The peer has more types of the authority section, all of which are proofs, and says no AD.
+    more_proofs: Option<bool>,
     /// Whether Zonda's answer is empty / the peer's is.
     empty: Option<bool>,
     peer_empty: Option<bool>,
@@ -97,6 +101,7 @@ impl Rule {
             && is_so(self.cd, || question.has(flag::CD))
             && is_so(self.rd, || question.has(flag::RD))
             && is_so(self.dnssec, || edns.is_some_and(|edns| edns.flags != 0))
+            && self.class.is_none_or(|class| class == question.query.qclass)
             && is_so(self.alias, || zonda.has("CNAME"))
             && is_so(self.agreed, || zonda.agrees(of.other, of.part, of.seconds))
             && self.rcode.is_none_or(|rcode| rcode == zonda.rcode)
@@ -107,6 +112,7 @@ impl Rule {
             && self.without.as_ref().is_none_or(|one| zonda.without(one) == peer.without(one))
             && is_so(self.wildcard, || question.query.name.to_string().starts_with("*."))
             && is_so(self.single, || zonda.types().len() == 1)
+            && is_so(self.more_proofs, || !peer.ad && zonda.lacks_proofs_alone(peer))
             && self.explains_ttls(of)
             && is_so(self.empty, || zonda.answer.is_empty())
             && is_so(self.peer_empty, || peer.answer.is_empty())

@@ -102,6 +102,13 @@ impl Said {
         self.answer.iter().map(|(_, rtype, _)| *rtype).collect()
     }
 
+    /// Whether NSEC and NSEC3 are all that the other has more in the authority section.
+    pub fn lacks_proofs_alone(&self, other: &Said) -> bool {
+        let mut more = other.authority.difference(&self.authority);
+        self.authority.is_subset(&other.authority)
+            && more.all(|(_, rtype)| matches!(*rtype, rtype::NSEC | rtype::NSEC3))
+    }
+
     /// The answer without records of a type.
     pub fn without(&self, left_out: &str) -> Vec<&Row> {
         let number = rtype::number(left_out).expect("the type of a rule");
