@@ -9,8 +9,8 @@ use wire::{Name, NameBuf};
 
 use crate::exchange::{Exchange, ExchangeId, Way};
 use crate::limits::{
-    EDNS_AGAIN_ONE_IN, FORWARDER_TIMEOUT_MS_MIN, OPEN_MAX, QUESTIONS_A_STEP, RETRY_MS, SOUGHT_AT_ONCE,
-    STREAM_TIMEOUT_MS_MAX, STREAM_TIMEOUT_MS_MIN, TIMEOUT_MS_MAX,
+    EDNS_AGAIN_ONE_IN, EXPLORED_ONE_IN, FORWARDER_TIMEOUT_MS_MIN, OPEN_MAX, QUESTIONS_A_STEP, RETRY_MS,
+    SOUGHT_AGAIN_MS, SOUGHT_AT_ONCE, STREAM_TIMEOUT_MS_MAX, STREAM_TIMEOUT_MS_MIN, TIMEOUT_MS_MAX,
 };
 use crate::mesh::TaskId;
 use crate::minimise::MINIMISED_TYPE;
@@ -55,6 +55,7 @@ impl Resolver {
         if task.is_ahead() && task.questions > 0 {
             return Flow::End(Box::new(Outcome::unfinished()));
         }
+        self.step_over(task);
         let wanted = self.next_question(task);
         let inquiry = self.inquiries.id(&task.place, wanted.name(task), wanted.rtype);
         if task.leads != Some(inquiry) {
@@ -79,6 +80,11 @@ impl Resolver {
             Choice::Ask(number, quality) => {
                 let Some(candidate) = task.candidates.tried(number) else { return Flow::Wait };
                 task.queued_at = None;
+                // It was silent, or others may be nearer: one whose address is not known yet is looked for meanwhile.
+                if (candidate.tried > 1 || random.is_multiple_of(EXPLORED_ONE_IN)) && task.children.is_empty()
+                {
+                    self.seek_one(id, task, world);
+                }
                 self.inquiries.lead(inquiry, id);
                 task.leads = Some(inquiry);
                 self.send(id, task, (candidate, &quality), wanted, world)
@@ -121,17 +127,42 @@ impl Resolver {
         if task.is_ahead() {
             return Flow::End(Box::new(Outcome::unfinished()));
         }
-        while task.children.len() < SOUGHT_AT_ONCE {
-            let Some((name, rtype)) = task.candidates.next_sought() else { break };
-            let name = name.to_lowercase();
-            self.counters.seeks += 1;
-            self.child((id, task), (&name, rtype), Purpose::Address, world);
+        // One address is enough to go on with; the next is sought when it does not come soon.
+        if task.children.len() < SOUGHT_AT_ONCE && self.seek_one(id, task, world) {
+            task.again_at = Some(self.time.now.plus_ms(SOUGHT_AGAIN_MS));
         }
         if !task.children.is_empty() {
             task.state = State::Addresses;
             return Flow::Wait;
         }
         self.give_up(task, world)
+    }
+
+    /// Begins to seek an address of a name server. `false`: there is none left to be sought.
+    fn seek_one(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> bool {
+        while !task.is_ahead()
+            && let Some((name, rtype)) = task.candidates.next_sought()
+        {
+            let name = name.to_lowercase();
+            self.counters.seeks += 1;
+            if self.child((id, task), (&name, rtype), Purpose::Address, world).is_some() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Passes over ancestors of the name for which the servers of now are known not to refer.
+    fn step_over(&self, task: &mut Task) {
+        loop {
+            let wanted = self.next_question(task);
+            let name = wanted.name(task);
+            if wanted.left_out == 0 || !self.uncut.has(&task.place.zone, name, self.time.now) {
+                return;
+            }
+            let labels = name.label_count();
+            task.minimiser.knows(labels);
+        }
     }
 
     /// Nobody of the zone's servers is left.

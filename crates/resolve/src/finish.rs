@@ -94,7 +94,7 @@ impl Resolver {
             }
         }
         match parent.state {
-            State::Addresses => parent.state = State::Choosing,
+            State::Addresses => (parent.state, parent.again_at) = (State::Choosing, None),
             State::Priming => parent.state = State::Start,
             _ => {}
         }

@@ -47,6 +47,7 @@ mod task;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+mod uncut;
 pub mod world;
 
 pub use counters::Counters;

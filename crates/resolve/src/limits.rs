@@ -117,6 +117,14 @@ pub const TOLD_A_TURN: usize = 100;
 /// Tasks that wait for one: name servers of a hosting company are needed by many.
 pub const PARENTS_MAX: usize = 10_000;
 
+/// Names of which a worker remembers that their zone's servers do not refer for them: one is asked for no more than this often. 24 octets each; those that many names
+/// lie below are some thousands (the public suffix list has 10,000).
+pub const UNCUT_MAX: usize = 16_384;
+/// For how long: what becomes a cut meanwhile is found by the next question all the same, which is for a name below.
+pub const UNCUT_SECONDS_MAX: u32 = 900;
+/// When the address of a name server that is sought has not come: another one is sought beside it. A lookup over two cold zones takes less.
+pub const SOUGHT_AGAIN_MS: u64 = 400;
+
 /// A server that failed with EDNS is tried with it again once in so many questions.
 pub const EDNS_AGAIN_ONE_IN: u64 = 64;
 /// Servers whose answers validation may reject before the rejection stands; the same for DS and DNSKEY that break a chain.

@@ -72,6 +72,11 @@ impl Minimiser {
         self.known = self.known.max(asked.label_count() as u8);
     }
 
+    /// The servers of now are known not to refer for an ancestor with so many labels: it is passed over without a question.
+    pub fn knows(&mut self, labels: usize) {
+        self.known = self.known.max(labels as u8);
+    }
+
     /// A referral came: what is next goes to another zone.
     pub fn referred(&mut self) {
         self.steps = self.steps.saturating_add(1);

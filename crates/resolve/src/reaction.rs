@@ -43,6 +43,8 @@ impl Resolver {
                 if reply.answer.list().iter().any(|set| set.rtype == rtype::DNAME) {
                     // All below is somewhere else.
                     task.minimiser.give_up();
+                } else {
+                    self.note_uncut(task, exchange, reply);
                 }
                 task.candidates.try_again();
                 self.step_ahead(id, task);
@@ -95,6 +97,13 @@ impl Resolver {
                 self.next_server(task, exchange, reply.ede)
             }
         }
+    }
+
+    /// The zone's servers know the ancestor asked for themselves: the names below it need not ask that again.
+    fn note_uncut(&mut self, task: &Task, exchange: &Exchange, reply: &Reply) {
+        let sets = reply.answer.list().iter().chain(reply.authority.list().iter());
+        let ttl = sets.map(|set| set.ttl).min().unwrap_or(crate::store::DENIAL_WITHOUT_SOA_SECONDS);
+        self.uncut.keep(&task.place.zone, &exchange.name.to_lowercase(), ttl, self.time.now);
     }
 
     /// The task got further: it is the youngest of those that may be given up, and has its whole share of questions for the next step.

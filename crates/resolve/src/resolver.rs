@@ -31,6 +31,7 @@ use crate::settings::Settings;
 use crate::state::State;
 use crate::stream::Streams;
 use crate::task::{Task, Waiting};
+use crate::uncut::Uncut;
 use crate::world::{Received, StreamEvent, StreamId, Time, World};
 
 /// Why a question is not taken.
@@ -79,6 +80,7 @@ pub struct Resolver {
     pub(crate) counters: Counters,
     pub(crate) scratch: Scratch,
     pub(crate) standings: Standings,
+    pub(crate) uncut: Uncut,
     pub(crate) broken: BrokenLinks,
     /// The task of each waiter, to abandon it.
     pub(crate) waiting: HashMap<Waiter, TaskId, Secret>,
@@ -122,6 +124,7 @@ impl Resolver {
             counters: Counters::default(),
             scratch,
             standings: Standings::default(),
+            uncut: Uncut::default(),
             broken: BrokenLinks::default(),
             waiting: HashMap::default(),
             prefetches: 0,
@@ -306,6 +309,9 @@ impl Resolver {
         }
         if task.again_at.is_some_and(|at| at <= now) {
             task.again_at = None;
+            if task.state == State::Addresses {
+                task.state = State::Choosing;
+            }
         }
         if task.state.until().is_some_and(|until| until <= now) {
             self.timed_out(&mut task, world);
