@@ -9,7 +9,8 @@ use wire::{Name, NameBuf};
 use crate::exchange::{Exchange, ExchangeId, Way};
 use crate::limits::{
     EDNS_AGAIN_ONE_IN, FORWARDER_TIMEOUT_MS_MIN, OPEN_MAX, QUESTIONS_A_STEP, RETRY_MS, SOUGHT_AT_ONCE,
-    STREAM_TIMEOUT_MS_MAX, STREAM_TIMEOUT_MS_MIN, TIMEOUT_MS_MAX,
+    SOUGHT_AT_ONCE_BELOW, STREAM_TIMEOUT_MS_MAX, STREAM_TIMEOUT_MS_MIN, TIMEOUT_MS_MAX, VAIN_MAX,
+    VAIN_MAX_BELOW,
 };
 use crate::mesh::TaskId;
 use crate::minimise::MINIMISED_TYPE;
@@ -59,6 +60,14 @@ impl Resolver {
         };
         match choice {
             Choice::Ask(number) => {
+                // Who serves the zone to nobody is asked for the whole at once, as that is all that is left to try.
+                if name.octets().len() != task.qname.octets().len()
+                    && self.settings.minimisation == Minimisation::Relaxed
+                    && task.candidates.is_lame(number, &task.place.zone, world.servers(), self.time.now)
+                {
+                    task.minimiser.give_up();
+                    return Flow::Go;
+                }
                 let Some(candidate) = task.candidates.tried(number) else { return Flow::Wait };
                 self.inquiries.lead(inquiry, id);
                 task.leads = Some(inquiry);
@@ -93,11 +102,17 @@ impl Resolver {
 
     /// Has addresses of servers sought, or gives the zone up.
     fn seek(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> Flow {
-        while task.children.len() < SOUGHT_AT_ONCE {
-            let Some((name, rtype)) = task.candidates.next_sought() else { break };
+        let (at_once, vain) = match task.depth {
+            0 => (SOUGHT_AT_ONCE, VAIN_MAX),
+            _ => (SOUGHT_AT_ONCE_BELOW, VAIN_MAX_BELOW),
+        };
+        while task.children.len() < at_once {
+            let Some((name, rtype)) = task.candidates.next_sought(vain) else { break };
             let name = name.to_lowercase();
             self.counters.seeks += 1;
-            self.child((id, task), (&name, rtype), Purpose::Address, world);
+            if self.child((id, task), (&name, rtype), Purpose::Address, world).is_none() {
+                task.candidates.came_to(&name, false, [0, 0]);
+            }
         }
         if !task.children.is_empty() {
             task.state = State::Addresses;

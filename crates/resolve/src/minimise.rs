@@ -13,8 +13,8 @@
 use wire::Name;
 use wire::iana::rtype;
 
-/// Steps in which a name is asked for (MAX_MINIMISE_COUNT of RFC 9156 2.3). More cost round trips and let makers of long names have many
-/// questions asked.
+/// Steps in which a name is asked for, with all that it is an alias of (MAX_MINIMISE_COUNT of RFC 9156 2.3). More cost round trips and let makers of
+/// long names have many questions asked, aliases times labels (CAMP).
 pub const STEPS_MAX: u8 = 10;
 /// Steps of one label, which most names need not go beyond (MINIMISE_ONE_LAB of RFC 9156 2.3).
 pub const STEPS_OF_ONE_LABEL: u8 = 4;
@@ -22,7 +22,7 @@ pub const STEPS_OF_ONE_LABEL: u8 = 4;
 /// The type that ancestors are asked for.
 pub const MINIMISED_TYPE: u16 = rtype::A;
 
-/// How far a name was asked for; one for each name of a chain of aliases.
+/// How far a name was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Minimiser {
     /// Steps taken.
@@ -42,6 +42,11 @@ impl Minimiser {
     /// For a name that is asked for as it is: minimising is off, or the server is a forwarder.
     pub fn off() -> Minimiser {
         Minimiser { is_over: true, ..Minimiser::default() }
+    }
+
+    /// For what the name is an alias of: the steps that were taken stay taken.
+    pub fn of_target(&self) -> Minimiser {
+        Minimiser { steps: self.steps, ..Minimiser::default() }
     }
 
     /// What to ask a server of `zone` for to find out `full`, which is at or below it: an ancestor of `full` with [`MINIMISED_TYPE`],
@@ -159,6 +164,24 @@ mod tests {
             .map(String::as_str)
             .collect::<Vec<_>>(),
         );
+    }
+
+    /// Aliases of ten labels each: ten steps for all of them, the last one of which is a question itself.
+    #[test]
+    fn aliases() {
+        let zone = NameBuf::from_text("example.").unwrap();
+        let mut minimiser = Minimiser::new();
+        let mut asked = 0;
+        for letter in "abcdefghijk".chars() {
+            let full = NameBuf::from_text(&(format!("{letter}.").repeat(10) + "example.")).unwrap();
+            while minimiser.next(&zone, &full) != &*full {
+                asked += 1;
+                let next = minimiser.next(&zone, &full);
+                minimiser.took(next);
+            }
+            minimiser = minimiser.of_target();
+        }
+        assert_eq!(asked, usize::from(STEPS_MAX) - 1);
     }
 
     #[test]

@@ -18,7 +18,6 @@ use wire::{Name, NameBuf};
 use crate::limits::{ALIASES_MAX, CHAIN_OCTETS_MAX, NAMES_MAX};
 use crate::lookup::{Found, Kept, Lookup};
 use crate::mesh::TaskId;
-use crate::minimise::Minimiser;
 use crate::outcome::Outcome;
 use crate::resolver::{Flow, Resolver};
 use crate::response::is_server;
@@ -158,7 +157,7 @@ impl Resolver {
         task.state = State::Start;
         task.passed_over = None;
         task.referrals = 0;
-        task.minimiser = Minimiser::new();
+        task.minimiser = task.minimiser.of_target();
         task.questions = 0;
         Flow::Go
     }

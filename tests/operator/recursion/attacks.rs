@@ -42,6 +42,8 @@ struct Cost {
     kind: Kind,
     questions: usize,
     answered: usize,
+    /// Of these, those that say what there is: NOERROR, NXDOMAIN.
+    found: usize,
     /// What servers were asked.
     queries: u64,
     /// Of all threads of the resolver, in user space and in the system.
@@ -96,14 +98,15 @@ impl Servers {
         await_some(|| "the counts".to_owned(), || self.try_count())
     }
 
-    fn questions(&self, file: &str) -> Vec<Query> {
-        let text = self.read(file);
-        let questions = text.lines().filter_map(|line| line.split_once(' '));
-        let query = |(number, (name, qtype)): (u16, (&str, &str))| {
+    /// The questions of a file, each not before its time.
+    fn questions(&self, file: &str) -> Vec<(Duration, Query)> {
+        let query = |(number, line): (u16, &str)| {
+            let [millis, name, qtype] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
             let qtype = rtype::number(qtype).expect("a type");
-            Query::new(name, qtype).flags(flag::RD).edns(1232).id(number)
+            let query = Query::new(name, qtype).flags(flag::RD).edns(1232).id(number);
+            (Duration::from_millis(millis.parse().expect("a number")), query)
         };
-        (0..).zip(questions).map(query).collect()
+        (0..).zip(self.read(file).lines()).map(query).collect()
     }
 }
 
@@ -112,7 +115,7 @@ fn cost(class: &str, kind: Kind) -> Cost {
     let servers = Servers::start(class);
     let resolver = start(kind, servers.files.path());
     let to: SocketAddr = kind.address().parse().expect("an address");
-    for query in servers.questions("first") {
+    for (_, query) in servers.questions("first") {
         drop(udp_within(to, &query.octets(), Duration::from_secs(5)));
     }
     let questions = servers.questions("questions");
@@ -120,14 +123,17 @@ fn cost(class: &str, kind: Kind) -> Cost {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     socket.connect(to).expect("a way");
     socket.set_nonblocking(true).expect("a mode");
-    let mut answered = 0;
+    let (mut answered, mut found) = (0, 0);
     let mut room = [0; 4096];
     let mut take = || {
         while socket.recv(&mut room).is_ok() {
-            answered += 1
+            answered += 1;
+            found += usize::from(matches!(room[3] & 0xf, 0 | 3));
         }
     };
-    for query in &questions {
+    let begin = Instant::now();
+    for (earliest, query) in &questions {
+        std::thread::sleep(earliest.saturating_sub(begin.elapsed()));
         // Whatever is lost is counted as not answered.
         drop(socket.send(&query.octets()));
         take();
@@ -144,7 +150,7 @@ fn cost(class: &str, kind: Kind) -> Cost {
     }
     take();
     let processor = processor_time(&resolver).saturating_sub(processor);
-    Cost { kind, questions: questions.len(), answered, queries: last - queries, processor }
+    Cost { kind, questions: questions.len(), answered, found, queries: last - queries, processor }
 }
 
 /// What all threads of a program have used; the system counts nanoseconds.
@@ -182,13 +188,15 @@ fn costs(classes: &[&str], kinds: &[Kind]) -> Option<Vec<Vec<Cost>>> {
     })
 }
 
-/// A class in a line: queries, microseconds of processor time, and share answered, of each resolver.
+/// A class in a line: queries, microseconds of processor time, share answered, and share found, of each resolver.
 fn line(class: &str, row: &[Cost]) -> String {
     let mut line = format!("{class:18}");
     for cost in row {
-        let share = 100 * cost.answered / cost.questions.max(1);
+        let share = |count: usize| 100 * count / cost.questions.max(1);
+        let (answered, found) = (share(cost.answered), share(cost.found));
         let (queries, micros) = (cost.queries_each(), cost.micros_each());
-        let _ = write!(line, " | {} {queries:7.2} q {micros:7.0} us {share:3} %", cost.kind.label());
+        let _ =
+            write!(line, " | {} {queries:6.2} q {micros:5.0} us {answered:3} {found:3} %", cost.kind.label());
     }
     line
 }
