@@ -44,9 +44,12 @@ impl Minimiser {
         Minimiser { is_over: true, ..Minimiser::default() }
     }
 
-    /// For what the name is an alias of: the steps that were taken stay taken.
-    pub fn of_target(&self) -> Minimiser {
-        Minimiser { steps: self.steps, ..Minimiser::default() }
+    /// For `target`, of which `full` is an alias: the steps that were taken stay taken, and what is known of ancestors that both have stays known.
+    pub fn of_target(&self, full: &Name, target: &Name) -> Minimiser {
+        let most = usize::from(self.known).min(full.label_count()).min(target.label_count());
+        let is_shared = |labels: &usize| ancestor(full, *labels).eq_ignore_case(ancestor(target, *labels));
+        let known = (0..=most).rev().find(is_shared).unwrap_or(0) as u8;
+        Minimiser { steps: self.steps, known, is_over: false }
     }
 
     /// What to ask a server of `zone` for to find out `full`, which is at or below it: an ancestor of `full` with [`MINIMISED_TYPE`],
@@ -179,9 +182,26 @@ mod tests {
                 let next = minimiser.next(&zone, &full);
                 minimiser.took(next);
             }
-            minimiser = minimiser.of_target();
+            minimiser = minimiser.of_target(&full, &zone);
         }
         assert_eq!(asked, usize::from(STEPS_MAX) - 1);
+    }
+
+    /// An alias to a name below the same ancestors: what they are is known.
+    #[test]
+    fn aliases_nearby() {
+        let [zone, full] = ["example.", "a.b.c.example."].map(|text| NameBuf::from_text(text).unwrap());
+        let mut minimiser = Minimiser::new();
+        minimiser.took(&NameBuf::from_text("c.example.").unwrap());
+        minimiser.took(&NameBuf::from_text("b.c.example.").unwrap());
+        for (target, expected) in
+            [("x.B.c.example.", "x.B.c.example."), ("x.y.c.example.", "y.c.example."), ("x.y.z.", "z.")]
+        {
+            let target = NameBuf::from_text(target).unwrap();
+            let zone = if expected == "z." { Name::root() } else { &zone };
+            let next = minimiser.of_target(&full, &target);
+            assert_eq!(next.next(zone, &target).to_string(), expected);
+        }
     }
 
     #[test]

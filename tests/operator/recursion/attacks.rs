@@ -34,20 +34,38 @@ const CONTROL: &str = "127.0.0.100:5300";
 const PACE: Duration = Duration::from_millis(2);
 /// The longest that a class may go on for after its last question.
 const PATIENCE: Duration = Duration::from_secs(25);
-/// When nobody was asked for so long, it is over: longer than the time-outs of resolvers.
+/// When nobody was asked for so long, it is over: longer than the time-outs of resolvers ...
 const QUIET: Duration = Duration::from_secs(4);
+/// ... and where all clients have their answers, what still goes on does so at once.
+const QUIET_ANSWERED: Duration = Duration::from_millis(800);
 
 /// What a class cost a resolver.
 struct Cost {
     kind: Kind,
     questions: usize,
-    answered: usize,
-    /// Of these, those that say what there is: NOERROR, NXDOMAIN.
-    found: usize,
+    answered: Answered,
     /// What servers were asked.
     queries: u64,
     /// Of all threads of the resolver, in user space and in the system.
     processor: Duration,
+}
+
+/// Answers that came.
+#[derive(Clone, Copy, Debug, Default)]
+struct Answered {
+    all: usize,
+    /// Those that say what there is: NOERROR, NXDOMAIN.
+    found: usize,
+}
+
+impl Answered {
+    fn take(&mut self, socket: &UdpSocket) {
+        let mut room = [0; 4096];
+        while socket.recv(&mut room).is_ok() {
+            self.all += 1;
+            self.found += usize::from(matches!(room[3] & 0xf, 0 | 3));
+        }
+    }
 }
 
 impl Cost {
@@ -123,34 +141,30 @@ fn cost(class: &str, kind: Kind) -> Cost {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     socket.connect(to).expect("a way");
     socket.set_nonblocking(true).expect("a mode");
-    let (mut answered, mut found) = (0, 0);
-    let mut room = [0; 4096];
-    let mut take = || {
-        while socket.recv(&mut room).is_ok() {
-            answered += 1;
-            found += usize::from(matches!(room[3] & 0xf, 0 | 3));
-        }
-    };
+    let mut answered = Answered::default();
     let begin = Instant::now();
     for (earliest, query) in &questions {
         std::thread::sleep(earliest.saturating_sub(begin.elapsed()));
         // Whatever is lost is counted as not answered.
         drop(socket.send(&query.octets()));
-        take();
+        answered.take(&socket);
         std::thread::sleep(PACE);
     }
     let (begin, mut last, mut since) = (Instant::now(), servers.count(), Instant::now());
-    while begin.elapsed() < PATIENCE && since.elapsed() < QUIET {
+    while begin.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(100));
-        take();
+        answered.take(&socket);
+        let quiet = if answered.all == questions.len() { QUIET_ANSWERED } else { QUIET };
+        if since.elapsed() > quiet {
+            break;
+        }
         let count = servers.count();
         if count != last {
             (last, since) = (count, Instant::now());
         }
     }
-    take();
     let processor = processor_time(&resolver).saturating_sub(processor);
-    Cost { kind, questions: questions.len(), answered, found, queries: last - queries, processor }
+    Cost { kind, questions: questions.len(), answered, queries: last - queries, processor }
 }
 
 /// What all threads of a program have used; the system counts nanoseconds.
@@ -163,6 +177,15 @@ fn processor_time(resolver: &Running) -> Duration {
     Duration::from_nanos(tasks.flatten().map(|task| of_task(&task.path())).sum())
 }
 
+/// Removed with all that is in it.
+struct Namespace(String);
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        leave(&self.0);
+    }
+}
+
 /// Runs classes against resolvers in a namespace of their own; returns what each cost, and a table of it.
 fn costs(classes: &[&str], kinds: &[Kind]) -> Option<Vec<Vec<Cost>>> {
     let run = || {
@@ -170,7 +193,7 @@ fn costs(classes: &[&str], kinds: &[Kind]) -> Option<Vec<Vec<Cost>>> {
         addresses.extend((1..=9).map(|last| format!("192.0.2.{last}")));
         addresses.extend((2..=9).map(|last| format!("127.0.0.{last}")));
         let addresses: Vec<&str> = addresses.iter().map(String::as_str).collect();
-        let namespace = enter(&addresses)?;
+        let _namespace = Namespace(enter(&addresses)?);
         let costs: Vec<Vec<Cost>> = classes
             .iter()
             .map(|class| {
@@ -179,7 +202,6 @@ fn costs(classes: &[&str], kinds: &[Kind]) -> Option<Vec<Vec<Cost>>> {
                 row
             })
             .collect();
-        leave(&namespace);
         Some(costs)
     };
     std::thread::scope(|scope| match scope.spawn(run).join() {
@@ -193,7 +215,7 @@ fn line(class: &str, row: &[Cost]) -> String {
     let mut line = format!("{class:18}");
     for cost in row {
         let share = |count: usize| 100 * count / cost.questions.max(1);
-        let (answered, found) = (share(cost.answered), share(cost.found));
+        let (answered, found) = (share(cost.answered.all), share(cost.answered.found));
         let (queries, micros) = (cost.queries_each(), cost.micros_each());
         let _ =
             write!(line, " | {} {queries:6.2} q {micros:5.0} us {answered:3} {found:3} %", cost.kind.label());
@@ -202,8 +224,10 @@ fn line(class: &str, row: &[Cost]) -> String {
 }
 
 /// All classes; what is to be the same or less than with the best of the others, in queries for each question.
-const CLASSES: [&str; 21] = [
+const CLASSES: [&str; 23] = [
     "nxns",
+    "nxns-few",
+    "servfail-without-edns",
     "idns",
     "nr-delegation",
     "tsuname",
