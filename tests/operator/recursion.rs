@@ -3,8 +3,12 @@
 mod attacks;
 mod compare;
 mod internet;
+mod kept;
+mod outage;
+mod secured;
+mod waiting;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use internet::in_internet;
 use zonda_tests::exchange::udp_within;
@@ -117,6 +121,56 @@ fn the_cache_can_be_looked_at_and_flushed() {
     });
 }
 
+/// Before anybody has asked anything: workers do what operators want, and the root has been asked for its servers (RFC 9609).
+#[test]
+fn operators_come_first() {
+    in_internet(|internet| {
+        for words in [&["stats"][..], &["requests"], &["explain", "www.signed.org"]] {
+            let resolver = internet.unasked_at("127.0.0.1", "");
+            await_or(|| resolver.log(), || resolver.has_begun());
+            let began = Instant::now();
+            let said = resolver.ctl(words);
+            assert!(began.elapsed() < Duration::from_secs(1), "{said}");
+            match words[0] {
+                "stats" => assert!(said.contains("\nresolver\n"), "{said}"),
+                "requests" => assert!(!said.contains("zonda: "), "{said}"),
+                _ => assert!(
+                    said.contains("\nNOERROR, secure\nwww.signed.org. 300 IN A 192.0.2.1\n"),
+                    "{said}"
+                ),
+            }
+            await_or(|| resolver.log(), || resolver.ctl(&["cache", "show", "."]).contains("; cut: cut, "));
+        }
+    });
+}
+
+/// Servers of a zone keep silent: clients over UDP are told so before they ask again.
+#[test]
+fn clients_are_told_that_servers_keep_silent() {
+    in_internet(|internet| {
+        // What answers there is no name server: the port is there, and nobody reads it.
+        internet.end("plain.org.");
+        let _silent =
+            std::net::UdpSocket::bind("127.0.4.1:53").expect("the port of the server that has ended");
+        let resolver = internet.resolver("");
+        check(
+            &resolver.dig(&["www.signed.org", "A"]),
+            "NOERROR",
+            "qr rd ra ad",
+            &["www.signed.org. IN A 192.0.2.1", "www.signed.org. IN A 192.0.2.2"],
+        );
+        let began = Instant::now();
+        let said = resolver.dig(&["www.plain.org", "A"]);
+        assert!((1_800..2_100).contains(&began.elapsed().as_millis()), "{:?}: {said}", began.elapsed());
+        check(&said, "SERVFAIL", "qr rd ra", &[]);
+        assert!(said.contains("EDE: 22 (No Reachable Authority)"), "{said}");
+        let requests = resolver.ctl(&["requests"]);
+        assert!(requests.contains("www.plain.org."), "it goes on: {requests}");
+        let stats = resolver.ctl(&["stats"]);
+        assert!(stats.contains("unanswered"), "{stats}");
+    });
+}
+
 #[test]
 fn long_answers_come_over_tcp() {
     in_internet(|internet| {
@@ -171,30 +225,6 @@ fn forwarders_stubs_and_local_names() {
         check(&resolver.dig(&["none.home.example", "A"]), "NXDOMAIN", "qr aa rd ra", &[]);
         check(&resolver.dig(&["1.0.0.10.in-addr.arpa", "PTR"]), "NXDOMAIN", "qr aa rd ra", &[]);
         check(&resolver.dig(&["www.plain.org", "A", "+norecurse"]), "REFUSED", "qr", &[]);
-    });
-}
-
-#[test]
-fn what_was_learned_outlives_a_restart() {
-    in_internet(|internet| {
-        let state = tempfile::tempdir().expect("a folder");
-        let more = format!("state-directory = \"{}\"\n", state.path().display());
-        let www = ["www.plain.org. IN A 192.0.2.9"];
-        let resolver = internet.resolver(&more);
-        check(&resolver.dig(&["www.plain.org", "A"]), "NOERROR", "qr rd ra", &www);
-        let written = resolver.ctl(&["cache", "write"]);
-        assert!(written.ends_with(" entries written\n"), "{written}");
-        drop(resolver);
-        internet.end("plain.org.");
-        let resolver = internet.resolver(&more);
-        // While its servers are gone.
-        check(&resolver.dig(&["www.plain.org", "A"]), "NOERROR", "qr rd ra", &www);
-        assert!(resolver.log().contains(" took in "), "{}", resolver.log());
-        drop(resolver);
-        std::fs::write(state.path().join("cache"), b"not a cache").expect("a file");
-        let resolver = internet.resolver(&more);
-        assert!(resolver.dig(&["www.signed.org", "A"]).contains("status: NOERROR"));
-        assert!(resolver.log().contains("the cache begins empty"), "{}", resolver.log());
     });
 }
 

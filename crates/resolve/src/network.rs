@@ -38,6 +38,18 @@ struct Family {
     suspended: Vec<(SocketAddr, ZoneMark, Moment)>,
 }
 
+impl Family {
+    fn is_used(&self) -> bool {
+        self.heard.is_some() || self.silent > 0 || self.was_down
+    }
+
+    fn is_out(&self, since: Moment) -> bool {
+        let is_heard = self.heard.is_some_and(|heard| heard >= since);
+        let silent_max = if self.heard.is_some() { SILENT_MAX } else { 1 };
+        !is_heard && (self.was_down || self.silent >= silent_max)
+    }
+}
+
 fn number(server: &SocketAddr) -> usize {
     let is_own = match server.ip() {
         IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
@@ -126,6 +138,25 @@ impl Network {
         if now >= family.probe_at {
             family.probe_at = now.plus_ms(PROBE_MS);
         }
+    }
+
+    /// Whether there is no way to the Internet, as it seems: nobody there was heard since then, and each of the families in use has either no way, or kept silent at
+    /// several servers; at one, where nobody has ever been heard.
+    pub(crate) fn is_out(&self, since: Moment) -> bool {
+        let mut used = self.families[..2].iter().filter(|family| family.is_used()).peekable();
+        used.peek().is_some() && used.all(|family| family.is_out(since))
+    }
+
+    /// Since when there is no way to the Internet, if that is so.
+    pub(crate) fn out_since(&self) -> Option<Moment> {
+        let first =
+            self.families[..2].iter().filter(|family| family.is_used()).map(|family| family.silent_since);
+        first.max().filter(|since| self.is_out(since.plus_ms(1)))
+    }
+
+    /// When somebody of the Internet was heard last.
+    pub(crate) fn last_heard(&self) -> Option<Moment> {
+        self.families[..2].iter().filter_map(|family| family.heard).max()
     }
 
     /// How often anybody was heard.
@@ -223,5 +254,35 @@ mod tests {
         network.unreachable(&server(1), Moment(100));
         assert!(network.is_down(&server(2), Moment(100 + RETRY_MS - 1)));
         assert!(!network.is_down(&server(2), Moment(100 + RETRY_MS)));
+    }
+
+    /// A network is out where every family in use is: no way, or several servers silent, and nobody heard since.
+    #[test]
+    fn out() {
+        let mut network = Network::default();
+        assert!(!network.is_out(Moment(0)), "nothing was tried");
+        network.timed_out(&server(1), ZoneMark::default(), Moment(0), Moment(100));
+        assert!(network.is_out(Moment(0)), "nobody was ever heard");
+        let _ = network.heard(&server(1), Moment(200), |_, _| ());
+        for number in 1..=SILENT_MAX {
+            assert!(!network.is_out(Moment(300)), "{number}");
+            network.timed_out(&server(number), ZoneMark::default(), Moment(250), Moment(500));
+        }
+        assert!(network.is_out(Moment(300)) && !network.is_out(Moment(200)));
+        // IPv6 has no way, as on many machines; then it has.
+        let six = SocketAddr::from(([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1], 53));
+        network.unreachable(&six, Moment(600));
+        assert!(network.is_out(Moment(300)));
+        let _ = network.heard(&six, Moment(700), |_, _| ());
+        assert!(!network.is_out(Moment(600)));
+        assert!(!network.is_out(Moment(701)), "it is not known yet that nobody is there");
+        network.unreachable(&six, Moment(900));
+        assert!(network.is_out(Moment(701)) && !network.is_out(Moment(700)));
+        let _ = network.heard(&server(1), Moment(1_000), |_, _| ());
+        assert!(!network.is_out(Moment(1_001)), "a family works");
+        // Servers nearby say nothing of the Internet.
+        let mut nearby = Network::default();
+        nearby.unreachable(&SocketAddr::from(([10, 0, 0, 1], 53)), Moment(0));
+        assert!(!nearby.is_out(Moment(0)));
     }
 }

@@ -17,6 +17,7 @@ const WANTED: Wanted = Wanted {
     lame_percent: 0,
     now: sim::BEGIN_UNIX_SECONDS,
     addresses_a_group: 0,
+    first_address: sim::generated::FIRST_ADDRESS,
 };
 
 /// Asks all of a few hundred names while `behaviour` is what every server does; returns how many were found, how many failed.

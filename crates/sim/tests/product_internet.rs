@@ -22,6 +22,7 @@ const SIGNED: Wanted = Wanted {
     lame_percent: 0,
     now: sim::BEGIN_UNIX_SECONDS,
     addresses_a_group: 0,
+    first_address: sim::generated::FIRST_ADDRESS,
 };
 
 /// What came of all questions of a run.

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use cache::Moment;
 use net::{Address, Arrivals, Closed, Context, Driver, Item, Ticket, TimerId};
-use recursive::waiting::Who;
+use recursive::waiting::{OUTAGE_MS_MAX, Who};
 use recursive::{Client, Served, Waiting};
 use resolve::{Ask, Path, Received, Resolver, StreamEvent, StreamId, Time, Waiter};
-use wire::NameBuf;
+use wire::iana::rtype;
+use wire::{Name, NameBuf};
 use zone::CatalogView;
 
 use super::Recursion;
@@ -46,6 +47,8 @@ pub(crate) struct Recursor {
     desk: Arc<Desk>,
     explaining: Explaining,
     is_configured: bool,
+    /// Whether it was this worker's to say that there is no network, of the outage of now.
+    has_told_outage: bool,
 }
 
 /// A question to be asked when nothing else is being done.
@@ -78,6 +81,7 @@ impl Recursor {
             desk: shared.new_desk(worker),
             explaining: Explaining::default(),
             is_configured: false,
+            has_told_outage: false,
         }
     }
 
@@ -94,9 +98,9 @@ impl Recursor {
     #[cold]
     fn configure(&mut self, newer: Option<Arc<Terms>>, driver: &mut Driver<'_, Message>) {
         if let Some(terms) = newer {
-            let is_same_world = self.terms.world == terms.world;
+            let is_same = self.terms.premises == terms.premises;
             self.terms = terms;
-            if !is_same_world {
+            if !is_same {
                 self.resolver.forget_standings();
             }
             self.resolver.configure(self.terms.resolve.clone());
@@ -106,6 +110,23 @@ impl Recursor {
             self.is_configured = true;
         }
         driver.upstream().configure(Arc::clone(&self.terms.upstream));
+    }
+
+    /// The worker begins. Errands reach it from here on ([`Recursor::begin`] has said how); one of all asks the root for its servers, before anybody needs them (RFC 9609 3).
+    pub(crate) fn started(&mut self, driver: &mut Driver<'_, Message>) {
+        let is_forwarded = |zone: &resolve::settings::Configured| zone.name.is_root();
+        if driver.worker() > 0 || self.terms.resolve.zones.iter().any(is_forwarded) {
+            return;
+        }
+        let ask = Ask {
+            name: Name::root(),
+            rtype: rtype::NS,
+            // As tasks do that need it: a question for the same joins.
+            checking_disabled: true,
+            from: resolve::From::Cache,
+            client: None,
+        };
+        self.replies.later.push(Later::of(&ask, None));
     }
 
     /// Answers a query from what is known; what was asked last is what the other methods speak of.
@@ -190,7 +211,7 @@ impl Recursor {
         while let Some(told) = self.resolver.told() {
             self.explaining.tell(told);
         }
-        let deadlines = [self.resolver.deadline(), self.replies.waiters.deadline()];
+        let deadlines = [self.resolver.deadline(), self.replies.waiters.deadline(time.now)];
         let Some(deadline) = deadlines.into_iter().flatten().min() else { return };
         if self.timer.is_some_and(|(_, at)| at <= deadline) {
             return;
@@ -238,6 +259,12 @@ impl Recursor {
             let (resolver, mut world) = self.parts(zones, time, driver);
             resolver.datagram(&received, &mut world);
         }
+        self.watch_network(time.now);
+    }
+
+    /// Has the operator told when the network goes, and when it is back.
+    fn watch_network(&mut self, now: Moment) {
+        self.shared.outage.watch(self.resolver.outage(), now, &mut self.has_told_outage);
     }
 
     /// Something happened to a stream to a server.
@@ -260,9 +287,13 @@ impl Recursor {
     /// The timer fired.
     pub(crate) fn tick(&mut self, zones: &CatalogView<'_>, time: Time, driver: &mut Driver<'_, Message>) {
         self.timer = None;
-        self.replies.expire(time.now, driver);
         let (resolver, mut world) = self.parts(zones, time, driver);
         resolver.tick(&mut world);
+        // Who got something by that waits no more.
+        let is_out = self.resolver.is_network_out(Moment(time.now.0.saturating_sub(OUTAGE_MS_MAX)));
+        let known = (&self.terms.policy, &self.shared.cache);
+        self.replies.expire(is_out, known, time.now, driver);
+        self.watch_network(time.now);
     }
 
     /// Does what operators want to know.
