@@ -415,15 +415,17 @@ fn zones_beside_the_resolver() {
         let chain = [out[0], "www.signed.org. IN A 192.0.2.1", "www.signed.org. IN A 192.0.2.2"];
         let deeper = ["www.sub.own.example. IN A 192.0.2.51"];
         let is_referral = |said: &str| said.contains("sub.own.example.\t300\tIN\tNS\tns.sub.own.example.");
-        // What comes from the zone alone does not say that recursion is available (RA).
+        // That recursion is available (RA) is said to all who may have it, whatever the answer comes from.
         for _ in 0..2 {
-            check(&resolver.dig(&["www.own.example", "A"]), "NOERROR", "qr aa rd", &www);
+            check(&resolver.dig(&["www.own.example", "A"]), "NOERROR", "qr aa rd ra", &www);
             check(&resolver.dig(&["out.own.example", "A"]), "NOERROR", "qr rd ra", &chain);
             check(&resolver.dig(&["www.sub.own.example", "A"]), "NOERROR", "qr rd ra", &deeper);
-            check(&resolver.dig(&["out.own.example", "A", "+norecurse"]), "NOERROR", "qr aa", &out);
+            check(&resolver.dig(&["out.own.example", "A", "+norecurse"]), "NOERROR", "qr aa ra", &out);
             let said = resolver.dig(&["www.sub.own.example", "A", "+norecurse"]);
-            check(&said, "NOERROR", "qr", &[]);
+            check(&said, "NOERROR", "qr ra", &[]);
             assert!(is_referral(&said), "{said}");
+            check(&resolver.dig(&["version.bind", "TXT", "CH", "+norecurse"]), "REFUSED", "qr ra", &[]);
+            check(&resolver.dig(&["+opcode=STATUS"]), "NOTIMP", "qr rd ra", &[]);
         }
         drop(resolver);
         let nobody = format!("{own}[access]\nrecursion = \"nobody\"\n");

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cache::Moment;
 use net::{Address, Arrivals, Closed, Context, Driver, Item, Ticket, TimerId};
+use recursive::policy::{Asker, Decision};
 use recursive::waiting::{OUTAGE_MS_MAX, Who};
 use recursive::{Client, Served, Waiting};
 use resolve::{Ask, Path, Received, Resolver, StreamEvent, StreamId, Time, Waiter};
@@ -140,6 +141,13 @@ impl Recursor {
             self.replies.later.push(Later::of(&ask, None));
         }
         served
+    }
+
+    /// Whether a client may have recursion, perhaps once it has proved its address.
+    pub(crate) fn is_for(&self, context: &Context) -> bool {
+        let Context { client, transport, is_proved, .. } = *context;
+        let asker = Asker { address: client.ip(), transport, is_proved: is_proved || transport.is_stream() };
+        self.terms.policy.clients.decide(&asker) != Decision::Denied
     }
 
     /// Says REFUSED to the query that was just served so.
