@@ -17,6 +17,7 @@ mod own;
 mod owner;
 mod recursor;
 mod replies;
+mod said;
 mod terms;
 mod world;
 
@@ -85,6 +86,7 @@ impl Recursion {
         let anchors = Keeper::new(folder.as_deref());
         let mut terms = Terms::new(settings, server, 1)?;
         anchors.apply(&mut terms);
+        terms.warn_if_open();
         let terms = Arc::new(terms);
         let (began, version) = (Instant::now(), AtomicU64::new(terms.version));
         let terms = Mutex::named("terms of the resolver", terms);
@@ -112,6 +114,7 @@ impl Recursion {
 
     /// Has workers go by the terms of other settings from now on.
     pub(crate) fn publish(&self, terms: Terms) {
+        terms.warn_if_open();
         self.replace(|_| terms);
     }
 
