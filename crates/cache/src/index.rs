@@ -117,15 +117,16 @@ impl Index {
         self.slots.get(slot).map_or(Slot::FREE, |word: &AtomicU64| Slot(word.load(Ordering::Acquire)))
     }
 
-    /// Which slots of a bucket have a tag: a bit each. Free ones have the tag 0.
+    /// Which slots of a bucket have the lower half of the tag of a name with this hash: a bit each. Free ones have a tag of 0.
     #[inline(always)]
-    pub(crate) fn matches(&self, first: usize, tag: u16) -> u32 {
+    pub(crate) fn of_name(&self, first: usize, hash: u64) -> u16 {
         let Some(bucket) = self.slots.get(first..).and_then(|slots| slots.first_chunk::<BUCKET_SLOTS>())
         else {
             return 0;
         };
-        let has_tag = |at: usize| u32::from((bucket[at].load(Ordering::Relaxed) >> 48) as u16 == tag) << at;
-        (0..BUCKET_SLOTS).fold(0, |matches, at| matches | has_tag(at))
+        let is_of =
+            |at: usize| u16::from((bucket[at].load(Ordering::Relaxed) >> 48) as u8 == hash as u8) << at;
+        (0..BUCKET_SLOTS).fold(0, |slots, at| slots | is_of(at))
     }
 
     /// For the writer: all words of the entry were stored before.

@@ -1,7 +1,7 @@
 //! What a resolver has learned, for all its workers: RRsets, denials, zone cuts, failures, and how servers behave.
 //!
 //! * [`key`]: what an entry is about; [`entry`]: what is known of it, and its octets; [`time`]: the clock that it ages by.
-//! * [`store`]: the cache. `shard`, `index`, `ring`, `ghosts`: its parts; [`hash`]: where names lie in them.
+//! * [`store`]: the cache; [`named`]: all that it has of one name. `shard`, `index`, `ring`, `ghosts`: its parts; [`hash`]: where names lie in them.
 //! * `rank`: what is believed; [`limits`]: how long, and how much.
 //! * [`sweep`]: flushes, with `marks`.
 //! * [`denials`]: NSEC and NSEC3 records that deny names which nobody has asked for yet.
@@ -21,6 +21,7 @@ pub mod key;
 pub mod limits;
 mod marks;
 pub mod naive;
+pub mod named;
 mod primitives;
 mod rank;
 mod ring;
@@ -37,6 +38,7 @@ pub use hash::Secret;
 pub use key::{Key, Subject};
 pub use limits::Limits;
 pub use naive::Naive;
+pub use named::Named;
 pub use servers::{Case, Cookie, Edns, Quality, Servers};
 pub use shard::Counts;
 pub use store::{Cache, Settings};

@@ -14,10 +14,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::entry;
 use crate::ghosts::Ghosts;
 use crate::index::{Home, Index, Slot, Which};
-use crate::limits::Limits;
+use crate::limits::{Limits, LiveLimits};
 use crate::marks::Marks;
 use crate::ring::{ENTRY_WORDS_MAX, Ring};
-use crate::{Key, Moment, Secret};
+use crate::{Moment, Secret};
 
 mod leave;
 mod put;
@@ -36,13 +36,17 @@ pub(crate) const READS_MAX: usize = 4;
 /// What all shards share.
 pub(crate) struct Shared {
     pub(crate) secret: Secret,
-    pub(crate) limits: Limits,
+    pub(crate) limits: LiveLimits,
     pub(crate) marks: Marks,
     /// The latest time that something was put, to a second.
     pub(crate) clock: AtomicU64,
 }
 
 impl Shared {
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits.load()
+    }
+
     /// Whether a read of what was stored then counts.
     #[inline]
     pub(crate) fn counts(&self, stored: Moment) -> bool {
@@ -188,36 +192,10 @@ impl Shard {
         Counts { overtaken: self.overtaken.load(Ordering::Relaxed), ..self.lock().counts }
     }
 
-    /// Copies the entry of `key`: its slot, what that says, and how many octets.
-    #[inline(always)]
-    pub(crate) fn copy(&self, home: &Home, key: &Key<'_>, to: &mut Vec<u8>) -> Option<(usize, Slot, usize)> {
-        let tag = home.tag(key.subject);
-        for _ in 0..READS_MAX {
-            let mut has_moved = false;
-            for first in home.buckets {
-                let mut matches = self.index.matches(first, tag);
-                while matches != 0 {
-                    let slot = first + matches.trailing_zeros() as usize;
-                    matches &= matches - 1;
-                    let word = self.index.load(slot);
-                    if word.tag() != tag || word == Slot::FREE {
-                        continue;
-                    }
-                    match self.ring(word.ring()).copy(word.place(), to) {
-                        Some(octets) if entry::is_of(&to[..octets], key) => {
-                            return Some((slot, word, octets));
-                        }
-                        Some(_) => {}
-                        None => has_moved = true,
-                    }
-                }
-            }
-            if !has_moved {
-                return None;
-            }
-        }
+    /// A read gave up.
+    #[cold]
+    pub(crate) fn note_overtaken(&self) {
         self.overtaken.fetch_add(1, Ordering::Relaxed);
-        None
     }
 
     /// Whether the entry at a place is in the index and not flushed: then, whether it was read lately. Under the lock.

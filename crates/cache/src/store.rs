@@ -1,14 +1,15 @@
 //! The cache: shards by the hash of names, and what belongs to all of them.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
 
 use wire::Name;
 
 use crate::denials::Denials;
+use crate::dump::Restoring;
 use crate::entry::{self, Copied, Entry, Kind, Stamp};
 use crate::index::{Slot, Which};
-use crate::limits::Limits;
+use crate::limits::{Limits, LiveLimits};
 use crate::marks::Marks;
 use crate::servers::Servers;
 use crate::shard::{Counts, Put, READS_MAX, Shape, Shard, Shared};
@@ -20,14 +21,14 @@ pub const OCTETS_MIN: usize = 1 << 20;
 /// Octets of a shard, about. Writers of fewer shards would meet, more shards leave more slack.
 const OCTETS_PER_SHARD: usize = 8 << 20;
 /// Shards at most: with 64 workers that miss 5,000 times a second, one `put` in 400 finds the lock taken.
-const SHARDS_MAX: usize = 64;
+pub(crate) const SHARDS_MAX: usize = 64;
 /// What is known of servers has one part of so many of the memory,
 const SERVERS_PART: usize = 64;
 /// and at most this: 120,000 servers.
 const SERVERS_OCTETS_MAX: usize = 16 << 20;
 
-/// Denials for names that nobody has asked for have one part of so many,
-const DENIALS_PART: usize = 32;
+/// Denials for names that nobody has asked for have one part of so many: what they do not need stands empty, and with the servers' part it is to be less than a twentieth.
+const DENIALS_PART: usize = 40;
 /// and at most this: a million spans.
 const DENIALS_OCTETS_MAX: usize = 256 << 20;
 
@@ -54,7 +55,10 @@ pub struct Cache {
     denials: Denials,
     pub(crate) sweeps: Mutex<Sweeps>,
     /// Failures that were stored before count no more.
-    outage_end: AtomicU64,
+    pub(crate) outage_end: AtomicU64,
+    /// What was dumped before, and is not taken in yet; and whether there is such, which is all that a miss looks at.
+    pub(crate) restoring: RwLock<Option<Arc<Restoring>>>,
+    pub(crate) is_restoring: AtomicBool,
     octets: usize,
 }
 
@@ -70,6 +74,11 @@ impl Cache {
         use std::hash::BuildHasher;
         let state = std::hash::RandomState::new();
         Cache::with(&Settings::default(), std::array::from_fn(|number| state.hash_one(number)))
+    }
+
+    /// How long things are kept.
+    pub fn limits(&self) -> Limits {
+        self.shared.limits.load()
     }
 
     /// A cache; takes all its memory. `random`: from the system, nobody else may know it.
@@ -89,12 +98,19 @@ impl Cache {
         let shape = Shape::of((octets - fixed) / count);
         let shards: Box<[Shard]> = (0..count).map(|number| Shard::new(number, shape)).collect();
         Cache {
-            shared: Shared { secret, limits: settings.limits, marks, clock: AtomicU64::new(0) },
+            shared: Shared {
+                secret,
+                limits: LiveLimits::new(&settings.limits),
+                marks,
+                clock: AtomicU64::new(0),
+            },
             shards,
             servers,
             denials,
             sweeps: Mutex::default(),
             outage_end: AtomicU64::new(0),
+            restoring: RwLock::default(),
+            is_restoring: AtomicBool::new(false),
             octets: fixed + count * shape.octets(),
         }
     }
@@ -112,36 +128,25 @@ impl Cache {
     /// What is known of `key`, expired or not: `copied` holds it. Counts as a use of it, which keeps it longer, from a second after it was stored.
     #[inline]
     pub fn get<'b>(&self, key: &Key<'_>, copied: &'b mut Copied) -> Option<Entry<'b>> {
-        let (entry, shard, slot) = self.look(key, copied)?;
-        if self.shared.counts(entry.stored) {
-            shard.index.visit(slot);
-        }
-        Some(entry)
+        self.named(key.name).get(key.subject, copied)
     }
 
     /// The same, not counted as a use: for who has just stored it, and for operators.
     pub fn peek<'b>(&self, key: &Key<'_>, copied: &'b mut Copied) -> Option<Entry<'b>> {
-        self.look(key, copied).map(|(entry, ..)| entry)
+        self.named(key.name).peek(key.subject, copied)
     }
 
-    #[inline(always)]
-    fn look<'b>(&self, key: &Key<'_>, copied: &'b mut Copied) -> Option<(Entry<'b>, &Shard, usize)> {
-        copied.stamp = None;
-        let hash = self.shared.secret.hash(key.name.octets());
-        let (number, shard) = self.shard_of(hash);
-        let (slot, word, octets) = shard.copy(&shard.index.home(hash), key, &mut copied.octets)?;
-        if self.shared.marks.hide(&self.shared.secret, key.name, number, word) {
-            return None;
+    /// Has all there that was dumped of a name, where it is not taken in yet.
+    pub(crate) fn see_to(&self, name: &Name) {
+        if self.is_restoring.load(Ordering::Relaxed) {
+            self.bring(name);
         }
-        copied.stamp = Some(Stamp { slot: (number * shard.index.slot_count() + slot) as u32, word: word.0 });
-        let entry = entry::read(&copied.octets[..octets])?;
-        let is_void = entry.kind == Kind::Failure && entry.stored.0 < self.outage_end.load(Ordering::Relaxed);
-        (!is_void).then_some((entry, shard, slot))
     }
 
     /// Keeps `entry` from `now` on; `asked`: when it was asked for. `false`, and nothing: what is kept and not expired is believed more (RFC 2181 5.4.1), or it
     /// was flushed since it was asked for, or it is of a kind or size that is not kept.
     pub fn put(&self, key: &Key<'_>, entry: &Entry<'_>, asked: Moment, now: Moment) -> bool {
+        self.see_to(key.name);
         let hash = self.shared.secret.hash(key.name.octets());
         let (_, shard) = self.shard_of(hash);
         let entry = &Entry { stored: now, ..*entry };
@@ -150,17 +155,17 @@ impl Cache {
 
     /// Forgets `key`.
     pub fn remove(&self, key: &Key<'_>) {
-        let hash = self.shared.secret.hash(key.name.octets());
-        let (_, shard) = self.shard_of(hash);
-        let mut writer = shard.lock();
-        if let Some((slot, _, _)) = shard.copy(&shard.index.home(hash), key, &mut Vec::new()) {
-            shard.take_out(&mut writer, slot);
+        self.see_to(key.name);
+        let named = self.named(key.name);
+        let mut writer = named.shard.lock();
+        if let Some(slot) = named.slot(key.subject) {
+            named.shard.take_out(&mut writer, slot);
         }
     }
 
     /// The stamp of the entry of `key`: what is made of the entry holds as long as the stamp is current.
     pub fn stamp(&self, key: &Key<'_>, copied: &mut Copied) -> Option<Stamp> {
-        self.look(key, copied)?;
+        self.peek(key, copied)?;
         copied.stamp
     }
 
@@ -188,8 +193,14 @@ impl Cache {
         self.shared.marks.refuse_all(now);
     }
 
+    /// Goes by other limits from now on: what is kept stays as long as it was to stay.
+    pub fn set_limits(&self, limits: &Limits) {
+        self.shared.limits.set(limits);
+    }
+
     /// What is known of a name, whatever the subject: `each` gets every entry, expired or not.
     pub fn show(&self, name: &Name, mut each: impl FnMut(Subject, &Entry<'_>)) {
+        self.see_to(name);
         let hash = self.shared.secret.hash(name.octets());
         let (number, shard) = self.shard_of(hash);
         let mut octets = Vec::new();

@@ -112,35 +112,35 @@ pub(crate) fn answer(
 
 fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mut Writer<'_>) -> Step {
     let qtype = asked.wishes.qtype;
+    let Buffers { name, copied, next, other, made, proofs, lasts } = &mut *buffers;
+    let named = asked.cache.named(name.name());
     for subject in subjects(asked, qtype) {
-        let Some(entry) = fresh(asked, buffers.name.name(), subject, &mut buffers.copied) else { continue };
+        let Some(entry) = fresh(asked, &named, subject, copied) else { continue };
         match entry.kind {
             Kind::Data => {
                 parts.add(&entry, asked);
-                let Buffers { name, other, made, proofs, lasts, .. } = buffers;
-                let end = data(asked, name.name(), qtype, &entry, (other, made), parts, writer);
+                let end = data(asked, &named, qtype, &entry, (other, made), parts, writer);
                 if let Some(end) = end {
-                    parts.of(&buffers.copied);
+                    parts.of(copied);
                     return Step::End(end);
                 }
                 note_proofs(asked, &entry, (proofs, lasts));
-                parts.of(&buffers.copied);
+                parts.of(copied);
                 write_proofs(buffers, writer);
                 return Step::End(parts.verdict(rcode::NOERROR, asked.wishes));
             }
             Kind::NoData if has_soa(&entry) => {
                 parts.add(&entry, asked);
-                let Buffers { name, other, made, proofs, lasts, .. } = buffers;
                 if asked.wishes.wants_dns64 && qtype == rtype::AAAA {
                     let left = left_of(&entry, asked.now);
-                    let end = made_of_a(asked, name.name(), left, (other, made), parts, writer);
+                    let end = made_of_a(asked, &named, left, (other, made), parts, writer);
                     if let Some(end) = end {
-                        parts.of(&buffers.copied);
+                        parts.of(copied);
                         return Step::End(end);
                     }
                 }
                 let end = denial(asked, rcode::NOERROR, &entry, (proofs, lasts), parts, writer);
-                parts.of(&buffers.copied);
+                parts.of(copied);
                 return Step::End(end);
             }
             _ => {}
@@ -148,8 +148,7 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
     }
     if !rtype::may_be_at_cname(qtype) {
         for subject in subjects(asked, rtype::CNAME) {
-            let Buffers { name, copied, next, proofs, lasts, .. } = buffers;
-            let Some(entry) = fresh(asked, name.name(), subject, copied) else { continue };
+            let Some(entry) = fresh(asked, &named, subject, copied) else { continue };
             let target = entry.rdatas.iter().next().and_then(|rdata| Name::from_wire(rdata).ok());
             let (Kind::Data, Some(target)) = (entry.kind, target) else { continue };
             parts.add(&entry, asked);
@@ -166,8 +165,7 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
             return follow(asked, name.name());
         }
     }
-    let Buffers { name, copied, proofs, lasts, .. } = buffers;
-    if let Some(entry) = fresh(asked, name.name(), Subject::Existence, copied)
+    if let Some(entry) = fresh(asked, &named, Subject::Existence, copied)
         && entry.kind == Kind::NameError
         && has_soa(&entry)
     {
@@ -179,7 +177,7 @@ fn step(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &mu
     if asked.stale.is_some() {
         return Step::End(End::Miss(qtype, Stage::Asked));
     }
-    if let Some(entry) = fresh(asked, name.name(), Subject::Failure(qtype), copied)
+    if let Some(entry) = fresh(asked, &named, Subject::Failure(qtype), copied)
         && !(asked.wishes.checking_disabled() && entry.ede.is_some_and(is_of_validation))
     {
         let why = entry.ede;
@@ -229,8 +227,9 @@ fn above(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &m
         }
         let Some(parent) = at.parent() else { break };
         at = parent;
+        let named = asked.cache.named(parent);
         for subject in subjects(asked, rtype::DNAME) {
-            let Some(entry) = fresh(asked, parent, subject, copied) else { continue };
+            let Some(entry) = fresh(asked, &named, subject, copied) else { continue };
             let target = entry.rdatas.iter().next().and_then(|rdata| Name::from_wire(rdata).ok());
             let (Kind::Data, Some(target)) = (entry.kind, target) else { continue };
             parts.add(&entry, asked);
@@ -253,7 +252,7 @@ fn above(asked: &Asked<'_>, buffers: &mut Buffers, parts: &mut Parts, writer: &m
             name.set_lower(next.name());
             return follow(asked, name.name());
         }
-        if let Some(entry) = fresh(asked, parent, Subject::Existence, copied)
+        if let Some(entry) = fresh(asked, &named, Subject::Existence, copied)
             && entry.kind == Kind::NameError
             && has_soa(&entry)
             && (entry.security == Security::Secure || asked.policy.cuts_below_unproved)

@@ -12,8 +12,8 @@
 //! A row that is new takes the place of the one that has been empty for longest. Those with proof have accounts of their own, so that forged addresses cost them
 //! nothing.
 
-use cache::Moment;
-use std::hash::{BuildHasher, RandomState};
+use cache::{Moment, Secret};
+use std::hash::BuildHasher;
 use wire::Address;
 
 /// Lines, a power of two: 256 KiB in all.
@@ -32,12 +32,12 @@ struct Row {
 /// See the module.
 pub(crate) struct Paces {
     lines: Box<[[Row; WAYS]]>,
-    keys: RandomState,
+    keys: Secret,
 }
 
 impl Paces {
     pub(crate) fn new() -> Paces {
-        Paces { lines: Box::default(), keys: RandomState::new() }
+        Paces { lines: Box::default(), keys: Secret::default() }
     }
 
     /// Whether a client may make the resolver work once more, where so many questions a second are for its prefix; 0: it may.

@@ -69,6 +69,8 @@ pub(crate) struct Rendered {
     lines: Box<[Line]>,
     stamps: Box<[[Option<Stamp>; STAMPS_MAX]]>,
     ring: Box<[u8]>,
+    /// Where a piece is made.
+    made: Box<[u8; PIECE_OCTETS_MAX]>,
     /// Octets ever written to the ring, those skipped at its end included.
     head: u64,
     key: u64,
@@ -111,6 +113,7 @@ impl Rendered {
             lines: vec![Line([EMPTY; WAYS]); LINES].into(),
             stamps: vec![[None; STAMPS_MAX]; LINES * WAYS].into(),
             ring: vec![0; RING_OCTETS].into(),
+            made: Box::new([0; PIECE_OCTETS_MAX]),
             head: 0,
             key,
             version: 0,
@@ -252,11 +255,11 @@ impl Rendered {
         let dead = slots.iter().position(|slot| slot.octets == 0 || self.piece(slot).is_none());
         let way = own.or(dead).unwrap_or(last);
         let fixed = Fixed { verdict, parts, counts, stamps: stamps.len() };
-        let mut room = [0; PIECE_OCTETS_MAX];
-        let Some(octets) = piece::write((name, wanted), &fixed, marks, (message, start), &mut room) else {
+        let Some(octets) = piece::write((name, wanted), &fixed, marks, (message, start), &mut self.made)
+        else {
             return;
         };
-        let place = self.push(&room[..octets]);
+        let place = self.push(octets);
         let slot = &mut self.lines[line].0[way];
         *slot = Slot { tag, octets: octets as u16, missed: slot.missed, place };
         self.lines[line].0[last].missed = 0;
@@ -265,16 +268,17 @@ impl Rendered {
         kept[..stamps.len()].copy_from_slice(stamps);
     }
 
-    /// Writes a piece over the oldest; says where.
-    fn push(&mut self, piece: &[u8]) -> u64 {
+    /// Writes the piece that was made, of so many octets, over the oldest; says where.
+    fn push(&mut self, octets: usize) -> u64 {
         let at = self.head as usize % RING_OCTETS;
+        let piece = &self.made[..octets];
         if at + piece.len() > RING_OCTETS {
             self.head += (RING_OCTETS - at) as u64;
         }
         let place = self.head;
         let at = place as usize % RING_OCTETS;
         self.ring[at..at + piece.len()].copy_from_slice(piece);
-        self.head += piece.len() as u64;
+        self.head += octets as u64;
         place
     }
 }

@@ -22,11 +22,10 @@ mod tests;
 
 use crate::wishes::Waiting;
 pub use bounds::*;
-use cache::Moment;
+use cache::{Moment, Secret};
 use groups::{Groups, NONE};
 use keys::{PREFIXES, ZONES};
 use resolve::Waiter;
-use std::hash::RandomState;
 use wire::Address;
 
 /// Who waits.
@@ -155,7 +154,7 @@ pub struct Waiters<T> {
     /// First slot of each hash of a question.
     questions: Box<[u32]>,
     unproved: usize,
-    keys: RandomState,
+    keys: Secret,
     counts: Counts,
 }
 
@@ -183,7 +182,7 @@ impl<T> Waiters<T> {
             zones: Groups::new(ZONES, places),
             questions: vec![NONE; places.next_power_of_two()].into(),
             unproved: 0,
-            keys: RandomState::new(),
+            keys: Secret::default(),
             counts: Counts::default(),
         }
     }
@@ -209,7 +208,7 @@ impl<T> Waiters<T> {
             self.counts.joined += 1;
             return Room::Joined;
         }
-        let (prefix, zone) = (self.prefix_of(who), self.zone_of(who, waiting));
+        let (prefix, zone) = (self.prefix_of(who), self.zone_number(who, waiting));
         let unproved_max = (self.places * UNPROVED_QUARTERS / 4).max(1);
         let is_full =
             self.counts.waiting as usize >= self.places || !who.is_proved && self.unproved >= unproved_max;
@@ -251,7 +250,7 @@ impl<T> Waiters<T> {
 
     /// Has a client wait, after [`Waiters::make_room`].
     pub fn insert(&mut self, who: &Who<'_>, waiting: Waiting, ticket: T, now: Moment) -> Waiter {
-        let (prefix, zone) = (self.prefix_of(who), self.zone_of(who, &waiting));
+        let (prefix, zone) = (self.prefix_of(who), self.zone_number(who, &waiting));
         let question = self.question_of(who, &waiting);
         let (fate, is_proved) = (Fate::Reply, who.is_proved);
         self.put_back(Taken { waiting, ticket, fate, since: now, is_proved, prefix, zone, question })

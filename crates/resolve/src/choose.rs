@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use cache::{Case, Cookie, Edns, Quality};
 use wire::iana::ede;
+use wire::name::NAME_OCTETS_MAX;
 use wire::{Name, NameBuf};
 
 use crate::exchange::{Exchange, ExchangeId, Way};
@@ -23,12 +24,26 @@ use crate::task::{OverStream, Purpose, Source, Task};
 use crate::world::{Unsent, World};
 
 /// What is about to be sent.
-struct Draft<'a> {
+struct Draft {
     candidate: Candidate,
-    name: &'a NameBuf,
-    rtype: u16,
+    wanted: Wanted,
     has_edns: bool,
     cookie: Option<Cookie>,
+}
+
+/// What the servers of now are asked for: the name of now or an ancestor of it, and a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Octets of the labels that are left out.
+    left_out: usize,
+    pub rtype: u16,
+}
+
+impl Wanted {
+    /// The name, of a task that has not gone on since.
+    pub(crate) fn name<'t>(&self, task: &'t Task) -> &'t Name {
+        Name::trusted(&task.qname.octets()[self.left_out..])
+    }
 }
 
 impl Resolver {
@@ -37,8 +52,11 @@ impl Resolver {
         if task.again_at.is_some() {
             return Flow::Wait;
         }
-        let (name, rtype) = self.next_question(task);
-        let inquiry = self.inquiries.id(&task.place, &name, rtype);
+        if task.is_ahead() && task.questions > 0 {
+            return Flow::End(Box::new(Outcome::unfinished()));
+        }
+        let wanted = self.next_question(task);
+        let inquiry = self.inquiries.id(&task.place, wanted.name(task), wanted.rtype);
         if task.leads != Some(inquiry) {
             self.end_inquiry(id, task);
             if self.inquiries.follow(inquiry, id) {
@@ -58,15 +76,22 @@ impl Resolver {
             task.candidates.choose(&circumstances, in_flight, random)
         };
         match choice {
-            Choice::Ask(number) => {
+            Choice::Ask(number, quality) => {
                 let Some(candidate) = task.candidates.tried(number) else { return Flow::Wait };
+                task.queued_at = None;
                 self.inquiries.lead(inquiry, id);
                 task.leads = Some(inquiry);
-                self.send(id, task, candidate, (&name, rtype), world)
+                self.send(id, task, (candidate, &quality), wanted, world)
             }
-            Choice::Later => {
+            Choice::Later(busy) => {
                 // A late answer may still come; those who follow look for themselves.
                 self.end_inquiry(id, task);
+                if let Some(server) = busy.and_then(|number| task.candidates.address(number))
+                    && task.queued_at != Some(server)
+                    && self.exchanges.queue_up(server, id)
+                {
+                    task.queued_at = Some(server);
+                }
                 task.again_at = Some(self.time.now.plus_ms(RETRY_MS));
                 Flow::Wait
             }
@@ -78,21 +103,24 @@ impl Resolver {
     }
 
     /// The name and type that the servers of now are to be asked for.
-    pub(crate) fn next_question(&self, task: &Task) -> (NameBuf, u16) {
+    pub(crate) fn next_question(&self, task: &Task) -> Wanted {
         let is_whole = self.settings.minimisation == Minimisation::Off
             || matches!(task.place.source, Source::Forward(_));
         if is_whole {
-            return (task.qname.clone(), task.rtype);
+            return Wanted { left_out: 0, rtype: task.rtype };
         }
         let name = task.minimiser.next(&task.place.zone, &task.qname);
-        match name.octets().len() == task.qname.octets().len() {
-            true => (task.qname.clone(), task.rtype),
-            false => (name.to_owned(), MINIMISED_TYPE),
+        match task.qname.octets().len() - name.octets().len() {
+            0 => Wanted { left_out: 0, rtype: task.rtype },
+            left_out => Wanted { left_out, rtype: MINIMISED_TYPE },
         }
     }
 
     /// Has addresses of servers sought, or gives the zone up.
     fn seek(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> Flow {
+        if task.is_ahead() {
+            return Flow::End(Box::new(Outcome::unfinished()));
+        }
         while task.children.len() < SOUGHT_AT_ONCE {
             let Some((name, rtype)) = task.candidates.next_sought() else { break };
             let name = name.to_lowercase();
@@ -117,8 +145,7 @@ impl Resolver {
             task.state = State::Start;
             return Flow::Go;
         }
-        let (asked, _) = self.next_question(task);
-        if asked != task.qname && self.settings.minimisation == Minimisation::Relaxed {
+        if self.next_question(task).left_out > 0 && self.settings.minimisation == Minimisation::Relaxed {
             // Servers that fail on a part of a name mostly know the whole (RFC 9156 2.3).
             task.minimiser.give_up();
             task.candidates.try_again();
@@ -145,8 +172,8 @@ impl Resolver {
         &mut self,
         id: TaskId,
         task: &mut Task,
-        candidate: Candidate,
-        (name, rtype): (&NameBuf, u16),
+        (candidate, quality): (Candidate, &Quality),
+        wanted: Wanted,
         world: &mut dyn World,
     ) -> Flow {
         if task.questions >= QUESTIONS_A_STEP || !self.pay(task, world) {
@@ -157,19 +184,19 @@ impl Resolver {
         if let Some(oldest) = task.open[0].take() {
             self.close_exchange(oldest, world);
         }
-        let quality = world.servers().read(&candidate.address);
         let has_edns = quality.edns != Edns::None || world.random().is_multiple_of(EDNS_AGAIN_ONE_IN);
         let cookie = has_edns.then(|| cookie_for(quality.cookie, world));
-        let draft = Draft { candidate, name, rtype, has_edns, cookie };
+        let draft = Draft { candidate, wanted, has_edns, cookie };
         let protection = self.protection(task, &candidate);
         let is_stream = protection != Protection::Plain || quality.is_tcp_only || task.over_stream.is_some();
         let sent = match is_stream {
             true => self.send_over_stream(id, task, &draft, &protection, world),
-            false => self.send_datagram(id, task, &draft, &quality, world),
+            false => self.send_datagram(id, task, &draft, quality, world),
         };
         match sent {
             Ok(state) => {
                 task.state = state;
+                self.ask_keys_ahead(task, world);
                 Flow::Wait
             }
             Err(why) => {
@@ -189,30 +216,28 @@ impl Resolver {
         &mut self,
         id: TaskId,
         task: &mut Task,
-        draft: &Draft<'_>,
+        draft: &Draft,
         quality: &Quality,
         world: &mut dyn World,
     ) -> Result<State, Unsent> {
         let now = self.time.now;
         let has_case = self.settings.is_case_random && quality.case != Case::Lost && !task.is_case_plain;
-        let mixed = match has_case {
-            true => {
-                let bits = CaseBits([world.random(), world.random(), world.random(), world.random()]);
-                let mut mixed = Vec::with_capacity(draft.name.octets().len());
-                bits.mix(draft.name, &mut mixed);
-                Name::trusted(&mixed).to_owned()
-            }
-            false => draft.name.clone(),
+        let mut room = [0; NAME_OCTETS_MAX];
+        let name = draft.wanted.name(task);
+        let name = match has_case {
+            true => CaseBits::draw(name, || world.random()).mix(name, &mut room),
+            false => name,
         };
         let message_id = world.random() as u16;
-        self.write(task, draft, &mixed, message_id, false);
+        self.write(task, draft, name, message_id, false);
+        let name = name.to_owned();
         let server = draft.candidate.address;
         // As `receive` demands it: of servers that gave their part once.
         let has_cookie = draft.has_edns && quality.cookie.octets().len() > wire::cookie::CLIENT_OCTETS;
         let path = world.send(server, &self.scratch.query, has_cookie)?;
         self.counters.datagrams += 1;
         self.network.asked(&server, now);
-        let exchange = self.opened(id, task, draft, (mixed, has_case), (Way::Datagram(path), message_id));
+        let exchange = self.opened(id, task, draft, (name, has_case), (Way::Datagram(path), message_id));
         let timeout_ms = timeout_ms(task, &draft.candidate, quality, world);
         Ok(State::Asking { exchange, until: now.plus_ms(timeout_ms) })
     }
@@ -221,7 +246,7 @@ impl Resolver {
         &mut self,
         id: TaskId,
         task: &mut Task,
-        draft: &Draft<'_>,
+        draft: &Draft,
         protection: &Protection,
         world: &mut dyn World,
     ) -> Result<State, Unsent> {
@@ -236,7 +261,7 @@ impl Resolver {
             while self.streams.has_id(stream, message_id) {
                 message_id = message_id.wrapping_add(1);
             }
-            self.write(task, draft, draft.name, message_id, is_private);
+            self.write(task, draft, draft.wanted.name(task), message_id, is_private);
             written = world.write(stream, &self.scratch.query).map(|()| (stream, message_id));
             match written {
                 Err(Unsent::Gone) => self.lost_stream(stream, world),
@@ -246,7 +271,8 @@ impl Resolver {
         let (stream, message_id) = written?;
         self.counters.stream_questions += 1;
         let way = (Way::Stream(stream), message_id);
-        let exchange = self.opened(id, task, draft, (draft.name.clone(), false), way);
+        let name = draft.wanted.name(task).to_owned();
+        let exchange = self.opened(id, task, draft, (name, false), way);
         self.streams.asked(stream, message_id, exchange);
         let timeout_ms = 4 * timeout_ms(task, &draft.candidate, &world.servers().read(&server), world);
         let until = now.plus_ms(timeout_ms.clamp(STREAM_TIMEOUT_MS_MIN, STREAM_TIMEOUT_MS_MAX));
@@ -258,7 +284,7 @@ impl Resolver {
         &mut self,
         id: TaskId,
         task: &mut Task,
-        draft: &Draft<'_>,
+        draft: &Draft,
         (name, has_case): (NameBuf, bool),
         (way, message_id): (Way, u16),
     ) -> ExchangeId {
@@ -268,7 +294,7 @@ impl Resolver {
             way,
             id: message_id,
             name,
-            rtype: draft.rtype,
+            rtype: draft.wanted.rtype,
             sent: self.time.now,
             has_edns: draft.has_edns,
             cookie: draft.cookie,
@@ -280,7 +306,7 @@ impl Resolver {
         exchange
     }
 
-    fn write(&mut self, task: &Task, draft: &Draft<'_>, name: &Name, id: u16, is_private: bool) {
+    fn write(&mut self, task: &Task, draft: &Draft, name: &Name, id: u16, is_private: bool) {
         let cookie = draft.cookie.as_ref().and_then(|cookie| cookie.octets().split_first_chunk::<8>());
         let edns = QueryEdns {
             is_dnssec_ok: true,
@@ -290,7 +316,7 @@ impl Resolver {
         let query = Query {
             id,
             name,
-            rtype: draft.rtype,
+            rtype: draft.wanted.rtype,
             is_recursion_desired: matches!(task.place.source, Source::Forward(_)),
             is_checking_disabled: self.settings.is_validating,
             edns: draft.has_edns.then_some(edns),

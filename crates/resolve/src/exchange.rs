@@ -3,16 +3,18 @@
 //! ```text
 //! slots: [ generation | Exchange: task, server, way, ID, name as sent, type, sent at, ... | next of the same way ]
 //! ways:  (path, server) -> first slot            in flight: server -> how many
+//! queues: server that has as many as it may -> tasks, in the order in which they came        most of the time there is none
 //! ```
 //!
 //! A datagram belongs to a question only by path, address and port of the server, ID and name in the case that it was sent in.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
-use cache::{Cookie, Moment};
+use cache::{Cookie, Moment, Secret};
 use wire::name::NameBuf;
 
+use crate::limits::QUEUE_MAX;
 use crate::mesh::TaskId;
 use crate::world::{Path, StreamId};
 
@@ -64,8 +66,12 @@ struct Slot {
 pub(crate) struct Exchanges {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    ways: HashMap<(Path, SocketAddr), u32>,
-    in_flight: HashMap<SocketAddr, u16>,
+    ways: HashMap<(Path, SocketAddr), u32, Secret>,
+    in_flight: HashMap<SocketAddr, u16, Secret>,
+    /// Only of servers with questions in flight.
+    queues: HashMap<SocketAddr, VecDeque<TaskId>, Secret>,
+    /// Those of them that have room.
+    roomy: Vec<SocketAddr>,
 }
 
 impl Exchanges {
@@ -123,6 +129,9 @@ impl Exchanges {
                 self.in_flight.remove(&exchange.server);
             }
         }
+        if !self.queues.is_empty() && self.queues.contains_key(&exchange.server) {
+            self.roomy.push(exchange.server);
+        }
         if let Way::Datagram(path) = exchange.way {
             self.unlink((path, exchange.server), id.slot, next);
         }
@@ -133,6 +142,48 @@ impl Exchanges {
     /// Questions that a server was sent and has not answered.
     pub(crate) fn in_flight(&self, server: &SocketAddr) -> u16 {
         self.in_flight.get(server).copied().unwrap_or(0)
+    }
+
+    /// Puts a task in line for a server that has as many questions as it may. `false`: the line is long enough.
+    pub(crate) fn queue_up(&mut self, server: SocketAddr, task: TaskId) -> bool {
+        // Without any in flight nothing would end.
+        if self.in_flight(&server) == 0 {
+            return false;
+        }
+        let queue = self.queues.entry(server).or_default();
+        let has_room = queue.len() < QUEUE_MAX;
+        if has_room {
+            queue.push_back(task);
+        }
+        has_room
+    }
+
+    /// A task whose turn has come, and the server that it stood in line for. `is_there`: whether it still does. One for each question that ended; all where
+    /// there is none left in flight whose end would call the next.
+    pub(crate) fn next_in_line(&mut self, is_there: impl Fn(TaskId, &SocketAddr) -> bool) -> Option<TaskId> {
+        while let Some(server) = self.roomy.pop() {
+            let Some(queue) = self.queues.get_mut(&server) else { continue };
+            let mut next = None;
+            while next.is_none()
+                && let Some(task) = queue.pop_front()
+            {
+                next = Some(task).filter(|task| is_there(*task, &server));
+            }
+            if queue.is_empty() {
+                self.queues.remove(&server);
+            } else if self.in_flight(&server) == 0 {
+                self.roomy.push(server);
+            }
+            if next.is_some() {
+                return next;
+            }
+        }
+        None
+    }
+
+    /// Tasks in line, and those that were there and have gone elsewhere.
+    pub(crate) fn queued(&self) -> usize {
+        self.queues.values().map(VecDeque::len).sum()
     }
 
     /// All open questions.

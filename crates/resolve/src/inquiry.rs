@@ -8,9 +8,9 @@
 //! task leads only while a question of its own is on its way, so nobody waits here for somebody who waits.
 
 use std::collections::HashMap;
-use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
+use cache::Secret;
 use wire::Name;
 
 use crate::mesh::TaskId;
@@ -29,9 +29,9 @@ struct Inquiry {
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Inquiries {
-    inquiries: HashMap<InquiryId, Inquiry>,
+    inquiries: HashMap<InquiryId, Inquiry, Secret>,
     /// Its key is random. Should two hashes be equal for all that, one task gets a response that is none to its question, and asks itself.
-    hasher: RandomState,
+    hasher: Secret,
 }
 
 impl Inquiries {

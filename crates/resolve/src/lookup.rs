@@ -1,6 +1,6 @@
 //! What the cache has of a name, for a task: an answer, an alias, a denial, a zone cut.
 
-use cache::{Cache, Copied, Entry, Key, Kind, Moment, Security, Subject};
+use cache::{Cache, Copied, Entry, Key, Kind, Moment, Named, Security, Subject};
 use wire::Name;
 use wire::iana::rtype;
 use wire::name::{NAME_OCTETS_MAX, NameBuf};
@@ -62,15 +62,28 @@ impl Kept {
 impl Lookup<'_> {
     /// Looks for the RRset, an alias at the name or above, a denial.
     pub(crate) fn find(&self, name: &Name, rtype: u16, copied: &mut Copied, kept: &mut Kept) -> Found {
+        let named = self.cache.named(name);
+        self.find_named(&named, rtype, copied, kept)
+    }
+
+    /// The same for a name that is looked at beside.
+    pub(crate) fn find_named(
+        &self,
+        named: &Named<'_, '_>,
+        rtype: u16,
+        copied: &mut Copied,
+        kept: &mut Kept,
+    ) -> Found {
+        let name = named.name();
         let subjects = [Subject::Rrset(rtype), Subject::Unchecked(rtype)];
         for subject in &subjects[..1 + usize::from(self.is_unchecked)] {
-            if let Some(entry) = self.get(name, *subject, copied, kept) {
+            if let Some(entry) = self.get(named, *subject, copied, kept) {
                 return self.take(name, rtype, &entry, kept);
             }
         }
         let subjects = [Subject::Rrset(rtype::CNAME), Subject::Unchecked(rtype::CNAME)];
         for subject in &subjects[..1 + usize::from(self.is_unchecked)] {
-            if let Some(entry) = self.get(name, *subject, copied, kept)
+            if let Some(entry) = self.get(named, *subject, copied, kept)
                 && entry.kind == Kind::Data
                 && let Some(target) = entry.rdatas.iter().next().and_then(|rdata| Name::from_wire(rdata).ok())
             {
@@ -79,7 +92,7 @@ impl Lookup<'_> {
                 return Found::Alias(entry.security);
             }
         }
-        if let Some(entry) = self.get(name, Subject::Existence, copied, kept) {
+        if let Some(entry) = self.get(named, Subject::Existence, copied, kept) {
             return self.take(name, rtype, &entry, kept);
         }
         self.above(name, copied, kept)
@@ -95,7 +108,8 @@ impl Lookup<'_> {
             if labels - depth < self.floor {
                 break;
             }
-            if let Some(entry) = self.get(above, Subject::Rrset(rtype::DNAME), copied, kept)
+            let named = self.cache.named(above);
+            if let Some(entry) = self.get(&named, Subject::Rrset(rtype::DNAME), copied, kept)
                 && entry.kind == Kind::Data
                 && let Some(target) = entry.rdatas.iter().next().and_then(|rdata| Name::from_wire(rdata).ok())
             {
@@ -114,7 +128,7 @@ impl Lookup<'_> {
                 kept.target = Some(target.to_lowercase());
                 return Found::Alias(security);
             }
-            if let Some(entry) = self.get(above, Subject::Existence, copied, kept)
+            if let Some(entry) = self.get(&named, Subject::Existence, copied, kept)
                 && entry.security == Security::Secure
             {
                 return self.take(above, 0, &entry, kept);
@@ -131,8 +145,9 @@ impl Lookup<'_> {
         copied: &mut Copied,
         mut each: impl FnMut(&[u8]),
     ) -> bool {
+        let named = self.cache.named(name);
         for subject in [Subject::Rrset(rtype), Subject::Unchecked(rtype)] {
-            let Some(entry) = self.cache.get(&Key { name, subject }, copied) else { continue };
+            let Some(entry) = named.get(subject, copied) else { continue };
             if entry.ttl_left(self.now).is_some() && matches!(entry.kind, Kind::Data | Kind::NoData) {
                 entry.rdatas.iter().for_each(&mut each);
                 return true;
@@ -185,12 +200,12 @@ impl Lookup<'_> {
 
     fn get<'b>(
         &self,
-        name: &Name,
+        named: &Named<'_, '_>,
         subject: Subject,
         copied: &'b mut Copied,
         kept: &mut Kept,
     ) -> Option<Entry<'b>> {
-        let entry = self.cache.get(&Key { name, subject }, copied)?;
+        let entry = named.get(subject, copied)?;
         let is_fresh = entry.ttl_left(self.now).is_some();
         let is_seen = self.is_unchecked || !matches!(entry.security, Security::Unchecked | Security::Bogus);
         if !is_seen || !(is_fresh || self.is_stale) {

@@ -10,11 +10,10 @@
 //!
 //! A task is taken out while it takes a step, so that it and all else can be changed; its slot stays.
 
-use std::collections::hash_map::RandomState;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::BuildHasher;
 
-use cache::Moment;
+use cache::{Moment, Secret};
 use wire::Name;
 
 use crate::limits::WALK_MAX;
@@ -42,9 +41,9 @@ struct Slot {
 pub(crate) struct Mesh {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    index: HashMap<u64, u32>,
+    index: HashMap<u64, u32, Secret>,
     /// Its key is random: nobody can make lists or places of the index long on purpose.
-    hasher: RandomState,
+    hasher: Secret,
     ready: VecDeque<TaskId>,
     due: BTreeSet<(Moment, u32)>,
     zones: Lists,
@@ -56,8 +55,8 @@ impl Mesh {
         Mesh {
             slots: Vec::new(),
             free: Vec::new(),
-            index: HashMap::new(),
-            hasher: RandomState::new(),
+            index: HashMap::default(),
+            hasher: Secret::default(),
             ready: VecDeque::new(),
             due: BTreeSet::new(),
             zones: Lists::new(),

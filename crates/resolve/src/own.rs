@@ -17,6 +17,9 @@ use crate::world::World;
 impl Resolver {
     /// Asks zones of this process for the name of now. `None`: they have nothing to say, or not more than the cache.
     pub(crate) fn ask_own(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> Option<Flow> {
+        if !world.has_zones() {
+            return None;
+        }
         let edns = QueryEdns { is_dnssec_ok: true, cookie: None, is_padded: false };
         let query = Query {
             name: &task.qname,

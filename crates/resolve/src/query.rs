@@ -12,6 +12,7 @@ use wire::Name;
 use wire::edns::{DO, OPT_OCTETS, OPTION_HEAD_OCTETS, VERSION};
 use wire::header::{CD, HEADER_OCTETS, RD};
 use wire::iana::{class, edns_option, rtype};
+use wire::name::NAME_OCTETS_MAX;
 
 /// UDP payload that we take: what passes any path without fragments (DNS flag day 2020).
 pub const UDP_PAYLOAD_OCTETS: u16 = 1232;
@@ -103,14 +104,21 @@ pub fn qname(octets: &[u8]) -> Option<&Name> {
 pub struct CaseBits(pub [u64; 4]);
 
 impl CaseBits {
-    /// Puts `name` in mixed case into `to`, in the place of whatever that has.
-    pub fn mix(&self, name: &Name, to: &mut Vec<u8>) {
-        to.clear();
-        to.extend(name.octets().iter().enumerate().map(|(at, octet)| {
+    /// As many random bits as a name needs, from 64 at a time.
+    pub fn draw(name: &Name, mut random: impl FnMut() -> u64) -> CaseBits {
+        let octets = name.octets().len();
+        CaseBits(std::array::from_fn(|at| if 64 * at < octets { random() } else { 0 }))
+    }
+
+    /// Puts `name` in mixed case into `to`.
+    pub fn mix<'t>(&self, name: &Name, to: &'t mut [u8; NAME_OCTETS_MAX]) -> &'t Name {
+        let mixed = &mut to[..name.octets().len()];
+        for (at, (octet, mixed)) in name.octets().iter().zip(&mut *mixed).enumerate() {
             // Length octets are no letters.
             let is_upper = self.0[at / 64 % 4] >> (at % 64) & 1 != 0;
-            if is_upper { octet.to_ascii_uppercase() } else { octet.to_ascii_lowercase() }
-        }));
+            *mixed = if is_upper { octet.to_ascii_uppercase() } else { octet.to_ascii_lowercase() };
+        }
+        Name::trusted(mixed)
     }
 }
 
@@ -202,18 +210,28 @@ mod tests {
     #[test]
     fn case() {
         let long = name(&"Ab1.".repeat(63));
-        let mut mixed = Vec::new();
-        CaseBits([0; 4]).mix(&long, &mut mixed);
-        assert_eq!(mixed, long.octets().to_ascii_lowercase());
-        CaseBits([u64::MAX; 4]).mix(&long, &mut mixed);
-        assert_eq!(mixed, long.octets().to_ascii_uppercase());
-        assert!(Name::from_wire(&mixed).is_ok());
+        let mut room = [0; NAME_OCTETS_MAX];
+        let mixed = CaseBits([0; 4]).mix(&long, &mut room);
+        assert_eq!(mixed.octets(), long.octets().to_ascii_lowercase());
+        let mixed = CaseBits([u64::MAX; 4]).mix(&long, &mut room);
+        assert_eq!(mixed.octets(), long.octets().to_ascii_uppercase());
+        assert!(Name::from_wire(mixed.octets()).is_ok());
+        let drawn = |name: &Name| {
+            let mut count = 0;
+            let bits = CaseBits::draw(name, || {
+                count += 1;
+                count
+            });
+            (count, bits.0)
+        };
+        assert_eq!(drawn(&long), (4, [1, 2, 3, 4]));
+        assert_eq!(drawn(&name("www.example.")), (1, [1, 0, 0, 0]));
         // Each letter follows its own bit.
         let mut seen = Vec::new();
         for bit in 0..256 {
             let mut bits = [0; 4];
             bits[bit / 64] = 1 << (bit % 64);
-            CaseBits(bits).mix(&long, &mut mixed);
+            let mixed = CaseBits(bits).mix(&long, &mut room).octets();
             seen.extend((0..mixed.len()).filter(|at| mixed[*at].is_ascii_uppercase()));
         }
         assert_eq!(seen.len(), letters(&long));

@@ -324,6 +324,7 @@ impl Resolver {
             Kind::Answer | Kind::Alias | Kind::NoData | Kind::NameError | Kind::TooLong => {
                 self.close_exchanges(task, world);
                 self.step_ahead(id, task);
+                reply.cap(&world.cache().limits());
                 self.concluded(id, task, exchange, reply, world)
             }
             Kind::Truncated => {
@@ -401,12 +402,15 @@ impl Resolver {
     fn ask_again(&mut self, id: TaskId, task: &mut Task, exchange: &Exchange, world: &mut dyn World) -> Flow {
         task.state = State::Choosing;
         task.candidates.untried(&exchange.server);
-        let (name, rtype) = self.next_question(task);
-        if !name.eq_ignore_case(&exchange.name) || rtype != exchange.rtype {
+        let wanted = self.next_question(task);
+        if !wanted.name(task).eq_ignore_case(&exchange.name) || wanted.rtype != exchange.rtype {
             return Flow::Go;
         }
         match task.candidates.tried_again(&exchange.server) {
-            Some(candidate) => self.send(id, task, candidate, (&name, rtype), world),
+            Some(candidate) => {
+                let quality = world.servers().read(&candidate.address);
+                self.send(id, task, (candidate, &quality), wanted, world)
+            }
             None => Flow::Go,
         }
     }

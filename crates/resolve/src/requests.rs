@@ -61,7 +61,8 @@ impl Resolver {
 
     /// What is held: tasks, questions on their way, streams, budgets, inquiries. All are 0 when nobody waits and nothing is asked, streams after a while.
     pub fn held(&self) -> [usize; 5] {
-        let (questions, streams) = (self.exchanges.count(), self.streams.count());
+        let questions = self.exchanges.count() + self.exchanges.queued();
+        let streams = self.streams.count();
         [self.mesh.count(), questions, streams, self.budgets.count(), self.inquiries.count()]
     }
 }

@@ -6,10 +6,10 @@
 //!
 //! What a step does is in the module of the state: `start`, `choose`, `receive`, `proving`, `finish`.
 
-use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
 
-use cache::{Copied, Moment};
+use cache::{Copied, Moment, Secret};
 use validate::Verifier;
 use wire::iana::rtype;
 use wire::{Name, NameBuf};
@@ -21,6 +21,7 @@ use crate::explain::Told;
 use crate::facts::Standings;
 use crate::inquiry::Inquiries;
 use crate::limits::{PARENTS_MAX, PREFETCH_ONE_IN, STEPS_MAX, WAITERS_MAX};
+use crate::links::BrokenLinks;
 use crate::lookup::Kept;
 use crate::mesh::{Mesh, TaskId};
 use crate::network::Network;
@@ -59,6 +60,8 @@ pub(crate) struct Scratch {
     pub verifier: Verifier,
     pub reply: Reply,
     pub copied: Copied,
+    /// The zone cut that a task enters.
+    pub cut: Copied,
     pub kept: Kept,
     pub query: Vec<u8>,
     pub own: Vec<u8>,
@@ -76,8 +79,9 @@ pub struct Resolver {
     pub(crate) counters: Counters,
     pub(crate) scratch: Scratch,
     pub(crate) standings: Standings,
+    pub(crate) broken: BrokenLinks,
     /// The task of each waiter, to abandon it.
-    pub(crate) waiting: HashMap<Waiter, TaskId, RandomState>,
+    pub(crate) waiting: HashMap<Waiter, TaskId, Secret>,
     /// Tasks that nobody waited for at their begin.
     pub(crate) prefetches: usize,
     /// Octets of the responses that are being validated.
@@ -87,7 +91,7 @@ pub struct Resolver {
     /// How many were told in this one.
     pub(crate) told_now: usize,
     /// What is given stale without another try, and until when.
-    pub(crate) rechecks: HashMap<(NameBuf, u16), Moment>,
+    pub(crate) rechecks: HashMap<(NameBuf, u16), Moment, Secret>,
     /// How many are being written down, and those that were, until they are fetched.
     pub(crate) explained: usize,
     pub(crate) stories: Vec<Told>,
@@ -102,6 +106,7 @@ impl Resolver {
             verifier: Verifier::default(),
             reply: Reply::new(),
             copied: Copied::new(),
+            cut: Copied::new(),
             kept: Kept::default(),
             query: Vec::new(),
             own: Vec::new(),
@@ -117,12 +122,13 @@ impl Resolver {
             counters: Counters::default(),
             scratch,
             standings: Standings::default(),
+            broken: BrokenLinks::default(),
             waiting: HashMap::default(),
             prefetches: 0,
             proving_octets: 0,
             telling: VecDeque::new(),
             told_now: 0,
-            rechecks: HashMap::new(),
+            rechecks: HashMap::default(),
             explained: 0,
             stories: Vec::new(),
             time: Time::default(),
@@ -350,11 +356,28 @@ impl Resolver {
 
     /// Steps until nothing is ready.
     pub(crate) fn run(&mut self, world: &mut dyn World) {
-        while let Some(id) = self.mesh.next_ready() {
-            if let Some(task) = self.mesh.take(id) {
-                self.steps(id, task, world);
+        loop {
+            while let Some(id) = self.mesh.next_ready() {
+                if let Some(task) = self.mesh.take(id) {
+                    self.steps(id, task, world);
+                }
             }
+            let Some(id) = self.next_in_line() else { return };
+            self.mesh.make_ready(id);
         }
+    }
+
+    /// A task that stood in line for a server whose turn has come.
+    fn next_in_line(&mut self) -> Option<TaskId> {
+        let Resolver { exchanges, mesh, .. } = self;
+        let stands = |id: TaskId, server: &SocketAddr| {
+            let is_it = |task: &&Task| task.queued_at == Some(*server) && task.state == State::Choosing;
+            mesh.get(id).filter(is_it).is_some()
+        };
+        let id = exchanges.next_in_line(stands)?;
+        let task = mesh.get_mut(id)?;
+        (task.queued_at, task.again_at) = (None, None);
+        Some(id)
     }
 
     /// Lets a task step as far as it gets.

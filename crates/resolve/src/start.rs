@@ -10,7 +10,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use cache::{Key, Security, Subject};
+use cache::{Security, Subject};
 use wire::iana::{ede, rcode, rtype};
 use wire::rrset::{RdataList, RrsetList, RrsetListBuf};
 use wire::{Name, NameBuf};
@@ -96,10 +96,10 @@ impl Resolver {
             floor,
         };
         kept.clear();
-        let found = lookup.find(&task.qname, task.rtype, &mut self.scratch.copied, kept);
+        let named = lookup.cache.named(&task.qname);
+        let found = lookup.find_named(&named, task.rtype, &mut self.scratch.copied, kept);
         if found == Found::Nothing {
-            let key = Key { name: &task.qname, subject: Subject::Failure(task.rtype) };
-            let failure = lookup.cache.get(&key, &mut self.scratch.copied)?;
+            let failure = named.get(Subject::Failure(task.rtype), &mut self.scratch.copied)?;
             // That it is bogus is nothing to who wants it all the same (CD).
             let is_bogus = failure.ede.is_some_and(|ede| BOGUS_EDES.contains(&ede));
             let is_passed_over = task.purpose == Purpose::Prefetch || task.is_unchecked && is_bogus;
@@ -218,13 +218,15 @@ impl Resolver {
         if is_from_root {
             return self.enter_hints(id, task, world);
         }
-        if let Some((cut, entry)) = lookup.cut(above(task), &mut self.scratch.copied) {
+        let mut copied = std::mem::take(&mut self.scratch.cut);
+        if let Some((cut, entry)) = lookup.cut(above(task), &mut copied) {
             let end = entry.stored.plus_seconds(entry.ttl);
             let place = Place { zone: cut.to_owned(), end, source: Source::Cut };
-            let (servers, glue) = (entry.rdatas.octets().to_vec(), entry.beside.octets().to_vec());
-            let lists = (RdataList::from_octets(&servers).unwrap_or_default(), RrsetList::trusted(&glue));
-            return self.enter(id, task, place, lists, world);
+            let flow = self.enter(id, task, place, (entry.rdatas, entry.beside), world);
+            self.scratch.cut = copied;
+            return flow;
         }
+        self.scratch.cut = copied;
         let is_priming = task.purpose == Purpose::Priming || task.is_primed;
         if !is_priming {
             task.is_primed = true;
@@ -274,6 +276,9 @@ impl Resolver {
         }
         if task.place.zone.is_root() && task.candidates.is_empty() {
             self.add_hints(task, world);
+        }
+        for at in 0..task.avoided.len() {
+            task.candidates.tried_again(&task.avoided[at]);
         }
         Flow::Go
     }
@@ -348,7 +353,7 @@ impl Resolver {
         task.place = place;
         task.candidates.clear();
         (task.over_stream, task.is_case_plain) = (None, false);
-        task.questions = 0;
+        (task.questions, task.queued_at, task.has_asked_keys) = (0, None, false);
         (task.bogus, task.near_misses, task.second_hand) = (0, 0, (false, false));
         task.state = State::Choosing;
     }

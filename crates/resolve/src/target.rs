@@ -9,7 +9,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use cache::{Moment, Servers};
+use cache::{Moment, Quality, Servers};
 use wire::Name;
 use wire::iana::rtype;
 
@@ -53,10 +53,10 @@ pub(crate) struct Candidates {
 /// What [`Candidates::choose`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// This one, by its number.
-    Ask(usize),
-    /// Not now, but soon: no network, or all servers are busy.
-    Later,
+    /// This one, by its number; and how it behaves.
+    Ask(usize, Quality),
+    /// Not now, but soon: no network, or all servers are busy, such as the one with this number.
+    Later(Option<usize>),
     /// Nobody is left.
     None,
 }
@@ -116,6 +116,11 @@ impl Candidates {
         })
     }
 
+    /// Where the one with this number is.
+    pub(crate) fn address(&self, number: usize) -> Option<SocketAddr> {
+        Some(self.addresses.get(number)?.address)
+    }
+
     /// It is being asked.
     pub(crate) fn tried(&mut self, number: usize) -> Option<Candidate> {
         let candidate = self.addresses.get_mut(number)?;
@@ -172,7 +177,7 @@ impl Candidates {
             random % below.max(1)
         };
         let explores = draw(EXPLORED_ONE_IN) == 0;
-        let (mut best, mut is_later) = (None, false);
+        let (mut best, mut is_later, mut busy) = (None::<(u64, usize, Quality)>, false, None);
         let zone = given.servers.zone(given.zone);
         for (number, candidate) in self.addresses.iter().enumerate() {
             let server = &candidate.address;
@@ -185,8 +190,12 @@ impl Candidates {
                 Some(_) => WINDOW_CONFIGURED,
                 None => (WINDOW_MAX >> u32::from(timeouts).min(15)).max(WINDOW_MIN),
             };
-            if given.network.is_down(server, given.now) || in_flight(server) >= window {
+            if given.network.is_down(server, given.now) {
                 is_later = true;
+                continue;
+            }
+            if in_flight(server) >= window {
+                busy = busy.or(Some(number));
                 continue;
             }
             let round_trip_ms = u64::from(quality.rtt_us) / 1000;
@@ -198,18 +207,24 @@ impl Candidates {
             value += TIMEOUT_PENALTY_MS * u64::from(timeouts.min(8));
             // Within one visit each is asked once before any is asked again.
             value += TIMEOUT_PENALTY_MS * u64::from(candidate.tried);
+            let is_better = |value: u64| best.as_ref().is_none_or(|(least, ..)| value < *least);
+            if !is_better(value) {
+                continue;
+            }
             let is_suspect = given.network.is_suspect(server, given.now);
-            let is_lame = given.servers.is_lame(server, given.zone, given.now);
-            if quality.is_backed_off(zone, given.now) || is_suspect || is_lame {
+            if quality.is_backed_off(zone, given.now)
+                || is_suspect
+                || given.servers.is_lame(server, given.zone, given.now)
+            {
                 value += LAST_CHOICE_MS;
             }
-            if best.is_none_or(|(least, _)| value < least) {
-                best = Some((value, number));
+            if is_better(value) {
+                best = Some((value, number, quality));
             }
         }
         match best {
-            Some((_, number)) => Choice::Ask(number),
-            None if is_later => Choice::Later,
+            Some((_, number, quality)) => Choice::Ask(number, quality),
+            None if is_later || busy.is_some() => Choice::Later(busy),
             None => Choice::None,
         }
     }

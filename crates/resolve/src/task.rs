@@ -1,5 +1,7 @@
 //! One thing that is being found out: a name and type, the chain of aliases from there included.
 
+use std::net::SocketAddr;
+
 use cache::{Moment, Security};
 use wire::Name;
 use wire::name::NameBuf;
@@ -28,6 +30,8 @@ pub enum Purpose {
     Address,
     /// DNSKEY or DS for a proof.
     Trust,
+    /// DNSKEY that a proof will need.
+    Ahead,
     /// The root's servers.
     Priming,
 }
@@ -85,6 +89,8 @@ pub(crate) struct Task {
     pub stale_at: Option<Moment>,
     /// When to look again though nothing happened.
     pub again_at: Option<Moment>,
+    /// The busy server that it stands in line for.
+    pub queued_at: Option<SocketAddr>,
     pub waiters: Vec<Waiting>,
     pub parents: Vec<TaskId>,
     pub children: Vec<TaskId>,
@@ -117,6 +123,8 @@ pub(crate) struct Task {
     pub bogus: u8,
     /// A server gave what it had from others, and was passed over; such an answer is taken now.
     pub second_hand: (bool, bool),
+    /// What a proof will need of this place was asked for, or is there.
+    pub has_asked_keys: bool,
     /// The root's servers were sought once.
     pub is_primed: bool,
     /// The aliases so far.
@@ -129,6 +137,10 @@ pub(crate) struct Task {
     /// What failed last, as an extended error.
     pub ede: Option<u16>,
     pub proof: Option<Box<Proof>>,
+    /// Who gave what it came to, where that was a server.
+    pub said_by: Option<SocketAddr>,
+    /// Servers that gave what was bogus: others are asked first.
+    pub avoided: Vec<SocketAddr>,
     /// The forward zone that failed and is not used for the name of now.
     pub passed_over: Option<u16>,
     /// What happens is written down for people: what the cache has is passed over.
@@ -165,6 +177,7 @@ impl Task {
             begun,
             stale_at: None,
             again_at: None,
+            queued_at: None,
             waiters: Vec::new(),
             parents: Vec::new(),
             children: Vec::new(),
@@ -185,6 +198,7 @@ impl Task {
             questions: 0,
             bogus: 0,
             second_hand: (false, false),
+            has_asked_keys: false,
             is_primed: false,
             chain: RrsetListBuf::new(),
             chain_octets: 0,
@@ -192,6 +206,8 @@ impl Task {
             chain_proofs: RrsetListBuf::new(),
             ede: None,
             proof: None,
+            said_by: None,
+            avoided: Vec::new(),
             passed_over: None,
             story: None,
         }
@@ -207,6 +223,7 @@ impl Task {
             + self.candidates.octets()
             + self.chain_octets
             + self.waiters.capacity() * size_of::<Waiting>()
+            + self.avoided.capacity() * size_of::<SocketAddr>()
             + (self.parents.capacity() + self.children.capacity()) * size_of::<TaskId>()
     }
 }

@@ -109,6 +109,10 @@ pub trait World {
     /// Has the zones of this process answer a query as if they were on a server of their own; `false` where none of them is at or
     /// above its name.
     fn authoritative(&mut self, query: &[u8], response: &mut Vec<u8>) -> bool;
+    /// Whether there is any zone of this process.
+    fn has_zones(&self) -> bool {
+        true
+    }
     /// Whether a name in lower case is special, so that nobody outside is asked about it, even where an alias of others leads to it (RFC 6303, 7686, 8375).
     fn keeps_inside(&self, _name: &Name) -> bool {
         false

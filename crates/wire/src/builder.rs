@@ -16,7 +16,7 @@
 
 use crate::Name;
 use crate::header::HEADER_OCTETS;
-use crate::name::LABELS_MAX;
+use crate::name::{LABELS_MAX, NAME_OCTETS_MAX};
 use crate::rdata::{Compressible, compressible};
 use crate::render::{self, Full, POINTER_MAX, Renderer, Section};
 
@@ -108,6 +108,7 @@ impl Suffixes {
 pub struct Mark {
     rendered: render::Mark,
     suffixes: usize,
+    unlisted: u8,
 }
 
 /// A message being written; see the module.
@@ -115,6 +116,8 @@ pub struct Builder<'b> {
     out: Renderer<'b>,
     suffixes: &'b mut Suffixes,
     case: Case,
+    /// Octets of the question's name while its suffixes are not in the table: most answers have no other name.
+    unlisted: u8,
 }
 
 impl<'b> Builder<'b> {
@@ -132,16 +135,17 @@ impl<'b> Builder<'b> {
         let mut header = [0; HEADER_OCTETS];
         header[..2].copy_from_slice(&id.to_be_bytes());
         out.copy_query(&header, HEADER_OCTETS).ok()?;
-        Some(Builder { out, suffixes, case })
+        Some(Builder { out, suffixes, case, unlisted: 0 })
     }
 
     /// Writes the question, before any record.
     pub fn question(&mut self, qname: &Name, qtype: u16, qclass: u16) -> Result<(), Full> {
-        self.whole(|builder| {
-            builder.name(qname)?;
-            builder.out.octets(&qtype.to_be_bytes())?;
-            builder.out.octets(&qclass.to_be_bytes())
-        })
+        let mark = self.mark();
+        let ([t, y], [c, l]) = (qtype.to_be_bytes(), qclass.to_be_bytes());
+        let written = self.out.octets(qname.octets()).and_then(|()| self.out.octets(&[t, y, c, l]));
+        // The root has no suffixes.
+        self.unlisted = if qname.is_root() { 0 } else { qname.octets().len() as u8 };
+        written.inspect_err(|Full| self.rollback(mark))
     }
 
     /// Says where the next records go. Sections come in their order.
@@ -218,20 +222,30 @@ impl<'b> Builder<'b> {
         Ok(())
     }
 
+    /// Enters the suffixes of the question, before the first name that may end in one.
+    #[inline(never)]
+    fn list_question(&mut self) {
+        let length = usize::from(std::mem::take(&mut self.unlisted));
+        let mut octets = [0; NAME_OCTETS_MAX];
+        octets[..length].copy_from_slice(&self.out.message()[HEADER_OCTETS..HEADER_OCTETS + length]);
+        let (begins, count) = labels_of(&octets[..length]);
+        let mut hash = self.suffixes.key;
+        for number in (0..count).rev() {
+            let (begin, end) = (usize::from(begins[number]), usize::from(begins[number + 1]));
+            hash = self.hash(hash, &octets[begin..end]);
+            if !self.suffixes.insert(hash, (HEADER_OCTETS + begin) as u16) {
+                break;
+            }
+        }
+    }
+
     /// Writes a name, its suffix as a pointer where one was written before.
     fn name(&mut self, name: &Name) -> Result<(), Full> {
-        let octets = name.octets();
-        // Where its labels begin, and last its root label.
-        let mut begins = [0_u8; LABELS_MAX + 1];
-        let (mut count, mut at) = (0, 0);
-        while let Some(&length) = octets.get(at)
-            && length != 0
-            && count < LABELS_MAX
-        {
-            at += 1 + usize::from(length);
-            count += 1;
-            begins[count] = at as u8;
+        if self.unlisted > 0 {
+            self.list_question();
         }
+        let octets = name.octets();
+        let (begins, count) = labels_of(octets);
         let label = |number: usize| &octets[usize::from(begins[number])..usize::from(begins[number + 1])];
         // From the right: how many labels are not found, and where what follows them stands.
         let (mut left, mut parent, mut hash) = (count, 0, self.suffixes.key);
@@ -298,13 +312,14 @@ impl<'b> Builder<'b> {
 
     /// A point to go back to.
     pub fn mark(&self) -> Mark {
-        Mark { rendered: self.out.mark(), suffixes: self.suffixes.used }
+        Mark { rendered: self.out.mark(), suffixes: self.suffixes.used, unlisted: self.unlisted }
     }
 
     /// Takes back what was written since `mark`.
     pub fn rollback(&mut self, mark: Mark) {
         self.out.rollback(mark.rendered);
         self.suffixes.rollback(mark.suffixes);
+        self.unlisted = mark.unlisted;
     }
 
     /// Does all of it or nothing.
@@ -336,6 +351,22 @@ impl<'b> Builder<'b> {
     pub fn finish(mut self, flags: u16, questions: u16) -> usize {
         self.out.finish(flags, questions)
     }
+}
+
+/// Where the labels of a name begin, and last its root label; and how many they are.
+#[inline(always)]
+fn labels_of(octets: &[u8]) -> ([u8; LABELS_MAX + 1], usize) {
+    let mut begins = [0_u8; LABELS_MAX + 1];
+    let (mut count, mut at) = (0, 0);
+    while let Some(&length) = octets.get(at)
+        && length != 0
+        && count < LABELS_MAX
+    {
+        at += 1 + usize::from(length);
+        count += 1;
+        begins[count] = at as u8;
+    }
+    (begins, count)
 }
 
 /// The two halves of a product, folded together.

@@ -99,9 +99,9 @@ impl Recursor {
     #[cold]
     fn configure(&mut self, newer: Option<Arc<Terms>>, driver: &mut Driver<'_, Message>) {
         if let Some(terms) = newer {
-            let is_same_world = self.terms.world == terms.world;
+            let is_same = self.terms.premises == terms.premises;
             self.terms = terms;
-            if !is_same_world {
+            if !is_same {
                 self.resolver.forget_standings();
             }
             self.resolver.configure(self.terms.resolve.clone());

@@ -56,11 +56,11 @@ section! {
         /// the settings or built in.
         state_directory: PathBuf = PathBuf::new(), Range::Any, start;
         /// The longest that anything is kept, whatever its TTL.
-        ttl_max_seconds: u32 = 86_400, TTL, start;
+        ttl_max_seconds: u32 = 86_400, TTL, live;
         /// The shortest. More than a few seconds breaks what others change quickly.
-        ttl_min_seconds: u32 = 0, TTL, start;
+        ttl_min_seconds: u32 = 0, TTL, live;
         /// The longest that it is kept that a name or type does not exist (RFC 2308 5).
-        negative_ttl_max_seconds: u32 = 3600, TTL, start;
+        negative_ttl_max_seconds: u32 = 3600, TTL, live;
         /// Whether answers are validated (DNSSEC, RFC 4035): what is bogus is answered with SERVFAIL.
         validate: bool = true, Range::Any, live;
         /// File of trust anchors, DS or DNSKEY records in the form of zone files. Empty: those of the root zone that are built in.
@@ -88,7 +88,7 @@ section! {
         /// Whether the letters of names are sent in random case, which servers send back: much more for a forger to guess.
         randomise_case: bool = true, Range::Any, live;
         /// How long what has expired may be answered where its servers do not answer (RFC 8767); 0: never.
-        stale_seconds: u32 = 86_400, TTL, start;
+        stale_seconds: u32 = 86_400, TTL, live;
         /// After how many milliseconds of asking such answers are given.
         stale_after_ms: u32 = 1800, Range::Number("milliseconds", 0, 10_000), live;
         /// Whether what is asked for in the last tenth of its TTL is asked for anew, so that it does not expire.
@@ -132,6 +132,10 @@ section! {
         tls: bool = false, Range::Any, live;
         /// The name that they must prove to have, by certificates that this system trusts. Empty: they are not authenticated.
         tls_name: String = String::new(), Range::Any, live;
+        /// File of the authorities whose certificates are believed, in PEM. Empty: those that this system trusts.
+        tls_authorities: PathBuf = PathBuf::new(), Range::Any, live;
+        /// Keys that they must have, each as SHA-256 of its SubjectPublicKeyInfo in base64 (RFC 7858 4.2): one of them is enough, and no certificate is looked at beside.
+        tls_pins: Names = Names::default(), Range::TextsOrNone("a hash in base64"), live;
         /// Whether the servers of the zones are asked where none of these answers.
         first: bool = false, Range::Any, live;
     }
@@ -171,10 +175,30 @@ section! {
 
 /// What is wrong with a forwarded zone as a whole.
 pub(super) fn check_forward(forward: &ForwardSettings) -> Result<(), &'static str> {
-    if !forward.tls_name.is_empty() && !forward.tls {
-        return Err("expected `tls = true` beside `tls-name`");
+    let names_authorities = !forward.tls_authorities.as_os_str().is_empty();
+    if !forward.tls {
+        return match () {
+            () if !forward.tls_name.is_empty() => Err("expected `tls = true` beside `tls-name`"),
+            () if names_authorities => Err("expected `tls = true` beside `tls-authorities`"),
+            () if !forward.tls_pins.is_empty() => Err("expected `tls = true` beside `tls-pins`"),
+            () => check_servers(&forward.name, &forward.addresses),
+        };
+    }
+    if names_authorities && forward.tls_name.is_empty() {
+        return Err("expected `tls-name` beside `tls-authorities`: the name that they vouch for");
+    }
+    if names_authorities && !forward.tls_pins.is_empty() {
+        return Err("expected `tls-authorities` or `tls-pins`, found both");
+    }
+    if forward.tls_pins.texts().iter().any(|text| pin(text).is_none()) {
+        return Err("tls-pins: expected hashes of 32 octets in base64");
     }
     check_servers(&forward.name, &forward.addresses)
+}
+
+/// The hash of a key, from base64.
+pub(crate) fn pin(text: &str) -> Option<[u8; 32]> {
+    zonefile::from_base64(text)?.try_into().ok()
 }
 
 /// What is wrong with a stub zone as a whole.
@@ -405,5 +429,27 @@ mod tests {
                 "f:15:8: kind: expected one of \"transparent\", \"typetransparent\", \"static\", \"redirect\", \"nxdomain\", \"nodata\", \"null\", \"refuse\", \"drop\", found \"nothing\"",
             ]
         );
+    }
+
+    #[test]
+    fn forwarders_over_tls() {
+        let pin = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+        let check = |lines: &str, expected: Option<&str>| {
+            let text = format!("[[forward]]\nname = \"x\"\naddresses = [\"192.0.2.1\"]\n{lines}\n");
+            let expected: Vec<String> =
+                expected.iter().map(|fault| format!("f:1:1: [[forward]]: {fault}")).collect();
+            assert_eq!(problems(&text), expected, "{lines}");
+        };
+        check(&format!("tls = true\ntls-pins = [\"{pin}\"]"), None);
+        check("tls = true\ntls-name = \"y\"\ntls-authorities = \"ca.pem\"", None);
+        check("tls-authorities = \"ca.pem\"", Some("expected `tls = true` beside `tls-authorities`"));
+        check(&format!("tls-pins = [\"{pin}\"]"), Some("expected `tls = true` beside `tls-pins`"));
+        let unnamed = "expected `tls-name` beside `tls-authorities`: the name that they vouch for";
+        check("tls = true\ntls-authorities = \"ca.pem\"", Some(unnamed));
+        let both = "tls = true\ntls-name = \"y\"\ntls-authorities = \"ca.pem\"\n";
+        let one = "expected `tls-authorities` or `tls-pins`, found both";
+        check(&format!("{both}tls-pins = [\"{pin}\"]"), Some(one));
+        let short = "tls-pins: expected hashes of 32 octets in base64";
+        check("tls = true\ntls-pins = [\"AAAA\"]", Some(short));
     }
 }

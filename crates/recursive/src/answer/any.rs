@@ -33,9 +33,10 @@ pub(super) fn any(
     writer: &mut Writer<'_>,
 ) -> End {
     let Buffers { name, copied, proofs, lasts, .. } = buffers;
+    let named = asked.cache.named(name.name());
     for rtype in ANY_TYPES {
         for subject in subjects(asked, rtype) {
-            let Some(entry) = fresh(asked, name.name(), subject, copied) else { continue };
+            let Some(entry) = fresh(asked, &named, subject, copied) else { continue };
             if entry.kind != Kind::Data {
                 continue;
             }
@@ -56,7 +57,7 @@ pub(super) fn any(
             return parts.verdict(rcode::NOERROR, asked.wishes);
         }
     }
-    if let Some(entry) = fresh(asked, name.name(), Subject::Existence, copied)
+    if let Some(entry) = fresh(asked, &named, Subject::Existence, copied)
         && entry.kind == Kind::NameError
         && has_soa(&entry)
     {

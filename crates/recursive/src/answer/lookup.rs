@@ -3,8 +3,7 @@
 use super::Asked;
 use crate::limits::STALE_TTL_MAX;
 use crate::writer::Lasts;
-use cache::{Copied, Entry, Key, Kind, Moment, Security, Subject};
-use wire::Name;
+use cache::{Copied, Entry, Kind, Moment, Named, Security, Subject};
 use wire::iana::rtype;
 
 /// Where an RRset is looked for: clients with CD see what nobody has validated too.
@@ -16,11 +15,11 @@ pub(super) fn subjects(asked: &Asked<'_>, rtype: u16) -> impl Iterator<Item = Su
 /// An entry that has not expired, or not for long where that will do, and is for this client.
 pub(super) fn fresh<'c>(
     asked: &Asked<'_>,
-    name: &Name,
+    named: &Named<'_, '_>,
     subject: Subject,
     copied: &'c mut Copied,
 ) -> Option<Entry<'c>> {
-    let entry = asked.cache.get(&Key { name, subject }, copied)?;
+    let entry = named.get(subject, copied)?;
     if entry.ttl_left(asked.now).is_none() {
         let is_kept = entry.expired_for(asked.now) < u64::from(asked.policy.stale_seconds);
         asked.stale.filter(|_| is_kept)?;

@@ -6,16 +6,16 @@ use crate::rebinding::Reaction;
 use crate::verdict::Verdict;
 use crate::wishes::Stage;
 use crate::writer::{Lasts, Writer};
-use cache::{Copied, Entry, Kind, Security};
+use cache::{Copied, Entry, Kind, Named, Security};
+use wire::RdataList;
 use wire::iana::{ede, rcode, rtype};
 use wire::render::Section;
 use wire::rrset::{RdataListBuf, Rrset, RrsetListBuf};
-use wire::{Name, RdataList};
 
 /// Writes the data that were asked for, less what is kept back. What ends the answer, if it is something else.
 pub(super) fn data(
     asked: &Asked<'_>,
-    name: &Name,
+    named: &Named<'_, '_>,
     rtype: u16,
     entry: &Entry<'_>,
     (other, made): (&mut Copied, &mut RdataListBuf),
@@ -29,11 +29,11 @@ pub(super) fn data(
         && let Some(dns64) = dns64
         && !entry.rdatas.into_iter().any(|rdata| dns64.counts(rdata))
     {
-        let end = made_of_a(asked, name, lasts, (other, made), parts, writer);
+        let end = made_of_a(asked, named, lasts, (other, made), parts, writer);
         return end.or_else(|| Some(parts.verdict(rcode::NOERROR, asked.wishes)));
     }
     let (rdatas, signatures) = (entry.rdatas, entry.signatures);
-    let set = Rrset { owner: name, rtype, ttl: lasts.ttl, rdatas, signatures };
+    let set = Rrset { owner: named.name(), rtype, ttl: lasts.ttl, rdatas, signatures };
     put_data(asked, &set, lasts, parts, writer)
 }
 
@@ -78,21 +78,21 @@ pub(crate) fn put_data(
 /// that type either.
 pub(super) fn made_of_a(
     asked: &Asked<'_>,
-    name: &Name,
+    named: &Named<'_, '_>,
     left: Lasts,
     (other, made): (&mut Copied, &mut RdataListBuf),
     parts: &mut Parts,
     writer: &mut Writer<'_>,
 ) -> Option<End> {
     for subject in subjects(asked, rtype::A) {
-        let Some(entry) = fresh(asked, name, subject, other) else { continue };
+        let Some(entry) = fresh(asked, named, subject, other) else { continue };
         match entry.kind {
             Kind::Data => {
                 parts.add(&entry, asked);
                 let lasts = left_of(&entry, asked.now);
                 let lasts = if left.until < lasts.until { left } else { lasts };
                 let set = Rrset {
-                    owner: name,
+                    owner: named.name(),
                     rtype: rtype::A,
                     ttl: lasts.ttl,
                     rdatas: entry.rdatas,

@@ -1,6 +1,7 @@
 //! What clients have in common: the question, the prefix, the zone, each by a keyed hash.
 
 use super::{Waiters, Who};
+use crate::space::NameSpace;
 use crate::wishes::Waiting;
 use std::hash::{BuildHasher, Hasher};
 use wire::Name;
@@ -67,30 +68,29 @@ impl<T> Waiters<T> {
         self.keys.hash_one((prefix, who.is_proved)) as u32 & (PREFIXES as u32 - 1)
     }
 
-    pub(super) fn zone_of(&self, who: &Who<'_>, waiting: &Waiting) -> u32 {
+    pub(super) fn zone_number(&self, who: &Who<'_>, waiting: &Waiting) -> u32 {
         let mut hasher = self.keys.build_hasher();
         hasher.write_u8(u8::from(who.is_proved));
-        for label in zone_labels(waiting.name()) {
-            for octet in label {
-                hasher.write_u8(octet.to_ascii_lowercase());
-            }
-            hasher.write_u8(0);
-        }
+        let mut zone = NameSpace::new();
+        zone.set_lower(zone_of(waiting.name()));
+        hasher.write(zone.name().octets());
         hasher.finish() as u32 & (ZONES as u32 - 1)
     }
 }
 
-/// The labels of a name that are likely those of a zone that somebody registered: two, three where the second has at most three letters (`co.uk`), those of a
+/// The name that somebody likely registered of this one: two labels, three where the second has at most three letters (`co.uk`), those of a
 /// /16 below `in-addr.arpa`, of a /32 below `ip6.arpa`. It only has to be the same for all names of a flood, before anything is known of them.
-pub(super) fn zone_labels(name: &Name) -> impl Iterator<Item = &[u8]> {
+pub(super) fn zone_of(name: &Name) -> &Name {
     let count = name.label_count();
-    let mut end = name.labels().skip(count.saturating_sub(2));
-    let kept = match (end.next(), end.next()) {
+    let last = |labels: usize| (labels..count).fold(name, |name, _| name.parent().unwrap_or(name));
+    let end = last(2);
+    let mut labels = end.labels();
+    let kept = match (labels.next(), labels.next()) {
         (Some(second), Some(last)) if last.eq_ignore_ascii_case(b"arpa") => {
             if second.eq_ignore_ascii_case(b"ip6") { 10 } else { 4 }
         }
         (Some(second), Some(_)) if second.len() <= 3 => 3,
-        _ => 2,
+        _ => return end,
     };
-    name.labels().skip(count.saturating_sub(kept))
+    last(kept)
 }

@@ -16,7 +16,7 @@ fn chosen(candidates: &Candidates, servers: &Servers, network: &Network, busy: u
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let in_flight = |address: &SocketAddr| if *address == server(busy) { 10_000 } else { 0 };
         match candidates.choose(&given, in_flight, random ^ random >> 29) {
-            Choice::Ask(number) => counts[number] += 1,
+            Choice::Ask(number, _) => counts[number] += 1,
             _ => counts[3] += 1,
         }
     }

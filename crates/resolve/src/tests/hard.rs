@@ -626,6 +626,38 @@ fn equal_questions_on_the_wire_are_one() {
     scene.check_nothing_held();
 }
 
+/// More questions than one server may have in flight stand in line: each answer lets the next one go, nobody looks again by himself.
+#[test]
+fn a_line_for_a_busy_server() {
+    let mut scene = scene(|_, response| Some(response));
+    scene.resolve("www.example.test.", rtype::A);
+    let begin = scene.net.now;
+    let count = 4 * u64::from(WINDOW_MAX);
+    let waiters: Vec<_> =
+        (0..count).map(|n| scene.ask(&format!("n{n}.example.test."), rtype::A).unwrap()).collect();
+    assert_eq!(scene.net.open_paths, i64::from(WINDOW_MAX));
+    for waiter in waiters {
+        assert_eq!(scene.outcome(waiter).rcode, rcode::NXDOMAIN);
+    }
+    assert_eq!(scene.net.now - begin, 4 * 10, "four windows of one round trip each");
+    scene.check_nothing_held();
+}
+
+/// The line for a server that falls silent is no trap: who stands there comes to an end like others.
+#[test]
+fn a_line_for_a_silent_server() {
+    let mut scene =
+        scene(|question, response| question.name.to_string().starts_with("www").then_some(response));
+    scene.resolve("www.example.test.", rtype::A);
+    let waiters: Vec<_> = (0..3 * u64::from(WINDOW_MAX))
+        .map(|n| scene.ask(&format!("n{n}.example.test."), rtype::A).unwrap())
+        .collect();
+    for waiter in waiters {
+        assert_eq!(scene.outcome(waiter).rcode, rcode::SERVFAIL);
+    }
+    scene.check_nothing_held();
+}
+
 /// When there is no room the fullest zone gives way, and others are served.
 #[test]
 fn no_room() {

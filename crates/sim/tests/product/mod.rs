@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use cache::dump::{Dump, Situation};
 use cache::{Cache, Flush, Moment, Servers};
 use recursive::policy::{Clients, Policy};
 use recursive::rebinding::Rebinding;
@@ -28,6 +29,8 @@ pub struct Product {
     settings: Settings,
     policy: Policy,
     answers: Responder,
+    /// Whether what is asked for often is asked anew before it expires.
+    prefetches: bool,
     waiters: Waiters<Seat>,
     /// When the last event was.
     now: Moment,
@@ -68,6 +71,7 @@ impl Product {
         settings.anchors = anchors;
         let mut rebinding = None;
         let mut of_cache = cache::Settings::default();
+        let mut prefetches = true;
         for line in &setup.settings {
             match line.split_whitespace().collect::<Vec<_>>()[..] {
                 ["serve-stale", "yes"] => {
@@ -84,6 +88,7 @@ impl Product {
                     let kind = ConfiguredKind::Forward { is_first: false };
                     settings.zones.push(configured(zone, server, kind)?);
                 }
+                ["prefetch", "no"] => prefetches = false,
                 ["rebinding", "yes"] => rebinding = Some(Rebinding::usual()),
                 ["nsec3-iterations", most] => {
                     settings.policy.nsec3_iterations_max = most.parse().map_err(|_| format!("{most}?"))?;
@@ -94,12 +99,17 @@ impl Product {
         let points: Vec<NameBuf> = settings.zones.iter().map(|zone| zone.name.clone()).collect();
         let points = recursive::names::Names::new(&points);
         let policy = Policy { clients: Clients::All, rotates: false, points, rebinding, ..Policy::default() };
+        let cache = Cache::with(&of_cache, [1, 2, 3]);
+        if let Some(stored) = &setup.stored {
+            take_in(&cache, stored, &situation(setup.time))?;
+        }
         Ok(Box::new(Product {
-            cache: Cache::with(&of_cache, [1, 2, 3]),
+            cache,
             resolver: Resolver::new(settings.clone(), 5),
             settings,
             policy,
             answers: Responder::new(4),
+            prefetches,
             waiters: Waiters::new(PLACES),
             now: Moment(FIRST_MS),
             later: Vec::new(),
@@ -185,7 +195,7 @@ impl Tested for Product {
         match self.answers.serve(query.octets, &client, known, time, &mut self.room) {
             Served::Octets(octets) => {
                 outside.reply(query.ticket, &self.room[..octets]);
-                if let Some(ask) = self.answers.due() {
+                if let Some(ask) = self.answers.due().filter(|_| self.prefetches) {
                     self.later.push(Later::of(&ask, None));
                 }
             }
@@ -260,8 +270,9 @@ impl Tested for Product {
         Ok(forgotten.to_string())
     }
 
-    fn store(&mut self) -> Option<Vec<u8>> {
-        None
+    fn store(&mut self, time: sim::time::Time) -> Option<Vec<u8>> {
+        let mut stored = Vec::new();
+        self.cache.write_dump(&mut stored, &situation(time)).ok().map(|_| stored)
     }
 
     fn counter(&self, name: &str) -> Option<u64> {
@@ -272,6 +283,20 @@ impl Tested for Product {
         let [tasks, questions, _, budgets, inquiries] = self.resolver.held();
         tasks + questions + budgets + inquiries + self.waiters.counts().waiting as usize
     }
+}
+
+/// When a cache is written or read: no settings change over a restart here.
+fn situation(time: sim::time::Time) -> Situation {
+    Situation { now: Moment(FIRST_MS + time.now / MILLISECOND), wall: time.wall, world: 0 }
+}
+
+/// Takes in what was written, as `control::recursion::kept` does.
+fn take_in(cache: &Cache, stored: &[u8], situation: &Situation) -> Result<(), String> {
+    let dump = Dump::open(stored, situation).map_err(|error| format!("{error:?}"))?;
+    let mut parts = 0..dump.parts();
+    parts
+        .try_for_each(|part| cache.load(&dump, part, situation.now).map(drop))
+        .map_err(|error| format!("{error:?}"))
 }
 
 fn configured(zone: &str, server: &str, kind: ConfiguredKind) -> Result<Configured, String> {

@@ -37,7 +37,8 @@ pub struct Pair {
 
 /// A namespace; removed when dropped.
 pub struct Namespace {
-    name: String,
+    /// As `ip` knows it.
+    pub(super) name: String,
 }
 
 impl Namespace {
@@ -95,6 +96,18 @@ impl Pair {
     }
 }
 
+impl Pair {
+    /// Gives the generator's end more addresses, all of the /15 that begins with `network`, and leads the server's end there. Those that it has
+    /// already stay.
+    pub fn take(&self, addresses: impl Iterator<Item = Ipv4Addr>, network: Ipv4Addr) -> Result<(), Error> {
+        let (server, client) = (&self.server.name, &self.client.name);
+        for address in addresses {
+            ip(&format!("-n {client} address replace {address}/32 dev lo"))?;
+        }
+        ip(&format!("-n {server} route replace {network}/15 via {CLIENT} dev veth-s")).map(drop)
+    }
+}
+
 /// Removes what runs that were killed left behind.
 fn remove_left() {
     let Ok(list) = ip("netns list") else { return };
@@ -113,7 +126,7 @@ fn remove_left() {
 }
 
 /// Runs `ip`; words have no spaces in them.
-fn ip(words: &str) -> Result<String, Error> {
+pub(super) fn ip(words: &str) -> Result<String, Error> {
     let command = format!("ip {words}");
     let fault = |said: String| Error::Namespaces { command: command.clone(), said };
     let program = find("ip").unwrap_or_else(|| "ip".into());

@@ -12,6 +12,7 @@ mod named;
 mod nsd;
 mod pdns;
 mod recursor;
+mod resolving;
 mod role;
 mod unbound;
 mod zonda;
@@ -26,7 +27,11 @@ use std::{
 };
 
 pub use echo::EchoOptions;
-pub use role::{Bounds, CACHE_OCTETS, HINTS, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, WAITING};
+pub use resolving::{Resolving, is_setting};
+pub use role::{
+    ANCHOR, Anchor, Bounds, CACHE_OCTETS, HINTS, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Root, WAITING,
+};
+pub use unbound::CONTROL as UNBOUND_CONTROL;
 
 use crate::{
     Error,
@@ -250,6 +255,9 @@ impl Name {
         }
         setup.files.iter().try_for_each(|(name, text)| write(name, text))?;
         job.role.hints().map_or(Ok(()), |hints| write(HINTS, &hints))?;
+        job.role
+            .anchor()
+            .map_or(Ok(()), |anchor| write(ANCHOR, &format!(". 3600 IN DS {}\n", anchor.words())))?;
         setup.before.iter().try_for_each(|command| self.run_before(command, place, job.folder))?;
         setup.command.splice(..0, job.under.iter().cloned());
         let began = Instant::now();
@@ -361,6 +369,18 @@ impl Server {
     /// Kills it, as a loss of power of the machine's users would, and starts it again with all that it has written.
     pub fn restart(&mut self, place: &Place) -> Result<(), Error> {
         self.process.kill();
+        self.began = Instant::now();
+        self.process = Process::start(&self.setup.command, place, &self.folder)?;
+        Ok(())
+    }
+
+    /// Ends it in order.
+    pub fn end(&mut self) {
+        self.process.stop();
+    }
+
+    /// Starts it again after its end, with all that it has written.
+    pub fn begin_again(&mut self, place: &Place) -> Result<(), Error> {
         self.began = Instant::now();
         self.process = Process::start(&self.setup.command, place, &self.folder)?;
         Ok(())

@@ -3,7 +3,9 @@
 
 use std::{fmt::Write, sync::OnceLock};
 
-use super::{CACHE_OCTETS, HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Setup, WAITING};
+use super::{
+    HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Resolving, Role, Setup, resolving::STALE_SECONDS,
+};
 use crate::process;
 
 pub fn setup(job: &Job<'_>) -> Setup {
@@ -21,7 +23,7 @@ pub fn setup(job: &Job<'_>) -> Setup {
   minimal-responses yes;
   rrset-order {{ order none; }};
   notify no;
-  dnssec-validation no;
+  dnssec-validation {};
   querylog no;
   empty-zones-enable no;
   check-integrity no;
@@ -33,6 +35,7 @@ logging {{ category default {{ null; }}; category unmatched {{ null; }}; }};
         job.address.port(),
         job.address.ip(),
         if matches!(job.role, Role::Resolver { .. }) { "yes" } else { "no" },
+        if job.role.anchor().is_some() { "yes" } else { "no" },
         options(job)
     );
     let command = ["named", "-f", "-n", &job.workers.to_string(), "-c", &format!("{folder}/named.conf")];
@@ -60,10 +63,19 @@ fn options(job: &Job<'_>) -> String {
     let more = match job.role {
         Role::Static => return String::new(),
         Role::Resolver { .. } => {
-            let waiting = WAITING * job.workers;
-            return format!(
-                "  allow-recursion {{ any; }};\n  allow-query-cache {{ any; }};\n  max-cache-size {CACHE_OCTETS};\n  recursive-clients {waiting};\n"
+            let Resolving { cache_octets, waiting, serves_stale, .. } = job.bounds.resolving;
+            let waiting = waiting * job.workers;
+            let mut text = format!(
+                "  allow-recursion {{ any; }};\n  allow-query-cache {{ any; }};\n  max-cache-size {cache_octets};\n  recursive-clients {waiting};\n"
             );
+            if serves_stale {
+                // It cannot be told to wait: what has expired is given where asking failed, and at once for 30 s after.
+                let _ = writeln!(
+                    text,
+                    "  stale-cache-enable yes;\n  stale-answer-enable yes;\n  max-stale-ttl {STALE_SECONDS};\n  stale-answer-ttl 30;"
+                );
+            }
+            return text;
         }
         Role::Dynamic { .. } | Role::Primary => "  transfers-out 1000;\n",
         Role::Secondary { .. } => {
@@ -87,8 +99,14 @@ fn key(role: Role) -> String {
 fn changing(job: &Job<'_>) -> String {
     let more = match job.role {
         Role::Static | Role::Primary => return zones(job, "primary"),
-        Role::Resolver { .. } => {
-            return format!("zone \".\" {{ type hint; file \"{}/{HINTS}\"; }};\n", job.folder.display());
+        Role::Resolver { anchor, .. } => {
+            let hints = format!("zone \".\" {{ type hint; file \"{}/{HINTS}\"; }};\n", job.folder.display());
+            let words = anchor.map(|anchor| anchor.words());
+            let anchor =
+                words.as_deref().and_then(|words| words.rsplit_once(' ')).map(|(numbers, digest)| {
+                    format!("trust-anchors {{ \".\" static-ds {numbers} \"{digest}\"; }};\n")
+                });
+            return hints + &anchor.unwrap_or_default();
         }
         Role::Dynamic { is_signed: false } => "type primary; allow-update { any; };".to_owned(),
         Role::Dynamic { is_signed: true } => {

@@ -6,19 +6,25 @@
 //! * [`scaling`]: the engine with more and more threads, and computed for more cores than there are.
 //! * [`updates`]: how fast they are taken, whether they are kept, and what queries suffer from them.
 //! * [`transfers`]: zones out and in, and changes of them.
+//! * [`caching`]: resolvers, by the share of queries that their caches answer; [`resolvers`]: in trouble.
 //! * [`caching`]: resolvers, by the share of queries that their caches answer.
+//! * [`cold`]: resolvers that know nothing yet.
+//! * [`internet`]: a model Internet behind round trips, which resolvers begin with nothing.
 //! * [`memory`] after the load of zones; [`start`] from exec to the first answer.
 //!
 //! [`Lab`] is what they share: where servers run, how long everything takes, and the record they fill.
 
 pub mod caching;
+pub mod cold;
 pub mod echo;
 pub mod engine;
 mod generator;
+pub mod internet;
 pub mod latency;
 pub mod limit;
 pub mod memory;
 pub mod rates;
+pub mod resolvers;
 mod runs;
 pub mod scaling;
 mod servers;
@@ -48,7 +54,7 @@ use crate::{
     data::{Set, Store, Zones},
     error,
     place::Place,
-    recipe::{Case, Effort, Measure, Name, Recipe},
+    recipe::{Case, Effort, Name, Recipe},
     record::Record,
 };
 
@@ -83,7 +89,7 @@ pub struct Lab {
 impl Lab {
     /// Runs what the recipe measures.
     pub fn measure(&mut self) -> Result<(), Error> {
-        if self.recipe.measure != Measure::Caching {
+        if !self.recipe.measure.is_of_resolvers() {
             self.names = self.able(Role::Static, "");
         }
         match self.recipe.measure {
@@ -102,6 +108,10 @@ impl Lab {
             crate::recipe::Measure::Endless => updates::endless::run(self),
             crate::recipe::Measure::Delta => updates::delta::run(self),
             crate::recipe::Measure::Caching => caching::run(self),
+            crate::recipe::Measure::Restart => resolvers::restart::run(self),
+            crate::recipe::Measure::Flood => resolvers::flood::run(self),
+            crate::recipe::Measure::Stale => resolvers::stale::run(self),
+            crate::recipe::Measure::ColdCache => cold::run(self),
         }
     }
 

@@ -38,6 +38,14 @@ pub enum Measure {
     Delta,
     /// Rates of resolvers by the share of queries that their caches answer.
     Caching,
+    /// What the cache of a resolver is worth after it was ended and started.
+    Restart,
+    /// Clients of a resolver beside floods of random names.
+    Flood,
+    /// Clients of a resolver whose authoritative servers are gone.
+    Stale,
+    /// Resolvers that know nothing yet: what each name costs them.
+    ColdCache,
 }
 
 impl Measure {
@@ -48,7 +56,16 @@ impl Measure {
 
     /// Whether they serve zones that are made for them.
     pub fn has_cases(self) -> bool {
-        self.has_contenders() && self != Measure::History
+        self.has_contenders()
+            && !matches!(self, Measure::History | Measure::Restart | Measure::Flood | Measure::Stale)
+    }
+
+    /// Whether who takes part resolves, and asks servers of ours.
+    pub fn is_of_resolvers(self) -> bool {
+        matches!(
+            self,
+            Measure::Caching | Measure::ColdCache | Measure::Restart | Measure::Flood | Measure::Stale
+        )
     }
 
     /// Whether nothing goes over a network, so that none has to be made.
@@ -97,7 +114,7 @@ pub struct Case {
     pub name: String,
     /// Kind of the zone or zones.
     pub zone: ZoneKind,
-    /// Records (net), zones (many), hosts (flat), delegations (com), children (caching) at scale 1; the root zone is as it is.
+    /// Records (net), zones (many), hosts (flat), delegations (com), children (caching), names that are asked for (internet) at scale 1; the root zone is as it is.
     #[serde(default)]
     pub size: usize,
     /// Records of each of many zones, SOA and NS included.
@@ -120,6 +137,12 @@ pub struct Case {
     /// How often each of these is asked for.
     #[serde(default)]
     pub skew: Skew,
+    /// Of zones for resolvers: how many of a hundred are signed; of those of the kind caching all, if any.
+    #[serde(default)]
+    pub signed: u8,
+    /// Whether resolvers validate.
+    #[serde(default)]
+    pub validate: bool,
 }
 
 /// Laws of popularity, as `zonda-bench gen queries --skew` takes them.
@@ -161,6 +184,63 @@ pub enum ZoneKind {
     Dynamic,
     /// The zones of the paper for a caching server: a root, a parent, and so many children of 200 addresses.
     Caching,
+    /// A model Internet of real names: a root, TLDs and the zones of so many names.
+    Internet,
+}
+
+impl ZoneKind {
+    /// Whether nobody who is measured serves them: they are what resolvers ask for.
+    pub fn is_of_resolvers(self) -> bool {
+        matches!(self, ZoneKind::Caching | ZoneKind::Internet)
+    }
+}
+
+/// Most zones of a kind that are attacked: each is made, signed ones are signed, for every run with other data.
+pub const VICTIMS_MAX: usize = 100;
+
+/// A flood of queries for random names.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Flood {
+    /// What it is called in tables and charts.
+    pub name: String,
+    /// What the servers of the zones do below which the names are.
+    pub servers: Victims,
+    /// How many zones.
+    #[serde(default = "one")]
+    pub victims: usize,
+    /// Not in the short forms.
+    #[serde(default)]
+    pub full_only: bool,
+}
+
+/// Servers of zones that are attacked.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Victims {
+    /// There is no flood: what clients get without.
+    None,
+    /// They say that the names do not exist.
+    Deny,
+    /// The same, with proof.
+    Signed,
+    /// The same, a second later.
+    Slow,
+    /// Nobody is there.
+    Dead,
+}
+
+impl Victims {
+    /// The first letter of the zones' names.
+    pub fn letter(self) -> char {
+        match self {
+            Victims::None => 'k',
+            Victims::Deny => 'n',
+            Victims::Signed => 's',
+            Victims::Slow => 'w',
+            Victims::Dead => 'd',
+        }
+    }
 }
 
 /// Files of a history, packed or not.
