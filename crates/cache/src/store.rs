@@ -76,7 +76,7 @@ impl Cache {
         Cache::with(&Settings::default(), std::array::from_fn(|number| state.hash_one(number)))
     }
 
-    /// How long things are kept.
+    /// How long things are kept, as it is now.
     pub fn limits(&self) -> Limits {
         self.shared.limits.load()
     }

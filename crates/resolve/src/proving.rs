@@ -24,7 +24,7 @@ use crate::limits::PROVING_OCTETS_MAX;
 use crate::mesh::TaskId;
 use crate::outcome::Outcome;
 use crate::resolver::{Flow, Resolver};
-use crate::response::{Asked, Kind, Reply};
+use crate::response::{Kind, Reply};
 use crate::start::whole;
 use crate::state::State;
 use crate::store::{self, Finding, Times};
@@ -271,19 +271,7 @@ impl Resolver {
         verdict: &store::Verdict<'_>,
         world: &mut dyn World,
     ) {
-        let asked = Asked {
-            zone: &task.place.zone,
-            qname: &exchange.name,
-            qtype: exchange.rtype,
-            full: &task.qname,
-            id: exchange.id,
-            source: task.place.source.of_response(),
-            has_edns: exchange.has_edns,
-            cookie: None,
-            is_case_random: false,
-            is_stream: exchange.way_is_stream(),
-            not_servers: &self.settings.not_servers,
-        };
+        let asked = exchange.asked(task, &self.settings.not_servers);
         // Cuts keep their own TTL: that those above are still there is looked at when they are used (`Lookup::cut`).
         let times = Times { asked: exchange.sent, now: self.time.now };
         store::store(reply, &asked, verdict, &times, world.cache());
