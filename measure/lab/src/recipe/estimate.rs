@@ -35,8 +35,8 @@ const WATCHED_SECONDS: f64 = 10.0;
 const SETTLED: f64 = 5e-5;
 /// What it takes to see that no more queries arrive at the authoritative servers.
 const LOOKED: f64 = 0.04;
-/// What a name takes whom to ask for it is not known of: some round trips of 20 ms.
-const NAME_SECONDS: f64 = 0.07;
+/// What a name takes whom to ask for it is not known of: two to four round trips of 20 ms.
+const NAME_SECONDS: f64 = 0.05;
 /// What it takes to see that a resolver asks nothing more, before and after.
 const QUIET: f64 = 1.5;
 /// What it takes to make and to load the zones of a name.
