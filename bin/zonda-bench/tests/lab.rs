@@ -174,6 +174,22 @@ fn resolvers_by_hits() {
     assert!(row("80 %").unwrap().as_array().unwrap().contains(&"15,915".into()));
 }
 
+/// Resolvers in trouble: what a restart leaves of a warm cache, over the loopback interface; floods and dead servers, which need namespaces.
+#[test]
+fn resolvers_in_trouble() {
+    if std::net::UdpSocket::bind("127.0.53.1:53").is_err() {
+        assert!(std::env::var_os("CI").is_none(), "port 53 of 127.0.53.1 is taken, or needs root");
+        return;
+    }
+    let Some(record) = checked("restart", "zonda,named") else { return };
+    for who in ["zonda", "named"] {
+        assert_eq!(values(&record, who, "hits after over before").len(), 1, "{who}: {}", record["notes"]);
+    }
+    let kept = values(&record, "zonda", "hits after over before")[0];
+    assert!(kept > 0.9 && values(&record, "zonda", "first hit").len() == 1, "{kept}");
+    assert!(values(&record, "named", "first hit").is_empty(), "it keeps nothing");
+}
+
 /// What names cost resolvers that know nothing, in a model Internet at addresses of the loopback interface.
 #[test]
 fn resolvers_that_know_nothing() {
@@ -486,6 +502,35 @@ mod long {
         for recipe in ["net", "many", "signed"] {
             let Some(record) = checked(recipe, "zonda") else { return };
             has_rates(&record, "zonda");
+        }
+    }
+
+    /// Every kind of flood, and every way to be out of reach.
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn resolvers_flooded_and_cut_off() {
+        let Some(program) = zonda() else { return };
+        for (recipe, metric) in [("flood", "hits answered"), ("stale", "answered")] {
+            let folder = tempfile::tempdir().unwrap();
+            let program = program.to_str().unwrap();
+            let words = [
+                recipe,
+                "--check",
+                "--bed",
+                "veth",
+                "--out",
+                "out",
+                "--zonda",
+                program,
+                "--contenders",
+                "zonda",
+            ];
+            let output = lab(folder.path(), &words);
+            assert!(output.status.success(), "{recipe}: {}", String::from_utf8_lossy(&output.stderr));
+            let record = fs::read(folder.path().join("out/record.json")).unwrap();
+            let record: Value = serde_json::from_slice(&record).unwrap();
+            let found = values(&record, "zonda", metric);
+            assert!(found.len() >= 3 && found.iter().all(|&share| share > 0.0), "{recipe}: {found:?}");
         }
     }
 

@@ -86,6 +86,8 @@ pub struct Responder {
     is_aliased: bool,
     /// Whether the query has a good cookie.
     is_proved: bool,
+    /// Whether the client may recurse.
+    is_let_in: bool,
     is_due: bool,
     is_told: bool,
     suffixes: Box<Suffixes>,
@@ -111,6 +113,7 @@ impl Responder {
             wishes: Wishes::of(0, 0, 0, None),
             is_aliased: false,
             is_proved: false,
+            is_let_in: false,
             is_due: false,
             is_told: false,
             suffixes: Box::new(Suffixes::new(key)),
@@ -163,6 +166,7 @@ impl Responder {
         }
         let has_cookie = self.read_wishes(read, client, policy, time);
         let (is_let_in, is_unproved) = self.admit(client, policy);
+        self.is_let_in = is_let_in;
         if !is_let_in {
             return Served::Refused;
         }

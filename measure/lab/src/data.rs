@@ -2,6 +2,8 @@
 //!
 //! A generated file's name tells all that it was made from, and appears under it only when it is complete.
 
+mod little;
+
 use std::{
     env,
     fs::{self, File},
@@ -24,6 +26,7 @@ use bench::{
     query::{self, Edns, Query},
     sizes::{self, Sizes},
 };
+pub use little::{Little, Places, Shape};
 
 /// Types that only a signed zone has, and DS.
 const DNSSEC_TYPES: [&str; 9] =
@@ -203,7 +206,7 @@ impl Store<'_> {
         let base = if repository.is_some() { base } else { format!("{base}-made") };
         let (path, base) = self.with_dnssec(case.dnssec, apex, path, base)?;
         let (records, signatures) = (records(&path)?, signatures(&path)?);
-        let zones = Zones { list: vec![(apex.to_owned(), path)], records, signatures, probe: None };
+        let zones = Zones { list: vec![(apex.to_owned(), path)], records, signatures, ..Zones::default() };
         Ok((zones, base, source))
     }
 

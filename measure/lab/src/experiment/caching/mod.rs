@@ -14,7 +14,7 @@
 //! Resolvers are started and settled once for each number of workers. A block has every case; in a case all walk a staircase each,
 //! and so do two relays, which pass the same share on. From trial to trial it is another's turn.
 
-mod authorities;
+pub(in crate::experiment) mod authorities;
 mod block;
 mod report;
 
