@@ -436,3 +436,54 @@ fn limits_of_rates_hold_beside_a_resolver() {
         assert!((1..20).contains(&answered), "{answered} of 30");
     });
 }
+
+/// Settings of what clients get, told anew while the server runs; what the log says of them.
+#[test]
+fn clients_by_settings() {
+    in_internet(|internet| {
+        let local = |kind: &str, more: &str| {
+            format!("[[local-zone]]\nname = \"{kind}.example\"\nkind = \"{kind}\"\n{more}")
+        };
+        let of_resolver =
+            "dns64-prefixes = [\"2001:db8:64::/96\"]\ndns64-clients = [\"127.0.0.6\"]\nlog-failures = true\n";
+        let zones = local("null", "log = true\n") + &local("nodata", "");
+        // One that others than this machine reach.
+        assert!(internet::ip(&["address", "add", "198.18.0.1/32", "dev", "lo"]), "an address");
+        let resolver = internet.resolver_at("198.18.0.1", &format!("{of_resolver}{zones}"));
+        let www = ["www.plain.org", "AAAA"];
+        let made = ["www.plain.org. IN AAAA 2001:db8:64::c000:209"];
+        check(&resolver.dig(&[&www[..], &["-b", "127.0.0.6"]].concat()), "NOERROR", "qr rd ra", &made);
+        check(&resolver.dig(&[&www[..], &["-b", "127.0.0.7"]].concat()), "NOERROR", "qr rd ra", &[]);
+        check(
+            &resolver.dig(&["a.null.example", "A"]),
+            "NOERROR",
+            "qr aa rd ra",
+            &["a.null.example. IN A 0.0.0.0"],
+        );
+        check(&resolver.dig(&["a.nodata.example", "A"]), "NOERROR", "qr aa rd ra", &[]);
+        check(&resolver.dig(&["www.broken.org", "A"]), "SERVFAIL", "qr rd ra", &[]);
+        let log = resolver.log();
+        assert!(log.contains("198.18.0.1 asks for a.null.example. A, of a local zone"), "{log}");
+        assert!(!log.contains("nodata.example") && !log.contains("WARN recursion of"), "{log}");
+        assert!(log.contains("SERVFAIL for www.broken.org. A, EDE 6 (DNSSEC Bogus)"), "{log}");
+        // Who is in none of the machine's networks of when it started is not local, whatever it listens on.
+        assert!(internet::ip(&["address", "add", "203.0.113.9/32", "dev", "lo"]), "an address");
+        let stranger = ["-b", "203.0.113.9"];
+        let refused = resolver.dig(&[&["www.plain.org", "A"][..], &stranger].concat());
+        check(&refused, "REFUSED", "qr rd", &[]);
+        resolver.reload(
+            "private-addresses = [\"192.0.2.9\"]\nmisses-per-second = 1\n[access]\nrecursion = \"all\"\n",
+        );
+        let said = resolver.dig(&[&["www.plain.org", "A"][..], &stranger].concat());
+        check(&said, "REFUSED", "qr rd ra", &[]);
+        assert!(said.contains("EDE: 17 (Filtered)"), "{said}");
+        let log = resolver.log();
+        assert!(log.contains("WARN recursion of [access] lets in anybody"), "{log}");
+        let said: Vec<String> = (0..6)
+            .map(|number| resolver.dig(&[&format!("{number}.signed.org")[..], "A", "+ignore"]))
+            .collect();
+        assert!(said.iter().any(|said| said.contains(";; flags: qr tc rd ra")), "{said:?}");
+        resolver.reload("");
+        check(&resolver.dig(&["7.signed.org", "A"]), "NXDOMAIN", "qr rd ra ad", &[]);
+    });
+}

@@ -10,7 +10,8 @@ use wire::{Name, NameBuf};
 use crate::exchange::{Exchange, ExchangeId, Way};
 use crate::limits::{
     EDNS_AGAIN_ONE_IN, EXPLORED_ONE_IN, FORWARDER_TIMEOUT_MS_MIN, OPEN_MAX, QUESTIONS_A_STEP, RETRY_MS,
-    SOUGHT_AGAIN_MS, SOUGHT_AT_ONCE, STREAM_TIMEOUT_MS_MAX, STREAM_TIMEOUT_MS_MIN, TIMEOUT_MS_MAX,
+    SOUGHT_AGAIN_MS, SOUGHT_AT_ONCE, SOUGHT_AT_ONCE_BELOW, STREAM_TIMEOUT_MS_MAX, STREAM_TIMEOUT_MS_MIN,
+    TIMEOUT_MS_MAX, VAIN_MAX, VAIN_MAX_BELOW,
 };
 use crate::mesh::TaskId;
 use crate::minimise::MINIMISED_TYPE;
@@ -78,6 +79,14 @@ impl Resolver {
         };
         match choice {
             Choice::Ask(number, quality) => {
+                // Who serves the zone to nobody is asked for the whole at once, as that is all that is left to try.
+                if wanted.left_out > 0
+                    && self.settings.minimisation == Minimisation::Relaxed
+                    && task.candidates.is_lame(number, &task.place.zone, world.servers(), self.time.now)
+                {
+                    task.minimiser.give_up();
+                    return Flow::Go;
+                }
                 let Some(candidate) = task.candidates.tried(number) else { return Flow::Wait };
                 task.queued_at = None;
                 // It was silent, or others may be nearer: one whose address is not known yet is looked for meanwhile.
@@ -127,8 +136,9 @@ impl Resolver {
         if task.is_ahead() {
             return Flow::End(Box::new(Outcome::unfinished()));
         }
+        let at_once = if task.depth == 0 { SOUGHT_AT_ONCE } else { SOUGHT_AT_ONCE_BELOW };
         // One address is enough to go on with; the next is sought when it does not come soon.
-        if task.children.len() < SOUGHT_AT_ONCE && self.seek_one(id, task, world) {
+        if task.children.len() < at_once && self.seek_one(id, task, world) {
             task.again_at = Some(self.time.now.plus_ms(SOUGHT_AGAIN_MS));
         }
         if !task.children.is_empty() {
@@ -140,14 +150,16 @@ impl Resolver {
 
     /// Begins to seek an address of a name server. `false`: there is none left to be sought.
     fn seek_one(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> bool {
+        let vain = if task.depth == 0 { VAIN_MAX } else { VAIN_MAX_BELOW };
         while !task.is_ahead()
-            && let Some((name, rtype)) = task.candidates.next_sought()
+            && let Some((name, rtype)) = task.candidates.next_sought(vain)
         {
             let name = name.to_lowercase();
             self.counters.seeks += 1;
             if self.child((id, task), (&name, rtype), Purpose::Address, world).is_some() {
                 return true;
             }
+            task.candidates.came_to(&name, false, [0, 0]);
         }
         false
     }

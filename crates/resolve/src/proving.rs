@@ -48,6 +48,13 @@ pub(crate) struct Proof {
     avoided: Vec<SocketAddr>,
 }
 
+impl Proof {
+    /// Whether it is about a part of the name, which servers were asked for first.
+    fn is_of_part(&self, task: &Task) -> bool {
+        self.exchange.name.octets().len() != task.qname.octets().len()
+    }
+}
+
 impl Resolver {
     /// A response that ends a name came.
     pub(crate) fn concluded(
@@ -118,7 +125,8 @@ impl Resolver {
 
     fn validate(&mut self, task: &Task, proof: &mut Proof, world: &mut dyn World) -> Step {
         let response = Response {
-            qname: &task.qname,
+            // A part of the name that is denied is proved for itself.
+            qname: if proof.is_of_part(task) { proof.reply.name() } else { &task.qname },
             qtype: proof.exchange.rtype,
             rcode: proof.reply.rcode,
             answer: proof.reply.answer.list(),
@@ -171,6 +179,13 @@ impl Resolver {
         }
         self.note_verdict(task, &proof, verdict, world);
         let security = security_of(verdict.security);
+        if proof.is_of_part(task) && (security != Security::Secure || verdict.ending != Ending::NameError) {
+            // Servers deny names that have others below them (RFC 9156 2.3): the question itself decides.
+            task.minimiser.give_up();
+            task.candidates.try_again();
+            task.state = State::Choosing;
+            return Flow::Go;
+        }
         let ede = verdict.reason.as_ref().and_then(Reason::ede);
         if security == Security::Bogus {
             self.counters.bogus += 1;

@@ -53,6 +53,12 @@ impl Resolver {
             }
             Kind::NameError if !is_whole && self.settings.minimisation != Minimisation::Strict => {
                 self.close_exchanges(task, world);
+                // What is proved not to be there has nothing below it (RFC 8020): that is for the proof to say.
+                if self.is_provable(task, reply) {
+                    self.step_ahead(id, task);
+                    reply.cap(&world.cache().limits());
+                    return self.concluded(id, task, exchange, reply, world);
+                }
                 task.minimiser.give_up();
                 task.candidates.try_again();
                 task.state = State::Choosing;
@@ -104,6 +110,13 @@ impl Resolver {
         let sets = reply.answer.list().iter().chain(reply.authority.list().iter());
         let ttl = sets.map(|set| set.ttl).min().unwrap_or(crate::store::DENIAL_WITHOUT_SOA_SECONDS);
         self.uncut.keep(&task.place.zone, &exchange.name.to_lowercase(), ttl, self.time.now);
+    }
+
+    /// Whether a denial may turn out to be a proved one.
+    fn is_provable(&self, task: &Task, reply: &Reply) -> bool {
+        let is_proof = |rtype| matches!(rtype, rtype::NSEC | rtype::NSEC3);
+        let is_validated = self.settings.is_validating && !task.is_unchecked;
+        is_validated && reply.authority.list().iter().any(|set| is_proof(set.rtype))
     }
 
     /// The task got further: it is the youngest of those that may be given up, and has its whole share of questions for the next step.

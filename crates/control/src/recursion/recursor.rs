@@ -110,6 +110,7 @@ impl Recursor {
             self.desk.open(driver.waker());
             self.is_configured = true;
         }
+        self.replies.logs_failures = self.terms.logs_failures;
         driver.upstream().configure(Arc::clone(&self.terms.upstream));
     }
 
@@ -137,8 +138,14 @@ impl Recursor {
             Client { transport: context.transport, address: &context.client, is_proved: context.is_proved };
         let known = (&self.terms.policy, &self.shared.cache);
         let served = self.replies.answers.serve(query, &client, known, time, room);
-        if let Some(ask) = self.replies.answers.due() {
+        if self.terms.prefetches
+            && let Some(ask) = self.replies.answers.due()
+        {
             self.replies.later.push(Later::of(&ask, None));
+        }
+        if self.replies.answers.is_told() {
+            let asked = self.replies.answers.waiting();
+            self.replies.said.asked((asked.name(), asked.qtype()), context.client.ip(), time.now);
         }
         served
     }
