@@ -199,6 +199,8 @@ impl Resolver {
                     }
                     Again::Server => {
                         task.note(|| "another server is asked".into());
+                        // Should it fail, that is why: clients with CD are not told of a failure then.
+                        task.ede = ede.or(task.ede);
                         task.state = State::Choosing;
                     }
                 }
