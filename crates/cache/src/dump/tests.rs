@@ -254,6 +254,68 @@ fn strangers_write_dumps() {
     }
 }
 
+/// The same with several octets at once, anywhere, also in ends of groups and lengths of parts.
+#[test]
+fn strangers_write_much_of_it() {
+    let old = cache(1 << 20, 1);
+    (0..40).for_each(|number| put(&old, number, 1_000, Security::Secure, Moment(1_000)));
+    let situation = situation(1_000, 100);
+    let octets = written(&old, &situation);
+    let (part, new) = (HEADER_OCTETS + "about".len(), cache(1 << 20, 2));
+    let (mut state, mut taken, mut refused) = (0x9e37_79b9_7f4a_7c15_u64, 0, 0);
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    for _ in 0..1_000 {
+        let mut forged = octets.clone();
+        for _ in 0..1 + random(6) {
+            let from = [16, part, part + PART_OCTETS][random(3)];
+            let at = from + random(forged.len() - from).min(random(200));
+            forged[at] = [0, 1, 0x7f, 0xff, random(256) as u8][random(5)];
+        }
+        forged.truncate(if random(8) == 0 { random(forged.len()) } else { usize::MAX });
+        mend(&mut forged, part);
+        match open(&forged, &situation) {
+            Ok(dump) => {
+                new.restore(dump);
+                (0..40).for_each(|number| {
+                    assert!(ttl_left_of_anything(&new, number).is_none_or(|ttl| ttl <= 86_400))
+                });
+                taken += usize::from(rest(&new, situation.now).entries > 0);
+                new.walk(0, Which::Small, |octets, _| assert!(checked(octets).is_some()));
+                new.walk(0, Which::Main, |octets, _| assert!(checked(octets).is_some()));
+                new.flush(&Flush::All, Moment(0));
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(taken > 100 && refused > 20, "{taken} {refused}");
+}
+
+/// Puts right checksums where they belong, as far as what is there says where that is.
+fn mend(forged: &mut [u8], part: usize) {
+    if let Some(header) = forged.get(..part) {
+        let sum = checksum_of(&header[..HEADER_OCTETS - 8], &header[HEADER_OCTETS..]);
+        forged[HEADER_OCTETS - 8..HEADER_OCTETS].copy_from_slice(&sum.to_le_bytes());
+    }
+    let Some(fields) = forged.get(part..part + PART_OCTETS - 8) else { return };
+    let (groups, sum) = (half(fields, 4) as usize, checksum(fields));
+    let Some(at) = forged.get_mut(part + PART_OCTETS - 8..part + PART_OCTETS) else { return };
+    at.copy_from_slice(&sum.to_le_bytes());
+    let (ends, mut begin) = (part + PART_OCTETS, 0);
+    let data = ends.saturating_add(groups.saturating_mul(END_OCTETS));
+    for group in 0..groups.min(64) {
+        let end = long(forged, ends + group * END_OCTETS) as usize;
+        let place = data.saturating_add(begin)..data.saturating_add(end);
+        if let Some(octets) = forged.get_mut(place).filter(|octets| octets.len() > SUM_OCTETS) {
+            let sum = checksum_of_group(0, group, &octets[SUM_OCTETS..]);
+            octets[..SUM_OCTETS].copy_from_slice(&sum.to_le_bytes());
+        }
+        begin = end;
+    }
+}
+
 fn ttl_left_of_anything(cache: &Cache, number: u32) -> Option<u32> {
     cache.peek(&Key::rrset(&name(number), 1), &mut Copied::new())?.ttl_left(Moment(1_000))
 }

@@ -143,6 +143,8 @@ impl Recursion {
         if kept.octets > (self.cache.octets() as u64).saturating_mul(FILE_TIMES_MAX) {
             return Err(format!("{} octets are more than such a cache has", kept.octets));
         }
+        // Whoever looks for a name waits for the disk else.
+        let _ = rustix::fs::fadvise(&kept.file, 0, None, rustix::fs::Advice::WillNeed);
         let dump = Dump::open(Box::new(kept), &self.situation()).map_err(reason)?;
         match dump.missing() {
             0 => {}
