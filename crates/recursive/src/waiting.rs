@@ -14,6 +14,7 @@
 //! All is O(1): chains are linked through the slots, and those of one length hang together (`groups`), so that the longest is known.
 
 mod bounds;
+mod clients;
 mod groups;
 mod keys;
 mod links;
@@ -23,91 +24,10 @@ mod tests;
 use crate::wishes::Waiting;
 pub use bounds::*;
 use cache::{Moment, Secret};
+pub use clients::{Counts, Fate, Gone, Room, Taken, Who};
 use groups::{Groups, NONE};
 use keys::{PREFIXES, ZONES};
 use resolve::Waiter;
-use wire::Address;
-
-/// Who waits.
-#[derive(Clone, Copy, Debug)]
-pub struct Who<'a> {
-    /// Where from.
-    pub address: &'a Address,
-    /// Whether it was seen to receive there: by a connection, or a good cookie.
-    pub is_proved: bool,
-}
-
-/// Whether one more can wait.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Room<T> {
-    /// There is a place.
-    Free,
-    /// There is one now; this one is gone.
-    Evicted(Gone<T>),
-    /// The client waits for this very answer already: the query was sent again.
-    Joined,
-}
-
-/// One that waits no more.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Gone<T> {
-    /// Its number, for [`resolve`].
-    pub waiter: Waiter,
-    /// What it had.
-    pub ticket: T,
-    /// What it waited for.
-    pub waiting: Waiting,
-}
-
-/// How a client is answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// With what came.
-    Reply,
-    /// With TC: too much was held back for its prefix that comes at once now.
-    Truncate,
-    /// Not at all: it is too late.
-    Late,
-}
-
-/// One that is answered now.
-#[derive(Debug)]
-pub struct Taken<T> {
-    /// What it waits for.
-    pub waiting: Waiting,
-    /// What it has.
-    pub ticket: T,
-    /// How it is answered.
-    pub fate: Fate,
-    since: Moment,
-    is_proved: bool,
-    prefix: u32,
-    zone: u32,
-    question: u64,
-}
-
-/// How many there are, and what became of others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// That wait now.
-    pub waiting: u64,
-    /// Most that ever did.
-    pub most: u64,
-    /// Gone because their prefix had its share.
-    pub evicted_for_prefix: u64,
-    /// Gone because their zone had its share.
-    pub evicted_for_zone: u64,
-    /// Gone because there was no place, of a prefix or zone with too many.
-    pub evicted_culprits: u64,
-    /// Gone because there was no place, as the oldest of all.
-    pub evicted_oldest: u64,
-    /// Queries that were sent again.
-    pub joined: u64,
-    /// Answers that came too late.
-    pub late: u64,
-    /// Answers of a pulse that were sent as TC.
-    pub truncated: u64,
-}
 
 /// Which chain of a slot.
 #[derive(Clone, Copy)]

@@ -5,6 +5,7 @@ use super::*;
 use crate::kit::name;
 use crate::wishes::{Stage, Wishes};
 use std::net::SocketAddr;
+use wire::Address;
 
 fn address(text: &str) -> Address {
     text.parse::<SocketAddr>().unwrap().into()
