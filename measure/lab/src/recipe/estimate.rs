@@ -66,7 +66,8 @@ impl Recipe {
                 effort.runs as f64 * servers * (fill + 2.0 * effort.run_seconds + 4.0 * START + NO_HIT)
             }
             Measure::Flood => {
-                let floods = self.floods.len() as f64;
+                let is_run = |flood: &&super::Flood| form == Form::Full || !flood.full_only;
+                let floods = self.floods.iter().filter(is_run).count() as f64;
                 let flood = effort.run_seconds + effort.timeout_ms as f64 / 1000.0 + FLOOD_MORE;
                 effort.runs as f64 * servers * (START + effort.warm_seconds + floods * flood)
             }
