@@ -44,7 +44,8 @@ impl Verifier {
     }
 }
 
-/// Statements that are genuine: rows of four, each found by the first octets of the statement; the one that came first to its row goes first.
+/// Statements that are genuine: rows of four, each found by the first octets of the statement; the one that was of use last stands first, and the last goes. So
+/// what proves for one name after the other that its zone has no DS stays, however many signatures come by that are seen once.
 ///
 /// 32 octets of SHA-256 each: with half of them somebody could look for two statements that share them, have one verified that is true of a zone of
 /// their own, and use the other.
@@ -64,7 +65,10 @@ impl Memo {
     }
 
     fn is_known(&mut self, statement: &Statement) -> bool {
-        self.row(statement).is_some_and(|row| row.contains(statement))
+        let Some(row) = self.row(statement) else { return false };
+        let Some(at) = row.iter().position(|known| known == statement) else { return false };
+        row[..=at].rotate_right(1);
+        true
     }
 
     fn remember(&mut self, statement: Statement) {
@@ -256,5 +260,32 @@ fn translate(fault: dnssec::verify::Fault) -> Fault {
         Verify::WrongKey => Fault::KeyMissing,
         Verify::MalformedKey => Fault::Malformed,
         Verify::BadSignature => Fault::BadSignature,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Those of one row, by number.
+    fn statement(number: u8) -> Statement {
+        let mut statement = [0; 32];
+        (statement[7], statement[31]) = (4, number);
+        statement
+    }
+
+    #[test]
+    fn what_is_of_use_stays() {
+        let mut memo = Memo::new(16);
+        memo.remember(statement(1));
+        for number in 2..100 {
+            memo.remember(statement(number));
+            assert!(memo.is_known(&statement(1)) && memo.is_known(&statement(number)), "{number}");
+        }
+        assert!([97, 98, 99].into_iter().all(|number| memo.is_known(&statement(number))));
+        assert!(!memo.is_known(&statement(96)) && !memo.is_known(&[9; 32]));
+        let mut none = Memo::new(0);
+        none.remember(statement(1));
+        assert!(!none.is_known(&statement(1)));
     }
 }
