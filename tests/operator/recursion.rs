@@ -161,7 +161,7 @@ fn clients_are_told_that_servers_keep_silent() {
         );
         let began = Instant::now();
         let said = resolver.dig(&["www.plain.org", "A"]);
-        assert!((1_800..2_100).contains(&began.elapsed().as_millis()), "{:?}: {said}", began.elapsed());
+        assert!((1_800..2_900).contains(&began.elapsed().as_millis()), "{:?}: {said}", began.elapsed());
         check(&said, "SERVFAIL", "qr rd ra", &[]);
         assert!(said.contains("EDE: 22 (No Reachable Authority)"), "{said}");
         let requests = resolver.ctl(&["requests"]);

@@ -29,9 +29,10 @@ fn no_way_out_and_one_again() {
         let mut resolver = Guarded::spawn(command, scratch.path());
         let log = || std::fs::read_to_string(scratch.path().join("log")).unwrap_or_default();
         await_or(log, || log().contains("INFO serving "));
+        // The scenarios have the exact times; here other tests run beside.
         let began = Instant::now();
         let said = dig(&["www.example.org"]);
-        assert!(began.elapsed() < Duration::from_millis(1_700), "{:?}: {said}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_millis(2_900), "{:?}: {said}", began.elapsed());
         assert!(said.contains("status: SERVFAIL") && said.contains("EDE: 23 (Network Error)"), "{said}");
         await_or(log, || log().contains("WARN no name server has answered for 3 s"));
         assert!(ip(&["address", "add", &format!("{ROOT}/32"), "dev", "lo"]), "an address");
