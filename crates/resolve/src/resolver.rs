@@ -14,7 +14,7 @@ use validate::Verifier;
 use wire::iana::rtype;
 use wire::{Name, NameBuf};
 
-use crate::budget::Budgets;
+use crate::budget::{BudgetId, Budgets};
 use crate::counters::Counters;
 use crate::exchange::{Exchanges, Way};
 use crate::explain::Told;
@@ -27,6 +27,7 @@ use crate::network::Network;
 use crate::outcome::{Ask, From, Outcome, Waiter};
 use crate::response::{Reader, Reply};
 use crate::settings::Settings;
+use crate::spare::Spares;
 use crate::state::State;
 use crate::stream::Streams;
 use crate::task::{Purpose, Task, Waiting};
@@ -78,6 +79,7 @@ pub struct Resolver {
     pub(crate) counters: Counters,
     pub(crate) scratch: Scratch,
     pub(crate) standings: Standings,
+    pub(crate) spares: Spares,
     /// The task of each waiter, to abandon it.
     pub(crate) waiting: HashMap<Waiter, TaskId, Secret>,
     /// Tasks that nobody waited for at their begin.
@@ -120,6 +122,7 @@ impl Resolver {
             counters: Counters::default(),
             scratch,
             standings: Standings::default(),
+            spares: Spares::default(),
             waiting: HashMap::default(),
             prefetches: 0,
             proving_octets: 0,
@@ -253,9 +256,10 @@ impl Resolver {
         }
         self.make_room(world)?;
         let budget = self.budgets.begin(now);
-        let mut task = Box::new(Task::new(ask.name, ask.rtype, purpose, budget, now));
+        let mut task = self.new_task(ask.name, ask.rtype, purpose, budget);
         task.is_unchecked = is_unchecked;
         task.is_refresh = ask.from == From::Servers;
+        task.is_missed = ask.from == From::Missed;
         let client = ask.client.unwrap_or(0);
         if let Some(waiter) = waiter {
             self.budgets.share(budget);
@@ -272,15 +276,25 @@ impl Resolver {
         Ok(())
     }
 
+    /// A task at its begin.
+    fn new_task(&mut self, name: &Name, rtype: u16, purpose: Purpose, budget: BudgetId) -> Box<Task> {
+        match self.spares.take() {
+            Some(mut task) => {
+                task.renew(name, rtype, purpose, budget, self.time.now);
+                task
+            }
+            None => Box::new(Task::new(name, rtype, purpose, budget, self.time.now)),
+        }
+    }
+
     pub(crate) fn insert(&mut self, mut task: Box<Task>) -> TaskId {
         task.heard_before = self.network.heard_count();
         self.counters.tasks += 1;
         let is_needed = !task.parents.is_empty();
         let client = task.waiters.first().map_or(0, |waiting| waiting.client);
-        let zone = NameBuf::root();
         let id = self.mesh.insert(task);
         if !is_needed {
-            self.mesh.count_under(id, &zone, client);
+            self.mesh.count_under(id, Name::root(), client);
         }
         id
     }
@@ -325,7 +339,7 @@ impl Resolver {
         }
         self.make_room(world).ok()?;
         self.budgets.share(parent.budget);
-        let mut task = Box::new(Task::new(name, rtype, purpose, parent.budget, self.time.now));
+        let mut task = self.new_task(name, rtype, purpose, parent.budget);
         task.is_unchecked = is_unchecked;
         task.depth = parent.depth + 1;
         task.story = parent.story.is_some().then(Box::default);
