@@ -1,9 +1,11 @@
 //! The recursive server in a model Internet of real servers, each test in a network namespace of its own.
 
+mod attacks;
 mod compare;
 mod internet;
+mod secured;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use internet::in_internet;
 use zonda_tests::exchange::udp_within;
@@ -113,6 +115,56 @@ fn the_cache_can_be_looked_at_and_flushed() {
         assert_eq!(resolver.ctl(&["requests"]), "", "nothing is being found out");
         let stats = resolver.ctl(&["stats"]);
         assert!(stats.contains("\nresolver\n") && stats.contains("misses"), "{stats}");
+    });
+}
+
+/// Before anybody has asked anything: workers do what operators want, and the root has been asked for its servers (RFC 9609).
+#[test]
+fn operators_come_first() {
+    in_internet(|internet| {
+        for words in [&["stats"][..], &["requests"], &["explain", "www.signed.org"]] {
+            let resolver = internet.unasked_at("127.0.0.1", "");
+            await_or(|| resolver.log(), || resolver.has_begun());
+            let began = Instant::now();
+            let said = resolver.ctl(words);
+            assert!(began.elapsed() < Duration::from_secs(1), "{said}");
+            match words[0] {
+                "stats" => assert!(said.contains("\nresolver\n"), "{said}"),
+                "requests" => assert!(!said.contains("zonda: "), "{said}"),
+                _ => assert!(
+                    said.contains("\nNOERROR, secure\nwww.signed.org. 300 IN A 192.0.2.1\n"),
+                    "{said}"
+                ),
+            }
+            await_or(|| resolver.log(), || resolver.ctl(&["cache", "show", "."]).contains("; cut: cut, "));
+        }
+    });
+}
+
+/// Servers of a zone keep silent: clients over UDP are told so before they ask again.
+#[test]
+fn clients_are_told_that_servers_keep_silent() {
+    in_internet(|internet| {
+        // What answers there is no name server: the port is there, and nobody reads it.
+        internet.end("plain.org.");
+        let _silent =
+            std::net::UdpSocket::bind("127.0.4.1:53").expect("the port of the server that has ended");
+        let resolver = internet.resolver("");
+        check(
+            &resolver.dig(&["www.signed.org", "A"]),
+            "NOERROR",
+            "qr rd ra ad",
+            &["www.signed.org. IN A 192.0.2.1", "www.signed.org. IN A 192.0.2.2"],
+        );
+        let began = Instant::now();
+        let said = resolver.dig(&["www.plain.org", "A"]);
+        assert!((1_800..2_100).contains(&began.elapsed().as_millis()), "{:?}: {said}", began.elapsed());
+        check(&said, "SERVFAIL", "qr rd ra", &[]);
+        assert!(said.contains("EDE: 22 (No Reachable Authority)"), "{said}");
+        let requests = resolver.ctl(&["requests"]);
+        assert!(requests.contains("www.plain.org."), "it goes on: {requests}");
+        let stats = resolver.ctl(&["stats"]);
+        assert!(stats.contains("unanswered"), "{stats}");
     });
 }
 

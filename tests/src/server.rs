@@ -21,7 +21,7 @@ use crate::rtype;
 use crate::zone::ZoneFile;
 pub use port::free_address;
 pub use process::{Guarded, signal};
-pub use zonda::{bench_program, ctl, export_program, program, program_command, settings};
+pub use zonda::{attack_program, bench_program, ctl, export_program, program, program_command, settings};
 
 /// How often a start is tried: the free port found may be taken by another before the server binds it.
 const START_ATTEMPTS: usize = 3;

@@ -234,6 +234,7 @@ fn help_has_examples() {
         &["gen", "zone", "dynamic"],
         &["gen", "zone", "caching"],
         &["gen", "updates"],
+        &["gen", "internet"],
         &["gen", "slice"],
         &["host"],
     ] {

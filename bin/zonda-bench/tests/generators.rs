@@ -61,6 +61,23 @@ fn caching_bed() {
 }
 
 #[test]
+fn internet() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("internet");
+    let options = ["--names", "60", "--signed", "100", "--first-address", "127.53.0.0"];
+    done(&[&["gen", "internet", "-o", to.to_str().unwrap()][..], &options].concat());
+    let read = |name: &str| fs::read_to_string(to.join(name)).unwrap();
+    assert!(read("anchor").contains(" DS ") && read("names").lines().count() >= 60);
+    assert!(read("groups").lines().count() == 5 && read("groups").starts_with("0 127.53.0."));
+    for number in 0..5 {
+        let of_group = read(&format!("group-{number}"));
+        let (apex, file) = of_group.lines().last().unwrap().split_once(' ').unwrap();
+        assert!(fs::read_to_string(to.join("zones").join(file)).unwrap().contains("RRSIG"), "{apex}");
+        check_zone(apex, to.join("zones").join(file).to_str().unwrap());
+    }
+}
+
+#[test]
 fn mixes_of_queries() {
     let folder = tempfile::tempdir().unwrap();
     let zone = folder.path().join("root").to_str().unwrap().to_owned();

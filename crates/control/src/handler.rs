@@ -83,6 +83,10 @@ impl Answerer {
 impl Service for Answerer {
     type Message = Message;
 
+    fn started(&mut self, driver: &mut Driver<'_, Message>) {
+        self.recurse(driver, |recursor, _, _, driver| recursor.started(driver));
+    }
+
     fn arrivals(&mut self, arrivals: &Arrivals, driver: &mut Driver<'_, Message>) {
         self.recurse(driver, |recursor, zones, time, driver| {
             recursor.arrivals(arrivals, zones, time, driver)

@@ -16,6 +16,7 @@ mod own;
 mod owner;
 mod recursor;
 mod replies;
+mod secured;
 mod terms;
 mod world;
 

@@ -18,6 +18,11 @@ pub trait Service: Send {
     /// What the services of workers tell each other.
     type Message: Send + 'static;
 
+    /// The worker's thread begins, or goes on with this value after a panic of the one before; called once, before any other event.
+    fn started(&mut self, driver: &mut Driver<'_, Self::Message>) {
+        let _ = driver;
+    }
+
     /// Answers `queries`: the datagrams that one system call brought, or the messages that one read found in a
     /// connection. Between here and the end it may hold a snapshot of the data it serves; nothing waits in between.
     fn queries(&mut self, queries: &mut Queries<'_>, driver: &mut Driver<'_, Self::Message>);

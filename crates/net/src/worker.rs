@@ -156,6 +156,10 @@ impl<S: Service> Worker<S> {
         let outlets: io::Result<Vec<Outlet>> =
             self.udp.iter().map(|port| Outlet::new(port, backend)).collect();
         self.host.core.inbox().set_outlets(outlets.unwrap_or_default());
+        // What was read when the worker was made may be long ago.
+        self.host.core.now = Now::read();
+        self.host.core.upstream.set_now(self.host.core.now.instant);
+        self.event(Service::started);
         let mut seen = Events::default();
         while !seen.stop && !seen.leave {
             seen = self.turn(None);
@@ -355,6 +359,7 @@ impl<S: Service> Worker<S> {
         }
         self.host.restart();
         // The new one has not heard. If that panics too, the next event shows it.
+        let _ = self.host.call(Service::started);
         if let Some(deadline) = self.draining {
             let _ = self.host.call(|service, driver| service.stopping(deadline, driver));
         }

@@ -354,6 +354,31 @@ fn streams_to_servers() {
     await_all_ended(&running);
 }
 
+/// A service is told that its worker has begun before anybody asks it anything, and can be woken from then on; one that takes the place of another that panicked
+/// is told too.
+#[test]
+fn a_service_is_told_that_its_worker_begins() {
+    let (running, shared, _tickets) = toy::serve(&Listen { workers: 2, ..local() });
+    let await_started = |count: usize| {
+        let start = Instant::now();
+        while shared.started.lock().unwrap().len() < count {
+            assert!(start.elapsed() < PATIENCE, "{:?}", shared.started.lock().unwrap());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let mut started = shared.started.lock().unwrap().clone();
+        started.sort_unstable();
+        started
+    };
+    assert_eq!(await_started(2), [0, 1]);
+    let waker = shared.service_waker.lock().unwrap().clone().unwrap();
+    waker.wake();
+    await_heard(&shared, "woken");
+    assert_eq!(total(&running).udp_queries, 0);
+    udp(address(&running)).send(b"panic").unwrap();
+    await_counts(&running, "the panic", |counters| counters.service_panics == 1);
+    assert_eq!(await_started(3).len(), 3);
+}
+
 #[test]
 fn after_a_panic_tickets_in_other_hands_live_on() {
     let (running, shared, tickets) = toy::serve(&local());

@@ -26,6 +26,10 @@ sync::counters! {
     faults,
     /// Answers that something could not be found out, or is bogus.
     failures,
+    /// Clients that were told that servers keep silent, or got what had expired, as they had waited for as long as may be.
+    unanswered,
+    /// The same for want of a network.
+    without_network,
     /// Answers that had expired.
     stale,
     /// Answers cut for their length.

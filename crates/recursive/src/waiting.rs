@@ -326,24 +326,28 @@ impl<T> Waiters<T> {
         self.remove(at).map(|(_, gone)| gone)
     }
 
-    /// Takes out one that has waited too long; to be called until there is none.
-    pub fn expire(&mut self, now: Moment) -> Option<Gone<T>> {
-        let is_over = |deadline: &Moment| *deadline < now;
-        let at = (0..2).find(|kind| self.deadline_of(*kind).as_ref().is_some_and(is_over))?;
-        self.counts.late += 1;
-        self.remove(self.ages[at].first).map(|(_, gone)| gone)
+    /// One that has waited for as long as anybody may, to be taken and told so; called until there is none. `is_out`: there seems to be no network.
+    pub fn overdue(&self, now: Moment, is_out: bool) -> Option<Waiter> {
+        let is_over = |kind: &usize| {
+            self.oldest(*kind).is_some_and(|oldest| oldest.since.plus_ms(patience_ms(*kind, is_out)) <= now)
+        };
+        let at = self.ages[(0..2).find(is_over)?].first;
+        Some(Waiter(u64::from(self.slots[at as usize].generation) << 32 | u64::from(at)))
     }
 
-    /// When somebody will have waited too long.
-    pub fn deadline(&self) -> Option<Moment> {
-        let deadlines = (0..2).filter_map(|kind| self.deadline_of(kind));
-        deadlines.min().map(|last| last.plus_ms(1))
+    /// When to look at those who have waited too long: also when somebody has who would be told that there is no network.
+    pub fn deadline(&self, now: Moment) -> Option<Moment> {
+        let of_kind = |kind: usize| {
+            let since = self.oldest(kind)?.since;
+            let outage = since.plus_ms(OUTAGE_MS_MAX);
+            Some(if outage > now { outage } else { since.plus_ms(patience_ms(kind, false)) })
+        };
+        (0..2).filter_map(of_kind).min()
     }
 
-    /// The last moment for the oldest of those without and with a proved address.
-    fn deadline_of(&self, kind: usize) -> Option<Moment> {
-        let oldest = self.slots.get(self.ages[kind].first as usize)?;
-        Some(oldest.since.plus_ms([AGE_MS_MAX, PROVED_AGE_MS_MAX][kind]))
+    /// The oldest of those without and with a proved address.
+    fn oldest(&self, kind: usize) -> Option<&Slot<T>> {
+        self.slots.get(self.ages[kind].first as usize)
     }
 
     /// Every one that waits, the oldest first of those without, then of those with a proved address: for operators.
@@ -394,6 +398,11 @@ impl<T> Waiters<T> {
         self.counts.waiting -= 1;
         Some((at, Gone { waiter, ticket, waiting }))
     }
+}
+
+/// How long those without and with a proved address wait for an answer.
+fn patience_ms(kind: usize, is_out: bool) -> u64 {
+    if is_out { OUTAGE_MS_MAX } else { [SILENCE_MS_MAX, PROVED_AGE_MS_MAX][kind] }
 }
 
 /// A part of the places, one at least.

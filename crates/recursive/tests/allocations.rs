@@ -158,5 +158,6 @@ fn of_a_miss() {
     let before = ALLOCATIONS.get();
     misses.run(2_000);
     let counted = ALLOCATIONS.get() - before;
-    assert!(counted <= A_MISS * 2_000, "{counted}");
+    // One in a thousand for lists that grow.
+    assert!(counted <= A_MISS * 2_000 + 2, "{counted}");
 }

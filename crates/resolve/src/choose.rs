@@ -52,6 +52,9 @@ impl Resolver {
         if task.again_at.is_some() {
             return Flow::Wait;
         }
+        if task.is_ahead() && task.questions > 0 {
+            return Flow::End(Box::new(Outcome::unfinished()));
+        }
         let wanted = self.next_question(task);
         let inquiry = self.inquiries.id(&task.place, wanted.name(task), wanted.rtype);
         if task.leads != Some(inquiry) {
@@ -115,6 +118,9 @@ impl Resolver {
 
     /// Has addresses of servers sought, or gives the zone up.
     fn seek(&mut self, id: TaskId, task: &mut Task, world: &mut dyn World) -> Flow {
+        if task.is_ahead() {
+            return Flow::End(Box::new(Outcome::unfinished()));
+        }
         while task.children.len() < SOUGHT_AT_ONCE {
             let Some((name, rtype)) = task.candidates.next_sought() else { break };
             let name = name.to_lowercase();
@@ -190,6 +196,7 @@ impl Resolver {
         match sent {
             Ok(state) => {
                 task.state = state;
+                self.ask_keys_ahead(task, world);
                 Flow::Wait
             }
             Err(why) => {

@@ -51,5 +51,7 @@ counters! {
     spent: "Tasks that ended because their budget or time was used up.";
     failures: "Tasks that ended without an answer.";
     proofs: "Responses validated.";
+    signatures: "Signatures verified for that.";
+    known_signatures: "Signatures that were verified before, and remembered.";
     bogus: "Responses that validation rejected.";
 }

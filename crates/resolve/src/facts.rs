@@ -6,6 +6,7 @@
 //! ```
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 
 use cache::{Cache, Copied, Entry, Key, Kind, Moment, Rank, Security, Subject};
 use validate::{Facts, Fetched, Insecurity, Response, Standing};
@@ -23,6 +24,8 @@ pub(crate) struct Fact {
     pub rtype: u16,
     /// `None`: nobody gave an answer.
     pub found: Option<Answered>,
+    /// The server that gave it, where one did just now.
+    pub from: Option<SocketAddr>,
 }
 
 /// A response that was fetched.
@@ -58,6 +61,11 @@ impl Standings {
     /// Forgets what is known of a zone.
     pub(crate) fn forget(&mut self, zone: &Name) {
         self.zones.remove(zone);
+    }
+
+    /// Whether it is known how a zone stands. `zone`: in lower case.
+    pub(crate) fn has(&self, zone: &Name, wall: u64) -> bool {
+        self.zones.get(zone).is_some_and(|known| known.until > wall)
     }
 
     fn keep(&mut self, zone: &Name, standing: Held, until: u64, now: u64) {

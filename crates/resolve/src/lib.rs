@@ -8,6 +8,7 @@
 //! No sockets and no clock here; `docs/design/recursion.md` and `docs/design/iteration.md`.
 
 mod aggressive;
+mod ahead;
 mod budget;
 mod choose;
 pub mod counters;
@@ -17,6 +18,7 @@ mod facts;
 mod finish;
 mod inquiry;
 pub mod limits;
+mod links;
 mod lists;
 mod lookup;
 mod mesh;

@@ -119,11 +119,17 @@ pub const PARENTS_MAX: usize = 10_000;
 
 /// A server that failed with EDNS is tried with it again once in so many questions.
 pub const EDNS_AGAIN_ONE_IN: u64 = 64;
-/// Servers whose answers validation may reject before the rejection stands.
+/// Servers whose answers validation may reject before the rejection stands; the same for DS and DNSKEY that break a chain.
 pub const BOGUS_TRIES: u8 = 3;
+
+/// Zones, one above the other, whose keys are asked for beside one question: with all of them cold they are begun one by one on the way down.
+pub const AHEAD_MAX: usize = 4;
 
 /// Zones of which a worker knows whether they are signed, with their keys: a kilobyte each at most.
 pub const STANDINGS_MAX: usize = 10_000;
+
+/// Broken links of chains of trust that a worker remembers to have fetched anew: zones that are bogus are few, and what is forgotten costs a question.
+pub const BROKEN_LINKS_MAX: usize = 1_024;
 
 /// Octets of responses that wait to be validated, of a worker: 16,000 usual ones, 256 of the longest.
 pub const PROVING_OCTETS_MAX: usize = 16 << 20;

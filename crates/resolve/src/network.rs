@@ -128,6 +128,19 @@ impl Network {
         }
     }
 
+    /// Whether there is no way to the Internet, as it seems: nobody there was heard since then, and each of the families in use has either no way, or kept silent at
+    /// several servers; at one, where nobody has ever been heard.
+    pub(crate) fn is_out(&self, since: Moment) -> bool {
+        let internet = &self.families[..2];
+        let is_used = |family: &&Family| family.heard.is_some() || family.silent > 0 || family.was_down;
+        let is_out = |family: &Family| {
+            let is_heard = family.heard.is_some_and(|heard| heard >= since);
+            let silent_max = if family.heard.is_some() { SILENT_MAX } else { 1 };
+            !is_heard && (family.was_down || family.silent >= silent_max)
+        };
+        internet.iter().any(|family| is_used(&family)) && internet.iter().filter(is_used).all(is_out)
+    }
+
     /// How often anybody was heard.
     pub(crate) fn heard_count(&self) -> u64 {
         self.heard_count
@@ -223,5 +236,35 @@ mod tests {
         network.unreachable(&server(1), Moment(100));
         assert!(network.is_down(&server(2), Moment(100 + RETRY_MS - 1)));
         assert!(!network.is_down(&server(2), Moment(100 + RETRY_MS)));
+    }
+
+    /// A network is out where every family in use is: no way, or several servers silent, and nobody heard since.
+    #[test]
+    fn out() {
+        let mut network = Network::default();
+        assert!(!network.is_out(Moment(0)), "nothing was tried");
+        network.timed_out(&server(1), ZoneMark::default(), Moment(0), Moment(100));
+        assert!(network.is_out(Moment(0)), "nobody was ever heard");
+        let _ = network.heard(&server(1), Moment(200), |_, _| ());
+        for number in 1..=SILENT_MAX {
+            assert!(!network.is_out(Moment(300)), "{number}");
+            network.timed_out(&server(number), ZoneMark::default(), Moment(250), Moment(500));
+        }
+        assert!(network.is_out(Moment(300)) && !network.is_out(Moment(200)));
+        // IPv6 has no way, as on many machines; then it has.
+        let six = SocketAddr::from(([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1], 53));
+        network.unreachable(&six, Moment(600));
+        assert!(network.is_out(Moment(300)));
+        let _ = network.heard(&six, Moment(700), |_, _| ());
+        assert!(!network.is_out(Moment(600)));
+        assert!(!network.is_out(Moment(701)), "it is not known yet that nobody is there");
+        network.unreachable(&six, Moment(900));
+        assert!(network.is_out(Moment(701)) && !network.is_out(Moment(700)));
+        let _ = network.heard(&server(1), Moment(1_000), |_, _| ());
+        assert!(!network.is_out(Moment(1_001)), "a family works");
+        // Servers nearby say nothing of the Internet.
+        let mut nearby = Network::default();
+        nearby.unreachable(&SocketAddr::from(([10, 0, 0, 1], 53)), Moment(0));
+        assert!(!nearby.is_out(Moment(0)));
     }
 }

@@ -6,16 +6,21 @@
 //!   secure, insecure -> kept, and accepted      bogus -> what the chain blames is fetched anew, or another server asked; then bogus it is
 //! ```
 
-use cache::{Key, Security, Subject};
-use validate::verdict::{Break, RrsetVerdict};
-use validate::{Context, Ending, Fault, Need, Reason, Response, Step, Validation, Verdict};
+mod again;
+
+use std::net::SocketAddr;
+
+use cache::Security;
+use validate::verdict::RrsetVerdict;
+use validate::{Context, Ending, Need, Reason, Response, Step, Validation, Verdict};
 use wire::NameBuf;
 use wire::iana::{rcode, rtype};
 use wire::rrset::{Rrset, RrsetListBuf};
 
+use self::again::Again;
 use crate::exchange::Exchange;
 use crate::facts::{Answered, CacheFacts, Fact};
-use crate::limits::{BOGUS_TRIES, PROVING_OCTETS_MAX};
+use crate::limits::PROVING_OCTETS_MAX;
 use crate::mesh::TaskId;
 use crate::outcome::Outcome;
 use crate::resolver::{Flow, Resolver};
@@ -23,7 +28,7 @@ use crate::response::{Asked, Kind, Reply};
 use crate::start::whole;
 use crate::state::State;
 use crate::store::{self, Finding, Times};
-use crate::task::{Purpose, Source, Task};
+use crate::task::{Purpose, Task};
 use crate::world::World;
 
 /// A response that is being validated.
@@ -37,8 +42,10 @@ pub(crate) struct Proof {
     pub facts: Vec<Fact>,
     /// What is being fetched.
     wanted: Option<(NameBuf, u16)>,
-    /// Whether a part of the chain was fetched anew.
-    is_second: bool,
+    /// How often a part of the chain was fetched anew.
+    again: u8,
+    /// Who gave parts of the chain that were bogus.
+    avoided: Vec<SocketAddr>,
 }
 
 impl Resolver {
@@ -68,13 +75,15 @@ impl Resolver {
                 validation,
                 facts: Vec::new(),
                 wanted: None,
-                is_second: false,
+                again: 0,
+                avoided: Vec::new(),
             }));
             task.state = State::Proving;
             return Flow::Go;
         }
         let security = if task.is_unchecked { Security::Unchecked } else { Security::Insecure };
         let verdict = store::Verdict::of(security);
+        task.said_by = Some(exchange.server);
         self.store_reply(task, exchange, reply, &verdict, world);
         let _ = id;
         self.accept(task, reply, security)
@@ -90,8 +99,12 @@ impl Resolver {
             task.proof = Some(proof);
             return Flow::Wait;
         }
+        let before = proof.validation.work();
         let step = self.validate(task, &mut proof, world);
-        self.budgets.set_work(task.budget, proof.validation.work());
+        let work = proof.validation.work();
+        self.budgets.set_work(task.budget, work);
+        self.counters.signatures += u64::from(work.signatures - before.signatures);
+        self.counters.known_signatures += u64::from(work.known - before.known);
         match step {
             Step::Need(need) => {
                 self.fetch(id, task, &mut proof, need, world);
@@ -131,8 +144,13 @@ impl Resolver {
         let name = need.name.to_lowercase();
         let child = self.child((id, task), (&name, need.rtype), Purpose::Trust, world);
         match child {
-            Some(_) => proof.wanted = Some((name, need.rtype)),
-            None => proof.facts.push(Fact { name, rtype: need.rtype, found: None }),
+            Some(child) => {
+                if let Some(child) = self.mesh.get_mut(child).filter(|child| child.state == State::Start) {
+                    child.avoided.clone_from(&proof.avoided);
+                }
+                proof.wanted = Some((name, need.rtype));
+            }
+            None => proof.facts.push(Fact { name, rtype: need.rtype, found: None, from: None }),
         }
     }
 
@@ -207,49 +225,6 @@ impl Resolver {
         self.accept(task, &proof.reply, security)
     }
 
-    /// What is bogus may be one server's fault, or of somebody between: DS or DNSKEY that is blamed is fetched anew, once; else other servers of
-    /// the zone are asked. `None`: it was tried.
-    fn prove_again(
-        &mut self,
-        id: TaskId,
-        task: &mut Task,
-        proof: &mut Proof,
-        verdict: &Verdict,
-        world: &mut dyn World,
-    ) -> Option<Again> {
-        let Some(Reason::Bogus(broken)) = &verdict.reason else { return None };
-        if matches!(broken.fault, Fault::TooMuchWork(_)) {
-            return None;
-        }
-        if broken.is_in_chain && !proof.is_second {
-            proof.is_second = true;
-            self.forget_link(broken, world);
-            proof
-                .facts
-                .retain(|fact| !(fact.rtype == broken.rtype && fact.name.eq_ignore_case(&broken.name)));
-            proof.validation.retry();
-            let need = Need { name: broken.name.clone(), rtype: broken.rtype };
-            self.fetch(id, task, proof, need, world);
-            return Some(Again::Chain);
-        }
-        task.bogus += 1;
-        if broken.is_in_chain || task.bogus >= BOGUS_TRIES || matches!(task.place.source, Source::Forward(_))
-        {
-            return None;
-        }
-        task.candidates.leave_out(&proof.exchange.server);
-        task.candidates.has_more().then_some(Again::Server)
-    }
-
-    /// A DS or DNSKEY RRset that broke a chain is not used again.
-    fn forget_link(&mut self, broken: &Break, world: &mut dyn World) {
-        let name = broken.name.to_lowercase();
-        for subject in [Subject::Unchecked(broken.rtype), Subject::Rrset(broken.rtype)] {
-            world.cache().remove(&Key { name: &name, subject });
-        }
-        self.standings.forget(&name);
-    }
-
     /// Takes a response for what it says.
     pub(crate) fn accept(&mut self, task: &mut Task, reply: &Reply, security: Security) -> Flow {
         let lists = (reply.answer.list(), reply.authority.list());
@@ -307,15 +282,8 @@ impl Resolver {
     /// Forgets what was found out about zones: anchors have changed, or names were flushed.
     pub fn forget_standings(&mut self) {
         self.standings.clear();
+        self.broken.clear();
     }
-}
-
-/// How a proof goes on that failed.
-enum Again {
-    /// With a part of the chain that is being fetched anew.
-    Chain,
-    /// With another server's response.
-    Server,
 }
 
 /// What a task needed for its proof has come, or not.
@@ -331,7 +299,8 @@ pub(crate) fn provided(parent: &mut Task, child: &Task, outcome: &Outcome) {
         answer: outcome.answer.clone(),
         authority: outcome.authority.clone(),
     });
-    proof.facts.push(Fact { name: child.name.clone(), rtype: child.rtype, found });
+    let from = child.said_by;
+    proof.facts.push(Fact { name: child.name.clone(), rtype: child.rtype, found, from });
 }
 
 /// As the cache has it.

@@ -21,6 +21,7 @@ use crate::explain::Told;
 use crate::facts::Standings;
 use crate::inquiry::Inquiries;
 use crate::limits::{PARENTS_MAX, PREFETCH_ONE_IN, STEPS_MAX, WAITERS_MAX};
+use crate::links::BrokenLinks;
 use crate::lookup::Kept;
 use crate::mesh::{Mesh, TaskId};
 use crate::network::Network;
@@ -80,6 +81,7 @@ pub struct Resolver {
     pub(crate) scratch: Scratch,
     pub(crate) standings: Standings,
     pub(crate) spares: Spares,
+    pub(crate) broken: BrokenLinks,
     /// The task of each waiter, to abandon it.
     pub(crate) waiting: HashMap<Waiter, TaskId, Secret>,
     /// Tasks that nobody waited for at their begin.
@@ -123,6 +125,7 @@ impl Resolver {
             scratch,
             standings: Standings::default(),
             spares: Spares::default(),
+            broken: BrokenLinks::default(),
             waiting: HashMap::default(),
             prefetches: 0,
             proving_octets: 0,
@@ -192,6 +195,11 @@ impl Resolver {
         }
         self.streams.tick(self.time.now, world);
         self.run(world);
+    }
+
+    /// Whether there is no way to the Internet, as it seems: nobody there was heard since then. Who waits may be told so, rather than nothing.
+    pub fn is_network_out(&self, since: Moment) -> bool {
+        self.network.is_out(since)
     }
 
     /// When to tick next.

@@ -278,6 +278,9 @@ impl Resolver {
         if task.place.zone.is_root() && task.candidates.is_empty() {
             self.add_hints(task, world);
         }
+        for at in 0..task.avoided.len() {
+            task.candidates.tried_again(&task.avoided[at]);
+        }
         Flow::Go
     }
 
@@ -351,7 +354,7 @@ impl Resolver {
         task.place = place;
         task.candidates.clear();
         (task.over_stream, task.is_case_plain) = (None, false);
-        (task.questions, task.queued_at) = (0, None);
+        (task.questions, task.queued_at, task.has_asked_keys) = (0, None, false);
         (task.bogus, task.near_misses, task.second_hand) = (0, 0, (false, false));
         task.state = State::Choosing;
     }

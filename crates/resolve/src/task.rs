@@ -30,6 +30,8 @@ pub enum Purpose {
     Address,
     /// DNSKEY or DS for a proof.
     Trust,
+    /// DNSKEY that a proof will need.
+    Ahead,
     /// The root's servers.
     Priming,
 }
@@ -121,6 +123,8 @@ pub(crate) struct Task {
     pub bogus: u8,
     /// A server gave what it had from others, and was passed over; such an answer is taken now.
     pub second_hand: (bool, bool),
+    /// What a proof will need of this place was asked for, or is there.
+    pub has_asked_keys: bool,
     /// The root's servers were sought once.
     pub is_primed: bool,
     /// The aliases so far.
@@ -133,6 +137,10 @@ pub(crate) struct Task {
     /// What failed last, as an extended error.
     pub ede: Option<u16>,
     pub proof: Option<Box<Proof>>,
+    /// Who gave what it came to, where that was a server.
+    pub said_by: Option<SocketAddr>,
+    /// Servers that gave what was bogus: others are asked first.
+    pub avoided: Vec<SocketAddr>,
     /// The forward zone that failed and is not used for the name of now.
     pub passed_over: Option<u16>,
     /// The cache was looked through just now, and has nothing of the name.
@@ -194,6 +202,7 @@ impl Task {
             questions: 0,
             bogus: 0,
             second_hand: (false, false),
+            has_asked_keys: false,
             is_primed: false,
             chain: RrsetListBuf::new(),
             chain_octets: 0,
@@ -201,6 +210,8 @@ impl Task {
             chain_proofs: RrsetListBuf::new(),
             ede: None,
             proof: None,
+            said_by: None,
+            avoided: Vec::new(),
             passed_over: None,
             is_missed: false,
             outcome: None,
@@ -234,6 +245,7 @@ impl Task {
             + self.candidates.octets()
             + self.chain_octets
             + self.waiters.capacity() * size_of::<Waiting>()
+            + self.avoided.capacity() * size_of::<SocketAddr>()
             + (self.parents.capacity() + self.children.capacity()) * size_of::<TaskId>()
     }
 }

@@ -1,10 +1,10 @@
 //! Writes a generated Internet to a folder, for real servers:
 //! `cargo run -p sim --example export FOLDER [NAMES [SEED [SIGNED% [BOGUS% [LAME% [ADDRESSES]]]]]]`.
 //!
-//! Names are taken from the two lists that ship with the crate, as many as are wanted, evenly. Signatures are good from now on for a month.
+//! Names are taken from the lists that ship with the crate, as many as are wanted, evenly. Signatures are good from now on for a month.
 //! ADDRESSES: how many a group of servers shares; 0: each server has its own.
 
-use sim::generated::{Wanted, generated, names_seen};
+use sim::generated::{Wanted, generated, names_evenly};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -23,11 +23,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         addresses_a_group: number(8)? as u32,
         has_ipv6: false,
         now: u32::try_from(now)?,
+        ..Wanted::default()
     };
-    let seen = names_seen();
-    let every = (seen.len() / names.max(1)).max(1);
-    let seen: Vec<_> = seen.into_iter().step_by(every).collect();
-    let generated = generated(&wanted, &seen);
+    let generated = generated(&wanted, &names_evenly(names));
     std::fs::create_dir_all(&folder)?;
     sim::export::export(&generated, Path::new(&folder))?;
     println!("{} zones, {} questions in {folder}", generated.plan.zones.len(), generated.questions.len());

@@ -58,6 +58,8 @@ pub enum Action {
     LowerCase,
     /// So many messages of an off-path attacker come before the answer, with a record as text, from who knows so much of the query.
     Forge(u32, String, Knowing),
+    /// So many datagrams of such an attacker that are no messages, or break off somewhere (TuDoor).
+    Garbage(u32, Knowing),
     /// A record, as text, is added to a section.
     Add(Section, String),
     /// These records alone are the answer.

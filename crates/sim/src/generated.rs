@@ -22,13 +22,15 @@ use wire::iana::{algorithm, rtype};
 pub const POPULAR: &str = include_str!("../data/popular.txt");
 /// Names that a resolver was asked for: name, RCODE, CNAMEs, addresses, TTL.
 pub const RESOLVED: &str = include_str!("../data/resolved.tsv");
+/// More of these, none of which is in the other lists.
+pub const RESOLVED_MORE: &str = include_str!("../data/resolved-more.tsv");
 
 /// What is to be generated.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// Of everything that is drawn at random.
     pub seed: u64,
-    /// How many of a hundred zones below TLDs are signed. The root and nine TLDs of ten are, if this is not 0.
+    /// How many of a hundred zones below TLDs are signed. The root and nine TLDs of ten are, if this is not 0; with 100 everything is, zones of name servers too.
     pub signed_percent: u64,
     /// How many of a hundred signed zones are bogus.
     pub bogus_percent: u64,
@@ -40,7 +42,12 @@ pub struct Wanted {
     pub now: u32,
     /// How many addresses the servers of a [`group`] share; 0: each has its own. Worlds in virtual time want that; real servers have few.
     pub addresses_a_group: u32,
+    /// Where addresses of servers begin; 2,048 that follow are theirs where groups share them.
+    pub first_address: Ipv4Addr,
 }
+
+/// Where addresses of servers begin unless something else is asked for: of 198.18.0.0/15, which is for measurements (RFC 2544).
+pub const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
 
 impl Default for Wanted {
     /// Some of all, for virtual time.
@@ -53,6 +60,7 @@ impl Default for Wanted {
             lame_percent: 0,
             now: crate::BEGIN_UNIX_SECONDS,
             addresses_a_group: 0,
+            first_address: FIRST_ADDRESS,
         }
     }
 }
@@ -119,6 +127,16 @@ const REGISTRY_LABELS: [&str; 8] = ["co", "com", "net", "org", "ac", "gov", "edu
 pub fn names_seen() -> Vec<NameSeen> {
     let popular = POPULAR.lines().map(|name| format!("{name}\t0\t0\t2\t300"));
     popular.chain(RESOLVED.lines().map(str::to_owned)).filter_map(|line| NameSeen::read(&line)).collect()
+}
+
+/// So many names, evenly of both lists; where these have fewer, of a longer one too.
+pub fn names_evenly(count: usize) -> Vec<NameSeen> {
+    let mut seen = names_seen();
+    if count > seen.len() {
+        seen.extend(RESOLVED_MORE.lines().filter_map(NameSeen::read));
+    }
+    let every = (seen.len() / count.max(1)).max(1);
+    seen.into_iter().step_by(every).collect()
 }
 
 impl NameSeen {
@@ -205,10 +223,10 @@ struct Generator {
 }
 
 impl Generator {
-    /// Addresses of a new server, as lines: of 198.18.0.0/15 and 2001:2::/48, which are for measurements (RFC 2544, RFC 5180).
+    /// Addresses of a new server, as lines: as asked for, and of 2001:2::/48, which is for measurements (RFC 5180).
     fn addresses(&mut self, server: &str, ttl: u32) -> String {
         let number = self.next_number(server);
-        let v4 = Ipv4Addr::from(u32::from(Ipv4Addr::new(198, 18, 0, 0)) + number);
+        let v4 = Ipv4Addr::from(u32::from(self.wanted.first_address) + number);
         let mut lines = format!("{server} {ttl} A {v4}\n");
         if self.wanted.has_ipv6 && self.random.chance(0.6) {
             let v6 = Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, (number >> 16) as u16, number as u16);
@@ -258,6 +276,16 @@ impl Generator {
         (self.wanted.signed_percent > 0).then_some(signing)
     }
 
+    /// Whether nothing is left unsigned.
+    fn is_all_signed(&self) -> bool {
+        self.wanted.signed_percent >= 100
+    }
+
+    /// How zones of hosters and CDNs are signed: mostly they are not.
+    fn common_signing(&self) -> Option<Signing> {
+        self.signing(algorithm::ECDSAP256SHA256, Denial::Nsec).filter(|_| self.is_all_signed())
+    }
+
     fn root(&mut self) {
         let mut text = "@ 86400 SOA a.root-servers.net. nstld.example. 1 1800 900 604800 86400\n".to_owned();
         for letter in "abcd".chars() {
@@ -288,7 +316,7 @@ impl Generator {
             }
         }
         let denial = Denial::Nsec3 { iterations: 0, salt: Vec::new(), opt_out: true };
-        let is_signed = self.random.chance(0.9);
+        let is_signed = self.random.chance(0.9) || self.is_all_signed();
         let signing = self.signing(algorithm::ECDSAP256SHA256, denial).filter(|_| is_signed);
         self.add(tld, &text, signing);
     }
@@ -301,7 +329,8 @@ impl Generator {
                 let _ = writeln!(text, "@ 86400 NS {server}");
                 text += &self.addresses_of(server, &zone, 86_400);
             }
-            self.add(&zone, &text, None);
+            let signing = self.common_signing();
+            self.add(&zone, &text, signing);
         }
         for number in 0..CDNS {
             let zone = format!("cdn{number}.net.");
@@ -309,7 +338,8 @@ impl Generator {
             let _ = writeln!(text, "@ 3600 NS ns1.hoster{}.net.", number % self.hosters);
             let _ = writeln!(text, "*.edge 20 A 192.0.2.{number}\n*.edge 20 AAAA 2001:db8::{number}");
             let _ = writeln!(text, "*.map 300 CNAME any.edge");
-            self.add(&zone, &text, None);
+            let signing = self.common_signing();
+            self.add(&zone, &text, signing);
         }
     }
 

@@ -6,6 +6,7 @@
 //! * [`world`]: virtual time, the network, clients; [`tested`]: what they are the world of; [`transcript`]: what happened.
 //! * [`scenario`]: files that say all of it.
 //! * [`generated`]: a larger Internet of real names; [`export`]: the same for real servers; [`truth`]: what a resolver should answer.
+//! * [`sockets`]: the servers of a scenario on real sockets.
 //! * [`naive`]: a small resolver that shows that the model works.
 //!
 //! Design: `docs/design/model-internet.md`.
@@ -20,6 +21,7 @@ pub mod reply;
 pub mod scenario;
 pub mod server;
 pub mod signer;
+pub mod sockets;
 pub mod tested;
 pub mod time;
 pub mod transcript;

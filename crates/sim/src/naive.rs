@@ -294,7 +294,7 @@ impl Tested for Naive {
         Err(format!("the naive resolver does not know {words}"))
     }
 
-    fn store(&mut self) -> Option<Vec<u8>> {
+    fn store(&mut self, _time: crate::time::Time) -> Option<Vec<u8>> {
         None
     }
 

@@ -95,6 +95,8 @@ pub enum Quantity {
     Queries(String),
     /// Queries that all servers got.
     AllQueries,
+    /// Thousandths of queries that a server, or all of them, got for each question of clients.
+    Each(Option<String>),
     /// Streams that servers were asked to open.
     Streams,
     /// Milliseconds that the last question took.

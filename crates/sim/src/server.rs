@@ -12,7 +12,7 @@ use crate::{Random, behaviour::change};
 use auth::{Answered, Client, Responder, Server};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
-use wire::header;
+use wire::header::{self, HEADER_OCTETS};
 use wire::iana::{edns_option, rcode};
 use wire::{Name, Transport};
 use zone::{Catalog, Pack, PackBuilder, TextStamp};
@@ -183,10 +183,14 @@ impl ModelServer {
         let mut sent = Vec::new();
         for (action, _) in in_force {
             // Nobody off the path can write into a stream.
-            if let Action::Forge(count, text, knowing) = action
-                && !transport.is_stream()
-            {
+            if transport.is_stream() {
+                continue;
+            }
+            if let Action::Forge(count, text, knowing) = action {
                 sent.extend((0..*count).filter_map(|_| forged(text, *knowing, query, at, random)));
+            }
+            if let Action::Garbage(count, knowing) = action {
+                sent.extend((0..*count).map(|number| garbage(number, *knowing, query, at, random)));
             }
         }
         let Some(mut reply) = self.first_reply(in_force, query, transport, at, random) else { return sent };
@@ -321,4 +325,35 @@ fn forged(
     // One port of 64,512, if it does not know which.
     let is_aimed = knowing.port || random.below(64_512) == 0;
     Some(Sent { after: 0, from, octets: reply.octets(), is_aimed, is_forged: true })
+}
+
+/// A datagram of an off-path attacker that nobody can read to its end: what it is goes by its number.
+fn garbage(number: u32, knowing: Knowing, query: &Reply, from: SocketAddr, random: &mut Random) -> Sent {
+    let mut reply = Reply::to(query, rcode::NOERROR);
+    if !knowing.id {
+        reply.id = random.next_u64() as u16;
+    }
+    let mut octets = reply.octets();
+    let question = HEADER_OCTETS + query.question.as_ref().map_or(0, |asked| asked.qname.octets().len() + 4);
+    match number % 6 {
+        // A part of a header; a header alone.
+        0 => octets.truncate(5),
+        1 => octets.truncate(HEADER_OCTETS),
+        // The question breaks off.
+        2 => octets.truncate(HEADER_OCTETS + 3),
+        // 65,535 records in each section, and none there.
+        3 => {
+            octets.truncate(question);
+            octets[6..HEADER_OCTETS].fill(0xff);
+        }
+        // A name that points at itself.
+        4 => {
+            octets.truncate(HEADER_OCTETS);
+            octets.extend([0xc0, HEADER_OCTETS as u8, 0, 1, 0, 1]);
+        }
+        // The query, sent back.
+        _ => octets[2] &= 0x7f,
+    }
+    let is_aimed = knowing.port || random.below(64_512) == 0;
+    Sent { after: 0, from, octets, is_aimed, is_forged: true }
 }

@@ -97,6 +97,8 @@ pub struct Setup {
     pub settings: Vec<String>,
     /// What [`Tested::store`] gave before a restart.
     pub stored: Option<Vec<u8>>,
+    /// When it begins.
+    pub time: Time,
 }
 
 /// Makes a resolver; the error names the setting that it does not know.
@@ -117,7 +119,7 @@ pub trait Tested {
     /// An operator's command, such as `flush all`; what it says.
     fn command(&mut self, words: &str, outside: &mut dyn Outside) -> Result<String, String>;
     /// What it wants to have again when it starts anew; nothing where it keeps nothing.
-    fn store(&mut self) -> Option<Vec<u8>>;
+    fn store(&mut self, time: Time) -> Option<Vec<u8>>;
     /// A count of its own, of work that no message shows; none where it has none of that name.
     fn counter(&self, name: &str) -> Option<u64>;
     /// What it does for itself, or for nobody: open questions, streams. Zero when nothing has been asked for long (leaks).

@@ -17,6 +17,13 @@ pub struct Time {
     pub wall: u64,
 }
 
+impl Time {
+    /// When virtual time begins.
+    pub fn begin() -> Time {
+        Time { now: 0, wall: u64::from(crate::BEGIN_UNIX_SECONDS) }
+    }
+}
+
 /// A span such as `90`, `90s`, `1500ms`, `5m`, `2h`, `7d`; without a unit: seconds.
 pub fn micros_of(text: &str) -> Result<Micros, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());

@@ -3,6 +3,7 @@
 use sim::generated::{Wanted, generated, names_seen};
 use sim::naive::Naive;
 use sim::tested::Setup;
+use sim::time::Time;
 use sim::truth::Truth;
 use sim::world::Question;
 use sim::{Behaviour, Reply, World};
@@ -16,6 +17,7 @@ const WANTED: Wanted = Wanted {
     lame_percent: 0,
     now: sim::BEGIN_UNIX_SECONDS,
     addresses_a_group: 0,
+    first_address: sim::generated::FIRST_ADDRESS,
 };
 
 /// Asks all of a few hundred names while `behaviour` is what every server does; returns how many were found, how many failed.
@@ -30,7 +32,13 @@ fn ask(names: usize, behaviour: Option<&str>) -> (usize, usize) {
         let behaviour: Behaviour = behaviour.unwrap_or("drop").parse().expect("a behaviour");
         internet.behave(name, behaviour).expect("a server");
     }
-    let setup = Setup { hints: internet.hints(), anchors: Vec::new(), settings: Vec::new(), stored: None };
+    let setup = Setup {
+        hints: internet.hints(),
+        anchors: Vec::new(),
+        settings: Vec::new(),
+        stored: None,
+        time: Time::begin(),
+    };
     let mut resolver = Naive::boxed(&setup).expect("no settings");
     let mut world = World::new(internet, 1);
     world.rules.leave_out("one-open"); // the small resolver asks for each client anew

@@ -6,7 +6,7 @@ mod product;
 use product::Product;
 use sim::generated::{Generated, Wanted, generated, is_supported, names_seen};
 use sim::tested::{Setup, Tested};
-use sim::time::{MILLISECOND, Micros, SECOND};
+use sim::time::{MILLISECOND, Micros, SECOND, Time};
 use sim::truth::Truth;
 use sim::world::Question;
 use sim::{Behaviour, Random, Reply, World};
@@ -22,6 +22,7 @@ const SIGNED: Wanted = Wanted {
     lame_percent: 0,
     now: sim::BEGIN_UNIX_SECONDS,
     addresses_a_group: 0,
+    first_address: sim::generated::FIRST_ADDRESS,
 };
 
 /// What came of all questions of a run.
@@ -52,7 +53,13 @@ impl Run {
         let zones = generated.plan.complete().expect("zones");
         let internet = generated.plan.internet().expect("servers");
         let anchors = generated.plan.anchors();
-        let setup = Setup { hints: internet.hints(), anchors, settings: Vec::new(), stored: None };
+        let setup = Setup {
+            hints: internet.hints(),
+            anchors,
+            settings: Vec::new(),
+            stored: None,
+            time: Time::begin(),
+        };
         let signed = generated
             .plan
             .zones

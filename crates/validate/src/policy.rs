@@ -2,6 +2,9 @@
 
 use wire::iana::algorithm::{RSASHA1, RSASHA1NSEC3SHA1};
 
+use wire::RdataList;
+
+use crate::keys::usable_ds;
 use crate::limits::NSEC3_ITERATIONS_MAX;
 
 /// What is verified, and what counts as not signed.
@@ -21,6 +24,11 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// Whether a zone with these DS records is signed in a way that is verified: else it is insecure (RFC 4035 5.2).
+    pub fn has_usable_ds(&self, ds: RdataList<'_>) -> bool {
+        usable_ds(ds, self).is_ok()
+    }
+
     /// Whether signatures of this algorithm are verified.
     pub fn is_supported(&self, algorithm: u8) -> bool {
         let is_sha1 = matches!(algorithm, RSASHA1 | RSASHA1NSEC3SHA1);

@@ -87,6 +87,12 @@ pub enum Ttls {
     Ignored,
 }
 
+/// What a server answered to a sample, one for each question.
+pub struct Answers {
+    contender: String,
+    all: Vec<Answer>,
+}
+
 /// Asks every server the sample; the first is what the others are compared with.
 pub fn compare<'a>(
     bed: &Bed,
@@ -94,30 +100,37 @@ pub fn compare<'a>(
     sample: &[Query],
     ttls: Ttls,
 ) -> Result<Vec<Agreement>, Error> {
-    let mut found = Vec::new();
-    let mut expected = Vec::new();
-    for server in servers {
-        let socket = contender::socket(bed, server.address)?;
-        let answers: Vec<Answer> = sample.iter().map(|query| ask(&socket, query).with(ttls)).collect();
-        if expected.is_empty() {
-            expected.clone_from(&answers);
-        }
+    let answers = servers.map(|server| answers(bed, server, sample, ttls));
+    Ok(hold(&answers.collect::<Result<Vec<_>, _>>()?, sample))
+}
+
+/// Asks a server the sample.
+pub fn answers(bed: &Bed, server: &Server, sample: &[Query], ttls: Ttls) -> Result<Answers, Error> {
+    let socket = contender::socket(bed, server.address)?;
+    let all = sample.iter().map(|query| ask(&socket, query).with(ttls)).collect();
+    Ok(Answers { contender: server.name.text().to_owned(), all })
+}
+
+/// Holds answers to a sample against those of the first.
+pub fn hold(all: &[Answers], sample: &[Query]) -> Vec<Agreement> {
+    let Some(first) = all.first() else { return Vec::new() };
+    let held = |answers: &Answers| {
         let mut agreement = Agreement {
-            contender: server.name.text().to_owned(),
+            contender: answers.contender.clone(),
             asked: sample.len() as u64,
             equal: 0,
             differences: Vec::new(),
         };
-        for ((query, answer), wanted) in sample.iter().zip(&answers).zip(&expected) {
+        for ((query, answer), wanted) in sample.iter().zip(&answers.all).zip(&first.all) {
             if answer == wanted {
                 agreement.equal += 1;
             } else if agreement.differences.len() < DIFFERENCES_MAX {
                 agreement.differences.push(format!("{query}: {}", difference(answer, wanted)));
             }
         }
-        found.push(agreement);
-    }
-    Ok(found)
+        agreement
+    };
+    all.iter().map(held).collect()
 }
 
 fn ask(socket: &UdpSocket, query: &Query) -> Answer {

@@ -9,6 +9,7 @@ use std::{
     net::Ipv4Addr,
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use crate::{
@@ -36,9 +37,13 @@ const SIZE_MIN: usize = 200;
 
 /// Parent of the zones that resolvers are measured with.
 pub const BED_ORIGIN: &str = "bed.example.";
+/// The server of the root there.
+pub const BED_SERVER: &str = "ns.bed.example.";
 /// Addresses of each of them, half of which stay in a cache for a second only: those of the paper.
 const BED_HOSTS: usize = 200;
 const BED_SHORT_SHARE: f64 = 0.5;
+/// Signatures of a model Internet are good for a month; it is made anew each week.
+const WEEK_SECONDS: u64 = 7 * 86_400;
 /// Octets that an answer with one address has beside those of its question: a compressed owner, type, class, TTL, length, address.
 const ADDRESS_OCTETS: usize = 16;
 
@@ -93,6 +98,17 @@ pub struct Set {
     pub queries: PathBuf,
     /// In a line.
     pub source: String,
+}
+
+/// Which model Internet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InternetWanted {
+    /// Names of real sites in it, at least.
+    pub names: usize,
+    /// How many of a hundred zones are signed.
+    pub signed_percent: u8,
+    /// Another seed gives another one.
+    pub seed: u64,
 }
 
 /// What resolvers are measured with.
@@ -169,7 +185,7 @@ impl Store<'_> {
                 (base, apex, vec!["dynamic", "--records", &text])
             }
             // Those of resolvers are served by nobody who is measured: `Store::bed`.
-            ZoneKind::Many | ZoneKind::Caching => {
+            ZoneKind::Many | ZoneKind::Caching | ZoneKind::Internet => {
                 return self.many(case, (case.size as f64 * effort.scale) as usize);
             }
         };
@@ -215,6 +231,22 @@ impl Store<'_> {
                 1 => self.run(&words(&command)).map(drop),
                 _ => fs::write(to, updates_of_many(zones, count)).map_err(error::file(to, "write")),
             }
+        })
+    }
+
+    /// A model Internet of so many names at least, whose servers have addresses from `first` on. It is kept as long as its signatures are good, and some.
+    pub fn internet(&self, wanted: &InternetWanted, first: Ipv4Addr) -> Result<PathBuf, Error> {
+        fs::create_dir_all(self.folder).map_err(error::file(self.folder, "create"))?;
+        let week =
+            SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / WEEK_SECONDS);
+        let InternetWanted { names, signed_percent, seed } = wanted;
+        let texts = [names.to_string(), signed_percent.to_string(), seed.to_string(), first.to_string()];
+        let [names, signed, seed, first] = texts.each_ref().map(String::as_str);
+        self.made(&format!("internet-{names}-{signed}-{seed}-{first}-{week}"), |to| {
+            let (bench, to) = (self.bench.to_string_lossy(), to.to_string_lossy());
+            let options = ["--names", names, "--signed", signed, "--seed", seed, "--first-address", first];
+            let command = [&[&*bench, "gen", "internet", "-o", &to][..], &options].concat();
+            self.run(&words(&command)).map(drop)
         })
     }
 

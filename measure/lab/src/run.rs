@@ -14,7 +14,7 @@ use crate::{
     error,
     experiment::{Lab, table},
     file, place, process, published,
-    recipe::{Form, Measure, Name, Recipe},
+    recipe::{Form, Name, Recipe},
     record::{Blocks, FORMAT, Record, Table, Target},
     report,
 };
@@ -181,7 +181,7 @@ fn contenders(options: &Options, notes: &mut Vec<String>) -> Result<(Programs, V
         }
     }
     // Who is asked by resolvers is always this server.
-    if options.recipe.measure == Measure::Caching && programs.zonda.as_os_str().is_empty() {
+    if options.recipe.measure.is_of_resolvers() && programs.zonda.as_os_str().is_empty() {
         programs.zonda = zonda(options.zonda.as_deref(), &bench)?;
     }
     if needs && names.is_empty() {

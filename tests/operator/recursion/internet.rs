@@ -171,6 +171,21 @@ impl Internet {
 
     /// The same at another address of loopback.
     pub fn resolver_at(&self, address: &str, more: &str) -> Resolver {
+        let resolver = self.unasked_at(address, more);
+        await_or(
+            || resolver.log(),
+            || {
+                assert!(resolver.process.is_running(), "{}", resolver.log());
+                // Zones are there; refused where nobody may recurse.
+                let said = resolver.dig(&["localhost", "A"]);
+                resolver.has_begun() && (said.contains("status: NOERROR") || said.contains("status: REFUSED"))
+            },
+        );
+        resolver
+    }
+
+    /// One that nobody has asked anything yet, and that perhaps does not answer yet.
+    pub fn unasked_at(&self, address: &str, more: &str) -> Resolver {
         let scratch = folder(&[]);
         let files = self.files.path();
         let settings = format!(
@@ -185,18 +200,7 @@ impl Internet {
         let mut command = Command::new(program());
         command.args(["serve", "--config", text(&config)]).current_dir(scratch.path());
         let process = Guarded::spawn(command, scratch.path());
-        let resolver = Resolver { process, scratch, address: address.to_owned() };
-        await_or(
-            || resolver.log(),
-            || {
-                assert!(resolver.process.is_running(), "{}", resolver.log());
-                // Zones are there; refused where nobody may recurse.
-                let said = resolver.dig(&["localhost", "A"]);
-                resolver.log().contains("INFO serving ")
-                    && (said.contains("status: NOERROR") || said.contains("status: REFUSED"))
-            },
-        );
-        resolver
+        Resolver { process, scratch, address: address.to_owned() }
     }
 
     /// Ends the servers of a zone.
@@ -232,6 +236,11 @@ impl Resolver {
         let output = Command::new(program()).args(["ctl", "--config", text(&config)]).args(words).output();
         let output = output.expect("the program zonda");
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+    }
+
+    /// Whether its log says that it serves.
+    pub fn has_begun(&self) -> bool {
+        self.log().contains("INFO serving ")
     }
 
     /// What it wrote to its log.

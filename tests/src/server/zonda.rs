@@ -33,6 +33,12 @@ pub fn export_program() -> &'static Path {
     PROGRAM.get_or_init(|| build_target("sim", &["--example", "export"]).join("examples").join("export"))
 }
 
+/// The program that puts the servers of a scenario on sockets: an example of crate `sim` as well.
+pub fn attack_program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| build_target("sim", &["--example", "attack"]).join("examples").join("attack"))
+}
+
 /// Builds a program with the profile and target folder of this test program.
 fn build(package: &str) -> PathBuf {
     build_target(package, &[]).join(package)

@@ -1,5 +1,6 @@
 //! `zonda-bench gen`.
 
+mod internet;
 mod queries;
 mod slice;
 mod updates;
@@ -29,6 +30,8 @@ pub enum Command {
     Queries(queries::Queries),
     /// Make updates for nsupdate that hold in a zone, one after the other.
     Updates(updates::Updates),
+    /// Make a root, TLDs and zones below them of real names, for authoritative servers that resolvers are to ask.
+    Internet(internet::Internet),
     /// Cut a zone and its queries by the first letter of the label below the apex.
     Slice(slice::Slice),
 }
@@ -38,6 +41,7 @@ pub fn run(command: Command) -> Result<ExitCode, Error> {
         Command::Zone(zone) => zone::run(zone)?,
         Command::Queries(options) => queries::run(&options)?,
         Command::Updates(options) => updates::run(&options)?,
+        Command::Internet(options) => internet::run(&options)?,
         Command::Slice(options) => slice::run(&options)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -325,7 +325,7 @@ impl Recursion {
         }
     }
 
-    /// Has a worker look, if it is time. Workers that have seen no event yet cannot: nobody has asked anything then, and it is tried again in a second.
+    /// Has a worker look, if it is time. Workers that have not begun yet cannot: it is tried again in a second.
     fn look(&self, now: u64) {
         let Some(zone) = self.anchors.due(now) else { return };
         let number = self.anchors.number();

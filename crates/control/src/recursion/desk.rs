@@ -68,7 +68,7 @@ impl Desk {
         std::mem::take(&mut *self.errands.lock())
     }
 
-    /// Leaves an errand. `false`: the worker has seen no event yet, or has too many already.
+    /// Leaves an errand. `false`: the worker has not begun yet, or has too many already.
     pub(super) fn leave(&self, errand: Errand) -> bool {
         let waker = self.waker.lock();
         let Some(waker) = &*waker else { return false };
@@ -94,7 +94,7 @@ impl Recursion {
         Arc::clone(&desks[worker])
     }
 
-    /// What each worker has counted that has done anything.
+    /// What each worker has counted.
     pub(crate) fn counts(&self) -> Vec<Counts> {
         self.ask_all(Errand::Counts)
     }

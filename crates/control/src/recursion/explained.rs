@@ -66,12 +66,13 @@ impl Recursion {
         let (to, told) = sync_channel(1);
         let first = self.owner_of(name, desks.len());
         let mut all = desks.iter().cycle().skip(first).take(desks.len());
-        // A worker that nobody has asked anything yet cannot be woken.
         let is_left =
             all.any(|desk| desk.leave(Errand::Explain(Wanted { name: name.clone(), rtype, to: to.clone() })));
         drop(to);
         if !is_left {
-            return Err("no worker has been asked anything yet: send the server a query first".into());
+            return Err(
+                "workers have not begun yet, or have too much to find out for operators already".into()
+            );
         }
         told.recv_timeout(PATIENCE).map_err(|error| match error {
             RecvTimeoutError::Timeout => format!("not found out within {} s", PATIENCE.as_secs()),

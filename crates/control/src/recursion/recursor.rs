@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use cache::Moment;
 use net::{Address, Arrivals, Closed, Context, Driver, Item, Ticket, TimerId};
-use recursive::waiting::Who;
+use recursive::waiting::{OUTAGE_MS_MAX, Who};
 use recursive::{Client, Served, Waiting};
 use resolve::{Ask, Path, Received, Resolver, StreamEvent, StreamId, Time, Waiter};
-use wire::NameBuf;
+use wire::iana::rtype;
+use wire::{Name, NameBuf};
 use zone::CatalogView;
 
 use super::Recursion;
@@ -108,6 +109,23 @@ impl Recursor {
         driver.upstream().configure(Arc::clone(&self.terms.upstream));
     }
 
+    /// The worker begins. Errands reach it from here on ([`Recursor::begin`] has said how); one of all asks the root for its servers, before anybody needs them (RFC 9609 3).
+    pub(crate) fn started(&mut self, driver: &mut Driver<'_, Message>) {
+        let is_forwarded = |zone: &resolve::settings::Configured| zone.name.is_root();
+        if driver.worker() > 0 || self.terms.resolve.zones.iter().any(is_forwarded) {
+            return;
+        }
+        let ask = Ask {
+            name: Name::root(),
+            rtype: rtype::NS,
+            // As tasks do that need it: a question for the same joins.
+            checking_disabled: true,
+            from: resolve::From::Cache,
+            client: None,
+        };
+        self.replies.later.push(Later::of(&ask, None));
+    }
+
     /// Answers a query from what is known; what was asked last is what the other methods speak of.
     #[inline]
     pub(crate) fn serve(&mut self, query: &[u8], context: &Context, time: Time, room: &mut [u8]) -> Served {
@@ -192,7 +210,7 @@ impl Recursor {
         while let Some(told) = self.resolver.told() {
             self.explaining.tell(told);
         }
-        let deadlines = [self.resolver.deadline(), self.replies.waiters.deadline()];
+        let deadlines = [self.resolver.deadline(), self.replies.waiters.deadline(time.now)];
         let Some(deadline) = deadlines.into_iter().flatten().min() else { return };
         if self.timer.is_some_and(|(_, at)| at <= deadline) {
             return;
@@ -262,9 +280,12 @@ impl Recursor {
     /// The timer fired.
     pub(crate) fn tick(&mut self, zones: &CatalogView<'_>, time: Time, driver: &mut Driver<'_, Message>) {
         self.timer = None;
-        self.replies.expire(time.now, driver);
         let (resolver, mut world) = self.parts(zones, time, driver);
         resolver.tick(&mut world);
+        // Who got something by that waits no more.
+        let is_out = self.resolver.is_network_out(Moment(time.now.0.saturating_sub(OUTAGE_MS_MAX)));
+        let known = (&self.terms.policy, &self.shared.cache);
+        self.replies.expire(is_out, known, time.now, driver);
     }
 
     /// Does what operators want to know.

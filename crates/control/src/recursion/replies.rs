@@ -9,7 +9,7 @@ use recursive::waiting::{Fate, Gone, Room, Taken, Waiters, Who};
 use recursive::{Replied, Responder, Waiting};
 use resolve::{Outcome, Time, Waiter};
 use wire::NameBuf;
-use wire::iana::{rcode, rtype};
+use wire::iana::{ede, rcode, rtype};
 
 use super::anchors::Found;
 use super::recursor::{Later, Message};
@@ -25,6 +25,9 @@ pub(super) struct Seat {
 
 /// Waiters from here on are none of clients, whose numbers have a place below it in the lower half: looks at keys for control.
 const LOOKS: u64 = u64::MAX << 16;
+
+/// How many are told at a time that nothing came: less than an event may reply to, so that answers have room in it too.
+const EXPIRED_A_TURN: usize = net::REPLIES_PER_EVENT / 2;
 
 /// See the module.
 pub(super) struct Replies {
@@ -98,10 +101,30 @@ impl Replies {
         true
     }
 
-    /// Lets those go who have waited too long.
-    pub(super) fn expire(&mut self, now: Moment, driver: &mut Driver<'_, Message>) {
-        while let Some(gone) = self.waiters.expire(now) {
-            self.drop_gone(gone, driver);
+    /// Answers those who have waited for as long as may be, some of them at a time; what they asked goes on to be found out. `is_out`: there seems to be no network.
+    pub(super) fn expire(
+        &mut self,
+        is_out: bool,
+        known: (&Policy, &Cache),
+        now: Moment,
+        driver: &mut Driver<'_, Message>,
+    ) {
+        let why = if is_out { ede::NETWORK_ERROR } else { ede::NO_REACHABLE_AUTHORITY };
+        for _ in 0..EXPIRED_A_TURN {
+            let Some(waiter) = self.waiters.overdue(now, is_out) else { return };
+            let Some(taken) = self.waiters.take(waiter, now) else { return };
+            self.abandoned.push(waiter);
+            let room = taken.ticket.ticket.room().min(self.scratch.len());
+            let room = &mut self.scratch[..room];
+            let octets = match taken.fate {
+                Fate::Late => self.answers.fail(&taken.waiting, why, known.0, now, room),
+                Fate::Truncate => self.answers.truncate(&taken.waiting, known.0, now, room),
+                Fate::Reply => self.answers.unanswered(&taken.waiting, why, known, now, room),
+            };
+            if taken.fate == Fate::Reply {
+                self.waiters.replied(&taken, octets, now);
+            }
+            self.send(taken.ticket, octets, driver);
         }
     }
 

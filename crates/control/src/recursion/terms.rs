@@ -1,12 +1,11 @@
 //! What the settings mean to resolver, answers, upstream sockets and validation: one value that workers take over as a whole.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
 use auth::access::{self, Access, Kind, Prefix};
-use net::{Authentication, Ports, Roots, TlsServer, UpstreamSettings};
+use net::{Ports, UpstreamSettings};
 use recursive::dns64::{self, Dns64};
 use recursive::local::{self, Local, Source, Zone};
 use recursive::names::Names;
@@ -20,6 +19,7 @@ use wire::iana::rtype;
 use wire::{Name, NameBuf};
 use zonefile::RecordBuf;
 
+use super::secured::{Secured, protection};
 use crate::read::read_bounded;
 use crate::settings::resolver::{names, ports, prefixes};
 use crate::settings::{LocalZoneSettings, Settings};
@@ -46,8 +46,8 @@ pub(crate) struct Terms {
     pub upstream: Arc<UpstreamSettings>,
     /// What trust anchors begin with, where they are renewed.
     pub(super) seeds: Option<Arc<[Managed]>>,
-    /// Over TLS whoever answers; by the names that they prove.
-    tls: Tls,
+    /// What those have to show that are asked over TLS.
+    pub(super) secured: Secured,
 }
 
 impl Terms {
@@ -67,57 +67,9 @@ impl Terms {
             seeds: is_renewing.then(|| super::anchors::seeds(&resolve.anchors)),
             resolve,
             upstream: upstream(resolver),
-            tls: tls(settings)?,
+            secured: Secured::new(settings)?,
         })
     }
-
-    /// Servers over TLS whoever they are.
-    pub(super) fn opportunistic(&self) -> Option<Arc<TlsServer>> {
-        self.tls.0.clone()
-    }
-
-    /// Servers that prove a name.
-    pub(super) fn named(&self, name: &str) -> Option<Arc<TlsServer>> {
-        self.tls.1.get(name).cloned()
-    }
-}
-
-/// Files in which systems have the certificates that they trust: Debian, Red Hat, Alpine and SUSE, BSDs.
-const TRUSTED: [&str; 4] = [
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-];
-/// Longest of those: a tenth of it is usual.
-const TRUSTED_OCTETS_MAX: u64 = 4 << 20;
-
-/// What forwarders over TLS have to show.
-type Tls = (Option<Arc<TlsServer>>, HashMap<String, Arc<TlsServer>>);
-
-fn tls(settings: &Settings) -> Result<Tls, Vec<String>> {
-    let forwards = || settings.forwards.iter().filter(|(_, forward)| forward.tls).map(|(_, forward)| forward);
-    let fault = |text: String| vec![format!("[[forward]] with tls: {text}")];
-    let mut tls = Tls::default();
-    if forwards().any(|forward| forward.tls_name.is_empty()) {
-        let made = TlsServer::new(&Authentication::Opportunistic);
-        tls.0 = Some(Arc::new(made.map_err(|error| fault(format!("{error:?}")))?));
-    }
-    let mut names: Vec<&str> =
-        forwards().map(|forward| forward.tls_name.as_str()).filter(|name| !name.is_empty()).collect();
-    names.dedup();
-    if names.is_empty() {
-        return Ok(tls);
-    }
-    let trusted = TRUSTED.iter().find_map(|path| read_bounded(Path::new(path), TRUSTED_OCTETS_MAX).ok());
-    let text = trusted.ok_or_else(|| fault(format!("none of {} can be read", TRUSTED.join(", "))))?;
-    let roots = Roots::from_pem(text.as_bytes()).map_err(|error| fault(format!("{error:?}")))?;
-    for name in names {
-        let authentication = Authentication::Name { name: name.to_owned(), roots: roots.clone() };
-        let made = TlsServer::new(&authentication).map_err(|error| fault(format!("{name}: {error:?}")))?;
-        tls.1.insert(name.to_owned(), Arc::new(made));
-    }
-    Ok(tls)
 }
 
 fn upstream(resolver: &crate::settings::ResolverSettings) -> Arc<UpstreamSettings> {
@@ -218,11 +170,7 @@ fn address(record: &RecordBuf) -> Option<IpAddr> {
 /// Zones whose servers the operator names.
 fn configured(settings: &Settings) -> Vec<Configured> {
     let forwards = settings.forwards.iter().map(|(_, forward)| {
-        let security = match (forward.tls, forward.tls_name.is_empty()) {
-            (false, _) => Protection::Plain,
-            (true, true) => Protection::Opportunistic,
-            (true, false) => Protection::Named(forward.tls_name.clone()),
-        };
+        let security = protection(forward);
         let endpoint = |address: &SocketAddr| {
             let port = if forward.tls && address.port() == PORT_PLAIN { PORT_TLS } else { address.port() };
             Endpoint { address: SocketAddr::new(address.ip(), port), security: security.clone() }

@@ -66,12 +66,11 @@ impl World for Outside<'_, '_> {
     }
 
     fn connect(&mut self, to: SocketAddr, security: StreamSecurity<'_>) -> Result<StreamId, Unsent> {
+        let secured = |key| self.terms.secured.get(key).map(Protocol::Tls).ok_or(Unsent::Unreachable);
         let protocol = match security {
             StreamSecurity::Plain => Protocol::Tcp,
-            StreamSecurity::Opportunistic => {
-                Protocol::Tls(self.terms.opportunistic().ok_or(Unsent::Unreachable)?)
-            }
-            StreamSecurity::Named(name) => Protocol::Tls(self.terms.named(name).ok_or(Unsent::Unreachable)?),
+            StreamSecurity::Opportunistic => secured("")?,
+            StreamSecurity::Named(key) => secured(key)?,
         };
         let stream = self.driver.upstream().connect(to, &protocol).map_err(unsent)?;
         Ok(StreamId(stream.bits()))

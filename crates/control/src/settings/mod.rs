@@ -24,6 +24,7 @@ pub use access::OwnLists;
 pub use catalogs::CatalogSettings;
 pub use manual::{man_page, markdown};
 pub use problem::Problem;
+pub(crate) use resolver::pin;
 pub use resolver::{ForwardSettings, LocalZoneSettings, ResolverSettings, StubSettings};
 pub use sections::{
     AccessSettings, AclSettings, ControlSettings, CookieSettings, KeySettings, LogSettings,

@@ -128,6 +128,10 @@ section! {
         tls: bool = false, Range::Any, live;
         /// The name that they must prove to have, by certificates that this system trusts. Empty: they are not authenticated.
         tls_name: String = String::new(), Range::Any, live;
+        /// File of the authorities whose certificates are believed, in PEM. Empty: those that this system trusts.
+        tls_authorities: PathBuf = PathBuf::new(), Range::Any, live;
+        /// Keys that they must have, each as SHA-256 of its SubjectPublicKeyInfo in base64 (RFC 7858 4.2): one of them is enough, and no certificate is looked at beside.
+        tls_pins: Names = Names::default(), Range::TextsOrNone("a hash in base64"), live;
         /// Whether the servers of the zones are asked where none of these answers.
         first: bool = false, Range::Any, live;
     }
@@ -164,10 +168,30 @@ section! {
 
 /// What is wrong with a forwarded zone as a whole.
 pub(super) fn check_forward(forward: &ForwardSettings) -> Result<(), &'static str> {
-    if !forward.tls_name.is_empty() && !forward.tls {
-        return Err("expected `tls = true` beside `tls-name`");
+    let names_authorities = !forward.tls_authorities.as_os_str().is_empty();
+    if !forward.tls {
+        return match () {
+            () if !forward.tls_name.is_empty() => Err("expected `tls = true` beside `tls-name`"),
+            () if names_authorities => Err("expected `tls = true` beside `tls-authorities`"),
+            () if !forward.tls_pins.is_empty() => Err("expected `tls = true` beside `tls-pins`"),
+            () => check_servers(&forward.name, &forward.addresses),
+        };
+    }
+    if names_authorities && forward.tls_name.is_empty() {
+        return Err("expected `tls-name` beside `tls-authorities`: the name that they vouch for");
+    }
+    if names_authorities && !forward.tls_pins.is_empty() {
+        return Err("expected `tls-authorities` or `tls-pins`, found both");
+    }
+    if forward.tls_pins.texts().iter().any(|text| pin(text).is_none()) {
+        return Err("tls-pins: expected hashes of 32 octets in base64");
     }
     check_servers(&forward.name, &forward.addresses)
+}
+
+/// The hash of a key, from base64.
+pub(crate) fn pin(text: &str) -> Option<[u8; 32]> {
+    zonefile::from_base64(text)?.try_into().ok()
 }
 
 /// What is wrong with a stub zone as a whole.
@@ -396,5 +420,27 @@ mod tests {
                 "f:15:8: kind: expected one of \"transparent\", \"static\", \"redirect\", \"nxdomain\", \"nodata\", \"refuse\", \"drop\", found \"nothing\"",
             ]
         );
+    }
+
+    #[test]
+    fn forwarders_over_tls() {
+        let pin = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+        let check = |lines: &str, expected: Option<&str>| {
+            let text = format!("[[forward]]\nname = \"x\"\naddresses = [\"192.0.2.1\"]\n{lines}\n");
+            let expected: Vec<String> =
+                expected.iter().map(|fault| format!("f:1:1: [[forward]]: {fault}")).collect();
+            assert_eq!(problems(&text), expected, "{lines}");
+        };
+        check(&format!("tls = true\ntls-pins = [\"{pin}\"]"), None);
+        check("tls = true\ntls-name = \"y\"\ntls-authorities = \"ca.pem\"", None);
+        check("tls-authorities = \"ca.pem\"", Some("expected `tls = true` beside `tls-authorities`"));
+        check(&format!("tls-pins = [\"{pin}\"]"), Some("expected `tls = true` beside `tls-pins`"));
+        let unnamed = "expected `tls-name` beside `tls-authorities`: the name that they vouch for";
+        check("tls = true\ntls-authorities = \"ca.pem\"", Some(unnamed));
+        let both = "tls = true\ntls-name = \"y\"\ntls-authorities = \"ca.pem\"\n";
+        let one = "expected `tls-authorities` or `tls-pins`, found both";
+        check(&format!("{both}tls-pins = [\"{pin}\"]"), Some(one));
+        let short = "tls-pins: expected hashes of 32 octets in base64";
+        check("tls = true\ntls-pins = [\"AAAA\"]", Some(short));
     }
 }

@@ -1,5 +1,6 @@
 //! What a server must show before it is asked over TLS (RFC 7858, 8310).
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -38,6 +39,20 @@ pub enum TlsFault {
     /// The library refuses to be set up so.
     Setup,
 }
+
+impl fmt::Display for TlsFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TlsFault::Pem => "expected certificates in PEM, found something else",
+            TlsFault::NoRoots => "expected certificates of authorities, found none that can be used",
+            TlsFault::Name => "expected a host name or an address",
+            TlsFault::NoPins => "expected pins, found none",
+            TlsFault::Setup => "the library for TLS refuses to be set up so",
+        })
+    }
+}
+
+impl std::error::Error for TlsFault {}
 
 /// Who is believed to be the server.
 #[derive(Clone, Debug)]

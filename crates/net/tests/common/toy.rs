@@ -22,6 +22,8 @@ pub struct Shared {
     pub wakers: Mutex<Vec<StreamWaker>>,
     pub service_waker: Mutex<Option<Waker>>,
     pub heard: Mutex<Vec<String>>,
+    /// Workers whose services have started, each time.
+    pub started: Mutex<Vec<usize>>,
 }
 
 /// Where the tickets for other threads arrive.
@@ -36,6 +38,7 @@ pub fn serve(listen: &net::Listen) -> (Running, Arc<Shared>, Tickets) {
         wakers: Mutex::default(),
         service_waker: Mutex::default(),
         heard: Mutex::default(),
+        started: Mutex::default(),
     });
     let given = Arc::clone(&shared);
     let running = Server::bind(listen).unwrap().start(move |_| Toy::new(Arc::clone(&given))).unwrap();
@@ -195,6 +198,11 @@ fn say(item: Item<'_>, text: &str) {
 
 impl Service for Toy {
     type Message = String;
+
+    fn started(&mut self, driver: &mut Driver<'_, String>) {
+        self.shared.started.lock().unwrap().push(driver.worker());
+        *self.shared.service_waker.lock().unwrap() = Some(driver.waker());
+    }
 
     fn queries(&mut self, queries: &mut Queries<'_>, driver: &mut Driver<'_, String>) {
         while let Some(item) = queries.next() {

@@ -3,7 +3,7 @@
 use super::here::local;
 use super::made::{goes_on_to_a, made_of, without_made};
 use super::{Replied, Responder, Served, count, filter_for};
-use crate::answer::{Asked, Parts};
+use crate::answer::{self, Asked, End, Parts, Stale};
 use crate::outcome;
 use crate::policy::Policy;
 use crate::verdict::{self, Verdict};
@@ -74,9 +74,81 @@ impl Responder {
 
     /// Tells a client that its query came to nothing for want of time or room.
     pub fn give_up(&mut self, waiting: &Waiting, policy: &Policy, now: Moment, room: &mut [u8]) -> usize {
+        self.fail(waiting, ede::OTHER, policy, now, room)
+    }
+
+    /// Answers a client that waited for as long as anybody may: with what has expired, if there is such (RFC 8767), else that it failed and why, as an extended error.
+    /// The response to a failure has the question alone, and no more octets than any query of its kind but six for the error.
+    pub fn unanswered(
+        &mut self,
+        waiting: &Waiting,
+        why: u16,
+        (policy, cache): (&Policy, &Cache),
+        now: Moment,
+        room: &mut [u8],
+    ) -> usize {
+        match why {
+            ede::NETWORK_ERROR => self.counters.without_network += 1,
+            _ => self.counters.unanswered += 1,
+        }
+        if policy.stale_seconds > 0
+            && let Some(octets) = self.expired(waiting, why, (policy, cache), now, room)
+        {
+            return octets;
+        }
+        self.fail(waiting, why, policy, now, room)
+    }
+
+    /// Answers from the cache with what has expired too; `None`: a part is missing.
+    fn expired(
+        &mut self,
+        waiting: &Waiting,
+        why: u16,
+        (policy, cache): (&Policy, &Cache),
+        now: Moment,
+        room: &mut [u8],
+    ) -> Option<usize> {
+        let turn = self.next_turn(policy);
         self.question.set(&waiting.name);
         self.wishes = waiting.wishes;
-        match self.say(Verdict::failure([Some(ede::OTHER), None]), Some(class::IN), policy, now, room) {
+        let Responder { buffers, question, wishes, suffixes, marks, counters, .. } = self;
+        buffers.name.set_lower(question.name());
+        let asked_for = (&*wishes, Some((question.name(), class::IN)));
+        let tables = (&mut **suffixes, marks);
+        let mut writer = Writer::new(room, tables, asked_for, wishes.opt(policy), (now, turn))?;
+        let filter = filter_for(policy, buffers.name.name());
+        let stale = Some(Stale { why: Some(why) });
+        let asked = Asked { wishes, policy, cache, now, filter, stale };
+        let mut parts = Parts::new();
+        if waiting.is_aliased {
+            local(policy, wishes, &mut buffers.name, now, &mut writer);
+            parts.security = Security::Insecure;
+        }
+        let End::Answer(verdict) = answer::answer(&asked, buffers, &mut parts, &mut writer) else {
+            return None;
+        };
+        if verdict.has_no_records() {
+            return None;
+        }
+        count(counters, &parts);
+        counters.truncated += u64::from(writer.is_truncated());
+        verdict::finish(verdict, (wishes, true), policy, writer, None)
+    }
+
+    /// Tells a client that its query failed, in few octets.
+    pub fn fail(
+        &mut self,
+        waiting: &Waiting,
+        why: u16,
+        policy: &Policy,
+        now: Moment,
+        room: &mut [u8],
+    ) -> usize {
+        self.question.set(&waiting.name);
+        // Our name would be longer than the question.
+        self.wishes = Wishes { wants_nsid: false, ..waiting.wishes };
+        self.counters.failures += 1;
+        match self.say(Verdict::failure([Some(why), None]), Some(class::IN), policy, now, room) {
             Served::Octets(octets) => octets,
             _ => 0,
         }

@@ -3,6 +3,11 @@
 /// Age at which an answer to an address that was not proved is not sent any more, milliseconds. Held back longer, answers could be let loose on a victim at
 /// a moment of an attacker's choice (DNSBomb, CVE-2024-33655); Unbound has 1.9 s. Stubs ask again after 1 to 5 s, and find it in the cache.
 pub const AGE_MS_MAX: u64 = 2_000;
+/// Age at which those without a proved address are told that servers keep silent, while the question goes on for the cache: shortly before it is too late for any
+/// answer, and after stale ones are given (1.8 s, RFC 8767 5). A response of the query's size at the query's pace amplifies nothing.
+pub const SILENCE_MS_MAX: u64 = 1_900;
+/// Age at which all are told that there is no network, while there seems to be none: a link that is back sooner goes unnoticed, and stubs have not asked again yet.
+pub const OUTAGE_MS_MAX: u64 = 1_400;
 /// The same for clients who are where they say: more than the resolver takes for any question.
 pub const PROVED_AGE_MS_MAX: u64 = 8_000;
 /// A part of the places that those of one prefix have at most: one forwarder may be a city.

@@ -149,16 +149,40 @@ fn ages() {
     let (one, _) = bench.come("192.0.2.1:5", false, "www.example");
     let (two, _) = bench.come("198.51.100.1:5", true, "www.example");
     let begin = bench.now;
-    assert_eq!(bench.waiters.deadline(), Some(begin.plus_ms(2_001)));
-    assert!(bench.waiters.expire(begin.plus_ms(2_000)).is_none());
-    let taken = bench.waiters.take(one, begin.plus_ms(2_001)).unwrap();
-    assert_eq!(taken.fate, Fate::Late);
+    assert_eq!(bench.waiters.deadline(begin), Some(begin.plus_ms(1_400)), "there may be no network");
+    assert_eq!(bench.waiters.deadline(begin.plus_ms(1_400)), Some(begin.plus_ms(1_900)));
+    assert!(bench.waiters.overdue(begin.plus_ms(1_899), false).is_none());
+    assert_eq!(bench.waiters.overdue(begin.plus_ms(1_900), false), Some(one));
+    let taken = bench.waiters.take(one, begin.plus_ms(1_900)).unwrap();
+    assert_eq!(taken.fate, Fate::Reply);
     let one = bench.waiters.put_back(taken);
-    assert_eq!(bench.waiters.expire(begin.plus_ms(2_001)).unwrap().waiter, one);
-    assert!(bench.waiters.expire(begin.plus_ms(8_000)).is_none());
-    assert_eq!(bench.waiters.deadline(), Some(begin.plus_ms(8_001)));
-    assert_eq!(bench.waiters.expire(begin.plus_ms(8_001)).unwrap().waiter, two);
-    assert_eq!((bench.waiters.deadline(), bench.waiters.counts().late), (None, 3));
+    let taken = bench.waiters.take(one, begin.plus_ms(2_001)).unwrap();
+    assert_eq!(taken.fate, Fate::Late, "the worker was busy");
+    assert!(bench.waiters.overdue(begin.plus_ms(7_999), false).is_none());
+    assert_eq!(bench.waiters.deadline(begin.plus_ms(2_001)), Some(begin.plus_ms(8_000)));
+    assert_eq!(bench.waiters.overdue(begin.plus_ms(8_000), false), Some(two));
+    bench.waiters.take(two, begin.plus_ms(8_000)).unwrap();
+    assert_eq!(bench.waiters.overdue(begin.plus_ms(9_000), true), None);
+    assert_eq!((bench.waiters.deadline(begin), bench.waiters.counts().late), (None, 1));
+}
+
+/// Without a network all are told sooner, the oldest first, those whose address is not proved before.
+#[test]
+fn told_of_an_outage() {
+    let mut bench = Bench::new(64);
+    let (proved, _) = bench.come("198.51.100.1:5", true, "www.example");
+    let (one, _) = bench.come("192.0.2.1:5", false, "www.example");
+    let begin = bench.now;
+    bench.now = begin.plus_ms(100);
+    bench.come("192.0.2.1:6", false, "www.example");
+    assert!(bench.waiters.overdue(begin.plus_ms(1_399), true).is_none());
+    let told: Vec<_> = std::iter::from_fn(|| {
+        let waiter = bench.waiters.overdue(begin.plus_ms(1_400), true)?;
+        bench.waiters.take(waiter, begin.plus_ms(1_400)).map(|_| waiter)
+    })
+    .collect();
+    assert_eq!(told, [one, proved]);
+    assert_eq!(bench.waiters.deadline(begin.plus_ms(1_400)), Some(begin.plus_ms(1_500)));
 }
 
 /// One that is put back keeps its age and its place among others.
@@ -171,7 +195,7 @@ fn put_back() {
     let taken = bench.waiters.take(first, bench.now).unwrap();
     bench.waiters.put_back(taken);
     assert_eq!(bench.tickets(), [1, 2]);
-    assert_eq!(bench.waiters.deadline(), Some(Moment(1_000 + 2_001)));
+    assert_eq!(bench.waiters.deadline(Moment(1_000)), Some(Moment(1_000 + 1_400)));
 }
 
 /// What was held back comes at once: 64 KiB of it, then TC; not for those with proof, nor for what came soon.

@@ -132,6 +132,7 @@ fn action(words: &mut Words<'_>) -> Result<Action, String> {
         "no-question" => Action::NoQuestion,
         "lower-case" => Action::LowerCase,
         "forge" => forge(words)?,
+        "garbage" => Action::Garbage(words.number("number")?, knowing(words)?),
         "answer" => Action::Add(Section::Answer, words.record()?),
         "authority" => Action::Add(Section::Authority, words.record()?),
         "additional" => Action::Add(Section::Additional, words.record()?),
@@ -177,6 +178,10 @@ fn refer(words: &mut Words<'_>) -> Result<Action, String> {
 /// `forge N [RECORD] [knowing id|port|case]...`
 fn forge(words: &mut Words<'_>) -> Result<Action, String> {
     let (count, record) = (words.number("number")?, words.record()?);
+    Ok(Action::Forge(count, record, knowing(words)?))
+}
+
+fn knowing(words: &mut Words<'_>) -> Result<Knowing, String> {
     let mut knowing = Knowing::default();
     while words.peek() == Some("knowing") {
         words.next();
@@ -187,7 +192,7 @@ fn forge(words: &mut Words<'_>) -> Result<Action, String> {
             other => return Err(format!("{other} cannot be known")),
         }
     }
-    Ok(Action::Forge(count, record, knowing))
+    Ok(knowing)
 }
 
 const CONDITIONS: [&str; 10] =
@@ -281,6 +286,12 @@ mod tests {
             "forge 9 [QNAME 5 A 192.0.2.1] knowing port knowing case",
             Action::Forge(9, "QNAME 5 A 192.0.2.1".into(), knowing),
             always(),
+        );
+        let knowing = Knowing { port: true, ..Knowing::default() };
+        check(
+            "garbage 8 knowing port times 1",
+            Action::Garbage(8, knowing),
+            When { times: Some(1), ..always() },
         );
     }
 

@@ -185,14 +185,16 @@ impl Scenario {
 }
 
 fn is_quantity(word: &str) -> bool {
-    matches!(word, "queries" | "streams" | "took" | "open" | "counter")
+    matches!(word, "queries" | "each" | "streams" | "took" | "open" | "counter")
 }
 
-/// `queries SERVER|all OP N`, `streams OP N`, `took OP MILLISECONDS`, `open OP N`, `counter NAME OP N`
+/// `queries SERVER|all OP N`, `each SERVER|all OP N.NNN`, `streams OP N`, `took OP MILLISECONDS`, `open OP N`, `counter NAME OP N`
 fn compare(words: &[&str]) -> Result<What, String> {
     let (quantity, rest) = match words {
         ["queries", "all", rest @ ..] => (Quantity::AllQueries, rest),
         ["queries", server, rest @ ..] => (Quantity::Queries((*server).to_owned()), rest),
+        ["each", "all", rest @ ..] => (Quantity::Each(None), rest),
+        ["each", server, rest @ ..] => (Quantity::Each(Some((*server).to_owned())), rest),
         ["streams", rest @ ..] => (Quantity::Streams, rest),
         ["took", rest @ ..] => (Quantity::Took, rest),
         ["open", rest @ ..] => (Quantity::Open, rest),
@@ -206,7 +208,11 @@ fn compare(words: &[&str]) -> Result<What, String> {
         "=" => Comparison::Equal,
         other => return Err(format!("{other} is none of <=, >=, =")),
     };
-    Ok(What::Compare(quantity, comparison, parse(number, "number")?))
+    let number = match quantity {
+        Quantity::Each(_) => (parse::<f64>(number, "number")? * 1_000.0) as u64,
+        _ => parse(number, "number")?,
+    };
+    Ok(What::Compare(quantity, comparison, number))
 }
 
 /// A step; `line` is its text from the first word on.

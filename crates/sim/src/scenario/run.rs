@@ -3,7 +3,7 @@
 use super::check::check;
 use super::{Comparison, Network, Plan, Quantity, Scenario, Step, What};
 use crate::reply::Reply;
-use crate::tested::{Make, Setup, Tested, Ticket};
+use crate::tested::{Make, Outside, Setup, Tested, Ticket};
 use crate::time::{Micros, SECOND};
 use crate::world::{Question, Stuck, World};
 use std::rc::Rc;
@@ -33,13 +33,15 @@ pub fn run(scenario: &Scenario, make: &Make<'_>) -> Result<(), Failure> {
 pub fn story_of(scenario: &Scenario, make: &Make<'_>) -> Result<String, Failure> {
     let begin = |words| Failure { line: 0, words, story: String::new() };
     let internet = scenario.plan.internet().map_err(begin)?;
+    let hints = internet.hints();
+    let mut world = World::new(internet, scenario.seed);
     let setup = Setup {
-        hints: internet.hints(),
+        hints,
         anchors: scenario.plan.anchors(),
         settings: scenario.settings.clone(),
         stored: None,
+        time: world.time(),
     };
-    let mut world = World::new(internet, scenario.seed);
     scenario.without_rules.iter().for_each(|rule| world.rules.leave_out(rule));
     let mut run = Run {
         world,
@@ -76,6 +78,8 @@ struct Run<'m> {
 struct Counted {
     queries: Vec<u64>,
     streams: u64,
+    /// Questions of clients since then.
+    asked: u64,
 }
 
 impl Run<'_> {
@@ -98,6 +102,7 @@ impl Run<'_> {
                 for number in 0..*count {
                     self.world.ask(&Question::new(&pattern.replace('N', &number.to_string()), *qtype));
                 }
+                self.counted.asked += u64::from(*count);
                 Ok(())
             }
             What::Compare(quantity, comparison, wanted) => self.compare(quantity, *comparison, *wanted),
@@ -105,6 +110,7 @@ impl Run<'_> {
                 let servers = self.world.internet.servers();
                 self.counted.queries = servers.iter().map(|server| server.counts.queries()).collect();
                 self.counted.streams = self.world.totals.streams;
+                self.counted.asked = 0;
                 Ok(())
             }
             What::Zone(apex, text) => {
@@ -141,7 +147,8 @@ impl Run<'_> {
             }
             What::Command(words) => self.world.command(&mut *self.tested, words).map(drop),
             What::Restart => {
-                self.setup.stored = self.tested.store();
+                self.setup.time = self.world.time();
+                self.setup.stored = self.tested.store(self.setup.time);
                 self.tested = (self.make)(&self.setup)?;
                 Ok(())
             }
@@ -152,6 +159,7 @@ impl Run<'_> {
     /// Asks, and waits for an answer; then a little longer, as there must be no second one.
     fn ask(&mut self, question: &Question) -> Result<Ticket, String> {
         let ticket = self.world.ask(question);
+        self.counted.asked += 1;
         self.last = Some(ticket);
         let end = self.world.now() + PATIENCE;
         while self.world.answers(ticket).is_empty() && self.world.now() < end {
@@ -176,13 +184,21 @@ impl Run<'_> {
 
     fn compare(&mut self, quantity: &Quantity, comparison: Comparison, wanted: u64) -> Result<(), String> {
         let (counted, servers) = (&self.counted, self.world.internet.servers());
+        let place = |name: &String| {
+            let at = servers.iter().position(|server| server.name == *name);
+            at.ok_or_else(|| format!("there is no server {name}"))
+        };
         let of = |at: usize| servers[at].counts.queries() - counted.queries.get(at).copied().unwrap_or(0);
         let found = match quantity {
-            Quantity::Queries(name) => {
-                let at = servers.iter().position(|server| server.name == *name);
-                of(at.ok_or_else(|| format!("there is no server {name}"))?)
-            }
+            Quantity::Queries(name) => of(place(name)?),
             Quantity::AllQueries => (0..servers.len()).map(of).sum(),
+            Quantity::Each(name) => {
+                let queries = match name {
+                    Some(name) => of(place(name)?),
+                    None => (0..servers.len()).map(of).sum(),
+                };
+                (queries * 1_000).div_ceil(counted.asked.max(1))
+            }
             Quantity::Streams => self.world.totals.streams - counted.streams,
             Quantity::Took => {
                 let took = self.last.and_then(|ticket| self.world.took(ticket));

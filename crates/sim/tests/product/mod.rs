@@ -1,22 +1,24 @@
 //! The product's resolver as a world takes it: cache, resolver and responder of one worker, joined as `control::recursion` joins them over sockets.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 
+use cache::dump::{Dump, Situation};
 use cache::{Cache, Flush, Moment, Servers};
 use recursive::policy::{Clients, Policy};
 use recursive::rebinding::Rebinding;
-use recursive::{Client, Replied, Responder, Served, Waiting};
+use recursive::waiting::{Fate, OUTAGE_MS_MAX, Room, Waiters, Who};
+use recursive::{Client, Replied, Responder, Served};
 use resolve::settings::{Configured, ConfiguredKind, Endpoint, Protection};
 use resolve::{Ask, Outcome, Received, Resolver, Settings, StreamSecurity, Time, Waiter, World};
 use sim::records::address_of;
 use sim::tested::{ClientQuery, Closed, Outside, Path, Setup, StreamEvent, StreamId, Tested, Ticket, Unsent};
 use sim::time::{MILLISECOND, Micros, SECOND, micros_of};
 use validate::Anchors;
+use wire::iana::ede;
 use wire::{Address, Name, NameBuf};
 
-/// Longest that an answer is of use to a client over UDP, as `control::recursion::replies` has it.
-const AGE_MAX_MS: u64 = 2_000;
+/// Clients that may wait: as many as a worker of `control` lets wait at most.
+const PLACES: usize = 32_768;
 /// Where milliseconds begin: not at zero, which would be before anything was asked.
 const FIRST_MS: u64 = 1_000_000;
 
@@ -27,18 +29,19 @@ pub struct Product {
     settings: Settings,
     policy: Policy,
     answers: Responder,
-    rows: HashMap<Waiter, Row>,
-    next: u64,
+    /// Whether what is asked for often is asked anew before it expires.
+    prefetches: bool,
+    waiters: Waiters<Seat>,
+    /// When the last event was.
+    now: Moment,
     later: Vec<Later>,
     room: Vec<u8>,
 }
 
-struct Row {
+/// Where an answer goes, and who pays for it.
+struct Seat {
     ticket: Ticket,
-    waiting: Waiting,
-    since: Moment,
     client: u64,
-    is_proved: bool,
 }
 
 struct Later {
@@ -68,6 +71,7 @@ impl Product {
         settings.anchors = anchors;
         let mut rebinding = None;
         let mut of_cache = cache::Settings::default();
+        let mut prefetches = true;
         for line in &setup.settings {
             match line.split_whitespace().collect::<Vec<_>>()[..] {
                 ["serve-stale", "yes"] => {
@@ -84,6 +88,7 @@ impl Product {
                     let kind = ConfiguredKind::Forward { is_first: false };
                     settings.zones.push(configured(zone, server, kind)?);
                 }
+                ["prefetch", "no"] => prefetches = false,
                 ["rebinding", "yes"] => rebinding = Some(Rebinding::usual()),
                 ["nsec3-iterations", most] => {
                     settings.policy.nsec3_iterations_max = most.parse().map_err(|_| format!("{most}?"))?;
@@ -94,14 +99,19 @@ impl Product {
         let points: Vec<NameBuf> = settings.zones.iter().map(|zone| zone.name.clone()).collect();
         let points = recursive::names::Names::new(&points);
         let policy = Policy { clients: Clients::All, rotates: false, points, rebinding, ..Policy::default() };
+        let cache = Cache::with(&of_cache, [1, 2, 3]);
+        if let Some(stored) = &setup.stored {
+            take_in(&cache, stored, &situation(setup.time))?;
+        }
         Ok(Box::new(Product {
-            cache: Cache::with(&of_cache, [1, 2, 3]),
+            cache,
             resolver: Resolver::new(settings.clone(), 5),
             settings,
             policy,
             answers: Responder::new(4),
-            rows: HashMap::new(),
-            next: 0,
+            prefetches,
+            waiters: Waiters::new(PLACES),
+            now: Moment(FIRST_MS),
             later: Vec::new(),
             room: vec![0; usize::from(u16::MAX)],
         }))
@@ -111,6 +121,7 @@ impl Product {
     fn event(&mut self, outside: &mut dyn Outside, act: impl FnOnce(&mut Resolver, &mut dyn World)) {
         let mut done = Vec::new();
         let time = time_of(outside);
+        self.now = time.now;
         act(
             &mut self.resolver,
             &mut Around { time, outside, cache: &self.cache, policy: &self.policy, done: &mut done },
@@ -124,10 +135,10 @@ impl Product {
                 Around { time, outside, cache: &self.cache, policy: &self.policy, done: &mut done };
             let asked = self.resolver.ask(&ask, waiter, &mut around);
             if asked.is_err()
-                && let Some(row) = waiter.and_then(|waiter| self.rows.remove(&waiter))
+                && let Some(taken) = waiter.and_then(|waiter| self.waiters.take(waiter, time.now))
             {
-                let octets = self.answers.give_up(&row.waiting, &self.policy, time.now, &mut self.room);
-                outside.reply(row.ticket, &self.room[..octets]);
+                let octets = self.answers.give_up(&taken.waiting, &self.policy, time.now, &mut self.room);
+                outside.reply(taken.ticket.ticket, &self.room[..octets]);
             }
             self.finish(done, time, outside);
         }
@@ -135,18 +146,41 @@ impl Product {
 
     fn finish(&mut self, done: Vec<(Waiter, Outcome)>, time: Time, outside: &mut dyn Outside) {
         for (waiter, outcome) in done {
-            let Some(mut row) = self.rows.remove(&waiter) else { continue };
-            if !row.is_proved && time.now.ms_since(row.since) > AGE_MAX_MS {
-                continue;
-            }
+            let Some(mut taken) = self.waiters.take(waiter, time.now) else { continue };
             let known = (&self.policy, &self.cache);
-            match self.answers.reply(&mut row.waiting, &outcome, known, time, &mut self.room) {
-                Replied::Octets(octets) => outside.reply(row.ticket, &self.room[..octets]),
-                Replied::Ask => {
-                    self.later.push(Later::of(&self.answers.ask(row.client), Some(waiter)));
-                    self.rows.insert(waiter, row);
+            let octets = match taken.fate {
+                Fate::Late => continue,
+                Fate::Truncate => {
+                    self.answers.truncate(&taken.waiting, &self.policy, time.now, &mut self.room)
                 }
-            }
+                Fate::Reply => {
+                    match self.answers.reply(&mut taken.waiting, &outcome, known, time, &mut self.room) {
+                        Replied::Octets(octets) => octets,
+                        Replied::Ask => {
+                            let client = taken.ticket.client;
+                            let waiter = self.waiters.put_back(taken);
+                            self.later.push(Later::of(&self.answers.ask(client), Some(waiter)));
+                            continue;
+                        }
+                    }
+                }
+            };
+            self.waiters.replied(&taken, octets, time.now);
+            outside.reply(taken.ticket.ticket, &self.room[..octets]);
+        }
+    }
+
+    /// Answers those who have waited for as long as may be.
+    fn expire(&mut self, outside: &mut dyn Outside) {
+        let now = time_of(outside).now;
+        let is_out = self.resolver.is_network_out(Moment(now.0 - OUTAGE_MS_MAX));
+        let why = if is_out { ede::NETWORK_ERROR } else { ede::NO_REACHABLE_AUTHORITY };
+        while let Some(waiter) = self.waiters.overdue(now, is_out) {
+            let Some(taken) = self.waiters.take(waiter, now) else { return };
+            self.resolver.abandon(waiter);
+            let known = (&self.policy, &self.cache);
+            let octets = self.answers.unanswered(&taken.waiting, why, known, now, &mut self.room);
+            outside.reply(taken.ticket.ticket, &self.room[..octets]);
         }
     }
 }
@@ -161,7 +195,7 @@ impl Tested for Product {
         match self.answers.serve(query.octets, &client, known, time, &mut self.room) {
             Served::Octets(octets) => {
                 outside.reply(query.ticket, &self.room[..octets]);
-                if let Some(ask) = self.answers.due() {
+                if let Some(ask) = self.answers.due().filter(|_| self.prefetches) {
                     self.later.push(Later::of(&ask, None));
                 }
             }
@@ -170,13 +204,17 @@ impl Tested for Product {
                 outside.reply(query.ticket, &self.room[..octets]);
             }
             Served::Miss => {
-                self.next += 1;
-                let (waiter, client) = (Waiter(self.next), u64::from(query.from.port()));
-                let is_proved = self.answers.is_proved();
+                let client = u64::from(query.from.port());
+                let who = Who { address: &address, is_proved: self.answers.is_proved() };
                 let waiting = self.answers.waiting();
+                match self.waiters.make_room(&who, &waiting) {
+                    Room::Joined => return,
+                    Room::Free => {}
+                    Room::Evicted(gone) => self.resolver.abandon(gone.waiter),
+                }
+                let seat = Seat { ticket: query.ticket, client };
+                let waiter = self.waiters.insert(&who, waiting, seat, time.now);
                 self.later.push(Later::of(&self.answers.ask(client), Some(waiter)));
-                let row = Row { ticket: query.ticket, waiting, since: time.now, client, is_proved };
-                self.rows.insert(waiter, row);
             }
             Served::Drop | Served::Other => {}
         }
@@ -204,10 +242,12 @@ impl Tested for Product {
 
     fn tick(&mut self, outside: &mut dyn Outside) {
         self.event(outside, |resolver, world| resolver.tick(world));
+        self.expire(outside);
     }
 
     fn deadline(&self) -> Option<Micros> {
-        self.resolver.deadline().map(|at| at.0.saturating_sub(FIRST_MS) * MILLISECOND)
+        let deadlines = [self.resolver.deadline(), self.waiters.deadline(self.now)];
+        deadlines.into_iter().flatten().min().map(|at| at.0.saturating_sub(FIRST_MS) * MILLISECOND)
     }
 
     fn command(&mut self, words: &str, outside: &mut dyn Outside) -> Result<String, String> {
@@ -230,8 +270,9 @@ impl Tested for Product {
         Ok(forgotten.to_string())
     }
 
-    fn store(&mut self) -> Option<Vec<u8>> {
-        None
+    fn store(&mut self, time: sim::time::Time) -> Option<Vec<u8>> {
+        let mut stored = Vec::new();
+        self.cache.write_dump(&mut stored, &situation(time)).ok().map(|_| stored)
     }
 
     fn counter(&self, name: &str) -> Option<u64> {
@@ -240,8 +281,22 @@ impl Tested for Product {
 
     fn open_count(&self) -> usize {
         let [tasks, questions, _, budgets, inquiries] = self.resolver.held();
-        tasks + questions + budgets + inquiries + self.rows.len()
+        tasks + questions + budgets + inquiries + self.waiters.counts().waiting as usize
     }
+}
+
+/// When a cache is written or read: no settings change over a restart here.
+fn situation(time: sim::time::Time) -> Situation {
+    Situation { now: Moment(FIRST_MS + time.now / MILLISECOND), wall: time.wall, world: 0 }
+}
+
+/// Takes in what was written, as `control::recursion::kept` does.
+fn take_in(cache: &Cache, stored: &[u8], situation: &Situation) -> Result<(), String> {
+    let dump = Dump::open(stored, situation).map_err(|error| format!("{error:?}"))?;
+    let mut parts = 0..dump.parts();
+    parts
+        .try_for_each(|part| cache.load(&dump, part, situation.now).map(drop))
+        .map_err(|error| format!("{error:?}"))
 }
 
 fn configured(zone: &str, server: &str, kind: ConfiguredKind) -> Result<Configured, String> {

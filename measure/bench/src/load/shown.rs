@@ -21,7 +21,8 @@ impl Outcome {
             let of = |&(name, at): &(&str, f64)| {
                 (name.to_owned(), json!(micros(histogram.value_at_percentile(at))))
             };
-            PERCENTILES.iter().map(of).collect::<serde_json::Map<_, _>>().into()
+            let mean = ("mean".to_owned(), json!(histogram.mean() / 1000.0));
+            PERCENTILES.iter().map(of).chain([mean]).collect::<serde_json::Map<_, _>>().into()
         };
         let rcodes: serde_json::Map<_, _> =
             self.rcodes_seen().map(|(name, count)| (name, json!(count))).collect();

@@ -1,6 +1,7 @@
 //! What lies between generator and server: a pair of network namespaces joined by a veth pair, or the loopback
 //! interface.
 
+pub mod link;
 mod sysctl;
 mod veth;
 
@@ -21,6 +22,8 @@ pub const RECEIVE_OCTETS: usize = 64 << 20;
 /// Where the authoritative servers of a caching experiment are on the loopback interface: that of the parent, and that of the
 /// children.
 const UPSTREAMS: [Ipv4Addr; 2] = [Ipv4Addr::new(127, 0, 53, 2), Ipv4Addr::new(127, 0, 53, 1)];
+/// Where addresses of a model Internet begin: of a network for measurements (RFC 2544) behind the generator's end, or on the loopback interface.
+const INTERNET: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 0, 0), Ipv4Addr::new(127, 53, 0, 0)];
 /// Their port: resolvers follow glue, which has none.
 pub const DNS_PORT: u16 = 53;
 /// First port tried.
@@ -127,6 +130,22 @@ impl Bed {
             }
         }
         Ok(all)
+    }
+
+    /// Where addresses of the servers of a model Internet begin; two networks of 65,536 from there on are free.
+    pub fn internet(&self) -> Ipv4Addr {
+        INTERNET[usize::from(self.pair.is_none())]
+    }
+
+    /// Gives the generator's end these addresses of a model Internet, and leads the servers' end to them.
+    pub fn take(&self, addresses: impl Iterator<Item = Ipv4Addr>) -> Result<(), Error> {
+        // The loopback interface has all of its network.
+        self.pair.as_ref().map_or(Ok(()), |pair| pair.take(addresses, INTERNET[0]))
+    }
+
+    /// An address for a server that is asked by others at the generator's end alone, with a port that is free there.
+    pub fn hidden_address(&mut self) -> Result<SocketAddr, Error> {
+        self.free(Ipv4Addr::LOCALHOST, &self.load())
     }
 
     fn free(&mut self, ip: Ipv4Addr, place: &Place) -> Result<SocketAddr, Error> {

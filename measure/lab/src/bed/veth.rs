@@ -95,6 +95,18 @@ impl Pair {
     }
 }
 
+impl Pair {
+    /// Gives the generator's end more addresses, all of the /15 that begins with `network`, and leads the server's end there. Those that it has
+    /// already stay.
+    pub fn take(&self, addresses: impl Iterator<Item = Ipv4Addr>, network: Ipv4Addr) -> Result<(), Error> {
+        let (server, client) = (&self.server.name, &self.client.name);
+        for address in addresses {
+            ip(&format!("-n {client} address replace {address}/32 dev lo"))?;
+        }
+        ip(&format!("-n {server} route replace {network}/15 via {CLIENT} dev veth-s")).map(drop)
+    }
+}
+
 /// Removes what runs that were killed left behind.
 fn remove_left() {
     let Ok(list) = ip("netns list") else { return };

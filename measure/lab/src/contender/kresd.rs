@@ -12,11 +12,14 @@ net.ipv6 = false
 cache.open({CACHE_OCTETS}, 'lmdb://{folder}/cache')
 cache.min_ttl(0)
 trust_anchors.remove('.')
-modules = {{ 'hints > iterate' }}
+{}modules = {{ 'hints > iterate' }}
 hints.root_file('{folder}/{HINTS}')
 "#,
         job.address.ip(),
-        job.address.port()
+        job.address.port(),
+        job.role.anchor().map_or_else(String::new, |anchor| {
+            format!("trust_anchors.add('. 3600 IN DS {}')\n", anchor.words())
+        })
     );
     let one = ["kresd", "-n", "-c", &format!("{folder}/kresd.conf"), &folder.to_string()].map(str::to_owned);
     let command = match job.workers {

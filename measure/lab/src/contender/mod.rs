@@ -26,7 +26,10 @@ use std::{
 };
 
 pub use echo::EchoOptions;
-pub use role::{Bounds, CACHE_OCTETS, HINTS, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, WAITING};
+pub use role::{
+    ANCHOR, Anchor, Bounds, CACHE_OCTETS, HINTS, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Root, WAITING,
+};
+pub use unbound::CONTROL as UNBOUND_CONTROL;
 
 use crate::{
     Error,
@@ -250,6 +253,9 @@ impl Name {
         }
         setup.files.iter().try_for_each(|(name, text)| write(name, text))?;
         job.role.hints().map_or(Ok(()), |hints| write(HINTS, &hints))?;
+        job.role
+            .anchor()
+            .map_or(Ok(()), |anchor| write(ANCHOR, &format!(". 3600 IN DS {}\n", anchor.words())))?;
         setup.before.iter().try_for_each(|command| self.run_before(command, place, job.folder))?;
         setup.command.splice(..0, job.under.iter().cloned());
         let began = Instant::now();

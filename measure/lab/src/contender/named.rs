@@ -21,7 +21,7 @@ pub fn setup(job: &Job<'_>) -> Setup {
   minimal-responses yes;
   rrset-order {{ order none; }};
   notify no;
-  dnssec-validation no;
+  dnssec-validation {};
   querylog no;
   empty-zones-enable no;
   check-integrity no;
@@ -33,6 +33,7 @@ logging {{ category default {{ null; }}; category unmatched {{ null; }}; }};
         job.address.port(),
         job.address.ip(),
         if matches!(job.role, Role::Resolver { .. }) { "yes" } else { "no" },
+        if job.role.anchor().is_some() { "yes" } else { "no" },
         options(job)
     );
     let command = ["named", "-f", "-n", &job.workers.to_string(), "-c", &format!("{folder}/named.conf")];
@@ -87,8 +88,14 @@ fn key(role: Role) -> String {
 fn changing(job: &Job<'_>) -> String {
     let more = match job.role {
         Role::Static | Role::Primary => return zones(job, "primary"),
-        Role::Resolver { .. } => {
-            return format!("zone \".\" {{ type hint; file \"{}/{HINTS}\"; }};\n", job.folder.display());
+        Role::Resolver { anchor, .. } => {
+            let hints = format!("zone \".\" {{ type hint; file \"{}/{HINTS}\"; }};\n", job.folder.display());
+            let words = anchor.map(|anchor| anchor.words());
+            let anchor =
+                words.as_deref().and_then(|words| words.rsplit_once(' ')).map(|(numbers, digest)| {
+                    format!("trust-anchors {{ \".\" static-ds {numbers} \"{digest}\"; }};\n")
+                });
+            return hints + &anchor.unwrap_or_default();
         }
         Role::Dynamic { is_signed: false } => "type primary; allow-update { any; };".to_owned(),
         Role::Dynamic { is_signed: true } => {

@@ -6,9 +6,27 @@ use std::sync::OnceLock;
 use super::{HINTS, Job, Setup, WAITING};
 use crate::process;
 
+/// Name of the file with keys of versions that read lines.
+const LUA: &str = "anchor.lua";
+
 pub fn setup(job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
     let (address, threads) = (job.address, job.workers);
+    let words = job.role.anchor().map(|anchor| anchor.words());
+    let anchor = match &words {
+        None => "  validation: \"off\"\n".to_owned(),
+        Some(words) => {
+            format!("  validation: validate\n  trustanchors:\n  - name: .\n    dsrecords: [\"{words}\"]\n")
+        }
+    };
+    // Before, keys are added in Lua.
+    let (dnssec, lua, files) = match &words {
+        None => ("off", String::new(), Vec::new()),
+        Some(words) => {
+            let lua = format!("lua-config-file={folder}/{LUA}\n");
+            ("validate", lua, vec![(LUA, format!("clearTA('.')\naddTA('.', \"{words}\")\n"))])
+        }
+    };
     let (file, head) = match has_yaml() {
         true => (
             "recursor.yml",
@@ -21,8 +39,7 @@ pub fn setup(job: &Job<'_>) -> Setup {
 outgoing:
   dont_query: []
 dnssec:
-  validation: "off"
-recursor:
+{anchor}recursor:
   threads: {threads}
   max_mthreads: {WAITING}
   hint_file: "{folder}/{HINTS}"
@@ -41,13 +58,14 @@ logging:
             "recursor.conf",
             format!(
                 "local-address={address}\nallow-from=0.0.0.0/0\nreuseport=yes\npdns-distributes-queries=no\ndont-query=\n\
-                 dnssec=off\nthreads={threads}\nmax-mthreads={WAITING}\nhint-file={folder}/{HINTS}\nsocket-dir={folder}\n\
+                 dnssec={dnssec}\n{lua}threads={threads}\nmax-mthreads={WAITING}\nhint-file={folder}/{HINTS}\nsocket-dir={folder}\n\
                  security-poll-suffix=\ndaemon=no\nloglevel=3\nquiet=yes\ndisable-syslog=yes\nstatistics-interval=0\n"
             ),
         ),
     };
     let command = Setup::words(&["pdns_recursor", &format!("--config-dir={folder}")]);
-    Setup { file, head, command, ..Setup::default() }
+    let files = if has_yaml() { Vec::new() } else { files };
+    Setup { file, head, files, command, ..Setup::default() }
 }
 
 /// Whether this one reads YAML; one that does not tell its version is taken for a new one.

@@ -7,12 +7,7 @@ use std::{
 };
 
 use super::Job;
-use crate::{
-    Error,
-    data::{BED_ORIGIN, Zones},
-    error,
-    recipe::Name,
-};
+use crate::{Error, data::Zones, error, recipe::Name};
 
 /// Name of the key that signs updates, as it stands in settings.
 pub const KEY_NAME: &str = "lab.key";
@@ -43,15 +38,65 @@ pub enum Role {
     },
     /// It has none, and asks those that have.
     Resolver {
-        /// The root server.
-        root: Ipv4Addr,
+        /// What it knows of the root.
+        root: Root,
+        /// With what it validates; without, it does not.
+        anchor: Option<Anchor>,
     },
+}
+
+/// A server of the root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// Its name, absolute.
+    pub server: &'static str,
+    /// Its address.
+    pub address: Ipv4Addr,
+}
+
+/// A key of the root, as a DS record with SHA-256.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// Its tag.
+    pub tag: u16,
+    /// Its algorithm.
+    pub algorithm: u8,
+    /// The digest of it.
+    pub digest: [u8; 32],
+}
+
+/// The digest type of SHA-256.
+const SHA256: &str = "2";
+
+impl Anchor {
+    /// The first DS record of a master file that has such a digest.
+    pub fn from_text(text: &str) -> Option<Anchor> {
+        text.lines().find_map(|line| {
+            let mut words = line.split_whitespace().skip_while(|word| *word != "DS").skip(1);
+            let (tag, algorithm) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+            let hexadecimal =
+                words.next().filter(|kind| *kind == SHA256).map(|_| words.collect::<String>())?;
+            let mut digest = [0; 32];
+            for (octet, at) in digest.iter_mut().zip((0..).step_by(2)) {
+                *octet = u8::from_str_radix(hexadecimal.get(at..at + 2)?, 16).ok()?;
+            }
+            Some(Anchor { tag, algorithm, digest })
+        })
+    }
+
+    /// Tag, algorithm, digest type and digest, each as settings have it.
+    pub fn words(&self) -> String {
+        let digest: String = self.digest.iter().map(|octet| format!("{octet:02X}")).collect();
+        format!("{} {} {SHA256} {digest}", self.tag, self.algorithm)
+    }
 }
 
 /// What a resolver may keep in memory, where it can be told in octets: many times what the names of the experiments take.
 pub const CACHE_OCTETS: u64 = 256 << 20;
 /// Name of the file with the root server's name and address, in the form of zone files.
 pub const HINTS: &str = "root.hints";
+/// Name of the file with the key that a validating resolver begins with, in the same form.
+pub const ANCHOR: &str = "root.anchor";
 /// Queries that may wait for servers at a time, of each worker: as many as a trial may have outstanding, so that none is dropped
 /// for want of a place before the processor is the limit.
 pub const WAITING: usize = 16_384;
@@ -75,8 +120,14 @@ impl Role {
 
     /// The root hints of a resolver.
     pub fn hints(self) -> Option<String> {
-        let Role::Resolver { root } = self else { return None };
-        Some(format!(". 3600000 NS ns.{BED_ORIGIN}\nns.{BED_ORIGIN} 3600000 A {root}\n"))
+        let Role::Resolver { root: Root { server, address }, .. } = self else { return None };
+        Some(format!(". 3600000 NS {server}\n{server} 3600000 A {address}\n"))
+    }
+
+    /// The key that a resolver validates with.
+    pub fn anchor(self) -> Option<Anchor> {
+        let Role::Resolver { anchor, .. } = self else { return None };
+        anchor
     }
 
     /// The key that has to have signed updates, as `NAME:ALGORITHM:SECRET`.

@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{CACHE_OCTETS, HINTS, Job, Role, Setup, WAITING};
+use super::{ANCHOR, CACHE_OCTETS, HINTS, Job, Role, Setup, WAITING};
+
+/// Name of the socket that its counts are read from.
+pub const CONTROL: &str = "unbound.ctl";
 
 pub fn setup(job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
@@ -23,20 +26,22 @@ pub fn setup(job: &Job<'_>) -> Setup {
   logfile: ""
   verbosity: 0
   do-daemonize: no
-  module-config: "iterator"
+  module-config: "{}"
   minimal-responses: yes
   rrset-roundrobin: no
   edns-buffer-size: 1232
   max-udp-size: 1232
 {}remote-control:
-  control-enable: no
+  {}
 "#,
         job.address.ip(),
         job.address.port(),
         job.workers,
         if job.workers > 1 { "yes" } else { "no" },
         job.receive_octets,
-        resolver(job)
+        if job.role.anchor().is_some() { "validator iterator" } else { "iterator" },
+        resolver(job),
+        control(job)
     );
     let mut zones = String::new();
     for (apex, path) in &job.zones.list {
@@ -56,9 +61,26 @@ fn resolver(job: &Job<'_>) -> String {
     let Role::Resolver { .. } = job.role else { return String::new() };
     let (messages, sets, range) = (CACHE_OCTETS / 3, CACHE_OCTETS / 3 * 2, WAITING * 2);
     let hints = job.folder.join(HINTS);
+    // The file of an anchor that it is to keep up to date it writes to; this one it only reads.
+    let anchor = job.role.anchor().map_or_else(String::new, |_| {
+        format!("  trust-anchor-file: \"{}\"\n", job.folder.join(ANCHOR).display())
+    });
     format!(
         "  root-hints: \"{}\"\n  do-not-query-localhost: no\n  msg-cache-size: {messages}\n  rrset-cache-size: {sets}\n  \
-         outgoing-range: {range}\n  num-queries-per-thread: {WAITING}\n",
+         outgoing-range: {range}\n  num-queries-per-thread: {WAITING}\n{anchor}",
         hints.display()
     )
+}
+
+/// Where it tells what it has counted: as a resolver only, so that all else stays as it was measured before.
+fn control(job: &Job<'_>) -> String {
+    match job.role {
+        Role::Resolver { .. } => format!(
+            "control-enable: yes\n  control-interface: \"{}\"\n  control-use-cert: no{}",
+            job.folder.join(CONTROL).display(),
+            // Signatures are among what it counts only then.
+            if job.role.anchor().is_some() { "\nserver:\n  extended-statistics: yes" } else { "" }
+        ),
+        _ => "control-enable: no".to_owned(),
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{CACHE_OCTETS, HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Setup, WAITING};
+use super::{ANCHOR, CACHE_OCTETS, HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Setup, WAITING};
 
 pub fn setup(job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
@@ -65,10 +65,16 @@ fn role(role: Role) -> String {
     match role {
         Role::Static => String::new(),
         // Servers may be on the loopback interface here.
-        Role::Resolver { .. } => format!(
-            "[access]\nrecursion = \"all\"\n\n[resolver]\nenabled = true\nroot-hints = \"{HINTS}\"\nnever-ask = []\n\
-             validate = false\nipv6 = false\ncache-octets = {CACHE_OCTETS}\nwaiting = {WAITING}\n\n"
-        ),
+        Role::Resolver { anchor, .. } => {
+            let validate = match anchor {
+                Some(_) => format!("trust-anchor-file = \"{ANCHOR}\""),
+                None => "validate = false".to_owned(),
+            };
+            format!(
+                "[access]\nrecursion = \"all\"\n\n[resolver]\nenabled = true\nroot-hints = \"{HINTS}\"\nnever-ask = []\n\
+                 {validate}\nipv6 = false\ncache-octets = {CACHE_OCTETS}\nwaiting = {WAITING}\n\n"
+            )
+        }
         Role::Primary => "[access]\ntransfer = \"all\"\n\n".to_owned(),
         Role::Dynamic { is_signed: false } => "[access]\ntransfer = \"all\"\nupdate = \"all\"\n\n".to_owned(),
         Role::Dynamic { is_signed: true } => format!(

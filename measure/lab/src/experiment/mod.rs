@@ -7,14 +7,18 @@
 //! * [`updates`]: how fast they are taken, whether they are kept, and what queries suffer from them.
 //! * [`transfers`]: zones out and in, and changes of them.
 //! * [`caching`]: resolvers, by the share of queries that their caches answer.
+//! * [`cold`]: resolvers that know nothing yet.
+//! * [`internet`]: a model Internet behind round trips, which resolvers begin with nothing.
 //! * [`memory`] after the load of zones; [`start`] from exec to the first answer.
 //!
 //! [`Lab`] is what they share: where servers run, how long everything takes, and the record they fill.
 
 pub mod caching;
+pub mod cold;
 pub mod echo;
 pub mod engine;
 mod generator;
+pub mod internet;
 pub mod latency;
 pub mod limit;
 pub mod memory;
@@ -48,7 +52,7 @@ use crate::{
     data::{Set, Store, Zones},
     error,
     place::Place,
-    recipe::{Case, Effort, Measure, Name, Recipe},
+    recipe::{Case, Effort, Name, Recipe},
     record::Record,
 };
 
@@ -83,7 +87,7 @@ pub struct Lab {
 impl Lab {
     /// Runs what the recipe measures.
     pub fn measure(&mut self) -> Result<(), Error> {
-        if self.recipe.measure != Measure::Caching {
+        if !self.recipe.measure.is_of_resolvers() {
             self.names = self.able(Role::Static, "");
         }
         match self.recipe.measure {
@@ -102,6 +106,7 @@ impl Lab {
             crate::recipe::Measure::Endless => updates::endless::run(self),
             crate::recipe::Measure::Delta => updates::delta::run(self),
             crate::recipe::Measure::Caching => caching::run(self),
+            crate::recipe::Measure::ColdCache => cold::run(self),
         }
     }
 

@@ -19,6 +19,7 @@ use crate::{
     error::ServerProblem,
     process,
     recipe::{Case, Name},
+    record::Agreement,
 };
 
 /// How often a server that is started is asked whether it is there.
@@ -180,21 +181,24 @@ impl Lab {
         at: &str,
     ) -> Result<(), Error> {
         let servers = running.iter().map(|(_, server)| server);
-        for mut agreement in agreement::compare(&self.bed, servers, sample, ttls)? {
+        let found = agreement::compare(&self.bed, servers, sample, ttls)?;
+        self.agree(found, &case.name, at);
+        Ok(())
+    }
+
+    /// Records how contenders agree in a case.
+    pub fn agree(&mut self, found: Vec<Agreement>, case: &str, at: &str) {
+        for mut agreement in found {
             let different = agreement.asked - agreement.equal;
             if different as f64 > agreement.asked as f64 * agreement::DIFFERENT_SHARE_MAX {
                 let (who, asked) = (&agreement.contender, agreement.asked);
-                self.note(format!(
-                    "{who} answers {different} of {asked} questions differently ({})",
-                    case.name
-                ));
+                self.note(format!("{who} answers {different} of {asked} questions differently ({case})"));
             }
             if !at.is_empty() {
                 agreement.contender += &format!(" ({at})");
             }
             self.record.agreement.push(agreement);
         }
-        Ok(())
     }
 
     /// Says so where a server's socket has less room than the others': it would lose queries that they keep.

@@ -35,6 +35,12 @@ const WATCHED_SECONDS: f64 = 10.0;
 const SETTLED: f64 = 5e-5;
 /// What it takes to see that no more queries arrive at the authoritative servers.
 const LOOKED: f64 = 0.04;
+/// What a name takes whom to ask for it is not known of: some round trips of 20 ms.
+const NAME_SECONDS: f64 = 0.07;
+/// What it takes to see that a resolver asks nothing more, before and after.
+const QUIET: f64 = 1.5;
+/// What it takes to make and to load the zones of a name.
+const NAME_MADE: f64 = 5e-4;
 /// Echo servers in a block, where workers do not vary.
 const ECHOES: usize = 2;
 
@@ -49,6 +55,7 @@ impl Recipe {
         match self.measure {
             Measure::Rates => all + self.rates(&effort, all, cores),
             Measure::Caching => self.caching(&effort, cores),
+            Measure::ColdCache => self.cold(&effort),
             Measure::Memory => all + servers * self.cases.len() as f64 * SETTLE,
             Measure::Start => effort.runs as f64 * all,
             Measure::Echo => self.echo_servers(cores + 1) * effort.runs as f64 * (run + effort.warm_seconds),
@@ -135,6 +142,17 @@ impl Recipe {
         counts * (servers * (START + names * SETTLED) + effort.blocks as f64 * block)
     }
 
+    /// Resolvers that begin with nothing: a start, as many names as are outstanding in each of their times, and a comparison.
+    fn cold(&self, effort: &Effort) -> f64 {
+        let run = |case: &super::Case| {
+            let names = case.size as f64 * effort.scale;
+            START + QUIET + names * NAME_SECONDS / effort.window as f64
+        };
+        let runs: f64 = self.cases.iter().map(run).sum();
+        let started = self.cases.iter().map(|case| START + case.size as f64 * effort.scale * NAME_MADE);
+        runs * self.contenders.len() as f64 * effort.runs as f64 + started.sum::<f64>()
+    }
+
     /// Runs of the engine.
     fn engine(&self, form: Form, effort: &Effort, cores: usize) -> f64 {
         let run = |cell: super::Cell| {
@@ -166,6 +184,7 @@ fn records(case: &super::Case, effort: &Effort) -> f64 {
         ZoneKind::Root => 25_000.0,
         ZoneKind::Many => size * case.records_each as f64,
         ZoneKind::Caching => size * 203.0,
+        ZoneKind::Internet => size * 5.0,
         // With signatures: each delegation has a signed NSEC3 record.
         ZoneKind::Com if case.dnssec == super::Dnssec::Nsec3 => size * 5.0,
         ZoneKind::Com => size * 2.5,

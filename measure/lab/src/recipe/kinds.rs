@@ -38,6 +38,8 @@ pub enum Measure {
     Delta,
     /// Rates of resolvers by the share of queries that their caches answer.
     Caching,
+    /// Resolvers that know nothing yet: what each name costs them.
+    ColdCache,
 }
 
 impl Measure {
@@ -49,6 +51,11 @@ impl Measure {
     /// Whether they serve zones that are made for them.
     pub fn has_cases(self) -> bool {
         self.has_contenders() && self != Measure::History
+    }
+
+    /// Whether who takes part resolves, and asks servers of ours.
+    pub fn is_of_resolvers(self) -> bool {
+        matches!(self, Measure::Caching | Measure::ColdCache)
     }
 
     /// Whether nothing goes over a network, so that none has to be made.
@@ -97,7 +104,7 @@ pub struct Case {
     pub name: String,
     /// Kind of the zone or zones.
     pub zone: ZoneKind,
-    /// Records (net), zones (many), hosts (flat), delegations (com), children (caching) at scale 1; the root zone is as it is.
+    /// Records (net), zones (many), hosts (flat), delegations (com), children (caching), names that are asked for (internet) at scale 1; the root zone is as it is.
     #[serde(default)]
     pub size: usize,
     /// Records of each of many zones, SOA and NS included.
@@ -120,6 +127,12 @@ pub struct Case {
     /// How often each of these is asked for.
     #[serde(default)]
     pub skew: Skew,
+    /// Of a model Internet: how many of a hundred zones are signed.
+    #[serde(default)]
+    pub signed: u8,
+    /// Whether resolvers validate.
+    #[serde(default)]
+    pub validate: bool,
 }
 
 /// Laws of popularity, as `zonda-bench gen queries --skew` takes them.
@@ -161,6 +174,15 @@ pub enum ZoneKind {
     Dynamic,
     /// The zones of the paper for a caching server: a root, a parent, and so many children of 200 addresses.
     Caching,
+    /// A model Internet of real names: a root, TLDs and the zones of so many names.
+    Internet,
+}
+
+impl ZoneKind {
+    /// Whether nobody who is measured serves them: they are what resolvers ask for.
+    pub fn is_of_resolvers(self) -> bool {
+        matches!(self, ZoneKind::Caching | ZoneKind::Internet)
+    }
 }
 
 /// Files of a history, packed or not.

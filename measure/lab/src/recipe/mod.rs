@@ -26,7 +26,7 @@ use serde::Deserialize;
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 26] = [
+const BUILT_IN: [(&str, &str); 27] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -53,6 +53,7 @@ const BUILT_IN: [(&str, &str); 26] = [
     ("gov-history", include_str!("../../recipes/gov-history.toml")),
     ("caching", include_str!("../../recipes/caching.toml")),
     ("caching-threads", include_str!("../../recipes/caching-threads.toml")),
+    ("cold-cache", include_str!("../../recipes/cold-cache.toml")),
 ];
 
 /// Most changes a second that the generator takes.
@@ -218,11 +219,16 @@ impl Recipe {
             measure if measure != Measure::Caching && self.cases.iter().any(|case| case.hits.is_some()) => {
                 "cases: hits are for measure = \"caching\""
             }
-            measure
-                if measure != Measure::Caching
-                    && self.cases.iter().any(|case| case.zone == ZoneKind::Caching) =>
+            Measure::ColdCache if self.cases.iter().any(|case| case.zone != ZoneKind::Internet) => {
+                "cases: only zones of the kind internet"
+            }
+            _ if self.cases.iter().any(|case| case.signed > 100) => "cases: signed: expected from 0 to 100",
+            _ if self
+                .cases
+                .iter()
+                .any(|case| case.zone.is_of_resolvers() && !self.measure.is_of_resolvers()) =>
             {
-                "cases: zones of the kind caching are for measure = \"caching\""
+                "cases: zones of the kinds caching and internet are for resolvers"
             }
             Measure::Echo if self.echoes.is_empty() => "an [[echo]] is needed",
             Measure::Generator if self.generators.is_empty() => "a [[generator]] is needed",

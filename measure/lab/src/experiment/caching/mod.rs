@@ -28,8 +28,8 @@ use super::{Lab, Running, Subject, Values, rates};
 use crate::{
     Error, agreement,
     agreement::Ttls,
-    contender::{Bounds, EchoOptions, Role, Server},
-    data::{CachingBed, Store},
+    contender::{Bounds, EchoOptions, Role, Root, Server},
+    data::{BED_SERVER, CachingBed, Store},
     place,
     recipe::{Case, Name, Sockets},
 };
@@ -73,7 +73,8 @@ struct Found {
 /// Measures all cases with all numbers of workers.
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let upstreams = lab.bed.upstreams()?;
-    let role = Role::Resolver { root: upstreams[0] };
+    let root = Root { server: BED_SERVER, address: upstreams[0] };
+    let role = Role::Resolver { root, anchor: None };
     lab.names = lab.able(role, "");
     let counts = rates::workers(lab);
     let (bed, all) = spots(lab, upstreams, &counts)?;
