@@ -3,7 +3,10 @@
 mod attacks;
 mod compare;
 mod internet;
+mod kept;
+mod outage;
 mod secured;
+mod waiting;
 
 use std::time::{Duration, Instant};
 
@@ -222,30 +225,6 @@ fn forwarders_stubs_and_local_names() {
         check(&resolver.dig(&["none.home.example", "A"]), "NXDOMAIN", "qr aa rd ra", &[]);
         check(&resolver.dig(&["1.0.0.10.in-addr.arpa", "PTR"]), "NXDOMAIN", "qr aa rd ra", &[]);
         check(&resolver.dig(&["www.plain.org", "A", "+norecurse"]), "REFUSED", "qr", &[]);
-    });
-}
-
-#[test]
-fn what_was_learned_outlives_a_restart() {
-    in_internet(|internet| {
-        let state = tempfile::tempdir().expect("a folder");
-        let more = format!("state-directory = \"{}\"\n", state.path().display());
-        let www = ["www.plain.org. IN A 192.0.2.9"];
-        let resolver = internet.resolver(&more);
-        check(&resolver.dig(&["www.plain.org", "A"]), "NOERROR", "qr rd ra", &www);
-        let written = resolver.ctl(&["cache", "write"]);
-        assert!(written.ends_with(" entries written\n"), "{written}");
-        drop(resolver);
-        internet.end("plain.org.");
-        let resolver = internet.resolver(&more);
-        // While its servers are gone.
-        check(&resolver.dig(&["www.plain.org", "A"]), "NOERROR", "qr rd ra", &www);
-        assert!(resolver.log().contains(" took in "), "{}", resolver.log());
-        drop(resolver);
-        std::fs::write(state.path().join("cache"), b"not a cache").expect("a file");
-        let resolver = internet.resolver(&more);
-        assert!(resolver.dig(&["www.signed.org", "A"]).contains("status: NOERROR"));
-        assert!(resolver.log().contains("the cache begins empty"), "{}", resolver.log());
     });
 }
 

@@ -174,6 +174,53 @@ fn resolvers_by_hits() {
     assert!(row("80 %").unwrap().as_array().unwrap().contains(&"15,915".into()));
 }
 
+/// Resolvers in trouble: what a restart leaves of a warm cache, over the loopback interface; floods and dead servers, which need namespaces.
+#[test]
+fn resolvers_in_trouble() {
+    if std::net::UdpSocket::bind("127.0.53.1:53").is_err() {
+        assert!(std::env::var_os("CI").is_none(), "port 53 of 127.0.53.1 is taken, or needs root");
+        return;
+    }
+    let Some(record) = checked("restart", "zonda,named") else { return };
+    for who in ["zonda", "named"] {
+        assert_eq!(values(&record, who, "hits after over before").len(), 1, "{who}: {}", record["notes"]);
+    }
+    let kept = values(&record, "zonda", "hits after over before")[0];
+    assert!(kept > 0.9 && values(&record, "zonda", "first hit").len() == 1, "{kept}");
+    assert!(values(&record, "named", "first hit").is_empty(), "it keeps nothing");
+}
+
+/// What names cost resolvers that know nothing, in a model Internet at addresses of the loopback interface.
+#[test]
+fn resolvers_that_know_nothing() {
+    if std::net::UdpSocket::bind("127.53.0.2:53").is_err() {
+        assert!(std::env::var_os("CI").is_none(), "port 53 of 127.53.0.2 is taken, or needs root");
+        return;
+    }
+    // Both ways to make an Internet, and validation, are in two of the cases.
+    let text = lab::recipe::text("cold-cache").unwrap();
+    let (cases, rest) = text.split_once("[[changes.target]]").unwrap();
+    let cases: Vec<&str> = cases.split("[[case]]").collect();
+    let text = format!("{}[[changes.target]]{rest}", [cases[0], cases[1], cases[3]].join("[[case]]"));
+    let Some(record) = checked_text("cold-cache", Some(&text), "zonda,unbound") else { return };
+    let agreed = record["agreement"].as_array().unwrap();
+    assert!(!agreed.is_empty() && agreed.iter().all(|one| one["asked"] == one["equal"]), "{agreed:?}");
+    for at in ["a tenth signed", "all signed, validating"] {
+        let [questions, trips, failed] =
+            ["questions", "round trips", "failed"].map(|metric| values_at(&record, "zonda", metric, at));
+        // An answer takes one at least, and the first name of a TLD three.
+        assert!(questions.iter().all(|&count| count > 1.0 && count < 10.0), "{at}: {questions:?}");
+        assert!(trips.iter().all(|&count| count >= 1.0), "{at}: {trips:?}");
+        assert_eq!(failed, [0.0], "{at}");
+    }
+    let verified = values_at(&record, "zonda", "signatures", "all signed, validating");
+    assert!(verified.iter().all(|&count| count >= 1.0), "{verified:?}");
+    assert!(values_at(&record, "zonda", "signatures", "a tenth signed").iter().all(|&count| count == 0.0));
+    let kinds = record["tables"].as_array().unwrap().iter();
+    let mut kinds = kinds.filter(|table| table["title"].as_str().unwrap().contains("by server and type"));
+    assert!(kinds.all(|table| table["rows"].to_string().contains("TLDs: A")), "{}", record["tables"]);
+}
+
 /// Whether servers are there that take updates.
 fn has_peers() -> bool {
     let missing = ["knotd", "named"].into_iter().find(|program| lab::process::find(program).is_none());
@@ -442,7 +489,7 @@ fn complaints_say_what_to_do() {
         assert!(output.status.code() == Some(status) && said.contains(expected), "{words:?}: {said}");
     }
     let list = lab(folder.path(), &["--list"]);
-    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 27);
+    assert_eq!(String::from_utf8_lossy(&list.stdout).lines().count(), 28);
 }
 
 /// Recipes of kinds that have been checked with another.
@@ -458,12 +505,49 @@ mod long {
         }
     }
 
+    /// Every kind of flood, and every way to be out of reach.
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn resolvers_flooded_and_cut_off() {
+        let Some(program) = zonda() else { return };
+        for (recipe, metric) in [("flood", "hits answered"), ("stale", "answered")] {
+            let folder = tempfile::tempdir().unwrap();
+            let program = program.to_str().unwrap();
+            let words = [
+                recipe,
+                "--check",
+                "--bed",
+                "veth",
+                "--out",
+                "out",
+                "--zonda",
+                program,
+                "--contenders",
+                "zonda",
+            ];
+            let output = lab(folder.path(), &words);
+            assert!(output.status.success(), "{recipe}: {}", String::from_utf8_lossy(&output.stderr));
+            let record = fs::read(folder.path().join("out/record.json")).unwrap();
+            let record: Value = serde_json::from_slice(&record).unwrap();
+            let found = values(&record, "zonda", metric);
+            assert!(found.len() >= 3 && found.iter().all(|&share| share > 0.0), "{recipe}: {found:?}");
+        }
+    }
+
     #[test]
     #[ignore = "long: make test-long"]
     fn resolvers_with_more_and_more_workers() {
         let Some(record) = checked("caching-threads", "zonda") else { return };
         has_rates(&record, "zonda");
         has_rates(&record, "relay");
+    }
+
+    #[test]
+    #[ignore = "long: make test-long"]
+    fn validating_resolvers() {
+        let Some(record) = checked("caching-signed", "zonda,unbound") else { return };
+        has_rates(&record, "zonda");
+        assert!(record["contenders"][0]["settings"].as_str().unwrap().contains("trust-anchor-file"));
     }
 
     #[test]

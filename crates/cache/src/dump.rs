@@ -1,49 +1,63 @@
-//! The store as octets, and back: for a start that knows what was known before.
+//! The store as octets, for a start that knows what was known before.
 //!
 //! ```text
-//! header   magic 8 | version 4 | parts 4 | written: wall clock, seconds 8, moment, ms 8 | world 8 | checksum 8        all little-endian
-//! part     number 4 | entries 4 | octets 8 | checksum 8 | entries as in memory (`entry.rs`), one after the other
+//! header   magic 8 | version 4 | parts 4 | written: wall clock, seconds 8, moment, ms 8 | secret of names 24 | octets of about 8 | checksum 8 | about
+//! part     number 4 | groups 4 | octets of its groups 8 | checksum 8 | end of each group 8 | groups                         all little-endian
+//! group    checksum 8 | entries as in memory (`entry.rs`), one after the other
 //! entry    octet 7, bit 6: it had proved to be of use
+//!
+//! name -> hash by the file's secret -> part (bits 16 up) -> group (upper half) -> some sixteen entries: all that is known of a name is in one group
 //! ```
 //!
-//! No place, hash or pointer is in it: any part can be read by itself, by any thread, into a store of another size. What is read is checked as if a stranger had written it. Ages go on by the wall
-//! clock. `world`: whatever the entries depend on beside time (anchors, points that are configured), as one number of the caller's: of another world nothing is taken.
-//! Failures, and what is bogus or unchecked, are left out. Which files, and who may read them, is for who writes them to say.
+//! A part is a shard of the store that was written, and its groups are in the order of that one's buckets, so that it is written by one walk. The secret is that of the store: who
+//! can read the file could make names that meet in one group or bucket, so it is for the user that the server runs as alone, who can read the process as well.
+//! No place or pointer is in it: what is read goes into a store of another size with another secret, `restore`. `about`: whatever the entries depend on beside time (anchors, points that are
+//! configured), in words of the caller's, who compares. Failures, and what is bogus or unchecked, are left out. Which files, and who may read them, is for who writes them to say.
 
 use std::io::{self, Write};
-
-use wire::Name;
-use wire::rrset::RrsetList;
 
 use crate::entry::{self, Entry, Security};
 use crate::index::Which;
 use crate::limits::Limits;
-use crate::shard::Put;
 use crate::store::Cache;
-use crate::{Key, Moment, Subject, rank};
+use crate::{Key, Moment, Subject};
+
+mod read;
+mod restore;
+
+pub use read::{Dump, Source};
+pub(crate) use restore::Restoring;
+pub use restore::{Loaded, Restored};
 
 const MAGIC: [u8; 8] = *b"zondaRRs";
 /// Changes with every change of the format: other versions are not read.
-const VERSION: u32 = 1;
-const HEADER_OCTETS: usize = 48;
+const VERSION: u32 = 2;
+const HEADER_OCTETS: usize = 72;
 const PART_OCTETS: usize = 24;
+const SUM_OCTETS: usize = 8;
+/// Octets of each end of a group.
+const END_OCTETS: usize = 8;
 /// Parts at most, as many as a store has shards; what says more is damaged.
-const PARTS_MAX: usize = 64;
+const PARTS_MAX: usize = crate::store::SHARDS_MAX;
+/// Entries of a group, about: whoever needs one takes in all, some 12 us. Fewer would make ends and checksums more than a fiftieth of the file.
+const GROUP_ENTRIES: usize = 16;
+/// Octets of a group at most. Sixteen entries as large as can be are a quarter; what says more is damaged.
+const GROUP_OCTETS_MAX: usize = 1 << 20;
+/// What the caller says about it, at most: some thousand points.
+pub const ABOUT_OCTETS_MAX: usize = 1 << 20;
 /// The octet of an entry that has bits free, and the one that says that it was read before it was written.
 const FLAGS_AT: usize = 7;
 const IS_PROVEN: u8 = 0x40;
 /// Entries that are copied under one taking of a lock: about 20 us.
 const STEP_ENTRIES: usize = 128;
 
-/// When and where something is written or read.
+/// When something is written or read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Situation {
     /// The clock of ages.
     pub now: Moment,
     /// Seconds since 1970.
     pub wall: u64,
-    /// See the module.
-    pub world: u64,
 }
 
 /// Why octets are no dump that can be used.
@@ -53,129 +67,113 @@ pub enum DumpError {
     NotADump,
     /// Of another version.
     Version(u32),
-    /// It was written with other anchors or settings.
-    OtherWorld,
     /// The wall clock says that it is still to be written: no ages can be told.
     ClockWentBack,
-    /// A part is damaged: checksum or lengths are wrong.
-    Damaged,
+    /// They could not be read.
+    Unreadable,
 }
 
-/// A dump whose header was checked.
-#[derive(Clone, Debug)]
-pub struct Dump<'d> {
-    parts: Vec<Part<'d>>,
-    /// When it was written, by the clock of ages of then.
-    then: Moment,
-    /// Milliseconds since.
-    since_ms: u64,
-    /// Parts that the header speaks of and that are not there.
-    missing: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Part<'d> {
-    fields: &'d [u8; PART_OCTETS],
-    octets: &'d [u8],
-}
-
-/// What became of the entries of a part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Loaded {
-    /// Are there now.
-    pub entries: usize,
-    /// Had expired, or something newer is known.
-    pub passed_over: usize,
-    /// Were no entries.
-    pub wrong: usize,
-}
-
-impl<'d> Dump<'d> {
-    /// Checks the header and finds the parts; looks at nothing else. `situation`: that of the reader.
-    pub fn open(octets: &'d [u8], situation: &Situation) -> Result<Dump<'d>, DumpError> {
-        let (header, mut rest) = octets.split_first_chunk::<HEADER_OCTETS>().ok_or(DumpError::NotADump)?;
-        let (fields, sum) = header.split_at(HEADER_OCTETS - 8);
-        if fields[..8] != MAGIC {
-            return Err(DumpError::NotADump);
-        }
-        if half(fields, 8) != VERSION {
-            return Err(DumpError::Version(half(fields, 8)));
-        }
-        if checksum(fields) != long(sum, 0) || half(fields, 12) as usize > PARTS_MAX {
-            return Err(DumpError::NotADump);
-        }
-        let (count, wall, then, world) =
-            (half(fields, 12) as usize, long(fields, 16), long(fields, 24), long(fields, 32));
-        if world != situation.world {
-            return Err(DumpError::OtherWorld);
-        }
-        let since = situation.wall.checked_sub(wall).ok_or(DumpError::ClockWentBack)?;
-        let mut parts = Vec::new();
-        while parts.len() < count {
-            let Some((part, after)) = split_part(rest) else { break };
-            parts.push(part);
-            rest = after;
-        }
-        let missing = count - parts.len();
-        Ok(Dump { parts, then: Moment(then), since_ms: since.saturating_mul(1000), missing })
-    }
-
-    /// How many parts it has.
-    pub fn parts(&self) -> usize {
-        self.parts.len()
-    }
-
-    /// How many parts are cut off.
-    pub fn missing(&self) -> usize {
-        self.missing
-    }
+/// The entries of one shard, on their way out.
+#[derive(Default)]
+struct Collected {
+    /// One after the other, as the rings have them.
+    octets: Vec<u8>,
+    /// Of each entry its group, and where it is.
+    places: Vec<(u32, usize)>,
 }
 
 impl Cache {
-    /// Writes all that is worth it; what changes meanwhile may be in it or not. Locks of writers are taken for some microseconds each. How many entries.
-    pub fn write_dump(&self, to: &mut dyn Write, situation: &Situation) -> io::Result<usize> {
+    /// Writes all that is worth it; what changes meanwhile may be in it or not. Locks of writers are taken for some microseconds each. `about`: see the module; what is longer than
+    /// [`ABOUT_OCTETS_MAX`] is an error. Memory: the octets of a shard. How many entries.
+    pub fn write_dump(&self, to: &mut dyn Write, situation: &Situation, about: &[u8]) -> io::Result<usize> {
+        if about.len() > ABOUT_OCTETS_MAX {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         let mut header = Vec::with_capacity(HEADER_OCTETS);
         header.extend(MAGIC);
         header.extend(VERSION.to_le_bytes());
         header.extend((self.shards.len() as u32).to_le_bytes());
-        [situation.wall, situation.now.0, situation.world]
+        let [point, first, second] = self.shared.secret.words();
+        [situation.wall, situation.now.0, point, first, second, about.len() as u64]
             .iter()
             .for_each(|field| header.extend(field.to_le_bytes()));
-        header.extend(checksum(&header).to_le_bytes());
+        header.extend(checksum_of(&header, about).to_le_bytes());
         to.write_all(&header)?;
-        let (mut octets, mut all) = (Vec::new(), 0);
+        to.write_all(about)?;
+        let (mut collected, mut all) = (Collected::default(), 0);
         for number in 0..self.shards.len() {
-            octets.clear();
-            let count = self.collect_part(number, situation.now, &mut octets);
-            let mut fields = Vec::with_capacity(PART_OCTETS);
-            fields.extend((number as u32).to_le_bytes());
-            fields.extend((count as u32).to_le_bytes());
-            fields.extend((octets.len() as u64).to_le_bytes());
-            fields.extend(checksum_of_part(&fields, &octets).to_le_bytes());
-            to.write_all(&fields)?;
-            to.write_all(&octets)?;
-            all += count;
+            all += self.write_part(number, situation.now, &mut collected, to)?;
         }
         Ok(all)
     }
 
-    /// Entries of one shard: of the main ring first, which are older.
-    fn collect_part(&self, number: usize, now: Moment, octets: &mut Vec<u8>) -> usize {
-        let mut count = 0;
+    fn write_part(
+        &self,
+        number: usize,
+        now: Moment,
+        collected: &mut Collected,
+        to: &mut dyn Write,
+    ) -> io::Result<usize> {
+        let groups = (self.shards[number].counts().entries as usize / GROUP_ENTRIES).clamp(1, 1 << 30);
+        self.collect(number, groups, now, collected);
+        let Collected { octets, places } = collected;
+        let entries =
+            |of: &[(u32, usize)]| -> usize { of.iter().map(|(_, at)| entry_octets(&octets[*at..])).sum() };
+        let group_of = |group: usize| {
+            let first = places.partition_point(|(of, _)| (*of as usize) < group);
+            let count = places[first..].partition_point(|(of, _)| *of as usize == group);
+            &places[first..first + count]
+        };
+        let (mut ends, mut end) = (Vec::with_capacity(groups * END_OCTETS), 0);
+        for group in 0..groups {
+            end += match entries(group_of(group)) {
+                0 => 0,
+                octets => SUM_OCTETS + octets,
+            };
+            ends.extend((end as u64).to_le_bytes());
+        }
+        let mut fields = Vec::with_capacity(PART_OCTETS);
+        fields.extend((number as u32).to_le_bytes());
+        fields.extend((groups as u32).to_le_bytes());
+        fields.extend((end as u64).to_le_bytes());
+        fields.extend(checksum(&fields).to_le_bytes());
+        to.write_all(&fields)?;
+        to.write_all(&ends)?;
+        let mut written = Vec::new();
+        for group in 0..groups {
+            written.clear();
+            for (_, at) in group_of(group) {
+                written.extend_from_slice(&octets[*at..*at + entry_octets(&octets[*at..])]);
+            }
+            if !written.is_empty() {
+                to.write_all(&checksum_of_group(number, group, &written).to_le_bytes())?;
+                to.write_all(&written)?;
+            }
+        }
+        Ok(places.len())
+    }
+
+    /// Entries of one shard by group; within one those of the main ring first, which are older.
+    fn collect(&self, number: usize, groups: usize, now: Moment, to: &mut Collected) {
+        let limits = self.shared.limits();
+        let Collected { octets, places } = to;
+        octets.clear();
+        places.clear();
         for ring in [Which::Main, Which::Small] {
             self.walk(number, ring, |entry, is_visited| {
                 let (Some(key), Some(known)) = (entry::key_of(entry), entry::read(entry)) else { return };
-                if is_worth_it(&self.shared.limits, &key, &known, now) {
-                    let at = octets.len() + FLAGS_AT;
+                if is_worth_it(&limits, &key, &known, now) {
+                    let group = group_of(self.shared.secret.hash(key.name.octets()), groups);
+                    places.push((group as u32, octets.len()));
                     octets.extend_from_slice(entry);
                     if ring == Which::Main || is_visited {
+                        let at = octets.len() - entry.len() + FLAGS_AT;
                         octets[at] |= IS_PROVEN;
                     }
-                    count += 1;
                 }
             });
         }
-        count
+        places.sort_unstable();
     }
 
     /// Shows `each` the octets of all entries of a ring that are in the index and not flushed, and whether they were read lately; in steps.
@@ -199,57 +197,6 @@ impl Cache {
             }
         }
     }
-
-    /// Takes in a part. Parts may be taken in any order, by any threads.
-    pub fn load(&self, dump: &Dump<'_>, part: usize, now: Moment) -> Result<Loaded, DumpError> {
-        let Part { fields, octets } = dump.parts.get(part).ok_or(DumpError::Damaged)?;
-        let (counted, sum) = fields.split_at(PART_OCTETS - 8);
-        if half(counted, 0) as usize != part || checksum_of_part(counted, octets) != long(sum, 0) {
-            return Err(DumpError::Damaged);
-        }
-        let (mut loaded, mut rest) = (Loaded::default(), *octets);
-        let mut copy = Vec::new();
-        for _ in 0..half(counted, 4) {
-            let Some((octets, after)) = split_entry(rest) else { return Err(DumpError::Damaged) };
-            rest = after;
-            copy.clear();
-            copy.extend_from_slice(octets);
-            let is_proven = copy[FLAGS_AT] & IS_PROVEN != 0;
-            copy[FLAGS_AT] &= !IS_PROVEN;
-            match checked(&copy) {
-                None => loaded.wrong += 1,
-                Some((key, entry)) => match self.is_taken(dump, &key, &entry, is_proven, now) {
-                    true => loaded.entries += 1,
-                    false => loaded.passed_over += 1,
-                },
-            }
-        }
-        Ok(loaded)
-    }
-
-    fn is_taken(
-        &self,
-        dump: &Dump<'_>,
-        key: &Key<'_>,
-        entry: &Entry<'_>,
-        is_proven: bool,
-        now: Moment,
-    ) -> bool {
-        let age_ms = dump.then.ms_since(entry.stored).saturating_add(dump.since_ms);
-        // What is older than the clock was stored when it began, with less to live.
-        let before_clock_ms = age_ms.saturating_sub(now.0);
-        let lost = u32::try_from(before_clock_ms.div_ceil(1000)).unwrap_or(u32::MAX);
-        let limits = &self.shared.limits;
-        let ttl = limits.ttl_of(key.subject, entry, None, now).min(entry.ttl).saturating_sub(lost);
-        let entry = Entry { stored: Moment(now.0.saturating_sub(age_ms)), ttl, ..*entry };
-        if !is_worth_it(limits, key, &entry, now) {
-            return false;
-        }
-        let hash = self.shared.secret.hash(key.name.octets());
-        let (_, shard) = self.shard_of(hash);
-        let put = Put { shared: &self.shared, home: shard.index.home(hash), key, entry: &entry, now };
-        shard.restore(&put, is_proven)
-    }
 }
 
 fn is_worth_it(limits: &Limits, key: &Key<'_>, entry: &Entry<'_>, now: Moment) -> bool {
@@ -259,38 +206,36 @@ fn is_worth_it(limits: &Limits, key: &Key<'_>, entry: &Entry<'_>, now: Moment) -
         && limits.last_use(key.subject, end) > now
 }
 
-/// Key and entry of octets that anybody may have written.
-fn checked(octets: &[u8]) -> Option<(Key<'_>, Entry<'_>)> {
-    let (key, entry) = (entry::key_of(octets)?, entry::read(octets)?);
-    let name = Name::from_wire(key.name.octets()).ok()?;
-    RrsetList::from_octets(entry.beside.octets())?;
-    let is_lower = !name.octets().iter().any(u8::is_ascii_uppercase);
-    (is_lower && rank::is_kept(&key, &entry)).then_some((key, entry))
+/// The part of so many, a power of two, that names of a hash are in; as a store has its shards.
+fn part_of(hash: u64, parts: usize) -> usize {
+    (hash >> 16) as usize & (parts - 1)
 }
 
-/// The octets of one entry, whole words, and what follows.
-fn split_entry(octets: &[u8]) -> Option<(&[u8], &[u8])> {
-    let words = usize::from(u16::from_le_bytes(*octets.first_chunk()?));
-    octets.split_at_checked(words * 8).filter(|(entry, _)| entry.len() >= entry::FIXED_OCTETS)
+/// The group of so many of that part.
+fn group_of(hash: u64, groups: usize) -> usize {
+    (((hash >> 32) * groups as u64) >> 32) as usize
 }
 
-/// The first part, and what follows; its checksum is left to who takes it in.
-fn split_part(octets: &[u8]) -> Option<(Part<'_>, &[u8])> {
-    let (fields, rest) = octets.split_first_chunk::<PART_OCTETS>()?;
-    let (octets, rest) = rest.split_at_checked(usize::try_from(long(fields, 8)).ok()?)?;
-    Some((Part { fields, octets }, rest))
+/// The octets of the entry that begins here.
+fn entry_octets(octets: &[u8]) -> usize {
+    octets.first_chunk().map_or(0, |words| usize::from(u16::from_le_bytes(*words)) * 8)
 }
 
-fn checksum_of_part(fields: &[u8], octets: &[u8]) -> u64 {
-    checksum(octets) ^ checksum(fields).rotate_left(32)
+fn checksum_of(fields: &[u8], about: &[u8]) -> u64 {
+    checksum(about) ^ checksum(fields).rotate_left(32)
+}
+
+/// Of one group: of another place it is wrong.
+fn checksum_of_group(part: usize, group: usize, octets: &[u8]) -> u64 {
+    checksum(octets) ^ ((part as u64) << 32 | group as u64).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
 fn half(octets: &[u8], at: usize) -> u32 {
-    octets[at..].first_chunk().map_or(0, |octets| u32::from_le_bytes(*octets))
+    octets.get(at..).and_then(|octets| octets.first_chunk()).map_or(0, |octets| u32::from_le_bytes(*octets))
 }
 
 fn long(octets: &[u8], at: usize) -> u64 {
-    octets[at..].first_chunk().map_or(0, |octets| u64::from_le_bytes(*octets))
+    octets.get(at..).and_then(|octets| octets.first_chunk()).map_or(0, |octets| u64::from_le_bytes(*octets))
 }
 
 /// Finds what disks and cut files do; it is no defence against who can write the file. Eight octets in four clocks.

@@ -15,7 +15,7 @@ const PRIME: u64 = (1 << 61) - 1;
 /// Octets of a coefficient: more do not fit below the prime.
 const COEFFICIENT_OCTETS: usize = 7;
 
-/// What makes hashes those of one cache; drawn by the program from the system's random numbers.
+/// What makes hashes those of one cache; drawn by the program from the system's random numbers. It leaves the process in dumps alone.
 #[derive(Clone)]
 pub struct Secret {
     /// Where the polynomial is evaluated: 1 to [`PRIME`] - 1.
@@ -29,6 +29,17 @@ impl Secret {
     pub fn new(random: [u64; 3]) -> Secret {
         let [point, first, second] = random.map(mix);
         Secret { point: point % (PRIME - 1) + 1, spread: [first | 1, second | 1] }
+    }
+
+    /// What it is made of, for who can keep it secret too.
+    pub(crate) fn words(&self) -> [u64; 3] {
+        [self.point, self.spread[0], self.spread[1]]
+    }
+
+    /// From such words; `None`: no secret is made of these.
+    pub(crate) fn of_words([point, first, second]: [u64; 3]) -> Option<Secret> {
+        let is_one = (1..PRIME).contains(&point) && first & second & 1 == 1;
+        is_one.then_some(Secret { point, spread: [first, second] })
     }
 
     /// The hash of `octets`.

@@ -1,6 +1,8 @@
 //! What bounds the cache, with reasons; sizes of its parts are in `store.rs`.
 
-use crate::entry::{Entry, Kind};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::entry::{Entry, Kind, Security};
 use crate::{Moment, Subject};
 
 /// Records of an RRset that is kept. BIND has the same since CVE-2024-1737: sets of thousands made every look at them slow. Real ones have up to some dozens.
@@ -12,8 +14,11 @@ pub const FAILURE_SECONDS_MIN: u32 = 1;
 /// The longest (RFC 9520 3.2).
 pub const FAILURE_SECONDS_MAX: u32 = 300;
 
-/// The longest life of what was not validated or is bogus: only clients with CD ask for it, and it may be proved at any time.
+/// The longest life of what was not validated or is bogus: only clients with CD ask for it, and it may be proved at any time. But for [`USED_UNCHECKED`].
 pub const UNCHECKED_SECONDS_MAX: u32 = 60;
+/// Types that are used before they are proved: addresses of name servers, DS and DNSKEY. They end with their TTLs: else each chain of trust, each insecure
+/// delegation, and each server without glue would be asked for anew each minute. What breaks a chain is forgotten by the validator.
+pub const USED_UNCHECKED: [u16; 4] = [1, 28, 43, 48];
 /// The shortest life of a cut: with none at all each question below it would have its parent asked again.
 pub const CUT_SECONDS_MIN: u32 = 1;
 /// Denials and failures of types that are seldom asked for, and what is unchecked: so many of a name. Whoever asks for made-up types of a name of others shall not
@@ -41,7 +46,31 @@ impl Default for Limits {
     }
 }
 
+/// The same, to be changed while others read them: each number by itself.
+pub(crate) struct LiveLimits([AtomicU32; 4]);
+
+impl LiveLimits {
+    pub(crate) fn new(limits: &Limits) -> LiveLimits {
+        LiveLimits(limits.numbers().map(AtomicU32::new))
+    }
+
+    pub(crate) fn set(&self, limits: &Limits) {
+        self.0.iter().zip(limits.numbers()).for_each(|(own, number)| own.store(number, Ordering::Relaxed));
+    }
+
+    #[inline]
+    pub(crate) fn load(&self) -> Limits {
+        let [ttl_max, ttl_min, negative_ttl_max, stale_seconds] =
+            self.0.each_ref().map(|number| number.load(Ordering::Relaxed));
+        Limits { ttl_max, ttl_min, negative_ttl_max, stale_seconds }
+    }
+}
+
 impl Limits {
+    fn numbers(&self) -> [u32; 4] {
+        [self.ttl_max, self.ttl_min, self.negative_ttl_max, self.stale_seconds]
+    }
+
     /// The TTL that an entry is kept with. `kept`: what is kept of the same key.
     pub(crate) fn ttl_of(
         &self,
@@ -50,7 +79,14 @@ impl Limits {
         kept: Option<&Entry<'_>>,
         now: Moment,
     ) -> u32 {
-        let most = if let Subject::Unchecked(_) = subject { UNCHECKED_SECONDS_MAX } else { self.ttl_max };
+        let most = match subject {
+            Subject::Unchecked(rtype)
+                if entry.security == Security::Bogus || !USED_UNCHECKED.contains(&rtype) =>
+            {
+                UNCHECKED_SECONDS_MAX.min(self.ttl_max)
+            }
+            _ => self.ttl_max,
+        };
         match entry.kind {
             Kind::Data
                 if subject == Subject::Rrset(wire::iana::rtype::DS) || !entry.signatures.is_empty() =>

@@ -74,7 +74,10 @@ impl<'n> Named<'_, 'n> {
     #[inline(always)]
     fn look<'b>(&self, subject: Subject, copied: &'b mut Copied) -> Option<(Entry<'b>, usize)> {
         copied.stamp = None;
-        let (slot, word, octets) = self.copy(subject, &mut copied.octets)?;
+        let (slot, word, octets) = match self.copy(subject, &mut copied.octets) {
+            None if self.cache.is_restoring.load(Ordering::Relaxed) => self.copy_again(subject, copied),
+            found => found,
+        }?;
         let shared = &self.cache.shared;
         if shared.marks.hide(&shared.secret, self.name, self.number, word) {
             return None;
@@ -117,6 +120,14 @@ impl<'n> Named<'_, 'n> {
         }
         self.shard.note_overtaken();
         None
+    }
+
+    /// The same after what was dumped of the name has been taken in, by whomever: so its buckets are looked at anew.
+    #[cold]
+    fn copy_again(&self, subject: Subject, copied: &mut Copied) -> Option<(usize, Slot, usize)> {
+        self.cache.bring(self.name);
+        self.seen.iter().for_each(|seen| seen.set(0));
+        self.copy(subject, &mut copied.octets)
     }
 
     /// The slots of a bucket that may be of the name, a bit each.

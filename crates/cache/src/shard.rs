@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::entry;
 use crate::ghosts::Ghosts;
 use crate::index::{Home, Index, Slot, Which};
-use crate::limits::Limits;
+use crate::limits::{Limits, LiveLimits};
 use crate::marks::Marks;
 use crate::ring::{ENTRY_WORDS_MAX, Ring};
 use crate::{Moment, Secret};
@@ -36,13 +36,17 @@ pub(crate) const READS_MAX: usize = 4;
 /// What all shards share.
 pub(crate) struct Shared {
     pub(crate) secret: Secret,
-    pub(crate) limits: Limits,
+    pub(crate) limits: LiveLimits,
     pub(crate) marks: Marks,
     /// The latest time that something was put, to a second.
     pub(crate) clock: AtomicU64,
 }
 
 impl Shared {
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits.load()
+    }
+
     /// Whether a read of what was stored then counts.
     #[inline]
     pub(crate) fn counts(&self, stored: Moment) -> bool {

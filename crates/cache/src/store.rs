@@ -1,14 +1,15 @@
 //! The cache: shards by the hash of names, and what belongs to all of them.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
 
 use wire::Name;
 
 use crate::denials::Denials;
+use crate::dump::Restoring;
 use crate::entry::{self, Copied, Entry, Kind, Stamp};
 use crate::index::{Slot, Which};
-use crate::limits::Limits;
+use crate::limits::{Limits, LiveLimits};
 use crate::marks::Marks;
 use crate::servers::Servers;
 use crate::shard::{Counts, Put, READS_MAX, Shape, Shard, Shared};
@@ -20,14 +21,14 @@ pub const OCTETS_MIN: usize = 1 << 20;
 /// Octets of a shard, about. Writers of fewer shards would meet, more shards leave more slack.
 const OCTETS_PER_SHARD: usize = 8 << 20;
 /// Shards at most: with 64 workers that miss 5,000 times a second, one `put` in 400 finds the lock taken.
-const SHARDS_MAX: usize = 64;
+pub(crate) const SHARDS_MAX: usize = 64;
 /// What is known of servers has one part of so many of the memory,
 const SERVERS_PART: usize = 64;
 /// and at most this: 120,000 servers.
 const SERVERS_OCTETS_MAX: usize = 16 << 20;
 
-/// Denials for names that nobody has asked for have one part of so many,
-const DENIALS_PART: usize = 32;
+/// Denials for names that nobody has asked for have one part of so many: what they do not need stands empty, and with the servers' part it is to be less than a twentieth.
+const DENIALS_PART: usize = 40;
 /// and at most this: a million spans.
 const DENIALS_OCTETS_MAX: usize = 256 << 20;
 
@@ -55,6 +56,9 @@ pub struct Cache {
     pub(crate) sweeps: Mutex<Sweeps>,
     /// Failures that were stored before count no more.
     pub(crate) outage_end: AtomicU64,
+    /// What was dumped before, and is not taken in yet; and whether there is such, which is all that a miss looks at.
+    pub(crate) restoring: RwLock<Option<Arc<Restoring>>>,
+    pub(crate) is_restoring: AtomicBool,
     octets: usize,
 }
 
@@ -70,6 +74,11 @@ impl Cache {
         use std::hash::BuildHasher;
         let state = std::hash::RandomState::new();
         Cache::with(&Settings::default(), std::array::from_fn(|number| state.hash_one(number)))
+    }
+
+    /// How long things are kept.
+    pub fn limits(&self) -> &Limits {
+        &self.shared.limits
     }
 
     /// A cache; takes all its memory. `random`: from the system, nobody else may know it.
@@ -89,12 +98,19 @@ impl Cache {
         let shape = Shape::of((octets - fixed) / count);
         let shards: Box<[Shard]> = (0..count).map(|number| Shard::new(number, shape)).collect();
         Cache {
-            shared: Shared { secret, limits: settings.limits, marks, clock: AtomicU64::new(0) },
+            shared: Shared {
+                secret,
+                limits: LiveLimits::new(&settings.limits),
+                marks,
+                clock: AtomicU64::new(0),
+            },
             shards,
             servers,
             denials,
             sweeps: Mutex::default(),
             outage_end: AtomicU64::new(0),
+            restoring: RwLock::default(),
+            is_restoring: AtomicBool::new(false),
             octets: fixed + count * shape.octets(),
         }
     }
@@ -120,9 +136,17 @@ impl Cache {
         self.named(key.name).peek(key.subject, copied)
     }
 
+    /// Has all there that was dumped of a name, where it is not taken in yet.
+    pub(crate) fn see_to(&self, name: &Name) {
+        if self.is_restoring.load(Ordering::Relaxed) {
+            self.bring(name);
+        }
+    }
+
     /// Keeps `entry` from `now` on; `asked`: when it was asked for. `false`, and nothing: what is kept and not expired is believed more (RFC 2181 5.4.1), or it
     /// was flushed since it was asked for, or it is of a kind or size that is not kept.
     pub fn put(&self, key: &Key<'_>, entry: &Entry<'_>, asked: Moment, now: Moment) -> bool {
+        self.see_to(key.name);
         let hash = self.shared.secret.hash(key.name.octets());
         let (_, shard) = self.shard_of(hash);
         let entry = &Entry { stored: now, ..*entry };
@@ -131,6 +155,7 @@ impl Cache {
 
     /// Forgets `key`.
     pub fn remove(&self, key: &Key<'_>) {
+        self.see_to(key.name);
         let named = self.named(key.name);
         let mut writer = named.shard.lock();
         if let Some(slot) = named.slot(key.subject) {
@@ -168,8 +193,14 @@ impl Cache {
         self.shared.marks.refuse_all(now);
     }
 
+    /// Goes by other limits from now on: what is kept stays as long as it was to stay.
+    pub fn set_limits(&self, limits: &Limits) {
+        self.shared.limits.set(limits);
+    }
+
     /// What is known of a name, whatever the subject: `each` gets every entry, expired or not.
     pub fn show(&self, name: &Name, mut each: impl FnMut(Subject, &Entry<'_>)) {
+        self.see_to(name);
         let hash = self.shared.secret.hash(name.octets());
         let (number, shard) = self.shard_of(hash);
         let mut octets = Vec::new();

@@ -77,6 +77,10 @@ impl Cache {
             Flush::Tree(name) => (name.to_lowercase(), true),
             Flush::All => (NameBuf::root(), true),
         };
+        if !is_tree {
+            // So that it is counted; of what is not taken in nothing comes later.
+            self.see_to(&name);
+        }
         self.shared.marks.register(&name, is_tree, now);
         self.denials().flush(&name);
         if !is_tree {

@@ -12,8 +12,10 @@ mod desk;
 mod explained;
 mod kept;
 mod negative;
+mod outage;
 mod own;
 mod owner;
+mod premises;
 mod recursor;
 mod replies;
 mod secured;
@@ -26,13 +28,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use cache::{Cache, Flush, Moment};
+use cache::{Cache, Moment};
 use sync::Mutex;
 
 use crate::settings::Settings;
 use anchors::Keeper;
 use desk::Desk;
 use negative::Negatives;
+use outage::Outage;
 pub use recursor::Message;
 pub(crate) use recursor::{Recursor, StreamHappened};
 pub(crate) use terms::Terms;
@@ -54,10 +57,14 @@ pub(crate) struct Recursion {
     desks: Mutex<Vec<Arc<Desk>>>,
     /// Names that are not validated for a while.
     negatives: Negatives,
+    /// What is said of the network.
+    outage: Outage,
     /// Trust anchors that are renewed.
     anchors: Keeper,
     /// Where what was learned is kept over a restart.
     folder: Option<PathBuf>,
+    /// Held by who writes there.
+    writing: Mutex<()>,
 }
 
 /// What moments count from in a cache that begins empty. Not zero, so that what is before can be said.
@@ -96,8 +103,10 @@ impl Recursion {
             key,
             desks: Mutex::named("desks of the resolver", Vec::new()),
             negatives: negative::none(),
+            outage: Outage::default(),
             anchors,
             folder,
+            writing: Mutex::named("file of the cache", ()),
         })))
     }
 
@@ -126,16 +135,22 @@ impl Recursion {
         let mut terms = make(&current);
         self.add_negatives(&mut terms);
         self.anchors.apply(&mut terms);
-        let world = terms.world;
+        let premises = terms.premises.clone();
+        let limits = terms.limits;
         let version = current.version + 1;
         terms.version = version;
         let old = std::mem::replace(&mut *current, Arc::new(terms));
         self.version.store(version, Ordering::Release);
         drop(current);
-        if old.world != world {
-            // What is trusted, or who is asked, is another: nothing that was learned holds for sure.
-            let entries = self.cache.flush(&Flush::All, self.now());
-            tracing::info!(entries, "the cache is emptied, as trust anchors or forwarded zones have changed");
+        self.cache.set_limits(&limits);
+        for flush in premises.flushes_since(&old.premises) {
+            // Other anchors are trusted there, or others asked.
+            let entries = self.cache.flush(&flush, self.now());
+            let what = kept::below(&flush);
+            tracing::info!(
+                entries,
+                "the cache forgets {what}, as trust anchors, forwarded or stub zones have changed"
+            );
         }
     }
 
@@ -155,12 +170,6 @@ impl Recursion {
 }
 
 fn cache_settings(settings: &Settings) -> cache::Settings {
-    let resolver = &settings.resolver;
-    let limits = cache::Limits {
-        ttl_max: resolver.ttl_max_seconds,
-        ttl_min: resolver.ttl_min_seconds,
-        negative_ttl_max: resolver.negative_ttl_max_seconds,
-        stale_seconds: resolver.stale_seconds,
-    };
-    cache::Settings { octets: usize::try_from(resolver.cache_octets).unwrap_or(usize::MAX), limits }
+    let octets = usize::try_from(settings.resolver.cache_octets).unwrap_or(usize::MAX);
+    cache::Settings { octets, limits: terms::limits(settings) }
 }

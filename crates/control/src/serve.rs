@@ -5,6 +5,7 @@ mod events;
 mod loading;
 mod setup;
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Instant;
@@ -119,7 +120,7 @@ fn run(start: Start) -> Result<(), Faults> {
         }
     };
     crate::dynamic::start(&controller, announced.is_some())?;
-    run_workers(&controller, server).map_err(|error| format!("cannot start a worker: {error}"))?;
+    run_workers(&controller, server, None).map_err(|error| format!("cannot start a worker: {error}"))?;
     if is_served {
         controller.say_what_is_stored();
     }
@@ -169,7 +170,8 @@ fn take_over(start: Start, mut taking: Taking, started: Instant) -> Result<(), F
     let handed = std::mem::take(&mut taking.sockets);
     let server = Server::bind_handed(&listen, handed)?;
     say_what_is_listened_on(&server);
-    run_workers(&controller, server).map_err(|error| format!("cannot start a worker: {error}"))?;
+    run_workers(&controller, server, taking.cache.take())
+        .map_err(|error| format!("cannot start a worker: {error}"))?;
     controller.secondaries.look();
     crate::controller::watch(&controller).map_err(|error| format!("cannot watch packs: {error}"))?;
     taking.ready(&controller, &change.failed, keeps_control)?;
@@ -213,7 +215,8 @@ fn say_what_is_listened_on(server: &Server) {
     tracing::info!(address, workers, version, "Zonda {version} listens on {address} with {with}");
 }
 
-fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<()> {
+/// `cache`: what the server before has learned, where it was handed over.
+fn run_workers(controller: &Arc<Controller>, server: Server, cache: Option<File>) -> std::io::Result<()> {
     let workers = server.worker_count();
     let shown: Vec<Shown> = (0..workers).map(|_| Shown::default()).collect();
     let (of_workers, owner) = (shown.clone(), Arc::clone(controller));
@@ -224,6 +227,10 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
     controller.verifier.begin(controller);
     controller.forwarder.begin(controller);
     let _ = controller.renderer.set(renderer);
+    // Before the first question.
+    if let Some(recursion) = &controller.recursion {
+        recursion.restore(cache);
+    }
     let running = server.start(move |worker| {
         let (zones, identity) = (owner.catalog.reader(), owner.identity.reader());
         let recursion = owner.recursion.as_ref();
@@ -231,7 +238,7 @@ fn run_workers(controller: &Arc<Controller>, server: Server) -> std::io::Result<
     })?;
     *controller.shown.write() = shown;
     if let Some(recursion) = &controller.recursion {
-        recursion.read_on_a_thread()?;
+        recursion.take_in_on_a_thread()?;
     }
     *controller.running.lock() = Some(running);
     crate::notices::watch(controller)?;

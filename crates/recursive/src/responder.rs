@@ -88,6 +88,8 @@ pub struct Responder {
     is_aliased: bool,
     /// Whether the query has a good cookie.
     is_proved: bool,
+    /// Whether the client may recurse.
+    is_let_in: bool,
     is_due: bool,
     is_told: bool,
     suffixes: Box<Suffixes>,
@@ -114,6 +116,7 @@ impl Responder {
             is_unknown: false,
             is_aliased: false,
             is_proved: false,
+            is_let_in: false,
             is_due: false,
             is_told: false,
             suffixes: Box::new(Suffixes::new(key)),
@@ -167,6 +170,7 @@ impl Responder {
         }
         let has_cookie = self.read_wishes(read, client, policy, time);
         let (is_let_in, is_unproved) = self.admit(client, policy);
+        self.is_let_in = is_let_in;
         if !is_let_in {
             return Served::Refused;
         }

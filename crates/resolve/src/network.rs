@@ -38,6 +38,18 @@ struct Family {
     suspended: Vec<(SocketAddr, ZoneMark, Moment)>,
 }
 
+impl Family {
+    fn is_used(&self) -> bool {
+        self.heard.is_some() || self.silent > 0 || self.was_down
+    }
+
+    fn is_out(&self, since: Moment) -> bool {
+        let is_heard = self.heard.is_some_and(|heard| heard >= since);
+        let silent_max = if self.heard.is_some() { SILENT_MAX } else { 1 };
+        !is_heard && (self.was_down || self.silent >= silent_max)
+    }
+}
+
 fn number(server: &SocketAddr) -> usize {
     let is_own = match server.ip() {
         IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
@@ -131,14 +143,20 @@ impl Network {
     /// Whether there is no way to the Internet, as it seems: nobody there was heard since then, and each of the families in use has either no way, or kept silent at
     /// several servers; at one, where nobody has ever been heard.
     pub(crate) fn is_out(&self, since: Moment) -> bool {
-        let internet = &self.families[..2];
-        let is_used = |family: &&Family| family.heard.is_some() || family.silent > 0 || family.was_down;
-        let is_out = |family: &Family| {
-            let is_heard = family.heard.is_some_and(|heard| heard >= since);
-            let silent_max = if family.heard.is_some() { SILENT_MAX } else { 1 };
-            !is_heard && (family.was_down || family.silent >= silent_max)
-        };
-        internet.iter().any(|family| is_used(&family)) && internet.iter().filter(is_used).all(is_out)
+        let mut used = self.families[..2].iter().filter(|family| family.is_used()).peekable();
+        used.peek().is_some() && used.all(|family| family.is_out(since))
+    }
+
+    /// Since when there is no way to the Internet, if that is so.
+    pub(crate) fn out_since(&self) -> Option<Moment> {
+        let first =
+            self.families[..2].iter().filter(|family| family.is_used()).map(|family| family.silent_since);
+        first.max().filter(|since| self.is_out(since.plus_ms(1)))
+    }
+
+    /// When somebody of the Internet was heard last.
+    pub(crate) fn last_heard(&self) -> Option<Moment> {
+        self.families[..2].iter().filter_map(|family| family.heard).max()
     }
 
     /// How often anybody was heard.

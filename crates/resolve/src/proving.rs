@@ -164,7 +164,8 @@ impl Resolver {
         world: &mut dyn World,
     ) -> Flow {
         self.counters.proofs += 1;
-        self.proving_octets -= std::mem::take(&mut proof.octets);
+        let held_octets = std::mem::take(&mut proof.octets);
+        self.proving_octets -= held_octets;
         if !verdict.is_fact() {
             return Flow::End(Box::new(Outcome::unfinished()));
         }
@@ -177,6 +178,8 @@ impl Resolver {
                 match flow {
                     Again::Chain => {
                         task.note(|| "what breaks the chain is fetched anew".into());
+                        proof.octets = held_octets;
+                        self.proving_octets += held_octets;
                         task.proof = Some(proof);
                     }
                     Again::Server => {
@@ -206,7 +209,11 @@ impl Resolver {
             .iter()
             .map(|one| Finding { security: security_of(one.security), ttl_max: one.ttl_max, ede })
             .collect();
-        let whole = Finding { security, ttl_max: verdict.ttl_max, ede };
+        // A denial ends with what denies, not with the aliases before it.
+        let of_denial = of_authority.iter().map(|one| one.ttl_max).min();
+        let is_denial = matches!(proof.reply.kind, Kind::NoData | Kind::NameError);
+        let ttl_max = of_denial.filter(|_| is_denial).unwrap_or(verdict.ttl_max);
+        let whole = Finding { security, ttl_max, ede };
         let kept = store::Verdict { whole, answer: &findings };
         self.store_reply(task, &proof.exchange, &proof.reply, &kept, world);
         if security == Security::Secure {

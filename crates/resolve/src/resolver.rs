@@ -202,6 +202,11 @@ impl Resolver {
         self.network.is_out(since)
     }
 
+    /// Since when there is no way to the Internet, as it seems, if that is so; and when somebody there was heard last.
+    pub fn outage(&self) -> (Option<Moment>, Option<Moment>) {
+        (self.network.out_since(), self.network.last_heard())
+    }
+
     /// When to tick next.
     pub fn deadline(&self) -> Option<Moment> {
         let left = (!self.telling.is_empty()).then_some(self.time.now);

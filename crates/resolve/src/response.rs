@@ -25,7 +25,7 @@ pub use address::{NEVER_SERVERS, Prefix, is_server};
 
 use wire::message::Message;
 use wire::name::NAME_OCTETS_MAX;
-use wire::rrset::RrsetListBuf;
+use wire::rrset::{Rrset, RrsetListBuf};
 use wire::{Name, header};
 
 use head::Head;
@@ -243,10 +243,23 @@ impl Reply {
         *self = Reply { answer, authority, referral, glue, name, ..Reply::default() };
     }
 
-    /// Octets of the records that are held.
+    /// Holds TTLs to what the cache keeps: who gets the response itself shall not keep it for longer than who gets it from there. Signatures stay good, as a
+    /// TTL may always be less than what was signed (RFC 4035 5.3.3).
+    pub fn cap(&mut self, limits: &cache::Limits) {
+        let is_denial = matches!(self.kind, Kind::NoData | Kind::NameError);
+        let of_authority =
+            if is_denial { limits.negative_ttl_max.min(limits.ttl_max) } else { limits.ttl_max };
+        for (list, most) in [(&mut self.answer, limits.ttl_max), (&mut self.authority, of_authority)] {
+            if list.list().iter().any(|set| set.ttl > most) {
+                *list = list.list().iter().map(|set| Rrset { ttl: set.ttl.min(most), ..set }).collect();
+            }
+        }
+    }
+
+    /// Octets of memory that its records hold: room that a longer response left, which whoever keeps this one keeps, too.
     pub fn octets(&self) -> usize {
         [&self.answer, &self.authority, &self.referral, &self.glue]
-            .map(|list| list.list().octets().len())
+            .map(RrsetListBuf::room_octets)
             .iter()
             .sum()
     }

@@ -12,12 +12,14 @@
 
 use crate::generated::{GROUPS, Generated, group};
 use crate::records::{Records, address_of};
+use crate::scenario::{Plan, ZonePlan};
+use crate::signer::Signing;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use wire::iana::rtype;
 use wire::{Name, NameBuf};
@@ -50,6 +52,21 @@ pub fn export(generated: &Generated, folder: &Path) -> io::Result<()> {
         fs::write(folder.join(name), lines.collect::<String>())?;
     }
     Ok(())
+}
+
+/// Signs zone files in place, of zones that delegate each other: DS records go to the zone above where that is among them, and DS records of the root come
+/// back, as a master file. The error of a zone that cannot be signed is one of input.
+pub fn sign_files(files: &[(NameBuf, PathBuf)], signing: &Signing) -> io::Result<String> {
+    let wrong = |error: String| io::Error::new(io::ErrorKind::InvalidInput, error);
+    let mut plan = Plan::default();
+    for (apex, path) in files {
+        let text = fs::read_to_string(path)?;
+        plan.zones.push(ZonePlan { signing: Some(signing.clone()), ..ZonePlan::new(apex, &text) });
+    }
+    for (zone, (_, path)) in plan.complete().map_err(wrong)?.iter().zip(files) {
+        fs::write(path, zone.text())?;
+    }
+    Ok(anchor(&plan.anchors()))
 }
 
 /// A server: its addresses, and the zones that it has.

@@ -306,6 +306,11 @@ impl RrsetListBuf {
     pub fn clear(&mut self) {
         self.octets.clear();
     }
+
+    /// Octets of memory that it holds, in use or not.
+    pub fn room_octets(&self) -> usize {
+        self.octets.capacity()
+    }
 }
 
 impl std::fmt::Debug for RrsetListBuf {

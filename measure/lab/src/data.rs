@@ -2,6 +2,8 @@
 //!
 //! A generated file's name tells all that it was made from, and appears under it only when it is complete.
 
+mod little;
+
 use std::{
     env,
     fs::{self, File},
@@ -13,7 +15,9 @@ use std::{
 };
 
 use crate::{
-    Error, error,
+    Error,
+    contender::Anchor,
+    error,
     place::{self, Place},
     process,
     recipe::{Case, Dnssec, DnssecOk, Effort, ZoneKind},
@@ -22,6 +26,7 @@ use bench::{
     query::{self, Edns, Query},
     sizes::{self, Sizes},
 };
+pub use little::{Little, Places, Shape};
 
 /// Types that only a signed zone has, and DS.
 const DNSSEC_TYPES: [&str; 9] =
@@ -38,7 +43,7 @@ const SIZE_MIN: usize = 200;
 /// Parent of the zones that resolvers are measured with.
 pub const BED_ORIGIN: &str = "bed.example.";
 /// The server of the root there.
-pub const BED_SERVER: &str = "ns.bed.example.";
+pub const BED_SERVER: &str = "ns.";
 /// Addresses of each of them, half of which stay in a cache for a second only: those of the paper.
 const BED_HOSTS: usize = 200;
 const BED_SHORT_SHARE: f64 = 0.5;
@@ -124,8 +129,10 @@ pub struct CachingBed {
     pub settle: PathBuf,
     /// Beginning of the names of files made from it.
     base: String,
-    /// Folder of the children's files.
+    /// Folder of the children's files, as they are without signatures.
     place: String,
+    /// What resolvers validate with, where zones are signed.
+    pub anchor: Option<Anchor>,
 }
 
 /// Where data are kept, and what makes them.
@@ -199,7 +206,7 @@ impl Store<'_> {
         let base = if repository.is_some() { base } else { format!("{base}-made") };
         let (path, base) = self.with_dnssec(case.dnssec, apex, path, base)?;
         let (records, signatures) = (records(&path)?, signatures(&path)?);
-        let zones = Zones { list: vec![(apex.to_owned(), path)], records, signatures, probe: None };
+        let zones = Zones { list: vec![(apex.to_owned(), path)], records, signatures, ..Zones::default() };
         Ok((zones, base, source))
     }
 
@@ -237,8 +244,7 @@ impl Store<'_> {
     /// A model Internet of so many names at least, whose servers have addresses from `first` on. It is kept as long as its signatures are good, and some.
     pub fn internet(&self, wanted: &InternetWanted, first: Ipv4Addr) -> Result<PathBuf, Error> {
         fs::create_dir_all(self.folder).map_err(error::file(self.folder, "create"))?;
-        let week =
-            SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / WEEK_SECONDS);
+        let week = week();
         let InternetWanted { names, signed_percent, seed } = wanted;
         let texts = [names.to_string(), signed_percent.to_string(), seed.to_string(), first.to_string()];
         let [names, signed, seed, first] = texts.each_ref().map(String::as_str);
@@ -264,12 +270,24 @@ impl Store<'_> {
         let options =
             ["caching", "--zones", &count, "--hosts", &hosts, "--short", &short, "--origin", BED_ORIGIN];
         let options = [&options[..], &["--parent", &parent, "--children", &children]].concat();
-        let base = format!("caching-{zones}-{parent}");
-        let folder = self.made(&base, |to| self.generate(&options, to))?;
+        let base = format!("caching-{zones}-{parent}-ns");
+        let plain = self.made(&base, |to| self.generate(&options, to))?;
+        // What is asked for is the same, signed or not.
+        let (folder, anchor) = match case.signed {
+            0 => (plain.clone(), None),
+            _ => {
+                let options = [&options[..], &["--signed"]].concat();
+                let folder =
+                    self.made(&format!("{base}-signed-{}", week()), |to| self.generate(&options, to))?;
+                let path = folder.join("resolver/anchor");
+                let text = fs::read_to_string(&path).map_err(error::file(&path, "read"))?;
+                (folder, Anchor::from_text(&text))
+            }
+        };
         let (mut above, below) = (listed(&folder.join("parent"))?, listed(&folder.join("children"))?);
         above.push((".".to_owned(), folder.join("resolver/root.zone")));
         let records = (below.len() * (BED_HOSTS + 3)) as u64;
-        let (bench, place) = (self.bench.to_string_lossy(), folder.join("children/zones"));
+        let (bench, place) = (self.bench.to_string_lossy(), plain.join("children/zones"));
         let place = place.to_string_lossy().into_owned();
         let settle = self.made(&format!("{base}.settle"), |to| {
             self.run(&words(&[
@@ -297,6 +315,7 @@ impl Store<'_> {
             settle,
             base,
             place,
+            anchor: anchor.filter(|_| case.validate),
         })
     }
 
@@ -452,6 +471,11 @@ impl Store<'_> {
     fn run(&self, command: &[String]) -> Result<String, Error> {
         process::run(command, &Place::default(), self.work, self.stop)
     }
+}
+
+/// The number of this week.
+fn week() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / WEEK_SECONDS)
 }
 
 fn words(words: &[&str]) -> Vec<String> {

@@ -8,9 +8,10 @@ use serde::Deserialize;
 use crate::record::Published;
 
 /// Files by the name of their recipe.
-const FILES: [(&str, &str); 21] = [
+const FILES: [(&str, &str); 22] = [
     ("allocators", include_str!("../published/allocators.toml")),
     ("caching", include_str!("../published/caching.toml")),
+    ("caching-signed", include_str!("../published/caching.toml")),
     ("caching-threads", include_str!("../published/caching.toml")),
     ("client-limit", include_str!("../published/client-limit.toml")),
     ("ddns-rate", include_str!("../published/updates.toml")),

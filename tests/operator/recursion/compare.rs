@@ -8,42 +8,56 @@
 //! ```
 
 mod judge;
+mod question;
+mod rules;
+mod said;
+mod servers;
 
-use std::fmt::Write;
 use std::fs;
-use std::net::SocketAddr;
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
-use tempfile::TempDir;
-use zonda_tests::exchange::udp_within;
-use zonda_tests::message::{Query, flag};
-use zonda_tests::patience::await_or;
-use zonda_tests::rtype;
-use zonda_tests::server::peers::require;
-use zonda_tests::server::{Guarded, export_program, program};
+use zonda_tests::server::export_program;
 
 use super::internet::{enter, leave};
 use crate::kit::{folder, text};
-use judge::judge;
+use judge::{Findings, judge};
+use servers::{await_answer, resolve, serve};
 
 /// Who is asked, and where.
 const RESOLVERS: [(&str, &str); 3] =
     [("zonda", "127.0.0.1"), ("unbound", "127.0.0.2"), ("named", "127.0.0.3")];
 /// What serves each group of servers.
 const GROUPS: [&str; 5] = ["zonda", "nsd", "zonda", "nsd", "zonda"];
+/// Differences that a failure shows.
+const SHOWN: usize = 30;
 /// Addresses that a group shares.
 const ADDRESSES: &str = "8";
 
-/// Asks `questions` of a generated Internet of so many names, and compares.
-fn compare(names: usize, seed: u64, questions: usize) {
+/// An Internet.
+struct Wanted<'a> {
+    /// How many names it has.
+    names: usize,
+    seed: u64,
+    /// A list of names in place of those that ship with the model, and the line from which on they are taken.
+    list: Option<(&'a str, usize)>,
+    /// How many questions are asked.
+    questions: usize,
+}
+
+/// Asks questions of a generated Internet, and compares. Nothing where nobody may make namespaces.
+fn compare(wanted: &Wanted<'_>) -> Findings {
     let run = || {
         let files = folder(&[]);
         let internet = files.path().join("internet");
-        let export = Command::new(export_program())
-            .args([text(&internet), &names.to_string(), &seed.to_string(), "40", "5", "1", ADDRESSES])
-            .status();
+        let mut export = Command::new(export_program());
+        let (names, seed) = (wanted.names.to_string(), wanted.seed.to_string());
+        export.args([text(&internet), &names, &seed, "40", "5", "1", ADDRESSES]);
+        if let Some((list, from)) = wanted.list {
+            export.args([list, &from.to_string()]);
+        }
+        let export = export.status();
         assert!(export.is_ok_and(|status| status.success()), "the export");
         let read = |name: &str| fs::read_to_string(internet.join(name)).expect("an exported file");
         let groups = read("groups");
@@ -52,7 +66,7 @@ fn compare(names: usize, seed: u64, questions: usize) {
             .flat_map(|line| line.split(' ').skip(1))
             .chain(RESOLVERS[1..].iter().map(|one| one.1))
             .collect();
-        let Some(namespace) = enter(&addresses) else { return };
+        let Some(namespace) = enter(&addresses) else { return Findings::default() };
         let _namespace = Namespace(namespace);
         let mut processes = Vec::new();
         for (group, kind) in GROUPS.iter().enumerate() {
@@ -70,13 +84,12 @@ fn compare(names: usize, seed: u64, questions: usize) {
             await_answer(address, ".", &resolver.0, &resolver.1);
             processes.push(resolver);
         }
-        judge(&read("questions"), questions);
+        judge(&read("questions"), wanted.questions)
     };
-    std::thread::scope(|scope| {
-        if let Err(panic) = scope.spawn(run).join() {
-            std::panic::resume_unwind(panic);
-        }
-    });
+    std::thread::scope(|scope| match scope.spawn(run).join() {
+        Ok(findings) => findings,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
 }
 
 struct Namespace(String);
@@ -87,129 +100,61 @@ impl Drop for Namespace {
     }
 }
 
-/// Starts a server with the zones of a group at its addresses.
-fn serve(kind: &str, internet: &Path, zones: &str, on: &[&str]) -> (Guarded, TempDir) {
-    let scratch = folder(&[]);
-    let home = scratch.path().display();
-    let zones = zones.lines().filter_map(|line| line.split_once(' '));
-    let path = internet.join("zones");
-    let mut config = String::new();
-    let mut command = match kind {
-        "zonda" => {
-            let listen: Vec<String> = on.iter().map(|address| format!("\"{address}:53\"")).collect();
-            let listen = listen.join(", ");
-            let _ = write!(
-                config,
-                "[server]\nlisten = [{listen}]\nworkers = 1\n[control]\nsocket = \"{home}/control.sock\"\n"
-            );
-            for (zone, file) in zones {
-                let _ =
-                    write!(config, "[[zone]]\nname = \"{zone}\"\nfile = \"{}\"\n", path.join(file).display());
-            }
-            let mut command = Command::new(program());
-            command.args(["serve", "--config"]);
-            command
-        }
-        _ => {
-            config += "server:\n";
-            on.iter().for_each(|address| _ = writeln!(config, " ip-address: {address}@53"));
-            let _ = write!(
-                config,
-                " server-count: 1\n username: \"\"\n chroot: \"\"\n zonesdir: \"{home}\"\n database: \"\"\n pidfile: \"{home}/nsd.pid\"\n \
-                 zonelistfile: \"{home}/zone.list\"\n xfrdfile: \"{home}/xfrd.state\"\n xfrdir: \"{home}\"\n rrl-ratelimit: 0\n \
-                 rrl-whitelist-ratelimit: 0\n tcp-count: 100\n zonefiles-write: 0\n answer-cookie: no\nremote-control:\n control-enable: no\n"
-            );
-            for (zone, file) in zones {
-                let _ = write!(
-                    config,
-                    "zone:\n name: \"{zone}\"\n zonefile: \"{}\"\n",
-                    path.join(file).display()
-                );
-            }
-            let mut command = Command::new(require("nsd", "nsd"));
-            command.args(["-d", "-c"]);
-            command
-        }
-    };
-    let file = scratch.path().join("config");
-    fs::write(&file, config).expect("the settings");
-    command.arg(&file).current_dir(scratch.path());
-    (Guarded::spawn(command, scratch.path()), scratch)
-}
-
-/// Starts a resolver.
-fn resolve(kind: &str, address: &str, internet: &Path, anchor: &str) -> (Guarded, TempDir) {
-    let scratch = folder(&[]);
-    let (home, hints) = (scratch.path().display(), internet.join("hints"));
-    let (hints, anchor_file) = (hints.display(), internet.join("anchor"));
-    let anchor_file = anchor_file.display();
-    let (config, mut command) = match kind {
-        "zonda" => {
-            let mut command = Command::new(program());
-            command.args(["serve", "--config"]);
-            let config = format!(
-                "[server]\nlisten = [\"{address}:53\"]\nworkers = 2\n[control]\nsocket = \"{home}/control.sock\"\n\
-                 [resolver]\nenabled = true\nroot-hints = \"{hints}\"\ntrust-anchor-file = \"{anchor_file}\"\nnever-ask = []\n"
-            );
-            (config, command)
-        }
-        "unbound" => {
-            let mut command = Command::new(require("unbound", "unbound"));
-            command.args(["-d", "-c"]);
-            // It writes to the file of an anchor that it is to keep; this one it only reads.
-            let config = format!(
-                "server:\n interface: {address}\n do-daemonize: no\n username: \"\"\n chroot: \"\"\n pidfile: \"\"\n directory: \"{home}\"\n \
-                 use-syslog: no\n root-hints: \"{hints}\"\n trust-anchor-file: \"{anchor_file}\"\n module-config: \"validator iterator\"\n \
-                 do-ip6: no\n access-control: 127.0.0.0/8 allow\n qname-minimisation: yes\n num-threads: 1\nremote-control:\n control-enable: no\n"
-            );
-            (config, command)
-        }
-        _ => {
-            let mut command = Command::new(require("named", "bind9"));
-            command.args(["-4", "-g", "-n", "1", "-U", "1", "-c"]);
-            let fields: Vec<&str> = anchor.split_whitespace().skip(4).collect();
-            let [tag, algorithm, digest_type, digest] = fields[..4] else { panic!("no anchor: {anchor}") };
-            let config = format!(
-                "options {{ directory \"{home}\"; pid-file none; session-keyfile none; listen-on {{ {address}; }}; listen-on-v6 {{ none; }}; \
-                 recursion yes; allow-recursion {{ any; }}; dnssec-validation yes; empty-zones-enable no; minimal-responses yes; max-cache-size 64M; }};\n\
-                 controls {{ }};\nzone \".\" {{ type hint; file \"{hints}\"; }};\n\
-                 trust-anchors {{ \".\" static-ds {tag} {algorithm} {digest_type} \"{digest}\"; }};\n"
-            );
-            (config, command)
-        }
-    };
-    let file = scratch.path().join("config");
-    fs::write(&file, config).expect("the settings");
-    command.arg(&file).current_dir(scratch.path());
-    (Guarded::spawn(command, scratch.path()), scratch)
-}
-
-fn await_answer(address: &str, zone: &str, process: &Guarded, scratch: &TempDir) {
-    let log = || fs::read_to_string(scratch.path().join("log")).unwrap_or_default();
-    let query = Query::new(zone, rtype::SOA).flags(flag::RD).octets();
-    let server: SocketAddr = format!("{address}:53").parse().expect("an address");
-    await_or(
-        || format!("no answer of {address} about {zone}: {}", log()),
-        || {
-            assert!(process.is_running(), "{address} ended: {}", log());
-            let answer = udp_within(server, &query, Duration::from_millis(500)).ok().flatten();
-            answer.is_some_and(|answer| answer.get(3).is_some_and(|low| low & 0xf == 0))
-        },
+/// Says what came of it, and fails where something is not explained.
+fn conclude(findings: &Findings) {
+    let _ = writeln!(std::io::stderr(), "{}", findings.report());
+    let all = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compare.txt");
+    fs::write(&all, findings.unexplained.join("\n")).expect("a file beside the tests");
+    let shown = findings.unexplained.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("\n");
+    assert!(
+        findings.unexplained.is_empty(),
+        "{} of {} questions, all in {}:\n{shown}",
+        findings.unexplained.len(),
+        findings.questions,
+        all.display()
     );
 }
 
 #[test]
 fn a_thousand_questions() {
-    compare(500, 7, 1_000);
+    conclude(&compare(&Wanted { names: 500, seed: 7, list: None, questions: 1_000 }));
 }
 
 mod long {
-    /// All questions of all names that ship with the model, several times with other seeds.
+    use super::{Findings, Wanted, compare, conclude};
+
+    /// Names of an Internet: more are longer to load than to ask for, and less are no Internet.
+    const NAMES_A_ROUND: usize = 10_000;
+
+    /// All questions about all names of the list that `ZONDA_NAMES` names (`docs/design/model-internet.md` 6), each Internet with other names; without a
+    /// list about those that ship with the model, several times with other seeds.
     #[test]
     #[ignore = "minutes"]
     fn all_names() {
-        for seed in 1..=6 {
-            super::compare(8_000, seed, usize::MAX);
+        let list = std::env::var("ZONDA_NAMES").ok();
+        let rounds: Vec<Wanted<'_>> = match &list {
+            Some(list) => {
+                let names = std::fs::read_to_string(list).expect("the list of names").lines().count();
+                let begins = (0..names).step_by(NAMES_A_ROUND).zip(1..);
+                let round = |(from, seed)| Wanted {
+                    names: NAMES_A_ROUND,
+                    seed,
+                    list: Some((list, from)),
+                    questions: usize::MAX,
+                };
+                begins.map(round).collect()
+            }
+            None => {
+                let round = |seed| Wanted { names: 8_000, seed, list: None, questions: usize::MAX };
+                (1..=6).map(round).collect()
+            }
+        };
+        let mut all = Findings::default();
+        for round in &rounds {
+            let findings = compare(round);
+            eprintln!("round {}: {}", round.seed, findings.report());
+            all.add(findings);
         }
+        conclude(&all);
     }
 }

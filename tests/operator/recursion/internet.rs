@@ -13,13 +13,14 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use rustix::fd::AsFd;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tempfile::TempDir;
 use zonda_tests::patience::await_or;
 use zonda_tests::server::peers::require;
-use zonda_tests::server::{Guarded, Kind, peers, program};
+use zonda_tests::server::{Guarded, Kind, peers, program, signal};
 use zonda_tests::zone::ZoneFile;
 
 use crate::kit::{folder, text};
@@ -97,7 +98,8 @@ pub fn leave(name: &str) {
     ip(&["netns", "delete", name]);
 }
 
-fn ip(words: &[&str]) -> bool {
+/// Runs `ip`, in the namespace of this thread.
+pub fn ip(words: &[&str]) -> bool {
     let status = Command::new(require("ip", "iproute2")).args(words).status();
     status.is_ok_and(|status| status.success())
 }
@@ -203,6 +205,11 @@ impl Internet {
         Resolver { process, scratch, address: address.to_owned() }
     }
 
+    /// The file of trust anchors.
+    pub fn anchor(&self) -> PathBuf {
+        self.files.path().join("anchor")
+    }
+
     /// Ends the servers of a zone.
     pub fn end(&mut self, apex: &str) {
         let mut at = 0;
@@ -232,7 +239,7 @@ impl Resolver {
 
     /// What `zonda ctl` says.
     pub fn ctl(&self, words: &[&str]) -> String {
-        let config = self.scratch.path().join("zonda.toml");
+        let config = self.config();
         let output = Command::new(program()).args(["ctl", "--config", text(&config)]).args(words).output();
         let output = output.expect("the program zonda");
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
@@ -241,6 +248,28 @@ impl Resolver {
     /// Whether its log says that it serves.
     pub fn has_begun(&self) -> bool {
         self.log().contains("INFO serving ")
+    }
+
+    /// Where it is asked.
+    pub fn at(&self) -> SocketAddr {
+        format!("{}:53", self.address).parse().expect("an address")
+    }
+
+    /// Its settings.
+    pub fn config(&self) -> PathBuf {
+        self.scratch.path().join("zonda.toml")
+    }
+
+    /// Another may take over from it, which is ended with it.
+    pub fn with_successors(self) -> Resolver {
+        fs::write(self.scratch.path().join("successors"), "").expect("a file");
+        self
+    }
+
+    /// Ends it in the middle of whatever it does.
+    pub fn kill(mut self) {
+        signal(self.process.pid(), "KILL");
+        self.process.wait(Duration::from_secs(4)).expect("its end");
     }
 
     /// What it wrote to its log.

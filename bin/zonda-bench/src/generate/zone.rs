@@ -1,8 +1,10 @@
 //! `zonda-bench gen zone`.
 
 use std::{
+    fs,
     net::Ipv4Addr,
     path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use bench::{
@@ -14,6 +16,8 @@ use bench::{
     labels,
 };
 use clap::{Args, Subcommand, ValueEnum};
+use sim::signer::Signing;
+use wire::iana::algorithm;
 
 use super::{origin, share, to_file};
 
@@ -257,8 +261,13 @@ pub struct Caching {
     /// Address of the server of the child zones; its port is 53.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.53.1")]
     children: Ipv4Addr,
+    /// Sign all of them (ECDSA P-256, NSEC) for 30 days; resolver/anchor has what to validate with.
+    #[arg(long)]
+    signed: bool,
 }
 
+/// Signatures are good from a day ago.
+const DAY_SECONDS: u32 = 86_400;
 /// Most labels made: with more, the offsets of their run of octets no longer fit 32 bits.
 const LABELS_MAX: usize = 100_000_000;
 /// Most delegations of a root zone: it is put in order in memory.
@@ -390,6 +399,37 @@ fn flat(options: &Flat) -> Result<(), Error> {
     Ok(())
 }
 
+/// Signs the zones of a bed, and writes what a resolver validates them with.
+fn sign(folder: &Path, origin: &str) -> Result<(), Error> {
+    let fault = |path: &Path, action| {
+        let path = path.to_owned();
+        move |cause| Error::File { path, action, cause }
+    };
+    let name = |text: &str| {
+        text.parse::<wire::NameBuf>()
+            .map_err(|_| Error::Option { option: "--origin", rule: "must be a domain name" })
+    };
+    let mut files = vec![
+        (wire::NameBuf::root(), folder.join("resolver/root.zone")),
+        (name(origin)?, folder.join(format!("parent/zones/{origin}zone"))),
+    ];
+    let list = folder.join("children/zones.txt");
+    for apex in fs::read_to_string(&list).map_err(fault(&list, "read"))?.lines() {
+        files.push((name(apex)?, folder.join(format!("children/zones/{apex}zone"))));
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let now = u32::try_from(now).unwrap_or(u32::MAX);
+    let signing = Signing {
+        algorithms: vec![algorithm::ECDSAP256SHA256],
+        inception: now.saturating_sub(DAY_SECONDS),
+        expiration: now.saturating_add(30 * DAY_SECONDS),
+        ..Signing::new(1)
+    };
+    let anchor = sim::export::sign_files(&files, &signing).map_err(fault(folder, "sign"))?;
+    let path = folder.join("resolver/anchor");
+    fs::write(&path, anchor).map_err(fault(&path, "write"))
+}
+
 fn caching(options: &Caching) -> Result<(), Error> {
     let common = &options.common;
     share("--short", options.short)?;
@@ -409,6 +449,9 @@ fn caching(options: &Caching) -> Result<(), Error> {
     }
     let labels = make_labels(options.zones, "--zones", common)?;
     let counts = caching::write(Path::new(&common.output), &bed, &labels)?;
+    if options.signed {
+        sign(&common.output, &bed.origin)?;
+    }
     eprintln!("a parent zone and {} child zones", labels.count());
     report(&counts);
     Ok(())

@@ -54,7 +54,7 @@ impl Shard {
         let home = self.index.home(shared.secret.hash(key.name.octets()));
         let word = Slot::new(home.tag(key.subject), which, place);
         let Some(slot) = self.index.find(&home, word) else { return };
-        if shared.limits.last_use(key.subject, fixed.end()) <= now
+        if shared.limits().last_use(key.subject, fixed.end()) <= now
             || shared.marks.hide(&shared.secret, key.name, self.number, word)
         {
             writer.counts.expired += 1;
@@ -112,7 +112,7 @@ impl Shard {
         };
         let home = self.index.home(shared.secret.hash(key.name.octets()));
         let word = Slot::new(home.tag(key.subject), Which::Main, place);
-        self.index.find(&home, word).is_some() && shared.limits.last_use(key.subject, fixed.end()) > now
+        self.index.find(&home, word).is_some() && shared.limits().last_use(key.subject, fixed.end()) > now
     }
 
     /// Appends an entry to the main ring, its visited bit clear.

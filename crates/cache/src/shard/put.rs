@@ -42,7 +42,7 @@ impl Shard {
     fn weigh(&self, writer: &mut Writer, put: &Put<'_>) -> bool {
         let Some(neighbours) = self.look_around(writer, put) else { return false };
         let kept = neighbours.present.map(|(_, kept)| kept);
-        let ttl = put.shared.limits.ttl_of(put.key.subject, put.entry, kept.as_ref(), put.now);
+        let ttl = put.shared.limits().ttl_of(put.key.subject, put.entry, kept.as_ref(), put.now);
         self.write(writer, put, &Entry { ttl, ..*put.entry }, &neighbours)
     }
 

@@ -156,7 +156,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// Does the same to the store and to the model. There is room for all of it, so the store has what the model has.
 fn compare(steps: &[Step], cache: &Cache) -> Result<(), TestCaseError> {
-    let naive = Naive::with(cache.shared.limits);
+    let naive = Naive::with(cache.shared.limits());
     let mut now = Moment(10_000);
     let names: Vec<NameBuf> = NAMES.iter().map(|text| name(text)).collect();
     let (mut own, mut model) = (Copied::new(), Copied::new());
@@ -548,7 +548,10 @@ fn times_are_capped() {
     check(Key::rrset(&host, 1), Kind::NoData, none, 5, 5);
     check(Key::rrset(&host, 1), Kind::NameError, none, 9_000, 3_600);
     check(Key::existence(&host), Kind::NameError, none, 9_000, 3_600);
-    check(Key::unchecked(&host, 1), Kind::Data, none, 9_000, 60);
+    check(Key::unchecked(&host, 16), Kind::Data, none, 9_000, 60);
+    check(Key::unchecked(&host, 43), Kind::Data, none, 9_000, 9_000);
+    check(Key::unchecked(&host, 43), Kind::NoData, none, 9_000, 3_600);
+    check(Key::unchecked(&host, 1), Kind::Data, none, 9_000, 9_000);
     check(Key::cut(&host), Kind::Cut, none, 0, 1);
     check(Key::cut(&host), Kind::Cut, none, 1_000_000, 86_400);
     check(Key::failure(&host, 1), Kind::Failure, none, 0, 1);
@@ -641,20 +644,26 @@ mod long {
         statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
     }
 
-    /// Not more memory than configured, and nearly that, with ten million names, for which it is too little; and before them next to nothing, where the build is optimised.
+    /// Not more memory than configured, and within 5 % of that, with ten million names as long as those of hosts are, two addresses each, for which it is too little;
+    /// and before them next to nothing, where the build is optimised. (With names as short as can be slots are what there is too little of, and a fifth of the rings stays empty.)
     #[test]
     #[ignore = "takes a minute and a GiB"]
     fn ten_million_names() {
         let (octets, before) = (600 << 20, resident_octets());
         let cache = cache(octets);
         let begin = resident_octets() - before;
-        assert!(cfg!(debug_assertions) || begin < octets / 20, "{begin} at the begin");
-        fill(&cache, 0..10_000_000, Moment(1));
+        assert!(cfg!(debug_assertions) || begin < octets / 200, "{begin} at the begin");
+        for number in 0..10_000_000_u32 {
+            let host = name(&format!("www.h{number}.example.com."));
+            let mut list = list(&number.to_be_bytes());
+            list.push(&[192, 0, 2, 1]);
+            assert!(cache.put(&Key::rrset(&host, 1), &entry(list.list()), Moment(1), Moment(1)));
+        }
         let (counts, grown) = (cache.counts(), resident_octets() - before);
         println!(
             "{counts:?}, resident {grown} of {octets}, {:.1} octets an entry",
             grown as f64 / counts.entries as f64
         );
-        assert!((0.93..=1.0).contains(&(grown as f64 / octets as f64)) && counts.entries > 7_000_000);
+        assert!((0.95..=1.0).contains(&(grown as f64 / octets as f64)) && counts.entries > 7_000_000);
     }
 }

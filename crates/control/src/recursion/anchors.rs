@@ -11,35 +11,25 @@
 //! A state holds as long as the settings say what it began with; with another seed a zone begins anew. What is in memory goes before the file, which may be
 //! older where it could not be written. While the clock says less than is known, nothing is looked at: a wait could end, or begin anew, by a wrong time.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+mod file;
+mod tend;
 
-use cache::Flush;
-use dnssec::key::{Dnskey, Ds};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::{Duration, Instant};
+
 use sync::Mutex;
-use validate::rfc5011::{self, CLOCK_STEP_SECONDS_MAX, Change, KeyState, Managed, ManagedKey};
-use validate::{Anchors, Policy, Verifier};
+use validate::rfc5011::{CLOCK_STEP_SECONDS_MAX, Change, KeyState, Managed, ManagedKey};
+use validate::{Anchors, Fault, Policy, Verifier};
 use wire::iana::rtype;
 use wire::rrset::RrsetListBuf;
 use wire::{Name, NameBuf};
 
-use super::desk::Errand;
-use super::{Recursion, Terms};
-use crate::command::AnchorLine;
+use self::file::StateFile;
+use super::Terms;
 use crate::text::Seconds;
 
-/// Name of the file in the folder of the settings.
-const FILE: &str = "trust-anchors";
-/// The same while it is written.
-const TEMPORARY: &str = "trust-anchors.new";
-/// Longer than this it is none of ours: the text of a hundred zones.
-const FILE_OCTETS_MAX: u64 = 1 << 20;
-/// Before lines that say what the states began with: comments to who reads states.
-const BEGUN: &str = "# begun with ";
 /// No clock that is right says less (2025-01-11): key 38696, which is built in, was not in the root zone before.
 const CLOCK_SECONDS_MIN: u64 = 1_736_553_600;
 /// How long a worker may look: longer than its resolver tries.
@@ -55,7 +45,7 @@ pub(super) type Found = Option<RrsetListBuf>;
 /// See the module.
 pub(super) struct Keeper {
     /// None: nothing would outlive the process, so that waits would begin with each start, and nothing is renewed.
-    file: Option<PathBuf>,
+    file: Option<StateFile>,
     state: Mutex<State>,
 }
 
@@ -68,7 +58,6 @@ struct State {
     looking: Option<Looking>,
     /// Looks so far.
     looks: u64,
-    is_unwritable: bool,
     is_clock_wrong: bool,
 }
 
@@ -102,7 +91,7 @@ pub(super) fn seeds(anchors: &Anchors) -> Arc<[Managed]> {
 impl Keeper {
     /// `folder`: of what outlives the process.
     pub(super) fn new(folder: Option<&Path>) -> Keeper {
-        let file = folder.map(|folder| folder.join(FILE));
+        let file = folder.map(StateFile::in_folder);
         Keeper { file, state: Mutex::named("states of trust anchors", State::default()) }
     }
 
@@ -155,14 +144,14 @@ impl Keeper {
     fn take(&self, zone: &Name, found: &Found, now: u64) -> Vec<Change> {
         let Some(file) = &self.file else { return Vec::new() };
         let state = &mut *self.state.lock();
-        let State { seeds, zones, is_unwritable, .. } = state;
+        let State { seeds, zones, .. } = state;
         // The settings may be others by now.
         let Some(managed) = zones.iter_mut().find(|managed| &*managed.zone == zone) else {
             return Vec::new();
         };
         match observe(managed, found, now) {
             Ok(changes) => {
-                write(file, &text(seeds, zones), is_unwritable);
+                file.write(seeds, zones);
                 changes
             }
             Err(fault) => {
@@ -189,20 +178,12 @@ impl Keeper {
 
 impl State {
     /// Begins with other seeds: goes on where these began before.
-    fn begin(&mut self, file: &Path, seeds: &[Managed]) {
-        let before = match self.seeds.is_empty() {
-            false => Ok((std::mem::take(&mut self.seeds), std::mem::take(&mut self.zones))),
-            true if seeds.is_empty() => Ok(Default::default()),
-            true => read(file),
+    fn begin(&mut self, file: &StateFile, seeds: &[Managed]) {
+        let (begun, known) = match self.seeds.is_empty() {
+            false => (std::mem::take(&mut self.seeds), std::mem::take(&mut self.zones)),
+            true if seeds.is_empty() => Default::default(),
+            true => file.read(),
         };
-        let (begun, known) = before.unwrap_or_else(|fault| {
-            tracing::error!(
-                error = fault,
-                "{}: {fault}; the trust anchors of the settings, or those that are built in, hold",
-                file.display()
-            );
-            Default::default()
-        });
         self.zones = seeds
             .iter()
             .map(|seed| {
@@ -239,144 +220,15 @@ fn observe(managed: &mut Managed, found: &Found, now: u64) -> Result<Vec<Change>
     let keys = keys.ok_or("the zone's servers have no keys of it")?;
     let mut verifier = Verifier::default();
     let observed = managed.observe(&keys, now, &Policy::default(), &mut verifier);
-    observed.map_err(|fault| format!("the zone's keys are not signed by one that is trusted ({fault:?})"))
-}
-
-/// The text of the file.
-fn text(seeds: &[Managed], zones: &[Managed]) -> String {
-    let states = rfc5011::write(zones);
-    let (title, states) = states.split_once('\n').unwrap_or((&states, ""));
-    let begun: String = rfc5011::write(seeds).lines().map(|line| format!("{BEGUN}{line}\n")).collect();
-    format!("{title}\n{begun}{states}")
-}
-
-/// What the states of a text began with, and the states.
-fn parse(text: &str) -> Result<(Vec<Managed>, Vec<Managed>), String> {
-    let states = rfc5011::read(text).map_err(|error| error.to_string())?;
-    let begun: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix(BEGUN)).collect();
-    let begun = rfc5011::read(&begun.join("\n"))
-        .map_err(|error| format!("what it was begun with cannot be read ({error})"))?;
-    Ok((begun, states))
-}
-
-/// What a file says; nothing where there is none.
-fn read(file: &Path) -> Result<(Vec<Managed>, Vec<Managed>), String> {
-    let mut text = String::new();
-    let octets = match File::open(file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
-        opened => opened.and_then(|opened| opened.take(FILE_OCTETS_MAX + 1).read_to_string(&mut text)),
-    };
-    match octets.map_err(|error| error.to_string())? as u64 {
-        0..=FILE_OCTETS_MAX => parse(&text),
-        _ => Err(format!("it has more than {FILE_OCTETS_MAX} octets")),
-    }
-}
-
-/// Writes a file, as a whole or not at all. That it cannot be written is said once, until it can.
-fn write(file: &Path, text: &str, is_unwritable: &mut bool) {
-    let temporary = file.with_file_name(TEMPORARY);
-    let write = || -> io::Result<()> {
-        let mut made = File::create(&temporary)?;
-        made.write_all(text.as_bytes())?;
-        made.sync_all()?;
-        fs::rename(&temporary, file)?;
-        // The new name, too.
-        file.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
-    };
-    let written = write();
-    if let Err(error) = &written
-        && !*is_unwritable
-    {
-        tracing::warn!(
-            error = error.to_string(),
-            "cannot write {}: {error}; trust anchors are renewed in memory, and the next start knows nothing of it",
-            file.display()
-        );
-    }
-    *is_unwritable = written.is_err();
-}
-
-fn wall() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
-impl Recursion {
-    /// Takes what a look at the keys of a zone has found, or begins one whose time has come. Each second.
-    pub(crate) fn tend_anchors(&self) {
-        let now = wall();
-        let Some((zone, found)) = self.anchors.looked() else { return self.look(now) };
-        let changes = self.anchors.take(&zone, &found, now);
-        for change in &changes {
-            let zone = zone.to_string();
-            match change {
-                Change::NoneLeft => tracing::error!(zone, "trust anchors of {zone}: {change}"),
-                Change::Revoked(_) => tracing::warn!(zone, "trust anchors of {zone}: {change}"),
-                _ => tracing::info!(zone, "trust anchors of {zone}: {change}"),
-            }
+    observed.map_err(|fault| match fault {
+        Fault::NoMatchingKey => "none of the zone's keys is one that is trusted: where that lasts these anchors are out of date, and newer ones come with a newer \
+             version of this program or with `trust-anchor-file`"
+            .into(),
+        Fault::Expired | Fault::NotYetValid => {
+            format!("signatures of the zone's keys are of another time ({fault:?}): the clock of this machine, {now} seconds since 1970, may be wrong")
         }
-        if changes.is_empty() {
-            return;
-        }
-        // With what is trusted now.
-        self.change(|_| {});
-        if changes.iter().any(|change| matches!(change, Change::Revoked(_) | Change::NoneLeft)) {
-            // Whatever a chain from it has proved is proved no more.
-            self.cache.flush(&Flush::All, self.now());
-        }
-    }
-
-    /// Has a worker look, if it is time. Workers that have not begun yet cannot: it is tried again in a second.
-    fn look(&self, now: u64) {
-        let Some(zone) = self.anchors.due(now) else { return };
-        let number = self.anchors.number();
-        let (to, found) = channel();
-        if self.leave_with_one(|| Errand::Look { zone: zone.clone(), number, to: to.clone() }) {
-            self.anchors.begin_look(zone, found);
-        }
-    }
-
-    /// The trust anchors of now, with where each key is.
-    pub(crate) fn anchor_lines(&self) -> Vec<AnchorLine> {
-        let terms = self.current_terms();
-        let followed = self.anchors.zones();
-        let is_followed = |zone: &NameBuf| followed.iter().any(|managed| managed.zone == *zone);
-        let mut others = Anchors::new();
-        for (zone, ds, keys) in terms.resolve.anchors.zones().filter(|(zone, ..)| !is_followed(zone)) {
-            others.set(&zone, ds.iter(), keys.iter());
-        }
-        let fixed = seeds(&others);
-        let fixed = fixed.iter().flat_map(|managed| lines(managed, Some("fixed")));
-        followed.iter().flat_map(|managed| lines(managed, None)).chain(fixed).collect()
-    }
-}
-
-/// A line for each DS record and key. `state`: of all, where nothing is followed.
-fn lines(managed: &Managed, state: Option<&str>) -> Vec<AnchorLine> {
-    let whole = AnchorLine {
-        zone: managed.zone.to_string(),
-        checked: (managed.checked > 0).then_some(managed.checked),
-        next: (managed.next > 0).then_some(managed.next),
-        ..AnchorLine::default()
-    };
-    let ds = managed.ds.iter().filter_map(|rdata| Ds::parse(rdata)).map(|ds| AnchorLine {
-        kind: "ds".into(),
-        tag: ds.key_tag,
-        algorithm: ds.algorithm,
-        state: state.unwrap_or("not seen").into(),
-        ..whole.clone()
-    });
-    let keys = managed.keys.iter().filter_map(|key| {
-        let Dnskey { tag, algorithm, .. } = Dnskey::parse(&key.rdata)?;
-        let (word, since, until) = match key.state {
-            KeyState::Pending { since, until } => ("pending", Some(since), Some(until)),
-            KeyState::Valid => ("valid", None, None),
-            KeyState::Missing { since } => ("missing", Some(since), None),
-            KeyState::Revoked { since } => ("revoked", Some(since), None),
-        };
-        let state = state.unwrap_or(word).into();
-        Some(AnchorLine { kind: "key".into(), tag, algorithm, state, since, until, ..whole.clone() })
-    });
-    ds.chain(keys).collect()
+        _ => format!("the zone's keys are not signed by one that is trusted ({fault:?})"),
+    })
 }
 
 #[cfg(test)]

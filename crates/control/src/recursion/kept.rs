@@ -1,60 +1,87 @@
-//! What was learned, over a restart: written when the server ends and on demand, taken in while it answers already.
+//! What was learned, over a restart: written when the server ends and on demand, handed to the one that takes over, taken in while that answers from it already.
+//!
+//! ```text
+//! cache.new --(whole, on the disk)--> cache        a server that dies while it writes leaves the file of before, and the start removes the other
+//! ```
+//!
+//! For the server's user alone: it tells what clients asked for, and the secret that names are placed by.
 
-use std::fs::{self, File};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use cache::dump::{Dump, Situation};
+use cache::dump::{Dump, DumpError, Situation, Source};
+use rustix::fs::MemfdFlags;
 
 use super::Recursion;
+use super::premises::Premises;
 use crate::settings::Settings;
-use crate::text::{Span, count};
+use crate::text::{Span, cannot, count};
 
 /// Name of the file in the folder of the settings.
 const FILE: &str = "cache";
 /// The same while it is written.
 const TEMPORARY: &str = "cache.new";
-/// The file is as long as the cache at most; what is longer than this part more is none of ours.
-const FILE_PART_MORE: u64 = 4;
+/// A file is as long as the cache at most, which may have been larger when it was written; one that is longer than so many is none of ours.
+const FILE_TIMES_MAX: u64 = 16;
 /// Octets that are written at once.
 const BUFFER_OCTETS: usize = 1 << 20;
 
-/// What kept data depend on beside time, as one number: where trust begins and ends, and whom else than the DNS names is asked.
-pub(super) fn world(settings: &Settings) -> u64 {
-    let resolver = &settings.resolver;
-    let mut hasher = DefaultHasher::new();
-    (resolver.validate, format!("{:?}", resolver.insecure)).hash(&mut hasher);
-    format!("{:?} {:?}", settings.forwards, settings.stubs).hash(&mut hasher);
-    let anchors = fs::read(settings.path(&resolver.trust_anchor_file)).unwrap_or_default();
-    anchors.hash(&mut hasher);
-    hasher.finish()
+/// A file as it is read: where, by whom, and when does not matter to it.
+struct Kept {
+    file: File,
+    octets: u64,
+}
+
+impl Source for Kept {
+    fn octets(&self) -> u64 {
+        self.octets
+    }
+
+    fn read(&self, at: u64, to: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(to, at)
+    }
 }
 
 impl Recursion {
     fn situation(&self) -> Situation {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Situation { now: self.now(), wall, world: self.terms.lock().world }
+        Situation { now: self.now(), wall }
     }
 
     /// Writes the cache to the folder of the settings, as a whole or not at all. How many entries; `None` where there is no folder.
     pub(crate) fn write(&self) -> Result<Option<usize>, String> {
         let Some(folder) = &self.folder else { return Ok(None) };
+        // One at a time: they have one name.
+        let _writing = self.writing.lock();
         let (path, temporary) = (folder.join(FILE), folder.join(TEMPORARY));
-        let failed = |error: io::Error| format!("cannot write {}: {error}", path.display());
         let write = || -> io::Result<usize> {
-            let mut file = BufWriter::with_capacity(BUFFER_OCTETS, File::create(&temporary)?);
-            let entries = self.cache.write_dump(&mut file, &self.situation())?;
-            file.flush()?;
-            file.get_ref().sync_all()?;
+            // A file of before, from wherever, may be another's.
+            fs::remove_file(&temporary).or_else(absent)?;
+            let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+            let entries = self.write_to(&file)?;
+            file.sync_all()?;
             fs::rename(&temporary, &path)?;
+            File::open(folder)?.sync_all()?;
             Ok(entries)
         };
         let written = write().inspect_err(|_| drop(fs::remove_file(&temporary)));
-        written.map(Some).map_err(failed)
+        written.map(Some).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    }
+
+    fn write_to(&self, file: &File) -> io::Result<usize> {
+        // What is not taken in yet is to be in it.
+        self.take_in_all();
+        let negatives = self.negatives().into_iter().map(|(name, _)| name);
+        let premises = self.current_terms().premises.text(negatives);
+        let mut buffered = BufWriter::with_capacity(BUFFER_OCTETS, file);
+        let entries = self.cache.write_dump(&mut buffered, &self.situation(), premises.as_bytes())?;
+        buffered.flush()?;
+        Ok(entries)
     }
 
     /// Says what became of writing at the end.
@@ -66,58 +93,146 @@ impl Recursion {
                 let after = Span(started.elapsed());
                 tracing::info!(entries, "wrote {} of the cache in {after}", entries_text(entries));
             }
-            Err(line) => tracing::error!(error = line, "{line}; the next start begins with an empty cache"),
+            Err(line) => tracing::error!(
+                error = line,
+                "{line}; the next start begins with the cache of before, or an empty one"
+            ),
         }
     }
 
-    /// Takes in what the server before has written, on a thread of its own: answers do not wait for it.
-    pub(crate) fn read_on_a_thread(self: &Arc<Self>) -> io::Result<()> {
-        let Some(folder) = self.folder.clone() else { return Ok(()) };
+    /// What was learned until now, for the server that takes over: the file in the folder, or one in memory where there is no folder.
+    pub(crate) fn hand(&self) -> Option<File> {
+        let written = self.write().unwrap_or_else(|line| {
+            tracing::warn!(error = line, "{line}; the cache is handed over in memory");
+            None
+        });
+        let path = self.folder.as_ref().filter(|_| written.is_some()).map(|folder| folder.join(FILE));
+        let file = path.map_or_else(|| self.write_in_memory(), File::open);
+        let failed = |error: &io::Error| {
+            tracing::warn!(%error, "the cache cannot be handed over, and begins empty: {error}");
+        };
+        file.inspect_err(failed).ok()
+    }
+
+    fn write_in_memory(&self) -> io::Result<File> {
+        let file = File::from(rustix::fs::memfd_create("cache", MemfdFlags::CLOEXEC)?);
+        self.write_to(&file)?;
+        Ok(file)
+    }
+
+    /// Has all that the server before has written count as known from now on. `handed`: by the server that this one takes over from.
+    pub(crate) fn restore(&self, handed: Option<File>) {
+        let path = self.folder.as_ref().map(|folder| folder.join(FILE));
+        let opened = match (handed, &path) {
+            (Some(file), _) => sized(file).map(Some).map_err(|error| cannot("look at it", &error)),
+            (None, Some(path)) => {
+                // Of a server that died while it wrote.
+                let _ = fs::remove_file(path.with_file_name(TEMPORARY));
+                open(path)
+            }
+            (None, None) => return,
+        };
+        let restored = opened.and_then(|kept| kept.map_or(Ok(()), |kept| self.restore_from(kept)));
+        if let Err(line) = restored {
+            let of = path.map_or_else(|| "what was handed over".into(), |path| path.display().to_string());
+            tracing::warn!(error = line, "{of}: {line}; the cache begins empty");
+        }
+    }
+
+    fn restore_from(&self, kept: Kept) -> Result<(), String> {
+        if kept.octets > (self.cache.octets() as u64).saturating_mul(FILE_TIMES_MAX) {
+            return Err(format!("{} octets are more than such a cache has", kept.octets));
+        }
+        let dump = Dump::open(Box::new(kept), &self.situation()).map_err(reason)?;
+        match dump.missing() {
+            0 => {}
+            parts => tracing::warn!(parts, "of the cache that was kept {} cut off", count(parts, "part is")),
+        }
+        let premises = Premises::read(dump.about());
+        // Before it is there: what does not hold any more never is.
+        for flush in self.current_terms().premises.flushes_since(&premises) {
+            tracing::info!(
+                "of the cache that was kept {} is left out, as settings have changed",
+                below(&flush)
+            );
+            self.cache.flush(&flush, self.now());
+        }
+        self.cache.restore(dump);
+        Ok(())
+    }
+
+    /// Takes in what was restored, on a thread of its own: answers do not wait for it.
+    pub(crate) fn take_in_on_a_thread(self: &Arc<Self>) -> io::Result<()> {
         let recursion = Arc::clone(self);
-        let read = move || recursion.read(&folder.join(FILE));
-        thread::Builder::new().name("cache".into()).spawn(read).map(drop)
+        thread::Builder::new().name("cache".into()).spawn(move || recursion.take_in_all()).map(drop)
     }
 
-    fn read(&self, path: &Path) {
+    fn take_in_all(&self) {
         let started = Instant::now();
-        let line = match self.read_file(path) {
-            Ok(None) => return,
-            Ok(Some((entries, 0))) => {
-                let after = Span(started.elapsed());
-                return tracing::info!(
-                    entries,
-                    "took in {} of {} in {after}",
-                    entries_text(entries),
-                    path.display()
-                );
+        let restored = loop {
+            let restored = self.cache.take_in(self.now());
+            if restored.is_done {
+                break restored;
             }
-            Ok(Some((entries, damaged))) => {
-                format!("took in {}; {} damaged", entries_text(entries), count(damaged, "part is"))
-            }
-            Err(line) => format!("{line}; the cache begins empty"),
         };
-        tracing::warn!(error = line, "{}: {line}", path.display());
-    }
-
-    /// Entries that were taken in, and parts that are damaged; `None` where there is no file.
-    fn read_file(&self, path: &Path) -> Result<Option<(usize, usize)>, String> {
-        let longest = self.cache.octets() as u64 + self.cache.octets() as u64 / FILE_PART_MORE;
-        let octets = match fs::metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Ok(metadata) if metadata.len() > longest => {
-                return Err(format!("{} octets are more than such a cache has", metadata.len()));
-            }
-            _ => fs::read(path).map_err(|error| error.to_string())?,
-        };
-        let dump = Dump::open(&octets, &self.situation()).map_err(|error| format!("{error:?}"))?;
-        let (mut entries, mut damaged) = (0, dump.missing());
-        for part in 0..dump.parts() {
-            match self.cache.load(&dump, part, self.now()) {
-                Ok(loaded) => entries += loaded.entries,
-                Err(_) => damaged += 1,
-            }
+        let cache::dump::Loaded { entries, passed_over, wrong, damaged } = restored.loaded;
+        if damaged + wrong > 0 {
+            let groups = count(damaged, "group is");
+            tracing::warn!(
+                damaged,
+                wrong,
+                "of the cache that was kept {groups} damaged, {wrong} entries are none"
+            );
         }
-        Ok(Some((entries, damaged)))
+        if entries + passed_over > 0 {
+            let (after, taken) = (Span(started.elapsed()), entries_text(entries));
+            tracing::info!(entries, passed_over, "took in {taken} of the cache that was kept in {after}");
+        }
+    }
+}
+
+/// What a flush is about.
+pub(super) fn below(flush: &cache::Flush) -> String {
+    match flush {
+        cache::Flush::All => "everything".into(),
+        cache::Flush::Tree(name) => format!("{name} with all below"),
+        cache::Flush::Name(name) => name.to_string(),
+    }
+}
+
+fn sized(file: File) -> io::Result<Kept> {
+    let octets = file.metadata()?.len();
+    Ok(Kept { file, octets })
+}
+
+/// Opens a file that this server, and nobody else, has written; `None` where there is none.
+fn open(path: &Path) -> Result<Option<Kept>, String> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(cannot("open it", &error)),
+    };
+    let metadata = file.metadata().map_err(|error| cannot("look at it", &error))?;
+    let own = rustix::process::geteuid().as_raw();
+    if !metadata.is_file() || metadata.mode() & 0o022 != 0 || ![0, own].contains(&metadata.uid()) {
+        return Err(
+            "others may have written it: expected a file of the server's user that nobody else can write"
+                .into(),
+        );
+    }
+    Ok(Some(Kept { file, octets: metadata.len() }))
+}
+
+fn absent(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
+}
+
+fn reason(error: DumpError) -> String {
+    match error {
+        DumpError::NotADump => "it is no cache, or damaged at its beginning".into(),
+        DumpError::Version(version) => format!("it is of format {version}, which is not known"),
+        DumpError::ClockWentBack => "the clock says that it is still to be written".into(),
+        DumpError::Unreadable => "it cannot be read".into(),
     }
 }
 

@@ -47,6 +47,8 @@ pub(crate) struct Recursor {
     desk: Arc<Desk>,
     explaining: Explaining,
     is_configured: bool,
+    /// Whether it was this worker's to say that there is no network, of the outage of now.
+    has_told_outage: bool,
 }
 
 /// A question to be asked when nothing else is being done.
@@ -79,6 +81,7 @@ impl Recursor {
             desk: shared.new_desk(worker),
             explaining: Explaining::default(),
             is_configured: false,
+            has_told_outage: false,
         }
     }
 
@@ -95,9 +98,9 @@ impl Recursor {
     #[cold]
     fn configure(&mut self, newer: Option<Arc<Terms>>, driver: &mut Driver<'_, Message>) {
         if let Some(terms) = newer {
-            let is_same_world = self.terms.world == terms.world;
+            let is_same = self.terms.premises == terms.premises;
             self.terms = terms;
-            if !is_same_world {
+            if !is_same {
                 self.resolver.forget_standings();
             }
             self.resolver.configure(self.terms.resolve.clone());
@@ -258,6 +261,12 @@ impl Recursor {
             let (resolver, mut world) = self.parts(zones, time, driver);
             resolver.datagram(&received, &mut world);
         }
+        self.watch_network(time.now);
+    }
+
+    /// Has the operator told when the network goes, and when it is back.
+    fn watch_network(&mut self, now: Moment) {
+        self.shared.outage.watch(self.resolver.outage(), now, &mut self.has_told_outage);
     }
 
     /// Something happened to a stream to a server.
@@ -286,6 +295,7 @@ impl Recursor {
         let is_out = self.resolver.is_network_out(Moment(time.now.0.saturating_sub(OUTAGE_MS_MAX)));
         let known = (&self.terms.policy, &self.shared.cache);
         self.replies.expire(is_out, known, time.now, driver);
+        self.watch_network(time.now);
     }
 
     /// Does what operators want to know.

@@ -19,6 +19,7 @@ use wire::iana::rtype;
 use wire::{Name, NameBuf};
 use zonefile::RecordBuf;
 
+use super::premises::Premises;
 use super::secured::{Secured, protection};
 use crate::read::read_bounded;
 use crate::settings::resolver::{names, ports, prefixes};
@@ -36,8 +37,10 @@ const PORT_PLAIN: u16 = 53;
 pub(crate) struct Terms {
     /// Another for each change.
     pub version: u64,
-    /// What kept data depend on; see [`super::kept::world`].
-    pub world: u64,
+    /// What kept data depend on.
+    pub(super) premises: Arc<Premises>,
+    /// How long what is learned from now on is kept.
+    pub(super) limits: cache::Limits,
     /// What clients get.
     pub policy: Policy,
     /// How things are found out.
@@ -62,13 +65,25 @@ impl Terms {
         let is_renewing = resolver.validate && resolver.anchor_renewal;
         Ok(Terms {
             version,
-            world: super::kept::world(settings),
+            premises: Arc::new(Premises::of(settings, &resolve.anchors)),
+            limits: limits(settings),
             policy: policy(settings, server, version),
             seeds: is_renewing.then(|| super::anchors::seeds(&resolve.anchors)),
             resolve,
             upstream: upstream(resolver),
             secured: Secured::new(settings)?,
         })
+    }
+}
+
+/// How long things are kept.
+pub(super) fn limits(settings: &Settings) -> cache::Limits {
+    let resolver = &settings.resolver;
+    cache::Limits {
+        ttl_max: resolver.ttl_max_seconds,
+        ttl_min: resolver.ttl_min_seconds,
+        negative_ttl_max: resolver.negative_ttl_max_seconds,
+        stale_seconds: resolver.stale_seconds,
     }
 }
 

@@ -56,11 +56,11 @@ section! {
         /// the settings or built in.
         state_directory: PathBuf = PathBuf::new(), Range::Any, start;
         /// The longest that anything is kept, whatever its TTL.
-        ttl_max_seconds: u32 = 86_400, TTL, start;
+        ttl_max_seconds: u32 = 86_400, TTL, live;
         /// The shortest. More than a few seconds breaks what others change quickly.
-        ttl_min_seconds: u32 = 0, TTL, start;
+        ttl_min_seconds: u32 = 0, TTL, live;
         /// The longest that it is kept that a name or type does not exist (RFC 2308 5).
-        negative_ttl_max_seconds: u32 = 3600, TTL, start;
+        negative_ttl_max_seconds: u32 = 3600, TTL, live;
         /// Whether answers are validated (DNSSEC, RFC 4035): what is bogus is answered with SERVFAIL.
         validate: bool = true, Range::Any, live;
         /// File of trust anchors, DS or DNSKEY records in the form of zone files. Empty: those of the root zone that are built in.
@@ -88,7 +88,7 @@ section! {
         /// Whether the letters of names are sent in random case, which servers send back: much more for a forger to guess.
         randomise_case: bool = true, Range::Any, live;
         /// How long what has expired may be answered where its servers do not answer (RFC 8767); 0: never.
-        stale_seconds: u32 = 86_400, TTL, start;
+        stale_seconds: u32 = 86_400, TTL, live;
         /// After how many milliseconds of asking such answers are given.
         stale_after_ms: u32 = 1800, Range::Number("milliseconds", 0, 10_000), live;
         /// Whether what is asked for in the last tenth of its TTL is asked for anew, so that it does not expire.

@@ -225,6 +225,9 @@ fn offer(controller: &Controller, changing: &Changing) -> io::Result<(Offer, Vec
     let lock = controller.folder().map(|folder| folder.lock()).transpose()?.flatten();
     let has_lock = lock.is_some();
     descriptors.extend(lock.map(OwnedFd::from));
+    let cache = controller.recursion.as_ref().and_then(|recursion| recursion.hand());
+    let has_cache = cache.is_some();
+    descriptors.extend(cache.map(OwnedFd::from));
     let (mut added, mut listed) = (Vec::new(), Vec::new());
     for zone in changing.commanded.added() {
         let Source::File(path) = &zone.source else { continue };
@@ -241,6 +244,7 @@ fn offer(controller: &Controller, changing: &Changing) -> io::Result<(Offer, Vec
         sockets,
         control,
         has_lock,
+        has_cache,
         added,
         listed,
         removed: changing.commanded.removed().map(ToString::to_string).collect(),

@@ -14,7 +14,7 @@ use wire::{Name, NameBuf};
 use zone::catalog::View;
 
 use super::channel::Channel;
-use super::words::{ABSENT_MAX, FORMAT, Offer, Ready, Word, grouped};
+use super::words::{ABSENT_MAX, FORMAT, FORMAT_MIN, Offer, Ready, Word, grouped};
 use super::{FROM, STEP_WAIT};
 use crate::commanded::Commanded;
 use crate::controller::{Change, Controller};
@@ -41,6 +41,8 @@ pub(crate) struct Taking {
     pub(crate) sockets: Vec<Handed>,
     pub(crate) control: Option<ControlSocket>,
     pub(crate) lock: Option<File>,
+    /// What its resolver has learned.
+    pub(crate) cache: Option<File>,
     commanded: Commanded,
     /// Told when all is ours, and when the service manager knows.
     words: mpsc::Receiver<()>,
@@ -91,11 +93,13 @@ fn receive(channel: &Arc<Channel>, from: u32) -> Result<Taking, Vec<String>> {
     let one = |line: &str| vec![format!("what process {from} hands over: {line}")];
     let received = channel.receive(Some(STEP_WAIT)).map_err(|error| one(&error.to_string()))?;
     let Some((Word::Offer(offer), descriptors)) = received else { return Err(one("there is nothing")) };
-    let Offer { format, version, sockets, control, has_lock, added, listed, removed, secret } = *offer;
-    if format != FORMAT {
+    let Offer { format, version, sockets, control, has_lock, has_cache, added, listed, removed, secret } =
+        *offer;
+    if !(FORMAT_MIN..=FORMAT).contains(&format) {
         return Err(one(&format!("format {format} is not known (version {version}); start anew instead")));
     }
-    if descriptors.len() != sockets.len() + usize::from(control.is_some()) + usize::from(has_lock) {
+    let others = [control.is_some(), has_lock, has_cache].map(usize::from).iter().sum::<usize>();
+    if descriptors.len() != sockets.len() + others {
         return Err(one("there are not as many descriptors as described"));
     }
     let mut descriptors = descriptors.into_iter();
@@ -116,7 +120,8 @@ fn receive(channel: &Arc<Channel>, from: u32) -> Result<Taking, Vec<String>> {
         }
         None => None,
     };
-    let lock = descriptors.next().map(File::from);
+    let mut file = |is_there: bool| if is_there { descriptors.next().map(File::from) } else { None };
+    let (lock, cache) = (file(has_lock), file(has_cache));
     let mut zones = Vec::new();
     let name_of = |text: &String| NameBuf::from_text(text).map_err(|_| one(&format!("{text:?} is no name")));
     for (name, file) in added {
@@ -137,7 +142,7 @@ fn receive(channel: &Arc<Channel>, from: u32) -> Result<Taking, Vec<String>> {
     let removed = removed.iter().map(name_of).collect::<Result<Vec<NameBuf>, _>>()?;
     let commanded = Commanded::of(zones, removed);
     let channel = Arc::clone(channel);
-    Ok(Taking { channel, from, version, sockets, control, lock, commanded, words })
+    Ok(Taking { channel, from, version, sockets, control, lock, cache, commanded, words })
 }
 
 fn unix_listener(descriptor: OwnedFd) -> io::Result<UnixListener> {

@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 use std::os::fd::OwnedFd;
 
 /// The format of these words. Another one is refused, before anything has changed.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
+
+/// The oldest that is understood: what was added since is not there in it.
+pub(super) const FORMAT_MIN: u32 = 1;
 
 /// Zones without data that the new server names: enough to refuse it.
 pub(super) const ABSENT_MAX: usize = 1000;
@@ -45,8 +48,11 @@ pub(super) struct Offer {
     pub(super) sockets: Vec<SocketLine>,
     /// Of the next descriptor, if there is one.
     pub(super) control: Option<ControlLine>,
-    /// Whether the last descriptor is the lock of the pack folder.
+    /// Whether the next descriptor is the lock of the pack folder.
     pub(super) has_lock: bool,
+    /// Whether the last descriptor is what the resolver has learned, a file; from format 2 on.
+    #[serde(default)]
+    pub(super) has_cache: bool,
     /// Names and files of zones added by command.
     pub(super) added: Vec<(String, String)>,
     /// Of some of these, by number: the catalog that lists them, and their groups.

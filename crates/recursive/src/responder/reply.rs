@@ -165,13 +165,13 @@ impl Responder {
         }
     }
 
-    /// Says REFUSED to the query that was just served as [`Served::Refused`].
+    /// Says REFUSED to the query that was just served as [`Served::Refused`]: with RA to who may recurse and did not want to (RFC 1034 4.3.1).
     pub fn refuse(&mut self, policy: &Policy, now: Moment, room: &mut [u8]) -> usize {
         self.counters.refused += 1;
         let wants_recursion = self.wishes.flags & header::RD != 0;
         let why = if wants_recursion { ede::PROHIBITED } else { ede::NOT_AUTHORITATIVE };
         let verdict = Verdict::with_ede(rcode::REFUSED, why);
-        self.write(verdict, (Some(class::IN), false), policy, now, room).unwrap_or_default()
+        self.write(verdict, (Some(class::IN), self.is_let_in), policy, now, room).unwrap_or_default()
     }
 
     pub(super) fn say(

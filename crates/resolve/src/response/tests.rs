@@ -173,3 +173,22 @@ pub(crate) fn check_asked(question: &Question, words: &str, records: &str, expec
         .collect();
     assert_eq!(print(&reply), expected);
 }
+
+/// What a longer response left of room is held by whoever keeps the reply.
+#[test]
+fn room_is_counted() {
+    let mut reply = Reply::new();
+    assert_eq!(reply.octets(), 0);
+    let rdatas = [[0; 200]; 20].iter().map(|rdata| &rdata[..]).collect::<wire::rrset::RdataListBuf>();
+    let set = Rrset {
+        owner: &name("x."),
+        rtype: rtype::TXT,
+        ttl: 1,
+        rdatas: rdatas.list(),
+        signatures: Default::default(),
+    };
+    reply.referral.push(&set);
+    let held = reply.octets();
+    reply.clear();
+    assert!(held > 4_000 && reply.octets() == held);
+}

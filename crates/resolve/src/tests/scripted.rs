@@ -14,6 +14,9 @@ use crate::resolver::{Refused, Resolver};
 use crate::settings::Settings;
 use crate::world::{Closed, Path, Received, StreamEvent, StreamId, StreamSecurity, Time, Unsent, World};
 
+/// When the scene begins, in seconds since 1970.
+pub const WALL: u64 = 1_785_000_000;
+
 /// A name from text.
 pub fn name(text: &str) -> NameBuf {
     NameBuf::from_text(text).unwrap()
@@ -163,6 +166,24 @@ impl Zone {
         Zone { apex: Some(name(apex)), records }
     }
 
+    /// Of records that are made elsewhere: signed ones.
+    pub fn new(apex: &Name, records: Vec<Record>) -> Zone {
+        Zone { apex: Some(apex.to_owned()), records }
+    }
+
+    /// With the signatures of what it has, as those want it who ask with DO.
+    fn signed(&self, mut response: Response) -> Response {
+        for section in &mut response.sections[..2] {
+            let mut sets: Vec<(NameBuf, u16)> = section.iter().map(|r| (r.0.to_lowercase(), r.1)).collect();
+            sets.dedup();
+            for (owner, covered) in sets {
+                let of_set = |record: &Record| record.3[..2] == covered.to_be_bytes();
+                section.extend(self.of(&owner, rtype::RRSIG).into_iter().filter(of_set));
+            }
+        }
+        response
+    }
+
     fn of(&self, owner: &Name, kind: u16) -> Vec<Record> {
         self.records.iter().filter(|r| r.0.eq_ignore_case(owner) && r.1 == kind).cloned().collect()
     }
@@ -184,6 +205,9 @@ impl Zone {
             if let Some(cut) = cut {
                 response.is_authoritative = !response.sections[0].is_empty();
                 response.sections[1] = self.of(&cut, rtype::NS);
+                let proof = [self.of(&cut, rtype::DS), self.of(&cut, rtype::NSEC)];
+                response.sections[1]
+                    .extend(proof.into_iter().find(|set| !set.is_empty()).unwrap_or_default());
                 for server in response.sections[1].clone() {
                     let target = Name::trusted(&server.3).to_owned();
                     response.sections[2].extend(self.of(&target, rtype::A));
@@ -244,10 +268,11 @@ impl Server {
         self.seen.push(question.clone());
         let of = |zone: &&Zone| question.name.is_at_or_below(zone.apex.as_ref().unwrap());
         let zone = self.zones.iter().filter(of).max_by_key(|zone| zone.apex.as_ref().unwrap().label_count());
-        let mut response = zone.map_or_else(|| Response::rcode(5), |zone| zone.answer(&question));
+        let answer = |zone: &Zone| zone.signed(zone.answer(&question));
+        let mut response = zone.map_or_else(|| Response::rcode(5), answer);
         if question.rtype == rtype::DS && response.rcode == 0 {
             let above = self.zones.iter().filter(of).min_by_key(|z| z.apex.as_ref().unwrap().label_count());
-            response = above.map_or(response, |zone| zone.answer(&question));
+            response = above.map_or(response, answer);
         }
         let response = (self.behaviour)(&question, response)?;
         Some((response.octets(&question), self.delay_ms + response.later_ms))
@@ -295,7 +320,7 @@ impl Net {
 
 impl World for Net {
     fn time(&self) -> Time {
-        Time { now: Moment(self.now), wall: 1_785_000_000 + self.now / 1000 }
+        Time { now: Moment(self.now), wall: WALL + self.now / 1000 }
     }
 
     fn random(&mut self) -> u64 {
@@ -444,6 +469,18 @@ impl Scene {
         self.serve_so(number, zones, |_, response| Some(response));
     }
 
+    /// A server with zones that are made elsewhere, of which what it would say is changed.
+    pub fn serve_zones(
+        &mut self,
+        number: u16,
+        zones: Vec<Zone>,
+        behaviour: impl FnMut(&Question, Response) -> Option<Response> + 'static,
+    ) {
+        let server =
+            Server { zones, behaviour: Box::new(behaviour), has_tcp: true, delay_ms: 10, seen: Vec::new() };
+        self.net.servers.insert(address(number), server);
+    }
+
     /// The same, of which what it would say is changed.
     pub fn serve_so(
         &mut self,
@@ -452,9 +489,7 @@ impl Scene {
         behaviour: impl FnMut(&Question, Response) -> Option<Response> + 'static,
     ) {
         let zones = zones.iter().map(|(apex, text)| Zone::from_text(apex, text)).collect();
-        let server =
-            Server { zones, behaviour: Box::new(behaviour), has_tcp: true, delay_ms: 10, seen: Vec::new() };
-        self.net.servers.insert(address(number), server);
+        self.serve_zones(number, zones, behaviour);
     }
 
     pub fn server(&mut self, number: u16) -> &mut Server {

@@ -43,6 +43,8 @@ pub struct Bed {
 
 /// TTL of what stays in the cache: longer than any measurement.
 const TTL_SECONDS: u32 = 86_400;
+/// The server of the root zone.
+const ROOT_SERVER: &str = "ns.";
 
 /// Writes the bed with a child zone for each label below the folder; returns the sum of all counts.
 pub fn write(folder: &Path, bed: &Bed, labels: &Labels) -> Result<Counts, Error> {
@@ -107,10 +109,7 @@ fn write_resolver(folder: &Path, bed: &Bed) -> Result<(), Error> {
         ("root.zone", root_zone(&bed.origin, address)),
         (
             "root.hints",
-            format!(
-                ". {TTL_SECONDS} NS ns.{origin}\nns.{origin} {TTL_SECONDS} A {address}\n",
-                origin = bed.origin
-            ),
+            format!(". {TTL_SECONDS} NS {ROOT_SERVER}\n{ROOT_SERVER} {TTL_SECONDS} A {address}\n"),
         ),
     ] {
         let path = folder.join(file);
@@ -120,11 +119,11 @@ fn write_resolver(folder: &Path, bed: &Bed) -> Result<(), Error> {
 }
 
 /// A root zone with nothing but the delegation of the parent zone. The server of both answers from the parent zone what lies
-/// below it.
+/// below it, so that of the root has a name of the root: who validates could else not know its address before it has been asked.
 fn root_zone(origin: &str, server: Ipv4Addr) -> String {
     format!(
-        "$ORIGIN .\n$TTL {TTL_SECONDS}\n. SOA ns.{origin} hostmaster.{origin} 1 1800 900 604800 86400\n. NS ns.{origin}\n\
-         {origin} NS ns.{origin}\nns.{origin} A {server}\n"
+        "$ORIGIN .\n$TTL {TTL_SECONDS}\n. SOA {ROOT_SERVER} hostmaster.{origin} 1 1800 900 604800 86400\n. NS {ROOT_SERVER}\n\
+         {ROOT_SERVER} A {server}\n{origin} NS ns.{origin}\nns.{origin} A {server}\n"
     )
 }
 
@@ -159,7 +158,7 @@ mod tests {
         }
         assert!(read("resolver/unbound.conf").contains("stub-addr: 127.0.53.2"));
         assert!(read("resolver/named.conf").contains("static-stub"));
-        check(&read("resolver/root.zone"), ".", 4);
+        check(&read("resolver/root.zone"), ".", 5);
         assert_eq!(read("resolver/root.hints").lines().count(), 2);
     }
 }

@@ -1,7 +1,9 @@
 //! What lies between generator and server: a pair of network namespaces joined by a veth pair, or the loopback
 //! interface.
 
+mod crowd;
 pub mod link;
+mod slow;
 mod sysctl;
 mod veth;
 
@@ -10,6 +12,8 @@ use std::{
     process::Command,
 };
 
+pub use crowd::{Crowd, Gone};
+pub use slow::Slow;
 use sysctl::Sysctls;
 use veth::Pair;
 
@@ -130,6 +134,19 @@ impl Bed {
             }
         }
         Ok(all)
+    }
+
+    /// Addresses for clients in many networks and for name servers, which only namespaces have.
+    pub fn crowd(&self) -> Result<Crowd, Error> {
+        let rule = "clients in many networks and servers out of reach need namespaces, which root may make"
+            .to_owned();
+        let pair = self.pair.as_ref().ok_or(Error::Option { option: "--bed", rule })?;
+        Crowd::make(pair, self.server(), self.load())
+    }
+
+    /// Has sockets of servers that set no size hold so much from now on; what was before comes back at the end of the run.
+    pub fn receive_by_default(&self, octets: usize) -> Result<(), Error> {
+        sysctl::receive_by_default(octets)
     }
 
     /// Where addresses of the servers of a model Internet begin; two networks of 65,536 from there on are free.

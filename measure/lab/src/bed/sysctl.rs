@@ -1,9 +1,13 @@
 //! Room of sockets: the limits of the kernel, raised for a run and put back after it.
 
-use std::{fs, path::PathBuf, process};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process,
+};
 
 use super::RECEIVE_OCTETS;
-use crate::process::is_alive;
+use crate::{Error, error, process::is_alive};
 
 /// Limits and what they are raised to.
 const LIMITS: [(&str, usize); 3] = [
@@ -43,6 +47,12 @@ impl Sysctls {
         }
         Sysctls { before }
     }
+}
+
+/// Sets what sockets hold that ask for nothing. Once limits were raised it comes back with them. Namespaces have no value of their own.
+pub fn receive_by_default(octets: usize) -> Result<(), Error> {
+    let path = Path::new(LIMITS[1].0);
+    fs::write(path, octets.to_string()).map_err(error::file(path, "write"))
 }
 
 impl Drop for Sysctls {

@@ -37,7 +37,8 @@ pub struct Pair {
 
 /// A namespace; removed when dropped.
 pub struct Namespace {
-    name: String,
+    /// As `ip` knows it.
+    pub(super) name: String,
 }
 
 impl Namespace {
@@ -125,7 +126,7 @@ fn remove_left() {
 }
 
 /// Runs `ip`; words have no spaces in them.
-fn ip(words: &str) -> Result<String, Error> {
+pub(super) fn ip(words: &str) -> Result<String, Error> {
     let command = format!("ip {words}");
     let fault = |said: String| Error::Namespaces { command: command.clone(), said };
     let program = find("ip").unwrap_or_else(|| "ip".into());

@@ -1,20 +1,22 @@
 //! Knot Resolver: its daemon without the manager, a process for each worker, which share a cache in a file. By default it keeps everything
 //! for five seconds at least; here for as long as it may be kept, as the others.
 
-use super::{CACHE_OCTETS, HINTS, Job, Setup};
+use super::{HINTS, Job, Resolving, Setup};
 
 pub fn setup(job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
+    let Resolving { cache_octets, serves_stale, .. } = job.bounds.resolving;
+    let stale = if serves_stale { "modules.load('serve_stale < cache')\n" } else { "" };
     let head = format!(
         r#"log_level('crit')
 net.listen('{}', {}, {{ kind = 'dns' }})
 net.ipv6 = false
-cache.open({CACHE_OCTETS}, 'lmdb://{folder}/cache')
+cache.open({cache_octets}, 'lmdb://{folder}/cache')
 cache.min_ttl(0)
 trust_anchors.remove('.')
 {}modules = {{ 'hints > iterate' }}
 hints.root_file('{folder}/{HINTS}')
-"#,
+{stale}"#,
         job.address.ip(),
         job.address.port(),
         job.role.anchor().map_or_else(String::new, |anchor| {

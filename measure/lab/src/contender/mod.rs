@@ -12,6 +12,7 @@ mod named;
 mod nsd;
 mod pdns;
 mod recursor;
+mod resolving;
 mod role;
 mod unbound;
 mod zonda;
@@ -26,6 +27,7 @@ use std::{
 };
 
 pub use echo::EchoOptions;
+pub use resolving::{Resolving, is_setting};
 pub use role::{
     ANCHOR, Anchor, Bounds, CACHE_OCTETS, HINTS, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Root, WAITING,
 };
@@ -367,6 +369,18 @@ impl Server {
     /// Kills it, as a loss of power of the machine's users would, and starts it again with all that it has written.
     pub fn restart(&mut self, place: &Place) -> Result<(), Error> {
         self.process.kill();
+        self.began = Instant::now();
+        self.process = Process::start(&self.setup.command, place, &self.folder)?;
+        Ok(())
+    }
+
+    /// Ends it in order.
+    pub fn end(&mut self) {
+        self.process.stop();
+    }
+
+    /// Starts it again after its end, with all that it has written.
+    pub fn begin_again(&mut self, place: &Place) -> Result<(), Error> {
         self.began = Instant::now();
         self.process = Process::start(&self.setup.command, place, &self.folder)?;
         Ok(())

@@ -3,7 +3,9 @@
 
 use std::{fmt::Write, sync::OnceLock};
 
-use super::{CACHE_OCTETS, HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Setup, WAITING};
+use super::{
+    HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Resolving, Role, Setup, resolving::STALE_SECONDS,
+};
 use crate::process;
 
 pub fn setup(job: &Job<'_>) -> Setup {
@@ -61,10 +63,19 @@ fn options(job: &Job<'_>) -> String {
     let more = match job.role {
         Role::Static => return String::new(),
         Role::Resolver { .. } => {
-            let waiting = WAITING * job.workers;
-            return format!(
-                "  allow-recursion {{ any; }};\n  allow-query-cache {{ any; }};\n  max-cache-size {CACHE_OCTETS};\n  recursive-clients {waiting};\n"
+            let Resolving { cache_octets, waiting, serves_stale, .. } = job.bounds.resolving;
+            let waiting = waiting * job.workers;
+            let mut text = format!(
+                "  allow-recursion {{ any; }};\n  allow-query-cache {{ any; }};\n  max-cache-size {cache_octets};\n  recursive-clients {waiting};\n"
             );
+            if serves_stale {
+                // It cannot be told to wait: what has expired is given where asking failed, and at once for 30 s after.
+                let _ = writeln!(
+                    text,
+                    "  stale-cache-enable yes;\n  stale-answer-enable yes;\n  max-stale-ttl {STALE_SECONDS};\n  stale-answer-ttl 30;"
+                );
+            }
+            return text;
         }
         Role::Dynamic { .. } | Role::Primary => "  transfers-out 1000;\n",
         Role::Secondary { .. } => {

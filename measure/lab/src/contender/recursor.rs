@@ -3,15 +3,23 @@
 
 use std::sync::OnceLock;
 
-use super::{HINTS, Job, Setup, WAITING};
+use super::{HINTS, Job, Resolving, Setup, resolving::STALE_SECONDS};
 use crate::process;
 
 /// Name of the file with keys of versions that read lines.
 const LUA: &str = "anchor.lua";
 
+/// It counts entries, not octets: about so many each with all that belongs to one.
+const ENTRY_OCTETS: u64 = 256;
+/// It serves what has expired in steps of so many seconds.
+const EXTENSION_SECONDS: u64 = 30;
+
 pub fn setup(job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
     let (address, threads) = (job.address, job.workers);
+    let Resolving { cache_octets, waiting, serves_stale, .. } = job.bounds.resolving;
+    let entries = cache_octets / ENTRY_OCTETS;
+    let extensions = if serves_stale { STALE_SECONDS / EXTENSION_SECONDS } else { 0 };
     let words = job.role.anchor().map(|anchor| anchor.words());
     let anchor = match &words {
         None => "  validation: \"off\"\n".to_owned(),
@@ -39,9 +47,12 @@ pub fn setup(job: &Job<'_>) -> Setup {
 outgoing:
   dont_query: []
 dnssec:
-{anchor}recursor:
+{anchor}recordcache:
+  max_entries: {entries}
+  serve_stale_extensions: {extensions}
+recursor:
   threads: {threads}
-  max_mthreads: {WAITING}
+  max_mthreads: {waiting}
   hint_file: "{folder}/{HINTS}"
   socket_dir: "{folder}"
   security_poll_suffix: ""
@@ -58,7 +69,7 @@ logging:
             "recursor.conf",
             format!(
                 "local-address={address}\nallow-from=0.0.0.0/0\nreuseport=yes\npdns-distributes-queries=no\ndont-query=\n\
-                 dnssec={dnssec}\n{lua}threads={threads}\nmax-mthreads={WAITING}\nhint-file={folder}/{HINTS}\nsocket-dir={folder}\n\
+                 dnssec={dnssec}\n{lua}threads={threads}\nmax-mthreads={waiting}\nmax-cache-entries={entries}\nserve-stale-extensions={extensions}\nhint-file={folder}/{HINTS}\nsocket-dir={folder}\n\
                  security-poll-suffix=\ndaemon=no\nloglevel=3\nquiet=yes\ndisable-syslog=yes\nstatistics-interval=0\n"
             ),
         ),

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::Job;
+use super::{Job, Resolving};
 use crate::{Error, data::Zones, error, recipe::Name};
 
 /// Name of the key that signs updates, as it stands in settings.
@@ -110,6 +110,8 @@ pub struct Bounds {
     pub log_octets: Option<u64>,
     /// For Zonda: hundredths of a zone that have to change until it is stored anew. Its log then says what a start has taken from where.
     pub merge_percent: Option<u8>,
+    /// Of a resolver.
+    pub resolving: Resolving,
 }
 
 impl Role {

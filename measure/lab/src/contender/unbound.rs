@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{ANCHOR, CACHE_OCTETS, HINTS, Job, Role, Setup, WAITING};
+use super::{
+    ANCHOR, HINTS, Job, Resolving, Role, Setup,
+    resolving::{STALE_AFTER_MS, STALE_SECONDS},
+};
 
 /// Name of the socket that its counts are read from.
 pub const CONTROL: &str = "unbound.ctl";
@@ -59,17 +62,26 @@ pub fn setup(job: &Job<'_>) -> Setup {
 /// What it asks for as a resolver: twice as much memory for RRsets as for messages, as its manual advises.
 fn resolver(job: &Job<'_>) -> String {
     let Role::Resolver { .. } = job.role else { return String::new() };
-    let (messages, sets, range) = (CACHE_OCTETS / 3, CACHE_OCTETS / 3 * 2, WAITING * 2);
+    let Resolving { cache_octets, waiting, serves_stale, .. } = job.bounds.resolving;
+    let (messages, sets, range) = (cache_octets / 3, cache_octets / 3 * 2, waiting * 2);
     let hints = job.folder.join(HINTS);
     // The file of an anchor that it is to keep up to date it writes to; this one it only reads.
     let anchor = job.role.anchor().map_or_else(String::new, |_| {
         format!("  trust-anchor-file: \"{}\"\n", job.folder.join(ANCHOR).display())
     });
-    format!(
+    let mut text = format!(
         "  root-hints: \"{}\"\n  do-not-query-localhost: no\n  msg-cache-size: {messages}\n  rrset-cache-size: {sets}\n  \
-         outgoing-range: {range}\n  num-queries-per-thread: {WAITING}\n{anchor}",
+         outgoing-range: {range}\n  num-queries-per-thread: {waiting}\n{anchor}",
         hints.display()
-    )
+    );
+    if serves_stale {
+        let _ = writeln!(
+            text,
+            "  serve-expired: yes\n  serve-expired-ttl: {STALE_SECONDS}\n  serve-expired-reply-ttl: 30\n  \
+             serve-expired-client-timeout: {STALE_AFTER_MS}"
+        );
+    }
+    text
 }
 
 /// Where it tells what it has counted: as a resolver only, so that all else stays as it was measured before.

@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{ANCHOR, CACHE_OCTETS, HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Role, Setup, WAITING};
+use super::{
+    ANCHOR, HINTS, Job, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Resolving, Role, Setup,
+    resolving::{STALE_AFTER_MS, STALE_SECONDS},
+};
 
 pub fn setup(job: &Job<'_>) -> Setup {
     let folder = job.folder.display();
@@ -25,7 +28,7 @@ level = "{}"
         job.receive_octets,
         kept(job),
         if job.bounds.merge_percent.is_some() { "info" } else { "warn" },
-        role(job.role)
+        role(job)
     );
     let mut zones = String::new();
     for (apex, path) in &job.zones.list {
@@ -61,20 +64,10 @@ fn kept(job: &Job<'_>) -> String {
 }
 
 /// What a role asks for of the server.
-fn role(role: Role) -> String {
-    match role {
+fn role(job: &Job<'_>) -> String {
+    match job.role {
         Role::Static => String::new(),
-        // Servers may be on the loopback interface here.
-        Role::Resolver { anchor, .. } => {
-            let validate = match anchor {
-                Some(_) => format!("trust-anchor-file = \"{ANCHOR}\""),
-                None => "validate = false".to_owned(),
-            };
-            format!(
-                "[access]\nrecursion = \"all\"\n\n[resolver]\nenabled = true\nroot-hints = \"{HINTS}\"\nnever-ask = []\n\
-                 {validate}\nipv6 = false\ncache-octets = {CACHE_OCTETS}\nwaiting = {WAITING}\n\n"
-            )
-        }
+        Role::Resolver { .. } => resolver(job),
         Role::Primary => "[access]\ntransfer = \"all\"\n\n".to_owned(),
         Role::Dynamic { is_signed: false } => "[access]\ntransfer = \"all\"\nupdate = \"all\"\n\n".to_owned(),
         Role::Dynamic { is_signed: true } => format!(
@@ -87,4 +80,24 @@ fn role(role: Role) -> String {
             )
         }
     }
+}
+
+/// What it is told as a resolver. Servers may be on the loopback interface here.
+fn resolver(job: &Job<'_>) -> String {
+    let Resolving { cache_octets, waiting, serves_stale, keeps, .. } = job.bounds.resolving;
+    let validate = match job.role.anchor() {
+        Some(_) => format!("trust-anchor-file = \"{ANCHOR}\""),
+        None => "validate = false".to_owned(),
+    };
+    let mut text = format!(
+        "[access]\nrecursion = \"all\"\n\n[resolver]\nenabled = true\nroot-hints = \"{HINTS}\"\nnever-ask = []\n\
+         {validate}\nipv6 = false\ncache-octets = {cache_octets}\nwaiting = {waiting}\n"
+    );
+    if serves_stale {
+        let _ = writeln!(text, "stale-seconds = {STALE_SECONDS}\nstale-after-ms = {STALE_AFTER_MS}");
+    }
+    if keeps {
+        let _ = writeln!(text, "state-directory = \"{}/state\"", job.folder.display());
+    }
+    text + "\n"
 }

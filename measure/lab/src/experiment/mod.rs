@@ -6,6 +6,7 @@
 //! * [`scaling`]: the engine with more and more threads, and computed for more cores than there are.
 //! * [`updates`]: how fast they are taken, whether they are kept, and what queries suffer from them.
 //! * [`transfers`]: zones out and in, and changes of them.
+//! * [`caching`]: resolvers, by the share of queries that their caches answer; [`resolvers`]: in trouble.
 //! * [`caching`]: resolvers, by the share of queries that their caches answer.
 //! * [`cold`]: resolvers that know nothing yet.
 //! * [`internet`]: a model Internet behind round trips, which resolvers begin with nothing.
@@ -23,6 +24,7 @@ pub mod latency;
 pub mod limit;
 pub mod memory;
 pub mod rates;
+pub mod resolvers;
 mod runs;
 pub mod scaling;
 mod servers;
@@ -106,6 +108,9 @@ impl Lab {
             crate::recipe::Measure::Endless => updates::endless::run(self),
             crate::recipe::Measure::Delta => updates::delta::run(self),
             crate::recipe::Measure::Caching => caching::run(self),
+            crate::recipe::Measure::Restart => resolvers::restart::run(self),
+            crate::recipe::Measure::Flood => resolvers::flood::run(self),
+            crate::recipe::Measure::Stale => resolvers::stale::run(self),
             crate::recipe::Measure::ColdCache => cold::run(self),
         }
     }

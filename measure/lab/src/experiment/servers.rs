@@ -80,7 +80,7 @@ impl Lab {
             folder: &folder,
             address,
             workers: subject.workers,
-            receive_octets: RECEIVE_OCTETS,
+            receive_octets: subject.bounds.resolving.receive_octets,
             programs: &self.programs,
             pack,
             echo: &subject.echo,

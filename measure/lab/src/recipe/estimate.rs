@@ -35,6 +35,12 @@ const WATCHED_SECONDS: f64 = 10.0;
 const SETTLED: f64 = 5e-5;
 /// What it takes to see that no more queries arrive at the authoritative servers.
 const LOOKED: f64 = 0.04;
+/// How long a hit is waited for of those resolvers that have none after a restart, the mean over all.
+const NO_HIT: f64 = 8.0;
+/// Before and after a flood, and until resolvers have given up on it.
+const FLOOD_MORE: f64 = 4.0;
+/// What expires before servers go, and what comes late.
+const OUTAGE_MORE: f64 = 6.0;
 /// What a name takes whom to ask for it is not known of: some round trips of 20 ms.
 const NAME_SECONDS: f64 = 0.07;
 /// What it takes to see that a resolver asks nothing more, before and after.
@@ -55,6 +61,19 @@ impl Recipe {
         match self.measure {
             Measure::Rates => all + self.rates(&effort, all, cores),
             Measure::Caching => self.caching(&effort, cores),
+            Measure::Restart => {
+                let fill = effort.queries as f64 * SETTLED * 2.0;
+                effort.runs as f64 * servers * (fill + 2.0 * effort.run_seconds + 4.0 * START + NO_HIT)
+            }
+            Measure::Flood => {
+                let floods = self.floods.len() as f64;
+                let flood = effort.run_seconds + effort.timeout_ms as f64 / 1000.0 + FLOOD_MORE;
+                effort.runs as f64 * servers * (START + effort.warm_seconds + floods * flood)
+            }
+            Measure::Stale => {
+                let outage = effort.run_seconds + effort.warm_seconds / 2.0 + OUTAGE_MORE;
+                effort.runs as f64 * servers * (START + 3.0 * outage)
+            }
             Measure::ColdCache => self.cold(&effort),
             Measure::Memory => all + servers * self.cases.len() as f64 * SETTLE,
             Measure::Start => effort.runs as f64 * all,

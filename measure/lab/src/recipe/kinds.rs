@@ -38,6 +38,12 @@ pub enum Measure {
     Delta,
     /// Rates of resolvers by the share of queries that their caches answer.
     Caching,
+    /// What the cache of a resolver is worth after it was ended and started.
+    Restart,
+    /// Clients of a resolver beside floods of random names.
+    Flood,
+    /// Clients of a resolver whose authoritative servers are gone.
+    Stale,
     /// Resolvers that know nothing yet: what each name costs them.
     ColdCache,
 }
@@ -50,12 +56,16 @@ impl Measure {
 
     /// Whether they serve zones that are made for them.
     pub fn has_cases(self) -> bool {
-        self.has_contenders() && self != Measure::History
+        self.has_contenders()
+            && !matches!(self, Measure::History | Measure::Restart | Measure::Flood | Measure::Stale)
     }
 
     /// Whether who takes part resolves, and asks servers of ours.
     pub fn is_of_resolvers(self) -> bool {
-        matches!(self, Measure::Caching | Measure::ColdCache)
+        matches!(
+            self,
+            Measure::Caching | Measure::ColdCache | Measure::Restart | Measure::Flood | Measure::Stale
+        )
     }
 
     /// Whether nothing goes over a network, so that none has to be made.
@@ -127,7 +137,7 @@ pub struct Case {
     /// How often each of these is asked for.
     #[serde(default)]
     pub skew: Skew,
-    /// Of a model Internet: how many of a hundred zones are signed.
+    /// Of zones for resolvers: how many of a hundred are signed; of those of the kind caching all, if any.
     #[serde(default)]
     pub signed: u8,
     /// Whether resolvers validate.
@@ -182,6 +192,54 @@ impl ZoneKind {
     /// Whether nobody who is measured serves them: they are what resolvers ask for.
     pub fn is_of_resolvers(self) -> bool {
         matches!(self, ZoneKind::Caching | ZoneKind::Internet)
+    }
+}
+
+/// Most zones of a kind that are attacked: each is made, signed ones are signed, for every run with other data.
+pub const VICTIMS_MAX: usize = 100;
+
+/// A flood of queries for random names.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Flood {
+    /// What it is called in tables and charts.
+    pub name: String,
+    /// What the servers of the zones do below which the names are.
+    pub servers: Victims,
+    /// How many zones.
+    #[serde(default = "one")]
+    pub victims: usize,
+    /// Not in the short forms.
+    #[serde(default)]
+    pub full_only: bool,
+}
+
+/// Servers of zones that are attacked.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Victims {
+    /// There is no flood: what clients get without.
+    None,
+    /// They say that the names do not exist.
+    Deny,
+    /// The same, with proof.
+    Signed,
+    /// The same, a second later.
+    Slow,
+    /// Nobody is there.
+    Dead,
+}
+
+impl Victims {
+    /// The first letter of the zones' names.
+    pub fn letter(self) -> char {
+        match self {
+            Victims::None => 'k',
+            Victims::Deny => 'n',
+            Victims::Signed => 's',
+            Victims::Slow => 'w',
+            Victims::Dead => 'd',
+        }
     }
 }
 

@@ -18,15 +18,15 @@ pub use engine::{
     Panel, Protection, Shown, Variant, cells,
 };
 pub use kinds::{
-    Case, ChangeTarget, Changes, Dnssec, DnssecOk, EchoGroup, Generator, GeneratorProgram, HistoryFiles,
-    Measure, Name, Placement, Processes, Skew, Sockets, ZoneKind,
+    Case, ChangeTarget, Changes, Dnssec, DnssecOk, EchoGroup, Flood, Generator, GeneratorProgram,
+    HistoryFiles, Measure, Name, Placement, Processes, Skew, Sockets, VICTIMS_MAX, Victims, ZoneKind,
 };
 use serde::Deserialize;
 
 use crate::{Error, error};
 
 /// The recipes of the program: name and text.
-const BUILT_IN: [(&str, &str); 27] = [
+const BUILT_IN: [(&str, &str); 31] = [
     ("root", include_str!("../../recipes/root.toml")),
     ("net", include_str!("../../recipes/net.toml")),
     ("many", include_str!("../../recipes/many.toml")),
@@ -53,6 +53,10 @@ const BUILT_IN: [(&str, &str); 27] = [
     ("gov-history", include_str!("../../recipes/gov-history.toml")),
     ("caching", include_str!("../../recipes/caching.toml")),
     ("caching-threads", include_str!("../../recipes/caching-threads.toml")),
+    ("restart", include_str!("../../recipes/restart.toml")),
+    ("flood", include_str!("../../recipes/flood.toml")),
+    ("stale", include_str!("../../recipes/stale.toml")),
+    ("caching-signed", include_str!("../../recipes/caching-signed.toml")),
     ("cold-cache", include_str!("../../recipes/cold-cache.toml")),
 ];
 
@@ -86,6 +90,9 @@ pub struct Recipe {
     pub changes: Changes,
     /// Versions of a zone, for `measure = "history"`.
     pub history: Option<HistoryFiles>,
+    /// Floods, for `measure = "flood"`.
+    #[serde(default, rename = "flood")]
+    pub floods: Vec<Flood>,
     /// Echo servers, for `measure = "echo"`.
     #[serde(default, rename = "echo")]
     pub echoes: Vec<EchoGroup>,
@@ -212,9 +219,9 @@ impl Recipe {
             }
             Measure::Caching
                 if !self.cases.iter().all(is_of_resolvers)
-                    || self.cases.windows(2).any(|pair| pair[0].size != pair[1].size) =>
+                    || self.cases.windows(2).any(|pair| bed(&pair[0]) != bed(&pair[1])) =>
             {
-                "cases: only zones of the kind caching, all of one size, with hits from 0 to 1"
+                "cases: only zones of the kind caching, all of one size and signed alike, with hits from 0 to 1"
             }
             measure if measure != Measure::Caching && self.cases.iter().any(|case| case.hits.is_some()) => {
                 "cases: hits are for measure = \"caching\""
@@ -229,6 +236,10 @@ impl Recipe {
                 .any(|case| case.zone.is_of_resolvers() && !self.measure.is_of_resolvers()) =>
             {
                 "cases: zones of the kinds caching and internet are for resolvers"
+            }
+            Measure::Flood if self.floods.is_empty() => "a [[flood]] is needed",
+            Measure::Flood if self.floods.iter().any(|flood| !(1..=VICTIMS_MAX).contains(&flood.victims)) => {
+                "[[flood]] victims: expected numbers from 1 to 100"
             }
             Measure::Echo if self.echoes.is_empty() => "an [[echo]] is needed",
             Measure::Generator if self.generators.is_empty() => "a [[generator]] is needed",
@@ -251,6 +262,11 @@ impl Recipe {
         }
         [Form::Full, Form::Quick, Form::Check].into_iter().find_map(|form| self.effort(form).fault())
     }
+}
+
+/// What cases that are measured beside each other must have in common.
+fn bed(case: &Case) -> (usize, u8, bool) {
+    (case.size, case.signed, case.validate)
 }
 
 /// Whether a case is one for resolvers.

@@ -91,7 +91,8 @@ impl Authorities {
     }
 }
 
-fn one(
+/// Starts a server of ours with some zones, and waits until it answers.
+pub fn one(
     lab: &Lab,
     label: &str,
     zones: &Zones,
@@ -118,7 +119,7 @@ fn one(
 }
 
 /// Queries that a server has counted.
-fn counted(lab: &Lab, server: &Server) -> Result<u64, Error> {
+pub fn counted(lab: &Lab, server: &Server) -> Result<u64, Error> {
     let (program, socket) = (&lab.programs.zonda, server.folder.join("control.sock"));
     let [program, socket] = [program, &socket].map(|path| path.to_string_lossy().into_owned());
     let command = [&program, "ctl", "--socket", &socket, "stats", "--json"].map(str::to_owned);

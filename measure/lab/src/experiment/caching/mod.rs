@@ -14,7 +14,7 @@
 //! Resolvers are started and settled once for each number of workers. A block has every case; in a case all walk a staircase each,
 //! and so do two relays, which pass the same share on. From trial to trial it is another's turn.
 
-mod authorities;
+pub(in crate::experiment) mod authorities;
 mod block;
 mod report;
 
@@ -73,11 +73,11 @@ struct Found {
 /// Measures all cases with all numbers of workers.
 pub fn run(lab: &mut Lab) -> Result<(), Error> {
     let upstreams = lab.bed.upstreams()?;
-    let root = Root { server: BED_SERVER, address: upstreams[0] };
-    let role = Role::Resolver { root, anchor: None };
-    lab.names = lab.able(role, "");
     let counts = rates::workers(lab);
     let (bed, all) = spots(lab, upstreams, &counts)?;
+    let root = Root { server: BED_SERVER, address: upstreams[0] };
+    let role = Role::Resolver { root, anchor: bed.anchor };
+    lab.names = lab.able(role, "");
     let most = counts.iter().copied().max().unwrap_or(1);
     let mut authorities = Authorities::start(lab, &bed, upstreams, most)?;
     let (mut found, mut order) = (Found::default(), Random::new(SEED));

@@ -126,6 +126,7 @@ fn start(lab: &mut Lab, name: Name, set: &Set) -> Result<Server, Error> {
         history_octets: lab.recipe.changes.history_octets.filter(|_| name == Name::Zonda),
         log_octets: lab.recipe.changes.log_octets,
         merge_percent: (name == Name::Zonda).then_some(MERGE_PERCENT),
+        ..Bounds::default()
     };
     lab.start(&subject, &set.zones)
 }

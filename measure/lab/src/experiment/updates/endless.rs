@@ -140,7 +140,7 @@ fn measure(lab: &mut Lab, name: Name, case: &Case, set: &Set) -> Result<Vec<Samp
     let bounds = Bounds {
         history_octets: lab.recipe.changes.history_octets,
         log_octets: lab.recipe.changes.log_octets,
-        merge_percent: None,
+        ..Bounds::default()
     };
     let mut subject = lab.subject_as(name, 1, Role::Dynamic { is_signed: false });
     subject.bounds = bounds;

@@ -1,0 +1,142 @@
+//! What is compared of an answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use zonda_tests::message::{DO, flag};
+use zonda_tests::response::{Record, Response};
+use zonda_tests::rtype;
+
+/// A record without its TTL: owner, type, RDATA.
+type Row = (String, u16, Vec<u8>);
+/// Octets of an RRSIG before its signer: type covered to key tag.
+const SIGNATURE_HEAD_OCTETS: usize = 18;
+
+/// What a resolver said.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Said {
+    pub rcode: u16,
+    pub ad: bool,
+    /// AA, RD, RA, CD and what is reserved; then whether there is an OPT record, and DO.
+    flags: (u16, bool, bool),
+    /// Records of the answer, folded, without signatures.
+    pub answer: BTreeSet<Row>,
+    /// Who signed them: owner, and the head of the RDATA.
+    signatures: BTreeSet<(String, Vec<u8>)>,
+    /// Types of the authority section, and the owners of SOA records; what is delegated left out.
+    authority: BTreeSet<(String, u16)>,
+    /// TTLs of the answer's sets and of the SOA record of a denial.
+    ttls: BTreeMap<(String, u16), u32>,
+}
+
+/// Records, and characters of each, that are shown of what differs.
+const SHOWN: usize = 6;
+const SHOWN_OCTETS: usize = 80;
+
+/// The parts in the order in which they are compared.
+pub const PARTS: [&str; 7] = ["rcode", "answer", "flags", "ad", "signatures", "authority", "ttl"];
+
+impl Said {
+    /// Of a response.
+    pub fn of(response: &Response) -> Said {
+        let folded = |records: &[Record]| records.iter().map(Record::folded).collect::<Vec<_>>();
+        let (answer, authority) = (folded(&response.answer), folded(&response.authority));
+        let is_plain = |one: &&Record| one.rtype != rtype::RRSIG;
+        let is_proof = |one: &&Record| is_plain(one) && one.rtype != rtype::NS;
+        let place = |one: &Record| {
+            (if one.rtype == rtype::SOA { one.owner.to_string() } else { String::new() }, one.rtype)
+        };
+        let row = |one: &Record| (one.owner.to_string(), one.rtype, one.rdata.clone());
+        let signature = |one: &Record| {
+            (one.owner.to_string(), one.rdata.iter().take(SIGNATURE_HEAD_OCTETS).copied().collect())
+        };
+        let soa = authority.iter().filter(|one| one.rtype == rtype::SOA);
+        let timed = answer.iter().filter(is_plain).chain(soa);
+        let edns = response.edns.as_ref();
+        let kept = flag::AA | flag::RD | flag::RA | flag::CD | flag::Z;
+        Said {
+            rcode: response.rcode(),
+            ad: response.has(flag::AD),
+            flags: (response.flags & kept, edns.is_some(), edns.is_some_and(|edns| edns.flags & DO != 0)),
+            answer: answer.iter().filter(is_plain).map(row).collect(),
+            signatures: answer.iter().filter(|one| !is_plain(one)).map(signature).collect(),
+            authority: authority.iter().filter(is_proof).map(place).collect(),
+            ttls: timed.map(|one| ((one.owner.to_string(), one.rtype), one.ttl)).collect(),
+        }
+    }
+
+    /// Whether a part is the same as another's. `seconds`: since the first question, by which TTLs may differ.
+    pub fn agrees(&self, other: &Said, part: &str, seconds: u32) -> bool {
+        match part {
+            "rcode" => self.rcode == other.rcode,
+            "answer" => self.answer == other.answer,
+            "flags" => self.flags == other.flags,
+            "ad" => self.ad == other.ad,
+            "signatures" => self.signatures == other.signatures,
+            "ttl" => self.other_ttls(other, seconds).next().is_none(),
+            _ => self.authority == other.authority,
+        }
+    }
+
+    /// The first part in which it differs from another: the others mostly follow from it.
+    pub fn difference(&self, other: &Said, seconds: u32) -> Option<&'static str> {
+        PARTS.into_iter().find(|part| !self.agrees(other, part, seconds))
+    }
+
+    /// What both have, with TTLs that are further apart than the time that went by: type, and the two.
+    pub fn other_ttls<'a>(
+        &'a self,
+        other: &'a Said,
+        seconds: u32,
+    ) -> impl Iterator<Item = (u16, u32, u32)> + 'a {
+        let both = self.ttls.iter().filter_map(|(set, ttl)| Some((set.1, *ttl, *other.ttls.get(set)?)));
+        both.filter(move |(_, ttl, theirs)| theirs.abs_diff(*ttl) > seconds + 2)
+    }
+
+    /// Types of the answer's records.
+    pub fn types(&self) -> BTreeSet<u16> {
+        self.answer.iter().map(|(_, rtype, _)| *rtype).collect()
+    }
+
+    /// The answer without records of a type.
+    pub fn without(&self, left_out: &str) -> Vec<&Row> {
+        let number = rtype::number(left_out).expect("the type of a rule");
+        self.answer.iter().filter(|(_, rtype, _)| *rtype != number).collect()
+    }
+
+    /// Whether the answer has a record of a type.
+    pub fn has(&self, of: &str) -> bool {
+        let number = rtype::number(of).expect("the type of a rule");
+        self.answer.iter().any(|(_, rtype, _)| *rtype == number)
+    }
+}
+
+impl fmt::Debug for Said {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (flags, has_edns, is_dnssec_ok) = self.flags;
+        let of_flags =
+            [(flag::AA, "aa"), (flag::RD, "rd"), (flag::RA, "ra"), (flag::CD, "cd"), (flag::Z, "z")];
+        let mut words: Vec<&str> =
+            of_flags.iter().filter(|(bit, _)| flags & bit != 0).map(|(_, word)| *word).collect();
+        words.extend(self.ad.then_some("AD"));
+        words.extend(has_edns.then_some("edns"));
+        words.extend(is_dnssec_ok.then_some("do"));
+        write!(out, "rcode {} [{}]", self.rcode, words.join(" "))?;
+        for (owner, rtype, rdata) in self.answer.iter().take(SHOWN) {
+            let rdata: String = rtype::rdata_text(*rtype, rdata).chars().take(SHOWN_OCTETS).collect();
+            write!(out, " | {owner} {} {rdata}", rtype::name(*rtype))?;
+        }
+        if self.answer.len() > SHOWN {
+            write!(out, " | {} more", self.answer.len() - SHOWN)?;
+        }
+        for (owner, head) in &self.signatures {
+            write!(out, " | signed {owner} {}", rtype::name(u16::from_be_bytes([head[0], head[1]])))?;
+        }
+        for (owner, rtype) in &self.authority {
+            write!(out, " | authority {owner} {}", rtype::name(*rtype))?;
+        }
+        self.ttls
+            .iter()
+            .try_for_each(|((owner, rtype), ttl)| write!(out, " | ttl {owner} {} {ttl}", rtype::name(*rtype)))
+    }
+}
