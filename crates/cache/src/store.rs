@@ -77,8 +77,8 @@ impl Cache {
     }
 
     /// How long things are kept.
-    pub fn limits(&self) -> &Limits {
-        &self.shared.limits
+    pub fn limits(&self) -> Limits {
+        self.shared.limits()
     }
 
     /// A cache; takes all its memory. `random`: from the system, nobody else may know it.

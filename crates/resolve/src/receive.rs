@@ -324,7 +324,7 @@ impl Resolver {
             Kind::Answer | Kind::Alias | Kind::NoData | Kind::NameError | Kind::TooLong => {
                 self.close_exchanges(task, world);
                 self.step_ahead(id, task);
-                reply.cap(world.cache().limits());
+                reply.cap(&world.cache().limits());
                 self.concluded(id, task, exchange, reply, world)
             }
             Kind::Truncated => {
